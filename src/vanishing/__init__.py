@@ -1,0 +1,33 @@
+"""Approximate vanishing ideals at scale: the polynomials that (almost) vanish on data.
+
+>>> import numpy as np
+>>> from vanishing import OAVI
+>>> X = np.random.default_rng(0).random((1000, 2))
+>>> X[:, 1] = X[:, 0] ** 2
+>>> print(OAVI(psi=1e-6).fit(X).generators_[0])
+x0^2 - x1
+"""
+
+from importlib.metadata import version as _version
+
+from .bounds import degree_bound, out_of_sample_bound, size_bound, smallest_tau
+from .checks import RangeWarning
+from .estimators import ABM, AVI, OAVI, VCA
+from .polynomials import Polynomial, Polynomials, Terms
+
+__version__ = _version("vanishing")
+
+__all__ = [
+    "ABM",
+    "AVI",
+    "OAVI",
+    "VCA",
+    "Polynomial",
+    "Polynomials",
+    "RangeWarning",
+    "Terms",
+    "degree_bound",
+    "out_of_sample_bound",
+    "size_bound",
+    "smallest_tau",
+]

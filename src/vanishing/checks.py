@@ -1,0 +1,142 @@
+"""Input that is wrong, or unwise: one clear sentence each, with the fix in it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ._typing import Array, Float1D, Float2D, Int1D
+
+__all__ = [
+    "RangeWarning",
+    "check_choice",
+    "check_count",
+    "check_number",
+    "check_weights",
+    "feature_permutation",
+    "require_finite",
+    "warn_outside_unit_cube",
+    "warn_overflow",
+    "warn_undecided",
+]
+
+_SLACK = 1e-6  # scalers miss the unit interval by rounding
+
+
+class RangeWarning(UserWarning):
+    """Data lie outside the unit cube, where the guarantees of the theory hold."""
+
+
+def check_number(name: str, value: Any, *, low: float, finite: bool = True) -> None:
+    """Refuse what is not a real number >= low."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or np.isnan(value):
+        raise ValueError(f"{name} must be a number, got {value!r}.")
+    if value < low or (finite and np.isinf(value)):
+        raise ValueError(f"{name} must be {'finite and ' if finite else ''}at least {low:g}, got {value!r}.")
+
+
+def check_count(name: str, value: Any) -> None:
+    """Refuse what is not an integer >= 1."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name} must be an integer of at least 1, got {value!r}.")
+
+
+def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
+    """Refuse what is not one of the choices."""
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
+
+
+def check_weights(sample_weight: Any, n_samples: int) -> Float1D | None:
+    """Weights as a float64 vector; None when there are none."""
+    if sample_weight is None:
+        return None
+    weights = np.array(sample_weight, dtype=np.float64)
+    if weights.shape != (n_samples,):
+        raise ValueError(f"sample_weight must have shape ({n_samples},), one weight per row; got {weights.shape}.")
+    if not np.isfinite(weights).all() or (weights < 0.0).any() or weights.sum() == 0.0:
+        raise ValueError("sample_weight must be finite, not negative and not all zero.")
+    return weights
+
+
+def feature_permutation(feature_order: Any, gram: Float2D) -> Int1D:
+    """Columns in the order in which terms are built from them.
+
+    ``gram`` is that of the constant and the columns; it contains their correlations.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> feature_permutation([1, 0], np.eye(3))
+    array([1, 0])
+    """
+    n = gram.shape[0] - 1
+    if feature_order is None:
+        return np.arange(n)
+    if isinstance(feature_order, str):
+        check_choice("feature_order", feature_order, ("pearson", "rev-pearson"))
+        covariance = gram[1:, 1:] - np.outer(gram[0, 1:], gram[0, 1:])
+        deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+        # A column that is constant up to rounding correlates with nothing.
+        deviation[deviation <= 1e-8 * np.sqrt(np.diag(gram)[1:])] = np.inf
+        total = np.abs(covariance / np.outer(deviation, deviation)).sum(axis=1)
+        return np.argsort(total if feature_order == "pearson" else -total, kind="stable")
+    permutation = np.asarray(feature_order)
+    if permutation.shape != (n,) or not np.array_equal(np.sort(permutation), np.arange(n)):
+        raise ValueError(f"feature_order must be None, 'pearson', 'rev-pearson' or a permutation of 0..{n - 1}; got {feature_order!r}.")
+    return permutation.astype(np.int64)
+
+
+def require_finite(X: Array, names: Sequence[str]) -> None:
+    """Refuse NaN and infinity, naming the first column that has one."""
+    if X.dtype.kind != "f" or np.isfinite(X.sum(dtype=np.float64)):
+        return
+    for j, name in enumerate(names):
+        column = X[:, j]
+        bad = np.flatnonzero(~np.isfinite(column))
+        if bad.size:
+            kind = "NaN" if np.isnan(column[bad[0]]) else "infinity (inf)"
+            where = "" if name == f"x{j}" else f" ({name!r})"
+            raise ValueError(
+                f"Input X contains {kind} in column {j}{where}, first in row {bad[0]}, {bad.size} such values in that column: impute or drop those rows."
+            )
+
+
+def warn_outside_unit_cube(low: Float1D, high: Float1D, names: Sequence[str]) -> None:
+    """Say which guarantee is lost when the data leave [0, 1]."""
+    outside = np.flatnonzero((low < -_SLACK) | (high > 1.0 + _SLACK))
+    if outside.size:
+        j = outside[0]
+        others = f" and {outside.size - 1} more columns" if outside.size > 1 else ""
+        warnings.warn(
+            f"Column {names[j]!r} (range {low[j]:.4g} to {high[j]:.4g}){others} lie outside [0, 1], where the bounds on degree, size and "
+            "out-of-sample error do not hold; scale with sklearn.preprocessing.MinMaxScaler() first.",
+            RangeWarning,
+            stacklevel=3,
+        )
+
+
+def warn_overflow(degree: int, max_terms: int, psi: float) -> None:
+    """Say that the border grew too large to be entered."""
+    warnings.warn(
+        f"The border of degree {degree + 1} would take |G| + |O| beyond max_terms={max_terms}; the model is complete up to degree {degree} only. "
+        f"Raise psi (now {psi:g}) for a smaller model, or max_terms for a larger one.",
+        ConvergenceWarning,
+        stacklevel=3,
+    )
+
+
+def warn_undecided(n_undecided: int, solver: str, boost: str) -> None:
+    """Say that a solver gave up on some terms."""
+    cure = "use boost='wihb' with solver='bpcg'" if boost == "none" or solver != "bpcg" else "raise tau"
+    warnings.warn(
+        f"{n_undecided} terms joined the order ideal without proof that they lead no generator, because solver={solver!r} gave up on them: "
+        f"raise max_iter, set tol=0, or {cure}.",
+        ConvergenceWarning,
+        stacklevel=4,
+    )

@@ -1,0 +1,101 @@
+"""The fit loop that all algorithms share: one pass over the data per degree, then one decision on small matrices."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from ._typing import Float2D
+from .basis import MonomialBasis, ProductBasis
+from .rows import Rows
+
+__all__ = ["Construction", "Rule", "construct"]
+
+_logger = logging.getLogger("vanishing")
+
+#: Candidates examined in one pass. Of a wider border, the Gram entries between candidates that both lead generators are needed by
+#: nobody; blocks leave out most of them, and bound the memory, at the price of a pass each.
+BLOCK = 512
+
+B = TypeVar("B", MonomialBasis, ProductBasis)
+
+
+class Rule(NamedTuple):
+    """An algorithm: how it decides from a Gram (None: lost in rounding), and how from a triangular factor.
+
+    ``whole`` says that all candidates of a degree have to be decided together.
+    """
+
+    from_gram: Callable[[Float2D, int], Any]
+    from_factor: Callable[[Float2D, int], Any]
+    whole: bool = False
+
+
+class Construction(NamedTuple):
+    """A finished basis, the last degree examined, and how the loop ended.
+
+    ``complete``: no candidate was left. ``overflow``: the next border would have gone beyond ``max_terms``.
+    """
+
+    basis: Any
+    degree: int
+    complete: bool
+    overflow: bool
+
+
+def construct(
+    rows: Rows, basis: B, rule: Rule, gram: Float2D, *, max_degree: int, max_terms: int, use_factor: bool
+) -> Construction:
+    """Build a basis degree by degree until no candidate is left.
+
+    Parameters
+    ----------
+    rows : Rows
+    basis : MonomialBasis or ProductBasis
+        Holding the constant alone.
+    rule : Rule
+    gram : ndarray of shape (1 + n_features, 1 + n_features)
+        Gram of the constant and the columns, from the survey of the data.
+    max_degree, max_terms : int
+        A degree above ``max_degree``, or a border that could take ``|G| + |O|`` above ``max_terms``, is not entered.
+    use_factor : bool
+        Go straight to the triangular factor, because psi is known to be too small for a Gram.
+    """
+    known = basis.start(gram)
+    gram = known[:1, :1]
+    for degree in range(1, max_degree + 1):
+        new = basis.border(degree, max_terms - basis.size - basis.n_generators)
+        if new is None:
+            return Construction(basis, degree - 1, complete=False, overflow=True)
+        if len(new) == 0:
+            return Construction(basis, degree - 1, complete=True, overflow=False)
+        size = basis.size
+        block = len(new) if rule.whole or degree == 1 else BLOCK
+        for start in range(0, len(new), block):
+            part = new if block == len(new) else new[start : start + block]
+            split = None
+            if not use_factor:
+                wide = known if degree == 1 else basis.extend_gram(gram, rows, part)
+                _require_finite(wide, degree)
+                split = rule.from_gram(wide, basis.size)
+            if split is None:
+                factor = basis.factor(rows, part)
+                _require_finite(factor, degree)
+                wide = factor.T @ factor
+                split = rule.from_factor(factor, basis.size)
+            gram = basis.restrict(wide, split)
+            basis = basis.extend(part, split)
+        _logger.info("degree %d: %d candidates, %d kept, %d generators so far", degree, len(new), basis.size - size, basis.n_generators)
+        if basis.size == size:
+            return Construction(basis, degree, complete=True, overflow=False)
+    return Construction(basis, max_degree, complete=False, overflow=False)
+
+
+def _require_finite(matrix: Float2D, degree: int) -> None:
+    if not np.isfinite(matrix).all():
+        raise ValueError(
+            f"Terms of degree {degree} overflow on these data; scale the columns to [0, 1] first, for instance with MinMaxScaler."
+        )

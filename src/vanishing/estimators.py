@@ -1,0 +1,383 @@
+"""The four algorithms as scikit-learn transformers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._typing import Float1D, Float2D
+from .basis import ProductBasis
+from .checks import check_choice, check_count, check_number, warn_undecided
+from .construction import Construction, Rule
+from .evaluation import ProductForm
+from .gram import Survey
+from .ideal import MonomialIdeal, VanishingIdeal
+from .polynomials import Polynomials
+from .rows import Rows
+from .solvers import SOLVERS, Status, Stop
+from .splits import (
+    split_abm,
+    split_abm_exact,
+    split_avi,
+    split_avi_exact,
+    split_oavi,
+    split_oavi_exact,
+    split_vca,
+    split_vca_exact,
+)
+
+__all__ = ["ABM", "AVI", "OAVI", "VCA"]
+
+
+class OAVI(MonomialIdeal):
+    """Oracle approximate vanishing ideal algorithm (Algorithm 1 of the paper).
+
+    Terms are visited in ascending order. A term u leads a generator when some polynomial with leading coefficient 1, other terms in the order
+    ideal O and coefficients of l1 norm at most ``tau`` has mean square at most ``psi`` over the data; otherwise u joins O.
+    Each decision is one small l1-constrained quadratic problem and comes with a certificate.
+
+    Parameters
+    ----------
+    psi : float, default=0.005
+        Largest mean square of a generator over the data. Where a float64 Gram matrix cannot resolve it, and for 0 (exact vanishing
+        up to rounding), decisions are made on triangular factors of the evaluated data.
+    tau : float, default=1000.0
+        Bound on the l1 norm of a generator's coefficients, at least 2. The guarantees out of sample need it. ``solver="agd"`` does not enforce it.
+    solver : {"bpcg", "pcg", "cg", "agd"}, default="bpcg"
+        (Blended) pairwise or plain conditional gradients on the l1 ball, or accelerated gradient descent without constraint.
+    boost : {"wihb", "ihb", "none"}, default="wihb"
+        Inverse Hessian boosting. "ihb" (with cg or agd) starts the solver at the unconstrained minimiser: fastest, dense generators. "wihb" (with
+        cg, pcg or bpcg) uses that only to decide, and then asks the solver for a sparse generator.
+    order : {"deglex", "degcolex"}, default="deglex"
+        Order of terms of one degree: the paper's, or the one the authors' code visits them in.
+    feature_order : None, "pearson", "rev-pearson" or permutation, default=None
+        Order of the variables: as in the data, by ascending or descending sum of absolute correlations, or as given.
+    max_degree : int, default=10
+        Degrees above are not examined.
+    max_terms : int, default=5000
+        A border that could take ``|G| + |O|`` beyond this is not entered; the model so far is kept, with a warning.
+    eps : float, default=0.01
+        A solver may stop when its gap is at most ``eps * psi``.
+    tol : float, default=0.0
+        A solver gives up when a step gains less than ``tol * psi``. The paper uses 1e-4, which decides many terms wrongly for small psi;
+        0 switches it off.
+    max_iter : int, default=1_000_000
+        Most iterations of a solver for one term.
+    n_jobs : int, optional
+        Threads for passes over the rows; all cores by default. The result does not depend on it.
+
+    Attributes
+    ----------
+    generators_ : Polynomials
+        Generators of the approximate vanishing ideal, with ``mse``, ``gap``, ``n_iter`` and ``status`` for each.
+    order_ideal_ : Terms
+        The terms O that lead no generator.
+    n_basis_ : int
+        Number of terms in O.
+    degree_ : int
+        Last degree examined.
+    complete_ : bool
+        Whether the border was exhausted within ``max_degree`` and ``max_terms``.
+    n_undecided_ : int
+        Terms that were put into O without proof, because a solver gave up.
+    n_iter_ : int
+        Degrees examined.
+    n_features_in_, feature_names_in_ :
+        As in scikit-learn.
+
+    References
+    ----------
+    Wirth, Kera and Pokutta, "Approximate Vanishing Ideal Computations at Scale", ICLR 2023.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vanishing import OAVI
+    >>> angle = np.linspace(0, np.pi / 2, 100)
+    >>> X = np.column_stack([np.cos(angle), np.sin(angle)])
+    >>> ideal = OAVI(psi=1e-6).fit(X)
+    >>> print(ideal.generators_[0])
+    x1^2 + x0^2 - 1
+    >>> list(ideal.order_ideal_)[:3]
+    ['1', 'x0', 'x1']
+    >>> ideal.transform([[0.6, 0.8], [0.0, 0.0]]).round(3)
+    array([[0., ...],
+           [1., ...]])
+    """
+
+    def __init__(
+        self,
+        psi: float = 0.005,
+        *,
+        tau: float = 1000.0,
+        solver: str = "bpcg",
+        boost: str = "wihb",
+        order: str = "deglex",
+        feature_order: Any = None,
+        max_degree: int = 10,
+        max_terms: int = 5000,
+        eps: float = 0.01,
+        tol: float = 0.0,
+        max_iter: int = 1_000_000,
+        n_jobs: int | None = None,
+    ):
+        self.psi = psi
+        self.tau = tau
+        self.solver = solver
+        self.boost = boost
+        self.order = order
+        self.feature_order = feature_order
+        self.max_degree = max_degree
+        self.max_terms = max_terms
+        self.eps = eps
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("solver", self.solver, tuple(SOLVERS))
+        check_choice("boost", self.boost, ("none", "ihb", "wihb"))
+        partners = {"none": tuple(SOLVERS), "ihb": ("cg", "agd"), "wihb": ("cg", "pcg", "bpcg")}[self.boost]
+        if self.solver not in partners:
+            raise ValueError(f"boost={self.boost!r} works with solver {' or '.join(map(repr, partners))}, not with {self.solver!r}.")
+        check_number("tau", self.tau, low=2.0, finite=self.solver != "agd")
+        check_number("eps", self.eps, low=0.0)
+        check_number("tol", self.tol, low=0.0)
+        check_count("max_iter", self.max_iter)
+
+    def _rule(self) -> Rule:
+        stop = Stop(float(self.psi), float(self.eps * self.psi), float(self.tol * self.psi), int(self.max_iter))
+        radius = np.inf if self.solver == "agd" else self.tau - 1.0
+        boosting = True
+
+        def remember(decide: Any) -> Any:
+            def split(matrix: Float2D, n_basis: int) -> Any:
+                nonlocal boosting
+                decision = decide(
+                    matrix, n_basis, radius=radius, solver=self.solver, boost=self.boost, stop=stop, boosting=boosting
+                )
+                if decision is not None:
+                    boosting = decision.boosting
+                return decision
+
+            return split
+
+        return Rule(remember(split_oavi), remember(split_oavi_exact))
+
+    def _store(self, built: Construction) -> None:
+        super()._store(built)
+        if self.n_undecided_:
+            warn_undecided(self.n_undecided_, self.solver, self.boost)
+
+
+class ABM(MonomialIdeal):
+    """Approximate Buchberger-Moeller algorithm (Limbeck, 2013).
+
+    As :class:`OAVI`, but a term leads a generator when some polynomial with coefficients of *Euclidean norm 1* has mean
+    square at most ``psi``: the smallest eigenvalue of the Gram matrix of O and the term.
+
+    Parameters
+    ----------
+    psi : float in [0, 1), default=0.005
+        Largest mean square of a generator over the data, for a unit coefficient vector.
+    order, feature_order, max_degree, max_terms, n_jobs :
+        As for :class:`OAVI`.
+
+    Attributes
+    ----------
+    generators_, order_ideal_, n_basis_, degree_, complete_, n_undecided_, n_iter_, n_features_in_, feature_names_in_ :
+        As for :class:`OAVI`; ``n_undecided_`` is always 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vanishing import ABM
+    >>> x = np.linspace(0, 1, 50)
+    >>> print(ABM(psi=1e-6).fit(np.column_stack([x, x**2])).generators_.monic()[0])
+    x1 - x0^2
+    """
+
+    def __init__(
+        self,
+        psi: float = 0.005,
+        *,
+        order: str = "deglex",
+        feature_order: Any = None,
+        max_degree: int = 10,
+        max_terms: int = 5000,
+        n_jobs: int | None = None,
+    ):
+        self.psi = psi
+        self.order = order
+        self.feature_order = feature_order
+        self.max_degree = max_degree
+        self.max_terms = max_terms
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        _check_unit_psi(self.psi)
+
+    def _rule(self) -> Rule:
+        psi = float(self.psi)
+        return Rule(
+            lambda gram, n_basis: split_abm(gram, n_basis, psi=psi),
+            lambda factor, n_basis: split_abm_exact(factor, n_basis, psi=psi),
+        )
+
+
+class AVI(MonomialIdeal):
+    """Approximate vanishing ideal algorithm (Heldt, Kreuzer, Pokutta and Poulisse, 2009), on mean squares.
+
+    All terms of a degree are decided together: the polynomials with coefficients of Euclidean norm 1 and mean square at most ``psi``
+    span an approximate kernel, and a stabilised echelon form of it gives the leading terms.
+
+    Parameters
+    ----------
+    psi : float in [0, 1), default=0.005
+        Largest mean square of a generator over the data, for a unit coefficient vector.
+    pivot_tol : float, default=0.001
+        A term whose coefficients stick out of those of larger terms by less than this does not lead a generator (the authors' tau).
+    order, feature_order, max_degree, max_terms, n_jobs :
+        As for :class:`OAVI`.
+
+    Attributes
+    ----------
+    generators_, order_ideal_, n_basis_, degree_, complete_, n_undecided_, n_iter_, n_features_in_, feature_names_in_ :
+        As for :class:`OAVI`; ``n_undecided_`` is always 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vanishing import AVI
+    >>> x = np.linspace(0, 1, 50)
+    >>> print(AVI(psi=1e-8).fit(np.column_stack([x, 0.5 * x])).generators_.monic()[0])
+    x1 - 0.5*x0
+    """
+
+    def __init__(
+        self,
+        psi: float = 0.005,
+        *,
+        pivot_tol: float = 0.001,
+        order: str = "deglex",
+        feature_order: Any = None,
+        max_degree: int = 10,
+        max_terms: int = 5000,
+        n_jobs: int | None = None,
+    ):
+        self.psi = psi
+        self.pivot_tol = pivot_tol
+        self.order = order
+        self.feature_order = feature_order
+        self.max_degree = max_degree
+        self.max_terms = max_terms
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        _check_unit_psi(self.psi)
+        check_number("pivot_tol", self.pivot_tol, low=0.0)
+
+    def _rule(self) -> Rule:
+        options = {"psi": float(self.psi), "pivot_tol": float(self.pivot_tol)}
+        return Rule(
+            lambda gram, n_basis: split_avi(gram, n_basis, **options),
+            lambda factor, n_basis: split_avi_exact(factor, n_basis, **options),
+            whole=True,
+        )
+
+
+class VCA(VanishingIdeal):
+    """Vanishing component analysis (Livni et al., 2013).
+
+    Needs no term order: the candidates of degree d are the products of the non-vanishing polynomials F of degree 1 with those of degree d-1,
+    projected on the orthogonal complement of F. Principal components with mean square at most ``psi`` vanish, the others join F.
+
+    Parameters
+    ----------
+    psi : float, default=0.005
+        Largest mean square of a generator over the data, for a unit vector of coefficients on the projected products.
+    normalization : {"unit", "mean-square"}, default="unit"
+        "unit": the members of F have Euclidean norm 1 over the data, as published. Products of them then shrink with the number of rows m (to mean squares
+        of the order 1/m^2), so everything of degree 2 vanishes for m well above 1/sqrt(psi): spurious vanishing.
+        "mean-square": they have mean square 1, which removes that effect, but then VCA tends to run up to ``max_degree`` with very many polynomials.
+    products : {"unique", "all"}, default="unique"
+        Whether ``f_i f_j`` and ``f_j f_i`` at degree 2 are one candidate, or two as in the authors' code (their difference is an exact, and useless, generator).
+    max_degree, max_terms, n_jobs :
+        As for :class:`OAVI`.
+
+    Attributes
+    ----------
+    generators_ : Polynomials
+        The vanishing polynomials. Written out as monomials only on demand.
+    components_ : Polynomials
+        The non-vanishing polynomials F without the constant.
+    n_basis_, degree_, complete_, n_iter_, n_features_in_, feature_names_in_ :
+        As for :class:`OAVI`; ``n_basis_`` is the size of F with the constant.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vanishing import VCA
+    >>> x = np.linspace(0, 1, 50)
+    >>> vca = VCA(psi=1e-6).fit(np.column_stack([x, 0.5 * x]))
+    >>> print(vca.generators_.monic()[0])
+    x1 - 0.5*x0 ...
+    """
+
+    def __init__(
+        self,
+        psi: float = 0.005,
+        *,
+        normalization: str = "unit",
+        products: str = "unique",
+        max_degree: int = 10,
+        max_terms: int = 5000,
+        n_jobs: int | None = None,
+    ):
+        self.psi = psi
+        self.normalization = normalization
+        self.products = products
+        self.max_degree = max_degree
+        self.max_terms = max_terms
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("normalization", self.normalization, ("unit", "mean-square"))
+        check_choice("products", self.products, ("unique", "all"))
+
+    def _plan(self, rows: Rows, found: Survey) -> tuple[ProductBasis, Rule]:
+        length = float(1.0 / np.sqrt(rows.total_weight)) if self.normalization == "unit" else 1.0
+        options = {"psi": float(self.psi), "length": length}
+        rule = Rule(
+            lambda gram, n_basis: split_vca(gram, n_basis, **options),
+            lambda factor, n_basis: split_vca_exact(factor, n_basis, **options),
+            whole=True,
+        )
+        return ProductBasis(rows.n_features, length, self.products == "unique"), rule
+
+    def _store(self, built: Construction) -> None:
+        basis: ProductBasis = built.basis
+        self.generators_ = self._polynomials(basis.form(), np.concatenate([split.mse for split in basis.splits]))
+        kept = basis.form(kept=True)
+        self.components_ = self._polynomials(kept, np.full(kept.chosen.size, basis.constant**2))
+
+    def _polynomials(self, form: ProductForm, mse: Float1D) -> Polynomials:
+        none = np.zeros(mse.size, dtype=np.int64)
+        return Polynomials(
+            form, self._input_names(), mse=mse, gap=np.zeros(mse.size), n_iter=none, status=none + int(Status.VANISHING), n_free=None
+        )
+
+    def _output_names(self, names: list[str]) -> list[str]:
+        """Products of sums have no short names; they are numbered by degree, as their monomials would fill pages."""
+        degrees = self.generators_.degrees
+        return [f"vca_degree{d}_{np.sum(degrees[:g] == d)}" for g, d in enumerate(degrees)]
+
+
+def _check_unit_psi(psi: float) -> None:
+    if psi >= 1.0:
+        raise ValueError(f"psi must be below 1 here, got {psi!r}: the constant 1 has a unit coefficient vector and mean square 1, so it would vanish itself.")

@@ -1,0 +1,192 @@
+"""What the estimators share: input, the fit, the transform, names."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._typing import Array, Float2D
+from .basis import MonomialBasis, ProductBasis
+from .border import ORDERS, exponents_of
+from .checks import (
+    check_choice,
+    check_count,
+    check_number,
+    check_weights,
+    feature_permutation,
+    require_finite,
+    warn_outside_unit_cube,
+    warn_overflow,
+)
+from .construction import Construction, Rule, construct
+from .gram import Survey, survey
+from .polynomials import Polynomials, Terms
+from .rows import Rows, as_rows
+
+__all__ = ["MonomialIdeal", "VanishingIdeal"]
+
+_GRAM_PSI = 1e-12  # below this no Gram of columns of size one can resolve a mean square: go straight to the factor
+_LONGEST_NAME = 60
+
+
+class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """What the four estimators share: input, warnings, the fit, the transform and the names."""
+
+    psi: float
+    max_degree: int
+    max_terms: int
+    n_jobs: int | None
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the polynomials that vanish, approximately, on the rows of ``X``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Scaled to [0, 1] for the theory to hold, for instance by ``MinMaxScaler``.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows in every mean; not all zero.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        X = validate_data(self, X, dtype="numeric", ensure_all_finite=False)
+        if 1 + X.shape[1] > self.max_terms:
+            raise ValueError(f"X has {X.shape[1]} columns, too many for max_terms={self.max_terms}: raise max_terms, or select columns.")
+        rows = as_rows(X, check_weights(sample_weight, X.shape[0]), self.n_jobs)
+        found = survey(rows)
+        if not np.isfinite(found.gram).all():
+            require_finite(X, self._input_names())
+            raise ValueError("X has values whose squares overflow; scale the columns to [0, 1] first, for instance with MinMaxScaler.")
+        warn_outside_unit_cube(found.low, found.high, self._input_names())
+        basis, rule = self._plan(rows, found)
+        built = construct(
+            rows,
+            basis,
+            rule,
+            found.gram,
+            max_degree=self.max_degree,
+            max_terms=self.max_terms,
+            use_factor=self.psi < _GRAM_PSI,
+        )
+        if built.overflow:
+            warn_overflow(built.degree, self.max_terms, self.psi)
+        self.degree_ = built.degree
+        self.n_iter_ = built.degree
+        self.complete_ = built.complete
+        self.n_basis_ = built.basis.size
+        self._store(built)
+        return self
+
+    def transform(self, X: Any) -> Float2D:
+        """Absolute values of the generators, ``|g(x)|``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_generators)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype="numeric", ensure_all_finite=False, reset=False)
+        require_finite(X, self._input_names())
+        return self.generators_.over(as_rows(X, n_jobs=self.n_jobs), absolute=True)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names of the output columns: the polynomials, shortened where they are long.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of the input columns; those seen in fit by default.
+
+        Returns
+        -------
+        ndarray of str objects
+        """
+        check_is_fitted(self)
+        names = self._input_names()
+        if input_features is not None:
+            given = [str(name) for name in input_features]
+            if len(given) != len(names):
+                raise ValueError(f"input_features should have length equal to number of features ({len(names)}), got {len(given)}.")
+            if hasattr(self, "feature_names_in_") and given != names:
+                raise ValueError("input_features is not equal to feature_names_in_.")
+            names = given
+        return np.array(self._output_names(names), dtype=object)
+
+    def _input_names(self) -> list[str]:
+        if hasattr(self, "feature_names_in_"):
+            return [str(name) for name in self.feature_names_in_]
+        return [f"x{i}" for i in range(self.n_features_in_)]
+
+    def _check_parameters(self) -> None:
+        check_number("psi", self.psi, low=0.0)
+        check_count("max_degree", self.max_degree)
+        check_count("max_terms", self.max_terms)
+
+    @abstractmethod
+    def _plan(self, rows: Rows, found: Survey) -> tuple[MonomialBasis | ProductBasis, Rule]:
+        """The basis to start from, and the algorithm."""
+
+    @abstractmethod
+    def _store(self, built: Construction) -> None:
+        """Set the fitted attributes that depend on the kind of basis."""
+
+    @abstractmethod
+    def _output_names(self, names: list[str]) -> list[str]:
+        """Names of the generators in terms of those of the columns."""
+
+
+class MonomialIdeal(VanishingIdeal):
+    """Algorithms that visit monomials in a term order."""
+
+    order: str
+    feature_order: Any
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("order", self.order, tuple(ORDERS))
+
+    def _plan(self, rows: Rows, found: Survey) -> tuple[MonomialBasis, Rule]:
+        return MonomialBasis(feature_permutation(self.feature_order, found.gram), self.order), self._rule()
+
+    @abstractmethod
+    def _rule(self) -> Rule:
+        """The algorithm."""
+
+    def _store(self, built: Construction) -> None:
+        basis: MonomialBasis = built.basis
+        names, splits = self._input_names(), basis.splits
+        self.generators_ = Polynomials(
+            basis.form(),
+            names,
+            mse=np.concatenate([split.mse for split in splits]),
+            gap=np.concatenate([split.gap for split in splits]),
+            n_iter=np.concatenate([split.n_iter for split in splits]),
+            status=np.concatenate([split.status for split in splits]),
+            n_free=np.concatenate([split.n_free for split in splits]),
+        )
+        columns = [tuple(int(basis.feature_order[i]) for i in term) for term in basis.terms]
+        self.order_ideal_ = Terms(exponents_of(columns, len(names)), names)
+        self.n_undecided_ = sum(split.n_undecided for split in splits)
+
+    def _output_names(self, names: list[str]) -> list[str]:
+        return [_shortened(polynomial.renamed(names).to_text()) for polynomial in self.generators_]
+
+
+def _shortened(text: str) -> str:
+    """The first terms of a long polynomial; the leading term comes first, so the result is still unique among generators."""
+    if len(text) <= _LONGEST_NAME:
+        return text
+    cut = max(text.rfind(" + ", 0, _LONGEST_NAME), text.rfind(" - ", 0, _LONGEST_NAME))
+    return text[:cut] + " + ..." if cut > 0 else text

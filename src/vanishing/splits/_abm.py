@@ -1,0 +1,91 @@
+"""ABM's split: the approximate Buchberger-Moeller algorithm (Limbeck, 2013)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from .._typing import Float1D, Float2D
+from ..solvers import Solution, Status
+from ._sweeps import CholeskySweep
+from ._types import EPS, Progress, Split
+
+
+def split_abm(gram: Float2D, n_basis: int, *, psi: float) -> Split | None:
+    """Decide which candidates lead a polynomial with unit coefficient vector and mean square <= psi.
+
+    The best such polynomial with terms ``[O, u]`` belongs to the smallest eigenvalue of their Gram ``H``, and that is at most psi
+    exactly when ``H - psi I`` is not positive definite. Since O had no such polynomial, ``G_O - psi I`` is positive definite,
+    and the sign of the next Cholesky pivot decides: ABM is the column-skipping factorisation of ``G - psi I``.
+    """
+    progress = Progress(gram, n_basis)
+    try:
+        sweep = CholeskySweep(gram - psi * np.eye(gram.shape[0]), n_basis)
+    except np.linalg.LinAlgError:
+        return None
+    spectrum = None
+    for j in range(progress.n_candidates):
+        pivot, y = sweep.pivot(j), -sweep.solve(j)
+        if abs(pivot) <= progress.noise(j, y):
+            return None
+        if pivot > 0.0:
+            sweep.append(j)
+            progress.keep(j)
+            spectrum = None
+            continue
+        if spectrum is None:
+            spectrum = np.linalg.eigh(progress.Q)
+        _generate(progress, j, _bordered_eigenvector(*spectrum, *progress.problem(j)[1:], psi))
+    return progress.split()
+
+
+def split_abm_exact(factor: Float2D, n_basis: int, *, psi: float) -> Split:
+    """As :func:`split_abm`, from singular values of the triangular factor; "vanishing" means up to psi or to rounding."""
+    progress = Progress(factor.T @ factor, n_basis)
+    rounding = 8.0 * factor.shape[0] * EPS * float(np.linalg.norm(factor))
+    for j in range(progress.n_candidates):
+        _, singular, right = np.linalg.svd(factor[:, [*progress.members, n_basis + j]])
+        if singular[-1] <= np.sqrt(psi) + rounding and abs(right[-1, -1]) > EPS:
+            _generate(progress, j, right[-1], loss=float(singular[-1] ** 2))
+        else:
+            progress.keep(j)
+    return progress.split()
+
+
+def _generate(progress: Progress, j: int, vector: Float1D, loss: float | None = None) -> None:
+    """Candidate j leads the polynomial with these coefficients, signed so that the leading one is positive."""
+    vector = vector * np.copysign(1.0, vector[-1])
+    x, lead = vector[:-1], float(vector[-1])
+    if loss is None:
+        Q, c, r = progress.problem(j)
+        loss = float(x @ Q @ x + 2.0 * lead * (c @ x) + lead * lead * r)
+    progress.generate(j, Solution(x, loss, 0.0, 0, Status.VANISHING), lead)
+
+
+@njit(cache=True, nogil=True)
+def _smallest_root(values: Float1D, z: Float1D, corner: float, start: float) -> float:
+    """Smallest eigenvalue of the arrowhead matrix ``[diag(values), z; z', corner]``, which must be <= start < values[0].
+
+    It is the root of ``f(t) = corner - t - sum z_i^2 / (values_i - t)``, concave and decreasing left of values[0]: Newton's method from the right of the
+    root falls monotonically onto it.
+    """
+    t = start
+    for _ in range(100):
+        f, slope = corner - t, -1.0
+        for i in range(values.size):
+            ratio = z[i] / (values[i] - t)
+            f -= z[i] * ratio
+            slope -= ratio * ratio
+        following = t - f / slope
+        if not following < t:
+            break
+        t = following
+    return t
+
+
+def _bordered_eigenvector(values: Float1D, vectors: Float2D, c: Float1D, r: float, psi: float) -> Float1D:
+    """Unit eigenvector for the smallest eigenvalue of ``[Q, c; c', r]``, from the eigen-decomposition of Q."""
+    z = vectors.T @ c
+    t = _smallest_root(values, z, r, psi)
+    vector = np.append(-vectors @ (z / (values - t)), 1.0)
+    return np.asarray(vector / np.linalg.norm(vector))

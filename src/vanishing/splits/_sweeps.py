@@ -1,0 +1,114 @@
+"""Factorisations that skip columns.
+
+A sweep visits the candidates C in order and knows, for each, its residual on the basis and on the candidates appended so far: the pivot
+``p = |u - projection of u|^2`` and the coefficients of the projection. Appending a column costs O(l) a candidate: this is the
+paper's update of (A'A)^-1 (Theorem B.1) done on a triangular factor, A'A = LL', which needs no inverse.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from scipy.linalg import solve_triangular
+
+from .._typing import Float1D, Float2D
+
+
+@njit(cache=True, nogil=True)
+def _solve_transposed(L: Float2D, w: Float1D) -> Float1D:
+    """x with L'x = w, for the lower triangle of the leading rows and columns of L."""
+    x = w.copy()
+    for k in range(x.size - 1, -1, -1):
+        x[k] /= L[k, k]
+        for i in range(k):
+            x[i] -= x[k] * L[k, i]
+    return x
+
+
+class _Sweep:
+    """L L' = Gram of the ``n`` columns so far; ``W[:n]`` = L^-1 times their inner products with the candidates."""
+
+    L: Float2D
+    W: Float2D
+    n: int
+
+    def solve(self, j: int) -> Float1D:
+        """Coefficients of the projection of candidate j: ``(A'A)^-1 A'u``."""
+        return np.asarray(_solve_transposed(self.L, np.ascontiguousarray(self.W[: self.n, j])))
+
+    def _reserve(self, L: Float2D, W: Float2D) -> None:
+        self.n, n_candidates = W.shape
+        size = self.n + n_candidates
+        self.L = np.zeros((size, size))
+        self.L[: self.n, : self.n] = L
+        self.W = np.empty((size, n_candidates))
+        self.W[: self.n] = W
+
+    def _grow(self, j: int, row: Float1D, diagonal: float) -> None:
+        self.L[self.n, : self.n] = self.W[: self.n, j]
+        self.L[self.n, self.n] = diagonal
+        self.W[self.n] = row
+        self.n += 1
+
+
+class CholeskySweep(_Sweep):
+    """The sweep of a Gram; pivots are differences of squares, right to about 1e-16 times the columns' own squares.
+
+    Raises ``numpy.linalg.LinAlgError`` if the basis is numerically dependent.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sweep = CholeskySweep(np.array([[1.0, 0.5], [0.5, 1.0]]), 1)
+    >>> sweep.pivot(0), sweep.solve(0)
+    (0.75, array([0.5]))
+    """
+
+    def __init__(self, gram: Float2D, n_basis: int):
+        L = np.linalg.cholesky(gram[:n_basis, :n_basis])
+        W = solve_triangular(L, gram[:n_basis, n_basis:], lower=True, check_finite=False)
+        self._cross = gram[n_basis:, n_basis:]
+        self._pivots = np.diag(self._cross) - (W * W).sum(axis=0)
+        self._reserve(L, W)
+
+    def pivot(self, j: int) -> float:
+        """Mean square of the residual of candidate j."""
+        return float(self._pivots[j])
+
+    def append(self, j: int) -> None:
+        """Candidate j joins the columns that the others are projected on."""
+        diagonal = float(np.sqrt(self._pivots[j]))
+        row = (self._cross[j] - self.W[: self.n, j] @ self.W[: self.n]) / diagonal
+        self._pivots -= row * row
+        self._grow(j, row, diagonal)
+
+
+class QRSweep(_Sweep):
+    """The sweep of a triangular factor; pivots are squares of residuals, right to about 1e-16 *relative* to the columns' roots.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sweep = QRSweep(np.array([[1.0, 0.5], [0.0, 1e-12]]), 1)
+    >>> sweep.pivot(0), sweep.solve(0)
+    (1e-24, array([0.5]))
+    """
+
+    def __init__(self, factor: Float2D, n_basis: int):
+        self._residuals = factor[n_basis:, n_basis:].copy()
+        self._reserve(factor[:n_basis, :n_basis].T, factor[:n_basis, n_basis:])
+
+    def pivot(self, j: int) -> float:
+        """Mean square of the residual of candidate j."""
+        return float(self._residuals[:, j] @ self._residuals[:, j])
+
+    def append(self, j: int) -> None:
+        """Candidate j joins the columns that the others are projected on."""
+        diagonal = float(np.sqrt(self.pivot(j)))
+        direction = self._residuals[:, j] / diagonal
+        row = np.zeros(self._residuals.shape[1])
+        for _ in range(2):  # twice is enough for orthogonality to working precision
+            part = direction @ self._residuals
+            self._residuals -= np.outer(direction, part)
+            row += part
+        self._grow(j, row, diagonal)

@@ -1,0 +1,100 @@
+"""The decisions themselves, and how a decision in progress is kept."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._typing import Float1D, Float2D, Int1D
+from ..solvers import Solution
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+class Split(NamedTuple):
+    """Decision about monomial candidates.
+
+    Generator g is ``lead_coef[g] * u + sum_j coef[g, j] * t_j``, with ``u`` candidate ``generators[g]`` and ``t`` the terms of the
+    basis followed by the kept candidates. Its first ``n_free[g]`` coefficients were free; the others are structural zeros.
+    ``n_undecided`` counts the candidates that were kept although nothing proves that they do not lead a generator.
+    """
+
+    kept: Int1D
+    generators: Int1D
+    coef: Float2D
+    lead_coef: Float1D
+    n_free: Int1D
+    mse: Float1D
+    gap: Float1D
+    n_iter: Int1D
+    status: Int1D
+    n_undecided: int = 0
+    boosting: bool = True
+
+
+class Mixture(NamedTuple):
+    """Decision about products: combinations of [basis|candidates], one per row, that are kept or vanish."""
+
+    kept: Float2D
+    vanishing: Float2D
+    mse: Float1D
+
+
+class Progress:
+    """A split under way: candidates of a Gram go, in their order, either to the basis or to the generators."""
+
+    def __init__(self, gram: Float2D, n_basis: int):
+        self.gram = gram
+        self.n_basis = n_basis
+        self.lengths = np.sqrt(np.diag(gram))
+        self.members = list(range(n_basis))
+        self.Q = np.ascontiguousarray(gram[:n_basis, :n_basis])
+        self._found: list[tuple[int, float, Solution]] = []
+
+    @property
+    def n_candidates(self) -> int:
+        """Number of candidates to decide about."""
+        return self.gram.shape[0] - self.n_basis
+
+    def problem(self, j: int) -> tuple[Float2D, Float1D, float]:
+        """Q, c, r of the quadratic for candidate j."""
+        u = self.n_basis + j
+        return self.Q, self.gram[u, self.members], float(self.gram[u, u])
+
+    def size(self, j: int, x: Float1D) -> float:
+        """Upper bound ``|u| + sum_i |x_i| |t_i|`` on the root mean square of every partial sum of the polynomial."""
+        return float(np.abs(x) @ self.lengths[self.members] + self.lengths[self.n_basis + j])
+
+    def noise(self, j: int, x: Float1D) -> float:
+        """How wrong the mean square of ``u_j + sum_i x_i t_i`` may be when it is computed from a float64 Gram."""
+        return 8.0 * len(self.members) * EPS * self.size(j, x) ** 2
+
+    def keep(self, j: int) -> None:
+        """Candidate j joins the basis."""
+        self.members.append(self.n_basis + j)
+        self.Q = self.gram[np.ix_(self.members, self.members)]
+
+    def generate(self, j: int, solution: Solution, lead_coef: float = 1.0) -> None:
+        """Candidate j leads a generator with the coefficients of the solution."""
+        self._found.append((j, lead_coef, solution))
+
+    def split(self, n_undecided: int = 0, boosting: bool = True) -> Split:
+        """The decision, once every candidate has its place."""
+        solutions = [solution for _, _, solution in self._found]
+        coef = np.zeros((len(self._found), len(self.members)))
+        for g, solution in enumerate(solutions):
+            coef[g, : solution.x.size] = solution.x
+        return Split(
+            kept=np.array(self.members[self.n_basis :], dtype=np.int64) - self.n_basis,
+            generators=np.array([j for j, _, _ in self._found], dtype=np.int64),
+            coef=coef,
+            lead_coef=np.array([lead for _, lead, _ in self._found], dtype=np.float64),
+            n_free=np.array([s.x.size for s in solutions], dtype=np.int64),
+            mse=np.array([s.loss for s in solutions], dtype=np.float64),
+            gap=np.array([s.gap for s in solutions], dtype=np.float64),
+            n_iter=np.array([s.n_iter for s in solutions], dtype=np.int64),
+            status=np.array([s.status for s in solutions], dtype=np.int64),
+            n_undecided=n_undecided,
+            boosting=boosting,
+        )
