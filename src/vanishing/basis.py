@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement, product
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,15 +15,46 @@ from .gram import border_gram, sum_gram, triangular_factor, value_gram
 from .rows import Rows
 from .splits import Mixture, Split
 
-__all__ = ["MonomialBasis", "ProductBasis"]
+__all__ = ["Basis", "MonomialBasis", "ProductBasis"]
+
+
+class Basis(Protocol):
+    """What the fit loop asks of a basis; candidates and decisions are of its own kind."""
+
+    @property
+    def size(self) -> int:
+        """Number of polynomials that do not vanish."""
+
+    @property
+    def n_generators(self) -> int:
+        """Number of polynomials that do."""
+
+    def border(self, degree: int, limit: int) -> Any:
+        """The candidates of this degree, or None when there are more than ``limit``."""
+
+    def start(self, gram: Float2D) -> Float2D:
+        """The Gram of degree 1, from that of the constant and the columns."""
+
+    def extend_gram(self, gram: Float2D, rows: Rows, new: Any) -> Float2D:
+        """The Gram of the basis and the candidates ``new``: one pass over the data."""
+
+    def factor(self, rows: Rows, new: Any) -> Float2D:
+        """The triangular factor of that Gram, without forming it: one pass over the data."""
+
+    def extend(self, new: Any, split: Any) -> Basis:
+        """The basis after a decision about the candidates ``new``."""
+
+    def restrict(self, gram: Float2D, split: Any) -> Float2D:
+        """The Gram of the basis after the decision, from that of the basis and the candidates."""
 
 
 @dataclass(frozen=True)
 class MonomialBasis:
     """An order ideal O and the generators found with it (OAVI, ABM, AVI).
 
-    ``terms`` are in the order in which they joined O, as tuples of positions in ``feature_order``, which names a column of the data for each.
-    ``leads`` are the generators' leading terms, and ``splits`` the decisions that gave them.
+    ``terms`` are in the order in which they joined O, as tuples of positions in ``feature_order``, which
+    names a column of the data for each. ``leads`` are the generators' leading terms, and ``splits`` the
+    decisions that gave them.
     """
 
     feature_order: Int1D
@@ -50,7 +82,7 @@ class MonomialBasis:
     def start(self, gram: Float2D) -> Float2D:
         """The Gram of degree 1, from that of the constant and the columns."""
         index = np.concatenate([[0], 1 + self.feature_order])
-        return gram[np.ix_(index, index)]
+        return np.asarray(gram[np.ix_(index, index)])
 
     def extend_gram(self, gram: Float2D, rows: Rows, new: list[Term]) -> Float2D:
         """The Gram of [O|new]: one pass over the data."""
@@ -73,7 +105,7 @@ class MonomialBasis:
     def restrict(self, gram: Float2D, split: Split) -> Float2D:
         """The Gram of the basis after the decision, from that of [O|new]."""
         index = np.concatenate([np.arange(self.size), self.size + split.kept])
-        return gram[np.ix_(index, index)]
+        return np.asarray(gram[np.ix_(index, index)])
 
     def form(self) -> MonomialForm:
         """The generators, ready to be evaluated."""
@@ -97,7 +129,7 @@ class MonomialBasis:
 
 @dataclass(frozen=True)
 class ProductBasis:
-    """Orthogonal polynomials F, built as combinations of products of those of lower degree, and the vanishing ones (VCA)."""
+    """Orthogonal polynomials F, combinations of products of those of lower degree, and the vanishing ones (VCA)."""
 
     n_features: int
     constant: float
@@ -108,12 +140,12 @@ class ProductBasis:
     @property
     def size(self) -> int:
         """Number of polynomials in F."""
-        return 1 + sum(layer.kept.shape[0] for layer in self.layers)
+        return 1 + sum(int(layer.kept.shape[0]) for layer in self.layers)
 
     @property
     def n_generators(self) -> int:
         """Number of vanishing polynomials."""
-        return sum(layer.vanishing.shape[0] for layer in self.layers)
+        return sum(int(layer.vanishing.shape[0]) for layer in self.layers)
 
     def border(self, degree: int, limit: int) -> Candidates | None:
         """The products to examine at this degree, or None when there are more than ``limit``."""
@@ -124,7 +156,9 @@ class ProductBasis:
             newest = range(self.size - self.layers[-1].kept.shape[0], self.size)
             if len(linear) * len(newest) > 2 * limit:
                 return None
-            pairs = list(combinations_with_replacement(linear, 2) if degree == 2 and self.unique else product(newest, linear))
+            pairs = list(
+                combinations_with_replacement(linear, 2) if degree == 2 and self.unique else product(newest, linear)
+            )
         if len(pairs) > limit:
             return None
         left, right = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
@@ -158,7 +192,9 @@ class ProductBasis:
         """The vanishing polynomials, or those of F without the constant, ready to be evaluated."""
         layers = tuple(layer._replace(vanishing=layer.kept) for layer in self.layers) if kept else self.layers
         n = self.size - 1 if kept else self.n_generators
-        return ProductForm(self.constant, layers, np.arange(n), np.ones(n), np.ones(self.n_features), np.zeros(self.n_features))
+        return ProductForm(
+            self.constant, layers, np.arange(n), np.ones(n), np.ones(self.n_features), np.zeros(self.n_features)
+        )
 
     def _values(self, block: Float2D, new: Candidates) -> Float2D:
         table, _ = self.form().basis_values(block)

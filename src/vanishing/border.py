@@ -1,8 +1,9 @@
 """Terms, their orders, and the border.
 
-A term is the sorted tuple of its variables: ``x0^2 x2`` is ``(0, 0, 2)``, the constant is ``()``. Dividing by a variable
-drops an entry, and both orders of this module are orders of tuples. Variables are counted in the order in
-which a fit visits them; see ``feature_order`` of the estimators for how that maps to columns of the data.
+A term is the sorted tuple of its variables: ``x0^2 x2`` is ``(0, 0, 2)``, the constant is ``()``. Dividing by
+a variable drops an entry, and both orders of this module are orders of tuples. Variables are counted in the
+order in which a fit visits them; see ``feature_order`` of the estimators for how that maps to columns of the
+data.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """What theory promises before any data is seen.
 
-All bounds are for data in the unit cube ``[0, 1]^n``. References: Wirth, Kera and Pokutta, "Approximate Vanishing Ideal
-Computations at Scale" (2023), Theorem 4.2; Wirth and Pokutta, "Conditional Gradients for the Approximately Vanishing Ideal" (2022);
-Mohri, Rostamizadeh and Talwalkar, "Foundations of Machine Learning" (2018), Theorems 3.3, 11.3 and 11.15.
+All bounds are for data in the unit cube ``[0, 1]^n``. References: Wirth, Kera and Pokutta, "Approximate
+Vanishing Ideal Computations at Scale" (2023), Theorem 4.2; Wirth and Pokutta, "Conditional Gradients for the
+Approximately Vanishing Ideal" (2022); Mohri, Rostamizadeh and Talwalkar, "Foundations of Machine Learning"
+(2018), Theorems 3.3, 11.3 and 11.15.
 """
 
 from __future__ import annotations
@@ -74,16 +75,17 @@ def out_of_sample_bound(mse: float, tau: float, n_samples: int, n_terms: int, de
 
         E[g(x)^2] <= mse(g) + 4 tau^2 sqrt(2 log(2k) / m) + tau^2 sqrt(log(1/delta) / (2m))
 
-    for all of them at once. The values of such a polynomial lie in ``[-tau, tau]``, so its square is at most ``tau^2`` and is a ``2 tau``-Lipschitz
-    function of the value (Talagrand's lemma); the class has Rademacher complexity at most ``tau sqrt(2 log(2k) / m)``.
+    for all of them at once. The values of such a polynomial lie in ``[-tau, tau]``, so its square is at most
+    ``tau^2`` and is a ``2 tau``-Lipschitz function of the value (Talagrand's lemma); the class has Rademacher
+    complexity at most ``tau sqrt(2 log(2k) / m)``.
 
     Parameters
     ----------
     mse : float
         Mean square over the sample.
     tau : float
-        Bound on the l1 norm of all coefficients, the leading one included. A generator's own l1 norm may not be put here
-        after the fact; ``tau`` has to be chosen before the data are seen.
+        Bound on the l1 norm of all coefficients, the leading one included. A generator's own l1 norm may not
+        be put here after the fact; ``tau`` has to be chosen before the data are seen.
     n_samples : int
         Number of independent samples m.
     n_terms : int

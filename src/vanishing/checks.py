@@ -34,9 +34,9 @@ class RangeWarning(UserWarning):
 
 def check_number(name: str, value: Any, *, low: float, finite: bool = True) -> None:
     """Refuse what is not a real number >= low."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or np.isnan(value):
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or value != value:
         raise ValueError(f"{name} must be a number, got {value!r}.")
-    if value < low or (finite and np.isinf(value)):
+    if value < low or (finite and value == float("inf")):
         raise ValueError(f"{name} must be {'finite and ' if finite else ''}at least {low:g}, got {value!r}.")
 
 
@@ -88,7 +88,8 @@ def feature_permutation(feature_order: Any, gram: Float2D) -> Int1D:
         return np.argsort(total if feature_order == "pearson" else -total, kind="stable")
     permutation = np.asarray(feature_order)
     if permutation.shape != (n,) or not np.array_equal(np.sort(permutation), np.arange(n)):
-        raise ValueError(f"feature_order must be None, 'pearson', 'rev-pearson' or a permutation of 0..{n - 1}; got {feature_order!r}.")
+        choices = f"None, 'pearson', 'rev-pearson' or a permutation of 0..{n - 1}"
+        raise ValueError(f"feature_order must be {choices}; got {feature_order!r}.")
     return permutation.astype(np.int64)
 
 
@@ -103,7 +104,8 @@ def require_finite(X: Array, names: Sequence[str]) -> None:
             kind = "NaN" if np.isnan(column[bad[0]]) else "infinity (inf)"
             where = "" if name == f"x{j}" else f" ({name!r})"
             raise ValueError(
-                f"Input X contains {kind} in column {j}{where}, first in row {bad[0]}, {bad.size} such values in that column: impute or drop those rows."
+                f"Input X contains {kind} in column {j}{where}: {bad.size} such values, the first in row {bad[0]}. "
+                "Impute them or drop those rows."
             )
 
 
@@ -114,8 +116,8 @@ def warn_outside_unit_cube(low: Float1D, high: Float1D, names: Sequence[str]) ->
         j = outside[0]
         others = f" and {outside.size - 1} more columns" if outside.size > 1 else ""
         warnings.warn(
-            f"Column {names[j]!r} (range {low[j]:.4g} to {high[j]:.4g}){others} lie outside [0, 1], where the bounds on degree, size and "
-            "out-of-sample error do not hold; scale with sklearn.preprocessing.MinMaxScaler() first.",
+            f"Values outside [0, 1] in column {names[j]!r} (range {low[j]:.4g} to {high[j]:.4g}){others}: the bounds "
+            "on degree, size and out-of-sample error do not hold; scale with sklearn.preprocessing.MinMaxScaler first.",
             RangeWarning,
             stacklevel=3,
         )
@@ -124,8 +126,8 @@ def warn_outside_unit_cube(low: Float1D, high: Float1D, names: Sequence[str]) ->
 def warn_overflow(degree: int, max_terms: int, psi: float) -> None:
     """Say that the border grew too large to be entered."""
     warnings.warn(
-        f"The border of degree {degree + 1} would take |G| + |O| beyond max_terms={max_terms}; the model is complete up to degree {degree} only. "
-        f"Raise psi (now {psi:g}) for a smaller model, or max_terms for a larger one.",
+        f"The border of degree {degree + 1} would take |G| + |O| beyond max_terms={max_terms}; the model is complete "
+        f"up to degree {degree} only. Raise psi (now {psi:g}) for a smaller model, or max_terms for a larger one.",
         ConvergenceWarning,
         stacklevel=3,
     )
@@ -135,8 +137,8 @@ def warn_undecided(n_undecided: int, solver: str, boost: str) -> None:
     """Say that a solver gave up on some terms."""
     cure = "use boost='wihb' with solver='bpcg'" if boost == "none" or solver != "bpcg" else "raise tau"
     warnings.warn(
-        f"{n_undecided} terms joined the order ideal without proof that they lead no generator, because solver={solver!r} gave up on them: "
-        f"raise max_iter, set tol=0, or {cure}.",
+        f"{n_undecided} terms joined the order ideal without proof that they lead no generator, because "
+        f"solver={solver!r} gave up on them: raise max_iter, set tol=0, or {cure}.",
         ConvergenceWarning,
         stacklevel=4,
     )

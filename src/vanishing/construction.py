@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from contextlib import nullcontext
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ._typing import Float2D
-from .basis import MonomialBasis, ProductBasis
+from .basis import Basis
 from .rows import Rows
+from .threads import one_blas_thread
 
 __all__ = ["Construction", "Rule", "construct"]
 
 _logger = logging.getLogger("vanishing")
 
-#: Candidates examined in one pass. Of a wider border, the Gram entries between candidates that both lead generators are needed by
-#: nobody; blocks leave out most of them, and bound the memory, at the price of a pass each.
+#: Candidates examined in one pass. Of a wider border, the Gram entries between candidates that both lead
+#: generators are needed by nobody; blocks leave out most of them, and bound the memory, at the price of a pass each.
 BLOCK = 512
 
-B = TypeVar("B", MonomialBasis, ProductBasis)
+_LARGE = 300  # candidates whose eigen-decomposition gains from BLAS threads
 
 
 class Rule(NamedTuple):
@@ -47,7 +49,7 @@ class Construction(NamedTuple):
 
 
 def construct(
-    rows: Rows, basis: B, rule: Rule, gram: Float2D, *, max_degree: int, max_terms: int, use_factor: bool
+    rows: Rows, basis: Basis, rule: Rule, gram: Float2D, *, max_degree: int, max_terms: int, use_factor: bool
 ) -> Construction:
     """Build a basis degree by degree until no candidate is left.
 
@@ -60,7 +62,8 @@ def construct(
     gram : ndarray of shape (1 + n_features, 1 + n_features)
         Gram of the constant and the columns, from the survey of the data.
     max_degree, max_terms : int
-        A degree above ``max_degree``, or a border that could take ``|G| + |O|`` above ``max_terms``, is not entered.
+        A degree above ``max_degree``, or a border that could take ``|G| + |O|`` above ``max_terms``, is not
+        entered.
     use_factor : bool
         Go straight to the triangular factor, because psi is known to be too small for a Gram.
     """
@@ -76,26 +79,39 @@ def construct(
         block = len(new) if rule.whole or degree == 1 else BLOCK
         for start in range(0, len(new), block):
             part = new if block == len(new) else new[start : start + block]
-            split = None
-            if not use_factor:
-                wide = known if degree == 1 else basis.extend_gram(gram, rows, part)
-                _require_finite(wide, degree)
-                split = rule.from_gram(wide, basis.size)
-            if split is None:
-                factor = basis.factor(rows, part)
-                _require_finite(factor, degree)
-                wide = factor.T @ factor
-                split = rule.from_factor(factor, basis.size)
-            gram = basis.restrict(wide, split)
-            basis = basis.extend(part, split)
-        _logger.info("degree %d: %d candidates, %d kept, %d generators so far", degree, len(new), basis.size - size, basis.n_generators)
+            with nullcontext() if rule.whole and len(part) > _LARGE else one_blas_thread():
+                basis, gram = _advance(rows, basis, rule, gram, part, known if degree == 1 else None, use_factor)
+        _logger.info(
+            "degree %d: %d candidates, %d kept, %d generators so far",
+            degree,
+            len(new),
+            basis.size - size,
+            basis.n_generators,
+        )
         if basis.size == size:
             return Construction(basis, degree, complete=True, overflow=False)
     return Construction(basis, max_degree, complete=False, overflow=False)
 
 
-def _require_finite(matrix: Float2D, degree: int) -> None:
+def _advance(
+    rows: Rows, basis: Basis, rule: Rule, gram: Float2D, new: Any, known: Float2D | None, use_factor: bool
+) -> tuple[Basis, Float2D]:
+    """The basis and its Gram after a decision about the candidates ``new``; ``known`` is the Gram of both, if known."""
+    split = None
+    if not use_factor:
+        wide = basis.extend_gram(gram, rows, new) if known is None else known
+        _require_finite(wide)
+        split = rule.from_gram(wide, basis.size)
+    if split is None:
+        factor = basis.factor(rows, new)
+        _require_finite(factor)
+        wide = factor.T @ factor
+        split = rule.from_factor(factor, basis.size)
+    return basis.extend(new, split), basis.restrict(wide, split)
+
+
+def _require_finite(matrix: Float2D) -> None:
     if not np.isfinite(matrix).all():
         raise ValueError(
-            f"Terms of degree {degree} overflow on these data; scale the columns to [0, 1] first, for instance with MinMaxScaler."
+            "Products of columns overflow on these data; scale them to [0, 1] first, for instance with MinMaxScaler."
         )

@@ -1,7 +1,7 @@
 """Polynomials as programs: how terms and generators are evaluated on a block of rows.
 
-A monomial costs one multiplication: an earlier row of the table times a column of the data. Nothing evaluated outlives
-its chunk of rows, which is small enough to stay in the cache.
+A monomial costs one multiplication: an earlier row of the table times a column of the data. Nothing evaluated
+outlives its chunk of rows, which is small enough to stay in the cache.
 """
 
 from __future__ import annotations
@@ -16,7 +16,16 @@ from numba import njit
 from ._typing import Float1D, Float2D, Int1D
 from .rows import Rows
 
-__all__ = ["Candidates", "Layer", "MonomialForm", "ProductForm", "fill_terms", "product_values", "program_term", "term_values"]
+__all__ = [
+    "Candidates",
+    "Layer",
+    "MonomialForm",
+    "ProductForm",
+    "fill_terms",
+    "product_values",
+    "program_term",
+    "term_values",
+]
 
 _CACHE_ENTRIES = 65_536  # float64 values of one chunk: half a megabyte, within a core's second-level cache
 
@@ -38,7 +47,8 @@ class Candidates(NamedTuple):
 def fill_terms(X: Float2D, left: Int1D, right: Int1D, columns: Float2D, table: Float2D) -> None:
     """Evaluate terms on the rows of ``X``: ``table[0] = 1`` and ``table[k] = table[left[k]] * x[right[k]]`` for k >= 1.
 
-    ``columns`` ``(n_features, >= n_rows)`` receives the transposed block; ``table`` is ``(n_terms, >= n_rows)``.
+    ``columns`` ``(n_features, >= n_rows)`` receives the transposed block; ``table`` is ``(n_terms, >=
+    n_rows)``.
     """
     n_rows, n_features = X.shape
     for i in range(n_rows):
@@ -103,8 +113,8 @@ def _fill_generators(
 class MonomialForm:
     """Generators ``sum_j coef[g, j] t_j + lead_coef[g] u_g`` over the terms ``t_j`` of an order ideal.
 
-    ``left``/``right`` are the program of the ``n_basis`` terms (entry 0 is the constant), ``lead_left``/``lead_right`` that of the
-    leading terms; ``coef`` has shape ``(n_generators, n_basis)``.
+    ``left``/``right`` are the program of the ``n_basis`` terms (entry 0 is the constant),
+    ``lead_left``/``lead_right`` that of the leading terms; ``coef`` has shape ``(n_generators, n_basis)``.
     """
 
     left: Int1D
@@ -144,8 +154,9 @@ class MonomialForm:
     def compose(self, scale: Float1D, offset: Float1D) -> MonomialForm:
         """The generators as polynomials of z, where x = scale * z + offset.
 
-        ``t * x_v`` becomes ``t(z) * (scale_v z_v + offset_v)``. Only divisors of ``t * x_v`` appear, and those are all in the order ideal
-        (except the term itself, when it is a leading one): the same terms carry the result.
+        ``t * x_v`` becomes ``t(z) * (scale_v z_v + offset_v)``. Only divisors of ``t * x_v`` appear, and
+        those are all in the order ideal (except the term itself, when it is a leading one): the same terms
+        carry the result.
         """
         n_basis = self.left.size
         row_of = {program_term(self.left, self.right, k): k for k in range(n_basis)}
@@ -189,8 +200,8 @@ def _multiply_into(
 class Layer(NamedTuple):
     """One degree of a basis of products: which products, and the combinations of them that were kept or vanish.
 
-    ``kept`` and ``vanishing`` have shape ``(n_polynomials, n_before + n_products)``: coefficients on the basis polynomials of lower
-    degree, then on the products.
+    ``kept`` and ``vanishing`` have shape ``(n_polynomials, n_before + n_products)``: coefficients on the
+    basis polynomials of lower degree, then on the products.
     """
 
     products: Candidates
@@ -202,7 +213,8 @@ class Layer(NamedTuple):
 class ProductForm:
     """Polynomials built layer by layer as linear combinations of products (VCA), in x = scale * z + offset.
 
-    ``constant`` is the value of basis polynomial 0; ``chosen`` says which of the vanishing polynomials the form stands for, each times its ``factor``.
+    ``constant`` is the value of basis polynomial 0; ``chosen`` says which of the vanishing polynomials the
+    form stands for, each times its ``factor``.
     """
 
     constant: float
@@ -213,7 +225,7 @@ class ProductForm:
     offset: Float1D
 
     def basis_values(self, X: Float2D) -> tuple[Float2D, list[Float2D]]:
-        """Values of the basis polynomials, and of each layer's products, on the rows of ``X``; one polynomial per row."""
+        """Values of the basis polynomials, and of each layer's products, on the rows of ``X``, one per row."""
         columns = np.ascontiguousarray(X.T) * self.scale[:, None] + self.offset[:, None]
         table = np.full((1, X.shape[0]), self.constant)
         products = []
@@ -255,7 +267,7 @@ class ProductForm:
 
 
 def product_values(table: Float2D, columns: Float2D, products: Candidates) -> Float2D:
-    """Values of the products, one per row; at degree 1 (``table`` is the constant alone) they are the columns themselves."""
+    """Values of the products, one per row; at degree 1, where ``table`` is the constant alone, those of columns."""
     if table.shape[0] == 1:
         return columns[products.right]
     return table[products.left] * table[products.right]

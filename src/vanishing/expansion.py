@@ -26,7 +26,8 @@ def _written_out(form: MonomialForm, n_features: int) -> tuple[Int2D, Float2D, I
     n_generators, n_basis = form.coef.shape
     terms = [program_term(form.left, form.right, k) for k in range(n_basis)]
     leads = [
-        tuple(sorted((*terms[parent], int(column)))) for parent, column in zip(form.lead_left, form.lead_right, strict=True)
+        tuple(sorted((*terms[parent], int(column))))
+        for parent, column in zip(form.lead_left, form.lead_right, strict=True)
     ]
     coef = np.hstack([form.coef, np.diag(form.lead_coef)])
     return exponents_of([*terms, *leads], n_features), coef, n_basis + np.arange(n_generators)
@@ -35,18 +36,22 @@ def _written_out(form: MonomialForm, n_features: int) -> tuple[Int2D, Float2D, I
 def _multiplied_out(form: ProductForm, n_features: int) -> tuple[Int2D, Float2D, Int1D]:
     """All monomials up to the degree, ascending in DegLex.
 
-    A product of a polynomial with a linear one is a sum over the linear one's terms, each of which moves the coefficients to other monomials.
+    A product of a polynomial with a linear one is a sum over the linear one's terms, each of which moves the
+    coefficients to other monomials.
     """
     degree = len(form.layers)
     widest = max((len(layer.products) for layer in form.layers), default=1)
     if comb(n_features + degree, degree) * widest > _MOST_ENTRIES:
         raise ValueError(
-            f"{widest} products of degree {degree} in {n_features} variables are too many to write out as monomials; use evaluate() instead."
+            f"{widest} products of degree {degree} in {n_features} variables are too many to write out as monomials; "
+            "use evaluate() instead."
         )
     terms: list[Term] = [t for d in range(degree + 1) for t in combinations_with_replacement(range(n_features), d)]
     index = {term: i for i, term in enumerate(terms)}
     lower = comb(n_features + degree - 1, degree - 1) if degree else 1
-    moved = np.array([[index[tuple(sorted((*t, v)))] for t in terms[:lower]] for v in range(n_features)], dtype=np.int64)
+    moved = np.array(
+        [[index[tuple(sorted((*t, v)))] for t in terms[:lower]] for v in range(n_features)], dtype=np.int64
+    )
 
     table = np.zeros((1, len(terms)))
     table[0, 0] = form.constant

@@ -1,8 +1,9 @@
 """The only pass over the data of a fit: Gram matrices of polynomials, summed over chunks of rows.
 
 With the basis O (l polynomials) and the candidates C (c polynomials) of a degree, everything the algorithms
-need is ``G = [O|C]'[O|C] / m``. Its block ``O'O / m`` is known from the degrees before, so a pass sums ``C'[O|C]``. Where a float64 Gram
-cannot resolve ``psi``, a second kind of pass gives the triangular factor R of ``[O|C] = sqrt(m) Q R`` instead, from QR factors merged over chunks.
+need is ``G = [O|C]'[O|C] / m``. Its block ``O'O / m`` is known from the degrees before, so a pass sums
+``C'[O|C]``. Where a float64 Gram cannot resolve ``psi``, a second kind of pass gives the triangular factor R
+of ``[O|C] = sqrt(m) Q R`` instead, from QR factors merged over chunks.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Survey(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def _monomial_gram(X: Float2D, weights: Float1D, left: Int1D, right: Int1D, n_basis: int, chunk: int) -> Float2D:
-    """Sum over the rows of w * C[O|C]', shape ``(n_candidates, n_terms)``; only the blocks up to the diagonal are set."""
+    """Sum over the rows of w * C[O|C]', shape ``(n_candidates, n_terms)``; blocks beyond the diagonal are left 0."""
     n_rows, n_features = X.shape
     n_terms = left.size
     total = np.zeros((n_terms - n_basis, n_terms))
@@ -63,7 +64,8 @@ def _monomial_gram(X: Float2D, weights: Float1D, left: Int1D, right: Int1D, n_ba
 def sum_gram(rows: Rows, left: Int1D, right: Int1D, n_basis: int) -> Float2D:
     """Mean over the rows of ``C[O|C]'``, shape ``(n_candidates, n_terms)``, for terms given as a program.
 
-    The first ``n_basis`` terms are O, the others C. Of ``C C'`` only what lies on or below the diagonal is meaningful.
+    The first ``n_basis`` terms are O, the others C. Of ``C C'`` only what lies on or below the diagonal is
+    meaningful.
     """
     n_terms = left.size
     work = (n_terms - n_basis) * n_terms
@@ -126,7 +128,9 @@ def survey(rows: Rows) -> Survey:
     chunk = int(np.clip(_SMALL_GEMM // (n * (n + 1)) // 8 * 8, 256, 4096))
 
     def kernel(block: Float2D, weights: Float1D | None) -> tuple[Float2D, Float2D]:
-        gram = _monomial_gram(block, _NO_WEIGHTS if weights is None else weights, left, right, 1, min(chunk, block.shape[0]))
+        gram = _monomial_gram(
+            block, _NO_WEIGHTS if weights is None else weights, left, right, 1, min(chunk, block.shape[0])
+        )
         return gram, _column_range(block)
 
     def combine(a: tuple[Float2D, Float2D], b: tuple[Float2D, Float2D]) -> tuple[Float2D, Float2D]:
@@ -138,7 +142,7 @@ def survey(rows: Rows) -> Survey:
 
 
 def border_gram(gram: Float2D, new: Float2D) -> Float2D:
-    """The symmetric Gram of [O|C] from that of O and the rows of C, of which the part on or below the diagonal counts."""
+    """The symmetric Gram of [O|C] from that of O and the rows of C, which count up to the diagonal."""
     n_basis, n_terms = gram.shape[0], new.shape[1]
     full = np.empty((n_terms, n_terms))
     full[:n_basis, :n_basis] = gram
@@ -160,16 +164,16 @@ def triangular_factor(rows: Rows, values: Callable[[Float2D], Float2D], n_terms:
         table = values(block)
         if weights is not None:
             table = table * np.sqrt(weights)
-        return np.linalg.qr(table.T, mode="r")
+        return np.asarray(np.linalg.qr(table.T, mode="r"))
 
     def combine(a: Float2D, b: Float2D) -> Float2D:
-        return np.linalg.qr(np.vstack([a, b]), mode="r")
+        return np.asarray(np.linalg.qr(np.vstack([a, b]), mode="r"))
 
     block_rows = int(np.clip(2_000_000 // n_terms, 2 * n_terms, 65_536))
     factor = rows.reduce(kernel, combine, block_rows=block_rows)
     square = np.zeros((n_terms, n_terms))
     square[: factor.shape[0]] = factor  # fewer rows than terms: the rest of R is zero
-    return square / np.sqrt(rows.total_weight)
+    return np.asarray(square / np.sqrt(rows.total_weight))
 
 
 def _add(a: Float2D, b: Float2D) -> Float2D:

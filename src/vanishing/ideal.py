@@ -59,12 +59,16 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         X = validate_data(self, X, dtype="numeric", ensure_all_finite=False)
         if 1 + X.shape[1] > self.max_terms:
-            raise ValueError(f"X has {X.shape[1]} columns, too many for max_terms={self.max_terms}: raise max_terms, or select columns.")
+            raise ValueError(
+                f"X has {X.shape[1]} columns, too many for max_terms={self.max_terms}: raise it, or select columns."
+            )
         rows = as_rows(X, check_weights(sample_weight, X.shape[0]), self.n_jobs)
         found = survey(rows)
         if not np.isfinite(found.gram).all():
             require_finite(X, self._input_names())
-            raise ValueError("X has values whose squares overflow; scale the columns to [0, 1] first, for instance with MinMaxScaler.")
+            raise ValueError(
+                "Squares of values in X overflow; scale the columns to [0, 1] first, for instance with MinMaxScaler."
+            )
         warn_outside_unit_cube(found.low, found.high, self._input_names())
         basis, rule = self._plan(rows, found)
         built = construct(
@@ -99,7 +103,8 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         X = validate_data(self, X, dtype="numeric", ensure_all_finite=False, reset=False)
         require_finite(X, self._input_names())
-        return self.generators_.over(as_rows(X, n_jobs=self.n_jobs), absolute=True)
+        generators: Polynomials = self.generators_
+        return generators.over(as_rows(X, n_jobs=self.n_jobs), absolute=True)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the output columns: the polynomials, shortened where they are long.
@@ -118,7 +123,9 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if input_features is not None:
             given = [str(name) for name in input_features]
             if len(given) != len(names):
-                raise ValueError(f"input_features should have length equal to number of features ({len(names)}), got {len(given)}.")
+                raise ValueError(
+                    f"input_features should have length equal to number of features ({len(names)}), got {len(given)}."
+                )
             if hasattr(self, "feature_names_in_") and given != names:
                 raise ValueError("input_features is not equal to feature_names_in_.")
             names = given
@@ -185,7 +192,7 @@ class MonomialIdeal(VanishingIdeal):
 
 
 def _shortened(text: str) -> str:
-    """The first terms of a long polynomial; the leading term comes first, so the result is still unique among generators."""
+    """The first terms of a long polynomial: the leading one comes first, so the names stay different."""
     if len(text) <= _LONGEST_NAME:
         return text
     cut = max(text.rfind(" + ", 0, _LONGEST_NAME), text.rfind(" - ", 0, _LONGEST_NAME))

@@ -61,7 +61,9 @@ class Polynomial:
     def evaluate(self, X: Any) -> Float1D:
         """Signed values on the rows of ``X``, shape ``(n_samples,)``."""
         X = check_array(X, dtype=np.float64)
-        return np.asarray(sum(c * np.prod(X**e, axis=1) for c, e in zip(self.coef, self.exponents, strict=True)) + np.zeros(len(X)))
+        return np.asarray(
+            sum(c * np.prod(X**e, axis=1) for c, e in zip(self.coef, self.exponents, strict=True)) + np.zeros(len(X))
+        )
 
     def to_text(self, digits: int = 4) -> str:
         """Plain text, for instance ``x0^2 + 0.5*x1 - 1``."""
@@ -102,12 +104,14 @@ class Polynomial:
 class Polynomials(Sequence[Polynomial]):
     """A list of polynomials over shared terms, evaluated together.
 
-    Polynomial g is ``sum_t coef[g, t] * prod_j x_j ** exponents[t, j]``. ``generators_`` of a fitted estimator is of this type.
+    Polynomial g is ``sum_t coef[g, t] * prod_j x_j ** exponents[t, j]``. ``generators_`` of a fitted
+    estimator is of this type.
 
     Attributes
     ----------
     mse, gap : ndarray of shape (n_polynomials,)
-        Mean square over the training data, and how much smaller it could be at most within the solver's feasible set.
+        Mean square over the training data, and how much smaller it could be at most within the solver's
+        feasible set.
     n_iter, status : ndarray of shape (n_polynomials,)
         Solver iterations, and why the solver stopped (a :class:`~vanishing.solvers.Status`).
     feature_names : tuple of str
@@ -120,8 +124,8 @@ class Polynomials(Sequence[Polynomial]):
     >>> G = OAVI(psi=1e-10).fit(np.column_stack([np.cos(angle), np.sin(angle)])).generators_
     >>> print(G[0])
     x1^2 + x0^2 - 1
-    >>> G[0].degree, len(G)
-    (2, 1)
+    >>> G[0].degree, G[0].status
+    (2, 'vanishing')
     """
 
     def __init__(
@@ -176,10 +180,14 @@ class Polynomials(Sequence[Polynomial]):
 
     @property
     def sparsity(self) -> float:
-        """The paper's SPAR: exact zeros among the coefficients of terms below the leading one, as a share of them all."""
+        """The paper's SPAR: share of exact zeros among the coefficients of terms below the leading ones."""
         n_zero = n_all = 0
         for g in range(len(self)):
-            coef = self.coef[g, : self._n_free[g]] if self._n_free is not None else np.delete(self.coef[g], self._monomials[2][g])
+            coef = (
+                self.coef[g, : self._n_free[g]]
+                if self._n_free is not None
+                else np.delete(self.coef[g], self._monomials[2][g])
+            )
             n_zero, n_all = n_zero + int((coef == 0.0).sum()), n_all + coef.size
         return n_zero / n_all if n_all else 0.0
 
@@ -187,7 +195,9 @@ class Polynomials(Sequence[Polynomial]):
         """Signed values on the rows of ``X``, shape ``(n_samples, n_polynomials)``."""
         X = check_array(X, dtype="numeric")
         if X.shape[1] != len(self.feature_names):
-            raise ValueError(f"X has {X.shape[1]} columns, but the polynomials have {len(self.feature_names)} variables.")
+            raise ValueError(
+                f"X has {X.shape[1]} columns, but the polynomials have {len(self.feature_names)} variables."
+            )
         return self.over(as_rows(X, n_jobs=n_jobs))
 
     def over(self, rows: Rows, *, absolute: bool = False) -> Float2D:
@@ -197,8 +207,8 @@ class Polynomials(Sequence[Polynomial]):
     def in_units(self, scaler: Any) -> Polynomials:
         """The same polynomials as functions of the data *before* scaling.
 
-        Exact composition with an affine map: if the model was fitted to ``scaler.transform(X)``, then ``in_units(scaler).evaluate(X)`` are the values that the model
-        gives there.
+        Exact composition with an affine map: if the model was fitted to ``scaler.transform(X)``, then
+        ``in_units(scaler).evaluate(X)`` are the values that the model gives there.
 
         Parameters
         ----------
@@ -287,7 +297,9 @@ class Polynomials(Sequence[Polynomial]):
             n_free=None if self._n_free is None else self._n_free[index],
         )
 
-    def _with(self, form: MonomialForm | ProductForm, mse: Float1D | None = None, gap: Float1D | None = None) -> Polynomials:
+    def _with(
+        self, form: MonomialForm | ProductForm, mse: Float1D | None = None, gap: Float1D | None = None
+    ) -> Polynomials:
         return Polynomials(
             form,
             self.feature_names,
@@ -314,7 +326,7 @@ class Terms(Sequence[str]):
         self.feature_names = tuple(feature_names)
 
     def __len__(self) -> int:
-        return self.exponents.shape[0]
+        return int(self.exponents.shape[0])
 
     @overload
     def __getitem__(self, index: int) -> str: ...
@@ -351,8 +363,8 @@ def affine_map(scaler: Any, n_features: int) -> tuple[Float1D, Float1D]:
         scale, offset = 1.0 / width, (0.0 if centre is None else -np.asarray(centre) / width)
     else:
         raise TypeError(
-            "in_units needs a fitted MinMaxScaler, StandardScaler, MaxAbsScaler or RobustScaler, or a pair (scale, offset) "
-            f"with x_scaled = scale * x + offset; got {type(scaler).__name__}."
+            "in_units needs a fitted MinMaxScaler, StandardScaler, MaxAbsScaler or RobustScaler, or a pair "
+            f"(scale, offset) with x_scaled = scale * x + offset; got {type(scaler).__name__}."
         )
     try:
         full = [np.broadcast_to(np.asarray(part, dtype=np.float64), (n_features,)).copy() for part in (scale, offset)]

@@ -1,25 +1,21 @@
 """Where the data are: rows that can be reduced and mapped block by block.
 
-A source of data is a small class with the methods of :class:`Rows`. It knows nothing about polynomials; algorithms
-know nothing about where the rows come from.
+A source of data is a small class with the methods of :class:`Rows`. It knows nothing about polynomials;
+algorithms know nothing about where the rows come from.
 """
 
 from __future__ import annotations
 
 import functools
-import os
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
-import joblib
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from ._typing import Array, Float1D, Float2D
+from .threads import n_threads, one_blas_thread
 
 __all__ = ["ArrayRows", "Rows", "as_rows"]
 
@@ -47,14 +43,14 @@ class Rows(Protocol):
 class ArrayRows:
     """Rows of an array in memory (or of a memory map), shared among threads; the array is never copied as a whole.
 
-    The blocks, and the order in which their results are combined, depend on the shape of the data alone, so the result is the
-    same to the last bit for every ``n_jobs``.
+    The blocks, and the order in which their results are combined, depend on the shape of the data alone, so
+    the result is the same to the last bit for every ``n_jobs``.
     """
 
     def __init__(self, X: Array, sample_weight: Float1D | None = None, n_jobs: int | None = None):
         self.X = X
         self.sample_weight = sample_weight
-        self.n_threads = _n_threads(n_jobs)
+        self.n_threads = n_threads(n_jobs)
         self.n_samples, self.n_features = X.shape
 
     @property
@@ -86,7 +82,7 @@ class ArrayRows:
         n_blocks = -(-self.n_samples // block_rows)
         edges = [self.n_samples * i // n_blocks for i in range(n_blocks + 1)]
         blocks = map(slice, edges, edges[1:])
-        with _one_blas_thread():
+        with one_blas_thread():
             if self.n_threads == 1 or n_blocks == 1:
                 yield from map(work, blocks)
                 return
@@ -108,44 +104,3 @@ def as_rows(X: Any, sample_weight: Float1D | None = None, n_jobs: int | None = N
     np.float64(10.0)
     """
     return ArrayRows(np.asarray(X), sample_weight, n_jobs)
-
-
-def _n_threads(n_jobs: int | None) -> int:
-    """Threads to use: all cores for None (or what OMP_NUM_THREADS allows), else joblib's reading of ``n_jobs``."""
-    if n_jobs is not None:
-        return int(joblib.effective_n_jobs(n_jobs))
-    allowed = os.environ.get("OMP_NUM_THREADS", "")
-    cores = int(joblib.cpu_count())
-    return min(cores, int(allowed)) if allowed.isdigit() and int(allowed) > 0 else cores
-
-
-@functools.cache
-def _blas() -> ThreadpoolController:
-    import scipy.linalg  # noqa: F401  (its BLAS, the one compiled code calls, must be loaded to be found)
-
-    return ThreadpoolController()
-
-
-_blas_lock = threading.Lock()
-_blas_users = 0
-_blas_limit: Any = None
-
-
-@contextmanager
-def _one_blas_thread() -> Iterator[None]:
-    """Pin BLAS to one thread per caller: rows are what is shared out, and BLAS threads on small blocks only get in the way.
-
-    The limit is one for the whole process, so the first one in sets it and the last one out lifts it.
-    """
-    global _blas_users, _blas_limit
-    with _blas_lock:
-        if _blas_users == 0:
-            _blas_limit = _blas().limit(limits=1, user_api="blas")
-        _blas_users += 1
-    try:
-        yield
-    finally:
-        with _blas_lock:
-            _blas_users -= 1
-            if _blas_users == 0:
-                _blas_limit.restore_original_limits()

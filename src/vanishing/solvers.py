@@ -4,12 +4,13 @@ Every solver minimises, for a symmetric positive semidefinite ``Q`` of shape ``(
 
     f(x) = x'Qx + 2 c'x + r      subject to  |x|_1 <= radius,
 
-which is the mean square ``|A x + b|^2 / m`` of a polynomial with leading term ``b`` when
-``Q = A'A/m``, ``c = A'b/m`` and ``r = b'b/m`` (Line 7 of Algorithm 1 in the paper). All share the signature
-``solver(Q, c, r, radius, stop, x0)`` and return a :class:`Solution`. ``agd`` ignores the radius (tau = infinity).
+which is the mean square ``|A x + b|^2 / m`` of a polynomial with leading term ``b`` when ``Q = A'A/m``, ``c =
+A'b/m`` and ``r = b'b/m`` (Line 7 of Algorithm 1 in the paper). All share the signature ``solver(Q, c, r,
+radius, stop, x0)`` and return a :class:`Solution`. ``agd`` ignores the radius (tau = infinity).
 
-The vertices of the ball are ``+-radius * e_i``. A step along one or two of them changes ``Qx`` by one or two columns
-of ``Q``, so an iteration of ``cg``, ``pcg`` and ``bpcg`` costs O(n). A vertex is its number ``v``: index ``v >> 1``, sign + for even and - for odd ``v``.
+The vertices of the ball are ``+-radius * e_i``. A step along one or two of them changes ``Qx`` by one or two
+columns of ``Q``, so an iteration of ``cg``, ``pcg`` and ``bpcg`` costs O(n). A vertex is its number ``v``:
+index ``v >> 1``, sign + for even and - for odd ``v``.
 
 The kernels are plain functions compiled by Numba; ``NUMBA_DISABLE_JIT=1`` runs them as Python.
 """
@@ -25,7 +26,7 @@ from numba import njit
 
 from ._typing import Float1D, Float2D
 
-__all__ = ["SOLVERS", "Solution", "Status", "Stop", "agd", "bpcg", "cg", "pcg"]
+__all__ = ["SOLVERS", "Solution", "Status", "Stop", "agd", "bpcg", "cg", "frank_wolfe_gap", "pcg"]
 
 
 class Status(IntEnum):
@@ -44,7 +45,7 @@ class Status(IntEnum):
 
 
 class Stop(NamedTuple):
-    """When to stop: on a decision about ``psi``, on a small ``gap``, on small ``progress`` (0: never), after ``max_iter``."""
+    """When to stop: on a decision about ``psi``, a small ``gap``, small ``progress`` (0: never), or ``max_iter``."""
 
     psi: float
     gap: float
@@ -67,20 +68,42 @@ _VANISHING, _IMPOSSIBLE, _OPTIMAL, _STALLED, _MAX_ITER = (int(s) for s in Status
 
 # Qx is updated in place; it is recomputed from the iterate this often, so that round-off cannot build up.
 _REFRESH = 4096
+# The eigenvalue that the sharper gap needs costs as much as some hundred iterations: only for problems that last.
+_PATIENCE = 512
+_EPS = float(np.finfo(np.float64).eps)
 
 
 @njit(cache=True, nogil=True)
-def _loss_and_gap(Qx: Float1D, c: Float1D, r: float, x: Float1D, radius: float) -> tuple[float, float, int]:
-    """Loss, Frank-Wolfe gap ``max_v <grad, x - v>`` and the vertex that attains it."""
-    loss, slope, steepest, best = r, 0.0, -1.0, 0
+def _loss_and_gaps(
+    Qx: Float1D, c: Float1D, r: float, x: Float1D, radius: float, convex: float
+) -> tuple[float, float, float, int]:
+    """Loss, the best gap known, the Frank-Wolfe gap ``max_v <grad, x - v>`` and the vertex that attains it.
+
+    If f is ``convex``-strongly convex then also ``f(x) - min f <= |grad|^2 / (2 convex)``. Close to the
+    optimum that is the better bound by far: it is quadratic in the gradient, and the other one is ``radius``
+    times the gradient.
+    """
+    loss, slope, square, steepest, best = r, 0.0, 0.0, -1.0, 0
     for i in range(x.size):
         half = Qx[i] + c[i]
         loss += x[i] * (half + c[i])
         slope += x[i] * half
+        square += half * half
         if abs(half) > steepest:
             steepest = abs(half)
             best = 2 * i if half < 0 else 2 * i + 1
-    return loss, 2.0 * (slope + radius * steepest), best
+    frank_wolfe = 2.0 * (slope + radius * steepest)
+    if convex > 0.0 and 2.0 * square < convex * frank_wolfe:
+        return loss, 2.0 * square / convex, frank_wolfe, best
+    return loss, frank_wolfe, frank_wolfe, best
+
+
+@njit(cache=True, nogil=True)
+def _strong_convexity(Q: Float2D) -> float:
+    """Smallest eigenvalue of the Hessian 2Q, rounded down; 0 if it cannot be told from 0."""
+    eigenvalues = np.linalg.eigvalsh(Q)
+    smallest: float = 2.0 * (eigenvalues[0] - Q.shape[0] * _EPS * eigenvalues[-1])
+    return max(smallest, 0.0)
 
 
 @njit(cache=True, nogil=True)
@@ -126,16 +149,26 @@ def _exact_step(slope: float, curvature: float, longest: float) -> float:
 
 @njit(cache=True, nogil=True)
 def _cg(
-    Q: Float2D, c: Float1D, r: float, radius: float, psi: float, gap_tol: float, progress: float, max_iter: int, x: Float1D
+    Q: Float2D,
+    c: Float1D,
+    r: float,
+    radius: float,
+    psi: float,
+    gap_tol: float,
+    progress: float,
+    max_iter: int,
+    x: Float1D,
 ) -> tuple[float, float, int, int]:
     n = x.size
     Qx = np.empty(n)
     _product(Q, x, Qx)
-    last_loss = np.inf
+    last_loss, convex = np.inf, 0.0
     for it in range(max_iter + 1):
         if it % _REFRESH == 0:
             _product(Q, x, Qx)
-        loss, gap, v = _loss_and_gap(Qx, c, r, x, radius)
+        if it == _PATIENCE:
+            convex = _strong_convexity(Q)
+        loss, gap, slope, v = _loss_and_gaps(Qx, c, r, x, radius, convex)
         status = _verdict(loss, gap, last_loss, psi, gap_tol, progress)
         if status >= 0:
             return loss, gap, it, status
@@ -144,7 +177,7 @@ def _cg(
         curvature = t * (t * Q[k, k] - 2.0 * Qx[k])
         for i in range(n):
             curvature += x[i] * Qx[i]
-        step = _exact_step(-gap, 2.0 * curvature, 1.0)
+        step = _exact_step(-slope, 2.0 * curvature, 1.0)
         if step <= 0.0:
             return loss, gap, it, _STALLED
         for i in range(n):
@@ -171,7 +204,7 @@ def _pairwise(
     """PCG (``blended=False``) and BPCG from the vertices that carry ``weights``."""
     n = x.size
     Qx = np.empty(n)
-    last_loss = np.inf
+    last_loss, convex = np.inf, 0.0
     active = np.empty(2 * n, np.int64)
     n_active = 0
     for v in range(2 * n):
@@ -182,13 +215,15 @@ def _pairwise(
         if it % _REFRESH == 0:
             _from_weights(weights, radius, x)
             _product(Q, x, Qx)
-        loss, gap, best = _loss_and_gap(Qx, c, r, x, radius)
+        if it == _PATIENCE:
+            convex = _strong_convexity(Q)
+        loss, gap, forward, best = _loss_and_gaps(Qx, c, r, x, radius, convex)
         status = _verdict(loss, gap, last_loss, psi, gap_tol, progress)
         if status >= 0 or it == max_iter:
             # The answer is what the weights say; the running x may differ from it in the last digits.
             _from_weights(weights, radius, x)
             _product(Q, x, Qx)
-            loss, gap, best = _loss_and_gap(Qx, c, r, x, radius)
+            loss, gap, forward, best = _loss_and_gaps(Qx, c, r, x, radius, convex)
             status = _verdict(loss, gap, last_loss, psi, gap_tol, progress)
             if status >= 0 or it == max_iter:
                 return loss, gap, it, status if status >= 0 else _MAX_ITER
@@ -207,12 +242,14 @@ def _pairwise(
             if slope < lowest:
                 lowest, local = slope, v
 
-        if blended and 2.0 * radius * (highest - lowest) < gap:  # a Frank-Wolfe step promises more than a pairwise one
+        if (
+            blended and 2.0 * radius * (highest - lowest) < forward
+        ):  # a Frank-Wolfe step promises more than a pairwise one
             k, t = best >> 1, radius if best % 2 == 0 else -radius
             curvature = t * (t * Q[k, k] - 2.0 * Qx[k])
             for i in range(n):
                 curvature += x[i] * Qx[i]
-            step = _exact_step(-gap, 2.0 * curvature, 1.0)
+            step = _exact_step(-forward, 2.0 * curvature, 1.0)
             if step <= 0.0:
                 return loss, gap, it, _STALLED
             if step == 1.0:
@@ -313,6 +350,12 @@ def _vertex_weights(c: Float1D) -> Float1D:
     return weights
 
 
+def frank_wolfe_gap(Q: Float2D, c: Float1D, x: Float1D, radius: float) -> float:
+    """Upper bound ``max_v <grad f(x), x - v>`` over the ball on ``f(x) - min f``; infinite for an infinite radius."""
+    half = Q @ x + c
+    return 2.0 * float(x @ half + radius * np.abs(half).max(initial=0.0))
+
+
 def cg(Q: Float2D, c: Float1D, r: float, radius: float, stop: Stop, x0: Float1D | None = None) -> Solution:
     """Conditional gradients (Frank-Wolfe) with exact line search, from ``x0`` or from a vertex.
 
@@ -358,17 +401,14 @@ def bpcg(Q: Float2D, c: Float1D, r: float, radius: float, stop: Stop, x0: Float1
 def agd(Q: Float2D, c: Float1D, r: float, radius: float, stop: Stop, x0: Float1D | None = None) -> Solution:
     """Accelerated gradient descent (Nesterov, 1983) without the constraint, from ``x0`` or from 0.
 
-    The gap is that of strong convexity, ``|grad|^2 / (2 mu)`` with ``mu`` the smallest eigenvalue of the Hessian ``2Q``.
-    ``stop.progress`` has to be missed 20 times in a row, as in the paper's Section 5.
+    The gap is that of strong convexity, ``|grad|^2 / (2 mu)`` with ``mu`` the smallest eigenvalue of the
+    Hessian ``2Q``. ``stop.progress`` has to be missed 20 times in a row, as in the paper's Section 5.
     """
     x = np.zeros(c.size) if x0 is None else np.array(x0, dtype=np.float64)
-    eigenvalues = 2.0 * np.linalg.eigvalsh(Q)
-    smooth = float(eigenvalues[-1])
+    smooth, convex = 2.0 * float(np.linalg.eigvalsh(Q)[-1]), float(_strong_convexity(Q))
     if smooth <= 0.0:  # Q = 0, so c = 0 as well and every x is optimal
         status = Status.VANISHING if r <= stop.psi else Status.IMPOSSIBLE
         return Solution(x, r, 0.0, 0, status)
-    noise = smooth * c.size * np.finfo(np.float64).eps
-    convex = float(eigenvalues[0]) if eigenvalues[0] > noise else 0.0
     loss, gap, n_iter, status_ = _agd(Q, c, r, smooth, convex, *stop, x)
     return Solution(x, loss, gap, n_iter, Status(status_))
 

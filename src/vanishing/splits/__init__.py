@@ -1,12 +1,13 @@
 """What an algorithm decides at one degree: which candidates join the basis, and which lead a generator.
 
-A split is a function of the Gram of ``[O|C]`` (O: basis, C: candidates; one row and column each), or, where a float64
-Gram cannot tell a mean square from ``psi``, of the triangular factor R of that Gram (``..._exact``). It never sees data. From a Gram
-it returns None when a decision is lost in rounding; the caller then comes back with the factor.
+A split is a function of the Gram of ``[O|C]`` (O: basis, C: candidates; one row and column each), or, where a
+float64 Gram cannot tell a mean square from ``psi``, of the triangular factor R of that Gram (``..._exact``).
+It never sees data. From a Gram it returns None when a decision is lost in rounding; the caller then comes
+back with the factor.
 
-``psi`` means the same everywhere: a bound on the mean square of a polynomial over the data. The algorithms differ in how a
-polynomial is normalised: OAVI sets its leading coefficient to 1, ABM and AVI the Euclidean norm of its coefficients, and VCA that of its coefficients
-on the projected products.
+``psi`` means the same everywhere: a bound on the mean square of a polynomial over the data. The algorithms
+differ in how a polynomial is normalised: OAVI sets its leading coefficient to 1, ABM and AVI the Euclidean
+norm of its coefficients, and VCA that of its coefficients on the projected products.
 """
 
 from ._abm import split_abm, split_abm_exact

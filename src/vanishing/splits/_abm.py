@@ -14,9 +14,10 @@ from ._types import EPS, Progress, Split
 def split_abm(gram: Float2D, n_basis: int, *, psi: float) -> Split | None:
     """Decide which candidates lead a polynomial with unit coefficient vector and mean square <= psi.
 
-    The best such polynomial with terms ``[O, u]`` belongs to the smallest eigenvalue of their Gram ``H``, and that is at most psi
-    exactly when ``H - psi I`` is not positive definite. Since O had no such polynomial, ``G_O - psi I`` is positive definite,
-    and the sign of the next Cholesky pivot decides: ABM is the column-skipping factorisation of ``G - psi I``.
+    The best such polynomial with terms ``[O, u]`` belongs to the smallest eigenvalue of their Gram ``H``, and
+    that is at most psi exactly when ``H - psi I`` is not positive definite. Since O had no such polynomial,
+    ``G_O - psi I`` is positive definite, and the sign of the next Cholesky pivot decides: ABM is the
+    column-skipping factorisation of ``G - psi I``.
     """
     progress = Progress(gram, n_basis)
     try:
@@ -40,7 +41,7 @@ def split_abm(gram: Float2D, n_basis: int, *, psi: float) -> Split | None:
 
 
 def split_abm_exact(factor: Float2D, n_basis: int, *, psi: float) -> Split:
-    """As :func:`split_abm`, from singular values of the triangular factor; "vanishing" means up to psi or to rounding."""
+    """As :func:`split_abm`, from singular values of the triangular factor: vanishing up to psi or to rounding."""
     progress = Progress(factor.T @ factor, n_basis)
     rounding = 8.0 * factor.shape[0] * EPS * float(np.linalg.norm(factor))
     for j in range(progress.n_candidates):
@@ -55,7 +56,8 @@ def split_abm_exact(factor: Float2D, n_basis: int, *, psi: float) -> Split:
 def _generate(progress: Progress, j: int, vector: Float1D, loss: float | None = None) -> None:
     """Candidate j leads the polynomial with these coefficients, signed so that the leading one is positive."""
     vector = vector * np.copysign(1.0, vector[-1])
-    x, lead = vector[:-1], float(vector[-1])
+    lead = float(vector[-1])
+    x = progress.without_dust(j, vector[:-1], lead)
     if loss is None:
         Q, c, r = progress.problem(j)
         loss = float(x @ Q @ x + 2.0 * lead * (c @ x) + lead * lead * r)
@@ -64,10 +66,10 @@ def _generate(progress: Progress, j: int, vector: Float1D, loss: float | None = 
 
 @njit(cache=True, nogil=True)
 def _smallest_root(values: Float1D, z: Float1D, corner: float, start: float) -> float:
-    """Smallest eigenvalue of the arrowhead matrix ``[diag(values), z; z', corner]``, which must be <= start < values[0].
+    """Smallest eigenvalue, which must be <= start < values[0], of the arrowhead ``[diag(values), z; z', corner]``.
 
-    It is the root of ``f(t) = corner - t - sum z_i^2 / (values_i - t)``, concave and decreasing left of values[0]: Newton's method from the right of the
-    root falls monotonically onto it.
+    It is the root of ``f(t) = corner - t - sum z_i^2 / (values_i - t)``, concave and decreasing left of
+    values[0]: Newton's method from the right of the root falls monotonically onto it.
     """
     t = start
     for _ in range(100):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from .._typing import Float1D, Float2D
+from .._typing import Float1D, Float2D, Int1D
 from ..solvers import Status
 from ._types import EPS, Split
 
@@ -13,9 +13,10 @@ from ._types import EPS, Split
 def split_avi(gram: Float2D, n_basis: int, *, psi: float, pivot_tol: float) -> Split | None:
     """Decide which candidates lead a row of the stabilised echelon form of the approximate kernel.
 
-    The approximate kernel is spanned by the eigenvectors of the Gram with eigenvalue <= psi: every combination of them with a
-    unit coefficient vector has mean square <= psi. The echelon form takes the candidates from the largest term
-    down and passes over those that stick out of the span of the earlier ones by less than ``pivot_tol``.
+    The approximate kernel is spanned by the eigenvectors of the Gram with eigenvalue <= psi: every
+    combination of them with a unit coefficient vector has mean square <= psi. The echelon form takes the
+    candidates from the largest term down and passes over those that stick out of the span of the earlier ones
+    by less than ``pivot_tol``.
     """
     values, vectors = np.linalg.eigh(gram)
     if np.any(np.abs(values - psi) <= 8.0 * gram.shape[0] * EPS * values[-1]):
@@ -24,7 +25,7 @@ def split_avi(gram: Float2D, n_basis: int, *, psi: float, pivot_tol: float) -> S
 
 
 def split_avi_exact(factor: Float2D, n_basis: int, *, psi: float, pivot_tol: float) -> Split:
-    """As :func:`split_avi`, from the singular values of the triangular factor; "vanishing" means up to psi or to rounding."""
+    """As :func:`split_avi`, from singular values of the triangular factor: vanishing up to psi or to rounding."""
     _, singular, right = np.linalg.svd(factor)
     rounding = 8.0 * factor.shape[0] * EPS * singular[0]
     small = singular <= np.sqrt(psi) + rounding
@@ -36,6 +37,7 @@ def _echelon_split(
 ) -> Split:
     """Split by the rows of the echelon form that are still psi-vanishing once their negligible entries are dropped."""
     pivots, rows = _stabilised_echelon_form(kernel, n_basis, pivot_tol)
+    rows[np.abs(rows) <= 8.0 * rows.shape[1] * EPS] = 0.0  # coefficients that are zero to rounding
     mse = _mean_squares(matrix, rows, exact)
     accepted = mse <= psi
     # In ascending order of their leading terms, like the generators of the other algorithms.
@@ -64,10 +66,11 @@ def _mean_squares(matrix: Float2D, rows: Float2D, exact: bool) -> Float1D:
     return np.asarray(((rows @ matrix) * rows).sum(axis=1))
 
 
-def _stabilised_echelon_form(kernel: Float2D, n_basis: int, pivot_tol: float) -> tuple[Float1D, Float2D]:
+def _stabilised_echelon_form(kernel: Float2D, n_basis: int, pivot_tol: float) -> tuple[Int1D, Float2D]:
     """Leading columns, and unit rows that span the part of the kernel which those columns carry.
 
-    ``kernel`` has orthonormal columns ``(n_terms, n_kernel)``. A row has no entry in another row's leading column, nor in a candidate larger than its own leading one.
+    ``kernel`` has orthonormal columns ``(n_terms, n_kernel)``. A row has no entry in another row's leading
+    column, nor in a candidate larger than its own leading one.
     """
     directions = np.empty((kernel.shape[1], 0))
     pivots: list[int] = []

@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 
-from .._typing import Float1D, Float2D
-from ..solvers import SOLVERS, Solution, Status, Stop, agd, cg
+from .._typing import Float1D, Float2D, Int1D
+from ..solvers import SOLVERS, Solution, Status, Stop, agd, cg, frank_wolfe_gap
 from ._sweeps import CholeskySweep, QRSweep
 from ._types import EPS, Progress, Split
 
+Problem: TypeAlias = tuple[Float2D, Float1D, float]  # Q, c, r of a quadratic
+
 
 def split_oavi(
-    gram: Float2D, n_basis: int, *, radius: float, solver: str, boost: str, stop: Stop, boosting: bool = True
+    gram: Float2D,
+    n_basis: int,
+    *,
+    radius: float,
+    solver: str,
+    boost: str,
+    polish: bool,
+    stop: Stop,
+    boosting: bool = True,
 ) -> Split | None:
     """Decide which candidates lead a polynomial with leading coefficient 1 and mean square <= psi.
 
-    With boosting, the mean square of the best polynomial with leading term u, ``p = u'u - u'O (O'O)^-1 O'u``, is the pivot of
-    a Cholesky factorisation that skips the columns with ``p <= psi``. It settles every candidate whose unconstrained
-    minimiser ``y0 = -(O'O)^-1 O'u`` lies in the l1 ball. At the first one with ``p <= psi`` and ``|y0|_1 > radius``, the paper's (INF), boosting
-    ends and the solver decides from there on. Where ``p > psi``, (INF) cannot change the decision and is not looked at.
+    With boosting, the mean square of the best polynomial with leading term u,
+    ``p = u'u - u'O (O'O)^-1 O'u``, is the pivot of a Cholesky factorisation that skips the columns with
+    ``p <= psi``. It settles every candidate whose unconstrained minimiser ``y0 = -(O'O)^-1 O'u`` lies in the
+    l1 ball. At the first one with ``p <= psi`` and ``|y0|_1 > radius``, the paper's (INF), boosting ends and
+    the solver decides from there on. Where ``p > psi``, (INF) cannot change the decision and is not looked at.
     """
     psi = stop.psi
     progress = Progress(gram, n_basis)
@@ -43,23 +56,23 @@ def split_oavi(
                 continue
             if np.abs(y0).sum() <= radius:
                 safe = stop._replace(psi=psi - progress.noise(j, y0))
-                progress.generate(j, _boosted(progress, j, y0, radius, solver, boost, safe))
+                solution = _boosted(progress.problem(j), y0, radius, solver, boost, safe)
+                progress.generate(j, _polished(progress, j, solution, radius) if polish else solution)
                 continue
             sweep = None
         solution = SOLVERS[solver](*progress.problem(j), radius, stop, None)
         if abs(solution.loss - psi) <= progress.noise(j, solution.x):
             return None
         if solution.loss <= psi:
-            progress.generate(j, solution)
+            progress.generate(j, _polished(progress, j, solution, radius) if polish else solution)
         else:
             n_undecided += not solution.status.certified
             progress.keep(j)
     return progress.split(n_undecided, boosting=sweep is not None)
 
 
-def _boosted(progress: Progress, j: int, y0: Float1D, radius: float, solver: str, boost: str, stop: Stop) -> Solution:
+def _boosted(problem: Problem, y0: Float1D, radius: float, solver: str, boost: str, stop: Stop) -> Solution:
     """A generator, given that y0 is one: from the solver if it gets there (WIHB: sparse), else from y0 (dense)."""
-    problem = progress.problem(j)
     if boost == "wihb":
         sparse = SOLVERS[solver](*problem, radius, stop, None)
         if sparse.status == Status.VANISHING:
@@ -67,46 +80,94 @@ def _boosted(progress: Progress, j: int, y0: Float1D, radius: float, solver: str
     return (agd if solver == "agd" else cg)(*problem, radius, stop, y0)
 
 
+def _polished(progress: Progress, j: int, solution: Solution, radius: float) -> Solution:
+    """The least-squares solution on the support of a solution, if that is inside the ball and better.
+
+    A solver stops as soon as the mean square is below psi, with coefficients somewhere on the way.
+    """
+    Q, c, r = progress.problem(j)
+    support = np.flatnonzero(solution.x)
+    x = np.zeros_like(solution.x)
+    try:
+        x[support] = np.linalg.solve(Q[np.ix_(support, support)], -c[support])
+    except np.linalg.LinAlgError:
+        return solution
+    x = progress.without_dust(j, x)
+    better = float(x @ (Q @ x + 2.0 * c) + r)
+    if better >= solution.loss or np.abs(x).sum() > radius:
+        return solution
+    return solution._replace(x=x, loss=better, gap=min(solution.gap, frank_wolfe_gap(Q, c, x, radius)))
+
+
 def split_oavi_exact(
-    factor: Float2D, n_basis: int, *, radius: float, solver: str, boost: str, stop: Stop, boosting: bool = True
+    factor: Float2D,
+    n_basis: int,
+    *,
+    radius: float,
+    solver: str,
+    boost: str,
+    polish: bool,
+    stop: Stop,
+    boosting: bool = True,
 ) -> Split:
     """As :func:`split_oavi`, from the triangular factor of the Gram.
 
-    Residuals are known to a relative 1e-16, so "vanishing" means: up to ``psi`` or to rounding, whichever is larger. The least-squares
-    polynomial decides whatever the boost; the solvers, which work on the Gram, only supply sparse candidates, whose mean square is measured on the factor.
+    Residuals are known to a relative 1e-16, so "vanishing" means: up to ``psi`` or to rounding, whichever is
+    larger. The least-squares polynomial decides, whatever the boost. The solvers work on the Gram and get no
+    further than its rounding; they supply a sparse support, on which the least-squares problem is solved anew.
     """
+    psi = stop.psi
     progress = Progress(factor.T @ factor, n_basis)
     sweep = QRSweep(factor, n_basis) if boosting else None
     n_undecided = 0
     for j in range(progress.n_candidates):
         if sweep is not None:
             y0 = -sweep.solve(j)
-            if not _vanishes(sweep.pivot(j), progress, j, y0, stop.psi):
+            if not _vanishes(sweep.pivot(j), progress, j, y0, psi):
                 sweep.append(j)
                 progress.keep(j)
                 continue
             if np.abs(y0).sum() <= radius:
-                solution = _measured(factor, progress, j, Solution(y0, 0.0, 0.0, 0, Status.VANISHING))
+                supports = [np.arange(y0.size)]
                 if boost != "ihb" and solver != "agd":
-                    sparse = _measured(factor, progress, j, SOLVERS[solver](*progress.problem(j), radius, stop, None))
-                    if _vanishes(sparse.loss, progress, j, sparse.x, stop.psi):
-                        solution = sparse
-                progress.generate(j, solution._replace(status=Status.VANISHING))
+                    reachable = stop._replace(psi=max(psi, progress.noise(j, y0)))
+                    sparse = SOLVERS[solver](*progress.problem(j), radius, reachable, None)
+                    supports.insert(0, np.flatnonzero(sparse.x))
+                solutions = (_least_squares(factor, progress, j, support) for support in supports)
+                good = (
+                    s for s in solutions if _vanishes(s.loss, progress, j, s.x, psi) and np.abs(s.x).sum() <= radius
+                )
+                dense = Solution(y0, sweep.pivot(j), 0.0, 0, Status.VANISHING)
+                progress.generate(j, next(good, dense))
                 continue
             sweep = None
         solution = _measured(factor, progress, j, SOLVERS[solver](*progress.problem(j), radius, stop, None))
-        if _vanishes(solution.loss, progress, j, solution.x, stop.psi):
+        if _vanishes(solution.loss, progress, j, solution.x, psi):
             progress.generate(j, solution._replace(status=Status.VANISHING))
         else:
-            n_undecided += solution.loss - solution.gap <= stop.psi + progress.noise(j, solution.x)
+            n_undecided += solution.loss - solution.gap <= psi + progress.noise(j, solution.x)
             progress.keep(j)
     return progress.split(n_undecided, boosting=sweep is not None)
 
 
+def _least_squares(factor: Float2D, progress: Progress, j: int, support: Int1D) -> Solution:
+    """The best polynomial with terms in ``support``; coefficients that are zero to rounding are exact zeros."""
+    columns = factor[:, np.array(progress.members)[support]]
+    target = factor[:, progress.n_basis + j]
+    x = np.zeros(len(progress.members))
+    x[support] = np.linalg.lstsq(columns, -target, rcond=None)[0]
+    solution = Solution(progress.without_dust(j, x), 0.0, 0.0, 0, Status.VANISHING)
+    return _measured(factor, progress, j, solution)
+
+
+def _rounding(progress: Progress, j: int, x: Float1D) -> float:
+    """Root mean square that a polynomial may be off by when it is measured on the factor."""
+    return float(8.0 * progress.gram.shape[0] * EPS * progress.size(j, x))
+
+
 def _vanishes(mse: float, progress: Progress, j: int, x: Float1D, psi: float) -> bool:
-    """Whether a mean square that was measured on the factor is psi, or zero, to rounding."""
-    rounding = 8.0 * progress.gram.shape[0] * EPS * progress.size(j, x)
-    return bool(np.sqrt(mse) <= np.sqrt(psi) + rounding)
+    """Whether a mean square that was measured on the factor is at most psi, to rounding."""
+    return bool(np.sqrt(mse) <= np.sqrt(psi) + _rounding(progress, j, x))
 
 
 def _measured(factor: Float2D, progress: Progress, j: int, solution: Solution) -> Solution:

@@ -1,8 +1,9 @@
 """Factorisations that skip columns.
 
-A sweep visits the candidates C in order and knows, for each, its residual on the basis and on the candidates appended so far: the pivot
-``p = |u - projection of u|^2`` and the coefficients of the projection. Appending a column costs O(l) a candidate: this is the
-paper's update of (A'A)^-1 (Theorem B.1) done on a triangular factor, A'A = LL', which needs no inverse.
+A sweep visits the candidates C in order and knows, for each, its residual on the basis and on the candidates
+appended so far: the pivot ``p = |u - projection of u|^2`` and the coefficients of the projection. Appending a
+column costs O(l) a candidate: this is the paper's update of (A'A)^-1 (Theorem B.1) done on a triangular
+factor, A'A = LL', which needs no inverse.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class CholeskySweep(_Sweep):
     """
 
     def __init__(self, gram: Float2D, n_basis: int):
-        L = np.linalg.cholesky(gram[:n_basis, :n_basis])
+        L: Float2D = np.asarray(np.linalg.cholesky(gram[:n_basis, :n_basis]), dtype=np.float64)
         W = solve_triangular(L, gram[:n_basis, n_basis:], lower=True, check_finite=False)
         self._cross = gram[n_basis:, n_basis:]
         self._pivots = np.diag(self._cross) - (W * W).sum(axis=0)
@@ -84,7 +85,7 @@ class CholeskySweep(_Sweep):
 
 
 class QRSweep(_Sweep):
-    """The sweep of a triangular factor; pivots are squares of residuals, right to about 1e-16 *relative* to the columns' roots.
+    """The sweep of a triangular factor; pivots are squares of residuals that are right to about 1e-16.
 
     Examples
     --------

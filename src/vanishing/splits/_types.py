@@ -15,9 +15,10 @@ EPS = float(np.finfo(np.float64).eps)
 class Split(NamedTuple):
     """Decision about monomial candidates.
 
-    Generator g is ``lead_coef[g] * u + sum_j coef[g, j] * t_j``, with ``u`` candidate ``generators[g]`` and ``t`` the terms of the
-    basis followed by the kept candidates. Its first ``n_free[g]`` coefficients were free; the others are structural zeros.
-    ``n_undecided`` counts the candidates that were kept although nothing proves that they do not lead a generator.
+    Generator g is ``lead_coef[g] * u + sum_j coef[g, j] * t_j``, with ``u`` candidate ``generators[g]`` and
+    ``t`` the terms of the basis followed by the kept candidates. Its first ``n_free[g]`` coefficients were
+    free; the others are structural zeros. ``n_undecided`` counts the candidates that were kept although
+    nothing proves that they do not lead a generator.
     """
 
     kept: Int1D
@@ -55,7 +56,7 @@ class Progress:
     @property
     def n_candidates(self) -> int:
         """Number of candidates to decide about."""
-        return self.gram.shape[0] - self.n_basis
+        return int(self.gram.shape[0]) - self.n_basis
 
     def problem(self, j: int) -> tuple[Float2D, Float1D, float]:
         """Q, c, r of the quadratic for candidate j."""
@@ -69,6 +70,12 @@ class Progress:
     def noise(self, j: int, x: Float1D) -> float:
         """How wrong the mean square of ``u_j + sum_i x_i t_i`` may be when it is computed from a float64 Gram."""
         return 8.0 * len(self.members) * EPS * self.size(j, x) ** 2
+
+    def without_dust(self, j: int, x: Float1D, lead_coef: float = 1.0) -> Float1D:
+        """x with exact zeros for coefficients whose terms contribute no more than rounding does."""
+        lengths = self.lengths[self.members]
+        size = np.abs(x) @ lengths + abs(lead_coef) * self.lengths[self.n_basis + j]
+        return np.where(np.abs(x) * lengths <= 8.0 * self.gram.shape[0] * EPS * size, 0.0, x)
 
     def keep(self, j: int) -> None:
         """Candidate j joins the basis."""

@@ -5,15 +5,16 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from .._typing import Float1D, Float2D
+from .._typing import Bool1D, Float1D, Float2D
 from ._types import EPS, Mixture
 
 
 def split_vca(gram: Float2D, n_basis: int, *, psi: float, length: float) -> Mixture | None:
     """Decide which combinations of the projected products vanish.
 
-    With ``S = G_CC - G_CF G_FF^-1 G_FC``, the Gram of the products' residuals on F, an eigenvector v of S with eigenvalue t is a combination of residuals with
-    unit coefficient vector and mean square t. It vanishes if ``t <= psi``; otherwise it joins F, scaled to root mean square ``length``.
+    With ``S = G_CC - G_CF G_FF^-1 G_FC``, the Gram of the products' residuals on F, an eigenvector v of S
+    with eigenvalue t is a combination of residuals with unit coefficient vector and mean square t. It
+    vanishes if ``t <= psi``; otherwise it joins F, scaled to root mean square ``length``.
     """
     try:
         L = np.linalg.cholesky(gram[:n_basis, :n_basis])
@@ -29,7 +30,7 @@ def split_vca(gram: Float2D, n_basis: int, *, psi: float, length: float) -> Mixt
 
 
 def split_vca_exact(factor: Float2D, n_basis: int, *, psi: float, length: float) -> Mixture:
-    """As :func:`split_vca`, from the triangular factor, whose lower right corner is that of S; "vanishing" means up to psi or to rounding."""
+    """As :func:`split_vca`, from the triangular factor, whose corner is that of S: up to psi or to rounding."""
     _, singular, right = np.linalg.svd(factor[n_basis:, n_basis:])
     rounding = 8.0 * factor.shape[0] * EPS * float(np.linalg.norm(factor[:, n_basis:], axis=0).max())
     projection = -solve_triangular(factor[:n_basis, :n_basis], factor[:n_basis, n_basis:])
@@ -37,7 +38,7 @@ def split_vca_exact(factor: Float2D, n_basis: int, *, psi: float, length: float)
     return _mixture(projection, singular[::-1] ** 2, right[::-1].T, vanishing[::-1], length)
 
 
-def _mixture(projection: Float2D, values: Float1D, vectors: Float2D, vanishing: Float1D, length: float) -> Mixture:
+def _mixture(projection: Float2D, values: Float1D, vectors: Float2D, vanishing: Bool1D, length: float) -> Mixture:
     """Coefficients on [F|C] of the residuals' combinations ``vectors``; ``projection`` is that of the products on F."""
     rows = np.hstack([(projection @ vectors).T, vectors.T])
     scale = length / np.sqrt(values[~vanishing])

@@ -1,0 +1,33 @@
+# Two commands: `make demo` and `make test`. Both make their own virtual environment in .venv first.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint benchmark clean
+
+demo: .venv/.installed
+	$(BIN)/vanishing demo
+
+test: .venv/.installed-test lint
+	$(BIN)/pytest
+
+lint: .venv/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/codespell
+
+benchmark: .venv/.installed
+	$(BIN)/python benchmarks/speed.py
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+.venv/.installed: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("vanishing needs Python 3.11 or newer; set PYTHON=/path/to/python3.11") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+.venv/.installed-test: .venv/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	touch $@
