@@ -1,0 +1,48 @@
+"""The command line: ``vanishing demo``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from . import __version__
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments without the program's name; those of the process by default.
+
+    Examples
+    --------
+    >>> main(["demo", "--rows", "7"])
+    2
+    """
+    parser = argparse.ArgumentParser(prog="vanishing", description="Approximate vanishing ideals at scale.")
+    parser.add_argument("--version", action="version", version=f"vanishing {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True)
+    demo = commands.add_parser("demo", help="find a law in two million points, and tell two classes apart")
+    demo.add_argument("--rows", type=int, default=2_000_000, help="rows of each data set (default: 2,000,000)")
+    demo.add_argument("--seed", type=int, default=0, help="seed of the random numbers (default: 0)")
+    arguments = parser.parse_args(argv)
+    if arguments.rows < 100 or arguments.rows % 2:
+        print(f"vanishing: --rows must be an even number of at least 100, got {arguments.rows}.", file=sys.stderr)
+        return 2
+    from .demo import run  # here, so that --version and --help answer at once
+
+    try:
+        run(arguments.rows, arguments.seed)
+    except KeyboardInterrupt:
+        print("\nvanishing: interrupted.", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
