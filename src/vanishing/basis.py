@@ -171,8 +171,10 @@ class ProductBasis:
 
     def extend_gram(self, gram: Float2D, rows: Rows, new: Candidates) -> Float2D:
         """The Gram of [F|new]: one pass over the data."""
-        total = value_gram(rows, lambda block: self._values(block, new), self.size, self.size + len(new))
-        return border_gram(gram, total)
+        # All of it: members of F are divided by the root of their eigenvalue, so that a Gram of F carried along from
+        # the degrees before would be wrong by rounding over psi.
+        total = value_gram(rows, lambda block: self._values(block, new), 0, self.size + len(new))
+        return np.asarray((total + total.T) / 2.0)
 
     def factor(self, rows: Rows, new: Candidates) -> Float2D:
         """The triangular factor of [F|new]: one pass over the data."""

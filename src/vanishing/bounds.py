@@ -29,9 +29,11 @@ def degree_bound(psi: float) -> int:
     """
     if not 0.0 < psi < 1.0:
         raise ValueError(f"psi must lie in (0, 1) for this bound; got {psi!r}.")
-    # Powers of 4 are exact in binary, so the logarithm's last digit is not trusted with the rounding.
     degree = ceil(-log(psi) / log(4.0))
-    return degree - 1 if 4.0 ** -(degree - 1) <= psi else degree
+    # Powers of 4 are exact in binary: they have the last word over the logarithm's last digit.
+    if 4.0 ** (1 - degree) <= psi:
+        return degree - 1
+    return degree if 4.0**-degree <= psi else degree + 1
 
 
 def size_bound(psi: float, n_features: int) -> int:

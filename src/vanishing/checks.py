@@ -16,10 +16,12 @@ __all__ = [
     "RangeWarning",
     "check_choice",
     "check_count",
+    "check_n_jobs",
     "check_number",
     "check_weights",
     "feature_permutation",
     "require_finite",
+    "require_numeric",
     "warn_outside_unit_cube",
     "warn_overflow",
     "warn_undecided",
@@ -32,12 +34,19 @@ class RangeWarning(UserWarning):
     """Data lie outside the unit cube, where the guarantees of the theory hold."""
 
 
-def check_number(name: str, value: Any, *, low: float, finite: bool = True) -> None:
-    """Refuse what is not a real number >= low."""
+def check_number(name: str, value: Any, *, low: float, below: float = float("inf"), finite: bool = True) -> None:
+    """Refuse what is not a real number in [low, below)."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or value != value:
         raise ValueError(f"{name} must be a number, got {value!r}.")
-    if value < low or (finite and value == float("inf")):
-        raise ValueError(f"{name} must be {'finite and ' if finite else ''}at least {low:g}, got {value!r}.")
+    if value < low or value >= below or (finite and value == float("inf")):
+        upper = f" and below {below:g}" if below < float("inf") else (" and finite" if finite else "")
+        raise ValueError(f"{name} must be at least {low:g}{upper}, got {value!r}.")
+
+
+def check_n_jobs(value: Any) -> None:
+    """Refuse what is not None or an integer other than 0."""
+    if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value == 0):
+        raise ValueError(f"n_jobs must be None or an integer other than 0, got {value!r}.")
 
 
 def check_count(name: str, value: Any) -> None:
@@ -61,6 +70,8 @@ def check_weights(sample_weight: Any, n_samples: int) -> Float1D | None:
         raise ValueError(f"sample_weight must have shape ({n_samples},), one weight per row; got {weights.shape}.")
     if not np.isfinite(weights).all() or (weights < 0.0).any() or weights.sum() == 0.0:
         raise ValueError("sample_weight must be finite, not negative and not all zero.")
+    if not 1e-100 < weights.sum() < 1e100:
+        raise ValueError(f"sample_weight sums to {weights.sum():.3g}, out of range; divide it by its mean.")
     return weights
 
 
@@ -93,10 +104,18 @@ def feature_permutation(feature_order: Any, gram: Float2D) -> Int1D:
     return permutation.astype(np.int64)
 
 
+def require_numeric(X: Array) -> None:
+    """Refuse dates, text and the like."""
+    if X.dtype.kind not in "biuf":
+        raise ValueError(f"Input X has values of type {X.dtype}; convert its columns to numbers.")
+
+
 def require_finite(X: Array, names: Sequence[str]) -> None:
     """Refuse NaN and infinity, naming the first column that has one."""
-    if X.dtype.kind != "f" or np.isfinite(X.sum(dtype=np.float64)):
-        return
+    require_numeric(X)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if X.dtype.kind != "f" or np.isfinite(X.sum(dtype=np.float64)):
+            return
     for j, name in enumerate(names):
         column = X[:, j]
         bad = np.flatnonzero(~np.isfinite(column))

@@ -104,8 +104,9 @@ def _advance(
         split = rule.from_gram(wide, basis.size)
     if split is None:
         factor = basis.factor(rows, new)
-        _require_finite(factor)
-        wide = factor.T @ factor
+        with np.errstate(over="ignore", invalid="ignore"):
+            wide = factor.T @ factor
+        _require_finite(wide)
         split = rule.from_factor(factor, basis.size)
     return basis.extend(new, split), basis.restrict(wide, split)
 

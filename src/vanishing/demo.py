@@ -65,7 +65,7 @@ def _find_a_law(screen: _Screen, n_samples: int, random_state: int) -> None:
     for polynomial in ideal.generators_.in_units(scaler).monic():
         found = polynomial.renamed(_NAMES)
         screen.say(f"  found  {found.to_text(6)} = 0", f"  true   {true.to_text(6)} = 0")
-        screen.say(f"  largest relative error of a coefficient: {_coefficient_error(found, true):.1e}")
+        screen.say(f"  largest error of a coefficient, relative to the largest: {_coefficient_error(found, true):.1e}")
 
 
 def _true_equation() -> Polynomial:
@@ -78,11 +78,10 @@ def _true_equation() -> Polynomial:
 
 
 def _coefficient_error(found: Polynomial, true: Polynomial) -> float:
-    """Largest error of a coefficient, relative to the larger of the two; infinite for one that only one side has."""
+    """Largest difference between coefficients of the same term, relative to the largest coefficient."""
     first, second = (dict(zip(map(tuple, p.exponents), p.coef, strict=True)) for p in (found, true))
-    if first.keys() != second.keys():
-        return float("inf")
-    return max(float(abs(first[term] - second[term]) / abs(second[term])) for term in second)
+    difference = max(abs(first.get(term, 0.0) - second.get(term, 0.0)) for term in first.keys() | second.keys())
+    return float(difference / np.abs(true.coef).max())
 
 
 def _tell_classes_apart(screen: _Screen, n_samples: int, random_state: int) -> None:

@@ -158,7 +158,7 @@ class OAVI(MonomialIdeal):
                 f"boost={self.boost!r} works with solver {' or '.join(map(repr, partners))}, not with {self.solver!r}."
             )
         check_number("tau", self.tau, low=2.0, finite=self.solver != "agd")
-        check_number("eps", self.eps, low=0.0)
+        check_number("eps", self.eps, low=0.0, below=1.0)
         check_number("tol", self.tol, low=0.0)
         check_count("max_iter", self.max_iter)
 
@@ -256,7 +256,9 @@ class AVI(MonomialIdeal):
     pivot_tol : float, default=0.001
         A term whose coefficients stick out of those of larger terms by less than this does not lead a
         generator (the authors' tau).
-    order, feature_order, max_degree, max_terms, n_jobs :
+    max_terms : int, default=2000
+        As for :class:`OAVI`; smaller, because a whole border is decomposed at once.
+    order, feature_order, max_degree, n_jobs :
         As for :class:`OAVI`.
 
     Attributes
@@ -281,7 +283,7 @@ class AVI(MonomialIdeal):
         order: str = "deglex",
         feature_order: Any = None,
         max_degree: int = 10,
-        max_terms: int = 5000,
+        max_terms: int = 2000,
         n_jobs: int | None = None,
     ):
         self.psi = psi
@@ -326,7 +328,9 @@ class VCA(VanishingIdeal):
     products : {"unique", "all"}, default="unique"
         Whether ``f_i f_j`` and ``f_j f_i`` at degree 2 are one candidate, or two as in the authors' code
         (their difference is an exact, and useless, generator).
-    max_degree, max_terms, n_jobs :
+    max_terms : int, default=2000
+        As for :class:`OAVI`; smaller, because all products of a degree are decomposed at once.
+    max_degree, n_jobs :
         As for :class:`OAVI`.
 
     Attributes
@@ -355,7 +359,7 @@ class VCA(VanishingIdeal):
         normalization: str = "unit",
         products: str = "unique",
         max_degree: int = 10,
-        max_terms: int = 5000,
+        max_terms: int = 2000,
         n_jobs: int | None = None,
     ):
         self.psi = psi

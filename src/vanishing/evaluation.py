@@ -137,6 +137,11 @@ class MonomialForm:
 
         return rows.map(kernel, n_generators, block_rows=_block_rows(n_basis * n_generators))
 
+    @property
+    def degrees(self) -> Int1D:
+        """Degree of every generator."""
+        return np.array([1 + len(program_term(self.left, self.right, k)) for k in self.lead_left], dtype=np.int64)
+
     def select(self, index: Int1D) -> MonomialForm:
         """The form of some of the generators."""
         return replace(
@@ -252,6 +257,12 @@ class ProductForm:
             ]
             chosen = np.vstack(values)[self.chosen] * self.factor[:, None]
             out[start : start + chunk] = np.abs(chosen.T) if absolute else chosen.T
+
+    @property
+    def degrees(self) -> Int1D:
+        """Number of the layer that every generator comes from."""
+        counts = [layer.vanishing.shape[0] for layer in self.layers]
+        return np.repeat(np.arange(1, len(counts) + 1), counts)[self.chosen]
 
     def select(self, index: Int1D) -> ProductForm:
         """The form of some of the generators."""

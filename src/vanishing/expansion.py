@@ -70,5 +70,7 @@ def _multiplied_out(form: ProductForm, n_features: int) -> tuple[Int2D, Float2D,
         vanishing.append(layer.vanishing @ stacked)
         table = np.vstack([table, layer.kept @ stacked])
     coef = np.vstack([*vanishing, np.empty((0, len(terms)))])[form.chosen] * form.factor[:, None]
+    # Products cancel to rounding rather than to zero; dust is no term, and certainly no leading one.
+    coef[np.abs(coef) <= 1e-13 * np.abs(coef).max(axis=1, keepdims=True, initial=0.0)] = 0.0
     leads = len(terms) - 1 - np.argmax(coef[:, ::-1] != 0.0, axis=1)
     return exponents_of(terms, n_features), coef, leads

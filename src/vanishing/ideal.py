@@ -15,10 +15,12 @@ from .border import ORDERS, exponents_of
 from .checks import (
     check_choice,
     check_count,
+    check_n_jobs,
     check_number,
     check_weights,
     feature_permutation,
     require_finite,
+    require_numeric,
     warn_outside_unit_cube,
     warn_overflow,
 )
@@ -58,6 +60,7 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         self._check_parameters()
         X = validate_data(self, X, dtype="numeric", ensure_all_finite=False)
+        require_numeric(X)
         if 1 + X.shape[1] > self.max_terms:
             raise ValueError(
                 f"X has {X.shape[1]} columns, too many for max_terms={self.max_terms}: raise it, or select columns."
@@ -140,6 +143,7 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_number("psi", self.psi, low=0.0)
         check_count("max_degree", self.max_degree)
         check_count("max_terms", self.max_terms)
+        check_n_jobs(self.n_jobs)
 
     @abstractmethod
     def _plan(self, rows: Rows, found: Survey) -> tuple[MonomialBasis | ProductBasis, Rule]:

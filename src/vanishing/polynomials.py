@@ -8,9 +8,12 @@ from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
 
 from ._typing import Array, Float1D, Float2D, Int1D, Int2D
+from .checks import require_finite
 from .evaluation import MonomialForm, ProductForm
 from .expansion import monomials_of
 from .rows import Rows, as_rows
@@ -61,6 +64,7 @@ class Polynomial:
     def evaluate(self, X: Any) -> Float1D:
         """Signed values on the rows of ``X``, shape ``(n_samples,)``."""
         X = check_array(X, dtype=np.float64)
+        _check_width(X, self.feature_names)
         return np.asarray(
             sum(c * np.prod(X**e, axis=1) for c, e in zip(self.coef, self.exponents, strict=True)) + np.zeros(len(X))
         )
@@ -171,7 +175,7 @@ class Polynomials(Sequence[Polynomial]):
     @property
     def degrees(self) -> Int1D:
         """Degree of every polynomial."""
-        return np.asarray(self.leading_terms.sum(axis=1))
+        return self._form.degrees
 
     @property
     def degree(self) -> int:
@@ -193,11 +197,9 @@ class Polynomials(Sequence[Polynomial]):
 
     def evaluate(self, X: Any, *, n_jobs: int | None = None) -> Float2D:
         """Signed values on the rows of ``X``, shape ``(n_samples, n_polynomials)``."""
-        X = check_array(X, dtype="numeric")
-        if X.shape[1] != len(self.feature_names):
-            raise ValueError(
-                f"X has {X.shape[1]} columns, but the polynomials have {len(self.feature_names)} variables."
-            )
+        X = check_array(X, dtype="numeric", ensure_all_finite=False)
+        _check_width(X, self.feature_names)
+        require_finite(X, self.feature_names)
         return self.over(as_rows(X, n_jobs=n_jobs))
 
     def over(self, rows: Rows, *, absolute: bool = False) -> Float2D:
@@ -344,6 +346,11 @@ class Terms(Sequence[str]):
         return f"<Terms: {', '.join(self[:_SHOWN])}{', ...' if len(self) > _SHOWN else ''}>"
 
 
+def _check_width(X: Array, feature_names: Sequence[str]) -> None:
+    if X.shape[1] != len(feature_names):
+        raise ValueError(f"X has {X.shape[1]} columns, but there are {len(feature_names)} variables.")
+
+
 def affine_map(scaler: Any, n_features: int) -> tuple[Float1D, Float1D]:
     """Scale and offset of ``x_scaled = scale * x + offset`` for a fitted scikit-learn scaler, or for that pair itself.
 
@@ -355,10 +362,14 @@ def affine_map(scaler: Any, n_features: int) -> tuple[Float1D, Float1D]:
     """
     if isinstance(scaler, (tuple, list)) and len(scaler) == 2:
         scale, offset = scaler
-    elif hasattr(scaler, "data_min_"):  # MinMaxScaler
+    elif isinstance(scaler, MinMaxScaler):
+        check_is_fitted(scaler)
         scale, offset = scaler.scale_, scaler.min_
-    elif any(hasattr(scaler, name) for name in ("mean_", "center_", "max_abs_")):
-        centre = getattr(scaler, "mean_", None) if hasattr(scaler, "mean_") else getattr(scaler, "center_", None)
+    elif isinstance(scaler, (StandardScaler, MaxAbsScaler, RobustScaler)):
+        check_is_fitted(scaler)
+        # StandardScaler keeps the mean it was told not to subtract.
+        centre = getattr(scaler, "mean_", None) if getattr(scaler, "with_mean", True) else None
+        centre = getattr(scaler, "center_", centre)
         width = 1.0 if getattr(scaler, "scale_", None) is None else np.asarray(scaler.scale_)
         scale, offset = 1.0 / width, (0.0 if centre is None else -np.asarray(centre) / width)
     else:
@@ -370,6 +381,8 @@ def affine_map(scaler: Any, n_features: int) -> tuple[Float1D, Float1D]:
         full = [np.broadcast_to(np.asarray(part, dtype=np.float64), (n_features,)).copy() for part in (scale, offset)]
     except ValueError as error:
         raise ValueError(f"The scaler was fitted to another number of columns than {n_features}.") from error
+    if not np.isfinite(full).all() or (full[0] == 0.0).any():
+        raise ValueError("The scale must be finite and not zero, and the offset finite.")
     return full[0], full[1]
 
 
@@ -391,5 +404,6 @@ def _latex_name(name: str) -> str:
     """``x12`` becomes ``x_{12}``; other names are set upright."""
     if name[:1].isalpha() and name[1:].isdigit():
         return f"{name[0]}_{{{name[1:]}}}"
-    escaped = "".join(f"\\{ch}" if ch in "_%&#$" else ch for ch in name)
+    special = {"\\": r"\backslash ", "^": r"\hat{\ }", "~": r"\sim ", **{ch: f"\\{ch}" for ch in "_%&#${}"}}
+    escaped = "".join(special.get(ch, ch) for ch in name)
     return name if len(name) == 1 else f"\\mathrm{{{escaped}}}"

@@ -87,7 +87,7 @@ class ArrayRows:
                 yield from map(work, blocks)
                 return
             with ThreadPoolExecutor(self.n_threads) as pool:
-                ahead: list[Future[T]] = [pool.submit(work, rows) for rows in islice(blocks, 2 * self.n_threads)]
+                ahead: list[Future[T]] = [pool.submit(work, rows) for rows in islice(blocks, self.n_threads + 1)]
                 while ahead:
                     done = ahead.pop(0).result()
                     ahead += [pool.submit(work, rows) for rows in islice(blocks, 1)]

@@ -35,7 +35,7 @@ class Status(IntEnum):
     VANISHING = 0  #: loss <= psi: the polynomial is a generator
     IMPOSSIBLE = 1  #: loss - gap > psi: no generator with this leading term exists in the ball
     OPTIMAL = 2  #: gap <= eps * psi: optimal to the requested accuracy, and the loss is above psi
-    STALLED = 3  #: a step made less progress than tol * psi, or none at all in floating point
+    STALLED = 3  #: a step made less progress than tol * psi, or progress is too slow to decide within max_iter
     MAX_ITER = 4  #: the iteration limit was reached
 
     @property
@@ -68,8 +68,7 @@ _VANISHING, _IMPOSSIBLE, _OPTIMAL, _STALLED, _MAX_ITER = (int(s) for s in Status
 
 # Qx is updated in place; it is recomputed from the iterate this often, so that round-off cannot build up.
 _REFRESH = 4096
-# The eigenvalue that the sharper gap needs costs as much as some hundred iterations: only for problems that last.
-_PATIENCE = 512
+_AGD_PERIOD = 512  # iterations between looks at the pace; they cost O(n^2) each
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -104,6 +103,22 @@ def _strong_convexity(Q: Float2D) -> float:
     eigenvalues = np.linalg.eigvalsh(Q)
     smallest: float = 2.0 * (eigenvalues[0] - Q.shape[0] * _EPS * eigenvalues[-1])
     return max(smallest, 0.0)
+
+
+@njit(cache=True, nogil=True)
+def _patience(n: int) -> int:
+    """Iterations that cost about as much as the eigenvalue for the sharper gap, which only lasting problems need."""
+    return max(512, n * n // 4)
+
+
+@njit(cache=True, nogil=True)
+def _hopeless(loss: float, bound: float, last_loss: float, last_bound: float, psi: float, periods_left: float) -> bool:
+    """Whether neither the loss nor its lower bound will get to psi, even at the pace of the last period.
+
+    Both slow down as they converge, so that the pace is an optimistic guess.
+    """
+    falls_short = loss - psi > (last_loss - loss) * periods_left
+    return falls_short and psi - bound > (bound - last_bound) * periods_left
 
 
 @njit(cache=True, nogil=True)
@@ -163,16 +178,24 @@ def _cg(
     Qx = np.empty(n)
     _product(Q, x, Qx)
     last_loss, convex = np.inf, 0.0
+    bound, period_loss, period_bound = -np.inf, np.inf, -np.inf
     for it in range(max_iter + 1):
         if it % _REFRESH == 0:
             _product(Q, x, Qx)
-        if it == _PATIENCE:
+        if it == _patience(n):
             convex = _strong_convexity(Q)
         loss, gap, slope, v = _loss_and_gaps(Qx, c, r, x, radius, convex)
+        bound = max(bound, loss - gap)
         status = _verdict(loss, gap, last_loss, psi, gap_tol, progress)
         if status >= 0:
             return loss, gap, it, status
+        if it == max_iter:
+            break
         last_loss = loss
+        if it % _REFRESH == 0:
+            if _hopeless(loss, bound, period_loss, period_bound, psi, (max_iter - it) / _REFRESH):
+                return loss, gap, it, _STALLED
+            period_loss, period_bound = loss, bound
         k, t = v >> 1, radius if v % 2 == 0 else -radius
         curvature = t * (t * Q[k, k] - 2.0 * Qx[k])
         for i in range(n):
@@ -205,6 +228,7 @@ def _pairwise(
     n = x.size
     Qx = np.empty(n)
     last_loss, convex = np.inf, 0.0
+    bound, period_loss, period_bound, stuck = -np.inf, np.inf, -np.inf, False
     active = np.empty(2 * n, np.int64)
     n_active = 0
     for v in range(2 * n):
@@ -215,19 +239,22 @@ def _pairwise(
         if it % _REFRESH == 0:
             _from_weights(weights, radius, x)
             _product(Q, x, Qx)
-        if it == _PATIENCE:
+        if it == _patience(n):
             convex = _strong_convexity(Q)
         loss, gap, forward, best = _loss_and_gaps(Qx, c, r, x, radius, convex)
-        status = _verdict(loss, gap, last_loss, psi, gap_tol, progress)
-        if status >= 0 or it == max_iter:
+        bound = max(bound, loss - gap)
+        if _verdict(loss, gap, last_loss, psi, gap_tol, progress) >= 0 or it == max_iter or stuck:
             # The answer is what the weights say; the running x may differ from it in the last digits.
             _from_weights(weights, radius, x)
             _product(Q, x, Qx)
             loss, gap, forward, best = _loss_and_gaps(Qx, c, r, x, radius, convex)
             status = _verdict(loss, gap, last_loss, psi, gap_tol, progress)
-            if status >= 0 or it == max_iter:
-                return loss, gap, it, status if status >= 0 else _MAX_ITER
+            if status >= 0 or it == max_iter or stuck:
+                return loss, gap, it, status if status >= 0 else (_STALLED if stuck else _MAX_ITER)
         last_loss = loss
+        if it % _REFRESH == 0:
+            stuck = _hopeless(loss, bound, period_loss, period_bound, psi, (max_iter - it) / _REFRESH)
+            period_loss, period_bound = loss, bound
 
         away, local, away_at = active[0], active[0], 0
         highest, lowest = -np.inf, np.inf
@@ -251,7 +278,8 @@ def _pairwise(
                 curvature += x[i] * Qx[i]
             step = _exact_step(-forward, 2.0 * curvature, 1.0)
             if step <= 0.0:
-                return loss, gap, it, _STALLED
+                stuck = True
+                continue
             if step == 1.0:
                 weights[:] = 0.0
                 n_active = 0
@@ -276,7 +304,8 @@ def _pairwise(
         longest = weights[away]
         step = _exact_step(slope, 2.0 * curvature, longest)
         if step <= 0.0 or to == away:
-            return loss, gap, it, _STALLED
+            stuck = True
+            continue
         if weights[to] == 0.0:
             active[n_active] = to
             n_active += 1
@@ -310,6 +339,7 @@ def _agd(
     ahead, gradient = x.copy(), np.empty(n)
     Qx = np.empty(n)
     last_loss, slow = np.inf, 0
+    lowest, bound, period_loss, period_bound = np.inf, -np.inf, np.inf, -np.inf
     momentum = 1.0
     ratio = np.sqrt(smooth / convex) if convex > 0.0 else np.inf
     for it in range(max_iter + 1):
@@ -321,13 +351,20 @@ def _agd(
         gap = norm / (2.0 * convex) if convex > 0.0 else np.inf
         if norm == 0.0:
             gap = 0.0
+        lowest, bound = min(lowest, loss), max(bound, loss - gap)
         status = _verdict(loss, gap, np.inf, psi, gap_tol, 0.0)
         if status >= 0:
             return loss, gap, it, status
+        if it == max_iter:
+            break
         slow = slow + 1 if progress > 0.0 and loss + progress > last_loss else 0
         if slow >= 20:
             return loss, gap, it, _STALLED
         last_loss = loss
+        if it % _AGD_PERIOD == 0:
+            if _hopeless(lowest, bound, period_loss, period_bound, psi, (max_iter - it) / _AGD_PERIOD):
+                return loss, gap, it, _STALLED
+            period_loss, period_bound = lowest, bound
         _product(Q, ahead, gradient)
         if np.isinf(ratio):
             following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum))
@@ -352,6 +389,8 @@ def _vertex_weights(c: Float1D) -> Float1D:
 
 def frank_wolfe_gap(Q: Float2D, c: Float1D, x: Float1D, radius: float) -> float:
     """Upper bound ``max_v <grad f(x), x - v>`` over the ball on ``f(x) - min f``; infinite for an infinite radius."""
+    if np.isinf(radius):
+        return np.inf
     half = Q @ x + c
     return 2.0 * float(x @ half + radius * np.abs(half).max(initial=0.0))
 

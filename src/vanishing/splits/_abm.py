@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from scipy.linalg import solve_triangular
 
 from .._typing import Float1D, Float2D
 from ..solvers import Solution, Status
-from ._sweeps import CholeskySweep
+from ._sweeps import CholeskySweep, QRSweep
 from ._types import EPS, Progress, Split
 
 
@@ -43,14 +44,40 @@ def split_abm(gram: Float2D, n_basis: int, *, psi: float) -> Split | None:
 def split_abm_exact(factor: Float2D, n_basis: int, *, psi: float) -> Split:
     """As :func:`split_abm`, from singular values of the triangular factor: vanishing up to psi or to rounding."""
     progress = Progress(factor.T @ factor, n_basis)
+    sweep = QRSweep(factor, n_basis)
     rounding = 8.0 * factor.shape[0] * EPS * float(np.linalg.norm(factor))
+    bound = max(psi, rounding**2)
     for j in range(progress.n_candidates):
-        _, singular, right = np.linalg.svd(factor[:, [*progress.members, n_basis + j]])
-        if singular[-1] <= np.sqrt(psi) + rounding and abs(right[-1, -1]) > EPS:
-            _generate(progress, j, right[-1], loss=float(singular[-1] ** 2))
+        vector = _smallest_singular_vector(sweep.bordered(j), np.append(-sweep.solve(j), 1.0))
+        residual = factor[:, [*progress.members, n_basis + j]] @ vector
+        loss = float(residual @ residual)
+        if loss <= bound:
+            _generate(progress, j, vector, loss)
         else:
+            sweep.append(j)
             progress.keep(j)
     return progress.split()
+
+
+def _smallest_singular_vector(R: Float2D, vector: Float1D) -> Float1D:
+    """Unit right singular vector for the smallest singular value of a triangular matrix, from a good first guess.
+
+    Inverse iteration: each step solves with R' and R, and turns the vector by the square of a ratio of singular values.
+    """
+    vector = vector / np.linalg.norm(vector)
+    tiny = EPS * np.abs(np.diag(R)).max()
+    safe = R.copy()
+    np.fill_diagonal(safe, np.where(np.abs(np.diag(R)) < tiny, tiny, np.diag(R)))
+    for _ in range(30):
+        turned = solve_triangular(
+            safe, solve_triangular(safe, vector, trans="T", check_finite=False), check_finite=False
+        )
+        turned /= np.linalg.norm(turned)
+        change = 1.0 - abs(float(turned @ vector))
+        vector = turned
+        if change < EPS:
+            break
+    return vector
 
 
 def _generate(progress: Progress, j: int, vector: Float1D, loss: float | None = None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from .._typing import Float1D, Float2D, Int1D
+from .._typing import Bool1D, Float1D, Float2D, Int1D
 from ..solvers import Status
 from ._types import EPS, Split
 
@@ -21,23 +21,25 @@ def split_avi(gram: Float2D, n_basis: int, *, psi: float, pivot_tol: float) -> S
     values, vectors = np.linalg.eigh(gram)
     if np.any(np.abs(values - psi) <= 8.0 * gram.shape[0] * EPS * values[-1]):
         return None
-    return _echelon_split(gram, vectors[:, values <= psi], n_basis, psi, pivot_tol)
+    small = values <= psi
+    return _echelon_split(gram, vectors[:, small], n_basis, psi, pivot_tol, _dust(values, small))
 
 
 def split_avi_exact(factor: Float2D, n_basis: int, *, psi: float, pivot_tol: float) -> Split:
     """As :func:`split_avi`, from singular values of the triangular factor: vanishing up to psi or to rounding."""
     _, singular, right = np.linalg.svd(factor)
     rounding = 8.0 * factor.shape[0] * EPS * singular[0]
-    small = singular <= np.sqrt(psi) + rounding
-    return _echelon_split(factor, right[small].T, n_basis, (np.sqrt(psi) + rounding) ** 2, pivot_tol, exact=True)
+    small = singular <= max(np.sqrt(psi), rounding)
+    bound, dust = max(psi, float(rounding) ** 2), _dust(singular, small)
+    return _echelon_split(factor, right[small].T, n_basis, bound, pivot_tol, dust, exact=True)
 
 
 def _echelon_split(
-    matrix: Float2D, kernel: Float2D, n_basis: int, psi: float, pivot_tol: float, exact: bool = False
+    matrix: Float2D, kernel: Float2D, n_basis: int, psi: float, pivot_tol: float, dust: float, exact: bool = False
 ) -> Split:
     """Split by the rows of the echelon form that are still psi-vanishing once their negligible entries are dropped."""
     pivots, rows = _stabilised_echelon_form(kernel, n_basis, pivot_tol)
-    rows[np.abs(rows) <= 8.0 * rows.shape[1] * EPS] = 0.0  # coefficients that are zero to rounding
+    rows[np.abs(rows) <= dust] = 0.0
     mse = _mean_squares(matrix, rows, exact)
     accepted = mse <= psi
     # In ascending order of their leading terms, like the generators of the other algorithms.
@@ -59,6 +61,14 @@ def _echelon_split(
     )
 
 
+def _dust(spectrum: Float1D, small: Bool1D) -> float:
+    """Size of coefficients that are zero to rounding: the kernel turns by rounding over its distance from the rest."""
+    if small.all() or not small.any():
+        return 0.0
+    distance = spectrum[~small].min() - spectrum[small].max()
+    return float(min(8.0 * spectrum.size * EPS * spectrum.max() / distance, 1e-10))
+
+
 def _mean_squares(matrix: Float2D, rows: Float2D, exact: bool) -> Float1D:
     """Mean squares of the polynomials with these coefficients, from the Gram or, if ``exact``, from its factor."""
     if exact:
@@ -72,19 +82,21 @@ def _stabilised_echelon_form(kernel: Float2D, n_basis: int, pivot_tol: float) ->
     ``kernel`` has orthonormal columns ``(n_terms, n_kernel)``. A row has no entry in another row's leading
     column, nor in a candidate larger than its own leading one.
     """
-    directions = np.empty((kernel.shape[1], 0))
+    n_kernel = kernel.shape[1]
+    basis = np.empty((n_kernel, n_kernel))
+    shortest = max(pivot_tol, 8.0 * kernel.shape[0] * EPS)
     pivots: list[int] = []
     for column in range(kernel.shape[0] - 1, n_basis - 1, -1):
-        residual = kernel[column]
+        directions, residual = basis[:, : len(pivots)], kernel[column]
         for _ in range(2):
             residual = residual - directions @ (directions.T @ residual)
         length = float(np.linalg.norm(residual))
-        if length >= pivot_tol:
-            directions = np.column_stack([directions, residual / length])
+        if length >= shortest:
+            basis[:, len(pivots)] = residual / length
             pivots.append(column)
-            if len(pivots) == kernel.shape[1]:
+            if len(pivots) == n_kernel:
                 break
-    rows = directions.T @ kernel.T
+    rows = basis[:, : len(pivots)].T @ kernel.T
     if pivots:
         rows = solve_triangular(rows[:, pivots], rows)
     for i, pivot in enumerate(pivots):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
 
 from .._typing import Float1D, Float2D, Int1D
@@ -11,7 +9,8 @@ from ..solvers import SOLVERS, Solution, Status, Stop, agd, cg, frank_wolfe_gap
 from ._sweeps import CholeskySweep, QRSweep
 from ._types import EPS, Progress, Split
 
-Problem: TypeAlias = tuple[Float2D, Float1D, float]  # Q, c, r of a quadratic
+_FIRST_ITER = 1000  # iterations before the first look at the support, four times as many before every further one
+_SPARSE_WORK = 3_000_000  # iterations times terms that a sparse generator may cost where a dense one is known
 
 
 def split_oavi(
@@ -55,29 +54,48 @@ def split_oavi(
                 progress.keep(j)
                 continue
             if np.abs(y0).sum() <= radius:
-                safe = stop._replace(psi=psi - progress.noise(j, y0))
-                solution = _boosted(progress.problem(j), y0, radius, solver, boost, safe)
-                progress.generate(j, _polished(progress, j, solution, radius) if polish else solution)
+                progress.generate(j, _boosted(progress, j, y0, radius, solver, boost, polish, stop))
                 continue
-            sweep = None
-        solution = SOLVERS[solver](*progress.problem(j), radius, stop, None)
+            sweep, boosting = None, False
+        solution = _attempt(progress, j, radius, solver, polish, stop)
         if abs(solution.loss - psi) <= progress.noise(j, solution.x):
             return None
         if solution.loss <= psi:
-            progress.generate(j, _polished(progress, j, solution, radius) if polish else solution)
+            progress.generate(j, solution)
         else:
             n_undecided += not solution.status.certified
             progress.keep(j)
-    return progress.split(n_undecided, boosting=sweep is not None)
+    return progress.split(n_undecided, boosting)
 
 
-def _boosted(problem: Problem, y0: Float1D, radius: float, solver: str, boost: str, stop: Stop) -> Solution:
+def _boosted(
+    progress: Progress, j: int, y0: Float1D, radius: float, solver: str, boost: str, polish: bool, stop: Stop
+) -> Solution:
     """A generator, given that y0 is one: from the solver if it gets there (WIHB: sparse), else from y0 (dense)."""
     if boost == "wihb":
-        sparse = SOLVERS[solver](*problem, radius, stop, None)
-        if sparse.status == Status.VANISHING:
+        sparse = _attempt(progress, j, radius, solver, polish, _within_budget(stop, y0.size) if polish else stop)
+        if sparse.loss + progress.noise(j, sparse.x) <= stop.psi:
             return sparse
-    return (agd if solver == "agd" else cg)(*problem, radius, stop, y0)
+    return (agd if solver == "agd" else cg)(*progress.problem(j), radius, stop, y0)
+
+
+def _within_budget(stop: Stop, n_terms: int) -> Stop:
+    """A sparse generator is worth having where a dense one is known, but not at any price."""
+    return stop._replace(max_iter=min(stop.max_iter, max(_FIRST_ITER, _SPARSE_WORK // n_terms)))
+
+
+def _attempt(progress: Progress, j: int, radius: float, solver: str, polish: bool, stop: Stop) -> Solution:
+    """The solver's answer; to be polished, it is asked for early: a support is found long before psi is reached."""
+    max_iter = min(_FIRST_ITER, stop.max_iter) if polish else stop.max_iter
+    while True:
+        solution = SOLVERS[solver](*progress.problem(j), radius, stop._replace(max_iter=max_iter), None)
+        if polish:
+            polished = _polished(progress, j, solution, radius)
+            if polished.loss + progress.noise(j, polished.x) <= stop.psi:
+                return polished._replace(status=Status.VANISHING)
+        if solution.status.certified or max_iter == stop.max_iter:
+            return solution
+        max_iter = min(4 * max_iter, stop.max_iter)
 
 
 def _polished(progress: Progress, j: int, solution: Solution, radius: float) -> Solution:
@@ -89,14 +107,21 @@ def _polished(progress: Progress, j: int, solution: Solution, radius: float) -> 
     support = np.flatnonzero(solution.x)
     x = np.zeros_like(solution.x)
     try:
-        x[support] = np.linalg.solve(Q[np.ix_(support, support)], -c[support])
+        inverse = np.linalg.inv(Q[np.ix_(support, support)])
     except np.linalg.LinAlgError:
         return solution
-    x = progress.without_dust(j, x)
-    better = float(x @ (Q @ x + 2.0 * c) + r)
-    if better >= solution.loss or np.abs(x).sum() > radius:
-        return solution
-    return solution._replace(x=x, loss=better, gap=min(solution.gap, frank_wolfe_gap(Q, c, x, radius)))
+    x[support] = -inverse @ c[support]
+    # A coefficient that is smaller than its own rounding error, |inverse| times that of c, is zero.
+    lengths = progress.lengths[progress.members][support]
+    error = 8.0 * len(progress.members) * EPS * progress.size(j, x) * (np.abs(inverse) @ lengths)
+    clean = x.copy()
+    clean[support[np.abs(x[support]) <= error]] = 0.0
+    for candidate in (clean, x):
+        loss = float(candidate @ (Q @ candidate + 2.0 * c) + r)
+        if loss < solution.loss and np.abs(candidate).sum() <= radius:
+            gap = min(solution.gap, frank_wolfe_gap(Q, c, candidate, radius))
+            return solution._replace(x=candidate, loss=loss, gap=gap)
+    return solution
 
 
 def split_oavi_exact(
@@ -130,7 +155,7 @@ def split_oavi_exact(
             if np.abs(y0).sum() <= radius:
                 supports = [np.arange(y0.size)]
                 if boost != "ihb" and solver != "agd":
-                    reachable = stop._replace(psi=max(psi, progress.noise(j, y0)))
+                    reachable = _within_budget(stop._replace(psi=max(psi, progress.noise(j, y0))), y0.size)
                     sparse = SOLVERS[solver](*progress.problem(j), radius, reachable, None)
                     supports.insert(0, np.flatnonzero(sparse.x))
                 solutions = (_least_squares(factor, progress, j, support) for support in supports)
@@ -166,8 +191,8 @@ def _rounding(progress: Progress, j: int, x: Float1D) -> float:
 
 
 def _vanishes(mse: float, progress: Progress, j: int, x: Float1D, psi: float) -> bool:
-    """Whether a mean square that was measured on the factor is at most psi, to rounding."""
-    return bool(np.sqrt(mse) <= np.sqrt(psi) + _rounding(progress, j, x))
+    """Whether a mean square that was measured on the factor is at most psi, or zero to rounding."""
+    return bool(mse <= max(psi, _rounding(progress, j, x) ** 2))
 
 
 def _measured(factor: Float2D, progress: Progress, j: int, solution: Solution) -> Solution:

@@ -33,9 +33,21 @@ class _Sweep:
     W: Float2D
     n: int
 
+    def pivot(self, j: int) -> float:
+        """Mean square of the residual of candidate j."""
+        raise NotImplementedError
+
     def solve(self, j: int) -> Float1D:
         """Coefficients of the projection of candidate j: ``(A'A)^-1 A'u``."""
         return np.asarray(_solve_transposed(self.L, np.ascontiguousarray(self.W[: self.n, j])))
+
+    def bordered(self, j: int) -> Float2D:
+        """Upper triangular factor of the Gram of the columns so far and candidate j."""
+        factor = np.zeros((self.n + 1, self.n + 1))
+        factor[: self.n, : self.n] = self.L[: self.n, : self.n].T
+        factor[: self.n, self.n] = self.W[: self.n, j]
+        factor[self.n, self.n] = np.sqrt(max(self.pivot(j), 0.0))
+        return factor
 
     def _reserve(self, L: Float2D, W: Float2D) -> None:
         self.n, n_candidates = W.shape

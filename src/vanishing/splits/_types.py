@@ -50,13 +50,20 @@ class Progress:
         self.n_basis = n_basis
         self.lengths = np.sqrt(np.diag(gram))
         self.members = list(range(n_basis))
-        self.Q = np.ascontiguousarray(gram[:n_basis, :n_basis])
+        self._Q: Float2D | None = None
         self._found: list[tuple[int, float, Solution]] = []
 
     @property
     def n_candidates(self) -> int:
         """Number of candidates to decide about."""
         return int(self.gram.shape[0]) - self.n_basis
+
+    @property
+    def Q(self) -> Float2D:  # noqa: N802
+        """Gram of the basis so far."""
+        if self._Q is None:
+            self._Q = np.ascontiguousarray(self.gram[np.ix_(self.members, self.members)])
+        return self._Q
 
     def problem(self, j: int) -> tuple[Float2D, Float1D, float]:
         """Q, c, r of the quadratic for candidate j."""
@@ -69,7 +76,8 @@ class Progress:
 
     def noise(self, j: int, x: Float1D) -> float:
         """How wrong the mean square of ``u_j + sum_i x_i t_i`` may be when it is computed from a float64 Gram."""
-        return 8.0 * len(self.members) * EPS * self.size(j, x) ** 2
+        size = self.size(j, x)
+        return 8.0 * len(self.members) * EPS * size * size
 
     def without_dust(self, j: int, x: Float1D, lead_coef: float = 1.0) -> Float1D:
         """x with exact zeros for coefficients whose terms contribute no more than rounding does."""
@@ -80,7 +88,7 @@ class Progress:
     def keep(self, j: int) -> None:
         """Candidate j joins the basis."""
         self.members.append(self.n_basis + j)
-        self.Q = self.gram[np.ix_(self.members, self.members)]
+        self._Q = None
 
     def generate(self, j: int, solution: Solution, lead_coef: float = 1.0) -> None:
         """Candidate j leads a generator with the coefficients of the solution."""

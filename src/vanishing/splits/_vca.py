@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import qr, solve_triangular
 
 from .._typing import Bool1D, Float1D, Float2D
 from ._types import EPS, Mixture
@@ -23,8 +23,10 @@ def split_vca(gram: Float2D, n_basis: int, *, psi: float, length: float) -> Mixt
     W = solve_triangular(L, gram[:n_basis, n_basis:], lower=True)
     corner = gram[n_basis:, n_basis:]
     values, vectors = np.linalg.eigh(corner - W.T @ W)
-    if np.any(np.abs(values - psi) <= 8.0 * gram.shape[0] * EPS * np.diag(corner).max()):
+    noise = 8.0 * gram.shape[0] * EPS * np.diag(corner).max()
+    if np.any(np.abs(values - psi) <= noise):
         return None
+    vectors[:, values <= noise] = _canonical_basis(vectors[:, values <= noise])
     projection = -solve_triangular(L, W, lower=True, trans="T")
     return _mixture(projection, values, vectors, values <= psi, length)
 
@@ -34,8 +36,21 @@ def split_vca_exact(factor: Float2D, n_basis: int, *, psi: float, length: float)
     _, singular, right = np.linalg.svd(factor[n_basis:, n_basis:])
     rounding = 8.0 * factor.shape[0] * EPS * float(np.linalg.norm(factor[:, n_basis:], axis=0).max())
     projection = -solve_triangular(factor[:n_basis, :n_basis], factor[:n_basis, n_basis:])
-    vanishing = singular <= np.sqrt(psi) + rounding
+    vanishing = singular <= max(np.sqrt(psi), rounding)
+    right[singular <= rounding] = _canonical_basis(right[singular <= rounding].T).T
     return _mixture(projection, singular[::-1] ** 2, right[::-1].T, vanishing[::-1], length)
+
+
+def _canonical_basis(vectors: Float2D) -> Float2D:
+    """An orthonormal basis of the span of orthonormal columns that does not depend on which such columns are given.
+
+    Products that are linearly dependent on the data give a whole space of exactly vanishing combinations, of which an
+    eigen-decomposition returns an arbitrary basis; this one is the same for the same data up to rounding.
+    """
+    if vectors.shape[1] == 0:
+        return vectors
+    basis, _, _ = qr(vectors @ vectors.T, pivoting=True)
+    return np.asarray(basis[:, : vectors.shape[1]])
 
 
 def _mixture(projection: Float2D, values: Float1D, vectors: Float2D, vanishing: Bool1D, length: float) -> Mixture:

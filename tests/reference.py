@@ -1,0 +1,317 @@
+"""Slow, obvious versions of what the library computes fast. Nothing in this file is imported from the library."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.linear_model import lars_path_gram
+
+# ---------------------------------------------------------------------------------------------------------------------
+# min x'Qx + 2c'x + r subject to |x|_1 <= radius
+
+
+class Minimum(NamedTuple):
+    """A feasible point; ``gap`` is its Frank-Wolfe gap, so the optimum lies in ``[loss - gap, loss]``."""
+
+    x: np.ndarray
+    loss: float
+    gap: float
+
+
+def loss_of(Q, c, r, x):
+    """x'Qx + 2c'x + r, summed in extended precision."""
+    Q, c, x = (np.asarray(a, dtype=np.longdouble) for a in (Q, c, x))
+    return float(x @ Q @ x + 2.0 * (c @ x) + np.longdouble(r))
+
+
+def frank_wolfe_gap_of(Q, c, x, radius):
+    """The largest of ``<grad, x - v>`` over the vertices v of the ball, one vertex after another."""
+    Q, c, x = (np.asarray(a, dtype=np.longdouble) for a in (Q, c, x))
+    gradient = 2.0 * (Q @ x + c)
+    vertices = [sign * radius * np.eye(c.size)[i] for i in range(c.size) for sign in (1.0, -1.0)]
+    return float(max(gradient @ (x - v) for v in vertices))
+
+
+def rounding_of(Q, r, x):
+    """A generous bound on the rounding error of the loss at x in float64: 1e-14 times the square of all it sums."""
+    return 1e-14 * float(np.abs(x) @ np.sqrt(np.abs(np.diag(Q))) + np.sqrt(r)) ** 2
+
+
+def constrained_minimum(Q, c, r, radius):
+    """The best of the lasso path cut at the radius, least squares, and (up to four variables) all faces of the ball."""
+    points = [lasso_path_cut(Q, c, radius), np.linalg.lstsq(Q, -c, rcond=None)[0]]
+    if c.size <= 4:
+        points += stationary_points(Q, c, radius)
+    feasible = [x * min(1.0, radius / max(np.abs(x).sum(), 1e-300)) for x in points]
+    x = min(feasible, key=lambda x: loss_of(Q, c, r, x))
+    return Minimum(x, loss_of(Q, c, r, x), frank_wolfe_gap_of(Q, c, x, radius))
+
+
+def lasso_path_cut(Q, c, radius):
+    """Point of the lasso path with l1 norm ``radius``, or its end if the whole path is shorter.
+
+    ``lars_path_gram`` follows the minimisers of ``x'Qx / 2 - Xy'x + alpha |x|_1`` from alpha = infinity to 0 (for
+    ``n_samples=1``), so ``Xy = -c``. Its columns are the knots. Between two of them the path is a straight line on
+    which no sign changes, and so the l1 norm is linear too.
+    """
+    x = np.zeros(c.size)
+    # A zero column is of no use, nor is the second of two equal ones; the path algorithm does not cope with either.
+    used = [
+        j
+        for j in range(c.size)
+        if Q[j, j] > 0.0 and all(Q[i, i] + Q[j, j] - 2.0 * abs(Q[i, j]) > 1e-14 * Q[j, j] for i in range(j))
+    ]
+    if not np.any(c[used]):
+        return x
+    # A factor in front of the objective moves nothing, and keeps the numbers near the path's absolute tolerances.
+    scale = np.diag(Q).max()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # dependent columns are dropped with a warning
+        _, _, knots = lars_path_gram(
+            -c[used] / scale, Q[np.ix_(used, used)] / scale, n_samples=1, method="lasso", max_iter=10_000
+        )
+    norms = np.abs(knots).sum(axis=0)
+    longer = np.flatnonzero(norms > radius)
+    if longer.size == 0:
+        x[used] = knots[:, -1]
+        return x
+    k = longer[0]
+    weight = (radius - norms[k - 1]) / (norms[k] - norms[k - 1])
+    x[used] = (1.0 - weight) * knots[:, k - 1] + weight * knots[:, k]
+    return x
+
+
+def stationary_points(Q, c, radius):
+    """Minimisers over the span of each set of coordinates, and over the affine hull of each face, if in the ball.
+
+    The minimum over the ball is one of them: take the smallest face, or coordinate subspace, that holds an optimum.
+    """
+    points = [np.zeros(c.size)]
+    for signs in itertools.product((-1.0, 0.0, 1.0), repeat=c.size):
+        support = np.flatnonzero(signs)
+        if support.size == 0:
+            continue
+        q, s = Q[np.ix_(support, support)], np.array(signs)[support]
+        inside, outside = np.zeros(c.size), np.zeros(c.size)
+        inside[support] = np.linalg.lstsq(q, -c[support], rcond=None)[0]
+        # On s'x = radius: start at its centre, move in the orthogonal complement of s.
+        centre = radius * s / support.size
+        along = np.linalg.svd(s[None, :])[2][1:].T
+        step = np.linalg.lstsq(along.T @ q @ along, -along.T @ (q @ centre + c[support]), rcond=None)[0]
+        outside[support] = centre + along @ step
+        points += [x for x in (inside, outside) if np.abs(x).sum() <= radius * (1.0 + 1e-12)]
+    return points
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Terms as vectors of exponents
+
+
+def deglex_compare(a, b):
+    """Negative if a < b: by degree; then the term with more of the first variable on which they differ is smaller."""
+    if sum(a) != sum(b):
+        return sum(a) - sum(b)
+    return next((q - p for p, q in zip(a, b, strict=True) if p != q), 0)
+
+
+def degcolex_compare(a, b):
+    """Negative if a < b: by degree; then the term with less of the last variable on which they differ is smaller."""
+    if sum(a) != sum(b):
+        return sum(a) - sum(b)
+    return next((p - q for p, q in zip(reversed(a), reversed(b), strict=True) if p != q), 0)
+
+
+COMPARISONS = {"deglex": deglex_compare, "degcolex": degcolex_compare}
+
+
+def exponents_up_to(n_variables, degree):
+    """All exponent vectors of degree <= ``degree``, in no particular order."""
+    return [e for e in itertools.product(range(degree + 1), repeat=n_variables) if sum(e) <= degree]
+
+
+def divides(a, b):
+    """Whether the term a divides the term b."""
+    return all(p <= q for p, q in zip(a, b, strict=True))
+
+
+def brute_force_border(order_ideal, n_variables, degree, order):
+    """Definition of the degree-d border, word for word: u of degree d, all of whose smaller divisors are in O."""
+    smaller = exponents_up_to(n_variables, degree - 1)
+    found = [
+        u
+        for u in exponents_up_to(n_variables, degree)
+        if sum(u) == degree and all(t in order_ideal for t in smaller if divides(t, u))
+    ]
+    return sorted(found, key=functools.cmp_to_key(COMPARISONS[order]))
+
+
+def term_column(X, exponents):
+    """Values of one term on the rows of X."""
+    return np.prod(np.asarray(X) ** np.asarray(exponents), axis=1)
+
+
+def term_columns(X, terms):
+    """Values of the terms, one per column."""
+    return np.column_stack([term_column(X, e) for e in terms])
+
+
+def as_variables(exponents):
+    """The library's spelling of a term: the sorted tuple of its variables."""
+    return tuple(v for v, e in enumerate(exponents) for _ in range(e))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The algorithms, on columns of evaluated terms: each candidate against everything kept so far
+
+
+class Decision(NamedTuple):
+    """Candidates kept, candidates that lead a generator with the coefficients there, and its mean square.
+
+    ``coef[g]`` belongs to the basis and the candidates kept before generator g, then to its leading term.
+    ``margin`` is the smallest distance of a decisive mean square from psi, relative to psi.
+    """
+
+    kept: list[int]
+    generators: list[int]
+    coef: list[np.ndarray]
+    mse: list[float]
+    margin: float
+
+
+def _decide(columns, n_basis, psi, best):
+    members, kept, generators, coef, mse, margins = list(range(n_basis)), [], [], [], [], [np.inf]
+    for j in range(columns.shape[1] - n_basis):
+        vector = best(columns[:, members], columns[:, n_basis + j])
+        value = float(np.mean((columns[:, [*members, n_basis + j]] @ vector) ** 2))
+        margins.append(abs(value - psi) / psi)
+        if value <= psi:
+            generators.append(j)
+            coef.append(vector)
+            mse.append(value)
+        else:
+            kept.append(j)
+            members.append(n_basis + j)
+    return Decision(kept, generators, coef, mse, min(margins))
+
+
+def naive_oavi_split(columns, n_basis, psi, radius=np.inf):
+    """OAVI's decision: least squares on the data, or the exact constrained problem where that leaves the ball."""
+
+    def best(A, b):
+        y = np.linalg.lstsq(A, -b, rcond=None)[0]
+        if np.abs(y).sum() > radius:
+            m = b.size
+            y = constrained_minimum(A.T @ A / m, A.T @ b / m, b @ b / m, radius).x
+        return np.append(y, 1.0)
+
+    return _decide(columns, n_basis, psi, best)
+
+
+def naive_abm_split(columns, n_basis, psi):
+    """ABM's decision: the last right singular vector of the evaluated terms."""
+
+    def best(A, b):
+        table = np.column_stack([A, b])
+        return np.linalg.svd(table, full_matrices=table.shape[0] < table.shape[1])[2][-1]
+
+    return _decide(columns, n_basis, psi, best)
+
+
+class Ideal(NamedTuple):
+    """Terms of O in the order in which they joined, leading terms of the generators, and the smallest margin."""
+
+    order_ideal: list[tuple[int, ...]]
+    leads: list[tuple[int, ...]]
+    coef: list[np.ndarray]
+    mse: list[float]
+    margin: float
+
+
+def naive_monomial_algorithm(X, decide, order="deglex", max_degree=10):
+    """Algorithm 1: degree by degree over the border, with ``decide(columns, n_basis)`` for each degree."""
+    n = X.shape[1]
+    order_ideal, leads, coef, mse, margin = [(0,) * n], [], [], [], np.inf
+    for degree in range(1, max_degree + 1):
+        candidates = brute_force_border(set(order_ideal), n, degree, order)
+        if not candidates:
+            break
+        decision = decide(term_columns(X, [*order_ideal, *candidates]), len(order_ideal))
+        order_ideal = order_ideal + [candidates[j] for j in decision.kept]
+        leads += [candidates[j] for j in decision.generators]
+        coef += decision.coef
+        mse += decision.mse
+        margin = min(margin, decision.margin)
+    return Ideal(order_ideal, leads, coef, mse, margin)
+
+
+def naive_oavi(X, psi, order="deglex", max_degree=10):
+    """OAVI with tau = infinity and exact least squares on the data."""
+    return naive_monomial_algorithm(X, lambda A, n: naive_oavi_split(A, n, psi), order, max_degree)
+
+
+def naive_abm(X, psi, order="deglex", max_degree=10):
+    """ABM with one singular value decomposition of the evaluated terms for every term."""
+    return naive_monomial_algorithm(X, lambda A, n: naive_abm_split(A, n, psi), order, max_degree)
+
+
+def updated_inverse(N, Ab, bb):
+    """Inverse of the Gram of (A, b) from that of A, by the formulas in the paper's theorem on IHB.
+
+    ``N = (A'A)^-1``, ``Ab = A'b``, ``bb = b'b``.
+    """
+    n2 = -(N + np.outer(N @ Ab, Ab @ N) / (bb - Ab @ N @ Ab)) @ Ab / bb
+    n3 = (1.0 - Ab @ n2) / bb
+    N1 = N - np.outer(N @ Ab, n2)
+    return np.block([[N1, n2[:, None]], [n2[None, :], np.array([[n3]])]])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# VCA
+
+
+class Components(NamedTuple):
+    """One degree of VCA: mean squares of all components, ascending, and the values of those kept and vanishing."""
+
+    mean_squares: np.ndarray
+    kept: np.ndarray
+    vanishing: np.ndarray
+    vectors: np.ndarray
+
+
+def naive_vca_split(F, C, psi, length):
+    """Residuals of the columns of C on those of F, and their principal components; kept ones get that length."""
+    m = C.shape[0]
+    residuals = C - F @ np.linalg.lstsq(F, C, rcond=None)[0]
+    _, singular, right = np.linalg.svd(residuals, full_matrices=m < C.shape[1])
+    mean_squares = np.zeros(C.shape[1])
+    mean_squares[: singular.size] = singular**2 / m
+    mean_squares, vectors = mean_squares[::-1], right[::-1].T
+    values = residuals @ vectors
+    kept = values[:, mean_squares > psi]
+    kept = kept * (length / np.sqrt(np.mean(kept**2, axis=0)))
+    return Components(mean_squares, kept, values[:, mean_squares <= psi], vectors)
+
+
+def naive_vca(X, psi, length, max_degree=10):
+    """VCA on evaluated columns: the components of every degree."""
+    F = [np.full((X.shape[0], 1), length)]
+    degrees = []
+    candidates = X
+    for degree in range(1, max_degree + 1):
+        found = naive_vca_split(np.hstack(F), candidates, psi, length)
+        degrees.append(found)
+        F.append(found.kept)
+        if found.kept.shape[1] == 0:
+            break
+        first = F[1]
+        pairs = (
+            itertools.combinations_with_replacement(range(first.shape[1]), 2)
+            if degree == 1
+            else itertools.product(range(F[-1].shape[1]), range(first.shape[1]))
+        )
+        candidates = np.column_stack([F[-1][:, i] * first[:, j] for i, j in pairs])
+    return degrees
