@@ -438,12 +438,12 @@ def test_tiny_data_give_a_valid_model(algorithm, psi, X):
 @pytest.mark.parametrize("psi", [1e-6, 0.0])
 def test_a_border_that_explodes_stops_with_a_warning(algorithm, psi):
     data = np.random.default_rng(0).random((300, 200))
-    with at_most(30), pytest.warns(ConvergenceWarning, match="border of degree 2.*max_terms=5000.*Raise psi") as caught:
+    with at_most(30), pytest.warns(ConvergenceWarning, match="border of degree 2.*max_terms=.*Raise psi") as caught:
         model = algorithm(psi=psi).fit(data)
     assert len(caught) == 1
     assert not model.complete_
     assert model.degree_ == 1
-    assert len(model.generators_) + model.n_basis_ <= 5000
+    assert len(model.generators_) + model.n_basis_ <= model.max_terms
     assert_valid(model, data, psi)
 
 
@@ -468,7 +468,7 @@ def test_a_large_max_degree_ends_when_the_border_does(algorithm, X):
     [
         (OAVI(psi=0), (100, 8)),
         (OAVI(psi=1e-6), (300, 10)),
-        (OAVI(psi=1e-9, boost="none"), (60, 3)),
+        (OAVI(psi=1e-9, boost="none", max_iter=20_000), (60, 3)),
         (ABM(psi=0), (300, 10)),
         (AVI(psi=0), (300, 10)),
         (VCA(psi=0), (120, 6)),
@@ -592,7 +592,7 @@ def test_in_units_refuses_what_does_not_scale_column_by_column(transformer, X):
 
 def test_in_units_refuses_an_unfitted_scaler_and_one_of_other_columns(X):
     generators = OAVI(psi=1e-3).fit(X).generators_
-    with pytest.raises(TypeError, match="fitted"):
+    with pytest.raises(NotFittedError, match="not fitted"):
         generators.in_units(MinMaxScaler())
     with pytest.raises(ValueError, match="columns"):
         generators.in_units(MinMaxScaler().fit(X[:, :2]))

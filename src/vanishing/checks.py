@@ -38,7 +38,9 @@ def check_number(name: str, value: Any, *, low: float, below: float = float("inf
     """Refuse what is not a real number in [low, below)."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or value != value:
         raise ValueError(f"{name} must be a number, got {value!r}.")
-    if value < low or value >= below or (finite and value == float("inf")):
+    number = float(value)
+    too_large = number >= below if below < float("inf") else finite and number == float("inf")
+    if number < low or too_large:
         upper = f" and below {below:g}" if below < float("inf") else (" and finite" if finite else "")
         raise ValueError(f"{name} must be at least {low:g}{upper}, got {value!r}.")
 
@@ -68,10 +70,10 @@ def check_weights(sample_weight: Any, n_samples: int) -> Float1D | None:
     weights = np.array(sample_weight, dtype=np.float64)
     if weights.shape != (n_samples,):
         raise ValueError(f"sample_weight must have shape ({n_samples},), one weight per row; got {weights.shape}.")
-    if not np.isfinite(weights).all() or (weights < 0.0).any() or weights.sum() == 0.0:
+    if not np.isfinite(weights).all() or (weights < 0.0).any() or not (weights > 0.0).any():
         raise ValueError("sample_weight must be finite, not negative and not all zero.")
-    if not 1e-100 < weights.sum() < 1e100:
-        raise ValueError(f"sample_weight sums to {weights.sum():.3g}, out of range; divide it by its mean.")
+    if not 1e-100 < weights.max() < 1e100:
+        raise ValueError(f"sample_weight goes up to {weights.max():.3g}, out of range; divide it by its mean.")
     return weights
 
 

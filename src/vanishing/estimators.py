@@ -349,7 +349,7 @@ class VCA(VanishingIdeal):
     >>> x = np.linspace(0, 1, 50)
     >>> vca = VCA(psi=1e-6).fit(np.column_stack([x, 0.5 * x]))
     >>> print(vca.generators_.monic()[0])
-    x1 - 0.5*x0 ...
+    x1 - 0.5*x0
     """
 
     def __init__(

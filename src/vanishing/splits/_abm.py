@@ -45,13 +45,13 @@ def split_abm_exact(factor: Float2D, n_basis: int, *, psi: float) -> Split:
     """As :func:`split_abm`, from singular values of the triangular factor: vanishing up to psi or to rounding."""
     progress = Progress(factor.T @ factor, n_basis)
     sweep = QRSweep(factor, n_basis)
-    rounding = 8.0 * factor.shape[0] * EPS * float(np.linalg.norm(factor))
-    bound = max(psi, rounding**2)
     for j in range(progress.n_candidates):
         vector = _smallest_singular_vector(sweep.bordered(j), np.append(-sweep.solve(j), 1.0))
-        residual = factor[:, [*progress.members, n_basis + j]] @ vector
+        columns = [*progress.members, n_basis + j]
+        residual = factor[:, columns] @ vector
         loss = float(residual @ residual)
-        if loss <= bound:
+        rounding = 8.0 * factor.shape[0] * EPS * float(np.abs(vector) @ progress.lengths[columns])
+        if loss <= max(psi, rounding**2):
             _generate(progress, j, vector, loss)
         else:
             sweep.append(j)
@@ -65,9 +65,9 @@ def _smallest_singular_vector(R: Float2D, vector: Float1D) -> Float1D:
     Inverse iteration: each step solves with R' and R, and turns the vector by the square of a ratio of singular values.
     """
     vector = vector / np.linalg.norm(vector)
-    tiny = EPS * np.abs(np.diag(R)).max()
+    diagonal, tiny = np.diag(R), np.maximum(EPS * np.linalg.norm(R, axis=0), 1e-100)
     safe = R.copy()
-    np.fill_diagonal(safe, np.where(np.abs(np.diag(R)) < tiny, tiny, np.diag(R)))
+    np.fill_diagonal(safe, np.where(np.abs(diagonal) < tiny, tiny, diagonal))
     for _ in range(30):
         turned = solve_triangular(
             safe, solve_triangular(safe, vector, trans="T", check_finite=False), check_finite=False

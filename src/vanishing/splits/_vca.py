@@ -49,7 +49,9 @@ def _canonical_basis(vectors: Float2D) -> Float2D:
     """
     if vectors.shape[1] == 0:
         return vectors
-    basis, _, _ = qr(vectors @ vectors.T, pivoting=True)
+    # Columns of the projector, longest first; ties, as when everything vanishes, go to the earlier product.
+    earlier_first = 1.0 - 1e-6 * np.arange(vectors.shape[0]) / vectors.shape[0]
+    basis, _, _ = qr(vectors @ vectors.T * earlier_first, pivoting=True)
     return np.asarray(basis[:, : vectors.shape[1]])
 
 
