@@ -65,7 +65,7 @@ def _smallest_singular_vector(R: Float2D, vector: Float1D) -> Float1D:
     Inverse iteration: each step solves with R' and R, and turns the vector by the square of a ratio of singular values.
     """
     vector = vector / np.linalg.norm(vector)
-    diagonal, tiny = np.diag(R), np.maximum(EPS * np.linalg.norm(R, axis=0), 1e-100)
+    diagonal, tiny = np.diag(R), np.maximum(EPS * np.linalg.norm(R, axis=0), 1e-70)
     safe = R.copy()
     np.fill_diagonal(safe, np.where(np.abs(diagonal) < tiny, tiny, diagonal))
     for _ in range(30):
