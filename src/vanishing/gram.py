@@ -69,11 +69,10 @@ def sum_gram(rows: Rows, left: Int1D, right: Int1D, n_basis: int) -> Float2D:
     """
     n_terms = left.size
     work = (n_terms - n_basis) * n_terms
-    chunk = int(np.clip(_SMALL_GEMM // work // 8 * 8, 256, 4096))
 
     def kernel(block: Float2D, weights: Float1D | None) -> Float2D:
-        rows_at_once = min(chunk, max(block.shape[0], 1))
-        return _monomial_gram(block, _NO_WEIGHTS if weights is None else weights, left, right, n_basis, rows_at_once)
+        chunk = _chunk_rows(work, block.shape[0])
+        return _monomial_gram(block, _NO_WEIGHTS if weights is None else weights, left, right, n_basis, chunk)
 
     return rows.reduce(kernel, _add, block_rows=_block_rows(work, n_terms)) / rows.total_weight
 
@@ -125,12 +124,10 @@ def survey(rows: Rows) -> Survey:
     n = rows.n_features
     left = np.zeros(n + 1, dtype=np.int64)
     right = np.arange(-1, n)
-    chunk = int(np.clip(_SMALL_GEMM // (n * (n + 1)) // 8 * 8, 256, 4096))
 
     def kernel(block: Float2D, weights: Float1D | None) -> tuple[Float2D, Float2D]:
-        gram = _monomial_gram(
-            block, _NO_WEIGHTS if weights is None else weights, left, right, 1, min(chunk, block.shape[0])
-        )
+        chunk = _chunk_rows(n * (n + 1), block.shape[0])
+        gram = _monomial_gram(block, _NO_WEIGHTS if weights is None else weights, left, right, 1, chunk)
         return gram, _column_range(block)
 
     def combine(a: tuple[Float2D, Float2D], b: tuple[Float2D, Float2D]) -> tuple[Float2D, Float2D]:
@@ -181,6 +178,12 @@ def _add(a: Float2D, b: Float2D) -> Float2D:
     return a
 
 
+def _chunk_rows(work: int, n_rows: int) -> int:
+    """Rows to multiply at a time, for ``work`` products a row: chunks of equal size, as short ones are padded."""
+    longest = int(np.clip(_SMALL_GEMM // work, 1024, 4096))
+    return -(-n_rows // -(-n_rows // longest))
+
+
 def _block_rows(work: int, n_terms: int) -> int:
     """Rows of a block that keeps one thread busy for about a millisecond, for ``work`` products a row."""
-    return int(np.clip(30_000_000 // (work + 8 * n_terms + 50), 512, 131_072))
+    return int(np.clip(30_000_000 // (work + 8 * n_terms + 50), 1024, 131_072))

@@ -1,0 +1,148 @@
+"""What the engine itself does: share of the machine's GEMM rate, time per row, memory, first call, import.
+
+Run on an idle machine:  python benchmarks/engine.py > benchmarks/engine.md
+"""
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+from vanishing import OAVI, __version__
+from vanishing.datasets import make_synthetic
+from vanishing.gram import _PANEL, sum_gram
+from vanishing.rows import as_rows
+
+MEMORY = """
+import json, resource, sys, time
+import numpy as np
+from vanishing import OAVI
+from vanishing.datasets import make_synthetic
+def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+X, y = make_synthetic({rows}, random_state=0)
+X -= X.min(axis=0); X /= X.max(axis=0)
+parts = [X[y == 0].copy(), X[y == 1].copy()]
+OAVI({psi}).fit(parts[0][:1000]).transform(parts[0][:1000])
+with open("/proc/self/clear_refs", "w") as file: file.write("5")   # forget the peak of making the data
+before = int(next(l for l in open("/proc/self/status") if l.startswith("VmRSS")).split()[1]) / 1024
+models = [OAVI({psi}, solver="cg", boost="ihb").fit(part) for part in parts]
+after = int(next(l for l in open("/proc/self/status") if l.startswith("VmHWM")).split()[1]) / 1024
+print(json.dumps([before, after]))
+"""
+FIRST = """
+import time; begin = time.perf_counter()
+import numpy as np; from vanishing import OAVI; loaded = time.perf_counter()
+X = np.random.default_rng(0).random((1000, 3))
+OAVI().fit(X).transform(X); done = time.perf_counter()
+print(loaded - begin, done - loaded)
+"""
+IMPORT = """
+import time; import sklearn.base, sklearn.utils.validation, numba; begin = time.perf_counter()
+import vanishing; print(time.perf_counter() - begin)
+"""
+
+
+def best(work, repeats: int = 7) -> float:
+    times = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - begin)
+    return min(times)
+
+
+def python(code: str, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, **environment}
+    )
+    return done.stdout
+
+
+def gram_rate() -> None:
+    """C[O|C]' of a wide border, against a square matrix product of the same library on the same threads."""
+    rng = np.random.default_rng(0)
+    n, n_rows = 20, 200_000
+    rows = as_rows(rng.random((n_rows, n)))
+    left = np.concatenate([np.zeros(n + 1, dtype=np.int64), np.repeat(np.arange(1, n + 1), np.arange(n, 0, -1))])
+    right = np.concatenate([[0], np.arange(n), *(np.arange(i, n) for i in range(n))])
+    n_terms, n_basis = left.size, n + 1
+    sum_gram(rows, left, right, n_basis)
+    gram = best(lambda: sum_gram(rows, left, right, n_basis), 5)
+    A, B = rng.random((2000, 2000)), rng.random((2000, 2000))
+    gemm = 16e9 / best(lambda: A @ B, 5)
+    # Useful work: the Gram of the candidates is symmetric, so half of its entries count.
+    c = n_terms - n_basis
+    flops = 2.0 * n_rows * (c * n_basis + c * (c + 1) / 2)
+    panels = [(first, min(first + _PANEL, c)) for first in range(0, c, _PANEL)]
+    done = 2.0 * n_rows * sum((last - first) * (n_basis + last) for first, last in panels)
+    full = 2.0 * n_rows * c * n_terms
+    print("## Gram pass against GEMM\n")
+    print(f"{n_rows:,} rows, {n_terms} terms ({c} candidates of degree 2 in {n} columns), all cores.\n")
+    print("| | GFLOP/s | share of GEMM |\n|---|---|---|")
+    print(f"| 2000 x 2000 matrix product | {gemm / 1e9:.0f} | |")
+    print(f"| Gram pass, different entries only | {flops / gram / 1e9:.0f} | {flops / gram / gemm:.0%} |")
+    print(f"| Gram pass, operations made | {done / gram / 1e9:.0f} | {done / gram / gemm:.0%} |")
+    print(f"| Gram pass, as a full product C[O\\|C]' | {full / gram / 1e9:.0f} | {full / gram / gemm:.0%} |\n")
+
+
+def time_per_row() -> None:
+    print("## Time per row\n\n`OAVI(psi=0.005, solver='cg', boost='ihb')`, one class of the synthetic data set.\n")
+    print("| rows | fit, ms | ns per row | transform, ms | ns per row |\n|---|---|---|---|---|")
+    for n_rows in (10_000, 100_000, 1_000_000, 10_000_000):
+        X, _ = make_synthetic(2 * n_rows, random_state=0)
+        X -= X.min(axis=0)
+        X /= X.max(axis=0)
+        X = X[:n_rows].copy()
+        model = OAVI(solver="cg", boost="ihb").fit(X)
+        fit, transform = (
+            best(lambda X=X: OAVI(solver="cg", boost="ihb").fit(X)),
+            best(lambda X=X, m=model: m.transform(X), 4),
+        )
+        print(
+            f"| {n_rows:,} | {1e3 * fit:.2f} | {1e9 * fit / n_rows:.1f} "
+            f"| {1e3 * transform:.2f} | {1e9 * transform / n_rows:.1f} |",
+            flush=True,
+        )
+    print()
+
+
+def memory() -> None:
+    print(
+        "## Memory\n\nPeak resident memory of a fit above the loaded data, both classes of the synthetic data set (2,000,000 rows).\n"
+    )
+    print("| psi | extra MB | authors' code |\n|---|---|---|")
+    for psi, theirs in ((0.005, 908), (0.0001, 1993)):
+        before, after = json.loads(python(MEMORY.format(rows=2_000_000, psi=psi)))
+        print(f"| {psi} | {after - before:.0f} | {theirs} |", flush=True)
+    print()
+
+
+def first_call() -> None:
+    print("## First call and import\n\n| | seconds |\n|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        _, compiling = map(float, python(FIRST, NUMBA_CACHE_DIR=folder).split())
+        _, cached = map(float, python(FIRST, NUMBA_CACHE_DIR=folder).split())
+    print(f"| the very first fit and transform (compiles and caches on disk) | {compiling:.1f} |")
+    print(f"| the first one in every later process | {cached:.2f} |")
+    added = statistics.median(float(python(IMPORT)) for _ in range(5))
+    print(f"| `import vanishing`, on top of scikit-learn and numba | {added:.2f} |")
+
+
+def main() -> None:
+    print("# The engine\n")
+    python_version = platform.python_version()
+    print(f"vanishing {__version__}, Python {python_version}, {os.cpu_count()} cores. `python benchmarks/engine.py`\n")
+    gram_rate()
+    time_per_row()
+    memory()
+    first_call()
+
+
+if __name__ == "__main__":
+    main()
