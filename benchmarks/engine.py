@@ -114,7 +114,7 @@ def time_per_row() -> None:
 
 def memory() -> None:
     print(
-        "## Memory\n\nPeak resident memory of a fit above the loaded data, both classes of the synthetic data set (2,000,000 rows).\n"
+        "## Memory\n\nPeak resident memory of a fit above the loaded data: 2,000,000 synthetic rows in two classes.\n"
     )
     print("| psi | extra MB | authors' code |\n|---|---|---|")
     for psi, theirs in ((0.005, 908), (0.0001, 1993)):

@@ -30,6 +30,9 @@ ALGORITHMS = {
 }
 
 
+COLUMNS = ("theirs", "ours", "ratio")
+
+
 def seconds(work, repeats: int) -> float:
     """Median time of a call after one call to warm up; fewer repeats for slow work."""
     begin = time.perf_counter()
@@ -83,14 +86,18 @@ def main() -> None:
     arguments = parser.parse_args()
     wanted = arguments.only.split(",") if arguments.only else None
     print("# Speed against the authors' code\n")
-    print(
-        f"vanishing {__version__}, Python {platform.python_version()}, NumPy {np.__version__}, {gemm_rate():.0f} GFLOP/s "
-        "per core in a matrix product (theirs: about 50). `python benchmarks/speed.py`\n"
-    )
+    versions = f"vanishing {__version__}, Python {platform.python_version()}, NumPy {np.__version__}"
+    print(f"{versions}, {gemm_rate():.0f} GFLOP/s per core in a matrix product (the authors' machine: about 50).")
+    print("`python benchmarks/speed.py`\n")
     print("Milliseconds, summed over the classes; sizes are |G|+|O| per class; SPAR ours (theirs).\n")
-    header = "data, rows, psi, algorithm, fit: theirs, ours, ratio, evaluate: theirs, ours, ratio, sizes, SPAR".split(
-        ", "
-    )
+    header = [
+        "data",
+        "rows",
+        "psi",
+        "algorithm",
+        *(f"{what}: {who}" for what in ("fit", "evaluate") for who in COLUMNS),
+    ]
+    header += ["sizes", "SPAR"]
     print(f"| {' | '.join(header)} |\n|{'---|' * len(header)}")
     with (Path(__file__).parent / "authors.csv").open() as file:
         for row in csv.DictReader(file):
