@@ -20,6 +20,7 @@ benchmark: .venv/.installed
 	$(BIN)/python benchmarks/speed.py
 
 clean:
+	find src -name __pycache__ -exec rm -rf {} +
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 .venv/.installed: pyproject.toml

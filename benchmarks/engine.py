@@ -16,7 +16,7 @@ import numpy as np
 
 from vanishing import OAVI, __version__
 from vanishing.datasets import make_synthetic
-from vanishing.gram import _PANEL, sum_gram
+from vanishing.gram import _PANEL, mean_gram
 from vanishing.rows import as_rows
 
 MEMORY = """
@@ -72,8 +72,8 @@ def gram_rate() -> None:
     left = np.concatenate([np.zeros(n + 1, dtype=np.int64), np.repeat(np.arange(1, n + 1), np.arange(n, 0, -1))])
     right = np.concatenate([[0], np.arange(n), *(np.arange(i, n) for i in range(n))])
     n_terms, n_basis = left.size, n + 1
-    sum_gram(rows, left, right, n_basis)
-    gram = best(lambda: sum_gram(rows, left, right, n_basis), 5)
+    mean_gram(rows, left, right, n_basis)
+    gram = best(lambda: mean_gram(rows, left, right, n_basis), 5)
     A, B = rng.random((2000, 2000)), rng.random((2000, 2000))
     gemm = 16e9 / best(lambda: A @ B, 5)
     # Useful work: the Gram of the candidates is symmetric, so half of its entries count.

@@ -3,6 +3,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
+
+# The same examples in every run; HYPOTHESIS_PROFILE=default looks for new ones.
+settings.register_profile("fixed", derandomize=True, deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 
 def _data_folder() -> Path:

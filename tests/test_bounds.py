@@ -34,7 +34,8 @@ def test_out_of_sample_bound_holds_and_shrinks():
     fresh = np.mean(model.generators_.evaluate(rng.uniform(size=(200_000, 2))) ** 2, axis=0)
     bounds = [out_of_sample_bound(mse, model.tau, 5000, size_bound(psi, 2)) for mse in model.generators_.mse]
     assert (fresh <= bounds).all()
-    assert out_of_sample_bound(0.01, 2.0, 10**12, 10) == pytest.approx(0.01, abs=1e-4)
+    # mse + 4 * 4 * sqrt(2 log(20) / 800) + 4 * sqrt(log(20) / 1600)
+    assert out_of_sample_bound(0.01, 2.0, 800, 10) == pytest.approx(0.01 + 1.384655 + 0.173082, abs=1e-5)
 
 
 @pytest.mark.parametrize("psi", [0.0, 1.0, -1.0, 2.0])

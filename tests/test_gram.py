@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reference import term_column
 
 from vanishing.evaluation import term_values
-from vanishing.gram import border_gram, sum_gram, survey, triangular_factor, value_gram
+from vanishing.gram import border_gram, mean_gram, survey, triangular_factor, value_gram
 from vanishing.rows import as_rows
 
 
@@ -40,12 +40,12 @@ def direct_gram(table, weights=None):
     return np.asarray((table * weights[:, None]).T @ table / weights.sum(), dtype=np.float64)
 
 
-def direct_sum_gram(X, terms, n_basis, weights=None):
+def direct_mean_gram(X, terms, n_basis, weights=None):
     return direct_gram(evaluated(X, terms), weights)[n_basis:]
 
 
 def meaningful(new, n_basis):
-    """The part of ``C[O|C]'`` that :func:`sum_gram` promises: C O' and C C' up to the diagonal."""
+    """The part of ``C[O|C]'`` that :func:`mean_gram` promises: C O' and C C' up to the diagonal."""
     return np.hstack([new[:, :n_basis], np.tril(new[:, n_basis:])])
 
 
@@ -61,36 +61,36 @@ def data(m, n, seed=0):
 QUADRATIC = all_terms(2, 2)  # 3 terms of degree <= 1, 3 of degree 2
 
 
-# --- sum_gram ---------------------------------------------------------------------------------------------------------
+# --- mean_gram --------------------------------------------------------------------------------------------------------
 
 
-# A chunk has at most 4096 rows, and 256 when there are many terms.
+# A chunk has at most 4096 rows, and 1024 when there are many terms.
 @pytest.mark.parametrize("m", [1, 2, 7, 8, 9, 255, 256, 257, 4095, 4096, 4097, 8193])
-def test_sum_gram_is_the_mean_of_products_whatever_the_number_of_rows(m):
+def test_mean_gram_is_the_mean_of_products_whatever_the_number_of_rows(m):
     X = data(m, 2)
-    found = sum_gram(as_rows(X), *program(QUADRATIC), 3)
-    assert_same_gram(found, direct_sum_gram(X, QUADRATIC, 3), 3)
+    found = mean_gram(as_rows(X), *program(QUADRATIC), 3)
+    assert_same_gram(found, direct_mean_gram(X, QUADRATIC, 3), 3)
 
 
 @pytest.mark.parametrize("m", [1, 255, 256, 257, 511, 512, 513, 1500])
-def test_sum_gram_of_more_candidates_than_a_panel_holds(m):
+def test_mean_gram_of_more_candidates_than_a_panel_holds(m):
     terms = all_terms(6, 4)  # 84 up to degree 3, 126 of degree 4
     n_basis = 84
     assert len(terms) - n_basis > 96
     X = data(m, 6)
-    assert_same_gram(sum_gram(as_rows(X), *program(terms), n_basis), direct_sum_gram(X, terms, n_basis), n_basis)
+    assert_same_gram(mean_gram(as_rows(X), *program(terms), n_basis), direct_mean_gram(X, terms, n_basis), n_basis)
 
 
 @pytest.mark.parametrize("n_candidates", [95, 96, 97, 192, 193])
-def test_sum_gram_at_the_edges_of_panels(n_candidates):
+def test_mean_gram_at_the_edges_of_panels(n_candidates):
     terms = all_terms(20, 2)[: 21 + n_candidates]
     X = data(300, 20)
-    assert_same_gram(sum_gram(as_rows(X), *program(terms), 21), direct_sum_gram(X, terms, 21), 21)
+    assert_same_gram(mean_gram(as_rows(X), *program(terms), 21), direct_mean_gram(X, terms, 21), 21)
 
 
-def test_sum_gram_over_several_blocks():
+def test_mean_gram_over_several_blocks():
     X = data(300_000, 2)
-    assert_same_gram(sum_gram(as_rows(X), *program(QUADRATIC), 3), direct_sum_gram(X, QUADRATIC, 3), 3)
+    assert_same_gram(mean_gram(as_rows(X), *program(QUADRATIC), 3), direct_mean_gram(X, QUADRATIC, 3), 3)
 
 
 @settings(max_examples=30, deadline=None)
@@ -101,13 +101,13 @@ def test_sum_gram_over_several_blocks():
     seed=st.integers(0, 2**32 - 1),
     weighted=st.booleans(),
 )
-def test_sum_gram_of_random_shapes(m, n, degree, seed, weighted):
+def test_mean_gram_of_random_shapes(m, n, degree, seed, weighted):
     terms = all_terms(n, degree)
     n_basis = sum(len(t) < degree for t in terms)
     X = np.random.default_rng(seed).uniform(-1.0, 1.0, (m, n))
     weights = np.random.default_rng(seed + 1).random(m) + 0.1 if weighted else None
-    found = sum_gram(as_rows(X, weights), *program(terms), n_basis)
-    expected = direct_sum_gram(X, terms, n_basis, weights)
+    found = mean_gram(as_rows(X, weights), *program(terms), n_basis)
+    expected = direct_mean_gram(X, terms, n_basis, weights)
     np.testing.assert_allclose(meaningful(found, n_basis), meaningful(expected, n_basis), rtol=1e-11, atol=1e-13)
 
 
@@ -146,14 +146,14 @@ def test_value_gram_is_the_mean_of_products(m, weighted):
     X = data(m, 2)
     weights = data(m, 1, seed=1)[:, 0] if weighted else None
     found = value_gram(as_rows(X, weights), values_of(QUADRATIC), 3, 6)
-    np.testing.assert_allclose(found, direct_sum_gram(X, QUADRATIC, 3, weights), rtol=1e-12)
+    np.testing.assert_allclose(found, direct_mean_gram(X, QUADRATIC, 3, weights), rtol=1e-12)
 
 
 def test_value_gram_of_many_candidates_over_several_blocks():
     terms = all_terms(6, 4)
     X = data(1500, 6)
     found = value_gram(as_rows(X), values_of(terms), 84, len(terms))
-    np.testing.assert_allclose(found, direct_sum_gram(X, terms, 84), rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(found, direct_mean_gram(X, terms, 84), rtol=1e-12, atol=1e-15)
 
 
 @pytest.mark.parametrize("m", [1, 3, 6, 7, 100, 65_535, 65_536, 65_537, 200_000])
@@ -187,7 +187,7 @@ def all_results(rows):
     found = survey(rows)
     return [
         *found,
-        meaningful(sum_gram(rows, *program(QUADRATIC), 3), 3),
+        meaningful(mean_gram(rows, *program(QUADRATIC), 3), 3),
         value_gram(rows, values, 3, 6),
         triangular_factor(rows, values, 6),
     ]
@@ -206,7 +206,7 @@ def test_number_of_threads_does_not_change_a_bit(m, weighted):
 def test_number_of_threads_does_not_change_a_bit_of_a_wide_gram():
     terms = all_terms(6, 4)
     X = data(4000, 6)
-    one, two = (sum_gram(as_rows(X, n_jobs=n_jobs), *program(terms), 84) for n_jobs in (1, 2))
+    one, two = (mean_gram(as_rows(X, n_jobs=n_jobs), *program(terms), 84) for n_jobs in (1, 2))
     np.testing.assert_array_equal(one, two)
 
 
@@ -218,7 +218,9 @@ def test_weights_count_like_repeated_rows(m):
     weighted = as_rows(X, repeats.astype(float))
     repeated = as_rows(np.repeat(X, repeats, axis=0))
     assert weighted.total_weight == repeated.total_weight
-    assert_same_gram(sum_gram(weighted, *program(QUADRATIC), 3), sum_gram(repeated, *program(QUADRATIC), 3), n_basis=3)
+    assert_same_gram(
+        mean_gram(weighted, *program(QUADRATIC), 3), mean_gram(repeated, *program(QUADRATIC), 3), n_basis=3
+    )
     values = values_of(QUADRATIC)
     np.testing.assert_allclose(value_gram(weighted, values, 3, 6), value_gram(repeated, values, 3, 6), rtol=1e-12)
     R, S = triangular_factor(weighted, values, 6), triangular_factor(repeated, values, 6)
@@ -281,17 +283,17 @@ def test_border_gram_of_successive_degrees_is_the_gram_of_all_terms():
     gram = survey(as_rows(X)).gram
     for degree in (2, 3):
         terms = all_terms(3, degree)
-        gram = border_gram(gram, sum_gram(as_rows(X), *program(terms), gram.shape[0]))
+        gram = border_gram(gram, mean_gram(as_rows(X), *program(terms), gram.shape[0]))
         np.testing.assert_allclose(gram, direct_gram(evaluated(X, terms)), rtol=1e-12)
         np.testing.assert_array_equal(gram, gram.T)
 
 
-def test_sum_gram_multiplies_by_any_earlier_term():
+def test_mean_gram_multiplies_by_any_earlier_term():
     # Not a chain of powers: x1 x0 through x1, then x1 x0 x1.
     left, right = np.array([0, 0, 1, 2]), np.array([0, 1, 0, 1])
     X = data(100, 2)
     columns = np.column_stack([np.ones(100), X[:, 1], X[:, 1] * X[:, 0], X[:, 1] ** 2 * X[:, 0]])
-    found = sum_gram(as_rows(X), left, right, 2)
+    found = mean_gram(as_rows(X), left, right, 2)
     for k, t in itertools.product(range(2), range(4)):
         if t <= 2 + k:
             assert found[k, t] == pytest.approx(np.mean(columns[:, 2 + k] * columns[:, t]), rel=1e-12)

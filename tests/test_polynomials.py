@@ -143,6 +143,16 @@ def test_vca_refuses_to_write_out_a_huge_expansion(monkeypatch):
     assert model.generators_.evaluate(X).shape == (300, len(model.generators_))
     with pytest.raises(ValueError, match="evaluate"):
         _ = model.generators_.coef
+    assert "too many to write out" in str(model.generators_)
+    assert len(model.get_feature_names_out()) == len(model.generators_)
+
+
+def test_useless_products_of_vca_are_written_as_zero():
+    X = np.random.default_rng(0).uniform(size=(100, 2))
+    G = VCA(0.01, products="all").fit(X).generators_
+    zero = np.abs(G.coef).max(axis=1) == 0.0
+    assert zero.sum() == 1
+    assert str(G[int(np.flatnonzero(zero)[0])]) == "0"
 
 
 def test_components_of_vca_are_orthonormal(fitted):

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import constrained_minimum, frank_wolfe_gap_of, loss_of, rounding_of
 
-from vanishing import solvers
 from vanishing.solvers import SOLVERS, Status, Stop, agd, bpcg, cg, frank_wolfe_gap, pcg
+from vanishing.solvers._conditional_gradients import _pairwise, _vertex_weights
 
 CONSTRAINED = {"cg": cg, "pcg": pcg, "bpcg": bpcg}
 KINDS = ("random", "rank-deficient", "duplicate columns", "zero column", "one column", "vertex", "bad scaling", "exact")
@@ -382,8 +382,8 @@ def test_inputs_are_not_changed(solver):
 
 def run_pairwise(Q, c, r, radius, stop, blended):
     """x, weights and status of a run; the weights are what the public functions keep to themselves."""
-    x, weights = np.empty(c.size), solvers._vertex_weights(c)
-    _, _, _, status = solvers._pairwise(Q, c, r, radius, *stop, x, weights, blended)
+    x, weights = np.empty(c.size), _vertex_weights(c)
+    _, _, _, status = _pairwise(Q, c, r, radius, *stop, x, weights, blended)
     return x, weights, Status(status)
 
 

@@ -22,6 +22,7 @@ from reference import (
 from vanishing.border import border
 from vanishing.solvers import Status, Stop
 from vanishing.splits import (
+    Search,
     split_abm,
     split_abm_exact,
     split_avi,
@@ -69,7 +70,9 @@ def oavi(matrix, n_basis, psi, *, exact=False, **options):
         "polish": True,
         "stop": Stop(psi, 0.01 * psi, 0.0, 100_000),
     }
-    return (split_oavi_exact if exact else split_oavi)(matrix, n_basis, **{**defaults, **options})
+    search = {**defaults, **options}
+    state = {"boosting": search.pop("boosting")} if "boosting" in search else {}
+    return (split_oavi_exact if exact else split_oavi)(matrix, n_basis, search=Search(**search), **state)
 
 
 def generator_values(columns, n_basis, split):

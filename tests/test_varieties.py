@@ -101,6 +101,28 @@ def test_psi_between_two_residuals_separates_them():
     assert len(OAVI(0.25e-18, max_degree=1).fit(X).generators_) == 0
 
 
+def test_complete_means_that_no_border_is_left():
+    square = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    models = [OAVI(1e-6, max_degree=d).fit(square) for d in (1, 2, 3)]
+    assert [model.complete_ for model in models] == [False, True, True]
+    assert [model.n_basis_ for model in models] == [3, 4, 4]
+
+
+@pytest.mark.parametrize("psi", [1e-16, 1e-24])
+def test_gaps_on_the_exact_route_bound_the_distance_from_the_optimum(psi):
+    rng = np.random.default_rng(5)
+    x = rng.uniform(size=(400, 2)) / 2
+    X = np.column_stack([x, x[:, 0] + 0.5 * x[:, 1] + 3 * np.sqrt(psi) * rng.uniform(-0.5, 0.5, size=400)])
+    sparse, dense = OAVI(psi, max_degree=1).fit(X), OAVI(psi, solver="cg", boost="ihb", max_degree=1).fit(X)
+    assert len(sparse.generators_) == len(dense.generators_) == 1
+    assert sparse.generators_.mse - sparse.generators_.gap <= dense.generators_.mse * (1 + 1e-9)
+
+
+def test_mean_squares_are_never_negative(circle):
+    for estimator in (OAVI, ABM, AVI, VCA):
+        assert (estimator(1e-3).fit(circle).generators_.mse >= 0.0).all()
+
+
 @pytest.mark.parametrize("psi", [1e-5, 1e-3])
 def test_noise_raises_the_mean_square_as_it_should(circle, psi):
     """A circle of radius r with noise s has a generator of mean square about (2 r s)^2."""

@@ -11,7 +11,7 @@ import numpy as np
 from ._typing import Float2D, Int1D
 from .border import Term, border
 from .evaluation import Candidates, Layer, MonomialForm, ProductForm, product_values, term_values
-from .gram import border_gram, sum_gram, triangular_factor, value_gram
+from .gram import border_gram, mean_gram, triangular_factor, value_gram
 from .rows import Rows
 from .splits import Mixture, Split
 
@@ -86,7 +86,7 @@ class MonomialBasis:
 
     def extend_gram(self, gram: Float2D, rows: Rows, new: list[Term]) -> Float2D:
         """The Gram of [O|new]: one pass over the data."""
-        return border_gram(gram, sum_gram(rows, *self._program((*self.terms, *new)), self.size))
+        return border_gram(gram, mean_gram(rows, *self._program((*self.terms, *new)), self.size))
 
     def factor(self, rows: Rows, new: list[Term]) -> Float2D:
         """The triangular factor of [O|new]: one pass over the data."""

@@ -48,9 +48,7 @@ class Construction(NamedTuple):
     overflow: bool
 
 
-def construct(
-    rows: Rows, basis: Basis, rule: Rule, gram: Float2D, *, max_degree: int, max_terms: int, use_factor: bool
-) -> Construction:
+def construct(rows: Rows, basis: Basis, rule: Rule, gram: Float2D, *, max_degree: int, max_terms: int) -> Construction:
     """Build a basis degree by degree until no candidate is left.
 
     Parameters
@@ -64,8 +62,6 @@ def construct(
     max_degree, max_terms : int
         A degree above ``max_degree``, or a border that could take ``|G| + |O|`` above ``max_terms``, is not
         entered.
-    use_factor : bool
-        Go straight to the triangular factor, because psi is known to be too small for a Gram.
     """
     known = basis.start(gram)
     gram = known[:1, :1]
@@ -80,7 +76,7 @@ def construct(
         for start in range(0, len(new), block):
             part = new if block == len(new) else new[start : start + block]
             with nullcontext() if rule.whole and len(part) > _LARGE else one_blas_thread():
-                basis, gram = _advance(rows, basis, rule, gram, part, known if degree == 1 else None, use_factor)
+                basis, gram = _advance(rows, basis, rule, gram, part, known if degree == 1 else None)
         _logger.info(
             "degree %d: %d candidates, %d kept, %d generators so far",
             degree,
@@ -90,18 +86,17 @@ def construct(
         )
         if basis.size == size:
             return Construction(basis, degree, complete=True, overflow=False)
-    return Construction(basis, max_degree, complete=False, overflow=False)
+    left = basis.border(max_degree + 1, max_terms - basis.size - basis.n_generators)
+    return Construction(basis, max_degree, complete=left is not None and len(left) == 0, overflow=False)
 
 
 def _advance(
-    rows: Rows, basis: Basis, rule: Rule, gram: Float2D, new: Any, known: Float2D | None, use_factor: bool
+    rows: Rows, basis: Basis, rule: Rule, gram: Float2D, new: Any, known: Float2D | None
 ) -> tuple[Basis, Float2D]:
     """The basis and its Gram after a decision about the candidates ``new``; ``known`` is the Gram of both, if known."""
-    split = None
-    if not use_factor:
-        wide = basis.extend_gram(gram, rows, new) if known is None else known
-        _require_finite(wide)
-        split = rule.from_gram(wide, basis.size)
+    wide = basis.extend_gram(gram, rows, new) if known is None else known
+    _require_finite(wide)
+    split = rule.from_gram(wide, basis.size)
     if split is None:
         factor = basis.factor(rows, new)
         with np.errstate(over="ignore", invalid="ignore"):

@@ -17,6 +17,8 @@ from .polynomials import Polynomials
 from .rows import Rows
 from .solvers import SOLVERS, Status, Stop
 from .splits import (
+    Search,
+    Split,
     split_abm,
     split_abm_exact,
     split_avi,
@@ -92,9 +94,9 @@ class OAVI(MonomialIdeal):
     complete_ : bool
         Whether the border was exhausted within ``max_degree`` and ``max_terms``.
     n_undecided_ : int
-        Terms that were put into O without proof, because a solver gave up.
+        Terms that were put into O without a certificate, because a solver gave up.
     n_iter_ : int
-        Degrees examined.
+        Rounds of the main loop, which is ``degree_``.
     n_features_in_, feature_names_in_ :
         As in scikit-learn.
 
@@ -160,18 +162,20 @@ class OAVI(MonomialIdeal):
         check_number("tau", self.tau, low=2.0, finite=self.solver != "agd")
         check_number("eps", self.eps, low=0.0, below=1.0)
         check_number("tol", self.tol, low=0.0)
+        if not isinstance(self.polish, (bool, np.bool_)):
+            raise ValueError(f"polish must be True or False, got {self.polish!r}.")
         check_count("max_iter", self.max_iter)
 
     def _rule(self) -> Rule:
         stop = Stop(float(self.psi), float(self.eps * self.psi), float(self.tol * self.psi), int(self.max_iter))
-        radius = np.inf if self.solver == "agd" else self.tau - 1.0
-        options = {"radius": radius, "solver": self.solver, "boost": self.boost, "polish": self.polish, "stop": stop}
+        radius = np.inf if self.solver == "agd" else float(self.tau - 1.0)
+        search = Search(radius, self.solver, self.boost, bool(self.polish), stop)
         boosting = True  # until (INF) holds for the first time in this fit
 
         def remember(decide: Any) -> Any:
-            def split(matrix: Float2D, n_basis: int) -> Any:
+            def split(matrix: Float2D, n_basis: int) -> Split | None:
                 nonlocal boosting
-                decision = decide(matrix, n_basis, **options, boosting=boosting)
+                decision: Split | None = decide(matrix, n_basis, search=search, boosting=boosting)
                 if decision is not None:
                     boosting = decision.boosting
                 return decision
@@ -349,7 +353,7 @@ class VCA(VanishingIdeal):
     >>> x = np.linspace(0, 1, 50)
     >>> vca = VCA(psi=1e-6).fit(np.column_stack([x, 0.5 * x]))
     >>> print(vca.generators_.monic()[0])
-    x1 - 0.5*x0
+    x1 - 0.5*x0...
     """
 
     def __init__(
@@ -396,7 +400,7 @@ class VCA(VanishingIdeal):
             form,
             self._input_names(),
             mse=mse,
-            gap=np.zeros(mse.size),
+            gap=np.full(mse.size, np.nan),
             n_iter=none,
             status=none + int(Status.VANISHING),
             n_free=None,

@@ -33,7 +33,7 @@ _CACHE_ENTRIES = 65_536  # float64 values of one chunk: half a megabyte, within 
 class Candidates(NamedTuple):
     """Products to examine: candidate k is basis polynomial ``left[k]`` times factor ``right[k]``.
 
-    The factor is a column of the data for monomials and at degree 1, otherwise a basis polynomial of degree 1.
+    The factor is a column of the data at degree 1, otherwise a basis polynomial of degree 1.
     """
 
     left: Int1D

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations_with_replacement
 from math import comb
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from ._typing import Float2D, Int1D, Int2D
 from .border import Term, exponents_of
-from .evaluation import MonomialForm, ProductForm, program_term
+from .evaluation import Layer, MonomialForm, ProductForm, program_term
 
 __all__ = ["monomials_of"]
 
@@ -53,24 +54,38 @@ def _multiplied_out(form: ProductForm, n_features: int) -> tuple[Int2D, Float2D,
         [[index[tuple(sorted((*t, v)))] for t in terms[:lower]] for v in range(n_features)], dtype=np.int64
     )
 
-    table = np.zeros((1, len(terms)))
+    coef = _coefficients(form, moved, len(terms))
+    # Products cancel to rounding rather than to zero; dust is no term, and certainly no leading one.
+    coef[np.abs(coef) <= 1e-13 * _coefficients(_absolute(form), moved, len(terms))] = 0.0
+    leads = len(terms) - 1 - np.argmax(coef[:, ::-1] != 0.0, axis=1)
+    return exponents_of(terms, n_features), coef, leads
+
+
+def _coefficients(form: ProductForm, moved: Int2D, n_terms: int) -> Float2D:
+    """Coefficients of the form's polynomials; ``moved[v, t]`` is the number of term t times variable v."""
+    lower = moved.shape[1]
+    table = np.zeros((1, n_terms))
     table[0, 0] = form.constant
-    vanishing = []
+    vanishing = [np.empty((0, n_terms))]
     for d, layer in enumerate(form.layers):
-        products = np.zeros((len(layer.products), len(terms)))
+        products = np.zeros((len(layer.products), n_terms))
         if d == 0:
             products[:, 0] = form.offset[layer.products.right]
             products[np.arange(len(products)), 1 + layer.products.right] = form.scale[layer.products.right]
         else:
             parents, linear = table[layer.products.left], table[layer.products.right]
             products += linear[:, :1] * parents
-            for v in range(n_features):
+            for v in range(moved.shape[0]):
                 products[:, moved[v]] += linear[:, 1 + v : 2 + v] * parents[:, :lower]
         stacked = np.vstack([table, products])
         vanishing.append(layer.vanishing @ stacked)
         table = np.vstack([table, layer.kept @ stacked])
-    coef = np.vstack([*vanishing, np.empty((0, len(terms)))])[form.chosen] * form.factor[:, None]
-    # Products cancel to rounding rather than to zero; dust is no term, and certainly no leading one.
-    coef[np.abs(coef) <= 1e-13 * np.abs(coef).max(axis=1, keepdims=True, initial=0.0)] = 0.0
-    leads = len(terms) - 1 - np.argmax(coef[:, ::-1] != 0.0, axis=1)
-    return exponents_of(terms, n_features), coef, leads
+    return np.asarray(np.vstack(vanishing)[form.chosen] * form.factor[:, None])
+
+
+def _absolute(form: ProductForm) -> ProductForm:
+    """The form with absolute values everywhere: its coefficients are the sizes of what cancels in the original."""
+    layers = tuple(Layer(p, np.abs(kept), np.abs(vanishing)) for p, kept, vanishing in form.layers)
+    return replace(
+        form, layers=layers, factor=np.abs(form.factor), scale=np.abs(form.scale), offset=np.abs(form.offset)
+    )

@@ -18,7 +18,7 @@ from ._typing import Float1D, Float2D, Int1D
 from .evaluation import fill_terms
 from .rows import Rows
 
-__all__ = ["Survey", "sum_gram", "survey", "triangular_factor", "value_gram"]
+__all__ = ["Survey", "border_gram", "mean_gram", "survey", "triangular_factor", "value_gram"]
 
 _PANEL = 96  # candidates multiplied at a time: the blocks above the diagonal of C'C are not computed
 _SMALL_GEMM = 900_000  # OpenBLAS has a much faster path for products of up to a million multiplications
@@ -61,7 +61,7 @@ def _monomial_gram(X: Float2D, weights: Float1D, left: Int1D, right: Int1D, n_ba
     return total
 
 
-def sum_gram(rows: Rows, left: Int1D, right: Int1D, n_basis: int) -> Float2D:
+def mean_gram(rows: Rows, left: Int1D, right: Int1D, n_basis: int) -> Float2D:
     """Mean over the rows of ``C[O|C]'``, shape ``(n_candidates, n_terms)``, for terms given as a program.
 
     The first ``n_basis`` terms are O, the others C. Of ``C C'`` only what lies on or below the diagonal is
@@ -78,7 +78,7 @@ def sum_gram(rows: Rows, left: Int1D, right: Int1D, n_basis: int) -> Float2D:
 
 
 def value_gram(rows: Rows, values: Callable[[Float2D], Float2D], n_basis: int, n_terms: int) -> Float2D:
-    """As :func:`sum_gram`, for polynomials that ``values(block)`` evaluates, one per row."""
+    """As :func:`mean_gram`, for polynomials that ``values(block)`` evaluates, one per row."""
     work = (n_terms - n_basis) * n_terms
     chunk = int(np.clip(4 * _SMALL_GEMM // work // 8 * 8, 512, 8192))
 
@@ -96,12 +96,14 @@ def value_gram(rows: Rows, values: Callable[[Float2D], Float2D], n_basis: int, n
 
 
 @njit(cache=True, nogil=True)
-def _column_range(X: Float2D) -> Float2D:
-    """Smallest and largest value of every column, shape ``(2, n_features)``; NaN does not compare and is skipped."""
+def _column_range(X: Float2D, weights: Float1D) -> Float2D:
+    """Smallest and largest value of every column, ``(2, n_features)``, without rows of weight 0; NaN is skipped."""
     found = np.empty((2, X.shape[1]))
     found[0] = np.inf
     found[1] = -np.inf
     for i in range(X.shape[0]):
+        if weights.size and weights[i] == 0.0:
+            continue
         for j in range(X.shape[1]):
             if X[i, j] < found[0, j]:
                 found[0, j] = X[i, j]
@@ -126,9 +128,9 @@ def survey(rows: Rows) -> Survey:
     right = np.arange(-1, n)
 
     def kernel(block: Float2D, weights: Float1D | None) -> tuple[Float2D, Float2D]:
-        chunk = _chunk_rows(n * (n + 1), block.shape[0])
-        gram = _monomial_gram(block, _NO_WEIGHTS if weights is None else weights, left, right, 1, chunk)
-        return gram, _column_range(block)
+        weights = _NO_WEIGHTS if weights is None else weights
+        gram = _monomial_gram(block, weights, left, right, 1, _chunk_rows(n * (n + 1), block.shape[0]))
+        return gram, _column_range(block, weights)
 
     def combine(a: tuple[Float2D, Float2D], b: tuple[Float2D, Float2D]) -> tuple[Float2D, Float2D]:
         low, high = np.minimum(a[1][0], b[1][0]), np.maximum(a[1][1], b[1][1])

@@ -31,7 +31,6 @@ from .rows import Rows, as_rows
 
 __all__ = ["MonomialIdeal", "VanishingIdeal"]
 
-_GRAM_PSI = 1e-12  # below this no Gram of columns of size one can resolve a mean square: go straight to the factor
 _LONGEST_NAME = 60
 
 
@@ -81,7 +80,6 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             found.gram,
             max_degree=self.max_degree,
             max_terms=self.max_terms,
-            use_factor=self.psi < _GRAM_PSI,
         )
         if built.overflow:
             warn_overflow(built.degree, self.max_terms, self.psi)

@@ -37,7 +37,8 @@ class Polynomial:
     mse : float
         Mean square over the data it was fitted to.
     gap : float
-        How much smaller the mean square could be at most, within the solver's feasible set.
+        How much smaller the mean square could be at most with the same leading term; NaN for AVI and VCA, which
+        minimise nothing.
     n_iter : int
         Iterations of the solver.
     status : str
@@ -114,8 +115,8 @@ class Polynomials(Sequence[Polynomial]):
     Attributes
     ----------
     mse, gap : ndarray of shape (n_polynomials,)
-        Mean square over the training data, and how much smaller it could be at most within the solver's
-        feasible set.
+        Mean square over the training data, and how much smaller it could be at most with the same leading
+        term (NaN for AVI and VCA, which minimise nothing).
     n_iter, status : ndarray of shape (n_polynomials,)
         Solver iterations, and why the solver stopped (a :class:`~vanishing.solvers.Status`).
     feature_names : tuple of str
@@ -232,7 +233,8 @@ class Polynomials(Sequence[Polynomial]):
 
     def monic(self) -> Polynomials:
         """Each polynomial divided by its leading coefficient (and its mean square and gap by the square of that)."""
-        factor = 1.0 / self.leading_coef
+        lead = self.leading_coef
+        factor = 1.0 / np.where(lead == 0.0, 1.0, lead)  # the zero polynomial, which VCA can give, stays what it is
         return self._with(self._form.scaled(factor), mse=self.mse * factor**2, gap=self.gap * factor**2)
 
     def to_sympy(self) -> list[Any]:
@@ -277,7 +279,10 @@ class Polynomials(Sequence[Polynomial]):
     def __str__(self) -> str:
         if len(self) == 0:
             return "no polynomials"
-        lines = [f"{polynomial}    (mean square {polynomial.mse:.2g})" for polynomial in self[:_SHOWN]]
+        try:
+            lines = [f"{polynomial}    (mean square {polynomial.mse:.2g})" for polynomial in self[:_SHOWN]]
+        except ValueError as too_large:
+            return f"{self!r}\n{too_large}"
         if len(self) > _SHOWN:
             lines.append(f"... and {len(self) - _SHOWN} more")
         return "\n".join(lines)
@@ -285,8 +290,11 @@ class Polynomials(Sequence[Polynomial]):
     def __repr__(self) -> str:
         return f"<Polynomials: {len(self)} in {len(self.feature_names)} variables>"
 
-    def _repr_latex_(self) -> str:
-        return f"$\\displaystyle {self[:_SHOWN].to_latex()}$"
+    def _repr_latex_(self) -> str | None:
+        try:
+            return f"$\\displaystyle {self[:_SHOWN].to_latex()}$"
+        except ValueError:  # too large to write out: a notebook shows repr() then
+            return None
 
     def _select(self, index: Int1D) -> Polynomials:
         return Polynomials(
@@ -364,6 +372,8 @@ def affine_map(scaler: Any, n_features: int) -> tuple[Float1D, Float1D]:
         scale, offset = scaler
     elif isinstance(scaler, MinMaxScaler):
         check_is_fitted(scaler)
+        if scaler.clip:
+            raise ValueError("A MinMaxScaler with clip=True is not affine; fit one without it.")
         scale, offset = scaler.scale_, scaler.min_
     elif isinstance(scaler, (StandardScaler, MaxAbsScaler, RobustScaler)):
         check_is_fitted(scaler)
@@ -390,6 +400,8 @@ def _signed_sum(coef: Float1D, terms: Sequence[str], digits: int, *, times: str,
     """``c1*t1 + c2*t2 - ...`` with the given number of significant digits; an empty term is the constant."""
     text = ""
     for c, term in zip(coef, terms, strict=True):
+        if c == 0.0:
+            continue
         number = f"{abs(c):.{digits}g}"
         if latex and "e" in number:
             mantissa, power = number.split("e")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import joblib
@@ -31,28 +29,46 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-_blas_lock = threading.Lock()
-_blas_users = 0
-_blas_limit: Any = None
+class _OneBlasThread:
+    """Pins BLAS to one thread while anybody is inside.
+
+    The limit is one for the whole process, so the first one in sets it and the last one out lifts it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._users == 0:
+                self._limit = _blas().limit(limits=1, user_api="blas")
+            self._users += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._limit.restore_original_limits()
+
+    def forget(self) -> None:
+        """In a forked child: the threads that were inside do not exist there."""
+        self._lock = threading.Lock()
+        if self._users:
+            self._users = 0
+            self._limit.restore_original_limits()
 
 
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Pin BLAS to one thread per caller.
+_shared = _OneBlasThread()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_shared.forget)
+
+
+def one_blas_thread() -> _OneBlasThread:
+    """A context in which BLAS uses one thread per caller.
 
     Rows are what is shared out among threads, and BLAS threads on small matrices only get in the way: once used,
-    they spin for a while and keep a core from the next pass. The limit is one for the whole process, so the first
-    one in sets it and the last one out lifts it.
+    they spin for a while and keep a core from the next pass.
     """
-    global _blas_users, _blas_limit
-    with _blas_lock:
-        if _blas_users == 0:
-            _blas_limit = _blas().limit(limits=1, user_api="blas")
-        _blas_users += 1
-    try:
-        yield
-    finally:
-        with _blas_lock:
-            _blas_users -= 1
-            if _blas_users == 0:
-                _blas_limit.restore_original_limits()
+    return _shared

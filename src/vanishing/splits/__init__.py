@@ -12,12 +12,13 @@ norm of its coefficients, and VCA that of its coefficients on the projected prod
 
 from ._abm import split_abm, split_abm_exact
 from ._avi import split_avi, split_avi_exact
-from ._oavi import split_oavi, split_oavi_exact
+from ._oavi import Search, split_oavi, split_oavi_exact
 from ._types import Mixture, Split
 from ._vca import split_vca, split_vca_exact
 
 __all__ = [
     "Mixture",
+    "Search",
     "Split",
     "split_abm",
     "split_abm_exact",

@@ -76,8 +76,9 @@ def _smallest_singular_vector(R: Float2D, vector: Float1D) -> Float1D:
         change = 1.0 - abs(float(turned @ vector))
         vector = turned
         if change < EPS:
-            break
-    return vector
+            return vector
+    # Two almost equal singular values: the iteration crawls, a decomposition does not.
+    return np.asarray(np.linalg.svd(R)[2][-1])
 
 
 def _generate(progress: Progress, j: int, vector: Float1D, loss: float | None = None) -> None:

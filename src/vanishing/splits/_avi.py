@@ -38,10 +38,10 @@ def _echelon_split(
     matrix: Float2D, kernel: Float2D, n_basis: int, psi: float, pivot_tol: float, dust: float, exact: bool = False
 ) -> Split:
     """Split by the rows of the echelon form that are still psi-vanishing once their negligible entries are dropped."""
-    pivots, rows = _stabilised_echelon_form(kernel, n_basis, pivot_tol)
+    pivots, rows = _stabilised_echelon_form(kernel, n_basis, max(pivot_tol, dust))
     rows[np.abs(rows) <= dust] = 0.0
     mse = _mean_squares(matrix, rows, exact)
-    accepted = mse <= psi
+    accepted = (mse <= psi) & (rows[np.arange(pivots.size), pivots] > 0.0)
     # In ascending order of their leading terms, like the generators of the other algorithms.
     order = [i for i in np.argsort(pivots) if accepted[i]]
     generators = pivots[order] - n_basis
@@ -55,7 +55,7 @@ def _echelon_split(
         lead_coef=rows[order, pivots[order]],
         n_free=n_basis + np.searchsorted(kept, generators),
         mse=mse[order],
-        gap=np.zeros(n_generators),
+        gap=np.full(n_generators, np.nan),
         n_iter=np.zeros(n_generators, dtype=np.int64),
         status=np.full(n_generators, int(Status.VANISHING)),
     )
@@ -73,7 +73,7 @@ def _mean_squares(matrix: Float2D, rows: Float2D, exact: bool) -> Float1D:
     """Mean squares of the polynomials with these coefficients, from the Gram or, if ``exact``, from its factor."""
     if exact:
         return np.asarray(((rows @ matrix.T) ** 2).sum(axis=1))
-    return np.asarray(((rows @ matrix) * rows).sum(axis=1))
+    return np.asarray(np.maximum(((rows @ matrix) * rows).sum(axis=1), 0.0))
 
 
 def _stabilised_echelon_form(kernel: Float2D, n_basis: int, pivot_tol: float) -> tuple[Int1D, Float2D]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .._typing import Float1D, Float2D, Int1D
@@ -13,17 +15,25 @@ _FIRST_ITER = 1000  # iterations before the first look at the support, four time
 _SPARSE_WORK = 3_000_000  # iterations times terms that a sparse generator may cost where a dense one is known
 
 
-def split_oavi(
-    gram: Float2D,
-    n_basis: int,
-    *,
-    radius: float,
-    solver: str,
-    boost: str,
-    polish: bool,
-    stop: Stop,
-    boosting: bool = True,
-) -> Split | None:
+class Search(NamedTuple):
+    """How coefficients are looked for: ``radius`` of the l1 ball, solver, boost, whether to polish, when to stop."""
+
+    radius: float
+    solver: str
+    boost: str
+    polish: bool
+    stop: Stop
+
+    def solve(self, progress: Progress, j: int, stop: Stop) -> Solution:
+        """The solver's answer for candidate j."""
+        return SOLVERS[self.solver](*progress.problem(j), self.radius, stop, None)
+
+    def inside(self, x: Float1D) -> bool:
+        """Whether x lies in the ball."""
+        return bool(np.abs(x).sum() <= self.radius)
+
+
+def split_oavi(gram: Float2D, n_basis: int, *, search: Search, boosting: bool = True) -> Split | None:
     """Decide which candidates lead a polynomial with leading coefficient 1 and mean square <= psi.
 
     With boosting, the mean square of the best polynomial with leading term u,
@@ -32,15 +42,15 @@ def split_oavi(
     l1 ball. At the first one with ``p <= psi`` and ``|y0|_1 > radius``, the paper's (INF), boosting ends and
     the solver decides from there on. Where ``p > psi``, (INF) cannot change the decision and is not looked at.
     """
-    psi = stop.psi
+    psi = search.stop.psi
     progress = Progress(gram, n_basis)
     sweep = None
-    if boosting and boost != "none":
+    if boosting and search.boost != "none":
         try:
             sweep = CholeskySweep(gram, n_basis)
         except np.linalg.LinAlgError:
             return None
-    largest = min(radius, 1e8) * progress.lengths.max()
+    largest = min(search.radius, 1e8) * progress.lengths.max()
     n_undecided = 0
     for j in range(progress.n_candidates):
         if sweep is not None:
@@ -53,11 +63,11 @@ def split_oavi(
                 sweep.append(j)
                 progress.keep(j)
                 continue
-            if np.abs(y0).sum() <= radius:
-                progress.generate(j, _boosted(progress, j, y0, radius, solver, boost, polish, stop))
+            if search.inside(y0):
+                progress.generate(j, _sparse_or_dense(progress, j, y0, search))
                 continue
             sweep, boosting = None, False
-        solution = _attempt(progress, j, radius, solver, polish, stop)
+        solution = _attempt(progress, j, search, search.stop)
         if abs(solution.loss - psi) <= progress.noise(j, solution.x):
             return None
         if solution.loss <= psi:
@@ -68,15 +78,18 @@ def split_oavi(
     return progress.split(n_undecided, boosting)
 
 
-def _boosted(
-    progress: Progress, j: int, y0: Float1D, radius: float, solver: str, boost: str, polish: bool, stop: Stop
-) -> Solution:
+def _sparse_or_dense(progress: Progress, j: int, y0: Float1D, search: Search) -> Solution:
     """A generator, given that y0 is one: from the solver if it gets there (WIHB: sparse), else from y0 (dense)."""
-    if boost == "wihb":
-        sparse = _attempt(progress, j, radius, solver, polish, _within_budget(stop, y0.size) if polish else stop)
-        if sparse.loss + progress.noise(j, sparse.x) <= stop.psi:
+    n_iter = 0
+    if search.boost == "wihb":
+        stop = _within_budget(search.stop, y0.size) if search.polish else search.stop
+        sparse = _attempt(progress, j, search, stop)
+        if sparse.loss + progress.noise(j, sparse.x) <= search.stop.psi:
             return sparse
-    return (agd if solver == "agd" else cg)(*progress.problem(j), radius, stop, y0)
+        n_iter = sparse.n_iter
+    y0 = progress.without_dust(j, y0) if search.polish else y0
+    dense = (agd if search.solver == "agd" else cg)(*progress.problem(j), search.radius, search.stop, y0)
+    return dense._replace(n_iter=n_iter + dense.n_iter)
 
 
 def _within_budget(stop: Stop, n_terms: int) -> Stop:
@@ -84,21 +97,23 @@ def _within_budget(stop: Stop, n_terms: int) -> Stop:
     return stop._replace(max_iter=min(stop.max_iter, max(_FIRST_ITER, _SPARSE_WORK // n_terms)))
 
 
-def _attempt(progress: Progress, j: int, radius: float, solver: str, polish: bool, stop: Stop) -> Solution:
+def _attempt(progress: Progress, j: int, search: Search, stop: Stop) -> Solution:
     """The solver's answer; to be polished, it is asked for early: a support is found long before psi is reached."""
-    max_iter = min(_FIRST_ITER, stop.max_iter) if polish else stop.max_iter
+    max_iter = min(_FIRST_ITER, stop.max_iter) if search.polish else stop.max_iter
+    n_iter = 0
     while True:
-        solution = SOLVERS[solver](*progress.problem(j), radius, stop._replace(max_iter=max_iter), None)
-        if polish:
-            polished = _polished(progress, j, solution, radius)
+        solution = search.solve(progress, j, stop._replace(max_iter=max_iter))
+        n_iter += solution.n_iter
+        if search.polish:
+            polished = _polished(progress, j, solution, search)
             if polished.loss + progress.noise(j, polished.x) <= stop.psi:
-                return polished._replace(status=Status.VANISHING)
+                return polished._replace(n_iter=n_iter, status=Status.VANISHING)
         if solution.status.certified or max_iter == stop.max_iter:
-            return solution
+            return solution._replace(n_iter=n_iter)
         max_iter = min(4 * max_iter, stop.max_iter)
 
 
-def _polished(progress: Progress, j: int, solution: Solution, radius: float) -> Solution:
+def _polished(progress: Progress, j: int, solution: Solution, search: Search) -> Solution:
     """The least-squares solution on the support of a solution, if that is inside the ball and better.
 
     A solver stops as soon as the mean square is below psi, with coefficients somewhere on the way.
@@ -118,61 +133,60 @@ def _polished(progress: Progress, j: int, solution: Solution, radius: float) -> 
     clean[support[np.abs(x[support]) <= error]] = 0.0
     for candidate in (clean, x):
         loss = float(candidate @ (Q @ candidate + 2.0 * c) + r)
-        if loss < solution.loss and np.abs(candidate).sum() <= radius:
-            gap = min(solution.gap, frank_wolfe_gap(Q, c, candidate, radius))
+        if loss < solution.loss and search.inside(candidate):
+            # What the solver could still have gained, less what was gained since.
+            gap = max(solution.gap - (solution.loss - loss), 0.0)
+            gap = min(gap, frank_wolfe_gap(Q, c, candidate, search.radius))
             return solution._replace(x=candidate, loss=loss, gap=gap)
     return solution
 
 
-def split_oavi_exact(
-    factor: Float2D,
-    n_basis: int,
-    *,
-    radius: float,
-    solver: str,
-    boost: str,
-    polish: bool,
-    stop: Stop,
-    boosting: bool = True,
-) -> Split:
+def split_oavi_exact(factor: Float2D, n_basis: int, *, search: Search, boosting: bool = True) -> Split:
     """As :func:`split_oavi`, from the triangular factor of the Gram.
 
     Residuals are known to a relative 1e-16, so "vanishing" means: up to ``psi`` or to rounding, whichever is
     larger. The least-squares polynomial decides, whatever the boost. The solvers work on the Gram and get no
     further than its rounding; they supply a sparse support, on which the least-squares problem is solved anew.
     """
-    psi = stop.psi
+    psi = search.stop.psi
     progress = Progress(factor.T @ factor, n_basis)
     sweep = QRSweep(factor, n_basis) if boosting else None
     n_undecided = 0
     for j in range(progress.n_candidates):
         if sweep is not None:
-            y0 = -sweep.solve(j)
-            if not _vanishes(sweep.pivot(j), progress, j, y0, psi):
+            pivot, y0 = sweep.pivot(j), -sweep.solve(j)
+            if not _vanishes(pivot, progress, j, y0, psi):
                 sweep.append(j)
                 progress.keep(j)
                 continue
-            if np.abs(y0).sum() <= radius:
-                supports = [np.arange(y0.size)]
-                if boost != "ihb" and solver != "agd":
-                    reachable = _within_budget(stop._replace(psi=max(psi, progress.noise(j, y0))), y0.size)
-                    sparse = SOLVERS[solver](*progress.problem(j), radius, reachable, None)
-                    supports.insert(0, np.flatnonzero(sparse.x))
-                solutions = (_least_squares(factor, progress, j, support) for support in supports)
-                good = (
-                    s for s in solutions if _vanishes(s.loss, progress, j, s.x, psi) and np.abs(s.x).sum() <= radius
-                )
-                dense = Solution(y0, sweep.pivot(j), 0.0, 0, Status.VANISHING)
-                progress.generate(j, next(good, dense))
+            if search.inside(y0):
+                dense = Solution(y0, pivot, 0.0, 0, Status.VANISHING)
+                progress.generate(j, _sparse_or_dense_exact(factor, progress, j, dense, search))
                 continue
-            sweep = None
-        solution = _measured(factor, progress, j, SOLVERS[solver](*progress.problem(j), radius, stop, None))
+            sweep, boosting = None, False
+        solution = _measured(factor, progress, j, search.solve(progress, j, search.stop))
         if _vanishes(solution.loss, progress, j, solution.x, psi):
             progress.generate(j, solution._replace(status=Status.VANISHING))
         else:
             n_undecided += solution.loss - solution.gap <= psi + progress.noise(j, solution.x)
             progress.keep(j)
-    return progress.split(n_undecided, boosting=sweep is not None)
+    return progress.split(n_undecided, boosting)
+
+
+def _sparse_or_dense_exact(factor: Float2D, progress: Progress, j: int, dense: Solution, search: Search) -> Solution:
+    """A generator, given a dense one: on the solver's support if that is enough, else on all terms, without dust."""
+    psi, n_iter = search.stop.psi, 0
+    supports = [np.arange(dense.x.size)]
+    if search.boost != "ihb" and search.solver != "agd":
+        stop = search.stop._replace(psi=max(psi, progress.noise(j, dense.x)))
+        sparse = search.solve(progress, j, _within_budget(stop, dense.x.size))
+        supports.insert(0, np.flatnonzero(sparse.x))
+        n_iter = sparse.n_iter
+    for support in supports:
+        solution = _least_squares(factor, progress, j, support)
+        if _vanishes(solution.loss, progress, j, solution.x, psi) and search.inside(solution.x):
+            return solution._replace(gap=max(solution.loss - dense.loss, 0.0), n_iter=n_iter)
+    return dense._replace(n_iter=n_iter)
 
 
 def _least_squares(factor: Float2D, progress: Progress, j: int, support: Int1D) -> Solution:
@@ -181,21 +195,18 @@ def _least_squares(factor: Float2D, progress: Progress, j: int, support: Int1D) 
     target = factor[:, progress.n_basis + j]
     x = np.zeros(len(progress.members))
     x[support] = np.linalg.lstsq(columns, -target, rcond=None)[0]
-    solution = Solution(progress.without_dust(j, x), 0.0, 0.0, 0, Status.VANISHING)
+    solution = Solution(progress.without_dust(j, x), np.inf, 0.0, 0, Status.VANISHING)
     return _measured(factor, progress, j, solution)
-
-
-def _rounding(progress: Progress, j: int, x: Float1D) -> float:
-    """Root mean square that a polynomial may be off by when it is measured on the factor."""
-    return float(8.0 * progress.gram.shape[0] * EPS * progress.size(j, x))
 
 
 def _vanishes(mse: float, progress: Progress, j: int, x: Float1D, psi: float) -> bool:
     """Whether a mean square that was measured on the factor is at most psi, or zero to rounding."""
-    return bool(mse <= max(psi, _rounding(progress, j, x) ** 2))
+    rounding = 8.0 * progress.gram.shape[0] * EPS * progress.size(j, x)
+    return bool(mse <= max(psi, rounding * rounding))
 
 
 def _measured(factor: Float2D, progress: Progress, j: int, solution: Solution) -> Solution:
     """The solution with its loss measured as the square of a residual, not as a difference of Gram entries."""
     residual = factor[:, progress.members] @ solution.x + factor[:, progress.n_basis + j]
-    return solution._replace(loss=float(residual @ residual))
+    loss = float(residual @ residual)
+    return solution._replace(loss=loss, gap=solution.gap + max(loss - solution.loss, 0.0))

@@ -17,8 +17,8 @@ class Split(NamedTuple):
 
     Generator g is ``lead_coef[g] * u + sum_j coef[g, j] * t_j``, with ``u`` candidate ``generators[g]`` and
     ``t`` the terms of the basis followed by the kept candidates. Its first ``n_free[g]`` coefficients were
-    free; the others are structural zeros. ``n_undecided`` counts the candidates that were kept although
-    nothing proves that they do not lead a generator.
+    free; the others are structural zeros. ``n_undecided`` counts the candidates that were kept without a
+    certificate that they lead no generator.
     """
 
     kept: Int1D
@@ -106,7 +106,7 @@ class Progress:
             coef=coef,
             lead_coef=np.array([lead for _, lead, _ in self._found], dtype=np.float64),
             n_free=np.array([s.x.size for s in solutions], dtype=np.int64),
-            mse=np.array([s.loss for s in solutions], dtype=np.float64),
+            mse=np.maximum([s.loss for s in solutions], 0.0, dtype=np.float64),
             gap=np.array([s.gap for s in solutions], dtype=np.float64),
             n_iter=np.array([s.n_iter for s in solutions], dtype=np.int64),
             status=np.array([s.status for s in solutions], dtype=np.int64),

@@ -1,0 +1,25 @@
+"""Solvers for one small quadratic over the l1 ball.
+
+Every solver minimises, for a symmetric positive semidefinite ``Q`` of shape ``(n, n)``,
+
+    f(x) = x'Qx + 2 c'x + r      subject to  |x|_1 <= radius,
+
+which is the mean square ``|A x + b|^2 / m`` of a polynomial with leading term ``b`` when ``Q = A'A/m``, ``c =
+A'b/m`` and ``r = b'b/m`` (Line 7 of Algorithm 1 in the paper). All share the signature ``solver(Q, c, r,
+radius, stop, x0)`` and return a :class:`Solution`. ``agd`` ignores the radius (tau = infinity).
+
+The vertices of the ball are ``+-radius * e_i``. A step along one or two of them changes ``Qx`` by one or two
+columns of ``Q``, so an iteration of ``cg``, ``pcg`` and ``bpcg`` costs O(n). A vertex is its number ``v``:
+index ``v >> 1``, sign + for even and - for odd ``v``.
+
+The kernels are plain functions compiled by Numba; ``NUMBA_DISABLE_JIT=1`` runs them as Python.
+"""
+
+from ._accelerated import agd
+from ._conditional_gradients import bpcg, cg, pcg
+from ._quadratic import frank_wolfe_gap
+from ._types import Solution, Solver, Status, Stop
+
+__all__ = ["SOLVERS", "Solution", "Solver", "Status", "Stop", "agd", "bpcg", "cg", "frank_wolfe_gap", "pcg"]
+
+SOLVERS: dict[str, Solver] = {"cg": cg, "pcg": pcg, "bpcg": bpcg, "agd": agd}
