@@ -11,8 +11,8 @@ test: .venv/.installed-test lint
 	$(BIN)/pytest
 
 lint: .venv/.installed-test
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/mypy
 	$(BIN)/codespell
 

@@ -23,7 +23,7 @@ LAYERS = [
     {"construction"},
     {"ideal"},
     {"estimators"},
-    {"demo"},
+    {"demo", "plots"},
     {"cli"},
 ]
 
