@@ -8,6 +8,8 @@ factor, A'A = LL', which needs no inverse.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 from numba import njit
 from scipy.linalg import solve_triangular
@@ -26,16 +28,16 @@ def _solve_transposed(L: Float2D, w: Float1D) -> Float1D:
     return x
 
 
-class _Sweep:
+class _Sweep(ABC):
     """L L' = Gram of the ``n`` columns so far; ``W[:n]`` = L^-1 times their inner products with the candidates."""
 
     L: Float2D
     W: Float2D
     n: int
 
+    @abstractmethod
     def pivot(self, j: int) -> float:
         """Mean square of the residual of candidate j."""
-        raise NotImplementedError
 
     def solve(self, j: int) -> Float1D:
         """Coefficients of the projection of candidate j: ``(A'A)^-1 A'u``."""
