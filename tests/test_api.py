@@ -14,7 +14,7 @@ SOURCE = Path(vanishing.__file__).parent
 
 # A module may import those to its left, and modules of its own group in no circle.
 LAYERS = [
-    {"_typing"},
+    {"_typing", "_compiled"},
     {"threads", "border", "solvers", "bounds", "checks"},
     {"rows", "splits", "datasets"},
     {"evaluation"},
@@ -77,6 +77,20 @@ def test_importing_loads_no_optional_package():
     code = "import sys, vanishing; print([m for m in ('sympy', 'matplotlib', 'polars') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_code_compiles_where_no_cache_can_be_written(monkeypatch):
+    import numba
+
+    from vanishing import _compiled
+
+    def refuse_cache(*, nogil, cache=False):
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return numba.njit(nogil=nogil)
+
+    monkeypatch.setattr(_compiled, "njit", refuse_cache)
+    assert _compiled.compiled(lambda x: x + 1)(1) == 2
 
 
 def test_missing_sympy_names_the_extra(monkeypatch):

@@ -11,8 +11,8 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ._compiled import compiled
 from ._typing import Float1D, Float2D, Int1D
 from .rows import Rows
 
@@ -43,7 +43,7 @@ class Candidates(NamedTuple):
         return self.left.size
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_terms(X: Float2D, left: Int1D, right: Int1D, columns: Float2D, table: Float2D) -> None:
     """Evaluate terms on the rows of ``X``: ``table[0] = 1`` and ``table[k] = table[left[k]] * x[right[k]]`` for k >= 1.
 
@@ -77,7 +77,7 @@ def term_values(X: Float2D, left: Int1D, right: Int1D) -> Float2D:
     return table
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _fill_generators(
     X: Float2D,
     left: Int1D,

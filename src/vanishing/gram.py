@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ._compiled import compiled
 from ._typing import Float1D, Float2D, Int1D
 from .evaluation import fill_terms
 from .rows import Rows
@@ -34,7 +34,7 @@ class Survey(NamedTuple):
     high: Float1D
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _monomial_gram(X: Float2D, weights: Float1D, left: Int1D, right: Int1D, n_basis: int, chunk: int) -> Float2D:
     """Sum over the rows of w * C[O|C]', shape ``(n_candidates, n_terms)``; blocks beyond the diagonal are left 0."""
     n_rows, n_features = X.shape
@@ -95,7 +95,7 @@ def value_gram(rows: Rows, values: Callable[[Float2D], Float2D], n_basis: int, n
     return rows.reduce(kernel, _add, block_rows=_block_rows(work, n_terms)) / rows.total_weight
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _column_range(X: Float2D, weights: Float1D) -> Float2D:
     """Smallest and largest value of every column, ``(2, n_features)``, without rows of weight 0; NaN is skipped."""
     found = np.empty((2, X.shape[1]))

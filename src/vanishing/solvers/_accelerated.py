@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from .._compiled import compiled
 from .._typing import Float1D, Float2D
 from ._quadratic import AGD_PERIOD, MAX_ITER, STALLED, hopeless, product, strong_convexity, verdict
 from ._types import Solution, Status, Stop
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _agd(
     Q: Float2D,
     c: Float1D,

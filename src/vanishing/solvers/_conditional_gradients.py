@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from .._compiled import compiled
 from .._typing import Float1D, Float2D, Int1D
 from ._quadratic import (
     MAX_ITER,
@@ -23,7 +23,7 @@ from ._quadratic import (
 from ._types import Solution, Status, Stop
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _cg(
     Q: Float2D,
     c: Float1D,
@@ -62,7 +62,7 @@ def _cg(
     return loss, gap, max_iter, MAX_ITER
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _extremes(active: Int1D, Qx: Float1D, c: Float1D) -> tuple[int, float, int, float]:
     """Place and slope of the active vertex with the steepest ascent, and the one of steepest descent with its slope."""
     away_at, highest, local, lowest = 0, -np.inf, active[0], np.inf
@@ -76,7 +76,7 @@ def _extremes(active: Int1D, Qx: Float1D, c: Float1D) -> tuple[int, float, int, 
     return away_at, highest, local, lowest
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _pairwise(
     Q: Float2D,
     c: Float1D,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from .._compiled import compiled
 from .._typing import Float1D, Float2D
 from ._types import Status
 
@@ -17,7 +17,7 @@ AGD_PERIOD = 512  # iterations between looks at the pace; they cost O(n^2) each
 EPS = float(np.finfo(np.float64).eps)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def loss_and_gaps(
     Qx: Float1D, c: Float1D, r: float, x: Float1D, radius: float, convex: float
 ) -> tuple[float, float, float, int]:
@@ -42,7 +42,7 @@ def loss_and_gaps(
     return loss, frank_wolfe, frank_wolfe, best
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def strong_convexity(Q: Float2D) -> float:
     """Smallest eigenvalue of the Hessian 2Q, rounded down; 0 if it cannot be told from 0."""
     eigenvalues = np.linalg.eigvalsh(Q)
@@ -50,13 +50,13 @@ def strong_convexity(Q: Float2D) -> float:
     return max(smallest, 0.0)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def patience(n: int) -> int:
     """Iterations that cost about as much as the eigenvalue for the sharper gap, which only lasting problems need."""
     return max(512, n * n // 4)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def hopeless(loss: float, bound: float, last_loss: float, last_bound: float, psi: float, periods_left: float) -> bool:
     """Whether neither the loss nor its lower bound will get to psi, even at the pace of the last period.
 
@@ -66,7 +66,7 @@ def hopeless(loss: float, bound: float, last_loss: float, last_bound: float, psi
     return falls_short and psi - bound > (bound - last_bound) * periods_left
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def verdict(loss: float, gap: float, last_loss: float, psi: float, gap_tol: float, progress: float) -> int:
     """The status that the present loss and gap justify, or -1 to go on."""
     if loss <= psi:
@@ -80,14 +80,14 @@ def verdict(loss: float, gap: float, last_loss: float, psi: float, gap_tol: floa
     return -1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def from_weights(weights: Float1D, radius: float, x: Float1D) -> None:
     """x = sum of weight times vertex: a coordinate without active vertices is an exact zero."""
     for i in range(x.size):
         x[i] = radius * (weights[2 * i] - weights[2 * i + 1])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def product(Q: Float2D, x: Float1D, Qx: Float1D) -> None:
     """Qx = Q x, skipping the zeros of x (Q is symmetric, so its rows are its columns)."""
     Qx[:] = 0.0
@@ -97,7 +97,7 @@ def product(Q: Float2D, x: Float1D, Qx: Float1D) -> None:
                 Qx[i] += x[j] * Q[j, i]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def exact_step(slope: float, curvature: float, longest: float) -> float:
     """Minimiser of ``slope * s + curvature * s^2 / 2`` over [0, longest], for slope < 0."""
     if slope >= 0.0:
@@ -107,7 +107,7 @@ def exact_step(slope: float, curvature: float, longest: float) -> float:
     return -slope / curvature
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def frank_wolfe_step(Q: Float2D, Qx: Float1D, x: Float1D, vertex: int, radius: float, forward: float) -> float:
     """Move x and Qx towards a vertex by the best step, which is returned; ``forward`` is ``<grad, x - vertex>``."""
     k, t = vertex >> 1, radius if vertex % 2 == 0 else -radius

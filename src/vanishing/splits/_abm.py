@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from scipy.linalg import solve_triangular
 
+from .._compiled import compiled
 from .._typing import Float1D, Float2D
 from ..solvers import Solution, Status
 from ._sweeps import CholeskySweep, QRSweep
@@ -92,7 +92,7 @@ def _generate(progress: Progress, j: int, vector: Float1D, loss: float | None = 
     progress.generate(j, Solution(x, loss, 0.0, 0, Status.VANISHING), lead)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _smallest_root(values: Float1D, z: Float1D, corner: float, start: float) -> float:
     """Smallest eigenvalue, which must be <= start < values[0], of the arrowhead ``[diag(values), z; z', corner]``.
 

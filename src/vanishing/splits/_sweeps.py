@@ -11,13 +11,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 import numpy as np
-from numba import njit
 from scipy.linalg import solve_triangular
 
+from .._compiled import compiled
 from .._typing import Float1D, Float2D
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _solve_transposed(L: Float2D, w: Float1D) -> Float1D:
     """x with L'x = w, for the lower triangle of the leading rows and columns of L."""
     x = w.copy()
