@@ -12,22 +12,35 @@ from importlib.metadata import version as _version
 
 from .bounds import degree_bound, out_of_sample_bound, size_bound, smallest_tau
 from .checks import RangeWarning
+from .classifier import ClassGenerator, ClassGenerators, VanishingIdealClassifier
 from .estimators import ABM, AVI, OAVI, VCA
+from .path import oavi_path
+from .perclass import PerClass
 from .polynomials import Polynomial, Polynomials, Terms
+from .search import VanishingIdealClassifierCV
+from .svm import L1SVC, svm_path
 
 __version__ = _version("vanishing")
 
 __all__ = [
     "ABM",
     "AVI",
+    "L1SVC",
     "OAVI",
     "VCA",
+    "ClassGenerator",
+    "ClassGenerators",
+    "PerClass",
     "Polynomial",
     "Polynomials",
     "RangeWarning",
     "Terms",
+    "VanishingIdealClassifier",
+    "VanishingIdealClassifierCV",
     "degree_bound",
+    "oavi_path",
     "out_of_sample_bound",
     "size_bound",
     "smallest_tau",
+    "svm_path",
 ]

@@ -9,15 +9,23 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils.multiclass import check_classification_targets
 
 from ._typing import Array, Float1D, Float2D, Int1D
 
 __all__ = [
     "RangeWarning",
     "check_choice",
+    "check_classes",
     "check_count",
+    "check_flag",
+    "check_folds",
+    "check_ideal",
+    "check_labels",
     "check_n_jobs",
     "check_number",
+    "check_numbers",
     "check_weights",
     "feature_permutation",
     "require_finite",
@@ -34,11 +42,21 @@ class RangeWarning(UserWarning):
     """Data lie outside the unit cube, where the guarantees of the theory hold."""
 
 
-def check_number(name: str, value: Any, *, low: float, below: float = float("inf"), finite: bool = True) -> None:
-    """Refuse what is not a real number in [low, below)."""
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    low: float = -float("inf"),
+    above: float = -float("inf"),
+    below: float = float("inf"),
+    finite: bool = True,
+) -> None:
+    """Refuse what is not a real number, at least ``low``, above ``above`` and below ``below``."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or value != value:
         raise ValueError(f"{name} must be a number, got {value!r}.")
     number = float(value)
+    if number <= above:
+        raise ValueError(f"{name} must be above {above:g}, got {value!r}.")
     too_large = number >= below if below < float("inf") else finite and number == float("inf")
     if number < low or too_large:
         upper = f" and below {below:g}" if below < float("inf") else (" and finite" if finite else "")
@@ -57,10 +75,71 @@ def check_count(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be an integer of at least 1, got {value!r}.")
 
 
+def check_numbers(name: str, values: Any, *, low: float = -float("inf"), above: float = -float("inf")) -> list[float]:
+    """A list of real numbers, each at least ``low`` and above ``above``."""
+    numbers = np.atleast_1d(np.asarray(values, dtype=object))
+    if numbers.ndim != 1 or numbers.size == 0:
+        raise ValueError(f"{name} must be a list of numbers, got {values!r}.")
+    for number in numbers:
+        check_number(f"every entry of {name}", number, low=low, above=above)
+    return [float(number) for number in numbers]
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Refuse what is not True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} must be True or False, got {value!r}.")
+
+
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
     """Refuse what is not one of the choices."""
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
+
+
+def check_classes(y: Any) -> tuple[Array, Int1D]:
+    """The classes, and for each row the position of its class among them."""
+    check_classification_targets(y)
+    classes, codes = np.unique(np.asarray(y), return_inverse=True)
+    return classes, codes.astype(np.int64)
+
+
+def check_labels(y: Any) -> tuple[Array, Int1D]:
+    """As :func:`check_classes`, for at least two classes."""
+    classes, codes = check_classes(y)
+    if len(classes) < 2:
+        raise ValueError(
+            f"Classification needs rows of at least 2 classes, but y contains one class only: {classes[0]!r}."
+        )
+    return classes, codes
+
+
+def check_folds(splitter: Any, X: Array, y: Array, classes: Array, codes: Int1D) -> list[tuple[Int1D, Int1D]]:
+    """The folds of a splitter, each with all classes among its training rows."""
+    counts = np.bincount(codes)
+    fewest = int(np.argmin(counts))
+    n_folds = splitter.get_n_splits(X, y)
+    if isinstance(splitter, StratifiedKFold) and counts[fewest] < n_folds:
+        raise ValueError(
+            f"Class {classes[fewest]!r} has {counts[fewest]} rows, fewer than the {n_folds} folds: lower cv, or leave "
+            "out the class."
+        )
+    splits = list(splitter.split(X, y))
+    for k, (train, _) in enumerate(splits):
+        missing = np.setdiff1d(np.arange(len(classes)), codes[train])
+        if missing.size:
+            raise ValueError(
+                f"The training rows of fold {k} have none of class {classes[missing[0]]!r}: use stratified folds "
+                "(cv=3), or leave out the class."
+            )
+    return splits
+
+
+def check_ideal(estimator: Any, kind: type) -> Any:
+    """Refuse what is not one of our transformers."""
+    if not isinstance(estimator, kind):
+        raise ValueError(f"estimator must be an OAVI, ABM, AVI or VCA (an object, not a class); got {estimator!r}.")
+    return estimator
 
 
 def check_weights(sample_weight: Any, n_samples: int) -> Float1D | None:

@@ -14,7 +14,7 @@ from .basis import Basis
 from .rows import Rows
 from .threads import one_blas_thread
 
-__all__ = ["Construction", "Rule", "construct"]
+__all__ = ["BLOCK", "Construction", "Rule", "construct", "decide"]
 
 _logger = logging.getLogger("vanishing")
 
@@ -94,16 +94,24 @@ def _advance(
     rows: Rows, basis: Basis, rule: Rule, gram: Float2D, new: Any, known: Float2D | None
 ) -> tuple[Basis, Float2D]:
     """The basis and its Gram after a decision about the candidates ``new``; ``known`` is the Gram of both, if known."""
-    wide = basis.extend_gram(gram, rows, new) if known is None else known
-    _require_finite(wide)
-    split = rule.from_gram(wide, basis.size)
+    split, wide = decide(rows, basis, rule, basis.extend_gram(gram, rows, new) if known is None else known, new)
+    return basis.extend(new, split), basis.restrict(wide, split)
+
+
+def decide(rows: Rows, basis: Basis, rule: Rule, gram: Float2D, new: Any) -> tuple[Any, Float2D]:
+    """The decision about the candidates ``new``, and the Gram of the basis and them on which it was made.
+
+    That is the given one, unless the decision would be lost in its rounding.
+    """
+    _require_finite(gram)
+    split = rule.from_gram(gram, basis.size)
     if split is None:
         factor = basis.factor(rows, new)
         with np.errstate(over="ignore", invalid="ignore"):
-            wide = factor.T @ factor
-        _require_finite(wide)
+            gram = factor.T @ factor
+        _require_finite(gram)
         split = rule.from_factor(factor, basis.size)
-    return basis.extend(new, split), basis.restrict(wide, split)
+    return split, gram
 
 
 def _require_finite(matrix: Float2D) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ._typing import Float1D, Float2D
 from .basis import ProductBasis
-from .checks import check_choice, check_count, check_number, warn_undecided
+from .checks import check_choice, check_count, check_flag, check_number, warn_undecided
 from .construction import Construction, Rule
 from .evaluation import ProductForm
 from .gram import Survey
@@ -162,8 +162,7 @@ class OAVI(MonomialIdeal):
         check_number("tau", self.tau, low=2.0, finite=self.solver != "agd")
         check_number("eps", self.eps, low=0.0, below=1.0)
         check_number("tol", self.tol, low=0.0)
-        if not isinstance(self.polish, (bool, np.bool_)):
-            raise ValueError(f"polish must be True or False, got {self.polish!r}.")
+        check_flag("polish", self.polish)
         check_count("max_iter", self.max_iter)
 
     def _rule(self) -> Rule:

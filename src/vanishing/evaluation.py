@@ -6,8 +6,8 @@ outlives its chunk of rows, which is small enough to stay in the cache.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from .rows import Rows
 
 __all__ = [
     "Candidates",
+    "Evaluator",
     "Layer",
     "MonomialForm",
     "ProductForm",
@@ -124,18 +125,21 @@ class MonomialForm:
     lead_right: Int1D
     lead_coef: Float1D
 
-    def evaluate(self, rows: Rows, *, absolute: bool = False) -> Float2D:
-        """Values of the generators on all rows, ``(n_samples, n_generators)``."""
-        n_generators, n_basis = self.coef.shape
-        if n_generators == 0:
-            return np.empty((rows.n_samples, 0))
-        chunk = int(np.clip(_CACHE_ENTRIES // (n_basis + n_generators), 32, 1024))
+    @property
+    def n_polynomials(self) -> int:
+        """Number of generators."""
+        return int(self.coef.shape[0])
+
+    @property
+    def work(self) -> int:
+        """Multiplications for one row, about."""
+        return int(self.coef.size)
+
+    def fill(self, block: Float2D, out: Float2D, *, absolute: bool) -> None:
+        """Write the values on a block of rows to ``out``, ``(n_rows, n_polynomials)``."""
+        chunk = int(np.clip(_CACHE_ENTRIES // sum(self.coef.shape), 32, 1024))
         program = (self.left, self.right, self.coef, self.lead_left, self.lead_right, self.lead_coef)
-
-        def kernel(block: Float2D, out: Float2D) -> None:
-            _fill_generators(block, *program, absolute, chunk, out)
-
-        return rows.map(kernel, n_generators, block_rows=_block_rows(n_basis * n_generators))
+        _fill_generators(block, *program, absolute, chunk, out)
 
     @property
     def degrees(self) -> Int1D:
@@ -239,18 +243,25 @@ class ProductForm:
             table = np.vstack([table, layer.kept @ np.vstack([table, products[-1]])])
         return table, products
 
-    def evaluate(self, rows: Rows, *, absolute: bool = False) -> Float2D:
-        """Values of the vanishing polynomials on all rows, ``(n_samples, n_generators)``."""
-        if self.chosen.size == 0:
-            return np.empty((rows.n_samples, 0))
-        widest = max(layer.kept.shape[1] + layer.vanishing.shape[0] for layer in self.layers)
-        chunk = int(np.clip(4 * _CACHE_ENTRIES // widest, 64, 8192))
-        kernel = partial(self._fill, absolute=absolute, chunk=chunk)
-        return rows.map(kernel, self.chosen.size, block_rows=_block_rows(widest * widest))
+    @property
+    def n_polynomials(self) -> int:
+        """Number of vanishing polynomials that the form stands for."""
+        return int(self.chosen.size)
 
-    def _fill(self, X: Float2D, out: Float2D, *, absolute: bool, chunk: int) -> None:
-        for start in range(0, X.shape[0], chunk):
-            table, products = self.basis_values(X[start : start + chunk])
+    @property
+    def work(self) -> int:
+        """Multiplications for one row, about."""
+        return self._widest * self._widest
+
+    @property
+    def _widest(self) -> int:
+        return max(int(layer.kept.shape[1] + layer.vanishing.shape[0]) for layer in self.layers)
+
+    def fill(self, block: Float2D, out: Float2D, *, absolute: bool) -> None:
+        """Write the values on a block of rows to ``out``, ``(n_rows, n_polynomials)``."""
+        chunk = int(np.clip(4 * _CACHE_ENTRIES // self._widest, 64, 8192))
+        for start in range(0, block.shape[0], chunk):
+            table, products = self.basis_values(block[start : start + chunk])
             values = [
                 layer.vanishing @ np.vstack([table[: layer.kept.shape[1] - len(layer.products)], product])
                 for layer, product in zip(self.layers, products, strict=True)
@@ -284,6 +295,22 @@ def product_values(table: Float2D, columns: Float2D, products: Candidates) -> Fl
     return table[products.left] * table[products.right]
 
 
-def _block_rows(work_per_row: int) -> int:
-    """Rows of a block that keeps one thread busy for about a millisecond."""
-    return int(np.clip(20_000_000 // (work_per_row + 100), 1024, 65_536))
+class Evaluator:
+    """Several lists of polynomials, evaluated side by side in one pass."""
+
+    def __init__(self, forms: Sequence[MonomialForm | ProductForm], *, absolute: bool):
+        self.forms = [form for form in forms if form.n_polynomials]
+        self.absolute = absolute
+        self.n_columns = sum(form.n_polynomials for form in self.forms)
+        self.block_rows = int(np.clip(20_000_000 // (sum(form.work for form in self.forms) + 100), 1024, 65_536))
+
+    def fill(self, block: Float2D, out: Float2D) -> None:
+        """Write the values on a block of rows to ``out``, ``(n_rows, n_columns)``."""
+        start = 0
+        for form in self.forms:
+            form.fill(block, out[:, start : start + form.n_polynomials], absolute=self.absolute)
+            start += form.n_polynomials
+
+    def over(self, rows: Rows) -> Float2D:
+        """Values on all rows, ``(n_samples, n_columns)``."""
+        return rows.map(self.fill, self.n_columns, self.block_rows)

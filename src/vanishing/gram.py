@@ -8,7 +8,7 @@ of ``[O|C] = sqrt(m) Q R`` instead, from QR factors merged over chunks.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,15 @@ from ._typing import Float1D, Float2D, Int1D
 from .evaluation import fill_terms
 from .rows import Rows
 
-__all__ = ["Survey", "border_gram", "mean_gram", "survey", "triangular_factor", "value_gram"]
+__all__ = [
+    "Survey",
+    "border_gram",
+    "mean_gram",
+    "mean_of_parts",
+    "survey",
+    "triangular_factor",
+    "value_gram",
+]
 
 _PANEL = 96  # candidates multiplied at a time: the blocks above the diagonal of C'C are not computed
 _SMALL_GEMM = 900_000  # OpenBLAS has a much faster path for products of up to a million multiplications
@@ -32,6 +40,30 @@ class Survey(NamedTuple):
     gram: Float2D
     low: Float1D
     high: Float1D
+
+    @classmethod
+    def of_parts(cls, parts: Sequence[Survey], weights: Sequence[float]) -> Survey:
+        """The survey of all rows from those of parts of them, with their total weights."""
+        grams, lows, highs = zip(*parts, strict=True)
+        return cls(mean_of_parts(grams, weights), np.min(lows, axis=0), np.max(highs, axis=0))
+
+
+def mean_of_parts(grams: Sequence[Float2D], weights: Sequence[float]) -> Float2D:
+    """The Gram of all rows from those of parts of them, with their total weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mean_of_parts([np.array([[1.0]]), np.array([[4.0]])], [2.0, 1.0])
+    array([[2.]])
+    """
+    if len(grams) == 1:
+        return grams[0]
+    shares = np.asarray(weights) / np.sum(weights)
+    total = shares[0] * grams[0]
+    for share, gram in zip(shares[1:], grams[1:], strict=True):
+        total += share * gram
+    return np.asarray(total)
 
 
 @compiled

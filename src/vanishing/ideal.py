@@ -27,7 +27,7 @@ from .checks import (
 from .construction import Construction, Rule, construct
 from .gram import Survey, survey
 from .polynomials import Polynomials, Terms
-from .rows import Rows, as_rows
+from .rows import ArrayRows, Rows, as_rows
 
 __all__ = ["MonomialIdeal", "VanishingIdeal"]
 
@@ -58,36 +58,10 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self
         """
         self._check_parameters()
-        X = validate_data(self, X, dtype="numeric", ensure_all_finite=False)
-        require_numeric(X)
-        if 1 + X.shape[1] > self.max_terms:
-            raise ValueError(
-                f"X has {X.shape[1]} columns, too many for max_terms={self.max_terms}: raise it, or select columns."
-            )
-        rows = as_rows(X, check_weights(sample_weight, X.shape[0]), self.n_jobs)
+        rows = self._read(X, sample_weight)
         found = survey(rows)
-        if not np.isfinite(found.gram).all():
-            require_finite(X, self._input_names())
-            raise ValueError(
-                "Squares of values in X overflow; scale the columns to [0, 1] first, for instance with MinMaxScaler."
-            )
-        warn_outside_unit_cube(found.low, found.high, self._input_names())
-        basis, rule = self._plan(rows, found)
-        built = construct(
-            rows,
-            basis,
-            rule,
-            found.gram,
-            max_degree=self.max_degree,
-            max_terms=self.max_terms,
-        )
-        if built.overflow:
-            warn_overflow(built.degree, self.max_terms, self.psi)
-        self.degree_ = built.degree
-        self.n_iter_ = built.degree
-        self.complete_ = built.complete
-        self.n_basis_ = built.basis.size
-        self._store(built)
+        self._check_survey(found, rows)
+        self._fit_rows(rows, found)
         return self
 
     def transform(self, X: Any) -> Float2D:
@@ -131,6 +105,41 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 raise ValueError("input_features is not equal to feature_names_in_.")
             names = given
         return np.array(self._output_names(names), dtype=object)
+
+    def _read(self, X: Any, sample_weight: Any) -> ArrayRows:
+        """The data as rows, with what scikit-learn wants to be known about them."""
+        X = validate_data(self, X, dtype="numeric", ensure_all_finite=False)
+        require_numeric(X)
+        if 1 + X.shape[1] > self.max_terms:
+            raise ValueError(
+                f"X has {X.shape[1]} columns, too many for max_terms={self.max_terms}: raise it, or select columns."
+            )
+        return as_rows(X, check_weights(sample_weight, X.shape[0]), self.n_jobs)
+
+    def _check_survey(self, found: Survey, rows: ArrayRows) -> None:
+        """Refuse data that cannot be fitted, and warn about those outside the unit cube."""
+        if not np.isfinite(found.gram).all():
+            require_finite(rows.X, self._input_names())
+            raise ValueError(
+                "Squares of values in X overflow; scale the columns to [0, 1] first, for instance with MinMaxScaler."
+            )
+        warn_outside_unit_cube(found.low, found.high, self._input_names())
+
+    def _fit_rows(self, rows: Rows, found: Survey) -> None:
+        """Fit to rows that have been surveyed, with the input columns known."""
+        self._check_parameters()
+        basis, rule = self._plan(rows, found)
+        self._finish(construct(rows, basis, rule, found.gram, max_degree=self.max_degree, max_terms=self.max_terms))
+
+    def _finish(self, built: Construction) -> None:
+        """Set the fitted attributes, and warn about what is missing in them."""
+        if built.overflow:
+            warn_overflow(built.degree, self.max_terms, self.psi)
+        self.degree_ = built.degree
+        self.n_iter_ = built.degree
+        self.complete_ = built.complete
+        self.n_basis_ = built.basis.size
+        self._store(built)
 
     def _input_names(self) -> list[str]:
         if hasattr(self, "feature_names_in_"):

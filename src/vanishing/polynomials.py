@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._typing import Array, Float1D, Float2D, Int1D, Int2D
 from .checks import require_finite
-from .evaluation import MonomialForm, ProductForm
+from .evaluation import Evaluator, MonomialForm, ProductForm
 from .expansion import monomials_of
 from .rows import Rows, as_rows
 from .solvers import Status
@@ -144,14 +144,14 @@ class Polynomials(Sequence[Polynomial]):
         status: Int1D,
         n_free: Int1D | None,
     ):
-        self._form = form
+        self.form = form
         self.feature_names = tuple(feature_names)
         self.mse, self.gap, self.n_iter, self.status = mse, gap, n_iter, status
         self._n_free = n_free
 
     @cached_property
     def _monomials(self) -> tuple[Int2D, Float2D, Int1D]:
-        return monomials_of(self._form, len(self.feature_names))
+        return monomials_of(self.form, len(self.feature_names))
 
     @property
     def exponents(self) -> Int2D:
@@ -176,7 +176,7 @@ class Polynomials(Sequence[Polynomial]):
     @property
     def degrees(self) -> Int1D:
         """Degree of every polynomial."""
-        return self._form.degrees
+        return self.form.degrees
 
     @property
     def degree(self) -> int:
@@ -205,7 +205,7 @@ class Polynomials(Sequence[Polynomial]):
 
     def over(self, rows: Rows, *, absolute: bool = False) -> Float2D:
         """Values (or absolute values) on a data source that has been checked already."""
-        return self._form.evaluate(rows, absolute=absolute)
+        return Evaluator([self.form], absolute=absolute).over(rows)
 
     def in_units(self, scaler: Any) -> Polynomials:
         """The same polynomials as functions of the data *before* scaling.
@@ -229,13 +229,13 @@ class Polynomials(Sequence[Polynomial]):
         x1 - 2*x0 - 10
         """
         scale, offset = affine_map(scaler, len(self.feature_names))
-        return self._with(self._form.compose(scale, offset))
+        return self._with(self.form.compose(scale, offset))
 
     def monic(self) -> Polynomials:
         """Each polynomial divided by its leading coefficient (and its mean square and gap by the square of that)."""
         lead = self.leading_coef
         factor = 1.0 / np.where(lead == 0.0, 1.0, lead)  # the zero polynomial, which VCA can give, stays what it is
-        return self._with(self._form.scaled(factor), mse=self.mse * factor**2, gap=self.gap * factor**2)
+        return self._with(self.form.scaled(factor), mse=self.mse * factor**2, gap=self.gap * factor**2)
 
     def to_sympy(self) -> list[Any]:
         """SymPy expressions. Needs ``pip install 'vanishing[sympy]'``."""
@@ -298,7 +298,7 @@ class Polynomials(Sequence[Polynomial]):
 
     def _select(self, index: Int1D) -> Polynomials:
         return Polynomials(
-            self._form.select(index),
+            self.form.select(index),
             self.feature_names,
             mse=self.mse[index],
             gap=self.gap[index],

@@ -7,7 +7,7 @@ algorithms know nothing about where the rows come from.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import Any, Protocol, TypeVar
@@ -17,7 +17,7 @@ import numpy as np
 from ._typing import Array, Float1D, Float2D
 from .threads import n_threads, one_blas_thread
 
-__all__ = ["ArrayRows", "Rows", "as_rows"]
+__all__ = ["ArrayRows", "JoinedRows", "Rows", "as_rows"]
 
 T = TypeVar("T")
 Kernel = Callable[[Float2D, "Float1D | None"], T]
@@ -67,9 +67,15 @@ class ArrayRows:
 
         return functools.reduce(combine, self._run(work, block_rows))
 
-    def map(self, kernel: Callable[[Float2D, Float2D], None], n_columns: int, block_rows: int) -> Float2D:
-        """Array ``(n_samples, n_columns)`` whose slices ``kernel(block, out)`` has filled."""
-        out = np.empty((self.n_samples, n_columns))
+    def map(
+        self,
+        kernel: Callable[[Float2D, Float2D], None],
+        n_columns: int,
+        block_rows: int,
+        out: Float2D | None = None,
+    ) -> Float2D:
+        """Array ``(n_samples, n_columns)`` whose slices ``kernel(block, out)`` has filled; given or new."""
+        out = np.empty((self.n_samples, n_columns)) if out is None else out
         for _ in self._run(lambda rows: kernel(self._block(rows), out[rows]), block_rows):
             pass
         return out
@@ -94,7 +100,29 @@ class ArrayRows:
                     yield done
 
 
-def as_rows(X: Any, sample_weight: Float1D | None = None, n_jobs: int | None = None) -> Rows:
+class JoinedRows:
+    """The rows of several sources, one source after the other, for reductions; nothing is copied."""
+
+    def __init__(self, sources: Sequence[Rows]):
+        self.sources = tuple(sources)
+        self.n_samples = sum(source.n_samples for source in self.sources)
+        self.n_features = self.sources[0].n_features
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the sample weights; the number of rows when there are none."""
+        return sum(source.total_weight for source in self.sources)
+
+    def reduce(self, kernel: Kernel[T], combine: Callable[[T, T], T], block_rows: int) -> T:
+        """Combine ``kernel(block, weights)`` over all blocks, in the order of the rows."""
+        return functools.reduce(combine, (source.reduce(kernel, combine, block_rows) for source in self.sources))
+
+    def map(self, kernel: Callable[[Float2D, Float2D], None], n_columns: int, block_rows: int) -> Float2D:
+        """Array ``(n_samples, n_columns)`` whose slices ``kernel(block, out)`` has filled."""
+        return np.vstack([source.map(kernel, n_columns, block_rows) for source in self.sources])
+
+
+def as_rows(X: Any, sample_weight: Float1D | None = None, n_jobs: int | None = None) -> ArrayRows:
     """The data source for ``X``, an array of shape ``(n_samples, n_features)``.
 
     Examples

@@ -1,0 +1,332 @@
+"""Classification by vanishing polynomials."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+
+from ._typing import Array, Float1D, Float2D
+from .checks import check_flag, check_labels, check_weights, require_finite
+from .features import FeatureMap
+from .path import take_input_from
+from .perclass import PerClass
+from .polynomials import Polynomial, Polynomials
+from .rows import as_rows
+from .svm import L1SVC
+
+__all__ = ["ClassGenerator", "ClassGenerators", "VanishingIdealClassifier"]
+
+_SHOWN = 20  # generators that a printed list shows before it is cut
+
+
+class ClassGenerator(NamedTuple):
+    """A polynomial that vanishes on a class, and its weight in the decision.
+
+    The weight is a number for two classes, one number per class for more, None if the last step is not linear.
+    """
+
+    label: Any
+    polynomial: Polynomial
+    weight: Any
+
+
+class ClassGenerators(Sequence[ClassGenerator]):
+    """The generators of all classes with their weights in the decision, in the order of the feature columns.
+
+    The polynomials are in the units of the data given to ``fit``; printed, the ones with the largest weights
+    come first.
+    """
+
+    def __init__(self, labels: Array, lists: Sequence[Polynomials], weights: Float2D | None):
+        self.labels = labels
+        self.lists = tuple(lists)
+        self.weights = weights
+        self._places = [(k, g) for k, polynomials in enumerate(self.lists) for g in range(len(polynomials))]
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(len(self))[index]]
+        i = range(len(self))[int(index)]
+        k, g = self._places[i]
+        weight: Any = None
+        if self.weights is not None:
+            weight = float(self.weights[0, i]) if len(self.weights) == 1 else self.weights[:, i]
+        return ClassGenerator(self.labels[k], self.lists[k][g], weight)
+
+    def __iter__(self) -> Iterator[ClassGenerator]:
+        return (self[i] for i in range(len(self)))
+
+    def __str__(self) -> str:
+        if self.weights is None:
+            order = np.arange(len(self))
+        else:
+            order = np.argsort(-np.abs(self.weights).max(axis=0), kind="stable")
+            order = order[np.abs(self.weights).max(axis=0)[order] > 0.0]
+        lines = []
+        for i in order[:_SHOWN]:
+            label, polynomial, weight = self[i]
+            shown = "" if weight is None else " ".join(f"{w:+10.3g}" for w in np.atleast_1d(weight)) + "  "
+            lines.append(f"{shown}|{polynomial}|  (class {label})")
+        if len(order) > _SHOWN:
+            lines.append(f"... and {len(order) - _SHOWN} more")
+        if len(order) < len(self):
+            lines.append(f"{len(self) - len(order)} generators have weight 0")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<ClassGenerators: {len(self)} of {len(self.labels)} classes>"
+
+
+def _final_has(name: str) -> Any:
+    """Whether the last step, fitted or to be fitted, has the method."""
+
+    def check(self: Any) -> bool:
+        final = getattr(self, "final_", self.final)
+        getattr(L1SVC() if final is None else final, name)
+        return True
+
+    return check
+
+
+class VanishingIdealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """One vanishing ideal per class, then a linear classifier on ``|g(x)|`` (Section 3.2 of the paper).
+
+    Scales the columns to [0, 1], fits the generators g of each class, and separates the classes by a sparse
+    linear SVM in the values ``|g(x)|`` and, with ``append_input``, in x itself.
+
+    Parameters
+    ----------
+    estimator : OAVI, ABM, AVI or VCA, default=None
+        Finds the generators of a class; None stands for ``OAVI()``.
+    C : float, default=1.0
+        Weight of the SVM's loss against its penalty.
+    scale_features : bool, default=True
+        Divide the columns that the SVM sees by their standard deviation, so that the penalty treats them alike.
+    append_input : bool, default=True
+        Give the SVM the scaled input columns, too.
+    final : classifier, default=None
+        Any scikit-learn classifier for the last step; None stands for ``L1SVC(C)``. With one, ``C`` is not used.
+    scale_input : bool, default=True
+        Scale the columns to [0, 1] by the range of the training data; switch it off for data that are already so.
+    n_jobs : int, optional
+        Threads; all cores by default. The result does not depend on it.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    generators_ : ClassGenerators
+        Every generator with its class and its weight, in the units of the input: the decision function is
+        ``sum_g weight_g |g(x)| + linear_coef_ @ x + intercept_``. Indexed in the order of the columns; printed,
+        the largest weights first.
+    linear_coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Weights of the input columns, in their units; zero without ``append_input``.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts.
+    scaler_ : MinMaxScaler or None
+        The fitted scaling.
+    ideals_ : PerClass
+        The fitted ideals.
+    final_ : classifier
+        The fitted last step. Without ``coef_``, there is no ``linear_coef_`` and no ``intercept_``.
+    n_features_in_, feature_names_in_ :
+        As in scikit-learn.
+
+    See Also
+    --------
+    VanishingIdealClassifierCV : tunes ``psi`` and ``C``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vanishing import OAVI, VanishingIdealClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> angle, label = rng.uniform(0, 2 * np.pi, 400), np.repeat(["inner", "outer"], 200)
+    >>> radius = np.where(label == "inner", 1.0, 2.0) + rng.normal(0, 0.05, 400)
+    >>> X = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
+    >>> clf = VanishingIdealClassifier(OAVI(psi=0.001)).fit(X, label)
+    >>> clf.score(X, label)
+    1.0
+    >>> clf.generators_[0].label, clf.generators_[0].polynomial.degree
+    (np.str_('inner'), 2)
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        C: float = 1.0,
+        scale_features: bool = True,
+        append_input: bool = True,
+        final: Any = None,
+        scale_input: bool = True,
+        n_jobs: int | None = None,
+    ):
+        self.estimator = estimator
+        self.C = C
+        self.scale_features = scale_features
+        self.append_input = append_input
+        self.final = final
+        self.scale_input = scale_input
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit scaling, ideals and the last step.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels of at least two classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows, in the ideals and in the loss.
+
+        Returns
+        -------
+        self
+        """
+        for name in ("scale_features", "append_input", "scale_input"):
+            check_flag(name, getattr(self, name))
+        self._fit_labelled(self, *read_labelled(self, X, y, sample_weight))
+        return self
+
+    def _fit_labelled(self, source: Any, X: Array, y: Array, weights: Float1D | None) -> None:
+        """Fit to checked data, whose columns ``source`` knows."""
+        take_input_from(source, self)
+        classes, codes = check_labels(y)
+        scaler = MinMaxScaler().fit(X) if self.scale_input else None
+        X = X if scaler is None else scaler.transform(X)
+        ideals = PerClass(self.estimator, n_jobs=self.n_jobs)
+        take_input_from(source, ideals)
+        ideals._fit_classes(X, codes, classes, weights)
+        mapping = ideals._feature_map(append_input=self.append_input)
+        columns = mapping.over(as_rows(X, n_jobs=self.n_jobs))
+        if self.scale_features:
+            mapping = mapping.scaled_by(columns, weights)
+        final = L1SVC(self.C, n_jobs=self.n_jobs) if self.final is None else clone(self.final)
+        options = (
+            {"sample_weight": weights} if weights is not None and has_fit_parameter(final, "sample_weight") else {}
+        )
+        final.fit(columns, y, **options)
+        self._store(classes, scaler, ideals, mapping, final)
+
+    def _store(
+        self, classes: Array, scaler: MinMaxScaler | None, ideals: PerClass, mapping: FeatureMap, final: Any
+    ) -> None:
+        self.classes_, self.scaler_, self.ideals_, self.final_ = classes, scaler, ideals, final
+        self._map = mapping
+        n = self.n_features_in_
+        scale, offset = (np.ones(n), np.zeros(n)) if scaler is None else (scaler.scale_, scaler.min_)
+        lists = [polynomials.in_units((scale, offset)) for polynomials in mapping.lists]
+        if not hasattr(final, "coef_") or not hasattr(final, "intercept_"):
+            self.generators_ = ClassGenerators(classes, lists, None)
+            return
+        coef = np.atleast_2d(final.coef_) / (1.0 if mapping.width is None else mapping.width)
+        inputs = coef[:, mapping.n_generators :] if self.append_input else np.zeros((len(coef), n))
+        self.generators_ = ClassGenerators(classes, lists, coef[:, : mapping.n_generators])
+        self.linear_coef_ = inputs * scale
+        self.intercept_ = np.atleast_1d(final.intercept_) + inputs @ offset
+
+    def predict(self, X: Any) -> Array:
+        """Labels of the rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        if not isinstance(self.final_, L1SVC):
+            return np.asarray(self.final_.predict(self.features(X)))
+        scores = self.decision_function(X)
+        chosen = (scores > 0.0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[chosen])
+
+    @available_if(_final_has("decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Float2D | Float1D:
+        """Signed scores: one column per class, or one value per row for two classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        if not isinstance(self.final_, L1SVC):
+            return np.asarray(self.final_.decision_function(self.features(X)))
+        scores = self._map.scores(
+            as_rows(self._scaled(X), n_jobs=self.n_jobs), self.final_.coef_, self.final_.intercept_
+        )
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    @available_if(_final_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Float2D:
+        """Probabilities of the classes, where the last step has them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        return np.asarray(self.final_.predict_proba(self.features(X)))
+
+    def features(self, X: Any) -> Float2D:
+        """The columns that the last step sees.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_generators) or (n_samples, n_generators + n_features)
+        """
+        check_is_fitted(self)
+        return self._map.over(as_rows(self._scaled(X), n_jobs=self.n_jobs))
+
+    def feature_names(self) -> Array:
+        """Names of the columns that the last step sees: the class and the polynomial in scaled variables, then inputs.
+
+        Returns
+        -------
+        ndarray of str objects
+        """
+        check_is_fitted(self)
+        names = self.ideals_.get_feature_names_out()
+        return np.append(names, self.ideals_._input_names()) if self.append_input else names
+
+    def _scaled(self, X: Any) -> Array:
+        X = validate_data(self, X, dtype="numeric", ensure_all_finite=False, reset=False)
+        require_finite(X, self.ideals_._input_names())
+        return X if self.scaler_ is None else np.asarray(self.scaler_.transform(X))
+
+
+def read_labelled(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Float1D | None]:
+    """Checked data, without the rows of weight 0."""
+    X, y = validate_data(estimator, X, y, dtype="numeric", ensure_all_finite=False)
+    names = getattr(estimator, "feature_names_in_", [f"x{i}" for i in range(X.shape[1])])
+    require_finite(X, [str(name) for name in names])
+    weights = check_weights(sample_weight, X.shape[0])
+    if weights is None or weights.all():
+        return X, y, weights
+    used = weights > 0.0
+    return X[used], y[used], weights[used]

@@ -1,0 +1,154 @@
+"""One ideal per class."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._typing import Array, Float2D
+from .checks import check_classes, check_ideal, check_n_jobs, check_weights, require_finite
+from .estimators import OAVI
+from .features import FeatureMap
+from .gram import survey
+from .ideal import VanishingIdeal
+from .path import take_input_from
+from .rows import as_rows
+from .threads import n_threads
+
+__all__ = ["PerClass"]
+
+
+class PerClass(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Vanishing polynomials of every class, side by side: the paper's feature map (Section 3.2).
+
+    A clone of ``estimator`` is fitted to the rows of each class. A row x becomes ``|g(x)|`` for all generators g of
+    all classes: those of its own class are small, those of others need not be.
+
+    Parameters
+    ----------
+    estimator : OAVI, ABM, AVI or VCA, default=None
+        The algorithm; None stands for ``OAVI()``.
+    n_jobs : int, optional
+        Threads; all cores by default. The result does not depend on it.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    estimators_ : list
+        The fitted clones, in the order of ``classes_``.
+    n_features_in_, feature_names_in_ :
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vanishing import OAVI, PerClass
+    >>> x = np.linspace(0, 1, 100)
+    >>> X = np.vstack([np.column_stack([x, x**2]), np.column_stack([x, 1 - x])])
+    >>> features = PerClass(OAVI(psi=1e-6)).fit(X, np.repeat(["parabola", "line"], 100))
+    >>> features.get_feature_names_out()[0]
+    'line: x1 + x0 - 1'
+    >>> features.transform([[0.5, 0.5], [0.5, 0.25]])[:, 0].round(6)
+    array([0.  , 0.25])
+    """
+
+    def __init__(self, estimator: Any = None, *, n_jobs: int | None = None):
+        self.estimator = estimator
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit one clone of the estimator per class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Scaled to [0, 1] for the theory to hold, for instance by ``MinMaxScaler``.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows; not all zero in any class.
+
+        Returns
+        -------
+        self
+        """
+        X, y = validate_data(self, X, y, dtype="numeric", ensure_all_finite=False)
+        require_finite(X, self._input_names())
+        classes, codes = check_classes(y)
+        self._fit_classes(X, codes, classes, check_weights(sample_weight, X.shape[0]))
+        return self
+
+    def _fit_classes(self, X: Array, codes: Array, classes: Array, weights: Any) -> None:
+        """Fit the clones to checked data."""
+        check_n_jobs(self.n_jobs)
+        template = check_ideal(OAVI() if self.estimator is None else self.estimator, VanishingIdeal)
+        models: list[VanishingIdeal] = [clone(template) for _ in classes]
+
+        def fit(code: int) -> None:
+            chosen = codes == code
+            rows = as_rows(X[chosen], None if weights is None else weights[chosen], self.n_jobs)
+            take_input_from(self, models[code])
+            models[code]._fit_rows(rows, survey(rows))
+
+        with ThreadPoolExecutor(min(len(classes), n_threads(self.n_jobs))) as pool:
+            list(pool.map(fit, range(len(classes))))
+        if not any(len(model.generators_) for model in models):
+            raise ValueError(
+                f"No class has a polynomial with mean square at most psi={template.psi:g}: raise psi or max_degree."
+            )
+        self.classes_ = classes
+        self.estimators_ = models
+
+    def transform(self, X: Any) -> Float2D:
+        """Absolute values of the generators of all classes, ``|g(x)|``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_generators)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype="numeric", ensure_all_finite=False, reset=False)
+        require_finite(X, self._input_names())
+        return self._feature_map().over(as_rows(X, n_jobs=self.n_jobs))
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names of the output columns: the class and the polynomial, shortened where it is long.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of the input columns; those seen in fit by default.
+
+        Returns
+        -------
+        ndarray of str objects
+        """
+        check_is_fitted(self)
+        names = [
+            f"{label}: {name}"
+            for label, model in zip(self.classes_, self.estimators_, strict=True)
+            for name in model.get_feature_names_out(input_features)
+        ]
+        return np.array(names, dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    def _feature_map(self, *, append_input: bool = False) -> FeatureMap:
+        return FeatureMap(tuple(model.generators_ for model in self.estimators_), append_input)
+
+    def _input_names(self) -> list[str]:
+        if hasattr(self, "feature_names_in_"):
+            return [str(name) for name in self.feature_names_in_]
+        return [f"x{i}" for i in range(self.n_features_in_)]

@@ -1,0 +1,262 @@
+"""Tuning psi and C by cross-validation at the price of a few fits."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from scipy.stats import rankdata
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from ._typing import Array, Float1D, Float2D, Int1D
+from .checks import check_flag, check_folds, check_ideal, check_labels, check_n_jobs, check_numbers
+from .classifier import ClassGenerators, VanishingIdealClassifier, read_labelled
+from .crossval import Scores, Study, folds_by_scaling, score_folds
+from .estimators import OAVI
+from .ideal import VanishingIdeal
+from .path import take_input_from
+from .progress import Progress
+from .svm import L1SVC
+
+__all__ = ["VanishingIdealClassifierCV"]
+
+_PER_DECADE = 4  # psis of an automatic grid
+_DECADES = 5
+_TERMS = 400  # of one class, beyond which an automatic grid does not go; or three times the columns
+
+
+def _refitted(self: Any) -> bool:
+    if not self.refit:
+        raise AttributeError("refit=False: there is no model to predict with; set refit=True.")
+    return True
+
+
+class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """:class:`VanishingIdealClassifier` with ``psi`` and ``C`` chosen by cross-validation.
+
+    Gram matrices add over rows, so those of the training folds are sums of those of the parts, and one pass per
+    degree serves every psi and every fold; the SVMs are warm-started along C. Scores are those of
+    ``GridSearchCV`` over :class:`VanishingIdealClassifier`, up to rounding.
+
+    Parameters
+    ----------
+    estimator : OAVI, ABM, AVI or VCA, default=None
+        Finds the generators of a class; None stands for ``OAVI()``. Its ``psi`` is not used.
+    psis : "auto" or array-like, default="auto"
+        Values of psi. "auto": four per decade, from the largest variance of a column within a class (above which
+        the model does not change) down over five decades, or as far as the ideals stay small.
+    Cs : array-like, default=(0.1, 1.0, 10.0)
+        Values of C.
+    cv : int, splitter or iterable of (train, test), default=3
+        As in scikit-learn; a number means stratified folds.
+    scoring : str or callable, default=None
+        As in scikit-learn; None stands for accuracy.
+    refit : bool, default=True
+        Fit the best pair to all rows. Without it there is no ``predict``.
+    scale_features, append_input, scale_input :
+        As for :class:`VanishingIdealClassifier`. The scaling of a fold uses its training rows only; folds share
+        passes where their columns have the same ranges, and always with ``scale_input=False``.
+    n_jobs : int, optional
+        Threads; all cores by default. The result does not depend on it.
+    progress : bool, default=False
+        Show a progress bar; needs ``pip install 'vanishing[progress]'``.
+
+    Attributes
+    ----------
+    best_params_ : dict
+        The pair with the best mean score; of equals, the largest psi, then the smallest C.
+    best_score_ : float
+        Its mean score.
+    best_index_ : int
+        Its place in ``cv_results_``.
+    cv_results_ : dict of arrays
+        As in scikit-learn: ``params``, ``param_psi``, ``param_C``, ``split0_test_score``, ...,
+        ``mean_test_score``, ``std_test_score``, ``rank_test_score``, and ``mean_n_generators``.
+    best_estimator_ : VanishingIdealClassifier
+        Fitted to all rows.
+    generators_ : ClassGenerators
+        Its generators: class, equation, weight.
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    n_splits_ : int
+        Number of folds.
+    n_features_in_, feature_names_in_ :
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vanishing import VanishingIdealClassifierCV
+    >>> rng = np.random.default_rng(0)
+    >>> angle, label = rng.uniform(0, 2 * np.pi, 400), np.repeat([0, 1], 200)
+    >>> radius = 1.0 + label + rng.normal(0, 0.05, 400)
+    >>> X = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
+    >>> clf = VanishingIdealClassifierCV(psis=[0.1, 0.001]).fit(X, label)
+    >>> clf.best_params_
+    {'psi': 0.1, 'C': 0.1}
+    >>> clf.score(X, label)
+    1.0
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        psis: Any = "auto",
+        Cs: Any = (0.1, 1.0, 10.0),
+        cv: Any = 3,
+        scoring: Any = None,
+        refit: bool = True,
+        scale_features: bool = True,
+        append_input: bool = True,
+        scale_input: bool = True,
+        n_jobs: int | None = None,
+        progress: bool = False,
+    ):
+        self.estimator = estimator
+        self.psis = psis
+        self.Cs = Cs
+        self.cv = cv
+        self.scoring = scoring
+        self.refit = refit
+        self.scale_features = scale_features
+        self.append_input = append_input
+        self.scale_input = scale_input
+        self.n_jobs = n_jobs
+        self.progress = progress
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Score every pair of psi and C on every fold, then fit the best pair to all rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels of at least two classes.
+
+        Returns
+        -------
+        self
+        """
+        for name in ("refit", "scale_features", "append_input", "scale_input", "progress"):
+            check_flag(name, getattr(self, name))
+        check_n_jobs(self.n_jobs)
+        Cs = check_numbers("Cs", self.Cs, above=0.0)
+        X, y, _ = read_labelled(self, X, y, None)
+        classes, codes = check_labels(y)
+        splitter = check_cv(self.cv, y, classifier=True)
+        splits = check_folds(splitter, X, y, classes, codes)
+        template = clone(check_ideal(OAVI() if self.estimator is None else self.estimator, VanishingIdeal))
+        take_input_from(self, template)
+        psis, automatic = self._grid(X, codes, template)
+        study = Study(
+            X,
+            y,
+            codes,
+            template,
+            Cs,
+            check_scoring(L1SVC(), self.scoring),
+            scale_features=self.scale_features,
+            append_input=self.append_input,
+            n_jobs=self.n_jobs,
+        )
+        with Progress(len(psis) * len(splits), "psi x fold", shown=self.progress) as progress:
+            groups = folds_by_scaling(X, splits, scale_input=self.scale_input)
+            found = score_folds(study, psis, groups, progress)
+        self.classes_ = classes
+        self.n_splits_ = len(splits)
+        self._choose(psis, Cs, found, found.too_large if automatic else np.zeros(len(psis), dtype=bool))
+        if self.refit:
+            self._refit(X, y)
+        return self
+
+    def _grid(self, X: Array, codes: Int1D, template: VanishingIdeal) -> tuple[list[float], bool]:
+        """The values of psi, and whether they were proposed; then ``template`` is kept small, too."""
+        if not (isinstance(self.psis, str) and self.psis == "auto"):
+            return check_numbers("psis", self.psis, low=0.0), False
+        span = X.max(axis=0) - X.min(axis=0) if self.scale_input else np.ones(X.shape[1])
+        span = np.where(span > 0.0, span, 1.0)
+        largest = max(float((X[codes == code] / span).var(axis=0).max()) for code in np.unique(codes))
+        template.set_params(max_terms=min(template.max_terms, max(_TERMS, 3 * (1 + X.shape[1]))))
+        steps = np.arange(_DECADES * _PER_DECADE + 1) / _PER_DECADE
+        return [float(psi) for psi in (largest or 1.0) * 10.0**-steps], True
+
+    def _choose(self, psis: list[float], Cs: list[float], found: Scores, left_out: Array) -> None:
+        """Set ``cv_results_`` and the best pair."""
+        if left_out.all():
+            left_out[int(np.argmax(psis))] = False
+        kept = np.flatnonzero(~left_out)
+        pairs = [(psis[i], C) for i in kept for C in Cs]
+        scores = found.scores[kept].reshape(len(pairs), -1)
+        mean = scores.mean(axis=1)
+        if np.isnan(mean).all():
+            raise ValueError("No psi gives a generator for any class in every fold: raise psis or max_degree.")
+        self.cv_results_: dict[str, Any] = {
+            "params": [{"psi": psi, "C": C} for psi, C in pairs],
+            "param_psi": np.array([psi for psi, _ in pairs]),
+            "param_C": np.array([C for _, C in pairs]),
+            **{f"split{k}_test_score": scores[:, k] for k in range(scores.shape[1])},
+            "mean_test_score": mean,
+            "std_test_score": scores.std(axis=1),
+            "rank_test_score": rankdata(np.where(np.isnan(mean), np.inf, -mean), method="min").astype(np.int32),
+            "mean_n_generators": np.repeat(found.n_generators[kept].mean(axis=1), len(Cs)),
+        }
+        ranks = self.cv_results_["rank_test_score"]
+        self.best_index_ = min(range(len(pairs)), key=lambda k: (ranks[k], -pairs[k][0], pairs[k][1]))
+        self.best_params_ = self.cv_results_["params"][self.best_index_]
+        self.best_score_ = float(mean[self.best_index_])
+
+    def _refit(self, X: Array, y: Array) -> None:
+        estimator = clone(OAVI() if self.estimator is None else self.estimator)
+        best = VanishingIdealClassifier(
+            estimator.set_params(psi=self.best_params_["psi"]),
+            C=self.best_params_["C"],
+            scale_features=self.scale_features,
+            append_input=self.append_input,
+            scale_input=self.scale_input,
+            n_jobs=self.n_jobs,
+        )
+        best._fit_labelled(self, X, y, None)
+        self.best_estimator_ = best
+
+    @property
+    def generators_(self) -> ClassGenerators:
+        """The generators of the best model: class, equation, weight."""
+        check_is_fitted(self, "best_estimator_")
+        generators: ClassGenerators = self.best_estimator_.generators_
+        return generators
+
+    @available_if(_refitted)  # type: ignore[untyped-decorator]
+    def predict(self, X: Any) -> Array:
+        """Labels of the rows, by the best model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        return self.best_estimator_.predict(X)
+
+    @available_if(_refitted)  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Float2D | Float1D:
+        """Signed scores of the best model: one column per class, or one value per row for two classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        scores: Float2D | Float1D = self.best_estimator_.decision_function(X)
+        return scores

@@ -1,0 +1,11 @@
+"""The l1-penalised linear SVM as sums over rows.
+
+``_sums`` is the contact with the data, ``_subproblem`` the small problem of a step, ``_newton`` the method,
+``_estimator`` the scikit-learn classifier.
+"""
+
+from ._estimator import L1SVC, svm_path
+from ._newton import Hyperplane, duality_gap, hyperplanes
+from ._sums import SquaredHinge, Sums
+
+__all__ = ["L1SVC", "Hyperplane", "SquaredHinge", "Sums", "duality_gap", "hyperplanes", "svm_path"]

@@ -1,0 +1,198 @@
+"""What the SVM needs from the data: sums over rows of small matrices.
+
+Rows carry a *signed* weight ``s``: its sign is the label y, its size the sample weight. With the margin's
+shortfall ``xi = max(0, 1 - y (w'z + b))``, everything below is a sum over rows.
+"""
+
+from __future__ import annotations
+
+import operator
+import threading
+from collections.abc import Callable
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from .._compiled import compiled
+from .._typing import Array, Bool1D, Float1D, Float2D, Int1D
+from ..rows import Rows
+
+_CACHE_ENTRIES = 32_768  # float64 values of one chunk of rows: a quarter of a megabyte
+
+
+class Sums(NamedTuple):
+    """For the negative and the positive rows: sums of |s| xi^2, of |s| xi, and of |s| xi z."""
+
+    squares: Float1D
+    shortfall: Float1D
+    moments: Float2D
+
+    @property
+    def loss(self) -> float:
+        """Sum of |s| xi^2 over all rows."""
+        return float(self.squares.sum())
+
+    @property
+    def slope(self) -> Float1D:
+        """Gradient of the loss in (w, b)."""
+        return 2.0 * np.append(self.moments[0] - self.moments[1], self.shortfall[0] - self.shortfall[1])
+
+
+@compiled
+def _sum_block(Z: Float2D, signed: Float1D, w: Float1D, b: float, chunk: int) -> Float2D:
+    """The three sums in one row per label: ``(2, 2 + n_columns)``."""
+    n_rows, n_columns = Z.shape
+    total = np.zeros((2, 2 + n_columns))
+    for start in range(0, n_rows, chunk):
+        stop = min(start + chunk, n_rows)
+        rows = Z[start:stop]
+        score = np.dot(rows, w)
+        short = np.zeros((2, stop - start))
+        for i in range(stop - start):
+            s = signed[start + i]
+            label = 1 if s > 0.0 else 0
+            xi = 1.0 - (score[i] + b if s > 0.0 else -score[i] - b)
+            if xi > 0.0:
+                short[label, i] = abs(s) * xi
+                total[label, 0] += abs(s) * xi * xi
+                total[label, 1] += abs(s) * xi
+        total[:, 2:] += np.dot(short, rows)
+    return total
+
+
+@compiled
+def _losses_block(Z: Float2D, signed: Float1D, lines: Float2D, steps: Float1D, chunk: int) -> Float1D:
+    """Loss at ``(w, b) + t (dw, db)`` for every step t; ``lines`` holds (w, b) and (dw, db)."""
+    n_rows, n_columns = Z.shape
+    total = np.zeros(steps.size)
+    w, dw = lines[0, :n_columns].copy(), lines[1, :n_columns].copy()
+    for start in range(0, n_rows, chunk):
+        stop = min(start + chunk, n_rows)
+        score, change = np.dot(Z[start:stop], w), np.dot(Z[start:stop], dw)
+        for i in range(stop - start):
+            s = signed[start + i]
+            y = 1.0 if s > 0.0 else -1.0
+            for k in range(steps.size):
+                f = score[i] + lines[0, n_columns] + steps[k] * (change[i] + lines[1, n_columns])
+                xi = max(0.0, 1.0 - y * f)
+                total[k] += abs(s) * xi * xi
+    return total
+
+
+@compiled
+def _short_rows(Z: Float2D, signed: Float1D, x: Float1D) -> Bool1D:
+    """Which rows have xi > 0 at x = (w, b), and a weight."""
+    n_columns = Z.shape[1]
+    score = np.dot(Z, x[:n_columns])
+    short = np.zeros(Z.shape[0], dtype=np.bool_)
+    for i in range(Z.shape[0]):
+        f = score[i] + x[n_columns]
+        short[i] = (f < 1.0 and signed[i] > 0.0) or (f > -1.0 and signed[i] < 0.0)
+    return short
+
+
+@compiled
+def _gather(Z: Float2D, signed: Float1D, index: Int1D, columns: Int1D, out: Float2D) -> None:
+    """Copy ``sqrt|s| (z, 1)`` for some rows and columns."""
+    for a in range(index.size):
+        i = index[a]
+        root = np.sqrt(abs(signed[i]))
+        for k in range(columns.size):
+            out[a, k] = root * Z[i, columns[k]]
+        out[a, columns.size] = root
+
+
+class SquaredHinge:
+    """The squared hinge loss of a linear model over rows with signed weights.
+
+    Parameters
+    ----------
+    rows : Rows
+        Features, with ``y * sample_weight`` for weights.
+    """
+
+    def __init__(self, rows: Rows):
+        self.rows = rows
+        self.n_columns = rows.n_features
+        self._local = threading.local()
+        self._chunk = int(np.clip(_CACHE_ENTRIES // max(rows.n_features, 1), 16, 2048))
+
+    @cached_property
+    def diagonal(self) -> Float1D:
+        """Diagonal of the Hessian with every row counted: an upper bound, wherever it is taken; one pass."""
+
+        def kernel(block: Float2D, signed: Float1D) -> Float1D:
+            return np.append(np.abs(signed) @ (block * block), np.abs(signed).sum())
+
+        return 2.0 * self._sum(kernel, 4 * self.n_columns)
+
+    def sums(self, x: Float1D) -> Sums:
+        """The sums at ``x = (w, b)``: loss, gradient and what a certificate needs, in one pass."""
+        w, b = np.ascontiguousarray(x[:-1]), float(x[-1])
+
+        def kernel(block: Float2D, signed: Float1D) -> Float2D:
+            return _sum_block(block, signed, w, b, self._chunk)
+
+        total = self._sum(kernel, 4 * self.n_columns)
+        return Sums(total[:, 0], total[:, 1], total[:, 2:])
+
+    def losses(self, x: Float1D, direction: Float1D, steps: Float1D) -> Float1D:
+        """The loss at ``x + t * direction`` for several t, in one pass."""
+        lines = np.vstack([x, direction])
+
+        def kernel(block: Float2D, signed: Float1D) -> Float1D:
+            return _losses_block(block, signed, lines, steps, self._chunk)
+
+        return self._sum(kernel, 4 * self.n_columns)
+
+    def hessian(self, x: Float1D, columns: Int1D, start: tuple[Float1D, Float2D] | None = None) -> Float2D:
+        """Generalised Hessian of the loss in the chosen columns of w, and in b: ``2 sum of |s| (z, 1)(z, 1)'``, xi > 0.
+
+        Shape ``(n_chosen + 1, n_chosen + 1)``, in one pass. From a point where it is known, given with its Hessian
+        as ``start``, only the rows count that became short, or no longer are.
+        """
+        size = columns.size + 1
+        chunk = int(np.clip(8 * _CACHE_ENTRIES // size, 64, 2048))
+
+        def kernel(block: Float2D, signed: Float1D) -> Float2D:
+            total = np.zeros((size, size))
+            square, buffer = self._scratch((size, size), (chunk, size))
+            short = _short_rows(block, signed, x)
+            before = np.zeros_like(short) if start is None else _short_rows(block, signed, start[0])
+            for changed, add in ((short & ~before, np.add), (before & ~short, np.subtract)):
+                index = np.flatnonzero(changed)
+                for first in range(0, index.size, chunk):
+                    rows = buffer[: min(chunk, index.size - first)]
+                    _gather(block, signed, index[first : first + chunk], columns, rows)
+                    add(total, np.matmul(rows.T, rows, out=square), out=total)
+            total *= 2.0
+            return total
+
+        work = size * size // (1 if start is None else 8) + 4 * self.n_columns
+        change = self._sum(kernel, work)
+        if start is not None:
+            change += start[1]
+        return change
+
+    def _sum(self, kernel: Callable[[Float2D, Float1D], Array], work: int) -> Array:
+        """Sum of ``kernel(block, signed weights)`` over blocks, for ``work`` operations a row."""
+
+        def signed_kernel(block: Float2D, signed: Float1D | None) -> Array:
+            assert signed is not None
+            return kernel(block, signed)
+
+        block_rows = int(np.clip(16_000_000 // (work + 20), 8192, 131_072))  # a few milliseconds
+        return self.rows.reduce(signed_kernel, operator.iadd, block_rows)
+
+    def _scratch(self, *shapes: tuple[int, int]) -> list[Float2D]:
+        """Arrays of the given shapes in memory that this thread has used before: fresh memory is slow to come by."""
+        n_entries = sum(rows * columns for rows, columns in shapes)
+        if not hasattr(self._local, "memory") or self._local.memory.size < n_entries:
+            self._local.memory = np.empty(n_entries)
+        arrays, start = [], 0
+        for shape in shapes:
+            stop = start + shape[0] * shape[1]
+            arrays.append(self._local.memory[start:stop].reshape(shape))
+            start = stop
+        return arrays
