@@ -8,6 +8,7 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import linprog, minimize
 from sklearn.linear_model import lars_path_gram
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -315,3 +316,128 @@ def naive_vca(X, psi, length, max_degree=10):
         )
         candidates = np.column_stack([F[-1][:, i] * first[:, j] for i, j in pairs])
     return degrees
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# min x'Hx / 2 + r'x + penalty'|x|
+
+
+def quadratic_l1_objective(H, r, penalty, x):
+    """x'Hx / 2 + r'x + penalty'|x|, summed in extended precision."""
+    H, r, penalty, x = (np.asarray(a, dtype=np.longdouble) for a in (H, r, penalty, x))
+    return float(0.5 * (x @ H @ x) + r @ x + penalty @ np.abs(x))
+
+
+def quadratic_l1_violation(H, r, penalty, x):
+    """Largest entry of the shortest subgradient: the distance of 0 from each coordinate's interval of subgradients."""
+    H, r, x = (np.asarray(a, dtype=np.longdouble) for a in (H, r, x))
+    gradient = H @ x + r
+    low = gradient + np.where(x > 0.0, penalty, -penalty)
+    high = gradient + np.where(x < 0.0, -penalty, penalty)
+    return float(np.maximum(0.0, np.maximum(low, -high)).max())
+
+
+def quadratic_l1_minimum(H, r, penalty):
+    """The best of the minimisers for all patterns of signs and zeros: for a handful of variables."""
+    n = r.size
+    best = np.zeros(n)
+    for signs in itertools.product(*[(-1.0, 0.0, 1.0) if cost > 0.0 else (1.0,) for cost in penalty]):
+        support = np.flatnonzero(signs)
+        x = np.zeros(n)
+        x[support] = np.linalg.lstsq(
+            H[np.ix_(support, support)], -(r + penalty * np.array(signs))[support], rcond=None
+        )[0]
+        best = min(best, x, key=lambda point: quadratic_l1_objective(H, r, penalty, point))
+    return best
+
+
+def quadratic_l1_descent(H, r, penalty, n_sweeps=2000):
+    """Coordinate descent from zero: for well-conditioned problems of any size."""
+    x = np.zeros(r.size)
+    for _ in range(n_sweeps):
+        before = x.copy()
+        for j in range(r.size):
+            pull = H[j, j] * x[j] - (H[j] @ x + r[j])
+            x[j] = np.sign(pull) * max(abs(pull) - penalty[j], 0.0) / H[j, j]
+        if np.abs(x - before).max() <= 1e-15 * np.abs(x).max():
+            break
+    return x
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# min |w|_1 + C sum_i |s_i| max(0, 1 - y_i (w'z_i + b))^2 over x = (w, b), where y_i is the sign of s_i
+
+
+def svm_shortfall(Z, signed, x):
+    """How much each row's margin lacks."""
+    return np.maximum(0.0, 1.0 - np.sign(signed) * (Z @ x[:-1] + x[-1]))
+
+
+def svm_objective(Z, signed, C, x):
+    """|w|_1 + C sum |s| xi^2."""
+    return float(np.abs(x[:-1]).sum() + C * (np.abs(signed) @ svm_shortfall(Z, signed, x) ** 2))
+
+
+def svm_gradient(Z, signed, C, x):
+    """Gradient of the loss, without the penalty."""
+    pull = -2.0 * C * signed * svm_shortfall(Z, signed, x)
+    return np.append(Z.T @ pull, pull.sum())
+
+
+def svm_dual_objective(signed, C, a):
+    """sum a_i - a_i^2 / (4 C |s_i|); rows without weight have no a."""
+    counts = signed != 0.0
+    assert not a[~counts].any()
+    return float(a[counts].sum() - (a[counts] ** 2 / (4.0 * C * np.abs(signed[counts]))).sum())
+
+
+def svm_dual_point(Z, signed, C, x):
+    """A feasible point of the dual, one entry per row: a >= 0, sum a y = 0, |sum a y z_j| <= 1 in every column j.
+
+    Made from the losses' derivatives at x: the label that pulls more gives way, then the best multiple is taken.
+    """
+    y = np.sign(signed)
+    a = 2.0 * C * np.abs(signed) * svm_shortfall(Z, signed, x)
+    positive, negative = a[y > 0.0].sum(), a[y < 0.0].sum()
+    if min(positive, negative) == 0.0:
+        return np.zeros(y.size)
+    a = np.where(y > 0.0, a / positive, a / negative)
+    largest = np.abs(Z.T @ (a * y)).max()
+    best = a.sum() / (2.0 * (a**2 / np.where(y == 0.0, 1.0, 4.0 * C * np.abs(signed))).sum())
+    return a * min(best, 1.0 / largest if largest > 0.0 else np.inf)
+
+
+def svm_minimum(Z, signed, C):
+    """x = (w, b) by L-BFGS-B on w = u - v with u, v >= 0: for small problems."""
+    p = Z.shape[1]
+
+    def join(point):
+        return np.append(point[:p] - point[p : 2 * p], point[-1])
+
+    def value(point):
+        x = join(point)
+        gradient = svm_gradient(Z, signed, C, x)
+        loss = C * (np.abs(signed) @ svm_shortfall(Z, signed, x) ** 2)
+        return point[:-1].sum() + loss, np.concatenate([1.0 + gradient[:-1], 1.0 - gradient[:-1], gradient[-1:]])
+
+    point = np.zeros(2 * p + 1)
+    for _ in range(3):  # from where it gave up, with a fresh memory
+        point = minimize(
+            value,
+            point,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(0.0, None)] * (2 * p) + [(None, None)],
+            options={"maxiter": 20_000, "maxfun": 50_000, "ftol": 1e-16, "gtol": 1e-10, "maxcor": 30},
+        ).x
+    return join(point)
+
+
+def hard_margin(Z, y):
+    """The least |w|_1 with ``y_i (w'z_i + b) >= 1``, and the multipliers of these bounds, by linear programming."""
+    p = Z.shape[1]
+    rows = -y[:, None] * np.column_stack([Z, -Z, np.ones(y.size)])
+    found = linprog(
+        np.append(np.ones(2 * p), 0.0), rows, -np.ones(y.size), bounds=[(0, None)] * (2 * p) + [(None, None)]
+    )
+    return found.fun, -found.ineqlin.marginals

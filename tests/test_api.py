@@ -25,7 +25,7 @@ LAYERS = [
     {"estimators"},
     {"features", "path"},
     {"perclass"},
-    {"classifier", "crossval"},
+    {"classifier", "crossval", "detector"},
     {"search"},
     {"demo", "plots"},
     {"cli"},

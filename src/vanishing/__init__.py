@@ -13,6 +13,7 @@ from importlib.metadata import version as _version
 from .bounds import degree_bound, out_of_sample_bound, size_bound, smallest_tau
 from .checks import RangeWarning
 from .classifier import ClassGenerator, ClassGenerators, VanishingIdealClassifier
+from .detector import VanishingIdealDetector
 from .estimators import ABM, AVI, OAVI, VCA
 from .path import oavi_path
 from .perclass import PerClass
@@ -37,6 +38,7 @@ __all__ = [
     "Terms",
     "VanishingIdealClassifier",
     "VanishingIdealClassifierCV",
+    "VanishingIdealDetector",
     "degree_bound",
     "oavi_path",
     "out_of_sample_bound",

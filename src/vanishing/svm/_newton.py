@@ -103,10 +103,10 @@ def _curvature(data: SquaredHinge, x: Float1D, slope: Float1D, known: _Curvature
 
 
 def _working_set(x: Float1D, slope: Float1D) -> Int1D:
-    """Columns in use, and those that want to be, the most eager first; as many new ones as old ones, or a few."""
+    """Columns in use, and those that want to be, the most eager first: up to a third as many, or a few."""
     used = x[:-1] != 0.0
     eager = np.where(used, 0.0, np.abs(slope[:-1]))
-    n_new = min(int((eager > 1.0).sum()), max(int(used.sum()), 32))
+    n_new = min(int((eager > 1.0).sum()), max(int(used.sum()) // 3, 64))
     return np.sort(np.concatenate([np.flatnonzero(used), np.argsort(-eager, kind="stable")[:n_new]]))
 
 
