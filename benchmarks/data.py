@@ -31,7 +31,7 @@ def classes(name: str, n_rows: int) -> list[np.ndarray]:
 def published_splits(name: str, n_splits: int = 10) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
     """The ten splits behind the paper's Table 3: rows and labels to train on (60%), and to test on."""
     X, y = table(name)
-    random = np.random.RandomState(3)  # noqa: NPY002  (the splits were drawn so)
+    random = np.random.RandomState(3)
     for _ in range(n_splits):
         order = random.permutation(len(y))
         train, test = np.split(order, [int(0.6 * len(y))])

@@ -60,7 +60,8 @@ def search_times() -> None:
         ours = statistics.median(times)
         error = 100.0 * (1.0 - search.score(X_test, y_test))
         print(
-            f"| {name} | {len(y):,} | {algorithm} | {theirs:.3g} | {ours:.2f} | **{theirs / ours:.0f}x** | {error:.3f} |",
+            f"| {name} | {len(y):,} | {algorithm} | {theirs:.3g} | {ours:.2f} | **{theirs / ours:.0f}x** "
+            f"| {error:.3f} |",
             flush=True,
         )
 
