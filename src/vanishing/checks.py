@@ -109,7 +109,7 @@ def check_labels(y: Any) -> tuple[Array, Int1D]:
     classes, codes = check_classes(y)
     if len(classes) < 2:
         raise ValueError(
-            f"Classification needs rows of at least 2 classes, but y contains one class only: {classes[0]!r}."
+            f"Classification needs rows of at least 2 classes, but y contains one class only: {_quoted(classes[0])}."
         )
     return classes, codes
 
@@ -121,7 +121,7 @@ def check_folds(splitter: Any, X: Array, y: Array, classes: Array, codes: Int1D)
     n_folds = splitter.get_n_splits(X, y)
     if isinstance(splitter, StratifiedKFold) and counts[fewest] < n_folds:
         raise ValueError(
-            f"Class {classes[fewest]!r} has {counts[fewest]} rows, fewer than the {n_folds} folds: lower cv, or leave "
+            f"Class {_quoted(classes[fewest])} has {counts[fewest]} rows, fewer than the {n_folds} folds: lower cv, or leave "
             "out the class."
         )
     splits = list(splitter.split(X, y))
@@ -129,10 +129,15 @@ def check_folds(splitter: Any, X: Array, y: Array, classes: Array, codes: Int1D)
         missing = np.setdiff1d(np.arange(len(classes)), codes[train])
         if missing.size:
             raise ValueError(
-                f"The training rows of fold {k} have none of class {classes[missing[0]]!r}: use stratified folds "
+                f"The training rows of fold {k} have none of class {_quoted(classes[missing[0]])}: use stratified folds "
                 "(cv=3), or leave out the class."
             )
     return splits
+
+
+def _quoted(label: Any) -> str:
+    """A label as its user would write it."""
+    return repr(label.item() if isinstance(label, np.generic) else label)
 
 
 def check_ideal(estimator: Any, kind: type) -> Any:

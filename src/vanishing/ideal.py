@@ -110,11 +110,16 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """The data as rows, with what scikit-learn wants to be known about them."""
         X = validate_data(self, X, dtype="numeric", ensure_all_finite=False)
         require_numeric(X)
-        if 1 + X.shape[1] > self.max_terms:
-            raise ValueError(
-                f"X has {X.shape[1]} columns, too many for max_terms={self.max_terms}: raise it, or select columns."
-            )
+        self._check_width()
         return as_rows(X, check_weights(sample_weight, X.shape[0]), self.n_jobs)
+
+    def _check_width(self) -> None:
+        """Refuse more columns than terms are allowed."""
+        if 1 + self.n_features_in_ > self.max_terms:
+            raise ValueError(
+                f"X has {self.n_features_in_} columns, too many for max_terms={self.max_terms}: raise it, or select "
+                "columns."
+            )
 
     def _check_survey(self, found: Survey, rows: ArrayRows) -> None:
         """Refuse data that cannot be fitted, and warn about those outside the unit cube."""
@@ -128,6 +133,7 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _fit_rows(self, rows: Rows, found: Survey) -> None:
         """Fit to rows that have been surveyed, with the input columns known."""
         self._check_parameters()
+        self._check_width()
         basis, rule = self._plan(rows, found)
         self._finish(construct(rows, basis, rule, found.gram, max_degree=self.max_degree, max_terms=self.max_terms))
 

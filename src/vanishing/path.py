@@ -94,6 +94,7 @@ def fit_together(
     groups: dict[Any, list[tuple[VanishingIdeal, Fit]]] = defaultdict(list)
     for model, member in zip(models, members, strict=True):
         model._check_parameters()
+        model._check_width()
         rows = JoinedRows([parts[k] for k in member])
         found = Survey.of_parts([surveys[k] for k in member], [weights[k] for k in member])
         if not isinstance(model, MonomialIdeal):

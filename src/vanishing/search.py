@@ -176,8 +176,10 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
 
     def _grid(self, X: Array, codes: Int1D, template: VanishingIdeal) -> tuple[list[float], bool]:
         """The values of psi, and whether they were proposed; then ``template`` is kept small, too."""
-        if not (isinstance(self.psis, str) and self.psis == "auto"):
+        if not isinstance(self.psis, str):
             return check_numbers("psis", self.psis, low=0.0), False
+        if self.psis != "auto":
+            raise ValueError(f"psis must be 'auto' or a list of numbers, got {self.psis!r}.")
         span = X.max(axis=0) - X.min(axis=0) if self.scale_input else np.ones(X.shape[1])
         span = np.where(span > 0.0, span, 1.0)
         largest = max(float((X[codes == code] / span).var(axis=0).max()) for code in np.unique(codes))
