@@ -121,16 +121,16 @@ def check_folds(splitter: Any, X: Array, y: Array, classes: Array, codes: Int1D)
     n_folds = splitter.get_n_splits(X, y)
     if isinstance(splitter, StratifiedKFold) and counts[fewest] < n_folds:
         raise ValueError(
-            f"Class {_quoted(classes[fewest])} has {counts[fewest]} rows, fewer than the {n_folds} folds: lower cv, or leave "
-            "out the class."
+            f"Class {_quoted(classes[fewest])} has {counts[fewest]} rows, fewer than the {n_folds} folds: lower cv, or "
+            "leave out the class."
         )
     splits = list(splitter.split(X, y))
     for k, (train, _) in enumerate(splits):
         missing = np.setdiff1d(np.arange(len(classes)), codes[train])
         if missing.size:
             raise ValueError(
-                f"The training rows of fold {k} have none of class {_quoted(classes[missing[0]])}: use stratified folds "
-                "(cv=3), or leave out the class."
+                f"The training rows of fold {k} have none of class {_quoted(classes[missing[0]])}: use stratified "
+                "folds (cv=3), or leave out the class."
             )
     return splits
 
