@@ -55,12 +55,11 @@ def check_number(
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or value != value:
         raise ValueError(f"{name} must be a number, got {value!r}.")
     number = float(value)
-    if number <= above:
-        raise ValueError(f"{name} must be above {above:g}, got {value!r}.")
     too_large = number >= below if below < float("inf") else finite and number == float("inf")
-    if number < low or too_large:
+    if number < low or number <= above or too_large:
+        lower = f"above {above:g}" if above > low else f"at least {low:g}"
         upper = f" and below {below:g}" if below < float("inf") else (" and finite" if finite else "")
-        raise ValueError(f"{name} must be at least {low:g}{upper}, got {value!r}.")
+        raise ValueError(f"{name} must be {lower}{upper}, got {value!r}.")
 
 
 def check_n_jobs(value: Any) -> None:

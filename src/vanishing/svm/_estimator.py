@@ -154,10 +154,11 @@ class L1SVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.objective_ = np.array([plane.objective for plane in found])
         self.gap_ = np.array([plane.gap for plane in found])
         self.n_iter_ = np.array([plane.n_iter for plane in found])
-        if (self.n_iter_ >= self.max_iter).any():
+        if not all(plane.converged for plane in found):
+            worst = float((self.gap_ / self.objective_).max())
             warnings.warn(
-                f"L1SVC stopped after max_iter={self.max_iter} steps with a duality gap of "
-                f"{self.gap_.max():.3g}: raise max_iter, or lower C (now {self.C:g}).",
+                f"L1SVC stopped after {self.n_iter_.max()} steps with a duality gap of {worst:.2g} times the objective "
+                f"(tol={self.tol:g}): scale the columns, raise max_iter={self.max_iter} or tol, or lower C={self.C:g}.",
                 ConvergenceWarning,
                 stacklevel=4,
             )

@@ -14,31 +14,48 @@ from ._sums import SquaredHinge, Sums
 _FEW = 1024  # columns whose Hessian is kept up to date as a whole
 _STEPS = 0.5 ** np.arange(1.0, 13.0)  # tried when a full step does not lower the objective enough
 _ENOUGH = 1e-3  # of the predicted decrease
-_RIDGE = 1e-10  # of the Hessian's diagonal over all rows, added to it: columns may repeat each other
+_ROUNDING = 1e-13  # of the objective, in which its changes are lost
+_RIDGE = 1e-12  # of the Hessian's diagonal over all rows, added to it: columns may repeat each other
 _DAMPING = 1e-6  # added instead after a step that had to be cut; then four times as much, or a third
 _INEXACT = 0.01  # a step's problem is solved to this share of the present violation
 
 
 class Hyperplane(NamedTuple):
-    """A minimiser ``x = (w, b)``: its objective is at most ``gap`` above the optimum, after ``n_iter`` steps."""
+    """A minimiser ``x = (w, b)``: its objective is at most ``gap`` above the optimum, after ``n_iter`` steps.
+
+    ``converged`` says whether that is as little as was asked for.
+    """
 
     x: Float1D
     objective: float
     gap: float
     n_iter: int
+    converged: bool
 
 
 def hyperplanes(data: SquaredHinge, Cs: Sequence[float], *, tol: float, max_iter: int) -> Iterator[Hyperplane]:
     """Minimisers of ``|w|_1 + C * sum of |s| max(0, 1 - y (w'z + b))^2`` for each C, each from the one before.
 
-    Ends with a duality gap of at most ``tol`` times the objective.
+    Ends with a duality gap of at most ``tol`` times the objective (or 1e-15 of that at zero, if it is larger).
     """
     x = np.zeros(data.n_columns + 1)
     curvature = None
+    for C in _approach(data, x, float(Cs[0])):
+        found, curvature = _minimise(data, C, x, curvature, 0.1, max_iter)
+        x = found.x
     for C in Cs:
         found, curvature = _minimise(data, float(C), x, curvature, tol, max_iter)
         x = found.x
         yield found
+
+
+def _approach(data: SquaredHinge, x: Float1D, C: float) -> list[float]:
+    """Smaller values of C to come from, where rows are so few that a Newton step from zero knows too little."""
+    if 4 * data.n_columns < data.rows.n_samples:
+        return []
+    steepest = float(np.abs(data.sums(x).slope).max())
+    n_decades = int(np.clip(np.log10(max(C * steepest, 1.0)), 0, 30))
+    return [C * 10.0**-k for k in range(n_decades, 0, -1)]
 
 
 class _Curvature(NamedTuple):
@@ -53,22 +70,21 @@ def _minimise(
     data: SquaredHinge, C: float, x: Float1D, curvature: _Curvature | None, tol: float, max_iter: int
 ) -> tuple[Hyperplane, _Curvature | None]:
     sums = data.sums(x)
-    value = _objective(x, C, sums.loss)
-    gap = duality_gap(x, C, sums)
+    value, gap = _objective(x, C, sums.loss), duality_gap(x, C, sums)
+    floor = 1e-15 * C * data.total_weight
     n_iter, damping = 0, _RIDGE
-    while gap > tol * value and n_iter < max_iter:
+    while gap > tol * max(value, floor) and n_iter < max_iter:
         n_iter += 1
         curvature = _curvature(data, x, C * sums.slope, curvature)
-        step, x, sums = _search(data, C, x, value, sums, _direction(data, C, x, sums, curvature, damping))
+        step, x, sums = _search(data, C, x, sums, _direction(data, C, x, sums, curvature, damping))
         if step == 0.0 and damping >= 1.0:  # rounding is all that is left
             break
-        value = _objective(x, C, sums.loss)
-        gap = duality_gap(x, C, sums)
+        value, gap = _objective(x, C, sums.loss), duality_gap(x, C, sums)
         if step == 1.0:
             damping = max(damping / 3.0, _RIDGE)
         elif step < 0.5:
             damping = max(4.0 * damping, _DAMPING)
-    return Hyperplane(x, value, gap, n_iter), curvature
+    return Hyperplane(x, value, gap, n_iter, converged=gap <= tol * max(value, floor)), curvature
 
 
 def duality_gap(x: Float1D, C: float, sums: Sums) -> float:
@@ -87,7 +103,7 @@ def duality_gap(x: Float1D, C: float, sums: Sums) -> float:
         return _objective(x, C, sums.loss)
     scale = min(linear / square, 1.0 / moment if moment > 0.0 else np.inf)
     dual = C * scale * (2.0 * linear - scale * square)
-    return max(_objective(x, C, sums.loss) - dual, 0.0)
+    return float(max(_objective(x, C, sums.loss) - dual, 0.0))
 
 
 def _objective(x: Float1D, C: float, loss: float) -> float:
@@ -132,18 +148,21 @@ def _direction(data: SquaredHinge, C: float, x: Float1D, sums: Sums, curvature: 
     return direction
 
 
-def _search(
-    data: SquaredHinge, C: float, x: Float1D, value: float, sums: Sums, direction: Float1D
-) -> tuple[float, Float1D, Sums]:
-    """A step along the direction that lowers the objective enough; 0 if there is none."""
-    w, dw = x[:-1], direction[:-1]
+def _search(data: SquaredHinge, C: float, x: Float1D, sums: Sums, direction: Float1D) -> tuple[float, Float1D, Sums]:
+    """A step along the direction that lowers the objective enough; 0 if there is none.
+
+    Near the optimum the objective changes by less than its rounding; there a step counts that lowers the gap.
+    """
+    w, dw, value = x[:-1], direction[:-1], _objective(x, C, sums.loss)
     predicted = C * float(sums.slope @ direction) + float(np.abs(w + dw).sum() - np.abs(w).sum())
     whole = x + direction
     there = data.sums(whole)
-    if _objective(whole, C, there.loss) <= value + _ENOUGH * predicted:
+    change = _objective(whole, C, there.loss) - value
+    if change <= _ENOUGH * predicted:
         return 1.0, whole, there
-    losses = data.losses(x, direction, _STEPS)
-    values = C * losses + np.abs(w + _STEPS[:, None] * dw).sum(axis=1)
+    if abs(change) <= _ROUNDING * value and duality_gap(whole, C, there) < duality_gap(x, C, sums):
+        return 1.0, whole, there
+    values = C * data.losses(x, direction, _STEPS) + np.abs(w + _STEPS[:, None] * dw).sum(axis=1)
     good = np.flatnonzero(values <= value + _ENOUGH * _STEPS * predicted)
     if predicted >= 0.0 or good.size == 0:
         return 0.0, x, sums

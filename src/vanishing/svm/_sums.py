@@ -119,13 +119,29 @@ class SquaredHinge:
         self._chunk = int(np.clip(_CACHE_ENTRIES // max(rows.n_features, 1), 16, 2048))
 
     @cached_property
+    def _moments(self) -> Float2D:
+        """Sums of ``|s| (z, 1)`` and of ``|s| (z^2, 1)``, one pass."""
+
+        def kernel(block: Float2D, signed: Float1D) -> Float2D:
+            weights = np.abs(signed)
+            with np.errstate(over="ignore", invalid="ignore"):
+                first, second = weights @ block, weights @ (block * block)
+            return np.array([np.append(first, weights.sum()), np.append(second, weights.sum())])
+
+        return _require_finite(self._sum(kernel, 4 * self.n_columns))
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of |s|."""
+        return float(self._moments[0, -1])
+
+    @cached_property
     def diagonal(self) -> Float1D:
-        """Diagonal of the Hessian with every row counted: an upper bound, wherever it is taken; one pass."""
-
-        def kernel(block: Float2D, signed: Float1D) -> Float1D:
-            return np.append(np.abs(signed) @ (block * block), np.abs(signed).sum())
-
-        return 2.0 * self._sum(kernel, 4 * self.n_columns)
+        """Diagonal of the Hessian with every row counted and columns centred; for b, with every row counted."""
+        first, second = self._moments
+        centred = second - first * first / max(first[-1], 1e-300)
+        centred[-1] = second[-1]
+        return np.asarray(2.0 * np.maximum(centred, 1e-6 * second))
 
     def sums(self, x: Float1D) -> Sums:
         """The sums at ``x = (w, b)``: loss, gradient and what a certificate needs, in one pass."""
@@ -134,7 +150,7 @@ class SquaredHinge:
         def kernel(block: Float2D, signed: Float1D) -> Float2D:
             return _sum_block(block, signed, w, b, self._chunk)
 
-        total = self._sum(kernel, 4 * self.n_columns)
+        total = _require_finite(self._sum(kernel, 4 * self.n_columns))
         return Sums(total[:, 0], total[:, 1], total[:, 2:])
 
     def losses(self, x: Float1D, direction: Float1D, steps: Float1D) -> Float1D:
@@ -196,3 +212,9 @@ class SquaredHinge:
             arrays.append(self._local.memory[start:stop].reshape(shape))
             start = stop
         return arrays
+
+
+def _require_finite(total: Float2D) -> Float2D:
+    if not np.isfinite(total).all():
+        raise ValueError("Squares of values in X overflow; scale the columns first, for instance to [0, 1].")
+    return total
