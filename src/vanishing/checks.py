@@ -17,6 +17,7 @@ from ._typing import Array, Float1D, Float2D, Int1D
 __all__ = [
     "RangeWarning",
     "check_choice",
+    "check_class_weights",
     "check_classes",
     "check_count",
     "check_flag",
@@ -113,6 +114,16 @@ def check_labels(y: Any) -> tuple[Array, Int1D]:
     return classes, codes
 
 
+def check_class_weights(weights: Float1D | None, codes: Int1D, classes: Array) -> None:
+    """Refuse a class of which no row has a weight."""
+    if weights is not None:
+        nothing = np.flatnonzero(np.bincount(codes, weights) == 0.0)
+        if nothing.size:
+            raise ValueError(
+                f"All rows of class {_quoted(classes[nothing[0]])} have sample_weight 0: leave out the class."
+            )
+
+
 def check_folds(splitter: Any, X: Array, y: Array, classes: Array, codes: Int1D) -> list[tuple[Int1D, Int1D]]:
     """The folds of a splitter, each with all classes among its training rows."""
     counts = np.bincount(codes)
@@ -123,8 +134,13 @@ def check_folds(splitter: Any, X: Array, y: Array, classes: Array, codes: Int1D)
             f"Class {_quoted(classes[fewest])} has {counts[fewest]} rows, fewer than the {n_folds} folds: lower cv, or "
             "leave out the class."
         )
-    splits = list(splitter.split(X, y))
-    for k, (train, _) in enumerate(splits):
+    everything = np.arange(len(codes))  # for boolean masks and negative numbers
+    splits = [(everything[train], everything[test]) for train, test in splitter.split(X, y)]
+    if not splits:
+        raise ValueError("cv gives no fold at all; cv=3 gives three.")
+    for k, (train, test) in enumerate(splits):
+        if test.size == 0:
+            raise ValueError(f"There are no rows to test on in fold {k} of cv; cv=3 gives three folds with some.")
         missing = np.setdiff1d(np.arange(len(classes)), codes[train])
         if missing.size:
             raise ValueError(

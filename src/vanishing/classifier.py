@@ -137,7 +137,7 @@ class VanishingIdealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
     ideals_ : PerClass
         The fitted ideals.
     final_ : classifier
-        The fitted last step. Without ``coef_``, there is no ``linear_coef_`` and no ``intercept_``.
+        The fitted last step. If it is not linear, there is no ``linear_coef_`` and no ``intercept_``.
     n_features_in_, feature_names_in_ :
         As in scikit-learn.
 
@@ -208,33 +208,44 @@ class VanishingIdealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         ideals = PerClass(self.estimator, n_jobs=self.n_jobs)
         take_input_from(source, ideals)
         ideals._fit_classes(X, codes, classes, weights)
-        mapping = ideals._feature_map(append_input=self.append_input)
+        mapping = FeatureMap.of(ideals.estimators_, append_input=self.append_input)
         columns = mapping.over(as_rows(X, n_jobs=self.n_jobs))
         if self.scale_features:
             mapping = mapping.scaled_by(columns, weights)
         final = L1SVC(self.C, n_jobs=self.n_jobs) if self.final is None else clone(self.final)
-        options = (
-            {"sample_weight": weights} if weights is not None and has_fit_parameter(final, "sample_weight") else {}
-        )
-        final.fit(columns, y, **options)
+        if weights is None:
+            final.fit(columns, y)
+        elif has_fit_parameter(final, "sample_weight"):
+            final.fit(columns, y, sample_weight=weights)
+        else:
+            raise ValueError(f"{type(final).__name__} takes no sample_weight: leave it out, or choose another final.")
         self._store(classes, scaler, ideals, mapping, final)
+        self._read_weights(columns[:100])
 
     def _store(
         self, classes: Array, scaler: MinMaxScaler | None, ideals: PerClass, mapping: FeatureMap, final: Any
     ) -> None:
+        """Set what predictions need."""
         self.classes_, self.scaler_, self.ideals_, self.final_ = classes, scaler, ideals, final
         self._map = mapping
-        n = self.n_features_in_
+
+    def _read_weights(self, columns: Float2D) -> None:
+        """Set ``generators_`` and, if the last step is linear on these rows, the weights, in the input's units."""
+        n, mapping = self.n_features_in_, self._map
+        scaler = self.scaler_
         scale, offset = (np.ones(n), np.zeros(n)) if scaler is None else (scaler.scale_, scaler.min_)
         lists = [polynomials.in_units((scale, offset)) for polynomials in mapping.lists]
-        if not hasattr(final, "coef_") or not hasattr(final, "intercept_"):
-            self.generators_ = ClassGenerators(classes, lists, None)
+        for name in ("linear_coef_", "intercept_"):
+            if hasattr(self, name):  # of an earlier fit
+                delattr(self, name)
+        if not _is_linear(self.final_, columns):
+            self.generators_ = ClassGenerators(self.classes_, lists, None)
             return
-        coef = np.atleast_2d(final.coef_) / (1.0 if mapping.width is None else mapping.width)
+        coef = np.atleast_2d(self.final_.coef_) / (1.0 if mapping.width is None else mapping.width)
         inputs = coef[:, mapping.n_generators :] if self.append_input else np.zeros((len(coef), n))
-        self.generators_ = ClassGenerators(classes, lists, coef[:, : mapping.n_generators])
+        self.generators_ = ClassGenerators(self.classes_, lists, coef[:, : mapping.n_generators])
         self.linear_coef_ = inputs * scale
-        self.intercept_ = np.atleast_1d(final.intercept_) + inputs @ offset
+        self.intercept_ = np.atleast_1d(self.final_.intercept_) + inputs @ offset
 
     def predict(self, X: Any) -> Array:
         """Labels of the rows.
@@ -318,6 +329,15 @@ class VanishingIdealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         X = validate_data(self, X, dtype="numeric", ensure_all_finite=False, reset=False)
         require_finite(X, self.ideals_._input_names())
         return X if self.scaler_ is None else np.asarray(self.scaler_.transform(X))
+
+
+def _is_linear(final: Any, columns: Float2D) -> bool:
+    """Whether the decision function is ``coef_ @ x + intercept_``; SVC's, for one, is not for three classes."""
+    if not all(hasattr(final, name) for name in ("coef_", "intercept_", "decision_function")):
+        return False
+    scores = final.decision_function(columns)
+    linear = columns @ np.atleast_2d(final.coef_).T + np.atleast_1d(final.intercept_)
+    return linear.size == scores.size and bool(np.allclose(linear.reshape(scores.shape), scores, rtol=1e-6, atol=1e-6))
 
 
 def read_labelled(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Float1D | None]:

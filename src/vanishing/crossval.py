@@ -20,10 +20,12 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import MinMaxScaler
 
-from ._typing import Array, Float1D, Int1D
+from ._typing import Array, Bool1D, Float1D, Int1D
+from .classifier import VanishingIdealClassifier
 from .features import FeatureMap
 from .ideal import VanishingIdeal
 from .path import fit_together, take_input_from
+from .perclass import PerClass
 from .progress import Progress
 from .rows import Rows, as_rows
 from .svm import L1SVC, svm_path
@@ -59,10 +61,12 @@ class Study:
 
     X: Array
     y: Array
+    classes: Array
     codes: Int1D
     template: VanishingIdeal
     Cs: Sequence[float]
     scorer: Callable[[Any, Any, Any], float]
+    whole_model: bool  # whether the score wants the classifier and the rows, not the SVM and its columns
     scale_features: bool
     append_input: bool
     n_jobs: int | None
@@ -86,46 +90,44 @@ def score_folds(study: Study, psis: Sequence[float], groups: Sequence[list[Fold]
         np.zeros((len(psis), n_folds), dtype=np.int64),
         np.zeros(len(psis), dtype=bool),
     )
-    for group in groups:
-        scaler = group[0].scaler
-        X = study.X if scaler is None else scaler.transform(study.X)
-        maps = _feature_maps(study, X, psis, group, result.too_large)
-        _score_group(study, X, group, maps, result, progress)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the final fit repeats what matters
+        for group in groups:
+            scaler = group[0].scaler
+            X = study.X if scaler is None else scaler.transform(study.X)
+            ideals = _ideals(study, X, psis, group, result.too_large)
+            _score_group(study, X, group, ideals, result, progress)
     return result
 
 
-def _feature_maps(
+def _ideals(
     study: Study, X: Array, psis: Sequence[float], folds: Sequence[Fold], too_large: Array
-) -> list[list[FeatureMap]]:
-    """For each psi and fold the generators of all classes; marks the psi that are too large."""
+) -> list[list[tuple[VanishingIdeal, ...]]]:
+    """For each psi and fold the fitted estimators of all classes; marks the psi that are too large."""
     models: list[list[VanishingIdeal]] = []  # of each class, fold by fold for every psi
     for code in range(int(study.codes.max()) + 1):
-        chosen = np.flatnonzero(study.codes == code)
-        parts, members = _parts(chosen, folds)
+        parts, members = _parts(study.codes == code, folds)
         fits = [clone(study.template).set_params(psi=psi, n_jobs=study.n_jobs) for psi in psis for _ in folds]
         for fit in fits:
             take_input_from(study.template, fit)
         rows: list[Rows] = [as_rows(X[part], n_jobs=study.n_jobs) for part in parts]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the final fit repeats what matters
-            fit_together(fits, rows, members * len(psis))
+        fit_together(fits, rows, members * len(psis))
         for k, fit in enumerate(fits):
             too_large[k // len(folds)] |= not fit.complete_ and fit.degree_ < fit.max_degree
         models.append(fits)
-    by_fit = [
-        FeatureMap(tuple(fit.generators_ for fit in fits), study.append_input) for fits in zip(*models, strict=True)
-    ]
+    by_fit = list(zip(*models, strict=True))
     return [by_fit[i : i + len(folds)] for i in range(0, len(by_fit), len(folds))]
 
 
-def _parts(chosen: Int1D, folds: Sequence[Fold]) -> tuple[list[Int1D], list[tuple[int, ...]]]:
-    """Rows cut into the parts that training sets have in common, and the parts of each training set."""
-    inside = np.array([np.isin(chosen, fold.train) for fold in folds])
-    patterns, part_of = np.unique(inside, axis=1, return_inverse=True)
-    if patterns.shape[1] > 2 * len(folds):  # training sets drawn at random have little in common
-        return [chosen[rows] for rows in inside], [(k,) for k in range(len(folds))]
+def _parts(chosen: Bool1D, folds: Sequence[Fold]) -> tuple[list[Int1D], list[tuple[int, ...]]]:
+    """The chosen rows cut into parts that training sets have in common, and the parts of each training set."""
+    rows = np.flatnonzero(chosen)
+    times = np.array([np.bincount(fold.train, minlength=chosen.size)[rows] for fold in folds])
+    patterns, part_of = np.unique(times, axis=1, return_inverse=True)
+    if patterns.shape[1] > 2 * len(folds) or patterns.max() > 1:  # drawn at random, with little in common
+        return [fold.train[chosen[fold.train]] for fold in folds], [(k,) for k in range(len(folds))]
     used = np.flatnonzero(patterns.any(axis=0))
-    parts = [chosen[part_of.ravel() == k] for k in used]
+    parts = [rows[part_of.ravel() == k] for k in used]
     return parts, [tuple(np.flatnonzero(pattern[used]).tolist()) for pattern in patterns]
 
 
@@ -133,31 +135,33 @@ def _score_group(
     study: Study,
     X: Array,
     folds: Sequence[Fold],
-    maps: Sequence[Sequence[FeatureMap]],
+    ideals: Sequence[Sequence[tuple[VanishingIdeal, ...]]],
     result: Scores,
     progress: Progress,
 ) -> None:
     """Fill in the scores of the folds of a group, on several threads."""
     trains = [X[fold.train] for fold in folds]
     tests = [X[fold.test] for fold in folds]
-    largest = max(map(len, trains + tests)) * max(mapping.n_columns for by_fold in maps for mapping in by_fold)
-    memory = threading.local()
     known: dict[tuple[int, bytes], list[int]] = {}  # neighbouring psi often give the same generators
-    for i, k in product(range(len(maps)), range(len(folds))):
-        known.setdefault((k, pickle.dumps([polynomials.form for polynomials in maps[i][k].lists])), []).append(i)
+    for i, k in product(range(len(ideals)), range(len(folds))):
+        known.setdefault((k, pickle.dumps([ideal.generators_.form for ideal in ideals[i][k]])), []).append(i)
+    tasks = [
+        (FeatureMap.of(ideals[same[0]][k], append_input=study.append_input), k, same) for (k, _), same in known.items()
+    ]
+    tasks.sort(key=lambda task: -task[0].n_columns)  # the longest first
+    largest = max(map(len, trains + tests)) * tasks[0][0].n_columns
+    memory = threading.local()
 
-    def work(k: int, same: list[int]) -> None:
-        mapping, fold = maps[same[0]][k], folds[k]
+    def work(mapping: FeatureMap, k: int, same: list[int]) -> None:
+        fold, models = folds[k], ideals[same[0]][k]
         if mapping.n_generators:
-            both = _used_memory(memory, largest)
-            scores = _scores(study, mapping, (trains[k], study.y[fold.train]), (tests[k], study.y[fold.test]), both)
-            result.scores[same, :, fold.number] = scores
+            room = _used_memory(memory, largest)
+            result.scores[same, :, fold.number] = _scores(study, fold, models, mapping, trains[k], tests[k], room)
         result.n_generators[same, fold.number] = mapping.n_generators
         progress.advance(len(same))
 
     with one_blas_thread(), ThreadPoolExecutor(n_threads(study.n_jobs)) as pool:
-        largest_first = sorted(known.items(), key=lambda item: -maps[item[1][0]][item[0][0]].n_generators)
-        for done in [pool.submit(work, k, same) for (k, _), same in largest_first]:
+        for done in [pool.submit(work, *task) for task in tasks]:
             done.result()
 
 
@@ -170,15 +174,41 @@ def _used_memory(thread: threading.local, n_entries: int) -> Float1D:
 
 
 def _scores(
-    study: Study, mapping: FeatureMap, train: tuple[Array, Array], test: tuple[Array, Array], room: Float1D
+    study: Study,
+    fold: Fold,
+    ideals: tuple[VanishingIdeal, ...],
+    mapping: FeatureMap,
+    train: Array,
+    test: Array,
+    room: Float1D,
 ) -> Float1D:
-    """Scores for every C; ``room`` is memory for the columns of both sets."""
-    n_train, n_test, n = len(train[0]), len(test[0]), mapping.n_columns
-    columns = mapping.over(as_rows(train[0], n_jobs=1), room[: n_train * n].reshape(n_train, n))
+    """Scores for every C; ``room`` is memory for the columns of either set of rows."""
+    n_train, n_test, n = len(train), len(test), mapping.n_columns
+    columns = mapping.over(as_rows(train, n_jobs=1), room[: n_train * n].reshape(n_train, n))
     if study.scale_features:
         mapping = mapping.scaled_by(columns, None)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        models: list[L1SVC] = svm_path(columns, train[1], study.Cs, n_jobs=1)
-    held_out = mapping.over(as_rows(test[0], n_jobs=1), room[: n_test * n].reshape(n_test, n))
-    return np.array([study.scorer(model, held_out, test[1]) for model in models])
+    svms = svm_path(columns, study.y[fold.train], study.Cs, n_jobs=1)
+    if study.whole_model:
+        models = [_classifier(study, fold, ideals, mapping, svm) for svm in svms]
+        return np.array([study.scorer(model, study.X[fold.test], study.y[fold.test]) for model in models])
+    held_out = mapping.over(as_rows(test, n_jobs=1), room[: n_test * n].reshape(n_test, n))
+    return np.array([study.scorer(svm, held_out, study.y[fold.test]) for svm in svms])
+
+
+def _classifier(
+    study: Study, fold: Fold, ideals: tuple[VanishingIdeal, ...], mapping: FeatureMap, svm: L1SVC
+) -> VanishingIdealClassifier:
+    """The classifier that consists of these pieces."""
+    per_class = PerClass(study.template)
+    per_class.classes_, per_class.estimators_ = study.classes, list(ideals)
+    model = VanishingIdealClassifier(
+        study.template,
+        C=svm.C,
+        scale_features=study.scale_features,
+        append_input=study.append_input,
+        scale_input=fold.scaler is not None,
+    )
+    for part in (per_class, model):
+        take_input_from(study.template, part)
+    model._store(study.classes, fold.scaler, per_class, mapping, svm)
+    return model

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ._typing import Float1D, Float2D
 from .evaluation import Evaluator
+from .ideal import VanishingIdeal
 from .polynomials import Polynomials
 from .rows import ArrayRows, Rows
 
@@ -29,6 +31,11 @@ class FeatureMap:
     def __post_init__(self) -> None:
         evaluator = Evaluator([polynomials.form for polynomials in self.lists], absolute=True)
         object.__setattr__(self, "_evaluator", evaluator)
+
+    @classmethod
+    def of(cls, ideals: Sequence[VanishingIdeal], *, append_input: bool) -> FeatureMap:
+        """The map for fitted estimators, one per class."""
+        return cls(tuple(ideal.generators_ for ideal in ideals), append_input)
 
     @property
     def n_generators(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -26,7 +27,7 @@ from .checks import (
 )
 from .construction import Construction, Rule, construct
 from .gram import Survey, survey
-from .polynomials import Polynomials, Terms
+from .polynomials import Polynomial, Polynomials, Terms
 from .rows import ArrayRows, Rows, as_rows
 
 __all__ = ["MonomialIdeal", "VanishingIdeal"]
@@ -205,12 +206,15 @@ class MonomialIdeal(VanishingIdeal):
         self.n_undecided_ = sum(split.n_undecided for split in splits)
 
     def _output_names(self, names: list[str]) -> list[str]:
-        return [_shortened(polynomial.renamed(names).to_text()) for polynomial in self.generators_]
+        return [_short_text(polynomial.renamed(names)) for polynomial in self.generators_]
 
 
-def _shortened(text: str) -> str:
+def _short_text(polynomial: Polynomial) -> str:
     """The first terms of a long polynomial: the leading one comes first, so the names stay different."""
-    if len(text) <= _LONGEST_NAME:
-        return text
-    cut = max(text.rfind(" + ", 0, _LONGEST_NAME), text.rfind(" - ", 0, _LONGEST_NAME))
-    return text[:cut] + " + ..." if cut > 0 else text
+    text, n_terms = "", polynomial.coef.size
+    for k in range(1, n_terms + 1):
+        longer = replace(polynomial, exponents=polynomial.exponents[:k], coef=polynomial.coef[:k]).to_text()
+        if text and len(longer) > _LONGEST_NAME:
+            return text + " + ..."
+        text = longer
+    return text

@@ -10,7 +10,15 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._typing import Array, Float2D
-from .checks import check_classes, check_ideal, check_n_jobs, check_weights, require_finite
+from .checks import (
+    check_class_weights,
+    check_classes,
+    check_ideal,
+    check_n_jobs,
+    check_weights,
+    require_finite,
+    warn_outside_unit_cube,
+)
 from .estimators import OAVI
 from .features import FeatureMap
 from .gram import survey
@@ -86,6 +94,8 @@ class PerClass(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _fit_classes(self, X: Array, codes: Array, classes: Array, weights: Any) -> None:
         """Fit the clones to checked data."""
         check_n_jobs(self.n_jobs)
+        check_class_weights(weights, codes, classes)
+        warn_outside_unit_cube(X.min(axis=0), X.max(axis=0), self._input_names())
         template = check_ideal(OAVI() if self.estimator is None else self.estimator, VanishingIdeal)
         models: list[VanishingIdeal] = [clone(template) for _ in classes]
 
@@ -118,7 +128,7 @@ class PerClass(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         X = validate_data(self, X, dtype="numeric", ensure_all_finite=False, reset=False)
         require_finite(X, self._input_names())
-        return self._feature_map().over(as_rows(X, n_jobs=self.n_jobs))
+        return FeatureMap.of(self.estimators_, append_input=False).over(as_rows(X, n_jobs=self.n_jobs))
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the output columns: the class and the polynomial, shortened where it is long.
@@ -144,9 +154,6 @@ class PerClass(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
-
-    def _feature_map(self, *, append_input: bool = False) -> FeatureMap:
-        return FeatureMap(tuple(model.generators_ for model in self.estimators_), append_input)
 
     def _input_names(self) -> list[str]:
         if hasattr(self, "feature_names_in_"):

@@ -16,7 +16,7 @@ from ._typing import Array, Float1D, Float2D, Int1D
 from .checks import check_flag, check_folds, check_ideal, check_labels, check_n_jobs, check_numbers
 from .classifier import ClassGenerators, VanishingIdealClassifier, read_labelled
 from .crossval import Scores, Study, folds_by_scaling, score_folds
-from .estimators import OAVI
+from .estimators import ABM, AVI, OAVI
 from .ideal import VanishingIdeal
 from .path import take_input_from
 from .progress import Progress
@@ -26,7 +26,7 @@ __all__ = ["VanishingIdealClassifierCV"]
 
 _PER_DECADE = 4  # psis of an automatic grid
 _DECADES = 5
-_TERMS = 400  # of one class, beyond which an automatic grid does not go; or three times the columns
+_TERMS = 100  # of one class, beyond which an automatic grid does not go; or three times the columns
 
 
 def _refitted(self: Any) -> bool:
@@ -48,7 +48,8 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
         Finds the generators of a class; None stands for ``OAVI()``. Its ``psi`` is not used.
     psis : "auto" or array-like, default="auto"
         Values of psi. "auto": four per decade, from the largest variance of a column within a class (above which
-        the model does not change) down over five decades, or as far as the ideals stay small.
+        OAVI's model does not change) down over five decades, or as far as each ideal has no more than 100 terms and
+        generators, or three times the number of columns.
     Cs : array-like, default=(0.1, 1.0, 10.0)
         Values of C.
     cv : int, splitter or iterable of (train, test), default=3
@@ -145,6 +146,8 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
         for name in ("refit", "scale_features", "append_input", "scale_input", "progress"):
             check_flag(name, getattr(self, name))
         check_n_jobs(self.n_jobs)
+        if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
+            raise ValueError(f"scoring must be None, a name or a function; got {self.scoring!r}.")
         Cs = check_numbers("Cs", self.Cs, above=0.0)
         X, y, _ = read_labelled(self, X, y, None)
         classes, codes = check_labels(y)
@@ -156,10 +159,12 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
         study = Study(
             X,
             y,
+            classes,
             codes,
             template,
             Cs,
             check_scoring(L1SVC(), self.scoring),
+            whole_model=not (self.scoring is None or isinstance(self.scoring, str)),
             scale_features=self.scale_features,
             append_input=self.append_input,
             n_jobs=self.n_jobs,
@@ -170,6 +175,8 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
         self.classes_ = classes
         self.n_splits_ = len(splits)
         self._choose(psis, Cs, found, found.too_large if automatic else np.zeros(len(psis), dtype=bool))
+        if hasattr(self, "best_estimator_"):  # of an earlier fit
+            del self.best_estimator_
         if self.refit:
             self._refit(X, y)
         return self
@@ -180,12 +187,14 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
             return check_numbers("psis", self.psis, low=0.0), False
         if self.psis != "auto":
             raise ValueError(f"psis must be 'auto' or a list of numbers, got {self.psis!r}.")
-        span = X.max(axis=0) - X.min(axis=0) if self.scale_input else np.ones(X.shape[1])
+        span = np.ptp(X.astype(np.float64), axis=0) if self.scale_input else np.ones(X.shape[1])
         span = np.where(span > 0.0, span, 1.0)
-        largest = max(float((X[codes == code] / span).var(axis=0).max()) for code in np.unique(codes))
+        largest = max(float((X[codes == code] / span).var(axis=0).max()) for code in np.unique(codes)) or 0.1
+        if isinstance(template, (ABM, AVI)):  # of which psi has to be below 1
+            largest = min(largest, 0.5)
         template.set_params(max_terms=min(template.max_terms, max(_TERMS, 3 * (1 + X.shape[1]))))
         steps = np.arange(_DECADES * _PER_DECADE + 1) / _PER_DECADE
-        return [float(psi) for psi in (largest or 1.0) * 10.0**-steps], True
+        return [float(psi) for psi in largest * 10.0**-steps], True
 
     def _choose(self, psis: list[float], Cs: list[float], found: Scores, left_out: Array) -> None:
         """Set ``cv_results_`` and the best pair."""
