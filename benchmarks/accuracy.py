@@ -23,12 +23,14 @@ PAPER = {
     "scale_features": False,
     "append_input": False,
 }
+HAND = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
 DENSE = {"solver": "cg", "boost": "ihb"}
 CONFIGURATIONS = {
     "paper's pipeline, CGAVI-IHB": (OAVI(order="degcolex", **DENSE), PAPER),
     "paper's pipeline, BPCGAVI-WIHB": (OAVI(order="degcolex"), PAPER),
     "`VanishingIdealClassifierCV(OAVI(solver='cg', boost='ihb'))`": (OAVI(**DENSE), {}),
     "`VanishingIdealClassifierCV()`": (OAVI(), {}),
+    "`VanishingIdealClassifierCV(psis=HAND)`": (OAVI(), {"psis": HAND}),
 }
 OPTIONS = {
     f"scale_features={scale}, append_input={append}": (
@@ -76,7 +78,8 @@ def main() -> None:
     print(
         f"`python benchmarks/accuracy.py{' --options' if arguments.options else ''}`, vanishing {__version__}, "
         f"Python {platform.python_version()}. {arguments.splits} published splits; psi and C tuned by threefold "
-        "cross-validation on the training rows. psi, C: medians of the chosen ones; used: features with a weight.\n"
+        "cross-validation on the training rows. psi, C: medians of the chosen ones; used: features with a weight. "
+        f"HAND = {HAND}.\n"
     )
     for name in arguments.data:
         error, spar = PUBLISHED[name]

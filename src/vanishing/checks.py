@@ -29,6 +29,7 @@ __all__ = [
     "check_numbers",
     "check_weights",
     "feature_permutation",
+    "input_names",
     "require_finite",
     "require_numeric",
     "warn_outside_unit_cube",
@@ -203,6 +204,13 @@ def feature_permutation(feature_order: Any, gram: Float2D) -> Int1D:
         choices = f"None, 'pearson', 'rev-pearson' or a permutation of 0..{n - 1}"
         raise ValueError(f"feature_order must be {choices}; got {feature_order!r}.")
     return permutation.astype(np.int64)
+
+
+def input_names(estimator: Any) -> list[str]:
+    """Names of the columns that an estimator was fitted to; x0, x1, ... when they had none."""
+    if hasattr(estimator, "feature_names_in_"):
+        return [str(name) for name in estimator.feature_names_in_]
+    return [f"x{i}" for i in range(estimator.n_features_in_)]
 
 
 def require_numeric(X: Array) -> None:

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from ._typing import Array, Float1D, Float2D
-from .checks import check_flag, check_labels, check_weights, require_finite
+from .checks import check_flag, check_labels, check_weights, input_names, require_finite
 from .features import FeatureMap
 from .path import take_input_from
 from .perclass import PerClass
@@ -323,11 +323,11 @@ class VanishingIdealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         """
         check_is_fitted(self)
         names = self.ideals_.get_feature_names_out()
-        return np.append(names, self.ideals_._input_names()) if self.append_input else names
+        return np.append(names, input_names(self)) if self.append_input else names
 
     def _scaled(self, X: Any) -> Array:
         X = validate_data(self, X, dtype="numeric", ensure_all_finite=False, reset=False)
-        require_finite(X, self.ideals_._input_names())
+        require_finite(X, input_names(self))
         return X if self.scaler_ is None else np.asarray(self.scaler_.transform(X))
 
 
@@ -343,8 +343,7 @@ def _is_linear(final: Any, columns: Float2D) -> bool:
 def read_labelled(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Float1D | None]:
     """Checked data, without the rows of weight 0."""
     X, y = validate_data(estimator, X, y, dtype="numeric", ensure_all_finite=False)
-    names = getattr(estimator, "feature_names_in_", [f"x{i}" for i in range(X.shape[1])])
-    require_finite(X, [str(name) for name in names])
+    require_finite(X, input_names(estimator))
     weights = check_weights(sample_weight, X.shape[0])
     if weights is None or weights.all():
         return X, y, weights

@@ -11,7 +11,7 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._typing import Array, Float1D, Float2D
-from .checks import check_flag, check_ideal, check_n_jobs, check_weights, require_finite
+from .checks import check_flag, check_ideal, check_n_jobs, check_weights, input_names, require_finite
 from .estimators import OAVI
 from .evaluation import Evaluator
 from .gram import survey, value_gram
@@ -107,7 +107,7 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         check_n_jobs(self.n_jobs)
         share = _check_contamination(self.contamination)
         X = validate_data(self, X, dtype="numeric", ensure_all_finite=False)
-        require_finite(X, self._input_names())
+        require_finite(X, input_names(self))
         weights = check_weights(sample_weight, X.shape[0])
         if weights is not None and not weights.all():
             X, weights = X[weights > 0.0], weights[weights > 0.0]
@@ -183,7 +183,7 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     def _rows(self, X: Any) -> ArrayRows:
         check_is_fitted(self)
         X = validate_data(self, X, dtype="numeric", ensure_all_finite=False, reset=False)
-        require_finite(X, self._input_names())
+        require_finite(X, input_names(self))
         return as_rows(X if self.scaler_ is None else self.scaler_.transform(X), n_jobs=self.n_jobs)
 
     def _scores(self, rows: ArrayRows) -> Float1D:
@@ -195,11 +195,6 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             out[:, 0] = -np.sqrt(((values @ self._whitening) ** 2).sum(axis=1))
 
         return rows.map(kernel, 1, min(evaluator.block_rows, 8192))[:, 0]
-
-    def _input_names(self) -> list[str]:
-        if hasattr(self, "feature_names_in_"):
-            return [str(name) for name in self.feature_names_in_]
-        return [f"x{i}" for i in range(self.n_features_in_)]
 
 
 def _check_contamination(contamination: Any) -> float | None:

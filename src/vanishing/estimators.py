@@ -8,7 +8,7 @@ import numpy as np
 
 from ._typing import Float1D, Float2D
 from .basis import ProductBasis
-from .checks import check_choice, check_count, check_flag, check_number, warn_undecided
+from .checks import check_choice, check_count, check_flag, check_number, input_names, warn_undecided
 from .construction import Construction, Rule
 from .evaluation import ProductForm
 from .gram import Survey
@@ -397,7 +397,7 @@ class VCA(VanishingIdeal):
         none = np.zeros(mse.size, dtype=np.int64)
         return Polynomials(
             form,
-            self._input_names(),
+            input_names(self),
             mse=mse,
             gap=np.full(mse.size, np.nan),
             n_iter=none,

@@ -20,6 +20,7 @@ from .checks import (
     check_number,
     check_weights,
     feature_permutation,
+    input_names,
     require_finite,
     require_numeric,
     warn_outside_unit_cube,
@@ -78,7 +79,7 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype="numeric", ensure_all_finite=False, reset=False)
-        require_finite(X, self._input_names())
+        require_finite(X, input_names(self))
         generators: Polynomials = self.generators_
         return generators.over(as_rows(X, n_jobs=self.n_jobs), absolute=True)
 
@@ -95,7 +96,7 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of str objects
         """
         check_is_fitted(self)
-        names = self._input_names()
+        names = input_names(self)
         if input_features is not None:
             given = [str(name) for name in input_features]
             if len(given) != len(names):
@@ -125,11 +126,11 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _check_survey(self, found: Survey, rows: ArrayRows) -> None:
         """Refuse data that cannot be fitted, and warn about those outside the unit cube."""
         if not np.isfinite(found.gram).all():
-            require_finite(rows.X, self._input_names())
+            require_finite(rows.X, input_names(self))
             raise ValueError(
                 "Squares of values in X overflow; scale the columns to [0, 1] first, for instance with MinMaxScaler."
             )
-        warn_outside_unit_cube(found.low, found.high, self._input_names())
+        warn_outside_unit_cube(found.low, found.high, input_names(self))
 
     def _fit_rows(self, rows: Rows, found: Survey) -> None:
         """Fit to rows that have been surveyed, with the input columns known."""
@@ -147,11 +148,6 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.complete_ = built.complete
         self.n_basis_ = built.basis.size
         self._store(built)
-
-    def _input_names(self) -> list[str]:
-        if hasattr(self, "feature_names_in_"):
-            return [str(name) for name in self.feature_names_in_]
-        return [f"x{i}" for i in range(self.n_features_in_)]
 
     def _check_parameters(self) -> None:
         check_number("psi", self.psi, low=0.0)
@@ -191,7 +187,7 @@ class MonomialIdeal(VanishingIdeal):
 
     def _store(self, built: Construction) -> None:
         basis: MonomialBasis = built.basis
-        names, splits = self._input_names(), basis.splits
+        names, splits = input_names(self), basis.splits
         self.generators_ = Polynomials(
             basis.form(),
             names,

@@ -16,6 +16,7 @@ from .checks import (
     check_ideal,
     check_n_jobs,
     check_weights,
+    input_names,
     require_finite,
     warn_outside_unit_cube,
 )
@@ -86,7 +87,7 @@ class PerClass(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self
         """
         X, y = validate_data(self, X, y, dtype="numeric", ensure_all_finite=False)
-        require_finite(X, self._input_names())
+        require_finite(X, input_names(self))
         classes, codes = check_classes(y)
         self._fit_classes(X, codes, classes, check_weights(sample_weight, X.shape[0]))
         return self
@@ -95,7 +96,7 @@ class PerClass(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Fit the clones to checked data."""
         check_n_jobs(self.n_jobs)
         check_class_weights(weights, codes, classes)
-        warn_outside_unit_cube(X.min(axis=0), X.max(axis=0), self._input_names())
+        warn_outside_unit_cube(X.min(axis=0), X.max(axis=0), input_names(self))
         template = check_ideal(OAVI() if self.estimator is None else self.estimator, VanishingIdeal)
         models: list[VanishingIdeal] = [clone(template) for _ in classes]
 
@@ -127,7 +128,7 @@ class PerClass(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype="numeric", ensure_all_finite=False, reset=False)
-        require_finite(X, self._input_names())
+        require_finite(X, input_names(self))
         return FeatureMap.of(self.estimators_, append_input=False).over(as_rows(X, n_jobs=self.n_jobs))
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
@@ -154,8 +155,3 @@ class PerClass(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
-
-    def _input_names(self) -> list[str]:
-        if hasattr(self, "feature_names_in_"):
-            return [str(name) for name in self.feature_names_in_]
-        return [f"x{i}" for i in range(self.n_features_in_)]
