@@ -584,7 +584,9 @@ def test_printed_generators_are_sorted_by_weight(n_classes):
     X, y = rings(n_classes)
     clf = VanishingIdealClassifier(DENSE).fit(X, y)
     size = np.array([np.abs(generator.weight).max() for generator in clf.generators_])
-    shown = str(clf.generators_).splitlines()
+    head, *shown = str(clf.generators_).splitlines()
+    towards = clf.classes_[1:] if n_classes == 2 else clf.classes_
+    assert head.startswith(f"weight towards class {', '.join(map(str, towards))};")
     if not size.all():
         assert shown.pop() == f"{np.sum(size == 0)} generators have weight 0"
     assert len(shown) == np.sum(size > 0)
@@ -605,8 +607,8 @@ def test_long_lists_of_generators_are_cut_when_printed():
     used = np.sum(np.abs(clf.generators_.weights).max(axis=0) > 0)
     assert used > 20
     lines = str(clf.generators_).splitlines()
-    assert lines[20] == f"... and {used - 20} more"
-    assert len(lines) <= 22
+    assert lines[21] == f"... and {used - 20} more"
+    assert len(lines) <= 23
 
 
 def test_generators_are_a_sequence():

@@ -72,6 +72,9 @@ class ClassGenerators(Sequence[ClassGenerator]):
             order = np.argsort(-np.abs(self.weights).max(axis=0), kind="stable")
             order = order[np.abs(self.weights).max(axis=0)[order] > 0.0]
         lines = []
+        if self.weights is not None:
+            towards = self.labels[1:] if len(self.weights) == 1 else self.labels
+            lines.append(f"weight towards class {', '.join(map(str, towards))}; polynomial; class that it vanishes on")
         for i in order[:_SHOWN]:
             label, polynomial, weight = self[i]
             shown = "" if weight is None else " ".join(f"{w:+10.3g}" for w in np.atleast_1d(weight)) + "  "

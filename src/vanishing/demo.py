@@ -97,7 +97,7 @@ def _tell_classes_apart(screen: _Screen, n_samples: int, random_state: int) -> N
         )
     screen.say("  (With noise 0.05 the circles themselves are not among them: on [0, 1] a line is that close to x^2.)")
     screen.say("The largest weights in the decision, in the units of the data:")
-    screen.say(*(f"  {line}" for line in str(classifier.generators_).splitlines()[:4]))
+    screen.say(*(f"  {line}" for line in str(classifier.generators_).splitlines()[:5]))
     with screen.step("Fitting the same linear classifier to the raw inputs"):
         scaler = MinMaxScaler().fit(X)
         raw = 1.0 - L1SVC().fit(scaler.transform(X), y).score(scaler.transform(X_test), y_test)
