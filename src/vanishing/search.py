@@ -26,7 +26,8 @@ __all__ = ["VanishingIdealClassifierCV"]
 
 _PER_DECADE = 4  # psis of an automatic grid
 _DECADES = 5
-_TERMS = 100  # of one class, beyond which an automatic grid does not go; or three times the columns
+_TERMS = 100  # terms and generators of a class that an automatic grid may always reach ...
+_MANY_TERMS = 300  # ... and those that it may, if they are the terms of degree 2
 
 
 def _refitted(self: Any) -> bool:
@@ -48,8 +49,8 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
         Finds the generators of a class; None stands for ``OAVI()``. Its ``psi`` is not used.
     psis : "auto" or array-like, default="auto"
         Values of psi. "auto": four per decade, from the largest variance of a column within a class (above which
-        OAVI's model does not change) down over five decades, or as far as each ideal has no more than 100 terms and
-        generators, or three times the number of columns.
+        OAVI's model does not change) down over five decades, or as far as each ideal stays small: 100 terms and
+        generators, or up to 300 if these are of degree 2, or three times the number of columns.
     Cs : array-like, default=(0.1, 1.0, 10.0)
         Values of C.
     cv : int, splitter or iterable of (train, test), default=3
@@ -192,7 +193,9 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
         largest = max(float((X[codes == code] / span).var(axis=0).max()) for code in np.unique(codes)) or 0.1
         if isinstance(template, (ABM, AVI)):  # of which psi has to be below 1
             largest = min(largest, 0.5)
-        template.set_params(max_terms=min(template.max_terms, max(_TERMS, 3 * (1 + X.shape[1]))))
+        n = X.shape[1]
+        enough = max(_TERMS, min((n + 1) * (n + 2) // 2 + n, _MANY_TERMS), 3 * (n + 1))
+        template.set_params(max_terms=min(template.max_terms, enough))
         steps = np.arange(_DECADES * _PER_DECADE + 1) / _PER_DECADE
         return [float(psi) for psi in largest * 10.0**-steps], True
 
