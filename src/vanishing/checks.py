@@ -32,6 +32,7 @@ __all__ = [
     "input_names",
     "require_finite",
     "require_numeric",
+    "take_input_from",
     "warn_outside_unit_cube",
     "warn_overflow",
     "warn_undecided",
@@ -211,6 +212,13 @@ def input_names(estimator: Any) -> list[str]:
     if hasattr(estimator, "feature_names_in_"):
         return [str(name) for name in estimator.feature_names_in_]
     return [f"x{i}" for i in range(estimator.n_features_in_)]
+
+
+def take_input_from(source: Any, estimator: Any) -> None:
+    """Let ``estimator`` know the columns that ``source`` was fitted to."""
+    estimator.n_features_in_ = source.n_features_in_
+    if hasattr(source, "feature_names_in_"):
+        estimator.feature_names_in_ = source.feature_names_in_
 
 
 def require_numeric(X: Array) -> None:

@@ -12,13 +12,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from ._typing import Array, Float1D, Float2D
-from .checks import check_flag, check_labels, check_weights, input_names, require_finite
+from .checks import check_flag, check_labels, check_weights, input_names, require_finite, take_input_from
 from .features import FeatureMap
-from .path import take_input_from
 from .perclass import PerClass
 from .polynomials import Polynomial, Polynomials
 from .rows import as_rows
-from .svm import L1SVC
+from .svm import L1SVC, best_labels
 
 __all__ = ["ClassGenerator", "ClassGenerators", "VanishingIdealClassifier"]
 
@@ -264,9 +263,7 @@ class VanishingIdealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         check_is_fitted(self)
         if not isinstance(self.final_, L1SVC):
             return np.asarray(self.final_.predict(self.features(X)))
-        scores = self.decision_function(X)
-        chosen = (scores > 0.0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[chosen])
+        return best_labels(self.decision_function(X), self.classes_)
 
     @available_if(_final_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Float2D | Float1D:

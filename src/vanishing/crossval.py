@@ -21,10 +21,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import MinMaxScaler
 
 from ._typing import Array, Bool1D, Float1D, Int1D
+from .checks import take_input_from
 from .classifier import VanishingIdealClassifier
 from .features import FeatureMap
 from .ideal import VanishingIdeal
-from .path import fit_together, take_input_from
+from .path import fit_together
 from .perclass import PerClass
 from .progress import Progress
 from .rows import Rows, as_rows

@@ -11,12 +11,11 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._typing import Array, Float1D, Float2D
-from .checks import check_flag, check_ideal, check_n_jobs, check_weights, input_names, require_finite
+from .checks import check_flag, check_ideal, check_n_jobs, check_weights, input_names, require_finite, take_input_from
 from .estimators import OAVI
 from .evaluation import Evaluator
 from .gram import survey, value_gram
 from .ideal import VanishingIdeal
-from .path import take_input_from
 from .polynomials import Polynomials
 from .rows import ArrayRows, as_rows
 

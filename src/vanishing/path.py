@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from .checks import check_numbers
+from .checks import check_numbers, take_input_from
 from .estimators import OAVI
 from .gram import Survey, survey
 from .ideal import MonomialIdeal, VanishingIdeal
@@ -60,13 +60,6 @@ def oavi_path(X: Any, psis: Any, sample_weight: Any = None, **parameters: Any) -
         take_input_from(first, model)
     fit_together(models, [rows], [(0,)] * len(models), [found])
     return models
-
-
-def take_input_from(source: Any, model: Any) -> None:
-    """Let ``model`` know the columns that ``source`` was fitted to."""
-    model.n_features_in_ = source.n_features_in_
-    if hasattr(source, "feature_names_in_"):
-        model.feature_names_in_ = source.feature_names_in_
 
 
 def fit_together(

@@ -18,13 +18,13 @@ from .checks import (
     check_weights,
     input_names,
     require_finite,
+    take_input_from,
     warn_outside_unit_cube,
 )
 from .estimators import OAVI
 from .features import FeatureMap
 from .gram import survey
 from .ideal import VanishingIdeal
-from .path import take_input_from
 from .rows import as_rows
 from .threads import n_threads
 

@@ -13,12 +13,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ._typing import Array, Float1D, Float2D, Int1D
-from .checks import check_flag, check_folds, check_ideal, check_labels, check_n_jobs, check_numbers
+from .checks import check_flag, check_folds, check_ideal, check_labels, check_n_jobs, check_numbers, take_input_from
 from .classifier import ClassGenerators, VanishingIdealClassifier, read_labelled
 from .crossval import Scores, Study, folds_by_scaling, score_folds
 from .estimators import ABM, AVI, OAVI
 from .ideal import VanishingIdeal
-from .path import take_input_from
 from .progress import Progress
 from .svm import L1SVC
 

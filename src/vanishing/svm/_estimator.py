@@ -12,13 +12,21 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._typing import Array, Float1D, Float2D
-from ..checks import check_count, check_labels, check_n_jobs, check_number, check_numbers, check_weights
+from ..checks import (
+    check_count,
+    check_labels,
+    check_n_jobs,
+    check_number,
+    check_numbers,
+    check_weights,
+    take_input_from,
+)
 from ..rows import as_rows
 from ..threads import one_blas_thread
 from ._newton import Hyperplane, hyperplanes
 from ._sums import SquaredHinge
 
-__all__ = ["L1SVC", "svm_path"]
+__all__ = ["L1SVC", "best_labels", "svm_path"]
 
 
 class L1SVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -122,10 +130,7 @@ class L1SVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         ndarray of shape (n_samples,)
         """
-        scores = self.decision_function(X)
-        chosen = (scores > 0.0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
-        labels: Array = self.classes_[chosen]
-        return labels
+        return best_labels(self.decision_function(X), self.classes_)
 
     def _fit_from(self, Cs: Sequence[float], X: Float2D, y: Array, sample_weight: Any, models: Sequence[L1SVC]) -> None:
         """Fit ``models``, one for each of the ascending ``Cs``, each from the one before."""
@@ -164,6 +169,12 @@ class L1SVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
 
 
+def best_labels(scores: Float2D | Float1D, classes: Array) -> Array:
+    """The labels that scores speak for: of the largest per row, or for two classes of its sign."""
+    chosen = (scores > 0.0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
+    return np.asarray(classes[chosen])
+
+
 def svm_path(X: Any, y: Any, Cs: Any, sample_weight: Any = None, **parameters: Any) -> list[L1SVC]:
     """Fitted :class:`L1SVC` models for several C, each started from the one with the next smaller C.
 
@@ -196,9 +207,7 @@ def svm_path(X: Any, y: Any, Cs: Any, sample_weight: Any = None, **parameters: A
     first = models[0]
     X, y = validate_data(first, X, y, dtype=np.float64, order="C")
     for model in models[1:]:
-        model.n_features_in_ = first.n_features_in_
-        if hasattr(first, "feature_names_in_"):
-            model.feature_names_in_ = first.feature_names_in_
+        take_input_from(first, model)
     ascending = sorted(models, key=lambda model: model.C)
     first._fit_from([model.C for model in ascending], X, y, sample_weight, ascending)
     return models
