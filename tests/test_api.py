@@ -15,11 +15,12 @@ SOURCE = Path(vanishing.__file__).parent
 # A module may import those to its left, and modules of its own group in no circle.
 LAYERS = [
     {"_typing", "_compiled", "progress"},
-    {"threads", "border", "solvers", "bounds", "checks"},
+    {"threads", "border", "solvers", "bounds", "checks", "devices"},
     {"rows", "splits", "datasets"},
-    {"evaluation", "svm"},
-    {"gram", "expansion"},
-    {"basis", "polynomials"},
+    {"rows_device", "rows_dask", "rows_disk", "together"},
+    {"reading", "evaluation"},
+    {"labels", "gram", "expansion"},
+    {"svm", "basis", "polynomials", "scaling"},
     {"construction"},
     {"ideal", "lockstep"},
     {"estimators"},

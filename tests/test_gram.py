@@ -217,7 +217,7 @@ def test_weights_count_like_repeated_rows(m):
     repeats[0] = 1
     weighted = as_rows(X, repeats.astype(float))
     repeated = as_rows(np.repeat(X, repeats, axis=0))
-    assert weighted.total_weight == repeated.total_weight
+    assert survey(weighted).total_weight == survey(repeated).total_weight
     assert_same_gram(
         mean_gram(weighted, *program(QUADRATIC), 3), mean_gram(repeated, *program(QUADRATIC), 3), n_basis=3
     )
@@ -260,7 +260,7 @@ def test_layout_of_the_data_does_not_change_a_bit(source, tmp_path):
 def test_other_number_types_are_computed_in_float64(dtype):
     X = (data(5000, 2) * 100.0).astype(dtype)
     for a, b in zip(all_results(as_rows(X.astype(np.float64))), all_results(as_rows(X)), strict=True):
-        assert b.dtype == np.float64
+        assert np.asarray(a).dtype == np.asarray(b).dtype
         np.testing.assert_array_equal(a, b)
 
 

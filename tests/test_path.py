@@ -217,8 +217,8 @@ def test_each_pass_over_the_rows_serves_all_psis(X, monkeypatch):
     import vanishing.basis
 
     passes = []
-    original = vanishing.basis.mean_gram
-    monkeypatch.setattr(vanishing.basis, "mean_gram", lambda *a: passes.append(1) or original(*a))
+    original = vanishing.basis.mean_grams
+    monkeypatch.setattr(vanishing.basis, "mean_grams", lambda *a: passes.append(1) or original(*a))
     path = oavi_path(X, PSIS, **DENSE)
     assert len(passes) == max(model.degree_ for model in path) - 1  # the survey is the pass of degree 1
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement, product
 from typing import Any, Protocol
@@ -10,8 +11,9 @@ import numpy as np
 
 from ._typing import Float2D, Int1D
 from .border import Term, border
+from .devices import namespace_of
 from .evaluation import Candidates, Layer, MonomialForm, ProductForm, product_values, term_values
-from .gram import border_gram, mean_gram, triangular_factor, value_gram
+from .gram import border_gram, mean_grams, triangular_factor, value_gram
 from .rows import Rows
 from .splits import Mixture, Split
 
@@ -86,7 +88,12 @@ class MonomialBasis:
 
     def extend_gram(self, gram: Float2D, rows: Rows, new: list[Term]) -> Float2D:
         """The Gram of [O|new]: one pass over the data."""
-        return border_gram(gram, mean_gram(rows, *self._program((*self.terms, *new)), self.size))
+        return self.extend_grams([gram], [rows], new)[0]
+
+    def extend_grams(self, grams: Sequence[Float2D], parts: Sequence[Rows], new: list[Term]) -> list[Float2D]:
+        """The Gram of [O|new] for each of several sources; those that are parts of the same share the pass."""
+        found = mean_grams(parts, *self._program((*self.terms, *new)), self.size)
+        return [border_gram(gram, more) for gram, more in zip(grams, found, strict=True)]
 
     def factor(self, rows: Rows, new: list[Term]) -> Float2D:
         """The triangular factor of [O|new]: one pass over the data."""
@@ -198,6 +205,7 @@ class ProductBasis:
             self.constant, layers, np.arange(n), np.ones(n), np.ones(self.n_features), np.zeros(self.n_features)
         )
 
-    def _values(self, block: Float2D, new: Candidates) -> Float2D:
-        table, _ = self.form().basis_values(block)
-        return np.vstack([table, product_values(table, block.T, new)])
+    def _values(self, X: Any, new: Candidates) -> Any:
+        table, _ = self.form().basis_values(X)
+        namespace = namespace_of(X)
+        return namespace.concat([table, product_values(table, X.T, new)])

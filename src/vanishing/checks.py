@@ -18,7 +18,6 @@ __all__ = [
     "RangeWarning",
     "check_choice",
     "check_class_weights",
-    "check_classes",
     "check_count",
     "check_flag",
     "check_folds",
@@ -30,11 +29,11 @@ __all__ = [
     "check_weights",
     "feature_permutation",
     "input_names",
-    "require_finite",
     "require_numeric",
     "take_input_from",
     "warn_outside_unit_cube",
     "warn_overflow",
+    "warn_single_precision",
     "warn_undecided",
 ]
 
@@ -99,24 +98,18 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
 
 
-def check_classes(y: Any) -> tuple[Array, Int1D]:
-    """The classes, and for each row the position of its class among them."""
+def check_labels(y: Any, at_least: int = 2) -> tuple[Array, Int1D]:
+    """The classes, at least so many, and for each row the position of its class among them."""
     check_classification_targets(y)
     classes, codes = np.unique(np.asarray(y), return_inverse=True)
-    return classes, codes.astype(np.int64)
-
-
-def check_labels(y: Any) -> tuple[Array, Int1D]:
-    """As :func:`check_classes`, for at least two classes."""
-    classes, codes = check_classes(y)
-    if len(classes) < 2:
+    if len(classes) < at_least:
         raise ValueError(
             f"Classification needs rows of at least 2 classes, but y contains one class only: {_quoted(classes[0])}."
         )
-    return classes, codes
+    return classes, codes.astype(np.int64)
 
 
-def check_class_weights(weights: Float1D | None, codes: Int1D, classes: Array) -> None:
+def check_class_weights(weights: Float1D | None, codes: Any, classes: Array) -> None:
     """Refuse a class of which no row has a weight."""
     if weights is not None:
         nothing = np.flatnonzero(np.bincount(codes, weights) == 0.0)
@@ -227,24 +220,6 @@ def require_numeric(X: Array) -> None:
         raise ValueError(f"Input X has values of type {X.dtype}; convert its columns to numbers.")
 
 
-def require_finite(X: Array, names: Sequence[str]) -> None:
-    """Refuse NaN and infinity, naming the first column that has one."""
-    require_numeric(X)
-    with np.errstate(over="ignore", invalid="ignore"):
-        if X.dtype.kind != "f" or np.isfinite(X.sum(dtype=np.float64)):
-            return
-    for j, name in enumerate(names):
-        column = X[:, j]
-        bad = np.flatnonzero(~np.isfinite(column))
-        if bad.size:
-            kind = "NaN" if np.isnan(column[bad[0]]) else "infinity (inf)"
-            where = "" if name == f"x{j}" else f" ({name!r})"
-            raise ValueError(
-                f"Input X contains {kind} in column {j}{where}: {bad.size} such values, the first in row {bad[0]}. "
-                "Impute them or drop those rows."
-            )
-
-
 def warn_outside_unit_cube(low: Float1D, high: Float1D, names: Sequence[str]) -> None:
     """Say which guarantee is lost when the data leave [0, 1]."""
     outside = np.flatnonzero((low < -_SLACK) | (high > 1.0 + _SLACK))
@@ -254,6 +229,18 @@ def warn_outside_unit_cube(low: Float1D, high: Float1D, names: Sequence[str]) ->
         warnings.warn(
             f"Values outside [0, 1] in column {names[j]!r} (range {low[j]:.4g} to {high[j]:.4g}){others}: the bounds "
             "on degree, size and out-of-sample error do not hold; scale with sklearn.preprocessing.MinMaxScaler first.",
+            RangeWarning,
+            stacklevel=3,
+        )
+
+
+def warn_single_precision(psi: float) -> None:
+    """Say when rounding of the input alone is what psi asks for."""
+    rounding = float(np.finfo(np.float32).eps) ** 2
+    if psi < rounding:
+        warnings.warn(
+            f"X has float32 values, whose rounding alone gives polynomials mean squares of about {rounding:.0e}; "
+            f"psi={psi:g} is below that: raise psi, or provide the data as float64.",
             RangeWarning,
             stacklevel=3,
         )

@@ -9,15 +9,19 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ._typing import Array, Float1D, Float2D
-from .checks import check_flag, check_labels, check_weights, input_names, require_finite, take_input_from
+from ._typing import Array, Float2D
+from .checks import check_flag, input_names, take_input_from, warn_outside_unit_cube
 from .features import FeatureMap
+from .gram import Survey
+from .labels import Labelled, as_vector, best_labels, read_labelled
 from .perclass import PerClass
 from .polynomials import Polynomial, Polynomials
-from .rows import as_rows
-from .svm import L1SVC, best_labels
+from .reading import is_source, read_finite
+from .rows import ArrayRows, Rows, as_rows
+from .scaling import scaled_rows, survey_scaled
+from .svm import L1SVC
 
 __all__ = ["ClassGenerator", "ClassGenerators", "VanishingIdealClassifier"]
 
@@ -181,7 +185,7 @@ class VanishingIdealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         self.scale_input = scale_input
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit scaling, ideals and the last step.
 
         Parameters
@@ -198,31 +202,56 @@ class VanishingIdealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         """
         for name in ("scale_features", "append_input", "scale_input"):
             check_flag(name, getattr(self, name))
-        self._fit_labelled(self, *read_labelled(self, X, y, sample_weight))
+        self._fit_labelled(self, read_labelled(self, X, y, sample_weight).without_zero_weights())
         return self
 
-    def _fit_labelled(self, source: Any, X: Array, y: Array, weights: Float1D | None) -> None:
+    def _fit_labelled(self, source: Any, data: Labelled) -> None:
         """Fit to checked data, whose columns ``source`` knows."""
         take_input_from(source, self)
-        classes, codes = check_labels(y)
-        scaler = MinMaxScaler().fit(X) if self.scale_input else None
-        X = X if scaler is None else scaler.transform(X)
+        names = input_names(self)
+        scaler, rows, parts, found = survey_scaled(data.rows, data.parts, names, scale=self.scale_input)
+        if not self.scale_input:
+            whole = Survey.of_parts(found)
+            warn_outside_unit_cube(whole.low, whole.high, names)
+        data = data._replace(rows=rows)
         ideals = PerClass(self.estimator, n_jobs=self.n_jobs)
         take_input_from(source, ideals)
-        ideals._fit_classes(X, codes, classes, weights)
+        ideals._fit_parts(data, parts, found)
         mapping = FeatureMap.of(ideals.estimators_, append_input=self.append_input)
-        columns = mapping.over(as_rows(X, n_jobs=self.n_jobs))
+        if isinstance(rows, ArrayRows):
+            mapping, final = self._fit_final_in_memory(data, rows, mapping)
+        else:
+            mapping, final = self._fit_final(data, mapping)
+        self._store(data.classes, scaler, ideals, mapping, final)
+        self._read_weights(mapping.over(as_rows(rows.X[:100])) if isinstance(rows, ArrayRows) else None)
+
+    def _fit_final(self, data: Labelled, mapping: FeatureMap) -> tuple[FeatureMap, Any]:
+        """The map, scaled if wanted, and the SVM, whose columns are computed anew in every pass."""
+        if self.final is not None:
+            raise ValueError(
+                "final must be None for data outside of memory: only the built-in SVM fits them in passes."
+            )
+        if self.scale_features:
+            mapping = mapping.scaled_on(data.rows)
+        svm = L1SVC(self.C, n_jobs=self.n_jobs)
+        svm.n_features_in_ = mapping.n_columns
+        svm._fit_from([self.C], data._replace(rows=mapping.columns_of(data.rows)), [svm])
+        return mapping, svm
+
+    def _fit_final_in_memory(self, data: Labelled, rows: ArrayRows, mapping: FeatureMap) -> tuple[FeatureMap, Any]:
+        """The map, scaled if wanted, and the last step, from columns that are kept."""
+        columns, weights = mapping.over(rows), rows.sample_weight
         if self.scale_features:
             mapping = mapping.scaled_by(columns, weights)
         final = L1SVC(self.C, n_jobs=self.n_jobs) if self.final is None else clone(self.final)
+        y = data.classes[rows.labels]
         if weights is None:
             final.fit(columns, y)
         elif has_fit_parameter(final, "sample_weight"):
             final.fit(columns, y, sample_weight=weights)
         else:
             raise ValueError(f"{type(final).__name__} takes no sample_weight: leave it out, or choose another final.")
-        self._store(classes, scaler, ideals, mapping, final)
-        self._read_weights(columns[:100])
+        return mapping, final
 
     def _store(
         self, classes: Array, scaler: MinMaxScaler | None, ideals: PerClass, mapping: FeatureMap, final: Any
@@ -231,8 +260,8 @@ class VanishingIdealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         self.classes_, self.scaler_, self.ideals_, self.final_ = classes, scaler, ideals, final
         self._map = mapping
 
-    def _read_weights(self, columns: Float2D) -> None:
-        """Set ``generators_`` and, if the last step is linear on these rows, the weights, in the input's units."""
+    def _read_weights(self, columns: Float2D | None) -> None:
+        """Set ``generators_`` and, if the last step is linear on these columns, the weights, in the input's units."""
         n, mapping = self.n_features_in_, self._map
         scaler = self.scaler_
         scale, offset = (np.ones(n), np.zeros(n)) if scaler is None else (scaler.scale_, scaler.min_)
@@ -240,7 +269,7 @@ class VanishingIdealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         for name in ("linear_coef_", "intercept_"):
             if hasattr(self, name):  # of an earlier fit
                 delattr(self, name)
-        if not _is_linear(self.final_, columns):
+        if columns is not None and not _is_linear(self.final_, columns):
             self.generators_ = ClassGenerators(self.classes_, lists, None)
             return
         coef = np.atleast_2d(self.final_.coef_) / (1.0 if mapping.width is None else mapping.width)
@@ -249,7 +278,7 @@ class VanishingIdealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         self.linear_coef_ = inputs * scale
         self.intercept_ = np.atleast_1d(self.final_.intercept_) + inputs @ offset
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any) -> Any:
         """Labels of the rows.
 
         Parameters
@@ -266,7 +295,7 @@ class VanishingIdealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         return best_labels(self.decision_function(X), self.classes_)
 
     @available_if(_final_has("decision_function"))  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> Float2D | Float1D:
+    def decision_function(self, X: Any) -> Any:
         """Signed scores: one column per class, or one value per row for two classes.
 
         Parameters
@@ -280,10 +309,7 @@ class VanishingIdealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         check_is_fitted(self)
         if not isinstance(self.final_, L1SVC):
             return np.asarray(self.final_.decision_function(self.features(X)))
-        scores = self._map.scores(
-            as_rows(self._scaled(X), n_jobs=self.n_jobs), self.final_.coef_, self.final_.intercept_
-        )
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        return as_vector(self._map.scores(self._scaled(X), self.final_.coef_, self.final_.intercept_))
 
     @available_if(_final_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Float2D:
@@ -300,7 +326,7 @@ class VanishingIdealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         check_is_fitted(self)
         return np.asarray(self.final_.predict_proba(self.features(X)))
 
-    def features(self, X: Any) -> Float2D:
+    def features(self, X: Any) -> Any:
         """The columns that the last step sees.
 
         Parameters
@@ -312,7 +338,7 @@ class VanishingIdealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         ndarray of shape (n_samples, n_generators) or (n_samples, n_generators + n_features)
         """
         check_is_fitted(self)
-        return self._map.over(as_rows(self._scaled(X), n_jobs=self.n_jobs))
+        return self._map.over(self._scaled(X))
 
     def feature_names(self) -> Array:
         """Names of the columns that the last step sees: the class and the polynomial in scaled variables, then inputs.
@@ -325,10 +351,36 @@ class VanishingIdealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         names = self.ideals_.get_feature_names_out()
         return np.append(names, input_names(self)) if self.append_input else names
 
-    def _scaled(self, X: Any) -> Array:
-        X = validate_data(self, X, dtype="numeric", ensure_all_finite=False, reset=False)
-        require_finite(X, input_names(self))
-        return X if self.scaler_ is None else np.asarray(self.scaler_.transform(X))
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Share of the rows whose label is predicted.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or another data source
+        y : array-like of shape (n_samples,)
+            Labels; rows on disk come with their own.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        if not is_source(X) or not isinstance(self.final_, L1SVC):
+            return float(super().score(X, y, sample_weight))
+        data = read_labelled(clone(self), X, y, sample_weight, at_least=1)
+        rows = data.rows if self.scaler_ is None else scaled_rows(data.rows, self.scaler_)
+        table = self._map.confusion(rows, self.final_.coef_, self.final_.intercept_, data.keys)
+        known = np.searchsorted(self.classes_, data.classes)
+        right = sum(
+            table[k, j] for k, j in enumerate(known) if j < len(self.classes_) and self.classes_[j] == data.classes[k]
+        )
+        return float(right / table.sum())
+
+    def _scaled(self, X: Any) -> Rows:
+        rows = read_finite(self, X)
+        return rows if self.scaler_ is None else scaled_rows(rows, self.scaler_)
 
 
 def _is_linear(final: Any, columns: Float2D) -> bool:
@@ -338,14 +390,3 @@ def _is_linear(final: Any, columns: Float2D) -> bool:
     scores = final.decision_function(columns)
     linear = columns @ np.atleast_2d(final.coef_).T + np.atleast_1d(final.intercept_)
     return linear.size == scores.size and bool(np.allclose(linear.reshape(scores.shape), scores, rtol=1e-6, atol=1e-6))
-
-
-def read_labelled(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Array, Array, Float1D | None]:
-    """Checked data, without the rows of weight 0."""
-    X, y = validate_data(estimator, X, y, dtype="numeric", ensure_all_finite=False)
-    require_finite(X, input_names(estimator))
-    weights = check_weights(sample_weight, X.shape[0])
-    if weights is None or weights.all():
-        return X, y, weights
-    used = weights > 0.0
-    return X[used], y[used], weights[used]

@@ -7,17 +7,20 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin, clone
-from sklearn.preprocessing import MinMaxScaler
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ._typing import Array, Float1D, Float2D
-from .checks import check_flag, check_ideal, check_n_jobs, check_weights, input_names, require_finite, take_input_from
+from .checks import check_flag, check_ideal, check_n_jobs, input_names, take_input_from
+from .devices import empty_like, namespace_of, on_device_of
 from .estimators import OAVI
 from .evaluation import Evaluator
-from .gram import survey, value_gram
+from .gram import value_gram
 from .ideal import VanishingIdeal
+from .labels import as_vector
 from .polynomials import Polynomials
-from .rows import ArrayRows, as_rows
+from .reading import is_dask, read_finite, read_rows, require_finite
+from .rows import ArrayRows, Rows
+from .scaling import scaled_rows, survey_scaled
 
 __all__ = ["VanishingIdealDetector"]
 
@@ -105,26 +108,29 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         check_flag("scale_input", self.scale_input)
         check_n_jobs(self.n_jobs)
         share = _check_contamination(self.contamination)
-        X = validate_data(self, X, dtype="numeric", ensure_all_finite=False)
-        require_finite(X, input_names(self))
-        weights = check_weights(sample_weight, X.shape[0])
-        if weights is not None and not weights.all():
-            X, weights = X[weights > 0.0], weights[weights > 0.0]
+        rows = read_rows(self, X, sample_weight)
+        if isinstance(rows, ArrayRows):
+            require_finite(rows, input_names(self))
+            rows = rows.without_zero_weights()
         ideal: VanishingIdeal = clone(check_ideal(OAVI() if self.estimator is None else self.estimator, VanishingIdeal))
-        scaler = MinMaxScaler().fit(X) if self.scale_input else None
-        rows = as_rows(X if scaler is None else scaler.transform(X), weights, self.n_jobs)
+        scaler, rows, _, (found,) = survey_scaled(rows, lambda rows: [rows], input_names(self), scale=self.scale_input)
         take_input_from(self, ideal)
-        ideal._fit_rows(rows, survey(rows))
+        ideal._fit_rows(rows, found)
         generators: Polynomials = ideal.generators_
         if len(generators) == 0:
             raise ValueError(f"No polynomial has mean square at most psi={ideal.psi:g}: raise psi or max_degree.")
         self.ideal_, self.scaler_ = ideal, scaler
         self.generators_ = generators if scaler is None else generators.in_units(scaler)
         self._whitening = _whitening(generators, rows, whiten=self.whiten)
-        self.offset_ = -_TYPICAL if share is None else float(_quantile(self._scores(rows), share, weights))
+        self.offset_ = -_TYPICAL if share is None else self._threshold(rows, share)
         return self
 
-    def score_samples(self, X: Any) -> Float1D:
+    def _threshold(self, rows: Rows, share: float) -> float:
+        if not isinstance(rows, ArrayRows):
+            raise ValueError("contamination must be 'auto' for data outside of memory.")
+        return _quantile(self._scores(rows), share, rows.sample_weight)
+
+    def score_samples(self, X: Any) -> Any:
         """Minus the violation of the equations: the lower, the more abnormal.
 
         Parameters
@@ -137,7 +143,7 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self._scores(self._rows(X))
 
-    def decision_function(self, X: Any) -> Float1D:
+    def decision_function(self, X: Any) -> Any:
         """``score_samples(X) - offset_``: negative for outliers.
 
         Parameters
@@ -150,7 +156,7 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self.score_samples(X) - self.offset_
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any) -> Any:
         """1 for normal rows, -1 for outliers.
 
         Parameters
@@ -161,7 +167,12 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         ndarray of shape (n_samples,)
         """
-        return np.where(self.decision_function(X) < 0.0, -1, 1)
+        scores = self.decision_function(X)
+        if is_dask(scores):
+            return scores.map_blocks(lambda block: np.where(block < 0.0, -1, 1), dtype=np.int64)
+        namespace = namespace_of(scores)
+        outlier, normal = (namespace.full_like(scores, value, dtype=namespace.int64) for value in (-1, 1))
+        return namespace.where(scores < 0.0, outlier, normal)
 
     def violations(self, X: Any) -> Float2D:
         """How much each equation is violated, relative to a typical training row: says which law a row breaks.
@@ -179,21 +190,21 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         values: Float2D = self.ideal_.generators_.over(rows, absolute=True)
         return np.asarray(values / np.sqrt(self.ideal_.generators_.mse + _EXACT**2))
 
-    def _rows(self, X: Any) -> ArrayRows:
+    def _rows(self, X: Any) -> Rows:
         check_is_fitted(self)
-        X = validate_data(self, X, dtype="numeric", ensure_all_finite=False, reset=False)
-        require_finite(X, input_names(self))
-        return as_rows(X if self.scaler_ is None else self.scaler_.transform(X), n_jobs=self.n_jobs)
+        rows = read_finite(self, X)
+        return rows if self.scaler_ is None else scaled_rows(rows, self.scaler_)
 
-    def _scores(self, rows: ArrayRows) -> Float1D:
+    def _scores(self, rows: Rows) -> Any:
         evaluator = Evaluator([self.ideal_.generators_.form], absolute=False)
 
-        def kernel(block: Float2D, out: Float2D) -> None:
-            values = np.empty((block.shape[0], evaluator.n_columns))
-            evaluator.fill(block, values)
-            out[:, 0] = -np.sqrt(((values @ self._whitening) ** 2).sum(axis=1))
+        def kernel(X: Any, out: Any) -> None:
+            values = empty_like(X, evaluator.n_columns)
+            evaluator.fill(X, values)
+            squares = (values @ on_device_of(X, self._whitening)) ** 2
+            out[:, 0] = -(namespace_of(X).sum(squares, axis=1) ** 0.5)
 
-        return rows.map(kernel, 1, min(evaluator.block_rows, 8192))[:, 0]
+        return as_vector(rows.map(kernel, 1, block_rows=min(evaluator.block_rows, 8192), width=evaluator.width))
 
 
 def _check_contamination(contamination: Any) -> float | None:
@@ -205,14 +216,14 @@ def _check_contamination(contamination: Any) -> float | None:
     raise ValueError(f"contamination must be 'auto' or a number above 0 and at most 0.5, got {contamination!r}.")
 
 
-def _whitening(generators: Polynomials, rows: ArrayRows, *, whiten: bool) -> Float2D:
+def _whitening(generators: Polynomials, rows: Rows, *, whiten: bool) -> Float2D:
     """W with ``|g'W|^2 = g' R g / tr(S R)`` and ``R = (S + d I)^-1``, S the second moments of g, or their diagonal."""
     evaluator = Evaluator([generators.form], absolute=False)
 
-    def values(block: Float2D) -> Float2D:
-        out = np.empty((block.shape[0], evaluator.n_columns))
-        evaluator.fill(block, out)
-        return np.ascontiguousarray(out.T)
+    def values(X: Any) -> Any:
+        out = empty_like(X, evaluator.n_columns)
+        evaluator.fill(X, out)
+        return np.ascontiguousarray(out.T) if isinstance(out, np.ndarray) else out.T
 
     moments = value_gram(rows, values, 0, evaluator.n_columns)
     if not whiten:

@@ -14,7 +14,6 @@ from .evaluation import ProductForm
 from .gram import Survey
 from .ideal import MonomialIdeal, VanishingIdeal
 from .polynomials import Polynomials
-from .rows import Rows
 from .solvers import SOLVERS, Status, Stop
 from .splits import (
     Search,
@@ -377,15 +376,15 @@ class VCA(VanishingIdeal):
         check_choice("normalization", self.normalization, ("unit", "mean-square"))
         check_choice("products", self.products, ("unique", "all"))
 
-    def _plan(self, rows: Rows, found: Survey) -> tuple[ProductBasis, Rule]:
-        length = float(1.0 / np.sqrt(rows.total_weight)) if self.normalization == "unit" else 1.0
+    def _plan(self, found: Survey) -> tuple[ProductBasis, Rule]:
+        length = float(1.0 / np.sqrt(found.total_weight)) if self.normalization == "unit" else 1.0
         options = {"psi": float(self.psi), "length": length}
         rule = Rule(
             lambda gram, n_basis: split_vca(gram, n_basis, **options),
             lambda factor, n_basis: split_vca_exact(factor, n_basis, **options),
             whole=True,
         )
-        return ProductBasis(rows.n_features, length, self.products == "unique"), rule
+        return ProductBasis(found.low.size, length, self.products == "unique"), rule
 
     def _store(self, built: Construction) -> None:
         basis: ProductBasis = built.basis

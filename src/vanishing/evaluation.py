@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ._compiled import compiled
 from ._typing import Float1D, Float2D, Int1D
+from .devices import namespace_of, on_device_of
 from .rows import Rows
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Layer",
     "MonomialForm",
     "ProductForm",
+    "batched_terms",
     "fill_terms",
     "product_values",
     "program_term",
@@ -62,8 +64,20 @@ def fill_terms(X: Float2D, left: Int1D, right: Int1D, columns: Float2D, table: F
             row[i] = parent[i] * factor[i]
 
 
-def term_values(X: Float2D, left: Int1D, right: Int1D) -> Float2D:
-    """Values of the terms on the rows of ``X``, shape ``(n_terms, n_rows)``.
+def batched_terms(X: Any, left: Int1D, right: Int1D) -> Any:
+    """Values of terms on a device, ``(n_batches, n_terms, length)``, for rows ``(n_batches, length, n_features)``."""
+    namespace = namespace_of(X)
+    columns = namespace.permute_dims(X, (0, 2, 1))
+    table = namespace.empty((X.shape[0], left.size, X.shape[1]), dtype=namespace.float64, device=X.device)
+    table[:, 0, :] = 1.0
+    for k in range(1, left.size):
+        parent, factor = int(left[k]), columns[:, int(right[k]), :]
+        table[:, k, :] = factor if parent == 0 else table[:, parent, :] * factor
+    return table
+
+
+def term_values(X: Any, left: Int1D, right: Int1D) -> Any:
+    """Values of the terms on the rows of ``X``, shape ``(n_terms, n_rows)``, on the device of ``X``.
 
     Examples
     --------
@@ -73,6 +87,8 @@ def term_values(X: Float2D, left: Int1D, right: Int1D) -> Float2D:
            [2.],
            [6.]])
     """
+    if not isinstance(X, np.ndarray):
+        return batched_terms(X[None, :, :], left, right)[0, :, :]
     table = np.empty((left.size, X.shape[0]))
     fill_terms(X, left, right, np.empty(X.shape[::-1]), table)
     return table
@@ -135,11 +151,27 @@ class MonomialForm:
         """Multiplications for one row, about."""
         return int(self.coef.size)
 
-    def fill(self, block: Float2D, out: Float2D, *, absolute: bool) -> None:
+    @property
+    def width(self) -> int:
+        """Values computed for one row, about."""
+        return sum(self.coef.shape)
+
+    def fill(self, block: Any, out: Any, *, absolute: bool) -> None:
         """Write the values on a block of rows to ``out``, ``(n_rows, n_polynomials)``."""
+        if not isinstance(block, np.ndarray):
+            self._fill_on_device(block, out, absolute=absolute)
+            return
         chunk = int(np.clip(_CACHE_ENTRIES // sum(self.coef.shape), 32, 1024))
         program = (self.left, self.right, self.coef, self.lead_left, self.lead_right, self.lead_coef)
         _fill_generators(block, *program, absolute, chunk, out)
+
+    def _fill_on_device(self, X: Any, out: Any, *, absolute: bool) -> None:
+        table = term_values(X, self.left, self.right)
+        values = on_device_of(X, self.coef) @ table
+        for g in range(self.n_polynomials):
+            lead = table[int(self.lead_left[g]), :] * X[:, int(self.lead_right[g])]
+            values[g, :] += float(self.lead_coef[g]) * lead
+        out[:, :] = namespace_of(X).abs(values).T if absolute else values.T
 
     @property
     def degrees(self) -> Int1D:
@@ -233,14 +265,16 @@ class ProductForm:
     scale: Float1D
     offset: Float1D
 
-    def basis_values(self, X: Float2D) -> tuple[Float2D, list[Float2D]]:
+    def basis_values(self, X: Any) -> tuple[Any, list[Any]]:
         """Values of the basis polynomials, and of each layer's products, on the rows of ``X``, one per row."""
-        columns = np.ascontiguousarray(X.T) * self.scale[:, None] + self.offset[:, None]
-        table = np.full((1, X.shape[0]), self.constant)
+        namespace = namespace_of(X)
+        columns = X.T * on_device_of(X, self.scale[:, None]) + on_device_of(X, self.offset[:, None])
+        table = namespace.ones_like(columns[:1, :]) * self.constant
         products = []
         for layer in self.layers:
             products.append(product_values(table, columns, layer.products))
-            table = np.vstack([table, layer.kept @ np.vstack([table, products[-1]])])
+            wide = namespace.concat([table, products[-1]])
+            table = namespace.concat([table, on_device_of(X, layer.kept) @ wide])
         return table, products
 
     @property
@@ -254,20 +288,29 @@ class ProductForm:
         return self._widest * self._widest
 
     @property
+    def width(self) -> int:
+        """Values computed for one row, about."""
+        return 2 * self._widest
+
+    @property
     def _widest(self) -> int:
         return max(int(layer.kept.shape[1] + layer.vanishing.shape[0]) for layer in self.layers)
 
-    def fill(self, block: Float2D, out: Float2D, *, absolute: bool) -> None:
+    def fill(self, block: Any, out: Any, *, absolute: bool) -> None:
         """Write the values on a block of rows to ``out``, ``(n_rows, n_polynomials)``."""
-        chunk = int(np.clip(4 * _CACHE_ENTRIES // self._widest, 64, 8192))
+        namespace, chunk = np, int(np.clip(4 * _CACHE_ENTRIES // self._widest, 64, 8192))
+        if not isinstance(block, np.ndarray):
+            namespace, chunk = namespace_of(block), block.shape[0]
+        chosen, factor = on_device_of(block, self.chosen), on_device_of(block, self.factor[:, None])
+        vanishing = [on_device_of(block, layer.vanishing) for layer in self.layers]
         for start in range(0, block.shape[0], chunk):
-            table, products = self.basis_values(block[start : start + chunk])
+            table, products = self.basis_values(block[start : start + chunk, :])
             values = [
-                layer.vanishing @ np.vstack([table[: layer.kept.shape[1] - len(layer.products)], product])
-                for layer, product in zip(self.layers, products, strict=True)
+                matrix @ namespace.concat([table[: layer.kept.shape[1] - len(layer.products), :], product])
+                for matrix, layer, product in zip(vanishing, self.layers, products, strict=True)
             ]
-            chosen = np.vstack(values)[self.chosen] * self.factor[:, None]
-            out[start : start + chunk] = np.abs(chosen.T) if absolute else chosen.T
+            wanted = namespace.take(namespace.concat(values), chosen, axis=0) * factor
+            out[start : start + chunk, :] = namespace.abs(wanted).T if absolute else wanted.T
 
     @property
     def degrees(self) -> Int1D:
@@ -288,11 +331,13 @@ class ProductForm:
         return replace(self, scale=self.scale * scale, offset=self.scale * offset + self.offset)
 
 
-def product_values(table: Float2D, columns: Float2D, products: Candidates) -> Float2D:
+def product_values(table: Any, columns: Any, products: Candidates) -> Any:
     """Values of the products, one per row; at degree 1, where ``table`` is the constant alone, those of columns."""
+    namespace = namespace_of(table)
+    left, right = (on_device_of(table, index) for index in products)
     if table.shape[0] == 1:
-        return columns[products.right]
-    return table[products.left] * table[products.right]
+        return namespace.take(columns, right, axis=0)
+    return namespace.take(table, left, axis=0) * namespace.take(table, right, axis=0)
 
 
 class Evaluator:
@@ -304,13 +349,18 @@ class Evaluator:
         self.n_columns = sum(form.n_polynomials for form in self.forms)
         self.block_rows = int(np.clip(20_000_000 // (sum(form.work for form in self.forms) + 100), 1024, 65_536))
 
-    def fill(self, block: Float2D, out: Float2D) -> None:
+    def fill(self, block: Any, out: Any) -> None:
         """Write the values on a block of rows to ``out``, ``(n_rows, n_columns)``."""
         start = 0
         for form in self.forms:
             form.fill(block, out[:, start : start + form.n_polynomials], absolute=self.absolute)
             start += form.n_polynomials
 
-    def over(self, rows: Rows) -> Float2D:
+    @property
+    def width(self) -> int:
+        """Numbers of working memory for a row, about."""
+        return 2 * sum(form.width for form in self.forms) + self.n_columns
+
+    def over(self, rows: Rows) -> Any:
         """Values on all rows, ``(n_samples, n_columns)``."""
-        return rows.map(self.fill, self.n_columns, self.block_rows)
+        return rows.map(self.fill, self.n_columns, block_rows=self.block_rows, width=self.width)

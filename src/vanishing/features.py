@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from ._typing import Float1D, Float2D
+from .devices import empty_like, namespace_of, on_device_of, to_host
 from .evaluation import Evaluator
 from .ideal import VanishingIdeal
 from .polynomials import Polynomials
-from .rows import ArrayRows, Rows
+from .rows import Block, Rows
 
 __all__ = ["FeatureMap"]
 
@@ -47,19 +50,59 @@ class FeatureMap:
         """Number of output columns."""
         return self.n_generators + (len(self.lists[0].feature_names) if self.append_input else 0)
 
-    def over(self, rows: ArrayRows, out: Float2D | None = None) -> Float2D:
+    def over(self, rows: Rows, out: Any = None) -> Any:
         """The columns for all rows, ``(n_samples, n_columns)``, in one pass; written to ``out`` if given."""
-        return rows.map(self._fill, self.n_columns, self._evaluator.block_rows, out)
+        return rows.map(self._fill, self.n_columns, block_rows=self._evaluator.block_rows, width=self._width, out=out)
 
-    def scores(self, rows: Rows, coef: Float2D, intercept: Float1D) -> Float2D:
+    def scores(self, rows: Rows, coef: Float2D, intercept: Float1D) -> Any:
         """``columns @ coef.T + intercept``, ``(n_samples, n_scores)``, without keeping the columns."""
 
-        def kernel(block: Float2D, out: Float2D) -> None:
-            columns = np.empty((block.shape[0], self.n_columns))
-            self._fill(block, columns)
-            out[:] = columns @ coef.T + intercept
+        def kernel(X: Any, out: Any) -> None:
+            columns = empty_like(X, self.n_columns)
+            self._fill(X, columns)
+            out[:, :] = columns @ on_device_of(X, coef).T + on_device_of(X, intercept)
 
-        return rows.map(kernel, coef.shape[0], min(self._evaluator.block_rows, 8192))
+        return rows.map(kernel, coef.shape[0], block_rows=min(self._evaluator.block_rows, 8192), width=self._width)
+
+    def confusion(self, rows: Rows, coef: Float2D, intercept: Float1D, keys: Sequence[Any]) -> Float2D:
+        """Total weight of the rows of each class (one a row) for which the scores speak for each class, in one pass."""
+
+        def kernel(block: Block) -> Float2D | None:
+            if block.X.shape[0] == 0:
+                return None
+            columns = empty_like(block.X, self.n_columns)
+            self._fill(block.X, columns)
+            scores = columns @ on_device_of(block.X, coef).T + on_device_of(block.X, intercept)
+            found = to_host(scores[:, 0] > 0.0 if len(coef) == 1 else namespace_of(scores).argmax(scores, axis=1))
+            weights = None if block.weights is None else to_host(block.weights)
+            labels = to_host(block.labels)
+            return np.array(
+                [
+                    np.bincount(found[of], None if weights is None else weights[of], len(keys))
+                    for of in map(labels.__eq__, keys)
+                ],
+                dtype=np.float64,
+            )
+
+        block_rows = min(self._evaluator.block_rows, 8192)
+        return rows.reduce_blocks(kernel, operator.add, block_rows=block_rows, width=self._width)
+
+    @property
+    def _width(self) -> int:
+        return self._evaluator.width + 2 * self.n_columns
+
+    def columns_of(self, rows: Rows) -> Rows:
+        """Rows of the columns: kept in memory if the rows are, else computed in every pass."""
+        width, block_rows = self._width, self._evaluator.block_rows
+        return rows.computed(self._fill, self.n_columns, block_rows=block_rows, width=width)
+
+    def scaled_on(self, rows: Rows) -> FeatureMap:
+        """The same map with columns divided by their standard deviation over these rows; one pass."""
+        moments: tuple[float, Float1D, Float1D] = self.columns_of(rows).reduce(
+            _block_moments, _merge_moments, block_rows=self._evaluator.block_rows, width=self._width
+        )
+        weight, mean, square = moments
+        return replace(self, width=_width_of(mean, np.sqrt(square / weight)))
 
     def scaled_by(self, columns: Float2D, sample_weight: Float1D | None) -> FeatureMap:
         """The same map with columns divided by their standard deviation; ``columns``, its output so far, are, too."""
@@ -67,12 +110,12 @@ class FeatureMap:
         columns /= width
         return replace(self, width=width)
 
-    def _fill(self, block: Float2D, out: Float2D) -> None:
-        self._evaluator.fill(block, out[:, : self.n_generators])
+    def _fill(self, X: Any, out: Any) -> None:
+        self._evaluator.fill(X, out[:, : self.n_generators])
         if self.append_input:
-            out[:, self.n_generators :] = block
+            out[:, self.n_generators :] = X
         if self.width is not None:
-            out /= self.width
+            out /= on_device_of(X, self.width)
 
 
 def _deviation(columns: Float2D, sample_weight: Float1D | None) -> Float1D:
@@ -85,5 +128,28 @@ def _deviation(columns: Float2D, sample_weight: Float1D | None) -> Float1D:
         weights = np.ones(len(columns[part])) if sample_weight is None else sample_weight[part]
         square += weights @ (columns[part] - mean) ** 2
         total += weights.sum()
-    deviation = np.sqrt(square / total)
+    return _width_of(mean, np.sqrt(square / total))
+
+
+def _width_of(mean: Float1D, deviation: Float1D) -> Float1D:
     return np.where(deviation > 1e-12 * (np.abs(mean) + deviation), deviation, 1.0)
+
+
+def _block_moments(columns: Any, weights: Any) -> tuple[float, Float1D, Float1D]:
+    """Total weight, mean, and sum of squares around it."""
+    namespace = namespace_of(columns)
+    if weights is None:
+        weights = namespace.ones_like(columns[:, 0])
+    total = float(namespace.sum(weights))
+    mean = weights @ columns / max(total, 1e-300)
+    return total, to_host(mean), to_host(weights @ (columns - mean) ** 2)
+
+
+def _merge_moments(
+    a: tuple[float, Float1D, Float1D], b: tuple[float, Float1D, Float1D]
+) -> tuple[float, Float1D, Float1D]:
+    """Those of both together (Chan, Golub and LeVeque 1979)."""
+    total = a[0] + b[0]
+    share = b[0] / max(total, 1e-300)
+    step = b[1] - a[1]
+    return total, a[1] + share * step, a[2] + b[2] + a[0] * share * step**2

@@ -9,21 +9,24 @@ of ``[O|C] = sqrt(m) Q R`` instead, from QR factors merged over chunks.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ._compiled import compiled
 from ._typing import Float1D, Float2D, Int1D
-from .evaluation import fill_terms
-from .rows import Rows
+from .devices import namespace_of, on_device_of, to_host
+from .evaluation import batched_terms, fill_terms
+from .rows import Block, Request, Rows, reduce_together
 
 __all__ = [
     "Survey",
     "border_gram",
     "mean_gram",
+    "mean_grams",
     "mean_of_parts",
     "survey",
+    "surveys",
     "triangular_factor",
     "value_gram",
 ]
@@ -31,21 +34,40 @@ __all__ = [
 _PANEL = 96  # candidates multiplied at a time: the blocks above the diagonal of C'C are not computed
 _SMALL_GEMM = 900_000  # OpenBLAS has a much faster path for products of up to a million multiplications
 
+_BATCH = 8192  # rows of one small product on a device
+
 _NO_WEIGHTS = np.empty(0)
 
 
 class Survey(NamedTuple):
-    """What the first pass finds: the Gram of ``[1, x_1, ..., x_n]`` and the range of every column."""
+    """What the first pass finds: the Gram of ``[1, x_1, ..., x_n]``, the range of every column, and how many rows.
+
+    ``total_weight`` is the sum of the sample weights, or the number of rows when there are none.
+    """
 
     gram: Float2D
     low: Float1D
     high: Float1D
+    n_samples: int
+    total_weight: float
 
     @classmethod
-    def of_parts(cls, parts: Sequence[Survey], weights: Sequence[float]) -> Survey:
-        """The survey of all rows from those of parts of them, with their total weights."""
-        grams, lows, highs = zip(*parts, strict=True)
-        return cls(mean_of_parts(grams, weights), np.min(lows, axis=0), np.max(highs, axis=0))
+    def of_parts(cls, parts: Sequence[Survey]) -> Survey:
+        """The survey of all rows from those of parts of them."""
+        return cls(
+            mean_of_parts([part.gram for part in parts], [part.total_weight for part in parts]),
+            np.min([part.low for part in parts], axis=0),
+            np.max([part.high for part in parts], axis=0),
+            sum(part.n_samples for part in parts),
+            sum(part.total_weight for part in parts),
+        )
+
+    def scaled(self, scale: Float1D, offset: Float1D) -> Survey:
+        """The survey of ``scale * x + offset``, for positive scales."""
+        change = np.diag(np.append(1.0, scale))
+        change[1:, 0] = offset
+        gram = change @ self.gram @ change.T
+        return self._replace(gram=gram, low=scale * self.low + offset, high=scale * self.high + offset)
 
 
 def mean_of_parts(grams: Sequence[Float2D], weights: Sequence[float]) -> Float2D:
@@ -99,32 +121,90 @@ def mean_gram(rows: Rows, left: Int1D, right: Int1D, n_basis: int) -> Float2D:
     The first ``n_basis`` terms are O, the others C. Of ``C C'`` only what lies on or below the diagonal is
     meaningful.
     """
+    return mean_grams([rows], left, right, n_basis)[0]
+
+
+def mean_grams(parts: Sequence[Rows], left: Int1D, right: Int1D, n_basis: int) -> list[Float2D]:
+    """As :func:`mean_gram`, for each of several sources; those that are parts of the same share the pass."""
     n_terms = left.size
     work = (n_terms - n_basis) * n_terms
 
-    def kernel(block: Float2D, weights: Float1D | None) -> Float2D:
-        chunk = _chunk_rows(work, block.shape[0])
-        return _monomial_gram(block, _NO_WEIGHTS if weights is None else weights, left, right, n_basis, chunk)
+    def kernel(X: Any, weights: Any) -> Float2D:
+        return _sum_of_products(X, weights, left, right, n_basis)
 
-    return rows.reduce(kernel, _add, block_rows=_block_rows(work, n_terms)) / rows.total_weight
+    requests = [_mean_request(rows, kernel, _block_rows(work, n_terms), 2 * n_terms) for rows in parts]
+    return [total / weight for weight, total in reduce_together(requests)]
 
 
-def value_gram(rows: Rows, values: Callable[[Float2D], Float2D], n_basis: int, n_terms: int) -> Float2D:
-    """As :func:`mean_gram`, for polynomials that ``values(block)`` evaluates, one per row."""
+def value_gram(rows: Rows, values: Callable[[Any], Any], n_basis: int, n_terms: int) -> Float2D:
+    """As :func:`mean_gram`, for polynomials that ``values(X)`` evaluates, one per row."""
     work = (n_terms - n_basis) * n_terms
-    chunk = int(np.clip(4 * _SMALL_GEMM // work // 8 * 8, 512, 8192))
+    longest = int(np.clip(4 * _SMALL_GEMM // work // 8 * 8, 512, 8192))
 
-    def kernel(block: Float2D, weights: Float1D | None) -> Float2D:
+    def kernel(X: Any, weights: Any) -> Float2D:
         total = np.zeros((n_terms - n_basis, n_terms))
-        for start in range(0, block.shape[0], chunk):
-            table = values(block[start : start + chunk])
-            candidates = table[n_basis:]
+        chunk = longest if isinstance(X, np.ndarray) else X.shape[0]
+        for start in range(0, X.shape[0], chunk):
+            table = values(X[start : start + chunk, :])
+            candidates = table[n_basis:, :]
             if weights is not None:
                 candidates = candidates * weights[start : start + chunk]
-            total += candidates @ table.T
+            total += to_host(candidates @ table.T)
         return total
 
-    return rows.reduce(kernel, _add, block_rows=_block_rows(work, n_terms)) / rows.total_weight
+    ((weight, total),) = reduce_together([_mean_request(rows, kernel, _block_rows(work, n_terms), 4 * n_terms)])
+    return np.asarray(total / weight)
+
+
+def _mean_request(rows: Rows, kernel: Callable[[Any, Any], Float2D], block_rows: int, width: int) -> Request:
+    """The sum of the weights and the sum of a kernel."""
+
+    def with_weight(block: Block) -> tuple[float, Float2D] | None:
+        n_rows = block.X.shape[0]
+        if n_rows == 0:
+            return None
+        return float(n_rows if block.weights is None else namespace_of(block.X).sum(block.weights)), kernel(block.X, block.weights)
+
+    return Request(rows, with_weight, _add_each, block_rows, width)
+
+
+def _add_each(a: tuple[float, Float2D], b: tuple[float, Float2D]) -> tuple[float, Float2D]:
+    total = a[1]
+    total += b[1]
+    return a[0] + b[0], total
+
+
+def _sum_of_products(X: Any, weights: Any, left: Int1D, right: Int1D, n_basis: int) -> Float2D:
+    """Sum over the rows of w * C[O|C]', on the device of ``X``."""
+    if isinstance(X, np.ndarray):
+        chunk = _chunk_rows((left.size - n_basis) * left.size, X.shape[0])
+        return _monomial_gram(X, _NO_WEIGHTS if weights is None else weights, left, right, n_basis, chunk)
+    grams = [_batched_gram(*batch, left, right, n_basis) for batch in _batches(X, weights)]
+    return np.asarray(np.sum(grams, axis=0))
+
+
+def _batches(X: Any, weights: Any) -> list[tuple[Any, Any]]:
+    """Rows of a device in batches of equal length ``(n_batches, length, n_features)``, and what is left over."""
+    whole = X.shape[0] // _BATCH * _BATCH
+    parts = [(slice(0, whole), _BATCH), (slice(whole, X.shape[0]), X.shape[0] - whole)]
+    namespace = namespace_of(X)
+    return [
+        (
+            namespace.reshape(X[rows, :], (-1, length, X.shape[1])),
+            None if weights is None else namespace.reshape(weights[rows], (-1, 1, length)),
+        )
+        for rows, length in parts
+        if rows.stop > rows.start
+    ]
+
+
+def _batched_gram(X: Any, weights: Any, left: Int1D, right: Int1D, n_basis: int) -> Float2D:
+    """Sum over the rows of w * C[O|C]', from one small product per batch: a device works on many at a time."""
+    namespace = namespace_of(X)
+    table = batched_terms(X, left, right)
+    candidates = table[:, n_basis:, :] if weights is None else table[:, n_basis:, :] * weights
+    products = namespace.matmul(candidates, namespace.permute_dims(table, (0, 2, 1)))
+    return np.array(to_host(namespace.sum(products, axis=0)))
 
 
 @compiled
@@ -151,25 +231,69 @@ def survey(rows: Rows) -> Survey:
     --------
     >>> import numpy as np
     >>> from vanishing.rows import as_rows
-    >>> survey(as_rows(np.array([[0.0], [2.0]])))
-    Survey(gram=array([[1., 1.],
-           [1., 2.]]), low=array([0.]), high=array([2.]))
+    >>> found = survey(as_rows(np.array([[0.0], [2.0]])))
+    >>> found.gram
+    array([[1., 1.],
+           [1., 2.]])
+    >>> found.high, found.n_samples
+    (array([2.]), 2)
     """
-    n = rows.n_features
-    left = np.zeros(n + 1, dtype=np.int64)
-    right = np.arange(-1, n)
+    return surveys([rows])[0]
 
-    def kernel(block: Float2D, weights: Float1D | None) -> tuple[Float2D, Float2D]:
-        weights = _NO_WEIGHTS if weights is None else weights
-        gram = _monomial_gram(block, weights, left, right, 1, _chunk_rows(n * (n + 1), block.shape[0]))
-        return gram, _column_range(block, weights)
 
-    def combine(a: tuple[Float2D, Float2D], b: tuple[Float2D, Float2D]) -> tuple[Float2D, Float2D]:
-        low, high = np.minimum(a[1][0], b[1][0]), np.maximum(a[1][1], b[1][1])
-        return _add(a[0], b[0]), np.stack([low, high])
+def surveys(parts: Sequence[Rows]) -> list[Survey]:
+    """As :func:`survey`, for each of several sources; those that are parts of the same share the pass."""
+    n = parts[0].n_features
+    requests = [
+        Request(rows, _survey_block, _add_surveys, _block_rows(n * (n + 1), n + 1), 3 * (n + 1)) for rows in parts
+    ]
+    return [total.survey for total in reduce_together(requests)]
 
-    total, found = rows.reduce(kernel, combine, block_rows=_block_rows(n * (n + 1), n + 1))
-    return Survey(border_gram(np.ones((1, 1)), total / rows.total_weight), found[0], found[1])
+
+class SurveySums(NamedTuple):
+    """A survey under way: sums instead of means."""
+
+    gram: Float2D
+    range: Float2D
+    n_samples: int
+    total_weight: float
+
+    @property
+    def survey(self) -> Survey:
+        """The means."""
+        gram = border_gram(np.ones((1, 1)), self.gram / self.total_weight)
+        return Survey(gram, self.range[0], self.range[1], self.n_samples, self.total_weight)
+
+
+def _survey_block(block: Block) -> SurveySums | None:
+    X, weights = block.X, block.weights
+    n_rows, n = X.shape
+    if n_rows == 0:
+        return None
+    left, right = np.zeros(n + 1, dtype=np.int64), np.arange(-1, n)
+    gram = _sum_of_products(X, weights, left, right, 1)
+    if isinstance(X, np.ndarray):
+        found = _column_range(X, _NO_WEIGHTS if weights is None else weights)
+    else:
+        found = _device_range(X, weights)
+    return SurveySums(gram, found, n_rows, float(n_rows if weights is None else namespace_of(X).sum(weights)))
+
+
+def _device_range(X: Any, weights: Any) -> Float2D:
+    namespace = namespace_of(X)
+    low = high = X
+    if weights is not None:
+        used = (weights > 0.0)[:, None]
+        low, high = (namespace.where(used, X, on_device_of(X, np.float64(end))) for end in (np.inf, -np.inf))
+    ends = [namespace.min(low, axis=0), namespace.max(high, axis=0)]
+    return np.array([to_host(end) for end in ends])
+
+
+def _add_surveys(a: SurveySums, b: SurveySums) -> SurveySums:
+    low, high = np.fmin(a.range[0], b.range[0]), np.fmax(a.range[1], b.range[1])
+    return SurveySums(
+        a.gram + b.gram, np.stack([low, high]), a.n_samples + b.n_samples, a.total_weight + b.total_weight
+    )
 
 
 def border_gram(gram: Float2D, new: Float2D) -> Float2D:
@@ -184,32 +308,34 @@ def border_gram(gram: Float2D, new: Float2D) -> Float2D:
     return full
 
 
-def triangular_factor(rows: Rows, values: Callable[[Float2D], Float2D], n_terms: int) -> Float2D:
+def triangular_factor(rows: Rows, values: Callable[[Any], Any], n_terms: int) -> Float2D:
     """R with ``R'R`` the Gram of the polynomials, from QR factors of blocks; shape ``(n_terms, n_terms)``.
 
-    ``values(block)`` evaluates the polynomials, one per row. Small residuals keep full relative accuracy
+    ``values(X)`` evaluates the polynomials, one per row. Small residuals keep full relative accuracy
     in R, where the Gram has lost everything below 1e-16.
     """
 
-    def kernel(block: Float2D, weights: Float1D | None) -> Float2D:
-        table = values(block)
-        if weights is not None:
-            table = table * np.sqrt(weights)
-        return np.asarray(np.linalg.qr(table.T, mode="r"))
+    def kernel(X: Any, weights: Any) -> Float2D:
+        table = values(X)
+        if isinstance(X, np.ndarray):
+            return _upper((table if weights is None else table * np.sqrt(weights)).T)
+        namespace = namespace_of(X)
+        table = table if weights is None else table * namespace.sqrt(weights)
+        return to_host(namespace.linalg.qr(table.T, mode="reduced")[1])
 
-    def combine(a: Float2D, b: Float2D) -> Float2D:
-        return np.asarray(np.linalg.qr(np.vstack([a, b]), mode="r"))
+    def combine(a: tuple[float, Float2D], b: tuple[float, Float2D]) -> tuple[float, Float2D]:
+        return a[0] + b[0], _upper(np.vstack([a[1], b[1]]))
 
     block_rows = int(np.clip(2_000_000 // n_terms, 2 * n_terms, 65_536))
-    factor = rows.reduce(kernel, combine, block_rows=block_rows)
+    request = _mean_request(rows, kernel, block_rows, 4 * n_terms)._replace(combine=combine)
+    ((weight, factor),) = reduce_together([request])
     square = np.zeros((n_terms, n_terms))
     square[: factor.shape[0]] = factor  # fewer rows than terms: the rest of R is zero
-    return np.asarray(square / np.sqrt(rows.total_weight))
+    return np.asarray(square / np.sqrt(weight))
 
 
-def _add(a: Float2D, b: Float2D) -> Float2D:
-    a += b
-    return a
+def _upper(matrix: Float2D) -> Float2D:
+    return np.asarray(np.linalg.qr(matrix, mode="r"))
 
 
 def _chunk_rows(work: int, n_rows: int) -> int:

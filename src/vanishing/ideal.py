@@ -8,9 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from ._typing import Array, Float2D
+from ._typing import Array
 from .basis import MonomialBasis, ProductBasis
 from .border import ORDERS, exponents_of
 from .checks import (
@@ -18,18 +18,17 @@ from .checks import (
     check_count,
     check_n_jobs,
     check_number,
-    check_weights,
     feature_permutation,
     input_names,
-    require_finite,
-    require_numeric,
     warn_outside_unit_cube,
     warn_overflow,
+    warn_single_precision,
 )
 from .construction import Construction, Rule, construct
 from .gram import Survey, survey
 from .polynomials import Polynomial, Polynomials, Terms
-from .rows import ArrayRows, Rows, as_rows
+from .reading import read_finite, read_rows, require_finite
+from .rows import Rows
 
 __all__ = ["MonomialIdeal", "VanishingIdeal"]
 
@@ -49,8 +48,9 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Scaled to [0, 1] for the theory to hold, for instance by ``MinMaxScaler``.
+        X : array-like of shape (n_samples, n_features), or another data source
+            Scaled to [0, 1] for the theory to hold, for instance by ``MinMaxScaler``. NumPy arrays, pandas and
+            polars frames, files opened by :func:`~vanishing.open_rows`, Dask collections, and arrays on a GPU.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows in every mean; not all zero.
@@ -66,22 +66,21 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._fit_rows(rows, found)
         return self
 
-    def transform(self, X: Any) -> Float2D:
+    def transform(self, X: Any) -> Any:
         """Absolute values of the generators, ``|g(x)|``.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or another data source
 
         Returns
         -------
-        ndarray of shape (n_samples, n_generators)
+        array of shape (n_samples, n_generators)
+            Of the kind of ``X``: on the same device, lazy for Dask and for files.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype="numeric", ensure_all_finite=False, reset=False)
-        require_finite(X, input_names(self))
         generators: Polynomials = self.generators_
-        return generators.over(as_rows(X, n_jobs=self.n_jobs), absolute=True)
+        return generators.over(read_finite(self, X), absolute=True)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the output columns: the polynomials, shortened where they are long.
@@ -108,12 +107,11 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             names = given
         return np.array(self._output_names(names), dtype=object)
 
-    def _read(self, X: Any, sample_weight: Any) -> ArrayRows:
+    def _read(self, X: Any, sample_weight: Any) -> Rows:
         """The data as rows, with what scikit-learn wants to be known about them."""
-        X = validate_data(self, X, dtype="numeric", ensure_all_finite=False)
-        require_numeric(X)
+        rows = read_rows(self, X, sample_weight)
         self._check_width()
-        return as_rows(X, check_weights(sample_weight, X.shape[0]), self.n_jobs)
+        return rows
 
     def _check_width(self) -> None:
         """Refuse more columns than terms are allowed."""
@@ -123,20 +121,22 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "columns."
             )
 
-    def _check_survey(self, found: Survey, rows: ArrayRows) -> None:
-        """Refuse data that cannot be fitted, and warn about those outside the unit cube."""
+    def _check_survey(self, found: Survey, rows: Rows) -> None:
+        """Refuse data that cannot be fitted, and warn about those outside the unit cube, or too coarse."""
         if not np.isfinite(found.gram).all():
-            require_finite(rows.X, input_names(self))
+            require_finite(rows, input_names(self))
             raise ValueError(
                 "Squares of values in X overflow; scale the columns to [0, 1] first, for instance with MinMaxScaler."
             )
         warn_outside_unit_cube(found.low, found.high, input_names(self))
+        if rows.single_precision:
+            warn_single_precision(self.psi)
 
     def _fit_rows(self, rows: Rows, found: Survey) -> None:
         """Fit to rows that have been surveyed, with the input columns known."""
         self._check_parameters()
         self._check_width()
-        basis, rule = self._plan(rows, found)
+        basis, rule = self._plan(found)
         self._finish(construct(rows, basis, rule, found.gram, max_degree=self.max_degree, max_terms=self.max_terms))
 
     def _finish(self, built: Construction) -> None:
@@ -156,7 +156,7 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_n_jobs(self.n_jobs)
 
     @abstractmethod
-    def _plan(self, rows: Rows, found: Survey) -> tuple[MonomialBasis | ProductBasis, Rule]:
+    def _plan(self, found: Survey) -> tuple[MonomialBasis | ProductBasis, Rule]:
         """The basis to start from, and the algorithm."""
 
     @abstractmethod
@@ -178,7 +178,7 @@ class MonomialIdeal(VanishingIdeal):
         super()._check_parameters()
         check_choice("order", self.order, tuple(ORDERS))
 
-    def _plan(self, rows: Rows, found: Survey) -> tuple[MonomialBasis, Rule]:
+    def _plan(self, found: Survey) -> tuple[MonomialBasis, Rule]:
         return MonomialBasis(feature_permutation(self.feature_order, found.gram), self.order), self._rule()
 
     @abstractmethod

@@ -18,7 +18,7 @@ from ._typing import Float2D
 from .basis import MonomialBasis
 from .border import ORDERS, Term
 from .construction import BLOCK, Construction, Rule, decide
-from .gram import mean_of_parts
+from .gram import Survey, mean_of_parts
 from .rows import JoinedRows, Rows
 from .threads import one_blas_thread
 
@@ -51,19 +51,18 @@ class Fit:
 class _SharedGram:
     """The Gram matrices of every part of the data, over the terms that some fit has kept."""
 
-    def __init__(self, parts: Sequence[Rows], basis: MonomialBasis, surveyed: Sequence[Float2D]):
+    def __init__(self, parts: Sequence[Rows], basis: MonomialBasis, surveyed: Sequence[Survey]):
         self.parts = parts
         self.basis = basis
-        self._known = [basis.start(gram) for gram in surveyed]
+        self._weights = [found.total_weight for found in surveyed]
+        self._known = [basis.start(found.gram) for found in surveyed]
         self._grams = [gram[:1, :1] for gram in self._known]
         self._row_of: dict[Term, int] = {}
 
     def extend(self, new: list[Term], degree: int) -> None:
         """Take in candidates: one pass over each part."""
         if degree > 1:
-            self._grams = [
-                self.basis.extend_gram(gram, part, new) for gram, part in zip(self._grams, self.parts, strict=True)
-            ]
+            self._grams = self.basis.extend_grams(self._grams, self.parts, new)
         else:
             self._grams = self._known
         self.basis = replace(self.basis, terms=(*self.basis.terms, *new))
@@ -71,7 +70,7 @@ class _SharedGram:
 
     def of(self, parts: tuple[int, ...]) -> Float2D:
         """The Gram over the rows of these parts together."""
-        return mean_of_parts([self._grams[k] for k in parts], [self.parts[k].total_weight for k in parts])
+        return mean_of_parts([self._grams[k] for k in parts], [self._weights[k] for k in parts])
 
     def rows_of(self, terms: Sequence[Term]) -> list[int]:
         """Where the terms are in the matrices."""
@@ -88,7 +87,7 @@ class _SharedGram:
 def construct_together(
     parts: Sequence[Rows],
     fits: Sequence[Fit],
-    surveyed: Sequence[Float2D],
+    surveyed: Sequence[Survey],
     *,
     max_degree: int,
     max_terms: int,
@@ -101,8 +100,8 @@ def construct_together(
     parts : sequence of Rows
     fits : sequence of Fit
         With bases that hold the constant alone, and share the order of terms and of features.
-    surveyed : sequence of ndarray of shape (1 + n_features, 1 + n_features)
-        For each part the Gram of the constant and the columns.
+    surveyed : sequence of Survey
+        Of the parts.
     max_degree, max_terms : int
         As for ``construct``.
     n_threads : int

@@ -8,7 +8,7 @@ from typing import Any
 
 from .checks import check_numbers, take_input_from
 from .estimators import OAVI
-from .gram import Survey, survey
+from .gram import Survey, survey, surveys
 from .ideal import MonomialIdeal, VanishingIdeal
 from .lockstep import Fit, construct_together
 from .rows import JoinedRows, Rows
@@ -66,7 +66,7 @@ def fit_together(
     models: Sequence[VanishingIdeal],
     parts: Sequence[Rows],
     members: Sequence[tuple[int, ...]],
-    surveys: Sequence[Survey] | None = None,
+    found: Sequence[Survey] | None = None,
 ) -> None:
     """Fit every model to the rows of its parts.
 
@@ -79,28 +79,27 @@ def fit_together(
     parts : sequence of Rows
     members : sequence of tuple of int
         For each model the parts that it is fitted to.
-    surveys : sequence of Survey, optional
+    found : sequence of Survey, optional
         Of the parts.
     """
-    surveys = [survey(part) for part in parts] if surveys is None else surveys
-    weights = [part.total_weight for part in parts]
+    found = surveys(parts) if found is None else found
     groups: dict[Any, list[tuple[VanishingIdeal, Fit]]] = defaultdict(list)
     for model, member in zip(models, members, strict=True):
         model._check_parameters()
         model._check_width()
         rows = JoinedRows([parts[k] for k in member])
-        found = Survey.of_parts([surveys[k] for k in member], [weights[k] for k in member])
+        whole = Survey.of_parts([found[k] for k in member])
         if not isinstance(model, MonomialIdeal):
-            model._fit_rows(rows, found)
+            model._fit_rows(rows, whole)
             continue
-        basis, rule = model._plan(rows, found)
+        basis, rule = model._plan(whole)
         alike = (basis.order, basis.feature_order.tobytes(), model.max_degree, model.max_terms)
         groups[alike].append((model, Fit(basis, rule, member)))
     for (*_, max_degree, max_terms), group in groups.items():
         built = construct_together(
             parts,
             [fit for _, fit in group],
-            [found.gram for found in surveys],
+            found,
             max_degree=max_degree,
             max_terms=max_terms,
             n_threads=n_threads(group[0][0].n_jobs),

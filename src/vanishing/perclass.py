@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from ._typing import Array, Float2D
-from .checks import (
-    check_class_weights,
-    check_classes,
-    check_ideal,
-    check_n_jobs,
-    check_weights,
-    input_names,
-    require_finite,
-    take_input_from,
-    warn_outside_unit_cube,
-)
+from ._typing import Array
+from .checks import check_ideal, check_n_jobs, input_names, take_input_from, warn_outside_unit_cube
 from .estimators import OAVI
 from .features import FeatureMap
-from .gram import survey
+from .gram import Survey
 from .ideal import VanishingIdeal
-from .rows import as_rows
+from .labels import Labelled, read_labelled
+from .reading import read_finite
+from .rows import Rows
+from .scaling import survey_scaled
 from .threads import n_threads
+from .together import together
 
 __all__ = ["PerClass"]
 
@@ -70,7 +65,7 @@ class PerClass(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.estimator = estimator
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit one clone of the estimator per class.
 
         Parameters
@@ -86,36 +81,34 @@ class PerClass(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        X, y = validate_data(self, X, y, dtype="numeric", ensure_all_finite=False)
-        require_finite(X, input_names(self))
-        classes, codes = check_classes(y)
-        self._fit_classes(X, codes, classes, check_weights(sample_weight, X.shape[0]))
+        data = read_labelled(self, X, y, sample_weight, at_least=1)
+        data.require_weights()
+        _, _, parts, found = survey_scaled(data.rows, data.parts, input_names(self), scale=False)
+        whole = Survey.of_parts(found)
+        warn_outside_unit_cube(whole.low, whole.high, input_names(self))
+        self._fit_parts(data, parts, found)
         return self
 
-    def _fit_classes(self, X: Array, codes: Array, classes: Array, weights: Any) -> None:
-        """Fit the clones to checked data."""
+    def _fit_parts(self, data: Labelled, parts: Sequence[Rows], found: Sequence[Survey]) -> None:
+        """Fit the clones to the parts of the data, one for each class, that have been surveyed."""
         check_n_jobs(self.n_jobs)
-        check_class_weights(weights, codes, classes)
-        warn_outside_unit_cube(X.min(axis=0), X.max(axis=0), input_names(self))
         template = check_ideal(OAVI() if self.estimator is None else self.estimator, VanishingIdeal)
-        models: list[VanishingIdeal] = [clone(template) for _ in classes]
+        models: list[VanishingIdeal] = [clone(template) for _ in data.classes]
 
-        def fit(code: int) -> None:
-            chosen = codes == code
-            rows = as_rows(X[chosen], None if weights is None else weights[chosen], self.n_jobs)
-            take_input_from(self, models[code])
-            models[code]._fit_rows(rows, survey(rows))
+        def fit(rows: Rows, k: int) -> None:
+            take_input_from(self, models[k])
+            models[k]._fit_rows(parts[k] if data.in_memory else rows.where_label(data.keys[k]), found[k])
 
-        with ThreadPoolExecutor(min(len(classes), n_threads(self.n_jobs))) as pool:
-            list(pool.map(fit, range(len(classes))))
+        tasks = [partial(fit, k=k) for k in range(len(models))]
+        together(data.rows, tasks, threads=n_threads(self.n_jobs))
         if not any(len(model.generators_) for model in models):
             raise ValueError(
                 f"No class has a polynomial with mean square at most psi={template.psi:g}: raise psi or max_degree."
             )
-        self.classes_ = classes
+        self.classes_ = data.classes
         self.estimators_ = models
 
-    def transform(self, X: Any) -> Float2D:
+    def transform(self, X: Any) -> Any:
         """Absolute values of the generators of all classes, ``|g(x)|``.
 
         Parameters
@@ -127,9 +120,7 @@ class PerClass(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of shape (n_samples, n_generators)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype="numeric", ensure_all_finite=False, reset=False)
-        require_finite(X, input_names(self))
-        return FeatureMap.of(self.estimators_, append_input=False).over(as_rows(X, n_jobs=self.n_jobs))
+        return FeatureMap.of(self.estimators_, append_input=False).over(read_finite(self, X))
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the output columns: the class and the polynomial, shortened where it is long.

@@ -13,9 +13,9 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from ._typing import Array, Float1D, Float2D, Int1D, Int2D
-from .checks import require_finite
 from .evaluation import Evaluator, MonomialForm, ProductForm
 from .expansion import monomials_of
+from .reading import require_finite
 from .rows import Rows, as_rows
 from .solvers import Status
 
@@ -198,12 +198,12 @@ class Polynomials(Sequence[Polynomial]):
 
     def evaluate(self, X: Any, *, n_jobs: int | None = None) -> Float2D:
         """Signed values on the rows of ``X``, shape ``(n_samples, n_polynomials)``."""
-        X = check_array(X, dtype="numeric", ensure_all_finite=False)
-        _check_width(X, self.feature_names)
-        require_finite(X, self.feature_names)
-        return self.over(as_rows(X, n_jobs=n_jobs))
+        rows = as_rows(check_array(X, dtype="numeric", ensure_all_finite=False), n_jobs=n_jobs)
+        _check_width(rows.X, self.feature_names)
+        require_finite(rows, self.feature_names)
+        return np.asarray(self.over(rows))
 
-    def over(self, rows: Rows, *, absolute: bool = False) -> Float2D:
+    def over(self, rows: Rows, *, absolute: bool = False) -> Any:
         """Values (or absolute values) on a data source that has been checked already."""
         return Evaluator([self.form], absolute=absolute).over(rows)
 

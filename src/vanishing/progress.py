@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
-__all__ = ["Progress"]
+__all__ = ["Progress", "row_progress", "show_progress"]
 
 
 class Progress:
@@ -17,14 +19,10 @@ class Progress:
     ...     progress.advance()
     """
 
-    def __init__(self, total: int, what: str, *, shown: bool):
+    def __init__(self, total: int | None, what: str, *, shown: bool, unit: str = ""):
         self._bar: Any = None
         if shown:
-            try:
-                from tqdm import tqdm
-            except ImportError as error:
-                raise ImportError("A progress bar needs tqdm: pip install 'vanishing[progress]'.") from error
-            self._bar = tqdm(total=total, desc=what, unit="")
+            self._bar = _tqdm()(total=total, desc=what, unit=unit, unit_scale=bool(unit))
 
     def advance(self, n: int = 1) -> None:
         """Some pieces are done."""
@@ -39,3 +37,52 @@ class Progress:
     ) -> None:
         if self._bar is not None:
             self._bar.close()
+
+
+def _tqdm() -> Any:
+    try:
+        from tqdm import tqdm
+    except ImportError as error:
+        raise ImportError("A progress bar needs tqdm: pip install 'vanishing[progress]'.") from error
+    return tqdm
+
+
+class _Shown:
+    """Whether passes over the rows are shown, and how many there were."""
+
+    depth = 0
+    n_passes = 0
+
+
+_shown = _Shown()
+
+
+@contextmanager
+def show_progress() -> Iterator[None]:
+    """Show a bar for every pass over the data: rows done, rows a second, time left.
+
+    Works for every data source. Needs ``pip install 'vanishing[progress]'``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vanishing import OAVI, show_progress
+    >>> with show_progress():
+    ...     model = OAVI().fit(np.random.default_rng(0).uniform(size=(1000, 2)))
+    """
+    _tqdm()
+    if _shown.depth == 0:
+        _shown.n_passes = 0
+    _shown.depth += 1
+    try:
+        yield
+    finally:
+        _shown.depth -= 1
+
+
+def row_progress(n_rows: int | None) -> Progress:
+    """The bar for one pass over so many rows (None: not known), shown inside of :func:`show_progress`."""
+    if not _shown.depth:
+        return Progress(n_rows, "", shown=False)
+    _shown.n_passes += 1
+    return Progress(n_rows, f"pass {_shown.n_passes}", shown=True, unit=" rows")

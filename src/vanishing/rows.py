@@ -1,125 +1,524 @@
 """Where the data are: rows that can be reduced and mapped block by block.
 
-A source of data is a small class with the methods of :class:`Rows`. It knows nothing about polynomials;
-algorithms know nothing about where the rows come from.
+A source of data is a small class with the two abstract methods of :class:`Rows`. It knows nothing about
+polynomials; algorithms know nothing about where the rows come from. Whatever changes rows on their way (scaling,
+the choice of a class, computed columns) is a :class:`View`, a function from block to block.
 """
 
 from __future__ import annotations
 
 import functools
+import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import islice
-from typing import Any, Protocol, TypeVar
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ._typing import Array, Float1D, Float2D
+from ._typing import Array, Bool1D, Float1D, Float2D
+from .devices import empty_like, namespace_of, on_device_of, to_host
+from .progress import Progress, row_progress
 from .threads import n_threads, one_blas_thread
 
-__all__ = ["ArrayRows", "JoinedRows", "Rows", "as_rows"]
+__all__ = [
+    "ArrayRows",
+    "Block",
+    "Computed",
+    "InFolds",
+    "JoinedRows",
+    "Request",
+    "Rows",
+    "View",
+    "as_block",
+    "as_rows",
+    "in_order",
+    "merge",
+    "reduce_together",
+]
 
 T = TypeVar("T")
-Kernel = Callable[[Float2D, "Float1D | None"], T]
 
 
-class Rows(Protocol):
-    """What a fit needs from a data source. A block is a float64 C-ordered array ``(n_rows, n_features)``."""
+class Block(NamedTuple):
+    """Some consecutive rows: ``X`` is a float64 array ``(n_rows, n_features)`` in C or Fortran order.
 
-    n_samples: int
+    (A source on a device hands out that device's arrays instead, of any floating type.) ``weights`` and ``labels``
+    belong to the rows, if there are any. The rows are those from ``start`` on of part number ``part`` of the source,
+    which is a file, or whatever the source consists of; rows that a view has left out are not counted there.
+    """
+
+    X: Any
+    weights: Any = None
+    labels: Any = None
+    part: int = 0
+    start: int = 0
+
+
+Kernel = Callable[[Any, Any], T]
+Change = Callable[[Block], Block]
+
+
+class Rows(ABC):
+    """A source of rows.
+
+    Attributes
+    ----------
+    n_features : int
+        Number of columns.
+    n_samples : int or None
+        Number of rows, where that is known before they are read.
+    feature_names : tuple of str or None
+        Names of the columns, if they have any.
+    labelled : bool
+        Whether rows come with labels.
+    reading_dominates : bool
+        Whether getting at the rows takes longer than computing with them.
+    single_precision : bool
+        Whether the numbers were rounded to float32 or less.
+    """
+
     n_features: int
+    n_samples: int | None = None
+    feature_names: tuple[str, ...] | None = None
+    labelled: bool = False
+    reading_dominates: bool = False
+    single_precision: bool = False
 
-    @property
-    def total_weight(self) -> float:
-        """Sum of the sample weights; the number of rows when there are none."""
+    def reduce(self, kernel: Kernel[T], combine: Callable[[T, T], T], *, block_rows: int, width: int) -> T:
+        """Combine ``kernel(X, weights)`` over all blocks, in the order of the rows.
 
-    def reduce(self, kernel: Kernel[T], combine: Callable[[T, T], T], block_rows: int) -> T:
-        """Combine ``kernel(block, weights)`` over all blocks, in the order of the rows."""
+        ``block_rows`` keep one core busy for about a millisecond; a row takes ``width`` numbers of working memory.
+        """
 
-    def map(self, kernel: Callable[[Float2D, Float2D], None], n_columns: int, block_rows: int) -> Float2D:
-        """Array ``(n_samples, n_columns)`` whose slices ``kernel(block, out)`` has filled."""
+        def on_block(block: Block) -> T | None:
+            return kernel(block.X, block.weights) if block.X.shape[0] else None
+
+        return self.reduce_blocks(on_block, combine, block_rows=block_rows, width=width)
+
+    def map(
+        self, kernel: Callable[[Any, Any], None], n_columns: int, *, block_rows: int, width: int, out: Any = None
+    ) -> Any:
+        """The columns that ``kernel(X, out)`` computes, in the container of the source; written to ``out`` if given."""
+        return self.map_blocks(
+            lambda block, out: kernel(block.X, out), n_columns, block_rows=block_rows, width=width, out=out
+        )
+
+    @abstractmethod
+    def reduce_blocks(
+        self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], *, block_rows: int, width: int
+    ) -> T:
+        """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""
+
+    @abstractmethod
+    def map_blocks(
+        self, kernel: Callable[[Block, Any], None], n_columns: int, *, block_rows: int, width: int, out: Any = None
+    ) -> Any:
+        """The columns ``(n_samples, n_columns)`` that ``kernel(block, out)`` computes."""
+
+    def place(self, part: int, row: int) -> str:
+        """Where row ``row`` of part ``part`` is, in words."""
+        return f"in row {row}"
+
+    def head(self) -> Float2D:
+        """A few of the rows, in NumPy."""
+        raise NotImplementedError
+
+    def to_numpy(self) -> Float2D:
+        """All rows in one array in memory."""
+        blocks: list[Float2D] = self.reduce_blocks(
+            lambda block: [to_host(block.X)], operator.add, block_rows=65_536, width=self.n_features
+        )
+        return np.concatenate(blocks)
+
+    def label_rows(self) -> Rows:
+        """A source of the same labels, whose rows need not have the columns."""
+        return self
+
+    # How rows change on their way. Where they are in memory, the changed ones are kept, too.
+
+    def changed(self, change: Change, n_features: int | None = None) -> Rows:
+        """The same source with its blocks changed; of so many columns, where they become more or fewer."""
+        return View(self, change, n_features)
+
+    def scaled(self, scale: Float1D, offset: Float1D) -> Rows:
+        """Rows ``scale * x + offset``."""
+        return self.changed(_Scaled(scale, offset))
+
+    def where_label(self, label: Any) -> Rows:
+        """The rows with this label."""
+        return self.changed(_WhereLabel(label))
+
+    def signed_by(self, label: Any) -> Rows:
+        """The same rows, their weights negative where the label is not this one."""
+        return self.changed(_SignedBy(label))
+
+    def computed(self, kernel: Callable[[Any, Any], None], n_columns: int, *, block_rows: int, width: int) -> Rows:
+        """Rows of the columns that ``kernel(X, out)`` computes; from scratch in every pass."""
+        return self.changed(Computed(lambda block, out: kernel(block.X, out), n_columns), n_columns)
 
 
-class ArrayRows:
+def merge(combine: Callable[[T, T], T], a: T | None, b: T | None) -> T | None:
+    """``combine(a, b)``, where neither is None."""
+    if a is None:
+        return b
+    return a if b is None else combine(a, b)
+
+
+class ArrayRows(Rows):
     """Rows of an array in memory (or of a memory map), shared among threads; the array is never copied as a whole.
 
     The blocks, and the order in which their results are combined, depend on the shape of the data alone, so
     the result is the same to the last bit for every ``n_jobs``.
+
+    Parameters
+    ----------
+    X : ndarray, or anything with ``shape``, ``dtype`` and slices of rows
+    sample_weight : ndarray of shape (n_samples,), optional
+    labels : ndarray of shape (n_samples,), optional
+    n_jobs : int, optional
     """
 
-    def __init__(self, X: Array, sample_weight: Float1D | None = None, n_jobs: int | None = None):
+    def __init__(
+        self, X: Array, sample_weight: Float1D | None = None, labels: Array | None = None, n_jobs: int | None = None
+    ):
         self.X = X
         self.sample_weight = sample_weight
-        self.n_threads = n_threads(n_jobs)
+        self.labels = labels
+        self.n_jobs = n_jobs
         self.n_samples, self.n_features = X.shape
+        self.labelled = labels is not None
+        self.single_precision = X.dtype.kind == "f" and X.dtype.itemsize < 8
 
-    @property
-    def total_weight(self) -> float:
-        """Sum of the sample weights; the number of rows when there are none."""
-        return float(self.n_samples) if self.sample_weight is None else float(self.sample_weight.sum())
+    def reduce_blocks(
+        self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], *, block_rows: int, width: int
+    ) -> T:
+        """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""
+        results = self._run(lambda rows: kernel(self._block(rows)), block_rows)
+        total = functools.reduce(functools.partial(merge, combine), results)
+        assert total is not None
+        return total
 
-    def reduce(self, kernel: Kernel[T], combine: Callable[[T, T], T], block_rows: int) -> T:
-        """Combine ``kernel(block, weights)`` over all blocks, in the order of the rows."""
-
-        def work(rows: slice) -> T:
-            weights = None if self.sample_weight is None else self.sample_weight[rows]
-            return kernel(self._block(rows), weights)
-
-        return functools.reduce(combine, self._run(work, block_rows))
-
-    def map(
-        self,
-        kernel: Callable[[Float2D, Float2D], None],
-        n_columns: int,
-        block_rows: int,
-        out: Float2D | None = None,
+    def map_blocks(
+        self, kernel: Callable[[Block, Any], None], n_columns: int, *, block_rows: int, width: int, out: Any = None
     ) -> Float2D:
-        """Array ``(n_samples, n_columns)`` whose slices ``kernel(block, out)`` has filled; given or new."""
-        out = np.empty((self.n_samples, n_columns)) if out is None else out
+        """The columns ``(n_samples, n_columns)`` that ``kernel(block, out)`` computes; in ``out`` if given."""
+        out = np.empty((len(self), n_columns)) if out is None else out
         for _ in self._run(lambda rows: kernel(self._block(rows), out[rows]), block_rows):
             pass
-        return out
+        return np.asarray(out)
 
-    def _block(self, rows: slice) -> Float2D:
-        return np.ascontiguousarray(self.X[rows], dtype=np.float64)
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    def scaled(self, scale: Float1D, offset: Float1D) -> ArrayRows:
+        """Rows ``scale * x + offset``."""
+        X = np.multiply(self.X, scale)
+        X += offset
+        return ArrayRows(X, self.sample_weight, self.labels, self.n_jobs)
+
+    def where_label(self, label: Any) -> ArrayRows:
+        """The rows with this label."""
+        assert self.labels is not None
+        chosen = self.labels == label
+        weights = None if self.sample_weight is None else self.sample_weight[chosen]
+        return ArrayRows(self.X[chosen], weights, self.labels[chosen], self.n_jobs)
+
+    def signed_by(self, label: Any) -> ArrayRows:
+        """The same rows, their weights negative where the label is not this one."""
+        signed = _SignedBy(label)(Block(self.X, self.sample_weight, self.labels)).weights
+        return ArrayRows(self.X, signed, self.labels, self.n_jobs)
+
+    def computed(self, kernel: Callable[[Any, Any], None], n_columns: int, *, block_rows: int, width: int) -> ArrayRows:
+        """Rows of the columns that ``kernel(X, out)`` computes."""
+        columns = self.map(kernel, n_columns, block_rows=block_rows, width=width)
+        return ArrayRows(columns, self.sample_weight, self.labels, self.n_jobs)
+
+    def without_zero_weights(self) -> ArrayRows:
+        """The rows that have a weight."""
+        weights = self.sample_weight
+        if weights is None or weights.all():
+            return self
+        used = weights > 0.0
+        return ArrayRows(self.X[used], weights[used], None if self.labels is None else self.labels[used], self.n_jobs)
+
+    def _block(self, rows: slice) -> Block:
+        weights = None if self.sample_weight is None else self.sample_weight[rows]
+        labels = None if self.labels is None else self.labels[rows]
+        return Block(as_block(self.X[rows]), weights, labels, 0, rows.start)
 
     def _run(self, work: Callable[[slice], T], block_rows: int) -> Iterator[T]:
         """Results of ``work`` on each block, in order, with at most a few blocks ahead of the consumer."""
-        n_blocks = -(-self.n_samples // block_rows)
-        edges = [self.n_samples * i // n_blocks for i in range(n_blocks + 1)]
-        blocks = map(slice, edges, edges[1:])
-        with one_blas_thread():
-            if self.n_threads == 1 or n_blocks == 1:
-                yield from map(work, blocks)
-                return
-            with ThreadPoolExecutor(self.n_threads) as pool:
-                ahead: list[Future[T]] = [pool.submit(work, rows) for rows in islice(blocks, self.n_threads + 1)]
-                while ahead:
-                    done = ahead.pop(0).result()
-                    ahead += [pool.submit(work, rows) for rows in islice(blocks, 1)]
-                    yield done
+        n_samples = len(self)
+        n_blocks = max(-(-n_samples // block_rows), 1)
+        edges = [n_samples * i // n_blocks for i in range(n_blocks + 1)]
+        blocks = [slice(start, stop) for start, stop in pairwise(edges)]
+        with one_blas_thread(), row_progress(n_samples) as progress:
+            yield from in_order(work, blocks, n_threads(self.n_jobs), progress, lambda rows: rows.stop - rows.start)
 
 
-class JoinedRows:
+def as_block(X: Any) -> Float2D:
+    """Rows as kernels want them: float64, and in Fortran order if they are already."""
+    values = np.asarray(X)
+    columnwise = values.flags.f_contiguous or (values.ndim == 2 and values.T.strides[-1] == values.itemsize)
+    if columnwise and not values.flags.c_contiguous:
+        return np.asfortranarray(values, dtype=np.float64)
+    return np.ascontiguousarray(values, dtype=np.float64)
+
+
+def in_order(
+    work: Callable[[Any], T],
+    tasks: Sequence[Any] | Iterator[Any],
+    threads: int,
+    progress: Progress,
+    size: Callable[[Any], int],
+) -> Iterator[T]:
+    """Results of ``work`` on each task, in order, with at most a few tasks ahead of the consumer."""
+    tasks = iter(tasks)
+    first = list(islice(tasks, 2))
+    if threads == 1 or len(first) == 1:
+        for task in (*first, *tasks):
+            yield work(task)
+            progress.advance(size(task))
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        ahead: list[tuple[Future[T], int]] = []
+
+        def submit(number: int, source: Iterator[Any]) -> None:
+            ahead.extend((pool.submit(work, task), size(task)) for task in islice(source, number))
+
+        submit(2, iter(first))
+        submit(threads - 1, tasks)
+        try:
+            while ahead:
+                done, n_rows = ahead.pop(0)
+                result = done.result()
+                submit(1, tasks)
+                yield result
+                progress.advance(n_rows)
+        finally:  # after an error, or when nobody wants the rest
+            for future, _ in ahead:
+                future.cancel()
+
+
+class View(Rows):
+    """A source whose blocks are changed on their way."""
+
+    def __init__(self, source: Rows, change: Change, n_features: int | None = None):
+        self.source = source
+        self.change = change
+        self.n_features = source.n_features if n_features is None else n_features
+        self.n_samples = None if isinstance(change, (_WhereLabel, InFolds)) else source.n_samples
+        self.feature_names = source.feature_names if n_features is None else None
+        self.labelled = source.labelled
+        self.reading_dominates = source.reading_dominates
+        self.single_precision = source.single_precision
+
+    def reduce_blocks(
+        self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], *, block_rows: int, width: int
+    ) -> T:
+        """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""
+        result: T = reduce_together([Request(self, kernel, combine, block_rows, width)])[0]
+        return result
+
+    def map_blocks(
+        self, kernel: Callable[[Block, Any], None], n_columns: int, *, block_rows: int, width: int, out: Any = None
+    ) -> Any:
+        """The columns ``(n_samples, n_columns)`` that ``kernel(block, out)`` computes."""
+        change = self.change
+        return self.source.map_blocks(
+            lambda block, out: kernel(change(block), out),
+            n_columns,
+            block_rows=block_rows,
+            width=width + self.n_features,
+            out=out,
+        )
+
+    def place(self, part: int, row: int) -> str:
+        """Where row ``row`` of part ``part`` is, in words."""
+        return self.source.place(part, row)
+
+
+@dataclass(frozen=True)
+class _Scaled:
+    """Rows ``scale * x + offset``."""
+
+    scale: Float1D
+    offset: Float1D
+
+    def __call__(self, block: Block) -> Block:
+        scale, offset = (on_device_of(block.X, values) for values in (self.scale, self.offset))
+        return block._replace(X=block.X * scale + offset)
+
+
+@dataclass(frozen=True)
+class _WhereLabel:
+    """The rows with a label."""
+
+    label: Any
+
+    def __call__(self, block: Block) -> Block:
+        return _chosen(block, block.labels == self.label)
+
+
+@dataclass(frozen=True)
+class _SignedBy:
+    """Weights that are negative where the label is another one."""
+
+    label: Any
+
+    def __call__(self, block: Block) -> Block:
+        positive, negative = (on_device_of(block.X, np.float64(value)) for value in (1.0, -1.0))
+        signed = namespace_of(block.X).where(block.labels == self.label, positive, negative)
+        return block._replace(weights=signed if block.weights is None else signed * block.weights)
+
+
+@dataclass(frozen=True)
+class InFolds:
+    """The rows of some folds of a cross-validation; a row's fold is a hash of its place.
+
+    To be applied to a source itself, whose blocks know the places of their rows.
+    """
+
+    folds: tuple[int, ...]
+    n_folds: int
+
+    def __call__(self, block: Block) -> Block:
+        """The rows that are in the folds."""
+        chosen = np.isin(self.fold_of(block.part, block.start, block.X.shape[0]), self.folds)
+        return _chosen(block, on_device_of(block.X, chosen))
+
+    def fold_of(self, part: int, start: int, n_rows: int) -> Array:
+        """The fold of each of these rows: splitmix64 (Steele, Lea and Flood 2014) of the place, modulo the number."""
+        place = np.arange(start, start + n_rows, dtype=np.uint64) + (np.uint64(part) << np.uint64(40))
+        mixed = (place + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return (mixed ^ (mixed >> np.uint64(31))) % np.uint64(self.n_folds)
+
+
+@dataclass(frozen=True)
+class Computed:
+    """Rows of the columns that ``kernel(block, out)`` computes."""
+
+    kernel: Callable[[Block, Any], None]
+    n_columns: int
+
+    def __call__(self, block: Block) -> Block:
+        """The computed rows."""
+        out = empty_like(block.X, self.n_columns)
+        if block.X.shape[0]:
+            self.kernel(block, out)
+        return block._replace(X=out)
+
+
+def _chosen(block: Block, chosen: Bool1D) -> Block:
+    X = block.X[chosen] if not isinstance(block.X, np.ndarray) or block.X.flags.c_contiguous else block.X.T[:, chosen].T
+    weights, labels = (None if values is None else values[chosen] for values in (block.weights, block.labels))
+    return block._replace(X=X, weights=weights, labels=labels)
+
+
+class JoinedRows(Rows):
     """The rows of several sources, one source after the other, for reductions; nothing is copied."""
 
     def __init__(self, sources: Sequence[Rows]):
         self.sources = tuple(sources)
-        self.n_samples = sum(source.n_samples for source in self.sources)
         self.n_features = self.sources[0].n_features
+        self.single_precision = any(source.single_precision for source in self.sources)
 
-    @property
-    def total_weight(self) -> float:
-        """Sum of the sample weights; the number of rows when there are none."""
-        return sum(source.total_weight for source in self.sources)
+    def reduce_blocks(
+        self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], *, block_rows: int, width: int
+    ) -> T:
+        """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""
+        requests = [Request(source, kernel, combine, block_rows, width) for source in self.sources]
+        total: T = functools.reduce(combine, reduce_together(requests))
+        return total
 
-    def reduce(self, kernel: Kernel[T], combine: Callable[[T, T], T], block_rows: int) -> T:
-        """Combine ``kernel(block, weights)`` over all blocks, in the order of the rows."""
-        return functools.reduce(combine, (source.reduce(kernel, combine, block_rows) for source in self.sources))
+    def map_blocks(
+        self, kernel: Callable[[Block, Any], None], n_columns: int, *, block_rows: int, width: int, out: Any = None
+    ) -> Any:
+        """Not for joined rows."""
+        raise NotImplementedError
 
-    def map(self, kernel: Callable[[Float2D, Float2D], None], n_columns: int, block_rows: int) -> Float2D:
-        """Array ``(n_samples, n_columns)`` whose slices ``kernel(block, out)`` has filled."""
-        return np.vstack([source.map(kernel, n_columns, block_rows) for source in self.sources])
+
+class Request(NamedTuple):
+    """A reduction that somebody wants."""
+
+    rows: Rows
+    kernel: Callable[[Block], Any]
+    combine: Callable[[Any, Any], Any]
+    block_rows: int
+    width: int
+
+
+def reduce_together(requests: Sequence[Request]) -> list[Any]:
+    """The results of several reductions: those over views of the same source share one pass."""
+    results: list[Any] = [None] * len(requests)
+    groups: dict[int, list[tuple[tuple[Change, ...], int]]] = {}
+    roots: dict[int, Rows] = {}
+    for i, request in enumerate(requests):
+        root, changes = _way(request.rows)
+        roots[id(root)] = root
+        groups.setdefault(id(root), []).append((changes, i))
+    for key, group in groups.items():
+        group.sort(key=lambda entry: [id(change) for change in entry[0]])  # equal ways beside each other
+        members = [requests[i] for _, i in group]
+        found: list[Any] = roots[key].reduce_blocks(
+            _Joint([(changes, request.kernel) for (changes, _), request in zip(group, members, strict=True)]),
+            _JointCombine([request.combine for request in members]),
+            block_rows=min(request.block_rows for request in members),
+            width=max(request.width for request in members),
+        )
+        for (_, i), result in zip(group, found, strict=True):
+            results[i] = result
+    return results
+
+
+def _way(rows: Rows) -> tuple[Rows, tuple[Change, ...]]:
+    """The source behind views, and the changes on the way from there."""
+    changes: list[Change] = []
+    while isinstance(rows, View):
+        changes.insert(0, rows.change)
+        rows = rows.source
+    return rows, tuple(changes)
+
+
+@dataclass(frozen=True)
+class _Joint:
+    """Several kernels on differently changed versions of a block; what two neighbours share is changed once."""
+
+    members: list[tuple[tuple[Change, ...], Callable[[Block], Any]]]
+
+    def __call__(self, block: Block) -> list[Any]:
+        return self.run([(None, block)])
+
+    def run(self, stack: list[tuple[Change | None, Block]]) -> list[Any]:
+        """The results on the block at the bottom of ``stack``, above which are the latest changes of it."""
+        results = []
+        for changes, kernel in self.members:
+            if isinstance(kernel, _Joint) and not changes:
+                results.append(kernel.run(stack))
+                continue
+            same = 0
+            while same < min(len(changes), len(stack) - 1) and changes[same] is stack[same + 1][0]:
+                same += 1
+            del stack[same + 1 :]
+            for change in changes[same:]:
+                stack.append((change, change(stack[-1][1])))
+            results.append(kernel(stack[-1][1]))
+        return results
+
+
+@dataclass(frozen=True)
+class _JointCombine:
+    """The results of several kernels, combined one by one."""
+
+    combines: list[Callable[[Any, Any], Any]]
+
+    def __call__(self, a: list[Any], b: list[Any]) -> list[Any]:
+        return [merge(combine, x, y) for combine, x, y in zip(self.combines, a, b, strict=True)]
 
 
 def as_rows(X: Any, sample_weight: Float1D | None = None, n_jobs: int | None = None) -> ArrayRows:
@@ -128,7 +527,8 @@ def as_rows(X: Any, sample_weight: Float1D | None = None, n_jobs: int | None = N
     Examples
     --------
     >>> import numpy as np
-    >>> as_rows(np.ones((5, 2))).reduce(lambda block, weights: block.sum(), lambda a, b: a + b, block_rows=2)
+    >>> rows = as_rows(np.ones((5, 2)))
+    >>> rows.reduce(lambda block, weights: block.sum(), lambda a, b: a + b, block_rows=2, width=2)
     np.float64(10.0)
     """
-    return ArrayRows(np.asarray(X), sample_weight, n_jobs)
+    return ArrayRows(np.asarray(X), sample_weight, n_jobs=n_jobs)

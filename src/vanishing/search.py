@@ -12,13 +12,15 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ._typing import Array, Float1D, Float2D, Int1D
-from .checks import check_flag, check_folds, check_ideal, check_labels, check_n_jobs, check_numbers, take_input_from
-from .classifier import ClassGenerators, VanishingIdealClassifier, read_labelled
+from ._typing import Array, Int1D
+from .checks import check_flag, check_folds, check_ideal, check_n_jobs, check_numbers, take_input_from
+from .classifier import ClassGenerators, VanishingIdealClassifier
 from .crossval import Scores, Study, folds_by_scaling, score_folds
 from .estimators import ABM, AVI, OAVI
 from .ideal import VanishingIdeal
+from .labels import Labelled, read_labelled
 from .progress import Progress
+from .rows import ArrayRows
 from .svm import L1SVC
 
 __all__ = ["VanishingIdealClassifierCV"]
@@ -130,7 +132,7 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
         self.n_jobs = n_jobs
         self.progress = progress
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Score every pair of psi and C on every fold, then fit the best pair to all rows.
 
         Parameters
@@ -149,8 +151,11 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
         if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
             raise ValueError(f"scoring must be None, a name or a function; got {self.scoring!r}.")
         Cs = check_numbers("Cs", self.Cs, above=0.0)
-        X, y, _ = read_labelled(self, X, y, None)
-        classes, codes = check_labels(y)
+        data = read_labelled(self, X, y)
+        assert isinstance(data.rows, ArrayRows)
+        assert data.rows.labels is not None
+        X, codes, classes = data.rows.X, data.rows.labels, data.classes
+        y = classes[codes]
         splitter = check_cv(self.cv, y, classifier=True)
         splits = check_folds(splitter, X, y, classes, codes)
         template = clone(check_ideal(OAVI() if self.estimator is None else self.estimator, VanishingIdeal))
@@ -178,7 +183,7 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
         if hasattr(self, "best_estimator_"):  # of an earlier fit
             del self.best_estimator_
         if self.refit:
-            self._refit(X, y)
+            self._refit(data)
         return self
 
     def _grid(self, X: Array, codes: Int1D, template: VanishingIdeal) -> tuple[list[float], bool]:
@@ -223,7 +228,7 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
         self.best_params_ = self.cv_results_["params"][self.best_index_]
         self.best_score_ = float(mean[self.best_index_])
 
-    def _refit(self, X: Array, y: Array) -> None:
+    def _refit(self, data: Labelled) -> None:
         estimator = clone(OAVI() if self.estimator is None else self.estimator)
         best = VanishingIdealClassifier(
             estimator.set_params(psi=self.best_params_["psi"]),
@@ -233,7 +238,7 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
             scale_input=self.scale_input,
             n_jobs=self.n_jobs,
         )
-        best._fit_labelled(self, X, y, None)
+        best._fit_labelled(self, data)
         self.best_estimator_ = best
 
     @property
@@ -244,7 +249,7 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
         return generators
 
     @available_if(_refitted)  # type: ignore[untyped-decorator]
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any) -> Any:
         """Labels of the rows, by the best model.
 
         Parameters
@@ -259,7 +264,7 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
         return self.best_estimator_.predict(X)
 
     @available_if(_refitted)  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> Float2D | Float1D:
+    def decision_function(self, X: Any) -> Any:
         """Signed scores of the best model: one column per class, or one value per row for two classes.
 
         Parameters
@@ -271,5 +276,4 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
         ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
         check_is_fitted(self)
-        scores: Float2D | Float1D = self.best_estimator_.decision_function(X)
-        return scores
+        return self.best_estimator_.decision_function(X)

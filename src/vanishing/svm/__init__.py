@@ -4,8 +4,8 @@
 ``_estimator`` the scikit-learn classifier.
 """
 
-from ._estimator import L1SVC, best_labels, svm_path
+from ._estimator import L1SVC, svm_path
 from ._newton import Hyperplane, duality_gap, hyperplanes
 from ._sums import SquaredHinge, Sums
 
-__all__ = ["L1SVC", "Hyperplane", "SquaredHinge", "Sums", "best_labels", "duality_gap", "hyperplanes", "svm_path"]
+__all__ = ["L1SVC", "Hyperplane", "SquaredHinge", "Sums", "duality_gap", "hyperplanes", "svm_path"]

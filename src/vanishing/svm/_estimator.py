@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Array, Float1D, Float2D
-from ..checks import (
-    check_count,
-    check_labels,
-    check_n_jobs,
-    check_number,
-    check_numbers,
-    check_weights,
-    take_input_from,
-)
-from ..rows import as_rows
+from .._typing import Array
+from ..checks import check_count, check_n_jobs, check_number, check_numbers, take_input_from
+from ..devices import on_device_of
+from ..labels import Labelled, as_vector, best_labels, read_labelled
+from ..reading import read_finite
+from ..rows import Rows
 from ..threads import one_blas_thread
+from ..together import together
 from ._newton import Hyperplane, hyperplanes
 from ._sums import SquaredHinge
 
-__all__ = ["L1SVC", "best_labels", "svm_path"]
+__all__ = ["L1SVC", "svm_path"]
 
 
 class L1SVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -84,7 +81,7 @@ class L1SVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.max_iter = max_iter
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the hyperplanes.
 
         Parameters
@@ -99,11 +96,10 @@ class L1SVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        X, y = validate_data(self, X, y, dtype=np.float64, order="C")
-        self._fit_from([self.C], X, y, sample_weight, [self])
+        self._fit_from([self.C], read_labelled(self, X, y, sample_weight), [self])
         return self
 
-    def decision_function(self, X: Any) -> Float2D | Float1D:
+    def decision_function(self, X: Any) -> Any:
         """Signed scores: one column per class, or one value per row for two classes.
 
         Parameters
@@ -115,11 +111,15 @@ class L1SVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        scores: Float2D = X @ self.coef_.T + self.intercept_
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        rows = read_finite(self, X)
 
-    def predict(self, X: Any) -> Array:
+        def kernel(X: Any, out: Any) -> None:
+            out[:, :] = X @ on_device_of(X, self.coef_.T) + on_device_of(X, self.intercept_)
+
+        n_scores = len(self.coef_)
+        return as_vector(rows.map(kernel, n_scores, block_rows=8192, width=rows.n_features + n_scores))
+
+    def predict(self, X: Any) -> Any:
         """Labels of the rows.
 
         Parameters
@@ -132,25 +132,23 @@ class L1SVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         return best_labels(self.decision_function(X), self.classes_)
 
-    def _fit_from(self, Cs: Sequence[float], X: Float2D, y: Array, sample_weight: Any, models: Sequence[L1SVC]) -> None:
+    def _fit_from(self, Cs: Sequence[float], data: Labelled, models: Sequence[L1SVC]) -> None:
         """Fit ``models``, one for each of the ascending ``Cs``, each from the one before."""
         for C in Cs:
             check_number("C", C, above=0.0)
         check_number("tol", self.tol, low=0.0)
         check_count("max_iter", self.max_iter)
         check_n_jobs(self.n_jobs)
-        classes, codes = check_labels(y)
-        weights = check_weights(sample_weight, X.shape[0])
-        paths = []
-        for code in range(len(classes)) if len(classes) > 2 else [1]:
-            signed = np.where(codes == code, 1.0, -1.0)
-            if weights is not None:
-                signed *= weights
-            data = SquaredHinge(as_rows(X, signed, self.n_jobs))
-            with one_blas_thread():
-                paths.append(list(hyperplanes(data, Cs, tol=self.tol, max_iter=self.max_iter)))
+
+        def path(rows: Rows, key: Any) -> list[Hyperplane]:
+            sums = SquaredHinge(rows.signed_by(key))
+            return list(hyperplanes(sums, Cs, tol=self.tol, max_iter=self.max_iter))
+
+        positive = data.keys if len(data.keys) > 2 else data.keys[1:]
+        with one_blas_thread():
+            paths = together(data.rows, [partial(path, key=key) for key in positive])
         for k, model in enumerate(models):
-            model._store(classes, [path[k] for path in paths])
+            model._store(data.classes, [path[k] for path in paths])
 
     def _store(self, classes: Array, found: list[Hyperplane]) -> None:
         self.classes_ = classes
@@ -167,12 +165,6 @@ class L1SVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 ConvergenceWarning,
                 stacklevel=4,
             )
-
-
-def best_labels(scores: Float2D | Float1D, classes: Array) -> Array:
-    """The labels that scores speak for: of the largest per row, or for two classes of its sign."""
-    chosen = (scores > 0.0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
-    return np.asarray(classes[chosen])
 
 
 def svm_path(X: Any, y: Any, Cs: Any, sample_weight: Any = None, **parameters: Any) -> list[L1SVC]:
@@ -205,9 +197,9 @@ def svm_path(X: Any, y: Any, Cs: Any, sample_weight: Any = None, **parameters: A
     """
     models = [L1SVC(C, **parameters) for C in check_numbers("Cs", Cs, above=0.0)]
     first = models[0]
-    X, y = validate_data(first, X, y, dtype=np.float64, order="C")
+    data = read_labelled(first, X, y, sample_weight)
     for model in models[1:]:
         take_input_from(first, model)
     ascending = sorted(models, key=lambda model: model.C)
-    first._fit_from([model.C for model in ascending], X, y, sample_weight, ascending)
+    first._fit_from([model.C for model in ascending], data, ascending)
     return models

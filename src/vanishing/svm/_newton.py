@@ -51,7 +51,7 @@ def hyperplanes(data: SquaredHinge, Cs: Sequence[float], *, tol: float, max_iter
 
 def _approach(data: SquaredHinge, x: Float1D, C: float) -> list[float]:
     """Smaller values of C to come from, where rows are so few that a Newton step from zero knows too little."""
-    if 4 * data.n_columns < data.rows.n_samples:
+    if 4 * data.n_columns < data.n_rows:
         return []
     steepest = float(np.abs(data.sums(x).slope).max())
     n_decades = int(np.clip(np.log10(max(C * steepest, 1.0)), 0, 30))

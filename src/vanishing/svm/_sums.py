@@ -10,12 +10,13 @@ import operator
 import threading
 from collections.abc import Callable
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._compiled import compiled
 from .._typing import Array, Bool1D, Float1D, Float2D, Int1D
+from ..devices import namespace_of, on_device_of, to_host
 from ..rows import Rows
 
 _CACHE_ENTRIES = 32_768  # float64 values of one chunk of rows: a quarter of a megabyte
@@ -115,30 +116,35 @@ class SquaredHinge:
     def __init__(self, rows: Rows):
         self.rows = rows
         self.n_columns = rows.n_features
-        self._local = threading.local()
         self._chunk = int(np.clip(_CACHE_ENTRIES // max(rows.n_features, 1), 16, 2048))
 
     @cached_property
     def _moments(self) -> Float2D:
-        """Sums of ``|s| (z, 1)`` and of ``|s| (z^2, 1)``, one pass."""
+        """Sums of ``|s| (z, 1)`` and of ``|s| (z^2, 1)``, and the number of rows, in one pass."""
 
-        def kernel(block: Float2D, signed: Float1D) -> Float2D:
-            weights = np.abs(signed)
+        def kernel(Z: Any, signed: Any) -> Float2D:
+            weights = abs(signed)
             with np.errstate(over="ignore", invalid="ignore"):
-                first, second = weights @ block, weights @ (block * block)
-            return np.array([np.append(first, weights.sum()), np.append(second, weights.sum())])
+                first, second = to_host(weights @ Z), to_host(weights @ (Z * Z))
+            total, n_rows = float(namespace_of(Z).sum(weights)), float(Z.shape[0])
+            return np.array([np.append(first, [total, n_rows]), np.append(second, [total, n_rows])])
 
         return _require_finite(self._sum(kernel, 4 * self.n_columns))
 
     @property
     def total_weight(self) -> float:
         """Sum of |s|."""
-        return float(self._moments[0, -1])
+        return float(self._moments[0, -2])
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self._moments[0, -1])
 
     @cached_property
     def diagonal(self) -> Float1D:
         """Diagonal of the Hessian with every row counted and columns centred; for b, with every row counted."""
-        first, second = self._moments
+        first, second = self._moments[:, :-1]
         centred = second - first * first / max(first[-1], 1e-300)
         centred[-1] = second[-1]
         return np.asarray(2.0 * np.maximum(centred, 1e-6 * second))
@@ -147,8 +153,10 @@ class SquaredHinge:
         """The sums at ``x = (w, b)``: loss, gradient and what a certificate needs, in one pass."""
         w, b = np.ascontiguousarray(x[:-1]), float(x[-1])
 
-        def kernel(block: Float2D, signed: Float1D) -> Float2D:
-            return _sum_block(block, signed, w, b, self._chunk)
+        def kernel(Z: Any, signed: Any) -> Float2D:
+            if isinstance(Z, np.ndarray):
+                return _sum_block(Z, signed, w, b, self._chunk)
+            return _sum_on_device(Z, signed, w, b)
 
         total = _require_finite(self._sum(kernel, 4 * self.n_columns))
         return Sums(total[:, 0], total[:, 1], total[:, 2:])
@@ -157,8 +165,10 @@ class SquaredHinge:
         """The loss at ``x + t * direction`` for several t, in one pass."""
         lines = np.vstack([x, direction])
 
-        def kernel(block: Float2D, signed: Float1D) -> Float1D:
-            return _losses_block(block, signed, lines, steps, self._chunk)
+        def kernel(Z: Any, signed: Any) -> Float1D:
+            if isinstance(Z, np.ndarray):
+                return _losses_block(Z, signed, lines, steps, self._chunk)
+            return _losses_on_device(Z, signed, lines, steps)
 
         return self._sum(kernel, 4 * self.n_columns)
 
@@ -171,16 +181,18 @@ class SquaredHinge:
         size = columns.size + 1
         chunk = int(np.clip(8 * _CACHE_ENTRIES // size, 64, 2048))
 
-        def kernel(block: Float2D, signed: Float1D) -> Float2D:
+        def kernel(Z: Any, signed: Any) -> Float2D:
+            if not isinstance(Z, np.ndarray):
+                return _hessian_on_device(Z, signed, x, columns, None if start is None else start[0])
             total = np.zeros((size, size))
-            square, buffer = self._scratch((size, size), (chunk, size))
-            short = _short_rows(block, signed, x)
-            before = np.zeros_like(short) if start is None else _short_rows(block, signed, start[0])
+            square, buffer = _scratch((size, size), (chunk, size))
+            short = _short_rows(Z, signed, x)
+            before = np.zeros_like(short) if start is None else _short_rows(Z, signed, start[0])
             for changed, add in ((short & ~before, np.add), (before & ~short, np.subtract)):
                 index = np.flatnonzero(changed)
                 for first in range(0, index.size, chunk):
                     rows = buffer[: min(chunk, index.size - first)]
-                    _gather(block, signed, index[first : first + chunk], columns, rows)
+                    _gather(Z, signed, index[first : first + chunk], columns, rows)
                     add(total, np.matmul(rows.T, rows, out=square), out=total)
             total *= 2.0
             return total
@@ -191,27 +203,73 @@ class SquaredHinge:
             change += start[1]
         return change
 
-    def _sum(self, kernel: Callable[[Float2D, Float1D], Array], work: int) -> Array:
-        """Sum of ``kernel(block, signed weights)`` over blocks, for ``work`` operations a row."""
+    def _sum(self, kernel: Callable[[Any, Any], Array], work: int) -> Array:
+        """Sum of ``kernel(Z, signed weights)`` over blocks, for ``work`` operations a row."""
 
-        def signed_kernel(block: Float2D, signed: Float1D | None) -> Array:
-            assert signed is not None
-            return kernel(block, signed)
+        def contiguous(Z: Any, signed: Any) -> Array:
+            return kernel(np.ascontiguousarray(Z) if isinstance(Z, np.ndarray) else Z, signed)
 
         block_rows = int(np.clip(16_000_000 // (work + 20), 8192, 131_072))  # a few milliseconds
-        return self.rows.reduce(signed_kernel, operator.iadd, block_rows)
+        return self.rows.reduce(contiguous, operator.iadd, block_rows=block_rows, width=3 * self.n_columns + 8)
 
-    def _scratch(self, *shapes: tuple[int, int]) -> list[Float2D]:
-        """Arrays of the given shapes in memory that this thread has used before: fresh memory is slow to come by."""
-        n_entries = sum(rows * columns for rows, columns in shapes)
-        if not hasattr(self._local, "memory") or self._local.memory.size < n_entries:
-            self._local.memory = np.empty(n_entries)
-        arrays, start = [], 0
-        for shape in shapes:
-            stop = start + shape[0] * shape[1]
-            arrays.append(self._local.memory[start:stop].reshape(shape))
-            start = stop
-        return arrays
+
+_local = threading.local()
+
+
+def _scratch(*shapes: tuple[int, int]) -> list[Float2D]:
+    """Arrays of the given shapes in memory that this thread has used before: fresh memory is slow to come by."""
+    n_entries = sum(rows * columns for rows, columns in shapes)
+    if not hasattr(_local, "memory") or _local.memory.size < n_entries:
+        _local.memory = np.empty(n_entries)
+    arrays, start = [], 0
+    for shape in shapes:
+        stop = start + shape[0] * shape[1]
+        arrays.append(_local.memory[start:stop].reshape(shape))
+        start = stop
+    return arrays
+
+
+# The same sums on a device, in the operations of the array API.
+
+
+def _shortfall(Z: Any, signed: Any, x: Float1D) -> Any:
+    """xi for every row, at x = (w, b)."""
+    namespace = namespace_of(Z)
+    score = Z @ on_device_of(Z, np.ascontiguousarray(x[:-1])) + float(x[-1])
+    return namespace.clip(1.0 - namespace.sign(signed) * score, 0.0, None)
+
+
+def _sum_on_device(Z: Any, signed: Any, w: Float1D, b: float) -> Float2D:
+    namespace = namespace_of(Z)
+    xi = _shortfall(Z, signed, np.append(w, b))
+    short = namespace.abs(signed) * xi
+    rows = []
+    for of_label in (signed < 0.0, signed > 0.0):
+        chosen = namespace.where(of_label, short, namespace.zeros_like(short))
+        rows.append(
+            np.concatenate([[float(namespace.sum(chosen * xi)), float(namespace.sum(chosen))], to_host(chosen @ Z)])
+        )
+    return np.array(rows)
+
+
+def _losses_on_device(Z: Any, signed: Any, lines: Float2D, steps: Float1D) -> Float1D:
+    namespace = namespace_of(Z)
+    score, change = (Z @ on_device_of(Z, np.ascontiguousarray(line[:-1])) + float(line[-1]) for line in lines)
+    sign, weight = namespace.sign(signed), namespace.abs(signed)
+    xis = (namespace.clip(1.0 - sign * (score + float(t) * change), 0.0, None) for t in steps)
+    return np.array([float(namespace.sum(weight * xi * xi)) for xi in xis])
+
+
+def _hessian_on_device(Z: Any, signed: Any, x: Float1D, columns: Int1D, before: Float1D | None) -> Float2D:
+    namespace = namespace_of(Z)
+    sign = namespace.astype(_shortfall(Z, signed, x) > 0.0, namespace.float64)
+    if before is not None:
+        sign = sign - namespace.astype(_shortfall(Z, signed, before) > 0.0, namespace.float64)
+    weight = sign * namespace.abs(signed)
+    chosen = namespace.take(Z, on_device_of(Z, columns), axis=1)
+    ones = namespace.ones((Z.shape[0], 1), dtype=namespace.float64, device=Z.device)
+    wide = namespace.concat([chosen, ones], axis=1)
+    return np.asarray(2.0 * to_host((wide * weight[:, None]).T @ wide))
 
 
 def _require_finite(total: Float2D) -> Float2D:

@@ -1,0 +1,82 @@
+"""Arrays that are not NumPy's: on a GPU, or of another library that follows the array API standard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._typing import Array
+
+__all__ = ["empty_like", "free_memory", "is_device_array", "namespace_of", "on_device_of", "to_host"]
+
+_HOST_MEMORY = 256 * 2**20  # that blocks may take where the device is the host itself
+
+_LIBRARIES = ("cupy", "torch", "array_api_strict")
+
+
+def is_device_array(X: Any) -> bool:
+    """Whether ``X`` belongs to a library whose arrays stay where they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> is_device_array(np.ones(3))
+    False
+    """
+    return type(X).__module__.split(".")[0] in _LIBRARIES
+
+
+def namespace_of(X: Any) -> Any:
+    """The array API of the library that ``X`` belongs to."""
+    if isinstance(X, np.ndarray):
+        return np
+    try:
+        from array_api_compat import array_namespace
+    except ImportError as error:
+        library = type(X).__module__.split(".")[0]
+        raise ImportError(f"Arrays of {library} need array-api-compat: pip install 'vanishing[gpu]'.") from error
+    return array_namespace(X)
+
+
+def on_device_of(X: Any, values: Any) -> Any:
+    """The NumPy array ``values`` where ``X`` is, of the same type."""
+    if isinstance(X, np.ndarray):
+        return values
+    namespace = namespace_of(X)
+    return namespace.asarray(values, device=X.device)
+
+
+def empty_like(X: Any, n_columns: int) -> Any:
+    """Room for so many float64 columns for the rows of ``X``, where ``X`` is."""
+    if isinstance(X, np.ndarray):
+        return np.empty((X.shape[0], n_columns))
+    namespace = namespace_of(X)
+    return namespace.empty((X.shape[0], n_columns), dtype=namespace.float64, device=X.device)
+
+
+def to_host(X: Any) -> Array:
+    """A NumPy array with the values of ``X``."""
+    if isinstance(X, np.ndarray):
+        return X
+    if hasattr(X, "get"):  # CuPy
+        return np.asarray(X.get())
+    if hasattr(X, "cpu"):  # PyTorch
+        return np.asarray(X.detach().cpu())
+    return np.asarray(X)
+
+
+def free_memory(X: Any) -> int:
+    """Bytes that are free where ``X`` is; what the library holds in reserve counts as free."""
+    kind, device = type(X).__module__.split(".")[0], getattr(X, "device", None)
+    if kind == "cupy":
+        import cupy
+
+        with device:  # type: ignore[union-attr]
+            return int(cupy.cuda.runtime.memGetInfo()[0] + cupy.get_default_memory_pool().free_bytes())
+    if kind == "torch" and device is not None and device.type == "cuda":
+        import torch
+
+        reserve = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return int(torch.cuda.mem_get_info(device)[0] + reserve)
+    return _HOST_MEMORY

@@ -1,0 +1,72 @@
+"""Scaling to the unit cube, as part of the first pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from sklearn.preprocessing import MinMaxScaler
+
+from ._typing import Float1D
+from .gram import Survey, surveys
+from .reading import require_finite
+from .rows import ArrayRows, Rows
+
+__all__ = ["scaled_rows", "scaler_of_range", "survey_scaled"]
+
+
+def scaler_of_range(low: Float1D, high: Float1D, n_samples: int) -> MinMaxScaler:
+    """The scaling of data with this range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scaler_of_range(np.array([1.0]), np.array([3.0]), 10).transform([[2.0]])
+    array([[0.5]])
+    """
+    scaler = MinMaxScaler().fit(np.array([low, high]))
+    scaler.n_samples_seen_ = n_samples
+    return scaler
+
+
+def scaled_rows(rows: Rows, scaler: MinMaxScaler) -> Rows:
+    """The rows as a scaling makes them."""
+    if isinstance(rows, ArrayRows):
+        return ArrayRows(scaler.transform(rows.X), rows.sample_weight, rows.labels, rows.n_jobs)
+    return rows.scaled(scaler.scale_, scaler.min_)
+
+
+def survey_scaled(
+    rows: Rows, split: Callable[[Rows], Sequence[Rows]], names: Sequence[str], *, scale: bool
+) -> tuple[MinMaxScaler | None, Rows, list[Rows], list[Survey]]:
+    """The scaling of all rows to [0, 1] (None without ``scale``), the scaled rows, and the parts of them with surveys.
+
+    Elsewhere than in memory this takes one pass: the survey is made in units that a few rows suggest, and then
+    converted. As these rows have no larger range than all have, nothing is lost in rounding.
+    """
+    if isinstance(rows, ArrayRows):
+        scaler = MinMaxScaler().fit(rows.X) if scale else None
+        rows = rows if scaler is None else scaled_rows(rows, scaler)
+        parts = list(split(rows))
+        return scaler, rows, parts, surveys(parts)
+    if not scale:
+        parts = list(split(rows))
+        return None, rows, parts, _finite(surveys(parts), rows, names)
+    head = rows.head()
+    first = scaler_of_range(head.min(axis=0), head.max(axis=0), len(head))
+    found = _finite(surveys(split(rows.scaled(first.scale_, first.min_))), rows, names)
+    low, high = np.min([part.low for part in found], axis=0), np.max([part.high for part in found], axis=0)
+    n_samples = sum(part.n_samples for part in found)
+    scaler = scaler_of_range((low - first.min_) / first.scale_, (high - first.min_) / first.scale_, n_samples)
+    scaled = rows.scaled(scaler.scale_, scaler.min_)
+    again = scaler_of_range(low, high, n_samples)  # from the first units to the last
+    return scaler, scaled, list(split(scaled)), [part.scaled(again.scale_, again.min_) for part in found]
+
+
+def _finite(found: list[Survey], rows: Rows, names: Sequence[str]) -> list[Survey]:
+    if any(part.total_weight == 0.0 for part in found):
+        raise ValueError("All rows of a class have weight 0: leave out the class.")
+    if not all(np.isfinite(part.gram).all() for part in found):
+        require_finite(rows, names)
+        raise ValueError("Values in X are too large to be scaled: divide the columns by their size first.")
+    return found
