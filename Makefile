@@ -31,4 +31,6 @@ clean:
 
 .venv/.installed-test: .venv/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	# Large, and only for the tests of PyTorch tensors, which are skipped without it.
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check 'torch==2.13.0'
 	touch $@

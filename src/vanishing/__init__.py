@@ -18,6 +18,8 @@ from .estimators import ABM, AVI, OAVI, VCA
 from .path import oavi_path
 from .perclass import PerClass
 from .polynomials import Polynomial, Polynomials, Terms
+from .progress import show_progress
+from .rows_disk import open_rows
 from .search import VanishingIdealClassifierCV
 from .svm import L1SVC, svm_path
 
@@ -41,7 +43,9 @@ __all__ = [
     "VanishingIdealDetector",
     "degree_bound",
     "oavi_path",
+    "open_rows",
     "out_of_sample_bound",
+    "show_progress",
     "size_bound",
     "smallest_tau",
     "svm_path",

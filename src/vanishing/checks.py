@@ -157,13 +157,15 @@ def check_ideal(estimator: Any, kind: type) -> Any:
     return estimator
 
 
-def check_weights(sample_weight: Any, n_samples: int) -> Float1D | None:
-    """Weights as a float64 vector; None when there are none."""
+def check_weights(sample_weight: Any, n_samples: int, *, all_zero: bool = False) -> Float1D | None:
+    """Weights as a float64 vector, not all zero unless that is allowed; None when there are none."""
     if sample_weight is None:
         return None
     weights = np.array(sample_weight, dtype=np.float64)
     if weights.shape != (n_samples,):
         raise ValueError(f"sample_weight must have shape ({n_samples},), one weight per row; got {weights.shape}.")
+    if all_zero and not weights.any():
+        return weights
     if not np.isfinite(weights).all() or (weights < 0.0).any() or not (weights > 0.0).any():
         raise ValueError("sample_weight must be finite, not negative and not all zero.")
     if not 1e-100 < weights.max() < 1e100:

@@ -19,7 +19,7 @@ from .labels import Labelled, as_vector, best_labels, read_labelled
 from .perclass import PerClass
 from .polynomials import Polynomial, Polynomials
 from .reading import is_source, read_finite
-from .rows import ArrayRows, Rows, as_rows
+from .rows import ArrayRows, Rows, as_rows, with_names
 from .scaling import scaled_rows, survey_scaled
 from .svm import L1SVC
 
@@ -209,7 +209,9 @@ class VanishingIdealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         """Fit to checked data, whose columns ``source`` knows."""
         take_input_from(source, self)
         names = input_names(self)
-        scaler, rows, parts, found = survey_scaled(data.rows, data.parts, names, scale=self.scale_input)
+        scaler, rows, parts, found = survey_scaled(
+            data.rows, data.parts, names, scale=self.scale_input, ahead=PerClass(self.estimator)._looks_ahead
+        )
         if not self.scale_input:
             whole = Survey.of_parts(found)
             warn_outside_unit_cube(whole.low, whole.high, names)
@@ -338,7 +340,7 @@ class VanishingIdealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         ndarray of shape (n_samples, n_generators) or (n_samples, n_generators + n_features)
         """
         check_is_fitted(self)
-        return self._map.over(self._scaled(X))
+        return with_names(self._map.over(self._scaled(X)), self.feature_names)
 
     def feature_names(self) -> Array:
         """Names of the columns that the last step sees: the class and the polynomial in scaled variables, then inputs.

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ._typing import Array, Float1D, Float2D
+from ._typing import Float1D, Float2D
 from .checks import check_flag, check_ideal, check_n_jobs, input_names, take_input_from
 from .devices import empty_like, namespace_of, on_device_of
 from .estimators import OAVI

@@ -9,19 +9,25 @@ of ``[O|C] = sqrt(m) Q R`` instead, from QR factors merged over chunks.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import combinations_with_replacement, product
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ._compiled import compiled
 from ._typing import Float1D, Float2D, Int1D
+from .border import Term
 from .devices import namespace_of, on_device_of, to_host
-from .evaluation import batched_terms, fill_terms
-from .rows import Block, Request, Rows, reduce_together
+from .evaluation import batched_terms, fill_terms, program_term
+from .rows import Block, Request, Rows, View, reduce_together
 
 __all__ = [
+    "Foreseen",
     "Survey",
     "border_gram",
+    "early_terms",
+    "foreseen",
     "mean_gram",
     "mean_grams",
     "mean_of_parts",
@@ -34,6 +40,9 @@ __all__ = [
 _PANEL = 96  # candidates multiplied at a time: the blocks above the diagonal of C'C are not computed
 _SMALL_GEMM = 900_000  # OpenBLAS has a much faster path for products of up to a million multiplications
 
+_EARLY = 100  # terms of degree up to 2 that a survey takes along where reading takes long
+_LITTLE = 100  # multiplications for a row up to which a later pass takes along the next degree
+_LANES = 1024
 _BATCH = 8192  # rows of one small product on a device
 
 _NO_WEIGHTS = np.empty(0)
@@ -42,7 +51,8 @@ _NO_WEIGHTS = np.empty(0)
 class Survey(NamedTuple):
     """What the first pass finds: the Gram of ``[1, x_1, ..., x_n]``, the range of every column, and how many rows.
 
-    ``total_weight`` is the sum of the sample weights, or the number of rows when there are none.
+    ``total_weight`` is the sum of the sample weights, or the number of rows when there are none. ``ahead`` is the Gram
+    of all terms of degree up to 2, as :func:`early_terms` lists them, if the pass took them along.
     """
 
     gram: Float2D
@@ -50,24 +60,51 @@ class Survey(NamedTuple):
     high: Float1D
     n_samples: int
     total_weight: float
+    ahead: Float2D | None = None
 
     @classmethod
     def of_parts(cls, parts: Sequence[Survey]) -> Survey:
         """The survey of all rows from those of parts of them."""
+        weights = [part.total_weight for part in parts]
+        aheads = [part.ahead for part in parts if part.ahead is not None]
         return cls(
-            mean_of_parts([part.gram for part in parts], [part.total_weight for part in parts]),
+            mean_of_parts([part.gram for part in parts], weights),
             np.min([part.low for part in parts], axis=0),
             np.max([part.high for part in parts], axis=0),
             sum(part.n_samples for part in parts),
-            sum(part.total_weight for part in parts),
+            sum(weights),
+            mean_of_parts(aheads, weights) if len(aheads) == len(parts) else None,
         )
 
     def scaled(self, scale: Float1D, offset: Float1D) -> Survey:
         """The survey of ``scale * x + offset``, for positive scales."""
-        change = np.diag(np.append(1.0, scale))
-        change[1:, 0] = offset
-        gram = change @ self.gram @ change.T
-        return self._replace(gram=gram, low=scale * self.low + offset, high=scale * self.high + offset)
+        terms = early_terms(scale.size)
+        change = np.zeros((len(terms), len(terms)))
+        place = {term: k for k, term in enumerate(terms)}
+        for k, term in enumerate(terms):
+            # Each factor x_v becomes scale_v x_v + offset_v; of a product of two that makes four terms.
+            for chosen in product((True, False), repeat=len(term)):
+                factors = [scale[v] if c else offset[v] for v, c in zip(term, chosen, strict=True)]
+                change[k, place[tuple(v for v, c in zip(term, chosen, strict=True) if c)]] += np.prod(factors)
+        first = change[: scale.size + 1, : scale.size + 1]
+        return self._replace(
+            gram=first @ self.gram @ first.T,
+            low=scale * self.low + offset,
+            high=scale * self.high + offset,
+            ahead=None if self.ahead is None else change @ self.ahead @ change.T,
+        )
+
+
+def early_terms(n_features: int) -> list[Term]:
+    """The constant, the columns, and the products of two of them.
+
+    Examples
+    --------
+    >>> early_terms(2)
+    [(), (0,), (1,), (0, 0), (0, 1), (1, 1)]
+    """
+    columns = range(n_features)
+    return [term for degree in range(3) for term in combinations_with_replacement(columns, degree)]
 
 
 def mean_of_parts(grams: Sequence[Float2D], weights: Sequence[float]) -> Float2D:
@@ -126,6 +163,19 @@ def mean_gram(rows: Rows, left: Int1D, right: Int1D, n_basis: int) -> Float2D:
 
 def mean_grams(parts: Sequence[Rows], left: Int1D, right: Int1D, n_basis: int) -> list[Float2D]:
     """As :func:`mean_gram`, for each of several sources; those that are parts of the same share the pass."""
+    terms = [program_term(left, right, k) for k in range(left.size)]
+    foreseen = [part for part in parts if isinstance(part, Foreseen)]
+    if len(foreseen) < len(parts):
+        return _mean_grams(parts, left, right, n_basis)
+    if not all(part.knows(terms, n_basis) for part in foreseen):
+        left, right, more = _look_ahead(terms, left, right, n_basis)
+        found = _mean_grams(parts, left, right, n_basis)
+        for part, gram in zip(foreseen, found, strict=True):
+            part.remember([*terms, *more], gram, n_basis)
+    return [part.gram_of(terms, n_basis) for part in foreseen]
+
+
+def _mean_grams(parts: Sequence[Rows], left: Int1D, right: Int1D, n_basis: int) -> list[Float2D]:
     n_terms = left.size
     work = (n_terms - n_basis) * n_terms
 
@@ -134,6 +184,57 @@ def mean_grams(parts: Sequence[Rows], left: Int1D, right: Int1D, n_basis: int) -
 
     requests = [_mean_request(rows, kernel, _block_rows(work, n_terms), 2 * n_terms) for rows in parts]
     return [total / weight for weight, total in reduce_together(requests)]
+
+
+class Foreseen(View):
+    """Rows of which some Gram entries are known already, taken along by an earlier pass.
+
+    Where reading the rows takes longer than computing with them, a pass serves two degrees as long as the candidates
+    of the next one are few.
+    """
+
+    def __init__(self, rows: Rows, terms: Sequence[Term], gram: Float2D):
+        super().__init__(rows, _unchanged)
+        self.remember(terms, gram, 0)
+
+    def remember(self, terms: Sequence[Term], gram: Float2D, n_basis: int) -> None:
+        """Keep the rows of a Gram from ``n_basis`` on, up to the diagonal, and forget what was known before."""
+        self._place = {term: k for k, term in enumerate(terms)}
+        self._from = n_basis
+        self._gram = border_gram(np.full((n_basis, n_basis), np.nan), gram)
+
+    def knows(self, terms: Sequence[Term], n_basis: int) -> bool:
+        """Whether ``C[O|C]'`` is known, for these terms, of which the first ``n_basis`` are O."""
+        return all(term in self._place for term in terms) and all(
+            self._place[term] >= self._from for term in terms[n_basis:]
+        )
+
+    def gram_of(self, terms: Sequence[Term], n_basis: int) -> Float2D:
+        """That part of the Gram."""
+        index = [self._place[term] for term in terms]
+        return np.asarray(self._gram[np.ix_(index[n_basis:], index)])
+
+
+def foreseen(rows: Rows, found: Survey) -> Rows:
+    """The rows with what a survey has taken along."""
+    return rows if found.ahead is None else Foreseen(rows, early_terms(rows.n_features), found.ahead)
+
+
+def _unchanged(block: Block) -> Block:
+    return block
+
+
+def _look_ahead(terms: list[Term], left: Int1D, right: Int1D, n_basis: int) -> tuple[Int1D, Int1D, list[Term]]:
+    """The program with the candidates of the next degree added, if they are few; and these terms."""
+    columns = sorted({term[0] for term in terms[:n_basis] if len(term) == 1})
+    more: dict[Term, tuple[int, int]] = {}
+    for k in range(n_basis, len(terms)):
+        for v in columns:
+            more.setdefault(tuple(sorted((*terms[k], v))), (k, v))
+    if (len(terms) - n_basis + len(more)) * (len(terms) + len(more)) > _LITTLE:
+        return left, right, []
+    programs = np.array(list(more.values()), dtype=np.int64).reshape(-1, 2)
+    return np.append(left, programs[:, 0]), np.append(right, programs[:, 1]), list(more)
 
 
 def value_gram(rows: Rows, values: Callable[[Any], Any], n_basis: int, n_terms: int) -> Float2D:
@@ -163,7 +264,9 @@ def _mean_request(rows: Rows, kernel: Callable[[Any, Any], Float2D], block_rows:
         n_rows = block.X.shape[0]
         if n_rows == 0:
             return None
-        return float(n_rows if block.weights is None else namespace_of(block.X).sum(block.weights)), kernel(block.X, block.weights)
+        return float(n_rows if block.weights is None else namespace_of(block.X).sum(block.weights)), kernel(
+            block.X, block.weights
+        )
 
     return Request(rows, with_weight, _add_each, block_rows, width)
 
@@ -211,17 +314,27 @@ def _batched_gram(X: Any, weights: Any, left: Int1D, right: Int1D, n_basis: int)
 def _column_range(X: Float2D, weights: Float1D) -> Float2D:
     """Smallest and largest value of every column, ``(2, n_features)``, without rows of weight 0; NaN is skipped."""
     found = np.empty((2, X.shape[1]))
-    found[0] = np.inf
-    found[1] = -np.inf
-    for i in range(X.shape[0]):
-        if weights.size and weights[i] == 0.0:
-            continue
-        for j in range(X.shape[1]):
-            if X[i, j] < found[0, j]:
-                found[0, j] = X[i, j]
-            if X[i, j] > found[1, j]:
-                found[1, j] = X[i, j]
+    low, high = np.empty(_LANES), np.empty(_LANES)  # many side by side, which the processor compares at once
+    for j in range(X.shape[1]):
+        low[:], high[:] = np.inf, -np.inf
+        for start in range(0, X.shape[0], _LANES):
+            for i in range(min(_LANES, X.shape[0] - start)):
+                x = X[start + i, j]
+                if weights.size and weights[start + i] == 0.0:
+                    x = np.nan
+                low[i] = x if x < low[i] else low[i]
+                high[i] = x if x > high[i] else high[i]
+        found[0, j], found[1, j] = low.min(), high.max()
     return found
+
+
+def _range(X: Any, weights: Any) -> Float2D:
+    """The same for blocks of every kind."""
+    if not isinstance(X, np.ndarray):
+        return _device_range(X, weights)
+    if weights is None and X.flags.f_contiguous:  # NumPy is quicker where columns are contiguous
+        return np.array([X.min(axis=0), X.max(axis=0)])
+    return _column_range(X, _NO_WEIGHTS if weights is None else weights)
 
 
 def survey(rows: Rows) -> Survey:
@@ -241,12 +354,17 @@ def survey(rows: Rows) -> Survey:
     return surveys([rows])[0]
 
 
-def surveys(parts: Sequence[Rows]) -> list[Survey]:
-    """As :func:`survey`, for each of several sources; those that are parts of the same share the pass."""
+def surveys(parts: Sequence[Rows], *, ahead: bool = False) -> list[Survey]:
+    """As :func:`survey`, for each of several sources; those that are parts of the same share the pass.
+
+    With ``ahead``, sources that take long to read give the Gram of degree 2 in the same pass, unless it is large.
+    """
     n = parts[0].n_features
-    requests = [
-        Request(rows, _survey_block, _add_surveys, _block_rows(n * (n + 1), n + 1), 3 * (n + 1)) for rows in parts
-    ]
+    degree = 2 if ahead and parts[0].reading_dominates and len(early_terms(n)) <= _EARLY else 1
+    n_terms = len(early_terms(n)) if degree == 2 else n + 1
+    kernel = partial(_survey_block, n_terms=n_terms)
+    block_rows = _block_rows(n_terms * n_terms, n_terms)
+    requests = [Request(rows, kernel, _add_surveys, block_rows, 3 * n_terms) for rows in parts]
     return [total.survey for total in reduce_together(requests)]
 
 
@@ -261,22 +379,25 @@ class SurveySums(NamedTuple):
     @property
     def survey(self) -> Survey:
         """The means."""
+        n = self.range.shape[1]
         gram = border_gram(np.ones((1, 1)), self.gram / self.total_weight)
-        return Survey(gram, self.range[0], self.range[1], self.n_samples, self.total_weight)
+        ahead = gram if len(gram) > n + 1 else None
+        first = gram[: n + 1, : n + 1]
+        return Survey(first, self.range[0], self.range[1], self.n_samples, self.total_weight, ahead)
 
 
-def _survey_block(block: Block) -> SurveySums | None:
+def _survey_block(block: Block, n_terms: int) -> SurveySums | None:
     X, weights = block.X, block.weights
     n_rows, n = X.shape
     if n_rows == 0:
         return None
-    left, right = np.zeros(n + 1, dtype=np.int64), np.arange(-1, n)
+    terms = early_terms(n)[:n_terms]
+    left = np.array([1 + term[0] if len(term) == 2 else 0 for term in terms])
+    right = np.array([term[-1] if term else 0 for term in terms])
     gram = _sum_of_products(X, weights, left, right, 1)
-    if isinstance(X, np.ndarray):
-        found = _column_range(X, _NO_WEIGHTS if weights is None else weights)
-    else:
-        found = _device_range(X, weights)
-    return SurveySums(gram, found, n_rows, float(n_rows if weights is None else namespace_of(X).sum(weights)))
+    return SurveySums(
+        gram, _range(X, weights), n_rows, float(n_rows if weights is None else namespace_of(X).sum(weights))
+    )
 
 
 def _device_range(X: Any, weights: Any) -> Float2D:

@@ -25,10 +25,11 @@ from .checks import (
     warn_single_precision,
 )
 from .construction import Construction, Rule, construct
-from .gram import Survey, survey
+from .gram import Survey, foreseen
 from .polynomials import Polynomial, Polynomials, Terms
-from .reading import read_finite, read_rows, require_finite
-from .rows import Rows
+from .reading import read_finite, read_rows
+from .rows import Rows, with_names
+from .scaling import survey_scaled
 
 __all__ = ["MonomialIdeal", "VanishingIdeal"]
 
@@ -42,6 +43,8 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     max_degree: int
     max_terms: int
     n_jobs: int | None
+
+    _looks_ahead = False  # whether the candidates of the next degree are known before a degree is decided
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the polynomials that vanish, approximately, on the rows of ``X``.
@@ -60,9 +63,7 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self
         """
         self._check_parameters()
-        rows = self._read(X, sample_weight)
-        found = survey(rows)
-        self._check_survey(found, rows)
+        rows, found = self._survey(self._read(X, sample_weight))
         self._fit_rows(rows, found)
         return self
 
@@ -80,7 +81,8 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         generators: Polynomials = self.generators_
-        return generators.over(read_finite(self, X), absolute=True)
+        values = generators.over(read_finite(self, X), absolute=True)
+        return with_names(values, lambda: self.get_feature_names_out())
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the output columns: the polynomials, shortened where they are long.
@@ -121,22 +123,22 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "columns."
             )
 
-    def _check_survey(self, found: Survey, rows: Rows) -> None:
-        """Refuse data that cannot be fitted, and warn about those outside the unit cube, or too coarse."""
-        if not np.isfinite(found.gram).all():
-            require_finite(rows, input_names(self))
-            raise ValueError(
-                "Squares of values in X overflow; scale the columns to [0, 1] first, for instance with MinMaxScaler."
-            )
+    def _survey(self, rows: Rows) -> tuple[Rows, Survey]:
+        """The first pass: refuses data that cannot be fitted, and warns of those outside the unit cube, or rounded."""
+        _, rows, _, (found,) = survey_scaled(
+            rows, lambda rows: [rows], input_names(self), scale=False, ahead=self._looks_ahead
+        )
         warn_outside_unit_cube(found.low, found.high, input_names(self))
         if rows.single_precision:
             warn_single_precision(self.psi)
+        return rows, found
 
     def _fit_rows(self, rows: Rows, found: Survey) -> None:
         """Fit to rows that have been surveyed, with the input columns known."""
         self._check_parameters()
         self._check_width()
         basis, rule = self._plan(found)
+        rows = foreseen(rows, found)
         self._finish(construct(rows, basis, rule, found.gram, max_degree=self.max_degree, max_terms=self.max_terms))
 
     def _finish(self, built: Construction) -> None:
@@ -173,6 +175,8 @@ class MonomialIdeal(VanishingIdeal):
 
     order: str
     feature_order: Any
+
+    _looks_ahead = True
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -8,7 +8,7 @@ from typing import Any
 
 from .checks import check_numbers, take_input_from
 from .estimators import OAVI
-from .gram import Survey, survey, surveys
+from .gram import Survey, foreseen, surveys
 from .ideal import MonomialIdeal, VanishingIdeal
 from .lockstep import Fit, construct_together
 from .rows import JoinedRows, Rows
@@ -53,9 +53,7 @@ def oavi_path(X: Any, psis: Any, sample_weight: Any = None, **parameters: Any) -
     models = [OAVI(psi, **parameters) for psi in check_numbers("psis", psis, low=0.0)]
     first = models[0]
     first._check_parameters()
-    rows = first._read(X, sample_weight)
-    found = survey(rows)
-    first._check_survey(found, rows)
+    rows, found = first._survey(first._read(X, sample_weight))
     for model in models[1:]:
         take_input_from(first, model)
     fit_together(models, [rows], [(0,)] * len(models), [found])
@@ -82,7 +80,8 @@ def fit_together(
     found : sequence of Survey, optional
         Of the parts.
     """
-    found = surveys(parts) if found is None else found
+    found = surveys(parts, ahead=models[0]._looks_ahead) if found is None else found
+    parts = [foreseen(part, part_found) for part, part_found in zip(parts, found, strict=True)]
     groups: dict[Any, list[tuple[VanishingIdeal, Fit]]] = defaultdict(list)
     for model, member in zip(models, members, strict=True):
         model._check_parameters()

@@ -18,7 +18,7 @@ from .gram import Survey
 from .ideal import VanishingIdeal
 from .labels import Labelled, read_labelled
 from .reading import read_finite
-from .rows import Rows
+from .rows import Rows, with_names
 from .scaling import survey_scaled
 from .threads import n_threads
 from .together import together
@@ -83,7 +83,9 @@ class PerClass(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         data = read_labelled(self, X, y, sample_weight, at_least=1)
         data.require_weights()
-        _, _, parts, found = survey_scaled(data.rows, data.parts, input_names(self), scale=False)
+        _, _, parts, found = survey_scaled(
+            data.rows, data.parts, input_names(self), scale=False, ahead=self._looks_ahead
+        )
         whole = Survey.of_parts(found)
         warn_outside_unit_cube(whole.low, whole.high, input_names(self))
         self._fit_parts(data, parts, found)
@@ -108,6 +110,10 @@ class PerClass(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = data.classes
         self.estimators_ = models
 
+    @property
+    def _looks_ahead(self) -> bool:
+        return getattr(OAVI if self.estimator is None else self.estimator, "_looks_ahead", False)
+
     def transform(self, X: Any) -> Any:
         """Absolute values of the generators of all classes, ``|g(x)|``.
 
@@ -120,7 +126,8 @@ class PerClass(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of shape (n_samples, n_generators)
         """
         check_is_fitted(self)
-        return FeatureMap.of(self.estimators_, append_input=False).over(read_finite(self, X))
+        values = FeatureMap.of(self.estimators_, append_input=False).over(read_finite(self, X))
+        return with_names(values, lambda: self.get_feature_names_out())
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the output columns: the class and the polynomial, shortened where it is long.

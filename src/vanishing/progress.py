@@ -24,6 +24,11 @@ class Progress:
         if shown:
             self._bar = _tqdm()(total=total, desc=what, unit=unit, unit_scale=bool(unit))
 
+    @property
+    def shown(self) -> bool:
+        """Whether there is a bar."""
+        return self._bar is not None
+
     def advance(self, n: int = 1) -> None:
         """Some pieces are done."""
         if self._bar is not None:
@@ -80,9 +85,9 @@ def show_progress() -> Iterator[None]:
         _shown.depth -= 1
 
 
-def row_progress(n_rows: int | None) -> Progress:
+def row_progress(n_rows: int | None, *, quiet: bool = False) -> Progress:
     """The bar for one pass over so many rows (None: not known), shown inside of :func:`show_progress`."""
-    if not _shown.depth:
+    if quiet or not _shown.depth:
         return Progress(n_rows, "", shown=False)
     _shown.n_passes += 1
     return Progress(n_rows, f"pass {_shown.n_passes}", shown=True, unit=" rows")

@@ -37,6 +37,7 @@ __all__ = [
     "in_order",
     "merge",
     "reduce_together",
+    "with_names",
 ]
 
 T = TypeVar("T")
@@ -181,6 +182,8 @@ class ArrayRows(Rows):
     n_jobs : int, optional
     """
 
+    quiet = False  # whether passes never show their progress, as those over a part of the data
+
     def __init__(
         self, X: Array, sample_weight: Float1D | None = None, labels: Array | None = None, n_jobs: int | None = None
     ):
@@ -196,10 +199,16 @@ class ArrayRows(Rows):
         self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], *, block_rows: int, width: int
     ) -> T:
         """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""
-        results = self._run(lambda rows: kernel(self._block(rows)), block_rows)
-        total = functools.reduce(functools.partial(merge, combine), results)
+        total = self.reduce_or_none(kernel, combine, block_rows=block_rows)
         assert total is not None
         return total
+
+    def reduce_or_none(
+        self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], *, block_rows: int
+    ) -> T | None:
+        """The same; None if the kernel gave that for all blocks."""
+        results = self._run(lambda rows: kernel(self._block(rows)), block_rows)
+        return functools.reduce(functools.partial(merge, combine), results)
 
     def map_blocks(
         self, kernel: Callable[[Block, Any], None], n_columns: int, *, block_rows: int, width: int, out: Any = None
@@ -255,7 +264,7 @@ class ArrayRows(Rows):
         n_blocks = max(-(-n_samples // block_rows), 1)
         edges = [n_samples * i // n_blocks for i in range(n_blocks + 1)]
         blocks = [slice(start, stop) for start, stop in pairwise(edges)]
-        with one_blas_thread(), row_progress(n_samples) as progress:
+        with one_blas_thread(), row_progress(n_samples, quiet=self.quiet) as progress:
             yield from in_order(work, blocks, n_threads(self.n_jobs), progress, lambda rows: rows.stop - rows.start)
 
 
@@ -519,6 +528,13 @@ class _JointCombine:
 
     def __call__(self, a: list[Any], b: list[Any]) -> list[Any]:
         return [merge(combine, x, y) for combine, x, y in zip(self.combines, a, b, strict=True)]
+
+
+def with_names(values: Any, names: Callable[[], Any]) -> Any:
+    """Computed rows that know the names of their columns; anything else as it is."""
+    if isinstance(values, Rows):
+        values.feature_names = tuple(str(name) for name in names())
+    return values
 
 
 def as_rows(X: Any, sample_weight: Float1D | None = None, n_jobs: int | None = None) -> ArrayRows:

@@ -11,6 +11,7 @@ from ._typing import Float1D
 from .gram import Survey, surveys
 from .reading import require_finite
 from .rows import ArrayRows, Rows
+from .rows_disk import ScaledOnDisk
 
 __all__ = ["scaled_rows", "scaler_of_range", "survey_scaled"]
 
@@ -37,30 +38,46 @@ def scaled_rows(rows: Rows, scaler: MinMaxScaler) -> Rows:
 
 
 def survey_scaled(
-    rows: Rows, split: Callable[[Rows], Sequence[Rows]], names: Sequence[str], *, scale: bool
+    rows: Rows, split: Callable[[Rows], Sequence[Rows]], names: Sequence[str], *, scale: bool, ahead: bool = False
 ) -> tuple[MinMaxScaler | None, Rows, list[Rows], list[Survey]]:
     """The scaling of all rows to [0, 1] (None without ``scale``), the scaled rows, and the parts of them with surveys.
 
     Elsewhere than in memory this takes one pass: the survey is made in units that a few rows suggest, and then
-    converted. As these rows have no larger range than all have, nothing is lost in rounding.
+    converted. As these rows have no larger range than all have, nothing is lost in rounding. With ``ahead``, it takes
+    along the terms of degree 2, as :func:`~vanishing.gram.surveys` does.
     """
+    if isinstance(rows, ScaledOnDisk) and rows.scaler is None:
+        rows.scaler, _, _, found = survey_scaled(rows.source, split, names, scale=True, ahead=ahead)
+        return _scaled_again(rows, split, found, scale=scale)
     if isinstance(rows, ArrayRows):
         scaler = MinMaxScaler().fit(rows.X) if scale else None
         rows = rows if scaler is None else scaled_rows(rows, scaler)
         parts = list(split(rows))
-        return scaler, rows, parts, surveys(parts)
+        return scaler, rows, parts, _finite(surveys(parts, ahead=ahead), rows, names)
     if not scale:
         parts = list(split(rows))
-        return None, rows, parts, _finite(surveys(parts), rows, names)
+        return None, rows, parts, _finite(surveys(parts, ahead=ahead), rows, names)
     head = rows.head()
     first = scaler_of_range(head.min(axis=0), head.max(axis=0), len(head))
-    found = _finite(surveys(split(rows.scaled(first.scale_, first.min_))), rows, names)
-    low, high = np.min([part.low for part in found], axis=0), np.max([part.high for part in found], axis=0)
-    n_samples = sum(part.n_samples for part in found)
-    scaler = scaler_of_range((low - first.min_) / first.scale_, (high - first.min_) / first.scale_, n_samples)
+    found = _finite(surveys(split(rows.scaled(first.scale_, first.min_)), ahead=ahead), rows, names)
+    whole = Survey.of_parts(found)
+    low, high = ((end - first.min_) / first.scale_ for end in (whole.low, whole.high))
+    scaler = scaler_of_range(low, high, whole.n_samples)
     scaled = rows.scaled(scaler.scale_, scaler.min_)
-    again = scaler_of_range(low, high, n_samples)  # from the first units to the last
+    again = scaler_of_range(whole.low, whole.high, whole.n_samples)  # from the first units to the last
     return scaler, scaled, list(split(scaled)), [part.scaled(again.scale_, again.min_) for part in found]
+
+
+def _scaled_again(
+    rows: Rows, split: Callable[[Rows], Sequence[Rows]], found: list[Survey], *, scale: bool
+) -> tuple[MinMaxScaler | None, Rows, list[Rows], list[Survey]]:
+    """The same for rows that have just been scaled and surveyed: another scaling changes nothing, up to rounding."""
+    if not scale:
+        return None, rows, list(split(rows)), found
+    whole = Survey.of_parts(found)
+    scaler = scaler_of_range(whole.low, whole.high, whole.n_samples)
+    rows = rows.scaled(scaler.scale_, scaler.min_)
+    return scaler, rows, list(split(rows)), [part.scaled(scaler.scale_, scaler.min_) for part in found]
 
 
 def _finite(found: list[Survey], rows: Rows, names: Sequence[str]) -> list[Survey]:
@@ -68,5 +85,7 @@ def _finite(found: list[Survey], rows: Rows, names: Sequence[str]) -> list[Surve
         raise ValueError("All rows of a class have weight 0: leave out the class.")
     if not all(np.isfinite(part.gram).all() for part in found):
         require_finite(rows, names)
-        raise ValueError("Values in X are too large to be scaled: divide the columns by their size first.")
+        raise ValueError(
+            "Squares of values in X overflow; scale the columns to [0, 1] first, for instance with MinMaxScaler."
+        )
     return found

@@ -10,6 +10,7 @@ from ._quadratic import (
     MAX_ITER,
     REFRESH,
     STALLED,
+    TIE,
     exact_step,
     frank_wolfe_step,
     from_weights,
@@ -64,15 +65,24 @@ def _cg(
 
 @compiled
 def _extremes(active: Int1D, Qx: Float1D, c: Float1D) -> tuple[int, float, int, float]:
-    """Place and slope of the active vertex with the steepest ascent, and the one of steepest descent with its slope."""
-    away_at, highest, local, lowest = 0, -np.inf, active[0], np.inf
+    """Place and slope of the active vertex with the steepest ascent, and the one of steepest descent with its slope.
+
+    An exact pairwise step leaves two vertices with the same slope, up to rounding. Of equals the first one is taken, so
+    that rounding does not decide which way the method goes.
+    """
+    highest, lowest = -np.inf, np.inf
+    for vertex in active:
+        slope = Qx[vertex >> 1] + c[vertex >> 1] if vertex % 2 == 0 else -(Qx[vertex >> 1] + c[vertex >> 1])
+        highest, lowest = max(highest, slope), min(lowest, slope)
+    tie = TIE * (highest - lowest)
+    away_at, local = -1, -1
     for a in range(active.size):
         k = active[a] >> 1
         slope = Qx[k] + c[k] if active[a] % 2 == 0 else -(Qx[k] + c[k])
-        if slope > highest:
-            away_at, highest = a, slope
-        if slope < lowest:
-            local, lowest = active[a], slope
+        if away_at < 0 and slope >= highest - tie:
+            away_at = a
+        if local < 0 and slope <= lowest + tie:
+            local = active[a]
     return away_at, highest, local, lowest
 
 

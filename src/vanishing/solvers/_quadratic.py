@@ -13,6 +13,7 @@ VANISHING, IMPOSSIBLE, OPTIMAL, STALLED, MAX_ITER = (int(s) for s in Status)
 
 # Qx is updated in place; it is recomputed from the iterate this often, so that round-off cannot build up.
 REFRESH = 4096
+TIE = 1e-9  # relative difference up to which slopes count as equal
 AGD_PERIOD = 512  # iterations between looks at the pace; they cost O(n^2) each
 EPS = float(np.finfo(np.float64).eps)
 
@@ -33,9 +34,12 @@ def loss_and_gaps(
         loss += x[i] * (half + c[i])
         slope += x[i] * half
         square += half * half
-        if abs(half) > steepest:
-            steepest = abs(half)
+        steepest = max(steepest, abs(half))
+    for i in range(x.size):
+        half = Qx[i] + c[i]
+        if abs(half) >= (1.0 - TIE) * steepest:  # the first of equals, whatever their rounding
             best = 2 * i if half < 0 else 2 * i + 1
+            break
     frank_wolfe = 2.0 * (slope + radius * steepest)
     if convex > 0.0 and 2.0 * square < convex * frank_wolfe:
         return loss, 2.0 * square / convex, frank_wolfe, best
