@@ -15,6 +15,7 @@ from .checks import RangeWarning
 from .classifier import ClassGenerator, ClassGenerators, VanishingIdealClassifier
 from .detector import VanishingIdealDetector
 from .estimators import ABM, AVI, OAVI, VCA
+from .moments import Moments
 from .path import oavi_path
 from .perclass import PerClass
 from .polynomials import Polynomial, Polynomials, Terms
@@ -33,6 +34,7 @@ __all__ = [
     "VCA",
     "ClassGenerator",
     "ClassGenerators",
+    "Moments",
     "PerClass",
     "Polynomial",
     "Polynomials",

@@ -29,8 +29,10 @@ __all__ = [
     "check_weights",
     "feature_permutation",
     "input_names",
+    "quoted",
     "require_numeric",
     "take_input_from",
+    "warn_moments_end",
     "warn_outside_unit_cube",
     "warn_overflow",
     "warn_single_precision",
@@ -104,7 +106,7 @@ def check_labels(y: Any, at_least: int = 2) -> tuple[Array, Int1D]:
     classes, codes = np.unique(np.asarray(y), return_inverse=True)
     if len(classes) < at_least:
         raise ValueError(
-            f"Classification needs rows of at least 2 classes, but y contains one class only: {_quoted(classes[0])}."
+            f"Classification needs rows of at least 2 classes, but y contains one class only: {quoted(classes[0])}."
         )
     return classes, codes.astype(np.int64)
 
@@ -115,7 +117,7 @@ def check_class_weights(weights: Float1D | None, codes: Any, classes: Array) -> 
         nothing = np.flatnonzero(np.bincount(codes, weights) == 0.0)
         if nothing.size:
             raise ValueError(
-                f"All rows of class {_quoted(classes[nothing[0]])} have sample_weight 0: leave out the class."
+                f"All rows of class {quoted(classes[nothing[0]])} have sample_weight 0: leave out the class."
             )
 
 
@@ -126,7 +128,7 @@ def check_folds(splitter: Any, X: Array, y: Array, classes: Array, codes: Int1D)
     n_folds = splitter.get_n_splits(X, y)
     if isinstance(splitter, StratifiedKFold) and counts[fewest] < n_folds:
         raise ValueError(
-            f"Class {_quoted(classes[fewest])} has {counts[fewest]} rows, fewer than the {n_folds} folds: lower cv, or "
+            f"Class {quoted(classes[fewest])} has {counts[fewest]} rows, fewer than the {n_folds} folds: lower cv, or "
             "leave out the class."
         )
     everything = np.arange(len(codes))  # for boolean masks and negative numbers
@@ -139,13 +141,13 @@ def check_folds(splitter: Any, X: Array, y: Array, classes: Array, codes: Int1D)
         missing = np.setdiff1d(np.arange(len(classes)), codes[train])
         if missing.size:
             raise ValueError(
-                f"The training rows of fold {k} have none of class {_quoted(classes[missing[0]])}: use stratified "
+                f"The training rows of fold {k} have none of class {quoted(classes[missing[0]])}: use stratified "
                 "folds (cv=3), or leave out the class."
             )
     return splits
 
 
-def _quoted(label: Any) -> str:
+def quoted(label: Any) -> str:
     """A label as its user would write it."""
     return repr(label.item() if isinstance(label, np.generic) else label)
 
@@ -246,6 +248,16 @@ def warn_single_precision(psi: float) -> None:
             RangeWarning,
             stacklevel=3,
         )
+
+
+def warn_moments_end(degree: int) -> None:
+    """Say that more could be found from moments of a larger degree."""
+    warnings.warn(
+        f"The moments go up to degree {degree}, and so does the model: for generators of higher degree collect moments "
+        f"with degree={degree + 1}, or set max_degree={degree} if this is enough.",
+        ConvergenceWarning,
+        stacklevel=4,
+    )
 
 
 def warn_overflow(degree: int, max_terms: int, psi: float) -> None:

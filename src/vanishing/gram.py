@@ -31,8 +31,11 @@ __all__ = [
     "mean_gram",
     "mean_grams",
     "mean_of_parts",
+    "range_of",
+    "sum_of_products",
     "survey",
     "surveys",
+    "surveys_if_any",
     "triangular_factor",
     "value_gram",
 ]
@@ -180,7 +183,7 @@ def _mean_grams(parts: Sequence[Rows], left: Int1D, right: Int1D, n_basis: int) 
     work = (n_terms - n_basis) * n_terms
 
     def kernel(X: Any, weights: Any) -> Float2D:
-        return _sum_of_products(X, weights, left, right, n_basis)
+        return sum_of_products(X, weights, left, right, n_basis)
 
     requests = [_mean_request(rows, kernel, _block_rows(work, n_terms), 2 * n_terms) for rows in parts]
     return [total / weight for weight, total in reduce_together(requests)]
@@ -277,7 +280,7 @@ def _add_each(a: tuple[float, Float2D], b: tuple[float, Float2D]) -> tuple[float
     return a[0] + b[0], total
 
 
-def _sum_of_products(X: Any, weights: Any, left: Int1D, right: Int1D, n_basis: int) -> Float2D:
+def sum_of_products(X: Any, weights: Any, left: Int1D, right: Int1D, n_basis: int) -> Float2D:
     """Sum over the rows of w * C[O|C]', on the device of ``X``."""
     if isinstance(X, np.ndarray):
         chunk = _chunk_rows((left.size - n_basis) * left.size, X.shape[0])
@@ -328,7 +331,7 @@ def _column_range(X: Float2D, weights: Float1D) -> Float2D:
     return found
 
 
-def _range(X: Any, weights: Any) -> Float2D:
+def range_of(X: Any, weights: Any) -> Float2D:
     """The same for blocks of every kind."""
     if not isinstance(X, np.ndarray):
         return _device_range(X, weights)
@@ -359,13 +362,21 @@ def surveys(parts: Sequence[Rows], *, ahead: bool = False) -> list[Survey]:
 
     With ``ahead``, sources that take long to read give the Gram of degree 2 in the same pass, unless it is large.
     """
+    found = surveys_if_any(parts, ahead=ahead)
+    if any(part is None for part in found):
+        raise ValueError("There are no rows to fit to.")
+    return [part for part in found if part is not None]
+
+
+def surveys_if_any(parts: Sequence[Rows], *, ahead: bool = False) -> list[Survey | None]:
+    """As :func:`surveys`; None where there are no rows."""
     n = parts[0].n_features
     degree = 2 if ahead and parts[0].reading_dominates and len(early_terms(n)) <= _EARLY else 1
     n_terms = len(early_terms(n)) if degree == 2 else n + 1
     kernel = partial(_survey_block, n_terms=n_terms)
     block_rows = _block_rows(n_terms * n_terms, n_terms)
     requests = [Request(rows, kernel, _add_surveys, block_rows, 3 * n_terms) for rows in parts]
-    return [total.survey for total in reduce_together(requests)]
+    return [None if total is None else total.survey for total in reduce_together(requests)]
 
 
 class SurveySums(NamedTuple):
@@ -394,9 +405,9 @@ def _survey_block(block: Block, n_terms: int) -> SurveySums | None:
     terms = early_terms(n)[:n_terms]
     left = np.array([1 + term[0] if len(term) == 2 else 0 for term in terms])
     right = np.array([term[-1] if term else 0 for term in terms])
-    gram = _sum_of_products(X, weights, left, right, 1)
+    gram = sum_of_products(X, weights, left, right, 1)
     return SurveySums(
-        gram, _range(X, weights), n_rows, float(n_rows if weights is None else namespace_of(X).sum(weights))
+        gram, range_of(X, weights), n_rows, float(n_rows if weights is None else namespace_of(X).sum(weights))
     )
 
 

@@ -20,12 +20,14 @@ from .checks import (
     check_number,
     feature_permutation,
     input_names,
+    warn_moments_end,
     warn_outside_unit_cube,
     warn_overflow,
     warn_single_precision,
 )
 from .construction import Construction, Rule, construct
 from .gram import Survey, foreseen
+from .moments import Moments, known_rows
 from .polynomials import Polynomial, Polynomials, Terms
 from .reading import read_finite, read_rows
 from .rows import Rows, with_names
@@ -53,7 +55,8 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : array-like of shape (n_samples, n_features), or another data source
             Scaled to [0, 1] for the theory to hold, for instance by ``MinMaxScaler``. NumPy arrays, pandas and
-            polars frames, files opened by :func:`~vanishing.open_rows`, Dask collections, and arrays on a GPU.
+            polars frames, files opened by :func:`~vanishing.open_rows`, Dask collections, arrays on a GPU, and
+            :class:`~vanishing.Moments`.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows in every mean; not all zero.
@@ -63,6 +66,9 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self
         """
         self._check_parameters()
+        if isinstance(X, Moments):
+            self._fit_moments(X, sample_weight)
+            return self
         rows, found = self._survey(self._read(X, sample_weight))
         self._fit_rows(rows, found)
         return self
@@ -133,13 +139,33 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             warn_single_precision(self.psi)
         return rows, found
 
-    def _fit_rows(self, rows: Rows, found: Survey) -> None:
-        """Fit to rows that have been surveyed, with the input columns known."""
+    def _fit_moments(self, moments: Moments, sample_weight: Any) -> None:
+        """Fit to sums over rows that are gone."""
+        if not self._looks_ahead:
+            raise ValueError(f"{type(self).__name__} needs the rows: fit OAVI, ABM or AVI to moments.")
+        if sample_weight is not None:
+            raise ValueError("sample_weight cannot be given for moments: give it to their update.")
+        found = moments.survey()
+        self.n_features_in_ = moments.n_features
+        if moments.feature_names is not None:
+            self.feature_names_in_ = np.array(moments.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        warn_outside_unit_cube(found.low, found.high, input_names(self))
+        self._fit_rows(known_rows(moments), found, moments.degree)
+
+    def _fit_rows(self, rows: Rows, found: Survey, known_degree: int | None = None) -> None:
+        """Fit to rows that have been surveyed, with the input columns known; to moments up to the degree known."""
         self._check_parameters()
         self._check_width()
         basis, rule = self._plan(found)
-        rows = foreseen(rows, found)
-        self._finish(construct(rows, basis, rule, found.gram, max_degree=self.max_degree, max_terms=self.max_terms))
+        max_degree = self.max_degree if known_degree is None else min(self.max_degree, known_degree)
+        built = construct(
+            foreseen(rows, found), basis, rule, found.gram, max_degree=max_degree, max_terms=self.max_terms
+        )
+        if max_degree < self.max_degree and not (built.complete or built.overflow):
+            warn_moments_end(max_degree)
+        self._finish(built)
 
     def _finish(self, built: Construction) -> None:
         """Set the fitted attributes, and warn about what is missing in them."""

@@ -13,7 +13,7 @@ from .reading import require_finite
 from .rows import ArrayRows, Rows
 from .rows_disk import ScaledOnDisk
 
-__all__ = ["scaled_rows", "scaler_of_range", "survey_scaled"]
+__all__ = ["require_finite_survey", "scaled_rows", "scaler_of_range", "survey_scaled"]
 
 
 def scaler_of_range(low: Float1D, high: Float1D, n_samples: int) -> MinMaxScaler:
@@ -53,13 +53,13 @@ def survey_scaled(
         scaler = MinMaxScaler().fit(rows.X) if scale else None
         rows = rows if scaler is None else scaled_rows(rows, scaler)
         parts = list(split(rows))
-        return scaler, rows, parts, _finite(surveys(parts, ahead=ahead), rows, names)
+        return scaler, rows, parts, require_finite_survey(surveys(parts, ahead=ahead), rows, names)
     if not scale:
         parts = list(split(rows))
-        return None, rows, parts, _finite(surveys(parts, ahead=ahead), rows, names)
+        return None, rows, parts, require_finite_survey(surveys(parts, ahead=ahead), rows, names)
     head = rows.head()
     first = scaler_of_range(head.min(axis=0), head.max(axis=0), len(head))
-    found = _finite(surveys(split(rows.scaled(first.scale_, first.min_)), ahead=ahead), rows, names)
+    found = require_finite_survey(surveys(split(rows.scaled(first.scale_, first.min_)), ahead=ahead), rows, names)
     whole = Survey.of_parts(found)
     low, high = ((end - first.min_) / first.scale_ for end in (whole.low, whole.high))
     scaler = scaler_of_range(low, high, whole.n_samples)
@@ -80,7 +80,8 @@ def _scaled_again(
     return scaler, rows, list(split(rows)), [part.scaled(scaler.scale_, scaler.min_) for part in found]
 
 
-def _finite(found: list[Survey], rows: Rows, names: Sequence[str]) -> list[Survey]:
+def require_finite_survey(found: list[Survey], rows: Rows, names: Sequence[str]) -> list[Survey]:
+    """Refuse NaN, infinity, and classes without weight."""
     if any(part.total_weight == 0.0 for part in found):
         raise ValueError("All rows of a class have weight 0: leave out the class.")
     if not all(np.isfinite(part.gram).all() for part in found):

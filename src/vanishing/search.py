@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -13,9 +15,18 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ._typing import Array, Int1D
-from .checks import check_flag, check_folds, check_ideal, check_n_jobs, check_numbers, take_input_from
+from .checks import (
+    check_flag,
+    check_folds,
+    check_ideal,
+    check_n_jobs,
+    check_numbers,
+    input_names,
+    take_input_from,
+)
 from .classifier import ClassGenerators, VanishingIdealClassifier
 from .crossval import Scores, Study, folds_by_scaling, score_folds
+from .crossval_source import Options, score_source, survey_folds
 from .estimators import ABM, AVI, OAVI
 from .ideal import VanishingIdeal
 from .labels import Labelled, read_labelled
@@ -35,6 +46,26 @@ def _refitted(self: Any) -> bool:
     if not self.refit:
         raise AttributeError("refit=False: there is no model to predict with; set refit=True.")
     return True
+
+
+def _largest_variance(X: Array, codes: Int1D, *, scale: bool) -> float:
+    """Of a column within a class, in scaled units."""
+    span = np.ptp(X.astype(np.float64), axis=0) if scale else np.ones(X.shape[1])
+    span = np.where(span > 0.0, span, 1.0)
+    return max(float((X[codes == code] / span).var(axis=0).max()) for code in np.unique(codes))
+
+
+def _scorer_of_predictions(scoring: Any) -> Any:
+    """The scorer, if it needs no more than how often each class was taken for each."""
+    if scoring is not None and not isinstance(scoring, str):
+        raise ValueError("scoring must be the name of a score, such as 'accuracy' or 'f1', for data outside of memory.")
+    scorer = check_scoring(L1SVC(), "accuracy" if scoring is None else scoring)
+    if getattr(scorer, "_response_method", "predict") != "predict":
+        raise ValueError(
+            f"scoring={scoring!r} needs the scores of single rows; for data outside of memory use one that needs "
+            "predictions only, such as 'accuracy', 'balanced_accuracy' or 'f1'."
+        )
+    return scorer
 
 
 class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -152,15 +183,30 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
             raise ValueError(f"scoring must be None, a name or a function; got {self.scoring!r}.")
         Cs = check_numbers("Cs", self.Cs, above=0.0)
         data = read_labelled(self, X, y)
-        assert isinstance(data.rows, ArrayRows)
-        assert data.rows.labels is not None
-        X, codes, classes = data.rows.X, data.rows.labels, data.classes
-        y = classes[codes]
-        splitter = check_cv(self.cv, y, classifier=True)
-        splits = check_folds(splitter, X, y, classes, codes)
         template = clone(check_ideal(OAVI() if self.estimator is None else self.estimator, VanishingIdeal))
         take_input_from(self, template)
-        psis, automatic = self._grid(X, codes, template)
+        score = self._score_in_memory if isinstance(data.rows, ArrayRows) else self._score_in_passes
+        psis, n_folds, found, automatic = score(data, template, Cs)
+        self.classes_ = data.classes
+        self.n_splits_ = n_folds
+        self._choose(psis, Cs, found, found.too_large if automatic else np.zeros(len(psis), dtype=bool))
+        if hasattr(self, "best_estimator_"):  # of an earlier fit
+            del self.best_estimator_
+        if self.refit:
+            self._refit(data)
+        return self
+
+    def _score_in_memory(
+        self, data: Labelled, template: VanishingIdeal, Cs: list[float]
+    ) -> tuple[list[float], int, Scores, bool]:
+        """The values of psi, the number of folds, the scores, and whether the psi were proposed."""
+        rows = data.rows
+        assert isinstance(rows, ArrayRows)
+        assert rows.labels is not None
+        X, codes, classes = rows.X, rows.labels, data.classes
+        y = classes[codes]
+        splits = check_folds(check_cv(self.cv, y, classifier=True), X, y, classes, codes)
+        psis, automatic = self._grid(lambda: _largest_variance(X, codes, scale=self.scale_input), template)
         study = Study(
             X,
             y,
@@ -176,28 +222,32 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
         )
         with Progress(len(psis) * len(splits), "psi x fold", shown=self.progress) as progress:
             groups = folds_by_scaling(X, splits, scale_input=self.scale_input)
-            found = score_folds(study, psis, groups, progress)
-        self.classes_ = classes
-        self.n_splits_ = len(splits)
-        self._choose(psis, Cs, found, found.too_large if automatic else np.zeros(len(psis), dtype=bool))
-        if hasattr(self, "best_estimator_"):  # of an earlier fit
-            del self.best_estimator_
-        if self.refit:
-            self._refit(data)
-        return self
+            return psis, len(splits), score_folds(study, psis, groups, progress), automatic
 
-    def _grid(self, X: Array, codes: Int1D, template: VanishingIdeal) -> tuple[list[float], bool]:
+    def _score_in_passes(
+        self, data: Labelled, template: VanishingIdeal, Cs: list[float]
+    ) -> tuple[list[float], int, Scores, bool]:
+        """The same for rows that are not in memory."""
+        if isinstance(self.cv, bool) or not isinstance(self.cv, Integral) or self.cv < 2:
+            raise ValueError(f"cv must be a number of folds, at least 2, for data outside of memory; got {self.cv!r}.")
+        n_folds, names = int(self.cv), input_names(self)
+        scorer = _scorer_of_predictions(self.scoring)
+        folds = survey_folds(data, n_folds, names, scale_input=self.scale_input, ahead=template._looks_ahead)
+        psis, automatic = self._grid(folds.largest_variance, template)
+        options = Options(template, Cs, scorer, self.scale_features, self.append_input, self.n_jobs)
+        with Progress(len(psis) * n_folds, "psi x fold", shown=self.progress) as progress:
+            return psis, n_folds, score_source(folds, options, psis, progress), automatic
+
+    def _grid(self, variance: Callable[[], float], template: VanishingIdeal) -> tuple[list[float], bool]:
         """The values of psi, and whether they were proposed; then ``template`` is kept small, too."""
         if not isinstance(self.psis, str):
             return check_numbers("psis", self.psis, low=0.0), False
         if self.psis != "auto":
             raise ValueError(f"psis must be 'auto' or a list of numbers, got {self.psis!r}.")
-        span = np.ptp(X.astype(np.float64), axis=0) if self.scale_input else np.ones(X.shape[1])
-        span = np.where(span > 0.0, span, 1.0)
-        largest = max(float((X[codes == code] / span).var(axis=0).max()) for code in np.unique(codes)) or 0.1
+        largest = variance() or 0.1
         if isinstance(template, (ABM, AVI)):  # of which psi has to be below 1
             largest = min(largest, 0.5)
-        n = X.shape[1]
+        n = self.n_features_in_
         enough = max(_TERMS, min((n + 1) * (n + 2) // 2 + n, _MANY_TERMS), 3 * (n + 1))
         template.set_params(max_terms=min(template.max_terms, enough))
         steps = np.arange(_DECADES * _PER_DECADE + 1) / _PER_DECADE
@@ -240,6 +290,24 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
         )
         best._fit_labelled(self, data)
         self.best_estimator_ = best
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Share of the rows whose label the best model predicts.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or another data source
+        y : array-like of shape (n_samples,)
+            Labels; rows on disk come with their own.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self, "best_estimator_")
+        return float(self.best_estimator_.score(X, y, sample_weight))
 
     @property
     def generators_(self) -> ClassGenerators:

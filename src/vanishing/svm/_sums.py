@@ -9,7 +9,6 @@ from __future__ import annotations
 import operator
 import threading
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -116,11 +115,17 @@ class SquaredHinge:
     def __init__(self, rows: Rows):
         self.rows = rows
         self.n_columns = rows.n_features
+        self._known: Float2D | None = None
         self._chunk = int(np.clip(_CACHE_ENTRIES // max(rows.n_features, 1), 16, 2048))
 
-    @cached_property
+    @property
     def _moments(self) -> Float2D:
-        """Sums of ``|s| (z, 1)`` and of ``|s| (z^2, 1)``, and the number of rows, in one pass."""
+        """Sums of ``|s| (z, 1)`` and of ``|s| (z^2, 1)``, and the number of rows; one pass, the first time."""
+        if self._known is None:  # not a cached_property: those of different objects wait for each other before 3.12
+            self._known = self._find_moments()
+        return self._known
+
+    def _find_moments(self) -> Float2D:
 
         def kernel(Z: Any, signed: Any) -> Float2D:
             weights = abs(signed)
@@ -141,7 +146,7 @@ class SquaredHinge:
         """Number of rows."""
         return int(self._moments[0, -1])
 
-    @cached_property
+    @property
     def diagonal(self) -> Float1D:
         """Diagonal of the Hessian with every row counted and columns centred; for b, with every row counted."""
         first, second = self._moments[:, :-1]

@@ -1,0 +1,337 @@
+"""Sums of products of terms, which add up over time, places and machines; models are fitted without the data."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from itertools import combinations_with_replacement
+from math import comb
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from ._typing import Float1D, Float2D, Int1D
+from .border import Term
+from .checks import check_count, input_names
+from .gram import Foreseen, Survey, border_gram, range_of, sum_of_products
+from .reading import read_rows, require_finite
+from .rows import Block, Rows
+from .scaling import scaler_of_range
+
+__all__ = ["Moments", "known_rows"]
+
+_FORMAT = 1
+_MOST_TERMS = 5000
+
+
+class Moments:
+    """What OAVI, ABM and AVI need to know of data: the Gram matrix of all terms up to a degree, summed over rows.
+
+    Sums can be added to as rows arrive (streams), added up over places that do not share their rows (federated), and
+    subtracted again (windows). ``OAVI().fit(moments)`` gives the model that a fit to the rows would give.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of columns.
+    degree : int, default=3
+        Largest degree of a generator that can be found from the moments. The matrix has one row for each term up to
+        it: ``(n_features + degree)! / (n_features! degree!)``.
+    scaler : fitted MinMaxScaler, optional
+        Scaling of the rows on their way in, to [0, 1]; has to be known beforehand.
+    n_jobs : int, optional
+        Threads for passes over rows in memory; all cores by default.
+
+    Attributes
+    ----------
+    gram : ndarray of shape (n_terms, n_terms)
+        Mean over the rows of the products of ``terms``.
+    terms : list of tuple of int
+        Each the columns whose product it is.
+    n_samples : int
+        Number of rows in the sums.
+    total_weight : float
+        Sum of their weights.
+    feature_names : tuple of str or None
+        Names of the columns, if the rows had any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vanishing import OAVI, Moments
+    >>> rng = np.random.default_rng(0)
+    >>> moments = Moments(n_features=2, degree=2)
+    >>> for _ in range(10):
+    ...     x = rng.uniform(size=1000)
+    ...     moments = moments.update(np.column_stack([x, x**2]))
+    >>> print(OAVI(psi=1e-6, max_degree=2).fit(moments).generators_[0])
+    x0^2 - x1
+    """
+
+    def __init__(self, n_features: int, degree: int = 3, *, scaler: Any = None, n_jobs: int | None = None):
+        check_count("n_features", n_features)
+        check_count("degree", degree)
+        n_terms = _n_terms(n_features, degree)
+        if n_terms > _MOST_TERMS:
+            raise ValueError(
+                f"There are {n_terms:,} terms of degree up to {degree} in {n_features} columns, more than "
+                f"{_MOST_TERMS:,}: lower degree, or select columns."
+            )
+        self.n_features = int(n_features)
+        self.degree = int(degree)
+        self.scaler = scaler
+        self.n_jobs = n_jobs
+        self.terms = _terms(self.n_features, self.degree)
+        self.feature_names: tuple[str, ...] | None = None
+        self.n_samples = 0
+        self.total_weight = 0.0
+        self._sum = np.zeros((n_terms, n_terms))
+        self._low = np.full(self.n_features, np.inf)
+        self._high = np.full(self.n_features, -np.inf)
+
+    @property
+    def gram(self) -> Float2D:
+        """Mean over the rows of the products of the terms."""
+        self._require_rows()
+        return self._sum / self.total_weight
+
+    def update(self, X: Any, sample_weight: Any = None) -> Self:
+        """Add rows to the sums; if they are refused, nothing has been added.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or another data source
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        self
+        """
+        columns = _Columns(self.n_jobs)
+        rows = read_rows(columns, X, sample_weight)
+        if rows.n_features != self.n_features:
+            raise ValueError(f"X has {rows.n_features} columns, but these are moments of {self.n_features}.")
+        self._check_names(rows.feature_names or columns.names)
+        source = rows if self.scaler is None else rows.scaled(self.scaler.scale_, self.scaler.min_)
+        n_terms = len(self.terms)
+        left, right = _program(self.terms)
+
+        def kernel(block: Block) -> tuple[Float2D, Float2D, int, float] | None:
+            if block.X.shape[0] == 0:
+                return None
+            total = sum_of_products(block.X, block.weights, left, right, 1)
+            weight = float(block.X.shape[0] if block.weights is None else block.weights.sum())
+            return total, range_of(block.X, block.weights), int(block.X.shape[0]), weight
+
+        def combine(a: Any, b: Any) -> tuple[Float2D, Float2D, int, float]:
+            ends = np.stack([np.fmin(a[1][0], b[1][0]), np.fmax(a[1][1], b[1][1])])
+            return a[0] + b[0], ends, a[2] + b[2], a[3] + b[3]
+
+        block_rows = int(np.clip(30_000_000 // (n_terms * n_terms), 1024, 131_072))
+        total, ends, n_samples, weight = source.reduce_blocks(kernel, combine, block_rows=block_rows, width=2 * n_terms)
+        if not np.isfinite(total).all():
+            require_finite(rows, input_names(columns))
+            raise ValueError("Products of columns overflow on these rows; scale them to [0, 1] first.")
+        self._add(border_gram(np.array([[weight]]), total), ends[0], ends[1], n_samples, weight)
+        self.feature_names = self.feature_names or rows.feature_names or columns.names
+        return self
+
+    def merge(self, other: Moments) -> Self:
+        """Add the rows of other moments.
+
+        Parameters
+        ----------
+        other : Moments
+            Of as many columns, up to the same degree, with the same scaling.
+
+        Returns
+        -------
+        self
+        """
+        self._check_alike(other)
+        self._add(other._sum, other._low, other._high, other.n_samples, other.total_weight)
+        self.feature_names = self.feature_names or other.feature_names
+        return self
+
+    def subtract(self, other: Moments) -> Self:
+        """Take away the rows of other moments, which have to be among those of these.
+
+        Rounding stays: sums of ten thousand times as many rows leave an error of 1e-12 of the mean.
+
+        Parameters
+        ----------
+        other : Moments
+            Of as many columns, up to the same degree, with the same scaling.
+
+        Returns
+        -------
+        self
+        """
+        self._check_alike(other)
+        if other.n_samples > self.n_samples:
+            raise ValueError(
+                f"There are {self.n_samples} rows in these moments, so {other.n_samples} cannot be taken away."
+            )
+        nothing = np.full(self.n_features, np.nan)
+        self._add(-other._sum, nothing, nothing, -other.n_samples, -other.total_weight)
+        if self.n_samples == 0:
+            self._sum[:], self.total_weight = 0.0, 0.0
+        return self
+
+    def save(self, path: Any) -> None:
+        """Write the moments to a file, which contains numbers and names only and appears when it is complete.
+
+        Parameters
+        ----------
+        path : str or path
+        """
+        path = Path(path)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.incomplete")
+        scaling = [] if self.scaler is None else [self.scaler.scale_, self.scaler.min_]
+        try:
+            with open(temporary, "wb") as stream:
+                np.savez_compressed(
+                    stream,
+                    format=np.int64(_FORMAT),
+                    shape=np.array([self.n_features, self.degree, self.n_samples]),
+                    total_weight=np.float64(self.total_weight),
+                    sum=self._sum,
+                    range=np.array([self._low, self._high]),
+                    scaling=np.array(scaling),
+                    names=np.array(self.feature_names or [], dtype=str),
+                )
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path: Any) -> Moments:
+        """Read moments that were saved.
+
+        Parameters
+        ----------
+        path : str or path
+
+        Returns
+        -------
+        Moments
+        """
+        try:
+            content = _content(path)
+            if int(content["format"]) != _FORMAT:
+                raise ValueError(f"{path} was saved by another version (format {int(content['format'])}).")
+            n_features, degree, n_samples = (int(n) for n in content["shape"])
+            moments = cls(n_features, degree, scaler=_scaler(content["scaling"]))
+            moments.n_samples, moments.total_weight = n_samples, float(content["total_weight"])
+            moments._sum[:] = content["sum"]
+            moments._low[:], moments._high[:] = content["range"]
+            moments.feature_names = tuple(str(name) for name in content["names"]) or None
+        except (KeyError, EOFError, zipfile.BadZipFile, zipfile.LargeZipFile) as error:
+            raise ValueError(f"{path} is no file of moments, or it is damaged: {error}") from error
+        return moments
+
+    def survey(self) -> Survey:
+        """What the first pass of a fit would find."""
+        n = self.n_features
+        gram = self.gram
+        return Survey(gram[: n + 1, : n + 1], self._low, self._high, self.n_samples, self.total_weight)
+
+    def __repr__(self) -> str:
+        return f"<Moments of {self.n_samples:,} rows x {self.n_features} columns up to degree {self.degree}>"
+
+    def _add(self, total: Float2D, low: Float1D, high: Float1D, n_samples: int, weight: float) -> None:
+        self._sum += total
+        self._low, self._high = np.fmin(self._low, low), np.fmax(self._high, high)
+        self.n_samples += n_samples
+        self.total_weight += weight
+
+    def _check_names(self, names: tuple[str, ...] | None) -> None:
+        if names is not None and self.feature_names is not None and names != self.feature_names:
+            raise ValueError(
+                f"The columns are {', '.join(names)}, but those of these moments are {', '.join(self.feature_names)}."
+            )
+
+    def _check_alike(self, other: Moments) -> None:
+        if not isinstance(other, Moments):
+            raise ValueError(f"Expected Moments, got {type(other).__name__}.")
+        if (self.n_features, self.degree) != (other.n_features, other.degree):
+            raise ValueError(
+                f"Moments of {other.n_features} columns up to degree {other.degree} do not fit to those of "
+                f"{self.n_features} up to degree {self.degree}: make both alike."
+            )
+        scalings = [None if m.scaler is None else (*m.scaler.scale_, *m.scaler.min_) for m in (self, other)]
+        if scalings[0] != scalings[1]:
+            raise ValueError("The moments were scaled differently: give both the same scaler.")
+        self._check_names(other.feature_names)
+
+    def _require_rows(self) -> None:
+        if not self.n_samples or self.total_weight <= 0.0:
+            raise ValueError("There are no rows in these moments: update them first.")
+
+
+class _Columns(BaseEstimator):  # type: ignore[misc]
+    """Stands in for an estimator when rows are read."""
+
+    def __init__(self, n_jobs: int | None):
+        self.n_jobs = n_jobs
+        self.n_features_in_ = 0
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the columns, if they had any."""
+        return tuple(input_names(self)) if hasattr(self, "feature_names_in_") else None
+
+
+class _NoRows(Rows):
+    """The rows behind moments, which are gone."""
+
+    def __init__(self, moments: Moments):
+        self.n_features = moments.n_features
+        self.n_samples = moments.n_samples
+
+    def reduce_blocks(self, kernel: Any, combine: Any, *, block_rows: int, width: int) -> Any:
+        """Refuse."""
+        raise ValueError(
+            "A psi this small cannot be told from the moments, which are sums in float64: raise psi, or fit to rows."
+        )
+
+    def map_blocks(self, kernel: Any, n_columns: int, *, block_rows: int, width: int, out: Any = None) -> Any:
+        """Refuse."""
+        raise ValueError("Moments have no rows to transform.")
+
+
+def known_rows(moments: Moments) -> Rows:
+    """Rows of which everything up to a degree is known, and nothing else."""
+    return Foreseen(_NoRows(moments), moments.terms, moments.gram)
+
+
+def _content(path: Any) -> dict[str, Any]:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except (ValueError, AttributeError) as error:
+        raise KeyError("it was not written by Moments.save") from error
+
+
+def _scaler(scaling: Float2D) -> Any:
+    if scaling.size == 0:
+        return None
+    scale, offset = scaling
+    return scaler_of_range(-offset / scale, (1.0 - offset) / scale, 0)
+
+
+def _n_terms(n_features: int, degree: int) -> int:
+    return comb(n_features + degree, degree)
+
+
+def _terms(n_features: int, degree: int) -> list[Term]:
+    return [term for d in range(degree + 1) for term in combinations_with_replacement(range(n_features), d)]
+
+
+def _program(terms: list[Term]) -> tuple[Int1D, Int1D]:
+    place = {term: k for k, term in enumerate(terms)}
+    left = np.array([place[term[:-1]] if term else 0 for term in terms])
+    return left, np.array([term[-1] if term else 0 for term in terms])
