@@ -16,7 +16,7 @@ SOURCE = Path(vanishing.__file__).parent
 LAYERS = [
     {"_typing", "_compiled", "progress"},
     {"threads", "border", "solvers", "bounds", "checks", "devices"},
-    {"rows", "splits", "datasets", "writing"},
+    {"rows", "splits", "datasets", "writing", "cuda"},
     {"rows_device", "rows_dask", "rows_disk", "together"},
     {"reading", "evaluation"},
     {"labels", "gram", "expansion"},

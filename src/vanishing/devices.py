@@ -8,7 +8,7 @@ import numpy as np
 
 from ._typing import Array
 
-__all__ = ["empty_like", "free_memory", "is_device_array", "namespace_of", "on_device_of", "to_host"]
+__all__ = ["empty_like", "free_memory", "in_float64", "is_device_array", "namespace_of", "on_device_of", "to_host"]
 
 _HOST_MEMORY = 256 * 2**20  # that blocks may take where the device is the host itself
 
@@ -47,6 +47,14 @@ def on_device_of(X: Any, values: Any) -> Any:
     return namespace.asarray(values, device=X.device)
 
 
+def in_float64(X: Any) -> Any:
+    """The values of ``X`` as float64."""
+    if isinstance(X, np.ndarray):
+        return np.asarray(X, dtype=np.float64)
+    namespace = namespace_of(X)
+    return namespace.astype(X, namespace.float64, copy=False)
+
+
 def empty_like(X: Any, n_columns: int) -> Any:
     """Room for so many float64 columns for the rows of ``X``, where ``X`` is."""
     if isinstance(X, np.ndarray):
@@ -66,8 +74,8 @@ def to_host(X: Any) -> Array:
     return np.asarray(X)
 
 
-def free_memory(X: Any) -> int:
-    """Bytes that are free where ``X`` is; what the library holds in reserve counts as free."""
+def free_memory(X: Any, wanted: int) -> int:
+    """Bytes that are free where ``X`` is; what the library holds in reserve counts, too, if so many are wanted."""
     kind, device = type(X).__module__.split(".")[0], getattr(X, "device", None)
     if kind == "cupy":
         import cupy
@@ -77,6 +85,8 @@ def free_memory(X: Any) -> int:
     if kind == "torch" and device is not None and device.type == "cuda":
         import torch
 
-        reserve = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-        return int(torch.cuda.mem_get_info(device)[0] + reserve)
+        free = int(torch.cuda.mem_get_info(device)[0])
+        if free < wanted:  # else not worth the time that the next line takes
+            free += int(torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device))
+        return free
     return _HOST_MEMORY

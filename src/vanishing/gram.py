@@ -9,12 +9,13 @@ of ``[O|C] = sqrt(m) Q R`` instead, from QR factors merged over chunks.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from itertools import combinations_with_replacement, product
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from . import cuda
 from ._compiled import compiled
 from ._typing import Float1D, Float2D, Int1D
 from .border import Term
@@ -31,8 +32,7 @@ __all__ = [
     "mean_gram",
     "mean_grams",
     "mean_of_parts",
-    "range_of",
-    "sum_of_products",
+    "products_and_range",
     "survey",
     "surveys",
     "surveys_if_any",
@@ -183,7 +183,7 @@ def _mean_grams(parts: Sequence[Rows], left: Int1D, right: Int1D, n_basis: int) 
     work = (n_terms - n_basis) * n_terms
 
     def kernel(X: Any, weights: Any) -> Float2D:
-        return sum_of_products(X, weights, left, right, n_basis)
+        return _sum_of_products(X, weights, left, right, n_basis)
 
     requests = [_mean_request(rows, kernel, _block_rows(work, n_terms), 2 * n_terms) for rows in parts]
     return [total / weight for weight, total in reduce_together(requests)]
@@ -280,13 +280,50 @@ def _add_each(a: tuple[float, Float2D], b: tuple[float, Float2D]) -> tuple[float
     return a[0] + b[0], total
 
 
-def sum_of_products(X: Any, weights: Any, left: Int1D, right: Int1D, n_basis: int) -> Float2D:
+def _sum_of_products(X: Any, weights: Any, left: Int1D, right: Int1D, n_basis: int) -> Float2D:
     """Sum over the rows of w * C[O|C]', on the device of ``X``."""
     if isinstance(X, np.ndarray):
         chunk = _chunk_rows((left.size - n_basis) * left.size, X.shape[0])
         return _monomial_gram(X, _NO_WEIGHTS if weights is None else weights, left, right, n_basis, chunk)
+    monomials = _monomials(left, right, n_basis) if cuda.is_usable(X) else None
+    if monomials is not None:
+        sums, _ = cuda.sum_monomials(X, weights, monomials.closed)
+        return np.asarray(sums[monomials.places])
     grams = [_batched_gram(*batch, left, right, n_basis) for batch in _batches(X, weights)]
     return np.asarray(np.sum(grams, axis=0))
+
+
+def products_and_range(X: Any, weights: Any, left: Int1D, right: Int1D) -> tuple[Float2D, Float2D]:
+    """The same for all terms after the constant, and the range of every column ``(2, n_features)``."""
+    monomials = _monomials(left, right, 1) if cuda.is_usable(X) else None
+    if monomials is None:
+        return _sum_of_products(X, weights, left, right, 1), _range_of(X, weights)
+    sums, found = cuda.sum_monomials(X, weights, monomials.closed)
+    return np.asarray(sums[monomials.places]), found
+
+
+class _Monomials(NamedTuple):
+    """The distinct products of terms, closed; ``places`` says where that of a candidate and a term is among them."""
+
+    closed: list[Term]
+    places: Int1D
+
+
+def _monomials(left: Int1D, right: Int1D, n_basis: int) -> _Monomials | None:
+    """The products of candidates and terms; None if they are many."""
+    return _monomials_of(tuple(program_term(left, right, k) for k in range(left.size)), n_basis)
+
+
+@lru_cache(maxsize=64)
+def _monomials_of(terms: tuple[Term, ...], n_basis: int) -> _Monomials | None:
+    if len(terms) > 4 * cuda.MOST_MONOMIALS:
+        return None
+    products = [[tuple(sorted((*u, *t))) for t in terms] for u in terms[n_basis:]]
+    closed = cuda.closed([product for row in products for product in row])
+    if len(closed) > cuda.MOST_MONOMIALS:
+        return None
+    place = {term: k for k, term in enumerate(closed)}
+    return _Monomials(closed, np.array([[place[product] for product in row] for row in products]))
 
 
 def _batches(X: Any, weights: Any) -> list[tuple[Any, Any]]:
@@ -331,7 +368,7 @@ def _column_range(X: Float2D, weights: Float1D) -> Float2D:
     return found
 
 
-def range_of(X: Any, weights: Any) -> Float2D:
+def _range_of(X: Any, weights: Any) -> Float2D:
     """The same for blocks of every kind."""
     if not isinstance(X, np.ndarray):
         return _device_range(X, weights)
@@ -405,10 +442,8 @@ def _survey_block(block: Block, n_terms: int) -> SurveySums | None:
     terms = early_terms(n)[:n_terms]
     left = np.array([1 + term[0] if len(term) == 2 else 0 for term in terms])
     right = np.array([term[-1] if term else 0 for term in terms])
-    gram = sum_of_products(X, weights, left, right, 1)
-    return SurveySums(
-        gram, range_of(X, weights), n_rows, float(n_rows if weights is None else namespace_of(X).sum(weights))
-    )
+    gram, found = products_and_range(X, weights, left, right)
+    return SurveySums(gram, found, n_rows, float(n_rows if weights is None else namespace_of(X).sum(weights)))
 
 
 def _device_range(X: Any, weights: Any) -> Float2D:

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from ._typing import Float1D, Float2D, Int1D
 from .border import Term
 from .checks import check_count, input_names
-from .gram import Foreseen, Survey, border_gram, range_of, sum_of_products
+from .gram import Foreseen, Survey, border_gram, products_and_range
 from .reading import read_rows, require_finite
 from .rows import Block, Rows
 from .scaling import scaler_of_range
@@ -122,9 +122,9 @@ class Moments:
         def kernel(block: Block) -> tuple[Float2D, Float2D, int, float] | None:
             if block.X.shape[0] == 0:
                 return None
-            total = sum_of_products(block.X, block.weights, left, right, 1)
+            total, ends = products_and_range(block.X, block.weights, left, right)
             weight = float(block.X.shape[0] if block.weights is None else block.weights.sum())
-            return total, range_of(block.X, block.weights), int(block.X.shape[0]), weight
+            return total, ends, int(block.X.shape[0]), weight
 
         def combine(a: Any, b: Any) -> tuple[Float2D, Float2D, int, float]:
             ends = np.stack([np.fmin(a[1][0], b[1][0]), np.fmax(a[1][1], b[1][1])])

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from . import cuda
 from ._typing import Float2D
 from .checks import check_weights
 from .devices import free_memory, is_device_array, namespace_of, on_device_of, to_host
@@ -51,6 +52,7 @@ class DeviceRows(Rows):
         self.single_precision = namespace.isdtype(X.dtype, "real floating") and X.dtype != namespace.float64
         if is_device_array(sample_weight):
             sample_weight = to_host(sample_weight)
+        self.reading_dominates = cuda.is_usable(X)
         weights = check_weights(sample_weight, self.n_samples)
         self.sample_weight = None if weights is None else on_device_of(X, weights)
 
@@ -81,12 +83,15 @@ class DeviceRows(Rows):
     def _block(self, rows: slice) -> Block:
         namespace = namespace_of(self.X)
         weights, labels = (None if values is None else values[rows] for values in (self.sample_weight, self.labels))
-        X = namespace.astype(self.X[rows, :], namespace.float64, copy=False)
+        X = self.X[rows, :]
+        if X.dtype not in (namespace.float32, namespace.float64):
+            X = namespace.astype(X, namespace.float64)
         return Block(X, weights, labels, 0, rows.start)
 
     def _slices(self, width: int) -> Iterator[slice]:
         n_samples = int(self.X.shape[0])
-        longest = max(int(_SHARE * free_memory(self.X) / (8 * (width + self.n_features))), 1024)
+        row = 8 * (width + self.n_features)
+        longest = max(int(_SHARE * free_memory(self.X, int(n_samples * row / _SHARE)) / row), 1024)
         n_blocks = -(-n_samples // longest)
         edges = [n_samples * i // n_blocks for i in range(n_blocks + 1)]
         with row_progress(n_samples) as progress:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array
 from ..checks import check_count, check_n_jobs, check_number, check_numbers, take_input_from
-from ..devices import on_device_of
+from ..devices import in_float64, on_device_of
 from ..labels import Labelled, as_vector, best_labels, read_labelled
 from ..reading import read_finite
 from ..rows import Rows
@@ -114,7 +114,7 @@ class L1SVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows = read_finite(self, X)
 
         def kernel(X: Any, out: Any) -> None:
-            out[:, :] = X @ on_device_of(X, self.coef_.T) + on_device_of(X, self.intercept_)
+            out[:, :] = in_float64(X) @ on_device_of(X, self.coef_.T) + on_device_of(X, self.intercept_)
 
         n_scores = len(self.coef_)
         return as_vector(rows.map(kernel, n_scores, block_rows=8192, width=rows.n_features + n_scores))

@@ -15,7 +15,7 @@ import numpy as np
 
 from .._compiled import compiled
 from .._typing import Array, Bool1D, Float1D, Float2D, Int1D
-from ..devices import namespace_of, on_device_of, to_host
+from ..devices import in_float64, namespace_of, on_device_of, to_host
 from ..rows import Rows
 
 _CACHE_ENTRIES = 32_768  # float64 values of one chunk of rows: a quarter of a megabyte
@@ -212,7 +212,7 @@ class SquaredHinge:
         """Sum of ``kernel(Z, signed weights)`` over blocks, for ``work`` operations a row."""
 
         def contiguous(Z: Any, signed: Any) -> Array:
-            return kernel(np.ascontiguousarray(Z) if isinstance(Z, np.ndarray) else Z, signed)
+            return kernel(np.ascontiguousarray(Z) if isinstance(Z, np.ndarray) else in_float64(Z), signed)
 
         block_rows = int(np.clip(16_000_000 // (work + 20), 8192, 131_072))  # a few milliseconds
         return self.rows.reduce(contiguous, operator.iadd, block_rows=block_rows, width=3 * self.n_columns + 8)
