@@ -30,7 +30,7 @@ LAYERS = [
     {"crossval"},
     {"crossval_source"},
     {"search"},
-    {"demo", "plots"},
+    {"demo", "plots", "cli_fit"},
     {"cli"},
 ]
 

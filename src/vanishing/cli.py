@@ -1,4 +1,4 @@
-"""The command line: ``vanishing demo``."""
+"""The command line: ``vanishing demo`` and ``vanishing fit``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from . import __version__
+from . import __version__, cli_fit
 
 __all__ = ["main"]
 
@@ -30,18 +30,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     demo = commands.add_parser("demo", help="find a law in two million points, and tell two classes apart")
     demo.add_argument("--rows", type=int, default=2_000_000, help="rows of each data set (default: 2,000,000)")
     demo.add_argument("--seed", type=int, default=0, help="seed of the random numbers (default: 0)")
+    cli_fit.add_arguments(commands.add_parser("fit", help="find the equations of tables in files, of any size"))
     arguments = parser.parse_args(argv)
-    if arguments.rows < 100 or arguments.rows % 2:
-        print(f"vanishing: --rows must be an even number of at least 100, got {arguments.rows}.", file=sys.stderr)
+    try:
+        if arguments.command == "fit":
+            cli_fit.run(arguments)
+        else:
+            _demo(arguments)
+    except KeyboardInterrupt:
+        print("\nvanishing: interrupted; nothing was written.", file=sys.stderr)
+        return 130
+    except (ValueError, OSError, ImportError) as error:
+        print(f"vanishing: {error}", file=sys.stderr)
         return 2
+    return 0
+
+
+def _demo(arguments: argparse.Namespace) -> None:
+    if arguments.rows < 100 or arguments.rows % 2:
+        raise ValueError(f"--rows must be an even number of at least 100, got {arguments.rows}.")
     from .demo import run  # here, so that --version and --help answer at once
 
-    try:
-        run(arguments.rows, arguments.seed)
-    except KeyboardInterrupt:
-        print("\nvanishing: interrupted.", file=sys.stderr)
-        return 130
-    return 0
+    run(arguments.rows, arguments.seed)
 
 
 if __name__ == "__main__":
