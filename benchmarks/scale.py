@@ -86,8 +86,51 @@ def measure(source, folder):
         start = time.perf_counter()
         work()
         times.append(time.perf_counter() - start)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps([times, len(passes), peak]))
+    print(json.dumps([times, len(passes), peak_memory()]))
+
+
+def peak_memory():
+    """Largest resident set of this process so far, in MB."""
+    status = Path("/proc/self/status")
+    if status.exists():  # the other figure may be that of the process which started this one
+        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return int(line.split()[1]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def measure_memory(n_rows):
+    """What a fit with many terms takes more than one with few rows, against the formula of the guide, in MB."""
+    from vanishing import OAVI, open_rows
+    from vanishing.gram import block_rows, chunk_rows
+    from vanishing.threads import n_threads
+
+    n = 8
+    rng = np.random.default_rng(0)
+    OAVI(1e-4, max_degree=3, solver="cg", boost="ihb").fit(rng.random((3000, n)))
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "rows.npy"
+        whole = np.lib.format.open_memmap(file, mode="w+", dtype=np.float64, shape=(n_rows, n))
+        for start in range(0, n_rows, 100_000):
+            whole[start : start + 100_000] = rng.random((len(whole[start : start + 100_000]), n))
+        whole.flush()
+        del whole
+        before = resident()
+        model = OAVI(1e-4, max_degree=3, solver="cg", boost="ihb").fit(open_rows(file))
+        after = peak_memory()
+    n_terms = model.n_basis_ + len(model.generators_)
+    n_candidates = n_terms - 1 - n - n * (n + 1) // 2  # of degree 3, the last pass
+    work = n_terms * n_candidates
+    rows = block_rows(work, n_terms)
+    threads = n_threads(None)
+    block, table, gram = 2 * rows * n * 8, chunk_rows(work, rows) * n_terms * 8, work * 8
+    bound = threads * (block + table + gram) + 3 * gram + 3 * n_terms * n_terms * 8
+    print(json.dumps([n_rows, n_terms, after - before, bound / 2**20]))
+
+
+def resident():
+    """Resident set of this process now, in MB; the largest one starts from here again."""
+    Path("/proc/self/clear_refs").write_text("5")
+    return peak_memory()
 
 
 def measure_dask(n_workers, n_rows):
@@ -132,6 +175,10 @@ def report(folder, n_rows):
         best, passes = min(later), passes or 1
         rate = 1e9 * best / n_rows / passes
         print(f"| {source} | {first:.2f} | {best:.2f} | {passes} | {rate:.1f} | {peak:.0f} |", flush=True)
+    print("\n## Memory of a fit to 8 columns with terms up to degree 3, from .npy\n")
+    print("| rows | terms | measured, MB | formula, MB |\n|---|---|---|---|")
+    for n in (200_000, 2_000_000):
+        print("| {:,} | {} | {:.0f} | {:.0f} |".format(*in_own_process("--memory", n)), flush=True)
     print(f"\n## Dask, {n_rows:,} rows x 3 held by the workers in 100 blocks\n")
     print("| workers | s |\n|---|---|")
     found = {}
@@ -150,10 +197,13 @@ def main():
     parser.add_argument("--rows", type=float, default=1e8)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--measure", choices=SOURCES, help=argparse.SUPPRESS)
+    parser.add_argument("--memory", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--dask", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure:
         measure(arguments.measure, arguments.folder)
+    elif arguments.memory:
+        measure_memory(arguments.memory)
     elif arguments.dask:
         measure_dask(arguments.dask, int(arguments.rows))
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import warnings
@@ -365,7 +366,6 @@ SHARED_ROOM = bug("float64 blocks of .npy files are views of a buffer that the t
         npy_file,
         pytest.param(npy_files, marks=SHARED_ROOM),
         pytest.param(npy_fortran, marks=SHARED_ROOM),
-        pytest.param(one_thread, marks=SHARED_ROOM),
         npy_float32,
         parquet_folder,
         parquet_tiny_groups,
@@ -374,7 +374,7 @@ SHARED_ROOM = bug("float64 blocks of .npy files are views of a buffer that the t
 )
 def test_rows_on_disk_come_into_memory_as_they_were(make, tmp_path):
     X = as_fitted(surface(), make)
-    rows = make(X, tmp_path)
+    rows = open_rows(make(X, tmp_path).files, n_jobs=1)
     np.testing.assert_array_equal(rows.to_numpy(), X)
     head = rows.head()
     before = head.copy()
@@ -897,7 +897,8 @@ def test_the_scaling_that_a_fit_finds_is_that_of_all_rows(kind, suffix, tmp_path
     assert len(found.generators_) == len(expected.generators_)
     np.testing.assert_array_equal(found.generators_.leading_terms, expected.generators_.leading_terms)
     mse = np.mean(found.generators_.evaluate(scaler.transform(X)) ** 2, axis=0)
-    np.testing.assert_allclose(mse, found.generators_.mse, rtol=1e-6, atol=1e-12)
+    rounding = 1e-6 if kind == "large offset" else 1e-12  # scale * x + offset is 1e9 - 1e9 there
+    np.testing.assert_allclose(mse, found.generators_.mse, rtol=1e-6, atol=rounding)
     values = found.transform(rows).to_numpy()
     np.testing.assert_allclose(values, np.abs(found.generators_.evaluate(scaler.transform(X))), rtol=1e-9, atol=1e-9)
 
@@ -905,8 +906,8 @@ def test_the_scaling_that_a_fit_finds_is_that_of_all_rows(kind, suffix, tmp_path
 @bug("the range is computed back from scaled values: at 1e6 with a spread of 1e-3, the last bit is 1e-7 of the spread")
 def test_the_scaling_is_exact_to_the_last_bit_where_a_bit_matters(tmp_path):
     for seed in range(10):
-        X = 1e6 + 1e-3 * np.random.default_rng(seed).random((3000, 2))
-        X = np.vstack([X[0] + 1e-7 * (np.tile(X, (2, 1)) - 1e6), X])  # the first rows are a bit or two apart
+        X = 1e6 + 1e-3 * np.random.default_rng(seed).random((9000, 2))
+        X[:4500] = X[0] + 1e-11 * np.arange(4500)[:, None]  # few bits apart
         write_npy(tmp_path, X)
         rows = open_rows(tmp_path, scale=True)
         OAVI(1e-2, max_degree=1).fit(rows)
@@ -1074,7 +1075,6 @@ def test_a_missing_value_in_an_array_is_named_with_its_file_row_and_column(order
         OAVI().fit(open_rows(tmp_path))
 
 
-@bug("a fit that fails leaves n_features_in_, by which scikit-learn takes an estimator for fitted")
 @pytest.mark.parametrize("make", [*IN_MEMORY, *ON_DEVICES, *IN_DASK], ids=name_of)
 def test_a_missing_value_is_refused_in_every_source(make, tmp_path):
     X = surface()
@@ -1088,6 +1088,7 @@ def test_a_missing_value_is_refused_in_every_source(make, tmp_path):
         numbers(fitted.transform(make(X, tmp_path)))
 
 
+@bug("a fit that fails leaves n_features_in_, by which scikit-learn takes an estimator for fitted")
 @pytest.mark.parametrize(
     "make", [c_order, pandas_frame, npy_file, parquet_folder, torch_tensor, strict_array, dask_array]
 )
@@ -1100,6 +1101,17 @@ def test_after_a_fit_that_failed_an_estimator_is_not_fitted(model, make, tmp_pat
         model.fit(make(X, tmp_path))
     with pytest.raises(NotFittedError):
         check_is_fitted(model)
+
+
+@bug("survey_scaled hands NaN and infinity among the first rows to MinMaxScaler, which warns, or refuses without place")
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("model", [OAVI(), VanishingIdealDetector()], ids=lambda model: type(model).__name__)
+def test_a_missing_value_among_the_first_rows_is_named_with_its_place(value, model, tmp_path):
+    X = surface()
+    X[13, 1] = value
+    rows = open_rows(write_npy(tmp_path, X, n_files=3), scale=isinstance(model, OAVI))
+    with pytest.raises(ValueError, match=r"column 1: 1 such values, the first in row 13 of .*part0\.npy"):
+        clone(model).fit(rows)
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".parquet"])
@@ -1551,8 +1563,8 @@ def test_tasks_together_make_as_many_passes_as_the_longest(lengths):
         np.testing.assert_allclose(values, [(X ** (k + 1)).sum() for k in range(n)], rtol=1e-12)
 
 
-def test_tasks_together_see_the_views_that_they_are_given(tmp_path):
-    X, y = THREE
+def test_tasks_together_see_the_views_that_they_are_given():
+    X, _ = THREE
     rows = Counted(X)
     scaled = rows.scaled(np.array([2.0, 1.0, 1.0]), np.array([0.0, 1.0, 0.0]))
     expected = (X * [2.0, 1.0, 1.0] + [0.0, 1.0, 0.0]).sum()
@@ -1593,10 +1605,8 @@ def test_a_kernel_that_fails_for_one_task_ends_everything():
 def test_a_task_that_survives_an_error_of_a_pass_does_not_hang():
     def stubborn(rows):
         for _ in range(3):
-            try:
+            with contextlib.suppress(BaseException):
                 total(rows)
-            except BaseException:  # noqa: S110
-                pass
         return "done"
 
     rows = Counted(surface(300), 1, KeyboardInterrupt())

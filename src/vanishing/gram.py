@@ -26,7 +26,9 @@ from .rows import Block, Request, Rows, View, reduce_together
 __all__ = [
     "Foreseen",
     "Survey",
+    "block_rows",
     "border_gram",
+    "chunk_rows",
     "early_terms",
     "foreseen",
     "mean_gram",
@@ -185,7 +187,7 @@ def _mean_grams(parts: Sequence[Rows], left: Int1D, right: Int1D, n_basis: int) 
     def kernel(X: Any, weights: Any) -> Float2D:
         return _sum_of_products(X, weights, left, right, n_basis)
 
-    requests = [_mean_request(rows, kernel, _block_rows(work, n_terms), 2 * n_terms) for rows in parts]
+    requests = [_mean_request(rows, kernel, block_rows(work, n_terms), 2 * n_terms) for rows in parts]
     return [total / weight for weight, total in reduce_together(requests)]
 
 
@@ -256,11 +258,11 @@ def value_gram(rows: Rows, values: Callable[[Any], Any], n_basis: int, n_terms: 
             total += to_host(candidates @ table.T)
         return total
 
-    ((weight, total),) = reduce_together([_mean_request(rows, kernel, _block_rows(work, n_terms), 4 * n_terms)])
+    ((weight, total),) = reduce_together([_mean_request(rows, kernel, block_rows(work, n_terms), 4 * n_terms)])
     return np.asarray(total / weight)
 
 
-def _mean_request(rows: Rows, kernel: Callable[[Any, Any], Float2D], block_rows: int, width: int) -> Request:
+def _mean_request(rows: Rows, kernel: Callable[[Any, Any], Float2D], length: int, width: int) -> Request:
     """The sum of the weights and the sum of a kernel."""
 
     def with_weight(block: Block) -> tuple[float, Float2D] | None:
@@ -271,7 +273,7 @@ def _mean_request(rows: Rows, kernel: Callable[[Any, Any], Float2D], block_rows:
             block.X, block.weights
         )
 
-    return Request(rows, with_weight, _add_each, block_rows, width)
+    return Request(rows, with_weight, _add_each, length, width)
 
 
 def _add_each(a: tuple[float, Float2D], b: tuple[float, Float2D]) -> tuple[float, Float2D]:
@@ -283,7 +285,7 @@ def _add_each(a: tuple[float, Float2D], b: tuple[float, Float2D]) -> tuple[float
 def _sum_of_products(X: Any, weights: Any, left: Int1D, right: Int1D, n_basis: int) -> Float2D:
     """Sum over the rows of w * C[O|C]', on the device of ``X``."""
     if isinstance(X, np.ndarray):
-        chunk = _chunk_rows((left.size - n_basis) * left.size, X.shape[0])
+        chunk = chunk_rows((left.size - n_basis) * left.size, X.shape[0])
         return _monomial_gram(X, _NO_WEIGHTS if weights is None else weights, left, right, n_basis, chunk)
     monomials = _monomials(left, right, n_basis) if cuda.is_usable(X) else None
     if monomials is not None:
@@ -411,8 +413,8 @@ def surveys_if_any(parts: Sequence[Rows], *, ahead: bool = False) -> list[Survey
     degree = 2 if ahead and parts[0].reading_dominates and len(early_terms(n)) <= _EARLY else 1
     n_terms = len(early_terms(n)) if degree == 2 else n + 1
     kernel = partial(_survey_block, n_terms=n_terms)
-    block_rows = _block_rows(n_terms * n_terms, n_terms)
-    requests = [Request(rows, kernel, _add_surveys, block_rows, 3 * n_terms) for rows in parts]
+    length = block_rows(n_terms * n_terms, n_terms)
+    requests = [Request(rows, kernel, _add_surveys, length, 3 * n_terms) for rows in parts]
     return [None if total is None else total.survey for total in reduce_together(requests)]
 
 
@@ -493,8 +495,8 @@ def triangular_factor(rows: Rows, values: Callable[[Any], Any], n_terms: int) ->
     def combine(a: tuple[float, Float2D], b: tuple[float, Float2D]) -> tuple[float, Float2D]:
         return a[0] + b[0], _upper(np.vstack([a[1], b[1]]))
 
-    block_rows = int(np.clip(2_000_000 // n_terms, 2 * n_terms, 65_536))
-    request = _mean_request(rows, kernel, block_rows, 4 * n_terms)._replace(combine=combine)
+    length = int(np.clip(2_000_000 // n_terms, 2 * n_terms, 65_536))
+    request = _mean_request(rows, kernel, length, 4 * n_terms)._replace(combine=combine)
     ((weight, factor),) = reduce_together([request])
     square = np.zeros((n_terms, n_terms))
     square[: factor.shape[0]] = factor  # fewer rows than terms: the rest of R is zero
@@ -505,12 +507,12 @@ def _upper(matrix: Float2D) -> Float2D:
     return np.asarray(np.linalg.qr(matrix, mode="r"))
 
 
-def _chunk_rows(work: int, n_rows: int) -> int:
+def chunk_rows(work: int, n_rows: int) -> int:
     """Rows to multiply at a time, for ``work`` products a row: chunks of equal size, as short ones are padded."""
     longest = int(np.clip(_SMALL_GEMM // work, 1024, 4096))
     return -(-n_rows // -(-n_rows // longest))
 
 
-def _block_rows(work: int, n_terms: int) -> int:
+def block_rows(work: int, n_terms: int) -> int:
     """Rows of a block that keeps one thread busy for about a millisecond, for ``work`` products a row."""
     return int(np.clip(30_000_000 // (work + 8 * n_terms + 50), 1024, 131_072))
