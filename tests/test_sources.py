@@ -83,18 +83,8 @@ def write_npy(folder, X, *, n_files=1, order="C"):
     return folder
 
 
-def marked(makers, marks):
-    """The makers, some of them marked."""
-    return [pytest.param(make, marks=marks[make]) if make in marks else make for make in makers]
-
-
 def name_of(make):
     return make.__name__
-
-
-def bug(reason):
-    """What is known not to work yet."""
-    return pytest.mark.xfail(strict=True, reason=reason)
 
 
 def numbers(values):
@@ -338,7 +328,6 @@ def test_written_features_can_be_opened_again(tmp_path):
     np.testing.assert_allclose(again.to_numpy(), features.transform(X), rtol=1e-12, atol=1e-14)
 
 
-@bug("ComputedOnDisk.write does not check names: a .npy file gets a wrong shape")
 @pytest.mark.parametrize("suffix", [".npy", ".parquet"])
 def test_a_wrong_number_of_names_is_refused_when_features_are_written(suffix, tmp_path, reference_fit):
     X = surface()
@@ -357,15 +346,12 @@ def test_a_fit_to_computed_rows_on_disk_is_that_to_computed_rows_in_memory(tmp_p
     np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-6, atol=1e-6)
 
 
-SHARED_ROOM = bug("float64 blocks of .npy files are views of a buffer that the thread fills again")
-
-
 @pytest.mark.parametrize(
     "make",
     [
         npy_file,
-        pytest.param(npy_files, marks=SHARED_ROOM),
-        pytest.param(npy_fortran, marks=SHARED_ROOM),
+        pytest.param(npy_files),
+        pytest.param(npy_fortran),
         npy_float32,
         parquet_folder,
         parquet_tiny_groups,
@@ -521,7 +507,7 @@ def test_whole_weights_repeat_rows_on_disk(tmp_path):
 @pytest.mark.parametrize(
     "make",
     [
-        pytest.param(weighted_npy, marks=bug("_NpyReader does not check weights")),
+        pytest.param(weighted_npy),
         weighted_parquet,
         weighted_torch,
         weighted_dask,
@@ -536,16 +522,13 @@ def test_a_bad_weight_is_refused(make, value, tmp_path):
         OAVI().fit(source, sample_weight=given)
 
 
-DIVIDED = bug("SurveySums.survey divides by a total weight of 0 before that is refused")
-
-
 @pytest.mark.parametrize(
     "make",
     [
-        pytest.param(weighted_npy, marks=DIVIDED),
-        pytest.param(weighted_parquet, marks=DIVIDED),
+        pytest.param(weighted_npy),
+        pytest.param(weighted_parquet),
         weighted_torch,
-        pytest.param(weighted_dask, marks=DIVIDED),
+        pytest.param(weighted_dask),
         weighted_frame,
     ],
 )
@@ -555,7 +538,6 @@ def test_weights_that_are_all_zero_are_refused(make, tmp_path):
         OAVI().fit(source, sample_weight=given)
 
 
-@DIVIDED
 def test_a_class_without_weight_is_refused_on_disk(tmp_path):
     X, y = three_classes()
     write_parquet(tmp_path, X, y=y, w=(y != 1).astype(float))
@@ -651,10 +633,7 @@ def test_one_ideal_per_class_is_the_same_in_every_source(make, tmp_path):
     np.testing.assert_allclose(values, expected.transform(THREE[0]), rtol=1e-9, atol=1e-9)
 
 
-HEAD = bug("DeviceRows.head slices beyond the last row, which the array API leaves undefined")
-
-
-@pytest.mark.parametrize("make", marked(LABELLED, {labelled_strict: HEAD}), ids=name_of)
+@pytest.mark.parametrize("make", LABELLED, ids=name_of)
 def test_the_classifier_is_the_same_in_every_source(make, tmp_path, reference_classifier):
     source, y = make(*THREE, tmp_path)
     found = VanishingIdealClassifier(OAVI(1e-3, max_degree=2)).fit(source, y)
@@ -680,10 +659,7 @@ def test_the_linear_classifier_is_the_same_in_every_source(make, tmp_path):
     np.testing.assert_allclose(scores, expected.decision_function(THREE[0]), rtol=1e-5, atol=1e-5)
 
 
-ROUNDED = bug("MinMaxScaler keeps float32, so that columns in memory are scaled in single precision, unlike elsewhere")
-
-
-@pytest.mark.parametrize("make", marked(EVERYWHERE, {strict_array: HEAD, float32: ROUNDED}), ids=name_of)
+@pytest.mark.parametrize("make", EVERYWHERE, ids=name_of)
 def test_the_detector_is_the_same_in_every_source(make, tmp_path, reference_fit):
     X = 3.0 + 2.0 * surface()
     expected = reference_fit(VanishingIdealDetector(OAVI(1e-3, max_degree=2)), as_fitted(X, make))
@@ -696,15 +672,9 @@ def test_the_detector_is_the_same_in_every_source(make, tmp_path, reference_fit)
     assert set(numbers(found.predict(source))) <= {-1, 1}
 
 
-DIVIDES = bug("VanishingIdealDetector.violations divides what only NumPy and Dask can divide")
-
-
 @pytest.mark.parametrize(
     "make",
-    marked(
-        [c_order, polars_frame, npy_file, parquet_folder, torch_tensor, strict_array, dask_array],
-        dict.fromkeys([npy_file, parquet_folder, torch_tensor, strict_array], DIVIDES),
-    ),
+    [c_order, polars_frame, npy_file, parquet_folder, torch_tensor, strict_array, dask_array],
     ids=name_of,
 )
 def test_every_source_says_which_law_a_row_breaks(make, tmp_path):
@@ -903,7 +873,6 @@ def test_the_scaling_that_a_fit_finds_is_that_of_all_rows(kind, suffix, tmp_path
     np.testing.assert_allclose(values, np.abs(found.generators_.evaluate(scaler.transform(X))), rtol=1e-9, atol=1e-9)
 
 
-@bug("the range is computed back from scaled values: at 1e6 with a spread of 1e-3, the last bit is 1e-7 of the spread")
 def test_the_scaling_is_exact_to_the_last_bit_where_a_bit_matters(tmp_path):
     for seed in range(10):
         X = 1e6 + 1e-3 * np.random.default_rng(seed).random((9000, 2))
@@ -944,7 +913,7 @@ def test_a_scaling_is_used_for_new_rows(tmp_path):
     [
         pytest.param(PerClass(OAVI(1e-3, max_degree=2)), id="PerClass"),
         pytest.param(VanishingIdealClassifier(OAVI(1e-3, max_degree=2)), id="VanishingIdealClassifier"),
-        pytest.param(L1SVC(tol=1e-9), id="L1SVC", marks=bug("L1SVC makes no survey, so it never finds the scaling")),
+        pytest.param(L1SVC(tol=1e-9), id="L1SVC"),
     ],
 )
 def test_classifiers_fit_rows_that_are_scaled_on_the_way(model, make, tmp_path):
@@ -961,7 +930,6 @@ def test_classifiers_fit_rows_that_are_scaled_on_the_way(model, make, tmp_path):
         np.testing.assert_allclose(found.decision_function(rows), scores, rtol=1e-4, atol=1e-4 * np.abs(scores).max())
 
 
-@bug("open_rows does not look at scale")
 @pytest.mark.parametrize(
     "scale",
     [MinMaxScaler(), MinMaxScaler().fit(np.eye(2)), "yes", 1],
@@ -1049,13 +1017,10 @@ def assert_not_fitted(model):
 )
 @pytest.mark.parametrize("scale", [False, True])
 @pytest.mark.parametrize("groups", [None, 10])
-def test_a_missing_value_is_named_with_its_file_row_and_column(value, word, model, scale, groups, tmp_path, request):
+def test_a_missing_value_is_named_with_its_file_row_and_column(value, word, model, scale, groups, tmp_path):
     X, y = THREE[0].copy(), THREE[1]
     X[613, 1] = X[850, 1] = value
     write_parquet(tmp_path, X, n_files=3, y=y, row_group_size=groups)
-    scales = isinstance(model, (VanishingIdealDetector, VanishingIdealClassifier)) or scale
-    if groups and scales and np.isinf(value):
-        request.applymarker(bug("_add_surveys adds inf to -inf, with a RuntimeWarning, before the value is refused"))
     model = clone(model)
     needs_labels = isinstance(model, (PerClass, VanishingIdealClassifier))
     rows = open_rows(tmp_path, columns=NAMES, label="y" if needs_labels else None, scale=scale)
@@ -1088,7 +1053,6 @@ def test_a_missing_value_is_refused_in_every_source(make, tmp_path):
         numbers(fitted.transform(make(X, tmp_path)))
 
 
-@bug("a fit that fails leaves n_features_in_, by which scikit-learn takes an estimator for fitted")
 @pytest.mark.parametrize(
     "make", [c_order, pandas_frame, npy_file, parquet_folder, torch_tensor, strict_array, dask_array]
 )
@@ -1103,7 +1067,6 @@ def test_after_a_fit_that_failed_an_estimator_is_not_fitted(model, make, tmp_pat
         check_is_fitted(model)
 
 
-@bug("survey_scaled hands NaN and infinity among the first rows to MinMaxScaler, which warns, or refuses without place")
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("model", [OAVI(), VanishingIdealDetector()], ids=lambda model: type(model).__name__)
 def test_a_missing_value_among_the_first_rows_is_named_with_its_place(value, model, tmp_path):
@@ -1306,7 +1269,7 @@ def test_no_column_or_the_same_twice_is_refused(columns, tmp_path):
     "columns",
     [
         [],
-        pytest.param([0, 0], marks=bug("a column of a .npy file can be chosen twice, unlike that of a Parquet file")),
+        pytest.param([0, 0]),
         [3],
         [-4],
         ["a"],
@@ -1473,16 +1436,9 @@ def later_file_float32(X, folder):
     return open_rows(folder)
 
 
-MIXED = bug("only the type that all columns have in common is asked for its precision")
-LATER = bug("only the first file's types are asked for their precision")
-
-
 @pytest.mark.parametrize(
     "make",
-    marked(
-        [*SINGLE, dask_float32, polars_float32, nullable_float32, one_column_float32, later_file_float32],
-        {nullable_float32: MIXED, one_column_float32: MIXED, later_file_float32: LATER},
-    ),
+    [*SINGLE, dask_float32, polars_float32, nullable_float32, one_column_float32, later_file_float32],
     ids=name_of,
 )
 def test_psi_below_the_rounding_of_single_precision_is_warned_of(make, tmp_path):
@@ -1496,7 +1452,6 @@ def test_double_precision_is_not_warned_of(make, tmp_path):
     assert warned(lambda: OAVI(1e-15, max_degree=1).fit(make(surface(), tmp_path))) == []
 
 
-@bug("only the first psi of a path is compared")
 def test_the_smallest_of_several_psi_is_compared_with_single_precision():
     X = surface().astype(np.float32)
     assert warned(lambda: oavi_path(X, [1e-3, 1e-15], max_degree=1)) == [RangeWarning]
@@ -1695,10 +1650,7 @@ def test_nothing_is_shown_unless_it_is_wanted(make, tmp_path, capfd):
 
 @pytest.mark.parametrize(
     "make",
-    marked(
-        [c_order, pandas_frame, npy_files, parquet_folder, parquet_tiny_groups, torch_tensor, dask_array],
-        {dask_array: bug("without a distributed client, the bar of a Dask pass stays at 0")},
-    ),
+    [c_order, pandas_frame, npy_files, parquet_folder, parquet_tiny_groups, torch_tensor, dask_array],
     ids=name_of,
 )
 def test_every_pass_shows_a_bar_that_counts_rows(make, tmp_path, capsys):

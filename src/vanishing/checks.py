@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any
 
@@ -16,6 +17,7 @@ from ._typing import Array, Float1D, Float2D, Int1D
 
 __all__ = [
     "RangeWarning",
+    "all_or_nothing",
     "check_choice",
     "check_class_weights",
     "check_count",
@@ -209,6 +211,18 @@ def input_names(estimator: Any) -> list[str]:
     if hasattr(estimator, "feature_names_in_"):
         return [str(name) for name in estimator.feature_names_in_]
     return [f"x{i}" for i in range(estimator.n_features_in_)]
+
+
+@contextmanager
+def all_or_nothing(estimator: Any) -> Iterator[None]:
+    """If a fit fails or is interrupted, the estimator is what it was before."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
 
 
 def take_input_from(source: Any, estimator: Any) -> None:

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ._typing import Array, Float2D
-from .checks import check_flag, input_names, take_input_from, warn_outside_unit_cube
+from .checks import all_or_nothing, check_flag, input_names, take_input_from, warn_outside_unit_cube
 from .features import FeatureMap
 from .gram import Survey
 from .labels import Labelled, as_vector, best_labels, read_labelled
@@ -202,7 +202,8 @@ class VanishingIdealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         """
         for name in ("scale_features", "append_input", "scale_input"):
             check_flag(name, getattr(self, name))
-        self._fit_labelled(self, read_labelled(self, X, y, sample_weight).without_zero_weights())
+        with all_or_nothing(self):
+            self._fit_labelled(self, read_labelled(self, X, y, sample_weight).without_zero_weights())
         return self
 
     def _fit_labelled(self, source: Any, data: Labelled) -> None:

@@ -96,7 +96,7 @@ def _progress(*, shown: bool) -> Iterator[None]:
 def _show(title: str, generators: Polynomials, scaler: Any) -> None:
     """Equations in the units of the files, the best first."""
     print(f"{title}: {len(generators)} equations" + (", in the units of the files" if scaler is not None else ""))
-    shown = generators if scaler is None else generators.in_units(scaler)
+    shown = (generators if scaler is None else generators.in_units(scaler)).monic()
     order = sorted(range(len(generators)), key=lambda g: (shown[g].degree, generators.mse[g]))
     for g in order[:_SHOWN]:
         print(f"  {_tidy(shown[g])} = 0    (root mean square {generators.mse[g] ** 0.5:.2g} for columns in [0, 1])")
@@ -105,7 +105,7 @@ def _show(title: str, generators: Polynomials, scaler: Any) -> None:
 
 
 def _tidy(polynomial: Polynomial) -> Polynomial:
-    """With 1 for the first coefficient, and without those that scaling back and forth has left."""
-    coef = polynomial.coef / polynomial.coef[0]
+    """Without the coefficients that scaling back and forth has left."""
+    coef = polynomial.coef
     seen = np.abs(coef) > _DUST * np.abs(coef).max()
     return replace(polynomial, exponents=polynomial.exponents[seen], coef=coef[seen])

@@ -27,7 +27,7 @@ from .labels import Labelled
 from .path import fit_together
 from .progress import Progress
 from .rows import InFolds, Rows
-from .scaling import require_finite_survey, scaler_of_range
+from .scaling import first_units, require_finite_survey, scaled_rows, scaler_of_range
 from .svm import L1SVC
 from .threads import one_blas_thread
 from .together import together
@@ -83,11 +83,10 @@ class Options(NamedTuple):
 
 def survey_folds(data: Labelled, n_folds: int, names: Sequence[str], *, scale_input: bool, ahead: bool) -> Folds:
     """The first pass: ranges and Grams of every class in every fold, in the units of every fold."""
-    head = data.rows.head()
-    first = scaler_of_range(head.min(axis=0), head.max(axis=0), len(head))
-    rows = data.rows.scaled(first.scale_, first.min_) if scale_input else data.rows
+    rows = scaled_rows(data.rows, first_units(data.rows)) if scale_input else data.rows
     parts = [rows.changed(InFolds((i,), n_folds)).where_label(key) for key in data.keys for i in range(n_folds)]
-    flat = surveys_if_any(parts, ahead=ahead)
+    raw = [data.rows.changed(InFolds((i,), n_folds)).where_label(key) for key in data.keys for i in range(n_folds)]
+    flat = surveys_if_any(parts, raw=raw if scale_input else (), ahead=ahead)
     for number, found in enumerate(flat):
         if found is None or found.total_weight == 0.0:
             label = quoted(data.classes[number // n_folds])
@@ -101,8 +100,8 @@ def survey_folds(data: Labelled, n_folds: int, names: Sequence[str], *, scale_in
     for j in range(n_folds):
         train = Survey.of_parts([parts[i] for parts in by_class for i in range(n_folds) if i != j])
         again = scaler_of_range(train.low, train.high, train.n_samples)
-        low, high = ((end - first.min_) / first.scale_ for end in (train.low, train.high))
-        scalers.append(scaler_of_range(low, high, train.n_samples))
+        assert train.raw_range is not None
+        scalers.append(scaler_of_range(*train.raw_range, train.n_samples))
         converted.append([[part.scaled(again.scale_, again.min_) for part in parts] for parts in by_class])
     return Folds(data, scalers, converted)
 

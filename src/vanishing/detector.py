@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, OutlierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from ._typing import Float1D, Float2D
-from .checks import check_flag, check_ideal, check_n_jobs, input_names, take_input_from
+from .checks import all_or_nothing, check_flag, check_ideal, check_n_jobs, input_names, take_input_from
 from .devices import empty_like, namespace_of, on_device_of
 from .estimators import OAVI
 from .evaluation import Evaluator
@@ -108,6 +108,11 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         check_flag("scale_input", self.scale_input)
         check_n_jobs(self.n_jobs)
         share = _check_contamination(self.contamination)
+        with all_or_nothing(self):
+            self._fit(X, sample_weight, share)
+        return self
+
+    def _fit(self, X: Any, sample_weight: Any, share: float | None) -> None:
         rows = read_rows(self, X, sample_weight)
         if isinstance(rows, ArrayRows):
             require_finite(rows, input_names(self))
@@ -123,7 +128,6 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         self.generators_ = generators if scaler is None else generators.in_units(scaler)
         self._whitening = _whitening(generators, rows, whiten=self.whiten)
         self.offset_ = -_TYPICAL if share is None else self._threshold(rows, share)
-        return self
 
     def _threshold(self, rows: Rows, share: float) -> float:
         if not isinstance(rows, ArrayRows):
@@ -174,7 +178,7 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         outlier, normal = (namespace.full_like(scores, value, dtype=namespace.int64) for value in (-1, 1))
         return namespace.where(scores < 0.0, outlier, normal)
 
-    def violations(self, X: Any) -> Float2D:
+    def violations(self, X: Any) -> Any:
         """How much each equation is violated, relative to a typical training row: says which law a row breaks.
 
         Parameters
@@ -186,9 +190,8 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of shape (n_samples, n_generators)
             ``|g(x)|`` over the root mean square of g on the training data.
         """
-        rows = self._rows(X)
-        values: Float2D = self.ideal_.generators_.over(rows, absolute=True)
-        return np.asarray(values / np.sqrt(self.ideal_.generators_.mse + _EXACT**2))
+        typical = np.sqrt(self.ideal_.generators_.mse + _EXACT**2)
+        return Evaluator([self.ideal_.generators_.form.scaled(1.0 / typical)], absolute=True).over(self._rows(X))
 
     def _rows(self, X: Any) -> Rows:
         check_is_fitted(self)

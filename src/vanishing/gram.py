@@ -57,7 +57,8 @@ class Survey(NamedTuple):
     """What the first pass finds: the Gram of ``[1, x_1, ..., x_n]``, the range of every column, and how many rows.
 
     ``total_weight`` is the sum of the sample weights, or the number of rows when there are none. ``ahead`` is the Gram
-    of all terms of degree up to 2, as :func:`early_terms` lists them, if the pass took them along.
+    of all terms of degree up to 2, as :func:`early_terms` lists them, if the pass took them along; ``raw_range`` the
+    range of the columns before they were scaled, if it was asked for.
     """
 
     gram: Float2D
@@ -66,6 +67,7 @@ class Survey(NamedTuple):
     n_samples: int
     total_weight: float
     ahead: Float2D | None = None
+    raw_range: tuple[Float1D, Float1D] | None = None
 
     @classmethod
     def of_parts(cls, parts: Sequence[Survey]) -> Survey:
@@ -79,6 +81,7 @@ class Survey(NamedTuple):
             sum(part.n_samples for part in parts),
             sum(weights),
             mean_of_parts(aheads, weights) if len(aheads) == len(parts) else None,
+            _whole_range([part.raw_range for part in parts if part.raw_range is not None]),
         )
 
     def scaled(self, scale: Float1D, offset: Float1D) -> Survey:
@@ -396,18 +399,19 @@ def survey(rows: Rows) -> Survey:
     return surveys([rows])[0]
 
 
-def surveys(parts: Sequence[Rows], *, ahead: bool = False) -> list[Survey]:
+def surveys(parts: Sequence[Rows], *, raw: Sequence[Rows] = (), ahead: bool = False) -> list[Survey]:
     """As :func:`survey`, for each of several sources; those that are parts of the same share the pass.
 
-    With ``ahead``, sources that take long to read give the Gram of degree 2 in the same pass, unless it is large.
+    With ``raw``, the same parts before they were scaled, the ranges there are found, too. With ``ahead``, sources that
+    take long to read give the Gram of degree 2 in the same pass, unless it is large.
     """
-    found = surveys_if_any(parts, ahead=ahead)
+    found = surveys_if_any(parts, raw=raw, ahead=ahead)
     if any(part is None for part in found):
         raise ValueError("There are no rows to fit to.")
     return [part for part in found if part is not None]
 
 
-def surveys_if_any(parts: Sequence[Rows], *, ahead: bool = False) -> list[Survey | None]:
+def surveys_if_any(parts: Sequence[Rows], *, raw: Sequence[Rows] = (), ahead: bool = False) -> list[Survey | None]:
     """As :func:`surveys`; None where there are no rows."""
     n = parts[0].n_features
     degree = 2 if ahead and parts[0].reading_dominates and len(early_terms(n)) <= _EARLY else 1
@@ -415,7 +419,28 @@ def surveys_if_any(parts: Sequence[Rows], *, ahead: bool = False) -> list[Survey
     kernel = partial(_survey_block, n_terms=n_terms)
     length = block_rows(n_terms * n_terms, n_terms)
     requests = [Request(rows, kernel, _add_surveys, length, 3 * n_terms) for rows in parts]
-    return [None if total is None else total.survey for total in reduce_together(requests)]
+    requests += [Request(rows, _range_block, _wider, length, 2 * n) for rows in raw]
+    results = reduce_together(requests)
+    found = [None if total is None else total.survey for total in results[: len(parts)]]
+    for k, ends in enumerate(results[len(parts) :]):
+        part = found[k]
+        found[k] = None if part is None else part._replace(raw_range=(ends[0], ends[1]))
+    return found
+
+
+def _range_block(block: Block) -> Float2D | None:
+    return _range_of(block.X, block.weights) if block.X.shape[0] else None
+
+
+def _wider(a: Float2D, b: Float2D) -> Float2D:
+    return np.stack([np.fmin(a[0], b[0]), np.fmax(a[1], b[1])])
+
+
+def _whole_range(ranges: Sequence[tuple[Float1D, Float1D]]) -> tuple[Float1D, Float1D] | None:
+    if not ranges:
+        return None
+    lows, highs = zip(*ranges, strict=True)
+    return np.min(lows, axis=0), np.max(highs, axis=0)
 
 
 class SurveySums(NamedTuple):
@@ -430,7 +455,8 @@ class SurveySums(NamedTuple):
     def survey(self) -> Survey:
         """The means."""
         n = self.range.shape[1]
-        gram = border_gram(np.ones((1, 1)), self.gram / self.total_weight)
+        with np.errstate(invalid="ignore", divide="ignore"):  # no weights at all, which is refused later
+            gram = border_gram(np.ones((1, 1)), self.gram / self.total_weight)
         ahead = gram if len(gram) > n + 1 else None
         first = gram[: n + 1, : n + 1]
         return Survey(first, self.range[0], self.range[1], self.n_samples, self.total_weight, ahead)
@@ -455,14 +481,14 @@ def _device_range(X: Any, weights: Any) -> Float2D:
         used = (weights > 0.0)[:, None]
         low, high = (namespace.where(used, X, on_device_of(X, np.float64(end))) for end in (np.inf, -np.inf))
     ends = [namespace.min(low, axis=0), namespace.max(high, axis=0)]
-    return np.array([to_host(end) for end in ends])
+    return np.array([to_host(end) for end in ends], dtype=np.float64)
 
 
 def _add_surveys(a: SurveySums, b: SurveySums) -> SurveySums:
-    low, high = np.fmin(a.range[0], b.range[0]), np.fmax(a.range[1], b.range[1])
-    return SurveySums(
-        a.gram + b.gram, np.stack([low, high]), a.n_samples + b.n_samples, a.total_weight + b.total_weight
-    )
+    ends = _wider(a.range, b.range)
+    with np.errstate(invalid="ignore"):  # infinities, which are refused later
+        gram = a.gram + b.gram
+    return SurveySums(gram, ends, a.n_samples + b.n_samples, a.total_weight + b.total_weight)
 
 
 def border_gram(gram: Float2D, new: Float2D) -> Float2D:

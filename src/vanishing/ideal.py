@@ -14,6 +14,7 @@ from ._typing import Array
 from .basis import MonomialBasis, ProductBasis
 from .border import ORDERS, exponents_of
 from .checks import (
+    all_or_nothing,
     check_choice,
     check_count,
     check_n_jobs,
@@ -66,11 +67,11 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self
         """
         self._check_parameters()
-        if isinstance(X, Moments):
-            self._fit_moments(X, sample_weight)
-            return self
-        rows, found = self._survey(self._read(X, sample_weight))
-        self._fit_rows(rows, found)
+        with all_or_nothing(self):
+            if isinstance(X, Moments):
+                self._fit_moments(X, sample_weight)
+            else:
+                self._fit_rows(*self._survey(self._read(X, sample_weight)))
         return self
 
     def transform(self, X: Any) -> Any:

@@ -53,9 +53,10 @@ def oavi_path(X: Any, psis: Any, sample_weight: Any = None, **parameters: Any) -
     models = [OAVI(psi, **parameters) for psi in check_numbers("psis", psis, low=0.0)]
     first = models[0]
     first._check_parameters()
-    rows, found = first._survey(first._read(X, sample_weight))
+    rows = first._read(X, sample_weight)
     for model in models[1:]:
         take_input_from(first, model)
+    rows, found = min(models, key=lambda model: model.psi)._survey(rows)
     fit_together(models, [rows], [(0,)] * len(models), [found])
     return models
 

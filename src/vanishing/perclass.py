@@ -11,7 +11,15 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from ._typing import Array
-from .checks import check_ideal, check_n_jobs, input_names, take_input_from, warn_outside_unit_cube
+from .checks import (
+    all_or_nothing,
+    check_ideal,
+    check_n_jobs,
+    input_names,
+    take_input_from,
+    warn_outside_unit_cube,
+    warn_single_precision,
+)
 from .estimators import OAVI
 from .features import FeatureMap
 from .gram import Survey
@@ -81,14 +89,14 @@ class PerClass(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        data = read_labelled(self, X, y, sample_weight, at_least=1)
-        data.require_weights()
-        _, _, parts, found = survey_scaled(
-            data.rows, data.parts, input_names(self), scale=False, ahead=self._looks_ahead
-        )
-        whole = Survey.of_parts(found)
-        warn_outside_unit_cube(whole.low, whole.high, input_names(self))
-        self._fit_parts(data, parts, found)
+        with all_or_nothing(self):
+            data = read_labelled(self, X, y, sample_weight, at_least=1)
+            data.require_weights()
+            names = input_names(self)
+            _, rows, parts, found = survey_scaled(data.rows, data.parts, names, scale=False, ahead=self._looks_ahead)
+            whole = Survey.of_parts(found)
+            warn_outside_unit_cube(whole.low, whole.high, names)
+            self._fit_parts(data._replace(rows=rows), parts, found)
         return self
 
     def _fit_parts(self, data: Labelled, parts: Sequence[Rows], found: Sequence[Survey]) -> None:
@@ -96,6 +104,8 @@ class PerClass(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_n_jobs(self.n_jobs)
         template = check_ideal(OAVI() if self.estimator is None else self.estimator, VanishingIdeal)
         models: list[VanishingIdeal] = [clone(template) for _ in data.classes]
+        if data.rows.single_precision:
+            warn_single_precision(template.psi)
 
         def fit(rows: Rows, k: int) -> None:
             take_input_from(self, models[k])

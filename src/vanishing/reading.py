@@ -41,6 +41,8 @@ def read_rows(estimator: Any, X: Any, sample_weight: Any = None, *, labels: Any 
     n_jobs = getattr(estimator, "n_jobs", None)
     check_n_jobs(n_jobs)
     if isinstance(X, Rows):
+        if X.n_features == 0:
+            raise ValueError("The rows have no columns while at least one is required.")
         if sample_weight is not None:
             raise ValueError(
                 "sample_weight cannot be given for rows on disk: name its column in open_rows(weight=...)."
@@ -60,7 +62,10 @@ def read_rows(estimator: Any, X: Any, sample_weight: Any = None, *, labels: Any 
         require_numeric(table)
     else:
         validate_data(estimator, X, skip_check_array=True, reset=reset)
-    return ArrayRows(table, check_weights(sample_weight, table.shape[0]), labels, n_jobs)
+    rows = ArrayRows(table, check_weights(sample_weight, table.shape[0]), labels, n_jobs)
+    if isinstance(table, _Columns):
+        rows.single_precision = _has_single(X)
+    return rows
 
 
 def read_finite(estimator: Any, X: Any) -> Rows:
@@ -103,7 +108,7 @@ class _Columns:
 
     def __init__(self, columns: Sequence[Array]):
         self.columns = columns
-        self.dtype = np.result_type(*columns) if columns else np.dtype(np.float64)
+        self.dtype = np.dtype(np.float64)
         self.shape = (len(columns[0]), len(columns))
 
     def __getitem__(self, rows: Any) -> Float2D:
@@ -137,6 +142,11 @@ def input_frame(X: Any) -> Any:
             return None
         columns = [X[:, j].to_numpy() for j in range(X.shape[1])]
     return _Columns(columns) if all(column.dtype.kind in "biuf" for column in columns) else None
+
+
+def _has_single(frame: Any) -> bool:
+    """Whether a column has float32 values, of whatever kind."""
+    return any(str(dtype).lower() in ("float32", "float16") for dtype in frame.dtypes)
 
 
 class _Bad(NamedTuple):

@@ -130,7 +130,7 @@ class Rows(ABC):
     def to_numpy(self) -> Float2D:
         """All rows in one array in memory."""
         blocks: list[Float2D] = self.reduce_blocks(
-            lambda block: [to_host(block.X)], operator.add, block_rows=65_536, width=self.n_features
+            lambda block: [np.array(to_host(block.X))], operator.add, block_rows=65_536, width=self.n_features
         )
         return np.concatenate(blocks)
 
@@ -344,6 +344,14 @@ class View(Rows):
             width=width + self.n_features,
             out=out,
         )
+
+    def head(self) -> Float2D:
+        """A few of the rows, in NumPy."""
+        return np.asarray(self.change(Block(self.source.head())).X)
+
+    def label_rows(self) -> Rows:
+        """A source of the same labels, whose rows need not have the columns."""
+        return self.source.label_rows()
 
     def place(self, part: int, row: int) -> str:
         """Where row ``row`` of part ``part`` is, in words."""

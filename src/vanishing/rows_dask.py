@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -190,7 +191,7 @@ def _compute(root: Any, leaves: list[Any], n_rows: int | None) -> Any:
     with row_progress(n_rows) as progress:
         client = _client()
         if client is None:
-            return root.compute()
+            return _watched_here(root, leaves, progress)
         try:
             if not progress.shown:
                 return client.compute(root).result()
@@ -212,6 +213,20 @@ def _watched(client: Any, root: Any, leaves: list[Any], progress: Progress) -> A
         if future.status == "finished":
             progress.advance(future.result()[0])
     return total.result()
+
+
+def _watched_here(root: Any, leaves: list[Any], progress: Progress) -> Any:
+    """The value of the root, on a scheduler in this process."""
+    from dask.callbacks import Callback
+
+    keys = {leaf.key for leaf in leaves}
+
+    def done(key: Any, result: Any, *_: Any) -> None:
+        if key in keys:
+            progress.advance(result[0])
+
+    with Callback(posttask=done) if progress.shown else nullcontext():
+        return root.compute()
 
 
 def _client() -> Any:

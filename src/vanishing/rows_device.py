@@ -78,7 +78,7 @@ class DeviceRows(Rows):
 
     def head(self) -> Float2D:
         """A few of the rows, in NumPy."""
-        return np.asarray(to_host(self.X[:4096, :]), dtype=np.float64)
+        return np.asarray(to_host(self.X[: min(4096, self.X.shape[0]), :]), dtype=np.float64)
 
     def _block(self, rows: slice) -> Block:
         namespace = namespace_of(self.X)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from sklearn.preprocessing import MinMaxScaler
 
 from ._typing import Array, Float2D
 from .progress import row_progress
@@ -96,7 +97,18 @@ def open_rows(
     else:
         reader = _ArrowReader(files, kind, columns, label, weight)
     rows = DiskRows(reader, n_jobs)
-    return ScaledOnDisk(rows, None if scale is True else scale) if scale is not False else rows
+    if scale is False:
+        return rows
+    return ScaledOnDisk(rows, None if scale is True else _check_scaler(scale, rows.n_features))
+
+
+def _check_scaler(scaler: Any, n_features: int) -> Any:
+    fitted = isinstance(scaler, MinMaxScaler) and hasattr(scaler, "scale_") and not scaler.clip
+    if not fitted:
+        raise ValueError(f"scale must be True, False or a fitted MinMaxScaler without clip; got {scaler!r}.")
+    if len(scaler.scale_) != n_features:
+        raise ValueError(f"The scaler is for {len(scaler.scale_)} columns, but there are {n_features}.")
+    return scaler
 
 
 def _find(path: Any) -> list[str]:
@@ -162,6 +174,14 @@ class _Reader(ABC):
     def group_blocks(self, group: _Piece, only_labels: bool) -> Iterator[Block]:
         """The rows of a group."""
         raise NotImplementedError
+
+    def check_weights(self, weights: Array, piece: _Piece) -> None:
+        """Refuse weights that are none."""
+        if not (np.isfinite(weights).all() and (weights >= 0.0).all()):
+            raise ValueError(
+                f"A weight is negative or not finite in rows {piece.start} to {piece.start + piece.n_rows - 1} of "
+                f"{self.files[piece.part]}, column {self.weight!r}."
+            )
 
     def name_of(self, part: int) -> str:
         """The file that a part is."""
@@ -237,7 +257,7 @@ class DiskRows(Rows):
     def head(self) -> Float2D:
         """A few of the rows, in NumPy."""
         for piece in self.reader.pieces(4096):
-            return np.asarray(self.reader.block(piece).X[:4096])
+            return np.array(self.reader.block(piece).X[:4096])
         raise ValueError(f"There are no rows in {self.reader.name_of(0)}.")
 
     def label_rows(self) -> DiskRows:
@@ -266,7 +286,10 @@ class ScaledOnDisk(View):
 
     def _scaled(self, block: Block) -> Block:
         if self.scaler is None:
-            raise RuntimeError("The scaling is not known yet.")
+            raise ValueError(
+                "The scaling of these rows is not known: open them with scale=rows.scaler, where rows are those that "
+                "the model was fitted to."
+            )
         return block._replace(X=block.X * self.scaler.scale_ + self.scaler.min_)
 
     def head(self) -> Float2D:
@@ -303,6 +326,8 @@ class ComputedOnDisk(View):
             Names of the columns in a Parquet file; those of the features by default.
         """
         names = names or self.feature_names or [f"g{i}" for i in range(self.n_features)]
+        if self.n_features == 0 or len(names) != self.n_features:
+            raise ValueError(f"There are {self.n_features} columns to be written, and {len(names)} names for them.")
         with FeatureWriter(os.fspath(path), list(names)) as writer:
             for values in self.source.each_block(lambda block: self.change(block).X, self.block_rows):
                 writer.write(values)
@@ -332,8 +357,8 @@ class _NpyReader(_Reader):
         )
         chosen = range(width) if columns is None else [_npy_column("columns", column, width) for column in columns]
         self.columns = [j for j in chosen if columns is not None or j not in (self.label, self.weight)]
-        if not self.columns:
-            raise ValueError("No columns are left: name some in columns=[...].")
+        if not self.columns or len(set(self.columns)) < len(self.columns):
+            raise ValueError(f"columns must name at least one column, and none twice; got {self.columns}.")
         self.names = [f"x{j}" for j in self.columns]
         self.n_samples = sum(header.shape[0] for header in self.headers)
         self.single_precision = any(h.dtype.kind == "f" and h.dtype.itemsize < 8 for h in self.headers)
@@ -348,7 +373,9 @@ class _NpyReader(_Reader):
     def block(self, piece: _Piece, *, only_labels: bool = False) -> Block:
         rows = self._read(piece)
         labels = None if self.label is None else rows[:, self.label]
-        weights = None if self.weight is None else np.asarray(rows[:, self.weight], dtype=np.float64)
+        weights = None if self.weight is None else np.array(rows[:, self.weight], dtype=np.float64)
+        if weights is not None:
+            self.check_weights(weights, piece)
         X = rows if self._all else rows[:, [] if only_labels else self.columns]
         if labels is not None:
             labels = labels.copy()
@@ -443,9 +470,23 @@ class _ArrowReader(_Reader):
                 schemas.append(fragment.physical_schema)
         self.names = self._choose(schemas[0], columns)
         self._check(schemas)
+        if kind == "csv":
+            self._read_numbers()
         self.n_samples = None if kind == "csv" else sum(self._count(k) for k in range(len(files)))
-        types = [schemas[0].field(name).type for name in self.names]
+        types = [schema.field(name).type for schema in schemas for name in self.names]
         self.single_precision = any(str(kind) in ("float", "halffloat") for kind in types)
+
+    def _read_numbers(self) -> None:
+        """Let numbers in CSV files be read as such even if the first ones are integers."""
+        import pyarrow
+        import pyarrow.csv
+        import pyarrow.dataset as dataset
+
+        numbers = [*self.names, *([] if self.weight is None else [self.weight])]
+        options = pyarrow.csv.ConvertOptions(column_types={name: pyarrow.float64() for name in numbers})
+        self.fragments = list(
+            dataset.dataset(self.files, format=dataset.CsvFileFormat(convert_options=options)).get_fragments()
+        )
 
     def _choose(self, schema: Any, columns: Sequence[Any] | None) -> list[str]:
         extra = [name for name in (self.label, self.weight) if name is not None]
@@ -550,7 +591,7 @@ class _ArrowReader(_Reader):
             if self.weight is not None:
                 weights = np.empty(piece.n_rows)
                 _fill_column(table.column(self.weight), weights)
-                self._check_weights(weights, piece)
+                self.check_weights(weights, piece)
         return Block(X.T, weights, labels, piece.part, piece.start)
 
     def _labels(self, column: Any, piece: _Piece) -> Array:
@@ -568,13 +609,6 @@ class _ArrowReader(_Reader):
             words = np.asarray(encoded.dictionary.to_pylist(), dtype=str)
             return np.asarray(words[encoded.indices.to_numpy(zero_copy_only=False)])
         return np.asarray(column.to_numpy())
-
-    def _check_weights(self, weights: Array, piece: _Piece) -> None:
-        if not (np.isfinite(weights).all() and (weights >= 0.0).all()):
-            raise ValueError(
-                f"A weight is negative or not finite in rows {piece.start} to {piece.start + piece.n_rows - 1} of "
-                f"{self.files[piece.part]}, column {self.weight!r}."
-            )
 
 
 def _fill_column(column: Any, room: Array) -> None:
@@ -604,7 +638,7 @@ class _naming:  # noqa: N801  (used like a function)
         import pyarrow
 
         if isinstance(error, (pyarrow.ArrowException, OSError)) and not isinstance(error, FileNotFoundError):
-            first = str(error).splitlines()[0]
+            first = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise ValueError(
                 f"{self.file} cannot be read as {self.kind}; is it truncated or damaged? ({first})"
             ) from error

@@ -31,14 +31,17 @@ def scaler_of_range(low: Float1D, high: Float1D, n_samples: int) -> MinMaxScaler
 
 
 def scaled_rows(rows: Rows, scaler: MinMaxScaler) -> Rows:
-    """The rows as a scaling makes them."""
-    if isinstance(rows, ArrayRows):
-        return ArrayRows(scaler.transform(rows.X), rows.sample_weight, rows.labels, rows.n_jobs)
+    """The rows as a scaling makes them, in float64."""
     return rows.scaled(scaler.scale_, scaler.min_)
 
 
 def survey_scaled(
-    rows: Rows, split: Callable[[Rows], Sequence[Rows]], names: Sequence[str], *, scale: bool, ahead: bool = False
+    rows: Rows,
+    split: Callable[[Rows], Sequence[Rows]],
+    names: Sequence[str],
+    *,
+    scale: bool,
+    ahead: bool = False,
 ) -> tuple[MinMaxScaler | None, Rows, list[Rows], list[Survey]]:
     """The scaling of all rows to [0, 1] (None without ``scale``), the scaled rows, and the parts of them with surveys.
 
@@ -49,23 +52,32 @@ def survey_scaled(
     if isinstance(rows, ScaledOnDisk) and rows.scaler is None:
         rows.scaler, _, _, found = survey_scaled(rows.source, split, names, scale=True, ahead=ahead)
         return _scaled_again(rows, split, found, scale=scale)
-    if isinstance(rows, ArrayRows):
-        scaler = MinMaxScaler().fit(rows.X) if scale else None
-        rows = rows if scaler is None else scaled_rows(rows, scaler)
+    if not scale or isinstance(rows, ArrayRows):
+        scaler = None
+        if scale:
+            (whole,) = require_finite_survey(surveys([rows]), rows, names)
+            scaler = scaler_of_range(whole.low, whole.high, whole.n_samples)
+            rows = scaled_rows(rows, scaler)
         parts = list(split(rows))
         return scaler, rows, parts, require_finite_survey(surveys(parts, ahead=ahead), rows, names)
-    if not scale:
-        parts = list(split(rows))
-        return None, rows, parts, require_finite_survey(surveys(parts, ahead=ahead), rows, names)
-    head = rows.head()
-    first = scaler_of_range(head.min(axis=0), head.max(axis=0), len(head))
-    found = require_finite_survey(surveys(split(rows.scaled(first.scale_, first.min_)), ahead=ahead), rows, names)
+    first = first_units(rows)
+    raw = split(rows)
+    found = require_finite_survey(surveys(split(scaled_rows(rows, first)), raw=raw, ahead=ahead), rows, names)
     whole = Survey.of_parts(found)
-    low, high = ((end - first.min_) / first.scale_ for end in (whole.low, whole.high))
-    scaler = scaler_of_range(low, high, whole.n_samples)
-    scaled = rows.scaled(scaler.scale_, scaler.min_)
+    assert whole.raw_range is not None
+    scaler = scaler_of_range(*whole.raw_range, whole.n_samples)
     again = scaler_of_range(whole.low, whole.high, whole.n_samples)  # from the first units to the last
-    return scaler, scaled, list(split(scaled)), [part.scaled(again.scale_, again.min_) for part in found]
+    rows = scaled_rows(rows, scaler)
+    return scaler, rows, list(split(rows)), [part.scaled(again.scale_, again.min_) for part in found]
+
+
+def first_units(rows: Rows) -> MinMaxScaler:
+    """The scaling that a few rows suggest."""
+    head = rows.head()
+    head = head[np.isfinite(head).all(axis=1)]
+    if len(head) == 0:
+        head = np.zeros((1, rows.n_features))
+    return scaler_of_range(head.min(axis=0), head.max(axis=0), len(head))
 
 
 def _scaled_again(

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._typing import Array, Int1D
 from .checks import (
+    all_or_nothing,
     check_flag,
     check_folds,
     check_ideal,
@@ -182,18 +183,19 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
         if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
             raise ValueError(f"scoring must be None, a name or a function; got {self.scoring!r}.")
         Cs = check_numbers("Cs", self.Cs, above=0.0)
-        data = read_labelled(self, X, y)
-        template = clone(check_ideal(OAVI() if self.estimator is None else self.estimator, VanishingIdeal))
-        take_input_from(self, template)
-        score = self._score_in_memory if isinstance(data.rows, ArrayRows) else self._score_in_passes
-        psis, n_folds, found, automatic = score(data, template, Cs)
-        self.classes_ = data.classes
-        self.n_splits_ = n_folds
-        self._choose(psis, Cs, found, found.too_large if automatic else np.zeros(len(psis), dtype=bool))
-        if hasattr(self, "best_estimator_"):  # of an earlier fit
-            del self.best_estimator_
-        if self.refit:
-            self._refit(data)
+        with all_or_nothing(self):
+            data = read_labelled(self, X, y)
+            template = clone(check_ideal(OAVI() if self.estimator is None else self.estimator, VanishingIdeal))
+            take_input_from(self, template)
+            score = self._score_in_memory if isinstance(data.rows, ArrayRows) else self._score_in_passes
+            psis, n_folds, found, automatic = score(data, template, Cs)
+            self.classes_ = data.classes
+            self.n_splits_ = n_folds
+            self._choose(psis, Cs, found, found.too_large if automatic else np.zeros(len(psis), dtype=bool))
+            if hasattr(self, "best_estimator_"):  # of an earlier fit
+                del self.best_estimator_
+            if self.refit:
+                self._refit(data)
         return self
 
     def _score_in_memory(

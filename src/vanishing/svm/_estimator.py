@@ -13,11 +13,20 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array
-from ..checks import check_count, check_n_jobs, check_number, check_numbers, take_input_from
+from ..checks import (
+    all_or_nothing,
+    check_count,
+    check_n_jobs,
+    check_number,
+    check_numbers,
+    input_names,
+    take_input_from,
+)
 from ..devices import in_float64, on_device_of
 from ..labels import Labelled, as_vector, best_labels, read_labelled
 from ..reading import read_finite
 from ..rows import Rows
+from ..scaling import survey_scaled
 from ..threads import one_blas_thread
 from ..together import together
 from ._newton import Hyperplane, hyperplanes
@@ -96,7 +105,8 @@ class L1SVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        self._fit_from([self.C], read_labelled(self, X, y, sample_weight), [self])
+        with all_or_nothing(self):
+            self._fit_from([self.C], _surveyed(self, read_labelled(self, X, y, sample_weight)), [self])
         return self
 
     def decision_function(self, X: Any) -> Any:
@@ -167,6 +177,14 @@ class L1SVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
 
 
+def _surveyed(estimator: Any, data: Labelled) -> Labelled:
+    """The data; those outside of memory are checked, and scaled if they were opened so, by a pass."""
+    if data.in_memory:
+        return data
+    _, rows, _, _ = survey_scaled(data.rows, lambda rows: [rows], input_names(estimator), scale=False)
+    return data._replace(rows=rows)
+
+
 def svm_path(X: Any, y: Any, Cs: Any, sample_weight: Any = None, **parameters: Any) -> list[L1SVC]:
     """Fitted :class:`L1SVC` models for several C, each started from the one with the next smaller C.
 
@@ -197,7 +215,7 @@ def svm_path(X: Any, y: Any, Cs: Any, sample_weight: Any = None, **parameters: A
     """
     models = [L1SVC(C, **parameters) for C in check_numbers("Cs", Cs, above=0.0)]
     first = models[0]
-    data = read_labelled(first, X, y, sample_weight)
+    data = _surveyed(first, read_labelled(first, X, y, sample_weight))
     for model in models[1:]:
         take_input_from(first, model)
     ascending = sorted(models, key=lambda model: model.C)
