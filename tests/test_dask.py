@@ -1018,8 +1018,9 @@ def test_the_model_is_the_same_to_the_last_bit_on_every_scheduler(cluster):
     for scheduler in ("threads", "synchronous"):
         with dask.config.set(scheduler=scheduler):
             models.append(OAVI(1e-3).fit(D))
-    with distributed.Client(cluster):
-        models.append(OAVI(1e-3).fit(D))
+    with distributed.Client(cluster) as client:
+        client.wait_for_workers(2, timeout=60)
+        models.append(outcome(lambda: OAVI(1e-3).fit(D), 60))
     for model in models[1:]:
         np.testing.assert_array_equal(model.generators_.coef, models[0].generators_.coef)
 
