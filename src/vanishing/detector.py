@@ -114,6 +114,8 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit(self, X: Any, sample_weight: Any, share: float | None) -> None:
         rows = read_rows(self, X, sample_weight)
+        if share is not None and not isinstance(rows, ArrayRows):
+            raise ValueError("contamination must be 'auto' for data outside of memory.")
         if isinstance(rows, ArrayRows):
             require_finite(rows, input_names(self))
             rows = rows.without_zero_weights()
@@ -130,8 +132,7 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         self.offset_ = -_TYPICAL if share is None else self._threshold(rows, share)
 
     def _threshold(self, rows: Rows, share: float) -> float:
-        if not isinstance(rows, ArrayRows):
-            raise ValueError("contamination must be 'auto' for data outside of memory.")
+        assert isinstance(rows, ArrayRows)
         return _quantile(self._scores(rows), share, rows.sample_weight)
 
     def score_samples(self, X: Any) -> Any:

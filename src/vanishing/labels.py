@@ -91,11 +91,15 @@ def _device_classes(X: Any, y: Any) -> tuple[Array, Any]:
 
 def _classes_of(rows: Rows) -> Array:
     """The distinct labels, in one pass over them."""
+    place = rows.place  # kernels must not hold the rows
 
     def kernel(block: Block) -> frozenset[Any]:
-        found = frozenset(np.unique(block.labels).tolist())
-        if None in found or any(label != label for label in found):
-            raise ValueError(f"A label is missing {rows.place(block.part, block.start)} or later: drop those rows.")
+        plain = block.labels.dtype != object
+        found = frozenset((np.unique(block.labels) if plain else block.labels).tolist())
+        if any(_is_missing(label) for label in found):
+            raise ValueError(f"A label is missing {place(block.part, block.start)} or later: drop those rows.")
+        if len({isinstance(label, str) for label in found}) > 1:
+            raise ValueError("Some labels are text and some are not: convert them to one type.")
         return found
 
     def combine(a: frozenset[Any], b: frozenset[Any]) -> frozenset[Any]:
@@ -105,6 +109,11 @@ def _classes_of(rows: Rows) -> Array:
 
     found = rows.label_rows().reduce_blocks(kernel, combine, block_rows=262_144, width=1)
     return np.array(sorted(found))
+
+
+def _is_missing(label: Any) -> bool:
+    """Whether it is None, NaN or what pandas writes for them."""
+    return label is None or type(label).__name__ in ("NAType", "NaTType") or label != label
 
 
 def as_vector(scores: Any) -> Any:

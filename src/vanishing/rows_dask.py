@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -31,21 +31,28 @@ def dask_rows(X: Any, sample_weight: Any = None, labels: Any = None) -> DaskRows
     import dask.array
 
     names = None
-    if hasattr(X, "to_dask_array"):
-        names = tuple(str(name) for name in X.columns)
-        _require_numbers(X)
     if isinstance(X, dask.array.Array):
         if X.ndim != 2:
             raise ValueError(f"Expected 2D array, got {X.ndim}D array instead: reshape X to (n_samples, n_features).")
         if X.dtype.kind not in "biuf":
             raise ValueError(f"Input X has values of type {X.dtype}; convert its columns to numbers.")
-        if X.shape[1] == 0:
-            raise ValueError("Found array with 0 columns while at least one is required.")
+        if not X.shape[1] > 0:
+            raise ValueError(
+                f"Found array with {X.shape[1]} columns while at least one is required, and a known number."
+            )
         if X.numblocks[1] > 1:
             X = X.rechunk({1: -1})  # a row has to be in one block
-    elif names is None:
+    elif _is_frame(X):
+        names = tuple(str(name) for name in X.columns)
+        _require_numbers(X)
+    else:
         raise ValueError(f"Expected a dask.array or a dask.dataframe, got {type(X).__name__}.")
     return DaskRows(X, names, _beside(X, sample_weight, "sample_weight"), _beside(X, labels, "y"))
+
+
+def _is_frame(X: Any) -> bool:
+    """Whether ``X`` is a Dask data frame (anything may be asked of a Delayed, which says yes)."""
+    return type(X).__name__ == "DataFrame" and type(X).__module__.startswith("dask")
 
 
 def _require_numbers(frame: Any) -> None:
@@ -62,12 +69,14 @@ def _beside(X: Any, values: Any, what: str) -> Any:
         return None
     import dask.array
 
-    n_blocks = X.npartitions if hasattr(X, "to_dask_array") else X.numblocks[0]
-    if hasattr(values, "to_dask_array") and values.npartitions == n_blocks:
-        return values  # a series beside a frame: checked block by block
+    n_blocks = X.npartitions if _is_frame(X) else X.numblocks[0]
+    if np.ndim(values) != 1:
+        raise ValueError(f"{what} must have one dimension, one value per row; got {np.ndim(values)}.")
     if hasattr(values, "to_dask_array"):
+        if values.npartitions == n_blocks:
+            return values  # a series beside a frame: compared block by block
         values = values.to_dask_array(lengths=True)
-    lengths = (np.nan,) * n_blocks if hasattr(X, "to_dask_array") else X.chunks[0]
+    lengths = (np.nan,) * n_blocks if _is_frame(X) else X.chunks[0]
     known = not np.isnan(lengths).any()
     if not isinstance(values, dask.array.Array):
         if not known:
@@ -76,8 +85,8 @@ def _beside(X: Any, values: Any, what: str) -> Any:
                 f"X.compute_chunk_sizes() (or to_dask_array(lengths=True)) first, or give {what} as a Dask array."
             )
         values = dask.array.from_array(np.asarray(values), chunks=(lengths,) if len(values) == sum(lengths) else -1)
-    if values.ndim != 1:
-        raise ValueError(f"{what} must have one dimension, one value per row; got {values.ndim}.")
+    if what == "sample_weight" and values.dtype.kind not in "biuf":
+        raise ValueError(f"sample_weight has values of type {values.dtype}; convert them to numbers.")
     if known and not np.isnan(values.shape[0]):
         if values.shape[0] != sum(lengths):
             raise ValueError(f"{what} has {values.shape[0]} values for {sum(lengths)} rows: give one for each row.")
@@ -108,6 +117,7 @@ class DaskRows(Rows):
         self.single_precision = any(kind.kind == "f" and kind.itemsize < 8 for kind in kinds)
         lengths = (np.nan,) if names is not None else X.chunks[0]
         self.n_samples = None if np.isnan(lengths).any() else int(sum(lengths))
+        self._cluster = _Cluster()
 
     def reduce_blocks(
         self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], *, block_rows: int, width: int
@@ -120,7 +130,7 @@ class DaskRows(Rows):
         level = leaves
         while len(level) > 1:
             level = [add(level[i : i + _FAN]) for i in range(0, len(level), _FAN)]
-        n_rows, total = _compute(level[0], leaves, self.n_samples)
+        n_rows, total = self._cluster.compute(level[0], leaves, self.n_samples)
         if total is None:
             raise ValueError("There are no rows in X.")
         self.n_samples = n_rows
@@ -144,7 +154,7 @@ class DaskRows(Rows):
     def head(self) -> Float2D:
         """A few of the rows, in NumPy; of the first block that has any."""
         for parts in self._blocks:
-            rows = delayed(_head)(parts[0]).compute()
+            rows = self._cluster.compute(delayed(_head)(parts[0]))
             if len(rows):
                 return np.asarray(rows)
         raise ValueError("There are no rows in X.")
@@ -161,11 +171,26 @@ class DaskRows(Rows):
     @functools.cached_property
     def _blocks(self) -> list[tuple[Any, Any, Any]]:
         """The delayed pieces of every block: rows, weights, labels."""
-        X = _delayed(self.X)
-        weights, labels = (
-            [None] * len(X) if values is None else _delayed(values) for values in (self.sample_weight, self.labels)
-        )
-        return list(zip(X, weights, labels, strict=True))
+        return _pieces(self.X, self.sample_weight, self.labels)
+
+
+def _pieces(*collections: Any) -> list[tuple[Any, ...]]:
+    """For each block the delayed pieces of all collections; what arrays share is simplified together."""
+    import dask
+    import dask.array
+
+    arrays = [values for values in collections if isinstance(values, dask.array.Array)]
+    simple = iter(dask.optimize(*arrays))
+    lists: list[list[Any] | None] = []
+    for values in collections:
+        if values is None:
+            lists.append(None)
+        elif isinstance(values, dask.array.Array):
+            lists.append(list(next(simple).to_delayed(optimize_graph=False).ravel()))
+        else:
+            lists.append(values.to_delayed())
+    n_blocks = max(len(pieces) for pieces in lists if pieces is not None)
+    return list(zip(*([None] * n_blocks if pieces is None else pieces for pieces in lists), strict=True))
 
 
 class _DaskLabels(DaskRows):
@@ -176,36 +201,46 @@ class _DaskLabels(DaskRows):
         self.labelled = True
         self.n_features = 0
         self.n_samples = rows.n_samples
+        self._cluster = rows._cluster
 
     @functools.cached_property
     def _blocks(self) -> list[tuple[Any, Any, Any]]:
-        return [(None, None, labels) for labels in _delayed(self.labels)]
+        return _pieces(None, None, self.labels)
 
 
-def _delayed(collection: Any) -> list[Any]:
-    return list(np.asarray(collection.to_delayed(), dtype=object).ravel())
+class _Cluster:
+    """Where passes are computed: the scheduler that was the current one when the rows were read."""
 
+    def __init__(self) -> None:
+        self.client = _client()
 
-def _compute(root: Any, leaves: list[Any], n_rows: int | None) -> Any:
-    """The value of the root; shows rows as the leaves get done, if progress is wanted."""
-    with row_progress(n_rows) as progress:
-        client = _client()
-        if client is None:
-            return _watched_here(root, leaves, progress)
+    def compute(self, root: Any, leaves: Sequence[Any] = (), n_rows: int | None = None) -> Any:
+        """The value of the root; shows rows as the leaves get done, if progress is wanted."""
+        if self.client is None:
+            with row_progress(n_rows, quiet=not leaves) as progress:
+                return _watched_here(root, leaves, progress)
         try:
-            if not progress.shown:
-                return client.compute(root).result()
-            return _watched(client, root, leaves, progress)
+            self._require_scheduler()
+            with row_progress(n_rows, quiet=not leaves) as progress:
+                return _watched(self.client, root, leaves, progress) if progress.shown else root.compute()
         except Exception as error:
-            if client.status != "running" or type(error).__name__ in ("CommClosedError", "FutureCancelledError"):
+            self._require_scheduler(error)
+            if type(error).__name__ in ("FutureCancelledError", "CancelledError", "LostRun", "KilledWorker"):
                 raise ConnectionError(
-                    "The Dask scheduler was lost during a pass; nothing was fitted. Start a cluster, make a Client for "
-                    "it, and fit again."
+                    f"Blocks of X were cancelled or lost during a pass ({error}); nothing was fitted. Make the "
+                    "collection again, and fit again."
                 ) from error
             raise
 
+    def _require_scheduler(self, error: Exception | None = None) -> None:
+        if self.client.status != "running" or type(error).__name__ == "CommClosedError":
+            raise ConnectionError(
+                "The Dask scheduler was lost during a fit; nothing was fitted. Start a cluster, make a Client for it, "
+                "and fit again."
+            ) from error
 
-def _watched(client: Any, root: Any, leaves: list[Any], progress: Progress) -> Any:
+
+def _watched(client: Any, root: Any, leaves: Sequence[Any], progress: Progress) -> Any:
     from distributed import as_completed
 
     total, *parts = client.compute([root, *leaves])
@@ -215,7 +250,7 @@ def _watched(client: Any, root: Any, leaves: list[Any], progress: Progress) -> A
     return total.result()
 
 
-def _watched_here(root: Any, leaves: list[Any], progress: Progress) -> Any:
+def _watched_here(root: Any, leaves: Sequence[Any], progress: Progress) -> Any:
     """The value of the root, on a scheduler in this process."""
     from dask.callbacks import Callback
 
@@ -230,7 +265,11 @@ def _watched_here(root: Any, leaves: list[Any], progress: Progress) -> Any:
 
 
 def _client() -> Any:
-    """The client of a distributed cluster, if there is one."""
+    """The client of a distributed cluster, if there is one and no other scheduler was asked for."""
+    import dask
+
+    if dask.config.get("scheduler", None) not in (None, "dask.distributed", "distributed"):
+        return None
     try:
         from distributed import get_client
     except ImportError:

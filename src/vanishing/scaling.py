@@ -95,7 +95,8 @@ def _scaled_again(
 def require_finite_survey(found: list[Survey], rows: Rows, names: Sequence[str]) -> list[Survey]:
     """Refuse NaN, infinity, and classes without weight."""
     if any(part.total_weight == 0.0 for part in found):
-        raise ValueError("All rows of a class have weight 0: leave out the class.")
+        which = "All rows" if len(found) == 1 else "All rows of a class"
+        raise ValueError(f"{which} have sample_weight 0: leave them out, or give some of them a weight.")
     if not all(np.isfinite(part.gram).all() for part in found):
         require_finite(rows, names)
         raise ValueError(

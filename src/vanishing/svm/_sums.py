@@ -156,11 +156,11 @@ class SquaredHinge:
 
     def sums(self, x: Float1D) -> Sums:
         """The sums at ``x = (w, b)``: loss, gradient and what a certificate needs, in one pass."""
-        w, b = np.ascontiguousarray(x[:-1]), float(x[-1])
+        w, b, chunk = np.ascontiguousarray(x[:-1]), float(x[-1]), self._chunk  # kernels must not hold the rows
 
         def kernel(Z: Any, signed: Any) -> Float2D:
             if isinstance(Z, np.ndarray):
-                return _sum_block(Z, signed, w, b, self._chunk)
+                return _sum_block(Z, signed, w, b, chunk)
             return _sum_on_device(Z, signed, w, b)
 
         total = _require_finite(self._sum(kernel, 4 * self.n_columns))
@@ -168,11 +168,11 @@ class SquaredHinge:
 
     def losses(self, x: Float1D, direction: Float1D, steps: Float1D) -> Float1D:
         """The loss at ``x + t * direction`` for several t, in one pass."""
-        lines = np.vstack([x, direction])
+        lines, chunk = np.vstack([x, direction]), self._chunk
 
         def kernel(Z: Any, signed: Any) -> Float1D:
             if isinstance(Z, np.ndarray):
-                return _losses_block(Z, signed, lines, steps, self._chunk)
+                return _losses_block(Z, signed, lines, steps, chunk)
             return _losses_on_device(Z, signed, lines, steps)
 
         return self._sum(kernel, 4 * self.n_columns)
