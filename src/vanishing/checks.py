@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
+from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.multiclass import check_classification_targets
 
 from ._typing import Array, Float1D, Float2D, Int1D
@@ -28,6 +30,7 @@ __all__ = [
     "check_n_jobs",
     "check_number",
     "check_numbers",
+    "check_scaler",
     "check_weights",
     "feature_permutation",
     "input_names",
@@ -213,6 +216,15 @@ def input_names(estimator: Any) -> list[str]:
     return [f"x{i}" for i in range(estimator.n_features_in_)]
 
 
+def check_scaler(name: str, scaler: Any, n_features: int) -> Any:
+    """Refuse what is not a fitted MinMaxScaler of so many columns."""
+    if not (isinstance(scaler, MinMaxScaler) and hasattr(scaler, "scale_")) or scaler.clip:
+        raise ValueError(f"{name} must be a fitted MinMaxScaler without clip; got {scaler!r}.")
+    if len(scaler.scale_) != n_features:
+        raise ValueError(f"The scaler is for {len(scaler.scale_)} columns, but there are {n_features}.")
+    return scaler
+
+
 @contextmanager
 def all_or_nothing(estimator: Any) -> Iterator[None]:
     """If a fit fails or is interrupted, the estimator is what it was before."""
@@ -238,17 +250,24 @@ def require_numeric(X: Array) -> None:
         raise ValueError(f"Input X has values of type {X.dtype}; convert its columns to numbers.")
 
 
+def _warn(message: str, category: type[Warning]) -> None:
+    """A warning that names the line outside of this package which led to it."""
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level + 1)
+
+
 def warn_outside_unit_cube(low: Float1D, high: Float1D, names: Sequence[str]) -> None:
     """Say which guarantee is lost when the data leave [0, 1]."""
     outside = np.flatnonzero((low < -_SLACK) | (high > 1.0 + _SLACK))
     if outside.size:
         j = outside[0]
         others = f" and {outside.size - 1} more columns" if outside.size > 1 else ""
-        warnings.warn(
+        _warn(
             f"Values outside [0, 1] in column {names[j]!r} (range {low[j]:.4g} to {high[j]:.4g}){others}: the bounds "
             "on degree, size and out-of-sample error do not hold; scale with sklearn.preprocessing.MinMaxScaler first.",
             RangeWarning,
-            stacklevel=3,
         )
 
 
@@ -256,40 +275,36 @@ def warn_single_precision(psi: float) -> None:
     """Say when rounding of the input alone is what psi asks for."""
     rounding = float(np.finfo(np.float32).eps) ** 2
     if psi < rounding:
-        warnings.warn(
+        _warn(
             f"X has float32 values, whose rounding alone gives polynomials mean squares of about {rounding:.0e}; "
             f"psi={psi:g} is below that: raise psi, or provide the data as float64.",
             RangeWarning,
-            stacklevel=3,
         )
 
 
 def warn_moments_end(degree: int) -> None:
     """Say that more could be found from moments of a larger degree."""
-    warnings.warn(
+    _warn(
         f"The moments go up to degree {degree}, and so does the model: for generators of higher degree collect moments "
         f"with degree={degree + 1}, or set max_degree={degree} if this is enough.",
         ConvergenceWarning,
-        stacklevel=4,
     )
 
 
 def warn_overflow(degree: int, max_terms: int, psi: float) -> None:
     """Say that the border grew too large to be entered."""
-    warnings.warn(
+    _warn(
         f"The border of degree {degree + 1} would take |G| + |O| beyond max_terms={max_terms}; the model is complete "
         f"up to degree {degree} only. Raise psi (now {psi:g}) for a smaller model, or max_terms for a larger one.",
         ConvergenceWarning,
-        stacklevel=3,
     )
 
 
 def warn_undecided(n_undecided: int, solver: str, boost: str) -> None:
     """Say that a solver gave up on some terms."""
     cure = "use boost='wihb' with solver='bpcg'" if boost == "none" or solver != "bpcg" else "raise tau"
-    warnings.warn(
+    _warn(
         f"{n_undecided} terms joined the order ideal without proof that they lead no generator, because "
         f"solver={solver!r} gave up on them: raise max_iter, set tol=0, or {cure}.",
         ConvergenceWarning,
-        stacklevel=4,
     )

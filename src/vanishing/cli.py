@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from collections.abc import Sequence
 
 from . import __version__, cli_fit
@@ -33,10 +34,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     cli_fit.add_arguments(commands.add_parser("fit", help="find the equations of tables in files, of any size"))
     arguments = parser.parse_args(argv)
     try:
-        if arguments.command == "fit":
-            cli_fit.run(arguments)
-        else:
-            _demo(arguments)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            if arguments.command == "fit":
+                cli_fit.run(arguments)
+            else:
+                _demo(arguments)
     except KeyboardInterrupt:
         print("\nvanishing: interrupted; nothing was written.", file=sys.stderr)
         return 130
@@ -44,6 +47,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"vanishing: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    print(f"vanishing: {message}", file=sys.stderr)
 
 
 def _demo(arguments: argparse.Namespace) -> None:

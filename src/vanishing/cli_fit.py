@@ -12,17 +12,19 @@ from typing import Any
 
 import numpy as np
 
+from ._typing import Float1D
 from .estimators import ABM, AVI, OAVI, VCA
 from .perclass import PerClass
 from .polynomials import Polynomial, Polynomials
 from .progress import show_progress
-from .rows_disk import open_rows
+from .rows_disk import find_files, open_rows
+from .writing import check_target
 
 __all__ = ["add_arguments", "run"]
 
 _ALGORITHMS: dict[str, Any] = {"oavi": OAVI, "abm": ABM, "avi": AVI, "vca": VCA}
 _SHOWN = 30  # equations that are printed
-_DUST = 1e-7  # of the largest coefficient
+_DUST = 1e-7  # of the largest term
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,8 +45,10 @@ def run(arguments: argparse.Namespace) -> None:
     """Fit and print."""
     columns, label, weight = (
         _as_given(value, arguments.files)
-        for value in (arguments.columns and arguments.columns.split(","), arguments.label, arguments.weight)
+        for value in (arguments.columns and _names(arguments.columns), arguments.label, arguments.weight)
     )
+    if arguments.features:
+        check_target(arguments.features)
     rows: Any = open_rows(arguments.files, columns=columns, label=label, weight=weight, scale=not arguments.no_scale)
     algorithm = _ALGORITHMS[arguments.algorithm](arguments.psi, max_degree=arguments.max_degree)
     model = algorithm if label is None else PerClass(algorithm)
@@ -64,9 +68,13 @@ def run(arguments: argparse.Namespace) -> None:
         print(f"features written to {arguments.features}")
 
 
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
+
+
 def _as_given(value: Any, files: list[str]) -> Any:
     """Columns of .npy files have numbers, all others have names."""
-    if value is None or not files[0].endswith(".npy"):
+    if value is None or not find_files(files)[0].lower().endswith(".npy"):
         return value
     try:
         return [int(entry) for entry in value] if isinstance(value, list) else int(value)
@@ -96,16 +104,22 @@ def _progress(*, shown: bool) -> Iterator[None]:
 def _show(title: str, generators: Polynomials, scaler: Any) -> None:
     """Equations in the units of the files, the best first."""
     print(f"{title}: {len(generators)} equations" + (", in the units of the files" if scaler is not None else ""))
-    shown = (generators if scaler is None else generators.in_units(scaler)).monic()
+    shown = generators if scaler is None else generators.in_units(scaler)
+    size = np.ones(len(generators.feature_names))
+    if scaler is not None:
+        size = np.maximum(np.abs(scaler.data_min_), np.abs(scaler.data_max_))
     order = sorted(range(len(generators)), key=lambda g: (shown[g].degree, generators.mse[g]))
     for g in order[:_SHOWN]:
-        print(f"  {_tidy(shown[g])} = 0    (root mean square {generators.mse[g] ** 0.5:.2g} for columns in [0, 1])")
+        print(
+            f"  {_tidy(shown[g], size)} = 0    (root mean square {generators.mse[g] ** 0.5:.2g} for columns in [0, 1])"
+        )
     if len(order) > _SHOWN:
         print(f"  ... and {len(order) - _SHOWN} more")
 
 
-def _tidy(polynomial: Polynomial) -> Polynomial:
-    """Without the coefficients that scaling back and forth has left."""
-    coef = polynomial.coef
-    seen = np.abs(coef) > _DUST * np.abs(coef).max()
-    return replace(polynomial, exponents=polynomial.exponents[seen], coef=coef[seen])
+def _tidy(polynomial: Polynomial, size: Float1D) -> Polynomial:
+    """Without what scaling back and forth has left, for columns of this size; then with 1 for the first coefficient."""
+    share = np.abs(polynomial.coef) * np.prod(size**polynomial.exponents, axis=1)
+    seen = share > _DUST * share.max()
+    coef = polynomial.coef[seen]
+    return replace(polynomial, exponents=polynomial.exponents[seen], coef=coef / coef[0])

@@ -153,6 +153,8 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         warn_outside_unit_cube(found.low, found.high, input_names(self))
+        if moments.single_precision:
+            warn_single_precision(self.psi)
         self._fit_rows(known_rows(moments), found, moments.degree)
 
     def _fit_rows(self, rows: Rows, found: Survey, known_degree: int | None = None) -> None:

@@ -74,7 +74,7 @@ def read_labelled(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, 
 
 
 def _enough(classes: Array, at_least: int) -> Array:
-    return check_labels(classes, at_least)[0]
+    return check_labels(np.tile(classes, 3), at_least)[0]  # as labels: each of them more than once
 
 
 def _device_classes(X: Any, y: Any) -> tuple[Array, Any]:
@@ -92,19 +92,22 @@ def _device_classes(X: Any, y: Any) -> tuple[Array, Any]:
 def _classes_of(rows: Rows) -> Array:
     """The distinct labels, in one pass over them."""
     place = rows.place  # kernels must not hold the rows
+    too_many = ValueError(f"There are more than {_MOST_CLASSES} different labels: is the label the right column?")
 
     def kernel(block: Block) -> frozenset[Any]:
         plain = block.labels.dtype != object
         found = frozenset((np.unique(block.labels) if plain else block.labels).tolist())
         if any(_is_missing(label) for label in found):
             raise ValueError(f"A label is missing {place(block.part, block.start)} or later: drop those rows.")
+        if len(found) > _MOST_CLASSES:
+            raise too_many
         if len({isinstance(label, str) for label in found}) > 1:
             raise ValueError("Some labels are text and some are not: convert them to one type.")
         return found
 
     def combine(a: frozenset[Any], b: frozenset[Any]) -> frozenset[Any]:
         if len(a | b) > _MOST_CLASSES:
-            raise ValueError(f"There are more than {_MOST_CLASSES} different labels: is the label the right column?")
+            raise too_many
         return a | b
 
     found = rows.label_rows().reduce_blocks(kernel, combine, block_rows=262_144, width=1)

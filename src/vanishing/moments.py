@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import zipfile
+import zlib
 from itertools import combinations_with_replacement
 from math import comb
 from pathlib import Path
@@ -14,7 +15,8 @@ from sklearn.base import BaseEstimator
 
 from ._typing import Float1D, Float2D, Int1D
 from .border import Term
-from .checks import check_count, input_names
+from .checks import check_count, check_scaler, input_names
+from .devices import namespace_of
 from .gram import Foreseen, Survey, border_gram, products_and_range
 from .reading import read_rows, require_finite
 from .rows import Block, Rows
@@ -24,6 +26,17 @@ __all__ = ["Moments", "known_rows"]
 
 _FORMAT = 1
 _MOST_TERMS = 5000
+_DAMAGED = (  # what reading a file that is something else, or only a part of one, may end in
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    NotImplementedError,
+    OSError,
+    EOFError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 class Moments:
@@ -56,6 +69,8 @@ class Moments:
         Sum of their weights.
     feature_names : tuple of str or None
         Names of the columns, if the rows had any.
+    single_precision : bool
+        Whether some rows were rounded to float32.
 
     Examples
     --------
@@ -70,6 +85,8 @@ class Moments:
     x0^2 - x1
     """
 
+    holds_no_rows = True
+
     def __init__(self, n_features: int, degree: int = 3, *, scaler: Any = None, n_jobs: int | None = None):
         check_count("n_features", n_features)
         check_count("degree", degree)
@@ -81,12 +98,13 @@ class Moments:
             )
         self.n_features = int(n_features)
         self.degree = int(degree)
-        self.scaler = scaler
+        self.scaler = None if scaler is None else check_scaler("scaler", scaler, n_features)
         self.n_jobs = n_jobs
         self.terms = _terms(self.n_features, self.degree)
         self.feature_names: tuple[str, ...] | None = None
         self.n_samples = 0
         self.total_weight = 0.0
+        self.single_precision = False
         self._sum = np.zeros((n_terms, n_terms))
         self._low = np.full(self.n_features, np.inf)
         self._high = np.full(self.n_features, -np.inf)
@@ -123,7 +141,7 @@ class Moments:
             if block.X.shape[0] == 0:
                 return None
             total, ends = products_and_range(block.X, block.weights, left, right)
-            weight = float(block.X.shape[0] if block.weights is None else block.weights.sum())
+            weight = float(block.X.shape[0] if block.weights is None else namespace_of(block.X).sum(block.weights))
             return total, ends, int(block.X.shape[0]), weight
 
         def combine(a: Any, b: Any) -> tuple[Float2D, Float2D, int, float]:
@@ -137,6 +155,7 @@ class Moments:
             raise ValueError("Products of columns overflow on these rows; scale them to [0, 1] first.")
         self._add(border_gram(np.array([[weight]]), total), ends[0], ends[1], n_samples, weight)
         self.feature_names = self.feature_names or rows.feature_names or columns.names
+        self.single_precision |= rows.single_precision
         return self
 
     def merge(self, other: Moments) -> Self:
@@ -154,6 +173,7 @@ class Moments:
         self._check_alike(other)
         self._add(other._sum, other._low, other._high, other.n_samples, other.total_weight)
         self.feature_names = self.feature_names or other.feature_names
+        self.single_precision |= other.single_precision
         return self
 
     def subtract(self, other: Moments) -> Self:
@@ -175,10 +195,15 @@ class Moments:
             raise ValueError(
                 f"There are {self.n_samples} rows in these moments, so {other.n_samples} cannot be taken away."
             )
+        if other.total_weight > self.total_weight * (1.0 + 1e-9):
+            raise ValueError(
+                f"These moments have weight {self.total_weight:g}, so {other.total_weight:g} cannot be taken away."
+            )
         nothing = np.full(self.n_features, np.nan)
         self._add(-other._sum, nothing, nothing, -other.n_samples, -other.total_weight)
         if self.n_samples == 0:
             self._sum[:], self.total_weight = 0.0, 0.0
+            self._low[:], self._high[:] = np.inf, -np.inf
         return self
 
     def save(self, path: Any) -> None:
@@ -202,6 +227,7 @@ class Moments:
                     range=np.array([self._low, self._high]),
                     scaling=np.array(scaling),
                     names=np.array(self.feature_names or [], dtype=str),
+                    single_precision=np.bool_(self.single_precision),
                 )
             os.replace(temporary, path)
         finally:
@@ -220,17 +246,22 @@ class Moments:
         Moments
         """
         try:
-            content = _content(path)
-            if int(content["format"]) != _FORMAT:
-                raise ValueError(f"{path} was saved by another version (format {int(content['format'])}).")
+            with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
+                content = {name: file[name] for name in file.files}
+            version = int(content["format"])
             n_features, degree, n_samples = (int(n) for n in content["shape"])
             moments = cls(n_features, degree, scaler=_scaler(content["scaling"]))
             moments.n_samples, moments.total_weight = n_samples, float(content["total_weight"])
             moments._sum[:] = content["sum"]
             moments._low[:], moments._high[:] = content["range"]
             moments.feature_names = tuple(str(name) for name in content["names"]) or None
-        except (KeyError, EOFError, zipfile.BadZipFile, zipfile.LargeZipFile) as error:
-            raise ValueError(f"{path} is no file of moments, or it is damaged: {error}") from error
+            moments.single_precision = bool(content["single_precision"])
+        except FileNotFoundError:
+            raise
+        except _DAMAGED as error:
+            raise ValueError(f"{path} is no file of moments, or it is damaged ({error}).") from error
+        if version != _FORMAT:
+            raise ValueError(f"{path} was saved by another version (format {version}).")
         return moments
 
     def survey(self) -> Survey:
@@ -308,19 +339,14 @@ def known_rows(moments: Moments) -> Rows:
     return Foreseen(_NoRows(moments), moments.terms, moments.gram)
 
 
-def _content(path: Any) -> dict[str, Any]:
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except (ValueError, AttributeError) as error:
-        raise KeyError("it was not written by Moments.save") from error
-
-
 def _scaler(scaling: Float2D) -> Any:
+    """The scaler, to the last bit."""
     if scaling.size == 0:
         return None
     scale, offset = scaling
-    return scaler_of_range(-offset / scale, (1.0 - offset) / scale, 0)
+    scaler = scaler_of_range(-offset / scale, (1.0 - offset) / scale, 0)
+    scaler.scale_, scaler.min_ = scale, offset
+    return scaler
 
 
 def _n_terms(n_features: int, degree: int) -> int:

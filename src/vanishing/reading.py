@@ -40,6 +40,8 @@ def read_rows(estimator: Any, X: Any, sample_weight: Any = None, *, labels: Any 
     """
     n_jobs = getattr(estimator, "n_jobs", None)
     check_n_jobs(n_jobs)
+    if getattr(type(X), "holds_no_rows", False):
+        raise ValueError("Moments have no rows: only OAVI, ABM and AVI can be fitted to them.")
     if isinstance(X, Rows):
         if X.n_features == 0:
             raise ValueError("The rows have no columns while at least one is required.")

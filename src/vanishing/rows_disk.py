@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from sklearn.preprocessing import MinMaxScaler
 
 from ._typing import Array, Float2D
+from .checks import check_scaler
 from .progress import row_progress
 from .rows import Block, Computed, Rows, View, as_block, in_order, merge
 from .threads import n_threads, one_blas_thread
 from .writing import FeatureWriter
 
-__all__ = ["DiskRows", "ScaledOnDisk", "open_rows"]
+__all__ = ["DiskRows", "ScaledOnDisk", "find_files", "open_rows"]
 
 T = TypeVar("T")
 
@@ -86,7 +86,7 @@ def open_rows(
     >>> print(model.generators_.in_units(rows.scaler)[0])
     0.1111*x0^2 - 0.1111*x1
     """
-    files = _find(path)
+    files = find_files(path)
     suffixes = {_format(file) for file in files}
     if len(suffixes) > 1:
         raise ValueError(f"Files of different formats: {', '.join(sorted(suffixes))}; open one format at a time.")
@@ -99,19 +99,10 @@ def open_rows(
     rows = DiskRows(reader, n_jobs)
     if scale is False:
         return rows
-    return ScaledOnDisk(rows, None if scale is True else _check_scaler(scale, rows.n_features))
+    return ScaledOnDisk(rows, None if scale is True else check_scaler("scale", scale, rows.n_features))
 
 
-def _check_scaler(scaler: Any, n_features: int) -> Any:
-    fitted = isinstance(scaler, MinMaxScaler) and hasattr(scaler, "scale_") and not scaler.clip
-    if not fitted:
-        raise ValueError(f"scale must be True, False or a fitted MinMaxScaler without clip; got {scaler!r}.")
-    if len(scaler.scale_) != n_features:
-        raise ValueError(f"The scaler is for {len(scaler.scale_)} columns, but there are {n_features}.")
-    return scaler
-
-
-def _find(path: Any) -> list[str]:
+def find_files(path: Any) -> list[str]:
     """The files that are meant, sorted within each pattern or folder."""
     if isinstance(path, (str, os.PathLike)):
         path = [path]
@@ -326,7 +317,11 @@ class ComputedOnDisk(View):
             Names of the columns in a Parquet file; those of the features by default.
         """
         names = names or self.feature_names or [f"g{i}" for i in range(self.n_features)]
-        if self.n_features == 0 or len(names) != self.n_features:
+        if self.n_features == 0:
+            raise ValueError("There are no columns to be written: no polynomial vanishes on the data; raise psi.")
+        if os.path.realpath(path) in map(os.path.realpath, self.source.files):
+            raise ValueError(f"{path} is one of the files that are read: choose another name.")
+        if len(names) != self.n_features:
             raise ValueError(f"There are {self.n_features} columns to be written, and {len(names)} names for them.")
         with FeatureWriter(os.fspath(path), list(names)) as writer:
             for values in self.source.each_block(lambda block: self.change(block).X, self.block_rows):

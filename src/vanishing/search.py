@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from numbers import Integral
 from typing import Any, Self
@@ -33,6 +34,8 @@ from .ideal import VanishingIdeal
 from .labels import Labelled, read_labelled
 from .progress import Progress
 from .rows import ArrayRows
+from .rows_disk import ScaledOnDisk
+from .scaling import survey_scaled
 from .svm import L1SVC
 
 __all__ = ["VanishingIdealClassifierCV"]
@@ -61,10 +64,12 @@ def _scorer_of_predictions(scoring: Any) -> Any:
     if scoring is not None and not isinstance(scoring, str):
         raise ValueError("scoring must be the name of a score, such as 'accuracy' or 'f1', for data outside of memory.")
     scorer = check_scoring(L1SVC(), "accuracy" if scoring is None else scoring)
-    if getattr(scorer, "_response_method", "predict") != "predict":
+    score = getattr(scorer, "_score_func", None)
+    counts = score is None or "sample_weight" in inspect.signature(score).parameters
+    if getattr(scorer, "_response_method", "predict") != "predict" or not counts:
         raise ValueError(
-            f"scoring={scoring!r} needs the scores of single rows; for data outside of memory use one that needs "
-            "predictions only, such as 'accuracy', 'balanced_accuracy' or 'f1'."
+            f"scoring={scoring!r} needs the scores of single rows, or takes no weights; for data outside of memory use "
+            "one of predictions, such as 'accuracy', 'balanced_accuracy' or 'f1'."
         )
     return scorer
 
@@ -234,6 +239,8 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
             raise ValueError(f"cv must be a number of folds, at least 2, for data outside of memory; got {self.cv!r}.")
         n_folds, names = int(self.cv), input_names(self)
         scorer = _scorer_of_predictions(self.scoring)
+        if isinstance(data.rows, ScaledOnDisk) and data.rows.scaler is None:
+            survey_scaled(data.rows, lambda rows: [rows], names, scale=False)  # finds the scaling
         folds = survey_folds(data, n_folds, names, scale_input=self.scale_input, ahead=template._looks_ahead)
         psis, automatic = self._grid(folds.largest_variance, template)
         options = Options(template, Cs, scorer, self.scale_features, self.append_input, self.n_jobs)

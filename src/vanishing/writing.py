@@ -11,7 +11,17 @@ import numpy as np
 
 from ._typing import Float2D
 
-__all__ = ["FeatureWriter"]
+__all__ = ["FeatureWriter", "check_target"]
+
+
+def check_target(path: str) -> str:
+    """The suffix of a file that is to be written; refuses one that cannot be."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in (".npy", ".parquet"):
+        raise ValueError(f"{path}: features can be written to .npy and .parquet files.")
+    if not Path(path).parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {Path(path).parent}: make it first.")
+    return suffix
 
 
 class FeatureWriter:
@@ -28,11 +38,7 @@ class FeatureWriter:
     """
 
     def __init__(self, path: str, names: list[str]):
-        suffix = Path(path).suffix.lower()
-        if suffix not in (".npy", ".parquet"):
-            raise ValueError(f"{path}: features can be written to .npy and .parquet files.")
-        if not Path(path).parent.is_dir():
-            raise FileNotFoundError(f"There is no folder {Path(path).parent}: make it first.")
+        suffix = check_target(path)
         self.path = path
         self._temporary = str(Path(path).with_name(f".{Path(path).name}.{os.getpid()}.incomplete"))
         self._file: _Npy | _Parquet = (_Npy if suffix == ".npy" else _Parquet)(self._temporary, names)
