@@ -122,7 +122,7 @@ def measure_memory(n_rows):
     work = n_terms * n_candidates
     rows = block_rows(work, n_terms)
     threads = n_threads(None)
-    block, table, gram = 2 * rows * n * 8, chunk_rows(work, rows) * n_terms * 8, work * 8
+    block, table, gram = 2 * rows * n * 8, chunk_rows(rows) * n_terms * 8, work * 8
     bound = threads * (block + table + gram) + 3 * gram + 3 * n_terms * n_terms * 8
     print(json.dumps([n_rows, n_terms, after - before, bound / 2**20]))
 

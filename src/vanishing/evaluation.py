@@ -28,6 +28,7 @@ __all__ = [
     "product_values",
     "program_term",
     "term_values",
+    "uneven",
 ]
 
 _CACHE_ENTRIES = 65_536  # float64 values of one chunk: half a megabyte, within a core's second-level cache
@@ -44,6 +45,20 @@ class Candidates(NamedTuple):
 
     def __len__(self) -> int:
         return self.left.size
+
+
+def uneven(n_rows: int) -> int:
+    """At least so many rows: a multiple of 8, not of 64.
+
+    Values of different columns at a distance of a large power of two would share the same few lines of the cache.
+
+    Examples
+    --------
+    >>> uneven(1000), uneven(1024)
+    (1000, 1032)
+    """
+    length = -(-n_rows // 8) * 8
+    return length + 8 if length % 64 == 0 else length
 
 
 @compiled
@@ -161,7 +176,7 @@ class MonomialForm:
         if not isinstance(block, np.ndarray):
             self._fill_on_device(block, out, absolute=absolute)
             return
-        chunk = int(np.clip(_CACHE_ENTRIES // sum(self.coef.shape), 32, 1024))
+        chunk = uneven(int(np.clip(_CACHE_ENTRIES // sum(self.coef.shape), 32, 1024)))
         program = (self.left, self.right, self.coef, self.lead_left, self.lead_right, self.lead_coef)
         _fill_generators(block, *program, absolute, chunk, out)
 

@@ -20,7 +20,7 @@ from ._compiled import compiled
 from ._typing import Float1D, Float2D, Int1D
 from .border import Term
 from .devices import namespace_of, on_device_of, to_host
-from .evaluation import batched_terms, fill_terms, program_term
+from .evaluation import batched_terms, fill_terms, program_term, uneven
 from .rows import Block, Request, Rows, View, reduce_together
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
 
 _PANEL = 96  # candidates multiplied at a time: the blocks above the diagonal of C'C are not computed
 _SMALL_GEMM = 900_000  # OpenBLAS has a much faster path for products of up to a million multiplications
+_CHUNK = 776  # rows whose terms are in the second-level cache together
 
 _EARLY = 100  # terms of degree up to 2 that a survey takes along where reading takes long
 _LITTLE = 100  # multiplications for a row up to which a later pass takes along the next degree
@@ -288,8 +289,8 @@ def _add_each(a: tuple[float, Float2D], b: tuple[float, Float2D]) -> tuple[float
 def _sum_of_products(X: Any, weights: Any, left: Int1D, right: Int1D, n_basis: int) -> Float2D:
     """Sum over the rows of w * C[O|C]', on the device of ``X``."""
     if isinstance(X, np.ndarray):
-        chunk = chunk_rows((left.size - n_basis) * left.size, X.shape[0])
-        return _monomial_gram(X, _NO_WEIGHTS if weights is None else weights, left, right, n_basis, chunk)
+        weights = _NO_WEIGHTS if weights is None else weights
+        return _monomial_gram(X, weights, left, right, n_basis, chunk_rows(X.shape[0]))
     monomials = _monomials(left, right, n_basis) if cuda.is_usable(X) else None
     if monomials is not None:
         sums, _ = cuda.sum_monomials(X, weights, monomials.closed)
@@ -533,10 +534,9 @@ def _upper(matrix: Float2D) -> Float2D:
     return np.asarray(np.linalg.qr(matrix, mode="r"))
 
 
-def chunk_rows(work: int, n_rows: int) -> int:
-    """Rows to multiply at a time, for ``work`` products a row: chunks of equal size, as short ones are padded."""
-    longest = int(np.clip(_SMALL_GEMM // work, 1024, 4096))
-    return -(-n_rows // -(-n_rows // longest))
+def chunk_rows(n_rows: int) -> int:
+    """Rows to evaluate and multiply at a time: chunks of equal size, as short ones are padded."""
+    return uneven(-(-n_rows // -(-n_rows // _CHUNK)))
 
 
 def block_rows(work: int, n_terms: int) -> int:
