@@ -172,10 +172,10 @@ def mean_gram(rows: Rows, left: Int1D, right: Int1D, n_basis: int) -> Float2D:
 
 def mean_grams(parts: Sequence[Rows], left: Int1D, right: Int1D, n_basis: int) -> list[Float2D]:
     """As :func:`mean_gram`, for each of several sources; those that are parts of the same share the pass."""
-    terms = [program_term(left, right, k) for k in range(left.size)]
     foreseen = [part for part in parts if isinstance(part, Foreseen)]
     if len(foreseen) < len(parts):
         return _mean_grams(parts, left, right, n_basis)
+    terms = [program_term(left, right, k) for k in range(left.size)]
     if not all(part.knows(terms, n_basis) for part in foreseen):
         left, right, more = _look_ahead(terms, left, right, n_basis)
         found = _mean_grams(parts, left, right, n_basis)

@@ -18,8 +18,14 @@ def n_threads(n_jobs: int | None) -> int:
     if n_jobs is not None:
         return int(joblib.effective_n_jobs(n_jobs))
     allowed = os.environ.get("OMP_NUM_THREADS", "")
-    cores = int(joblib.cpu_count())
+    cores = _cores()
     return min(cores, int(allowed)) if allowed.isdigit() and int(allowed) > 0 else cores
+
+
+@functools.cache
+def _cores() -> int:
+    """Cores that this process may use; looking that up takes longer than a small fit."""
+    return int(joblib.cpu_count())
 
 
 @functools.cache

@@ -83,6 +83,8 @@ def _extremes(active: Int1D, Qx: Float1D, c: Float1D) -> tuple[int, float, int, 
             away_at = a
         if local < 0 and slope <= lowest + tie:
             local = active[a]
+        if away_at >= 0 and local >= 0:
+            break
     return away_at, highest, local, lowest
 
 

@@ -28,18 +28,16 @@ def loss_and_gaps(
     optimum that is the better bound by far: it is quadratic in the gradient, and the other one is ``radius``
     times the gradient.
     """
-    loss, slope, square, steepest, best = r, 0.0, 0.0, -1.0, 0
+    loss, slope, square, steepest, chosen, best = r, 0.0, 0.0, 0.0, -1.0, 0
     for i in range(x.size):
         half = Qx[i] + c[i]
         loss += x[i] * (half + c[i])
         slope += x[i] * half
         square += half * half
         steepest = max(steepest, abs(half))
-    for i in range(x.size):
-        half = Qx[i] + c[i]
-        if abs(half) >= (1.0 - TIE) * steepest:  # the first of equals, whatever their rounding
+        if abs(half) > (1.0 + TIE) * chosen:  # the first of equals, whatever their rounding
+            chosen = abs(half)
             best = 2 * i if half < 0 else 2 * i + 1
-            break
     frank_wolfe = 2.0 * (slope + radius * steepest)
     if convex > 0.0 and 2.0 * square < convex * frank_wolfe:
         return loss, 2.0 * square / convex, frank_wolfe, best
