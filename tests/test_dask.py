@@ -768,7 +768,7 @@ def test_weights_that_are_all_zero_are_refused(model):
 
 def test_a_class_without_weight_is_refused():
     y = np.arange(1200) % 2
-    with pytest.raises(ValueError, match=r"All rows of .*class.* weight 0"):
+    with pytest.raises(ValueError, match=r"All rows of .*class.* have sample_weight 0"):
         PerClass().fit(in_blocks(arc()), y, sample_weight=1.0 * y)
 
 
