@@ -1,6 +1,6 @@
 """A law from files larger than memory: write some, fit, look at the equation, write features.
 
-    python examples/larger_than_memory.py            # needs pip install 'vanishing[parquet,progress]'
+python examples/larger_than_memory.py            # needs pip install 'vanishing[parquet,progress]'
 """
 
 import tempfile
