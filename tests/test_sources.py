@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.validation import check_is_fitted
 
-import vanishing.rows_disk
+import vanishing.readers
 import vanishing.writing
 from vanishing import (
     ABM,
@@ -415,7 +415,7 @@ def test_columns_in_another_order_are_refused_in_transform(tmp_path):
 @pytest.mark.parametrize("batch", [1, 7, 64, 10_000])
 def test_the_sizes_of_blocks_do_not_matter(batch, tmp_path, monkeypatch, reference_fit):
     for name in ("_BATCH", "_BLOCK", "_SMALL", "_GROUP"):
-        monkeypatch.setattr(vanishing.rows_disk, name, batch)
+        monkeypatch.setattr(vanishing.readers, name, batch)
     X = surface(200)
     expected = reference_fit(OAVI(1e-3, max_degree=3), X)
     for row_group_size in (1, 50, 200):
@@ -1622,7 +1622,7 @@ def test_folds_of_rows_on_disk_do_not_depend_on_how_they_are_read(batch, tmp_pat
     X = surface()
     write_parquet(tmp_path, X, n_files=3, row_group_size=29)
     for name in ("_BATCH", "_BLOCK", "_SMALL", "_GROUP"):
-        monkeypatch.setattr(vanishing.rows_disk, name, batch)
+        monkeypatch.setattr(vanishing.readers, name, batch)
     rows = open_rows(tmp_path)
     expected = np.concatenate([InFolds((0,), 4).fold_of(part, 0, 300) for part in range(3)])
     seen = 0
