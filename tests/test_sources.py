@@ -1689,3 +1689,35 @@ def test_bars_are_numbered_anew_in_every_context_and_survive_errors(capsys):
     capsys.readouterr()
     OAVI(1e-2, max_degree=1).fit(X)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("kind", ["npy", "torch", "strict", "dask"])
+def test_rows_of_some_classes_only_can_be_scored(kind, tmp_path):
+    X, y = three_classes()
+    model = VanishingIdealClassifier(OAVI(1e-2, max_degree=3)).fit(X, y)
+    some = y != np.unique(y)[-1]
+    X, y = X[some], y[some]
+    X[:20] = X[-20:]  # so that some predictions are wrong
+    expected = model.score(X, y)
+    if kind == "npy":
+        np.save(tmp_path / "rows.npy", np.column_stack([X, y]))
+        found = model.score(open_rows(tmp_path / "rows.npy", label=X.shape[1]))
+    elif kind == "dask":
+        da = pytest.importorskip("dask.array")
+        found = model.score(da.from_array(X, chunks=(100, -1)), da.from_array(y, chunks=100))
+    else:
+        library = pytest.importorskip("torch" if kind == "torch" else "array_api_strict")
+        found = model.score(library.asarray(X), library.asarray(y))
+    assert found == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["torch", "array_api_strict"])
+@pytest.mark.parametrize("bad", [np.nan, -1.0, np.inf, 0.0])
+def test_weights_on_a_device_are_checked_there(kind, bad):
+    library = pytest.importorskip(kind)
+    X, weights = surface(), np.full(len(surface()), 0.0 if bad == 0.0 else 1.0)
+    weights[7] = bad
+    with pytest.raises(ValueError, match="sample_weight"):
+        OAVI(1e-2).fit(library.asarray(X), sample_weight=library.asarray(weights))
+    with pytest.raises(ValueError, match=r"sample_weight must have shape"):
+        OAVI(1e-2).fit(library.asarray(X), sample_weight=library.asarray(weights[:5]))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ._typing import Float1D, Float2D
-from .devices import empty_like, namespace_of, on_device_of, to_host
+from .devices import empty_like, in_float64, namespace_of, on_device_of, to_host
 from .evaluation import Evaluator
 from .ideal import VanishingIdeal
 from .polynomials import Polynomials
@@ -65,7 +65,7 @@ class FeatureMap:
         return rows.map(kernel, coef.shape[0], block_rows=min(self._evaluator.block_rows, 8192), width=self._width)
 
     def confusion(self, rows: Rows, coef: Float2D, intercept: Float1D, keys: Sequence[Any]) -> Float2D:
-        """Total weight of the rows of each class (one a row) for which the scores speak for each class, in one pass."""
+        """Total weight of the rows with each key (one a row) for which the scores speak for each class, in one pass."""
 
         def kernel(block: Block) -> Float2D | None:
             if block.X.shape[0] == 0:
@@ -73,17 +73,15 @@ class FeatureMap:
             columns = empty_like(block.X, self.n_columns)
             self._fill(block.X, columns)
             scores = columns @ on_device_of(block.X, coef).T + on_device_of(block.X, intercept)
-            found = to_host(scores[:, 0] > 0.0 if len(coef) == 1 else namespace_of(scores).argmax(scores, axis=1))
-            weights = None if block.weights is None else to_host(block.weights)
-            labels = to_host(block.labels)
-            return np.array(
-                [
-                    np.bincount(found[of], None if weights is None else weights[of], len(keys))
-                    for of in map(labels.__eq__, keys)
-                ],
-                dtype=np.float64,
-            )
+            namespace = namespace_of(scores)
+            found = scores[:, 0] > 0.0 if len(coef) == 1 else namespace.argmax(scores, axis=1)
+            found = namespace.astype(found, namespace.int64)
+            if not isinstance(block.X, np.ndarray):
+                return _table_on_device(block, found, keys, n_classes)
+            weights = np.ones(len(found)) if block.weights is None else block.weights
+            return np.array([np.bincount(found[of], weights[of], n_classes) for of in map(block.labels.__eq__, keys)])
 
+        n_classes = max(len(coef), 2)
         block_rows = min(self._evaluator.block_rows, 8192)
         return rows.reduce_blocks(kernel, operator.add, block_rows=block_rows, width=self._width)
 
@@ -133,6 +131,14 @@ def _deviation(columns: Float2D, sample_weight: Float1D | None) -> Float1D:
 
 def _width_of(mean: Float1D, deviation: Float1D) -> Float1D:
     return np.where(deviation > 1e-12 * (np.abs(mean) + deviation), deviation, 1.0)
+
+
+def _table_on_device(block: Block, found: Any, keys: Sequence[Any], n_classes: int) -> Float2D:
+    """How much weight of each key was found to be of each class, from indicators; only the table leaves the device."""
+    namespace = namespace_of(block.X)
+    true = namespace.stack([in_float64(block.labels == key) for key in keys], axis=1)
+    said = namespace.stack([in_float64(found == k) for k in range(n_classes)], axis=1)
+    return to_host((true if block.weights is None else true * block.weights[:, None]).T @ said)
 
 
 def _block_moments(columns: Any, weights: Any) -> tuple[float, Float1D, Float1D]:

@@ -12,7 +12,7 @@ import numpy as np
 from . import cuda
 from ._typing import Float2D
 from .checks import check_weights
-from .devices import free_memory, is_device_array, namespace_of, on_device_of, to_host
+from .devices import free_memory, in_float64, is_device_array, namespace_of, on_device_of, to_host
 from .progress import row_progress
 from .rows import Block, Rows, merge
 
@@ -21,6 +21,20 @@ __all__ = ["DeviceRows"]
 T = TypeVar("T")
 
 _SHARE = 0.4  # of the free memory that a block and what is computed from it may take
+
+
+def _checked_there(sample_weight: Any, n_samples: int) -> Any:
+    """Weights that are on the device already: they are checked there, by their two ends."""
+    if tuple(sample_weight.shape) == (n_samples,):
+        namespace, weights = namespace_of(sample_weight), in_float64(sample_weight)
+        ends = [float(namespace.min(weights)), float(namespace.max(weights))]
+        if not np.isfinite(float(namespace.sum(weights))):  # NaN is at no end, with some libraries
+            ends.append(np.nan)
+        check_weights(ends, len(ends))
+        return weights
+    raise ValueError(
+        f"sample_weight must have shape ({n_samples},), one weight per row; got {tuple(sample_weight.shape)}."
+    )
 
 
 class DeviceRows(Rows):
@@ -50,11 +64,12 @@ class DeviceRows(Rows):
         self.labelled = labels is not None
         self.n_samples, self.n_features = (int(n) for n in X.shape)
         self.single_precision = namespace.isdtype(X.dtype, "real floating") and X.dtype != namespace.float64
-        if is_device_array(sample_weight):
-            sample_weight = to_host(sample_weight)
         self.reading_dominates = cuda.is_usable(X)
-        weights = check_weights(sample_weight, self.n_samples)
-        self.sample_weight = None if weights is None else on_device_of(X, weights)
+        if is_device_array(sample_weight):
+            self.sample_weight = _checked_there(sample_weight, self.n_samples)
+        else:
+            weights = check_weights(sample_weight, self.n_samples)
+            self.sample_weight = None if weights is None else on_device_of(X, weights)
 
     def reduce_blocks(
         self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], *, block_rows: int, width: int
