@@ -1721,3 +1721,15 @@ def test_weights_on_a_device_are_checked_there(kind, bad):
         OAVI(1e-2).fit(library.asarray(X), sample_weight=library.asarray(weights))
     with pytest.raises(ValueError, match=r"sample_weight must have shape"):
         OAVI(1e-2).fit(library.asarray(X), sample_weight=library.asarray(weights[:5]))
+
+
+def test_rows_that_do_not_fit_the_model_are_not_scored(tmp_path):
+    X, y = three_classes()
+    model = VanishingIdealClassifier(OAVI(1e-2, max_degree=3)).fit(X, y)
+    np.save(tmp_path / "rows.npy", np.column_stack([X, y]))
+    with pytest.raises(ValueError, match="X has 2 features, but VanishingIdealClassifier is expecting 3"):
+        model.score(open_rows(tmp_path / "rows.npy", columns=[0, 1], label=3))
+    X[5, 1] = np.nan
+    np.save(tmp_path / "rows.npy", np.column_stack([X, y]))
+    with pytest.raises(ValueError, match="NaN in column 1: 1 such values, the first in row 5 of"):
+        model.score(open_rows(tmp_path / "rows.npy", label=3))

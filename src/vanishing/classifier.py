@@ -18,7 +18,7 @@ from .gram import Survey
 from .labels import Labelled, as_vector, best_labels, read_labelled
 from .perclass import PerClass
 from .polynomials import Polynomial, Polynomials
-from .reading import is_source, read_finite
+from .reading import finite_blocks, is_source, read_finite
 from .rows import ArrayRows, Rows, as_rows, with_names
 from .scaling import scaled_rows, survey_scaled
 from .svm import L1SVC
@@ -373,7 +373,8 @@ class VanishingIdealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         if not is_source(X) or not isinstance(self.final_, L1SVC):
             return float(super().score(X, y, sample_weight))
         data = read_labelled(clone(self), X, y, sample_weight, at_least=1)
-        rows = data.rows if self.scaler_ is None else scaled_rows(data.rows, self.scaler_)
+        rows = finite_blocks(self, data.rows)
+        rows = rows if self.scaler_ is None else scaled_rows(rows, self.scaler_)
         table = self._map.confusion(rows, self.final_.coef_, self.final_.intercept_, data.keys)
         known = np.searchsorted(self.classes_, data.classes)
         right = sum(

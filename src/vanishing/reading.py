@@ -14,7 +14,7 @@ from .checks import check_n_jobs, check_weights, input_names, require_numeric
 from .devices import is_device_array, namespace_of, to_host
 from .rows import ArrayRows, Block, Rows
 
-__all__ = ["input_frame", "is_dask", "is_source", "read_finite", "read_rows", "require_finite"]
+__all__ = ["finite_blocks", "input_frame", "is_dask", "is_source", "read_finite", "read_rows", "require_finite"]
 
 
 def is_source(X: Any) -> bool:
@@ -73,12 +73,16 @@ def read_rows(estimator: Any, X: Any, sample_weight: Any = None, *, labels: Any 
 def read_finite(estimator: Any, X: Any) -> Rows:
     """The data source for ``X``, whose columns are those that the estimator was fitted to; NaN is refused."""
     rows = read_rows(estimator, X, reset=False)
-    names = input_names(estimator)
     if not isinstance(rows, ArrayRows):
-        return rows.changed(_Finite(names, rows.place))
+        return finite_blocks(estimator, rows)
     if rows.X.dtype.kind == "f":
-        require_finite(rows, names)
+        require_finite(rows, input_names(estimator))
     return rows
+
+
+def finite_blocks(estimator: Any, rows: Rows) -> Rows:
+    """Rows of a source with the columns that the estimator was fitted to; blocks with NaN are refused when read."""
+    return _learn_columns(estimator, rows, reset=False).changed(_Finite(input_names(estimator), rows.place))
 
 
 def _learn_columns(estimator: Any, rows: Rows, *, reset: bool) -> Rows:
