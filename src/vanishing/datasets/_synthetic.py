@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ._typing import Float2D, Int1D
+from .._typing import Float2D, Int1D
 
 __all__ = ["make_ellipsoid", "make_synthetic"]
 
