@@ -29,7 +29,7 @@ from .path import fit_together
 from .perclass import PerClass
 from .progress import Progress
 from .rows import Rows, as_rows
-from .svm import L1SVC, svm_path
+from .svm import svm_path
 from .threads import n_threads, one_blas_thread
 
 __all__ = ["Fold", "Scores", "Study", "folds_by_scaling", "score_folds"]
@@ -58,7 +58,10 @@ class Scores(NamedTuple):
 
 @dataclass(frozen=True)
 class Study:
-    """What a cross-validation is about: labelled rows, an algorithm, values of C, a score, and the options."""
+    """What a cross-validation is about: labelled rows, an algorithm, values of C, a score, and the options.
+
+    ``final`` is the last step, of which C is set; None stands for :class:`~vanishing.L1SVC`.
+    """
 
     X: Array
     y: Array
@@ -71,6 +74,13 @@ class Study:
     scale_features: bool
     append_input: bool
     n_jobs: int | None
+    final: Any = None
+
+    def finals(self, columns: Array, y: Array) -> list[Any]:
+        """The last step for every C, fitted."""
+        if self.final is None:
+            return list(svm_path(columns, y, self.Cs, n_jobs=1))
+        return [clone(self.final).set_params(C=C).fit(columns, y) for C in self.Cs]
 
 
 def folds_by_scaling(X: Array, splits: Sequence[tuple[Int1D, Int1D]], *, scale_input: bool) -> list[list[Fold]]:
@@ -188,28 +198,29 @@ def _scores(
     columns = mapping.over(as_rows(train, n_jobs=1), room[: n_train * n].reshape(n_train, n))
     if study.scale_features:
         mapping = mapping.scaled_by(columns, None)
-    svms = svm_path(columns, study.y[fold.train], study.Cs, n_jobs=1)
+    finals = study.finals(columns, study.y[fold.train])
     if study.whole_model:
-        models = [_classifier(study, fold, ideals, mapping, svm) for svm in svms]
+        models = [_classifier(study, fold, ideals, mapping, final) for final in finals]
         return np.array([study.scorer(model, study.X[fold.test], study.y[fold.test]) for model in models])
     held_out = mapping.over(as_rows(test, n_jobs=1), room[: n_test * n].reshape(n_test, n))
-    return np.array([study.scorer(svm, held_out, study.y[fold.test]) for svm in svms])
+    return np.array([study.scorer(final, held_out, study.y[fold.test]) for final in finals])
 
 
 def _classifier(
-    study: Study, fold: Fold, ideals: tuple[VanishingIdeal, ...], mapping: FeatureMap, svm: L1SVC
+    study: Study, fold: Fold, ideals: tuple[VanishingIdeal, ...], mapping: FeatureMap, final: Any
 ) -> VanishingIdealClassifier:
     """The classifier that consists of these pieces."""
     per_class = PerClass(study.template)
     per_class.classes_, per_class.estimators_ = study.classes, list(ideals)
     model = VanishingIdealClassifier(
         study.template,
-        C=svm.C,
+        C=final.C,
         scale_features=study.scale_features,
         append_input=study.append_input,
+        final=study.final,
         scale_input=fold.scaler is not None,
     )
     for part in (per_class, model):
         take_input_from(study.template, part)
-    model._store(study.classes, fold.scaler, per_class, mapping, svm)
+    model._store(study.classes, fold.scaler, per_class, mapping, final)
     return model

@@ -76,6 +76,9 @@ class OAVI(MonomialIdeal):
         Refit the coefficients of a generator by least squares on the support that the solver found. Same
         terms, same zeros, smaller mean square; without it coefficients are where the solver crossed ``psi``,
         as in the paper.
+    start : {"steepest", "constant"}, default="steepest"
+        Vertex of the l1 ball that cg, pcg and bpcg start from, where no boost gives a better point: the one of
+        steepest descent from 0, or the constant term's, as in the authors' code.
     n_jobs : int, optional
         Threads for passes over the rows; all cores by default. The result does not depend on it.
 
@@ -133,6 +136,7 @@ class OAVI(MonomialIdeal):
         tol: float = 0.0,
         max_iter: int = 1_000_000,
         polish: bool = True,
+        start: str = "steepest",
         n_jobs: int | None = None,
     ):
         self.psi = psi
@@ -147,6 +151,7 @@ class OAVI(MonomialIdeal):
         self.tol = tol
         self.max_iter = max_iter
         self.polish = polish
+        self.start = start
         self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
@@ -162,12 +167,14 @@ class OAVI(MonomialIdeal):
         check_number("eps", self.eps, low=0.0, below=1.0)
         check_number("tol", self.tol, low=0.0)
         check_flag("polish", self.polish)
+        check_choice("start", self.start, ("steepest", "constant"))
         check_count("max_iter", self.max_iter)
 
     def _rule(self) -> Rule:
         stop = Stop(float(self.psi), float(self.eps * self.psi), float(self.tol * self.psi), int(self.max_iter))
         radius = np.inf if self.solver == "agd" else float(self.tau - 1.0)
-        search = Search(radius, self.solver, self.boost, bool(self.polish), stop)
+        from_constant = self.start == "constant" and self.solver != "agd"
+        search = Search(radius, self.solver, self.boost, bool(self.polish), stop, from_constant)
         boosting = True  # until (INF) holds for the first time in this fit
 
         def remember(decide: Any) -> Any:

@@ -100,6 +100,9 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
     scale_features, append_input, scale_input :
         As for :class:`VanishingIdealClassifier`. The scaling of a fold uses its training rows only; folds share
         passes where their columns have the same ranges, and always with ``scale_input=False``.
+    final : classifier, default=None
+        Any scikit-learn classifier with a parameter ``C`` for the last step, such as
+        ``LinearSVC(penalty="l1")``; None stands for ``L1SVC``, which goes along C at the price of little more than one.
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
     progress : bool, default=False
@@ -154,6 +157,7 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
         scale_features: bool = True,
         append_input: bool = True,
         scale_input: bool = True,
+        final: Any = None,
         n_jobs: int | None = None,
         progress: bool = False,
     ):
@@ -166,6 +170,7 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
         self.scale_features = scale_features
         self.append_input = append_input
         self.scale_input = scale_input
+        self.final = final
         self.n_jobs = n_jobs
         self.progress = progress
 
@@ -188,6 +193,8 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
         if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
             raise ValueError(f"scoring must be None, a name or a function; got {self.scoring!r}.")
         Cs = check_numbers("Cs", self.Cs, above=0.0)
+        if self.final is not None and "C" not in getattr(self.final, "get_params", dict)():
+            raise ValueError(f"final must be None or a classifier with a parameter C; got {self.final!r}.")
         with all_or_nothing(self):
             data = read_labelled(self, X, y)
             template = clone(check_ideal(OAVI() if self.estimator is None else self.estimator, VanishingIdeal))
@@ -221,11 +228,12 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
             codes,
             template,
             Cs,
-            check_scoring(L1SVC(), self.scoring),
+            check_scoring(L1SVC() if self.final is None else self.final, self.scoring),
             whole_model=not (self.scoring is None or isinstance(self.scoring, str)),
             scale_features=self.scale_features,
             append_input=self.append_input,
             n_jobs=self.n_jobs,
+            final=self.final,
         )
         with Progress(len(psis) * len(splits), "psi x fold", shown=self.progress) as progress:
             groups = folds_by_scaling(X, splits, scale_input=self.scale_input)
@@ -235,6 +243,10 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
         self, data: Labelled, template: VanishingIdeal, Cs: list[float]
     ) -> tuple[list[float], int, Scores, bool]:
         """The same for rows that are not in memory."""
+        if self.final is not None:
+            raise ValueError(
+                "final must be None for data outside of memory: only the built-in SVM fits them in passes."
+            )
         if isinstance(self.cv, bool) or not isinstance(self.cv, Integral) or self.cv < 2:
             raise ValueError(f"cv must be a number of folds, at least 2, for data outside of memory; got {self.cv!r}.")
         n_folds, names = int(self.cv), input_names(self)
@@ -289,12 +301,14 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
 
     def _refit(self, data: Labelled) -> None:
         estimator = clone(OAVI() if self.estimator is None else self.estimator)
+        final = None if self.final is None else clone(self.final).set_params(C=self.best_params_["C"])
         best = VanishingIdealClassifier(
             estimator.set_params(psi=self.best_params_["psi"]),
             C=self.best_params_["C"],
             scale_features=self.scale_features,
             append_input=self.append_input,
             scale_input=self.scale_input,
+            final=final,
             n_jobs=self.n_jobs,
         )
         best._fit_labelled(self, data)

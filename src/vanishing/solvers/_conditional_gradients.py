@@ -180,11 +180,12 @@ def _pairwise(
     return loss, gap, max_iter, MAX_ITER
 
 
-def _vertex_weights(c: Float1D) -> Float1D:
-    """All weight on the vertex that a Frank-Wolfe step from 0 would choose."""
+def _vertex_weights(c: Float1D, x0: Float1D | None) -> Float1D:
+    """All weight on the vertex x0, or on the one that a Frank-Wolfe step from 0 would choose."""
     weights = np.zeros(2 * c.size)
-    i = int(np.argmax(np.abs(c)))
-    weights[2 * i + (c[i] > 0.0)] = 1.0
+    towards = -c if x0 is None else x0
+    i = int(np.argmax(np.abs(towards)))
+    weights[2 * i + (towards[i] < 0.0)] = 1.0
     return weights
 
 
@@ -200,7 +201,7 @@ def cg(Q: Float2D, c: Float1D, r: float, radius: float, stop: Stop, x0: Float1D 
     """
     x = np.empty(c.size)
     if x0 is None:
-        from_weights(_vertex_weights(c), radius, x)
+        from_weights(_vertex_weights(c, None), radius, x)
     else:
         x[:] = x0
     loss, gap, n_iter, status = _cg(Q, c, r, radius, *stop, x)
@@ -208,14 +209,14 @@ def cg(Q: Float2D, c: Float1D, r: float, radius: float, stop: Stop, x0: Float1D 
 
 
 def pcg(Q: Float2D, c: Float1D, r: float, radius: float, stop: Stop, x0: Float1D | None = None) -> Solution:
-    """Pairwise conditional gradients (Lacoste-Julien and Jaggi, 2015), from a vertex; ``x0`` is not used."""
-    x, weights = np.empty(c.size), _vertex_weights(c)
+    """Pairwise conditional gradients (Lacoste-Julien and Jaggi, 2015), from the vertex ``x0`` or the steepest one."""
+    x, weights = np.empty(c.size), _vertex_weights(c, x0)
     loss, gap, n_iter, status = _pairwise(Q, c, r, radius, *stop, x, weights, False)
     return Solution(x, loss, gap, n_iter, Status(status))
 
 
 def bpcg(Q: Float2D, c: Float1D, r: float, radius: float, stop: Stop, x0: Float1D | None = None) -> Solution:
-    """Blended pairwise conditional gradients (Algorithm 2; Tsuji et al., 2022), from a vertex; ``x0`` is not used.
+    """Blended pairwise conditional gradients (Algorithm 2; Tsuji et al., 2022), from the vertex ``x0`` or the steepest.
 
     Examples
     --------
@@ -225,6 +226,6 @@ def bpcg(Q: Float2D, c: Float1D, r: float, radius: float, stop: Stop, x0: Float1
     >>> solution.x, solution.status.name
     (array([0.5, 0. ]), 'IMPOSSIBLE')
     """
-    x, weights = np.empty(c.size), _vertex_weights(c)
+    x, weights = np.empty(c.size), _vertex_weights(c, x0)
     loss, gap, n_iter, status = _pairwise(Q, c, r, radius, *stop, x, weights, True)
     return Solution(x, loss, gap, n_iter, Status(status))

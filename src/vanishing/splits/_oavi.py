@@ -16,17 +16,26 @@ _SPARSE_WORK = 3_000_000  # iterations times terms that a sparse generator may c
 
 
 class Search(NamedTuple):
-    """How coefficients are looked for: ``radius`` of the l1 ball, solver, boost, whether to polish, when to stop."""
+    """How coefficients are looked for: ``radius`` of the l1 ball, solver, boost, whether to polish, when to stop.
+
+    With ``from_constant`` a solver starts at the vertex of the constant term, the first one of every basis.
+    """
 
     radius: float
     solver: str
     boost: str
     polish: bool
     stop: Stop
+    from_constant: bool = False
 
     def solve(self, progress: Progress, j: int, stop: Stop) -> Solution:
         """The solver's answer for candidate j."""
-        return SOLVERS[self.solver](*progress.problem(j), self.radius, stop, None)
+        Q, c, r = progress.problem(j)
+        x0 = None
+        if self.from_constant:
+            x0 = np.zeros(c.size)
+            x0[0] = self.radius
+        return SOLVERS[self.solver](Q, c, r, self.radius, stop, x0)
 
     def inside(self, x: Float1D) -> bool:
         """Whether x lies in the ball."""
@@ -74,7 +83,7 @@ def split_oavi(gram: Float2D, n_basis: int, *, search: Search, boosting: bool = 
             progress.generate(j, solution)
         else:
             n_undecided += not solution.status.certified
-            progress.keep(j)
+            progress.keep(j, solution.n_iter)
     return progress.split(n_undecided, boosting)
 
 
@@ -169,7 +178,7 @@ def split_oavi_exact(factor: Float2D, n_basis: int, *, search: Search, boosting:
             progress.generate(j, solution._replace(status=Status.VANISHING))
         else:
             n_undecided += solution.loss - solution.gap <= psi + progress.noise(j, solution.x)
-            progress.keep(j)
+            progress.keep(j, solution.n_iter)
     return progress.split(n_undecided, boosting)
 
 

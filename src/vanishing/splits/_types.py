@@ -18,7 +18,7 @@ class Split(NamedTuple):
     Generator g is ``lead_coef[g] * u + sum_j coef[g, j] * t_j``, with ``u`` candidate ``generators[g]`` and
     ``t`` the terms of the basis followed by the kept candidates. Its first ``n_free[g]`` coefficients were
     free; the others are structural zeros. ``n_undecided`` counts the candidates that were kept without a
-    certificate that they lead no generator.
+    certificate that they lead no generator, ``total_iter`` the iterations of solvers for all candidates.
     """
 
     kept: Int1D
@@ -32,6 +32,7 @@ class Split(NamedTuple):
     status: Int1D
     n_undecided: int = 0
     boosting: bool = True
+    total_iter: int = 0
 
 
 class Mixture(NamedTuple):
@@ -52,6 +53,7 @@ class Progress:
         self.members = list(range(n_basis))
         self._Q: Float2D | None = None
         self._found: list[tuple[int, float, Solution]] = []
+        self._lost_iter = 0
 
     @property
     def n_candidates(self) -> int:
@@ -85,10 +87,11 @@ class Progress:
         size = np.abs(x) @ lengths + abs(lead_coef) * self.lengths[self.n_basis + j]
         return np.where(np.abs(x) * lengths <= 8.0 * self.gram.shape[0] * EPS * size, 0.0, x)
 
-    def keep(self, j: int) -> None:
-        """Candidate j joins the basis."""
+    def keep(self, j: int, n_iter: int = 0) -> None:
+        """Candidate j joins the basis, after so many iterations of a solver."""
         self.members.append(self.n_basis + j)
         self._Q = None
+        self._lost_iter += n_iter
 
     def generate(self, j: int, solution: Solution, lead_coef: float = 1.0) -> None:
         """Candidate j leads a generator with the coefficients of the solution."""
@@ -112,4 +115,5 @@ class Progress:
             status=np.array([s.status for s in solutions], dtype=np.int64),
             n_undecided=n_undecided,
             boosting=boosting,
+            total_iter=self._lost_iter + sum(s.n_iter for s in solutions),
         )
