@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from vanishing.datasets import make_synthetic
+from vanishing.datasets import load, make_synthetic
+from vanishing.experiments import published_split
 
 FOLDER = Path(os.environ.get("VANISHING_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 
@@ -15,8 +16,7 @@ FOLDER = Path(os.environ.get("VANISHING_DATA", Path(__file__).resolve().parents[
 @cache
 def table(name: str) -> tuple[np.ndarray, np.ndarray]:
     """Rows and labels as they are; raises FileNotFoundError when the data set is not there."""
-    values = np.loadtxt(FOLDER / f"{name}.csv.gz", delimiter=",", skiprows=1)
-    return values[:, 1 if name == "credit" else 0 : -1], values[:, -1]  # the paper leaves out credit's first column
+    return load(name, data_dir=FOLDER, return_X_y=True)
 
 
 @cache
@@ -31,8 +31,6 @@ def classes(name: str, n_rows: int) -> list[np.ndarray]:
 def published_splits(name: str, n_splits: int = 10) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
     """The ten splits behind the paper's Table 3: rows and labels to train on (60%), and to test on."""
     X, y = table(name)
-    random = np.random.RandomState(3)
-    for _ in range(n_splits):
-        order = random.permutation(len(y))
-        train, test = np.split(order, [int(0.6 * len(y))])
+    for run in range(n_splits):
+        train, test = published_split(len(y), run)
         yield X[train], y[train], X[test], y[test]

@@ -32,7 +32,8 @@ LAYERS = [
     {"crossval"},
     {"crossval_source"},
     {"search"},
-    {"demo", "plots", "cli_fit"},
+    {"demo", "plots", "cli_fit", "experiments"},
+    {"cli_reproduce"},
     {"cli"},
 ]
 

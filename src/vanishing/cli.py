@@ -1,4 +1,4 @@
-"""The command line: ``vanishing demo`` and ``vanishing fit``."""
+"""The command line: ``vanishing demo``, ``vanishing fit`` and ``vanishing reproduce``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-from . import __version__, cli_fit
+from . import __version__, cli_fit, cli_reproduce
 
 __all__ = ["main"]
 
@@ -32,16 +32,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     demo.add_argument("--rows", type=int, default=2_000_000, help="rows of each data set (default: 2,000,000)")
     demo.add_argument("--seed", type=int, default=0, help="seed of the random numbers (default: 0)")
     cli_fit.add_arguments(commands.add_parser("fit", help="find the equations of tables in files, of any size"))
+    paper = commands.add_parser("reproduce", help="run the paper's experiments, next to what was published")
+    cli_reproduce.add_arguments(paper)
     arguments = parser.parse_args(argv)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             if arguments.command == "fit":
                 cli_fit.run(arguments)
+            elif arguments.command == "reproduce":
+                cli_reproduce.run(arguments)
             else:
                 _demo(arguments)
     except KeyboardInterrupt:
-        print("\nvanishing: interrupted; nothing was written.", file=sys.stderr)
+        kept = "the finished runs are kept, and the same command goes on from there"
+        what = kept if arguments.command == "reproduce" else "nothing was written"
+        print(f"\nvanishing: interrupted; {what}.", file=sys.stderr)
         return 130
     except (ValueError, OSError, ImportError) as error:
         print(f"vanishing: {error}", file=sys.stderr)

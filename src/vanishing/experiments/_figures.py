@@ -1,0 +1,147 @@
+"""The figures, in one style. Needs ``pip install 'vanishing[plots]'``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ._store import Record
+
+__all__ = ["draw_bound", "draw_errors", "draw_times", "require_matplotlib"]
+
+# The colours of Okabe and Ito (2008), which differ for colour-blind readers, too; and markers, for print in grey.
+_LOOKS = {
+    "CGAVI-IHB": ("#0072B2", "o"),
+    "AGDAVI-IHB": ("#56B4E9", "s"),
+    "BPCGAVI-WIHB": ("#009E73", "D"),
+    "BPCGAVI": ("#E69F00", "^"),
+    "PCGAVI": ("#D55E00", "v"),
+    "ABM": ("#CC79A7", "p"),
+    "VCA": ("#000000", "h"),
+    "AVI": ("#8C6D31", "<"),
+    "SVM": ("#7F7F7F", ">"),
+}
+_STYLE = {
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "0.9",
+    "grid.linewidth": 0.6,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 4.5,
+    "legend.frameon": False,
+    "svg.hashsalt": "vanishing",  # equal data give equal files
+    "svg.fonttype": "none",
+}
+
+
+def require_matplotlib() -> None:
+    """Raise an ImportError that says what to install, if Matplotlib is missing."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise ImportError("The figures need Matplotlib: pip install 'vanishing[plots]'.") from error
+
+
+@contextmanager
+def _panels(n_rows: int, n_columns: int, path: Path, files: list[Path], **options: Any) -> Iterator[tuple[Any, Any]]:
+    """A figure of panels; written as PNG and SVG at the end."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(2.6 * n_columns + 0.4, 2.5 * n_rows + 0.5), layout="constrained")
+        yield figure, figure.subplots(n_rows, n_columns, squeeze=False, **options)
+        for ending, extra in ((".png", {"dpi": 130}), (".svg", {"metadata": {"Date": None}})):
+            figure.savefig(path.with_suffix(ending), **extra)
+            files.append(path.with_suffix(ending))
+
+
+def draw_times(series: Mapping[str, Mapping[str, Sequence[Record]]], path: Path) -> list[Path]:
+    """Training times over the number of rows for each data set; below, the decisions on small matrices alone."""
+    files: list[Path] = []
+    with _panels(2, len(series), path, files, sharex="col", sharey="row") as (figure, axes):
+        for column, (data, algorithms) in zip(axes.T, series.items(), strict=True):
+            for ax, key in zip(column, ("seconds", "deciding"), strict=True):
+                for name, runs in algorithms.items():
+                    _curve(ax, name, np.array(runs[0]["sizes"]), np.array([run[key] for run in runs]))
+                ax.set(xscale="log", yscale="log")
+            _linear(column[0])
+            column[0].set_title(data)
+            column[1].set_xlabel("rows")
+        axes[0, 0].set_ylabel("training time, s")
+        axes[1, 0].set_ylabel("decisions alone, s")
+        handles, labels = axes[0, 0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+    return files
+
+
+def _curve(ax: Any, name: str, sizes: Any, seconds: Any) -> None:
+    """Mean over the runs, and a band of one standard deviation; cut off where a logarithmic axis ends."""
+    colour, marker = _LOOKS[name]
+    mean, deviation = seconds.mean(axis=0), seconds.std(axis=0)
+    ax.plot(sizes, mean, color=colour, marker=marker, label=name)
+    ax.fill_between(sizes, np.maximum(mean - deviation, 0.2 * mean), mean + deviation, color=colour, alpha=0.2, lw=0)
+
+
+def _linear(ax: Any) -> None:
+    """A dashed line of slope 1 to compare with, below the curves."""
+    sizes, lowest = ax.lines[0].get_xdata(), min(line.get_ydata()[-1] for line in ax.lines)
+    ends = np.array([sizes[len(sizes) // 2], sizes[-1]])
+    ax.plot(ends, 0.5 * lowest * ends / ends[-1], color="0.5", ls="--", lw=1.0, label="linear")
+
+
+def draw_errors(errors: Mapping[str, Mapping[str, tuple[Sequence[float], Sequence[float]]]], path: Path) -> list[Path]:
+    """Test errors of each algorithm on each data set: ours filled, the published ones open."""
+    files: list[Path] = []
+    with _panels(1, len(errors), path, files, sharey=True) as (figure, axes):
+        for ax, (data, algorithms) in zip(axes[0], errors.items(), strict=True):
+            for place, (name, (ours, theirs)) in enumerate(algorithms.items()):
+                colour, marker = _LOOKS[name]
+                for shift, values, filled in ((-0.14, ours, True), (0.14, theirs, False)):
+                    if len(values):
+                        ax.errorbar(
+                            np.mean(values),
+                            place + shift,
+                            xerr=np.std(values),
+                            color=colour,
+                            marker=marker,
+                            mfc=colour if filled else "white",
+                            capsize=2,
+                            lw=1.0,
+                        )
+            ax.set(title=data, xlabel="test error, %", xlim=(max(ax.get_xlim()[0], 0.0), None))
+        names = list(next(iter(errors.values())))
+        axes[0, 0].set_yticks(range(len(names)), [name if name == "SVM" else f"{name}*" for name in names])
+        axes[0, 0].invert_yaxis()
+        figure.supxlabel("filled: here; open: published; bars: one standard deviation over the splits", fontsize=8)
+    return files
+
+
+def draw_bound(
+    psis: Sequence[float],
+    bounds: Mapping[str, Sequence[int]],
+    sizes: Mapping[tuple[str, str], Sequence[int]],
+    path: Path,
+) -> list[Path]:
+    """The bound and the size of the largest class over psi."""
+    files: list[Path] = []
+    with _panels(1, len(bounds), path, files, sharey=True) as (figure, axes):
+        for ax, (data, bound) in zip(axes[0], bounds.items(), strict=True):
+            ax.plot(psis, bound, color="0.4", ls="--", label="bound")
+            for (of, name), values in sizes.items():
+                if of == data:
+                    colour, marker = _LOOKS[name]
+                    ax.plot(psis, values, color=colour, marker=marker, label=name)
+            ax.set(xscale="log", yscale="log", title=data, xlabel="psi")
+            ax.invert_xaxis()
+        axes[0, 0].set_ylabel("|G| + |O| of a class")
+        handles, labels = axes[0, 0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+    return files

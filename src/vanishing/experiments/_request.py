@@ -1,0 +1,74 @@
+"""What was asked for, checked."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from .._typing import Array, Float2D
+from ..datasets import load, make_synthetic
+
+__all__ = ["Request", "dataset"]
+
+SYNTHETIC = "synthetic"
+
+
+@dataclass(frozen=True)
+class Request:
+    """An experiment on these data sets, with these algorithms, so many times."""
+
+    experiment: str
+    data: tuple[str, ...]
+    algorithms: tuple[str, ...]
+    runs: int
+    protocol: str
+    quick: bool
+    data_dir: str | None
+    jobs: int
+    psi: float | None  # where it is fixed
+
+    @property
+    def n_threads(self) -> int | None:
+        """Threads of one piece of work, if ``jobs`` of them run at a time; None stands for all cores."""
+        return None if self.jobs == 1 else max(1, (os.cpu_count() or 1) // self.jobs)
+
+    @property
+    def name(self) -> str:
+        """Of the folder that the results go to."""
+        psi = "" if self.psi is None else f"-psi{self.psi:g}"
+        return f"{self.experiment}-{self.protocol}{psi}{'-quick' if self.quick else ''}"
+
+    @property
+    def title(self) -> str:
+        """What the report is about."""
+        runs = f", {self.runs} run{'s' if self.runs > 1 else ''}" if self.runs else ""
+        psi = "" if self.psi is None else f", psi = {self.psi:g}"
+        return f"{self.experiment}, {self.protocol} protocol{psi}{runs}"
+
+
+@cache
+def dataset(name: str, data_dir: str | None = None) -> tuple[Float2D, Array]:
+    """Rows and labels of a data set of the paper; kept, because many runs use them."""
+    if name == SYNTHETIC:
+        return make_synthetic(random_state=3)
+    X, y = load(name, data_dir=data_dir, return_X_y=True)
+    return X, y
+
+
+def permuted(name: str, run: int, data_dir: str | None) -> tuple[Float2D, Array]:
+    """All rows in the order of a run, scaled to [0, 1]."""
+    X, y = dataset(name, data_dir)
+    random = np.random.RandomState(3)
+    for _ in range(run + 1):
+        order = random.permutation(len(y))
+    low, high = X.min(axis=0), X.max(axis=0)
+    return (X[order] - low) / np.where(high > low, high - low, 1.0), y[order]
+
+
+def settings(request: Request) -> dict[str, Any]:
+    """What results of the same folder have in common."""
+    return {"experiment": request.experiment, "protocol": request.protocol, "quick": request.quick}

@@ -1,0 +1,117 @@
+"""Many pieces of work: each one kept as soon as it is done, in this process or in several."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, NamedTuple
+
+from ._store import Record, Store
+
+__all__ = ["Task", "run_all"]
+
+Key = tuple[str, ...]
+
+
+class Task(NamedTuple):
+    """A piece of work: its key (those of repetitions differ in the last part), a function, and its arguments.
+
+    ``cost`` is a first guess of how long it takes, in any unit; it only serves the time left.
+    """
+
+    key: Key
+    work: Callable[..., Record]
+    arguments: tuple[Any, ...]
+    cost: float
+
+
+def run_all(tasks: Sequence[Task], store: Store, *, jobs: int = 1, quiet: bool = True) -> dict[Key, Record]:
+    """The records of all tasks; those that the store has are not made again.
+
+    Raises
+    ------
+    ChildProcessError
+        A process died. Whatever was finished before is kept.
+    """
+    records = {task.key: record for task in tasks if (record := store.get(task.key)) is not None}
+    left = [task for task in tasks if task.key not in records]
+    clock = _Clock(left, jobs)
+    if records and left and not quiet:
+        _say(f"{len(records)} of {len(tasks)} runs are there already")
+    for task, record, seconds in _finished(left, jobs):
+        store.put(task.key, record)
+        records[task.key] = record
+        clock.done(task, seconds)
+        if not quiet:
+            _say(f"{len(records)}/{len(tasks)} {' '.join(task.key)}: {seconds:.1f} s; {clock.time_left()}")
+    return {task.key: records[task.key] for task in tasks}
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _finished(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[Task, Record, float]]:
+    if jobs == 1:
+        for task in tasks:
+            yield task, *_timed(task)
+        return
+    before = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_leave_interrupts_to_parent)
+    try:
+        with pool:
+            waiting = {pool.submit(_timed, task): task for task in tasks}
+            for future in as_completed(waiting):
+                yield waiting[future], *future.result()
+    except BrokenProcessPool as error:
+        raise ChildProcessError(
+            "A process died, perhaps for want of memory. The finished runs are kept: the same command goes on from "
+            "there; fewer --jobs need less memory."
+        ) from error
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for child in set(multiprocessing.active_children()) - before:
+            child.terminate()
+
+
+def _leave_interrupts_to_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _timed(task: Task) -> tuple[Record, float]:
+    begin = time.perf_counter()
+    record = task.work(*task.arguments)
+    return record, time.perf_counter() - begin
+
+
+class _Clock:
+    """Guesses the time left: from repetitions that are done, elsewhere from the costs."""
+
+    def __init__(self, tasks: Sequence[Task], jobs: int):
+        self.left = {task.key: task for task in tasks}
+        self.jobs = jobs
+        self.spent: dict[Key, list[float]] = defaultdict(list)
+        self.seconds = self.cost = 0.0
+
+    def done(self, task: Task, seconds: float) -> None:
+        """A task took so long."""
+        del self.left[task.key]
+        self.spent[task.key[:-1]].append(seconds)
+        self.seconds += seconds
+        self.cost += task.cost
+
+    def time_left(self) -> str:
+        """In words."""
+        pace = self.seconds / self.cost if self.cost else 0.0
+        guesses = (
+            sum(known) / len(known) if (known := self.spent.get(task.key[:-1])) else pace * task.cost
+            for task in self.left.values()
+        )
+        seconds = sum(guesses) / self.jobs
+        return f"about {seconds:.0f} s left" if seconds < 100.0 else f"about {seconds / 60.0:.0f} min left"

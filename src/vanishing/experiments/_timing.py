@@ -1,0 +1,208 @@
+"""Figures 1 to 3: training times on growing numbers of rows."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from .._typing import Array, Float1D, Float2D, Int1D
+from ..ideal import VanishingIdeal
+from ._figures import draw_times
+from ._protocols import ideal_of, tuned_psi
+from ._report import Report, Table
+from ._request import Request, dataset, permuted
+from ._runner import Key, Task
+from ._store import Record
+
+__all__ = ["figure", "report", "settings", "tasks"]
+
+TUNING_ROWS = 10_000
+N_SIZES, N_QUICK_SIZES = 7, 4
+QUICK_ROWS = 100_000
+FEWEST_ROWS = 100
+REPEATS = 3  # of each fit, of which the median counts
+
+
+def settings(request: Request) -> dict[str, Any]:
+    """What else the records depend on."""
+    return {"psi": request.psi, "sizes": N_QUICK_SIZES if request.quick else N_SIZES}
+
+
+def tasks(request: Request) -> list[Task]:
+    """One for each run, data set and algorithm; the algorithms after each other, so that all see the same machine."""
+    made = []
+    for run in range(request.runs):
+        for data in request.data:
+            sizes = _sizes(len(dataset(data, request.data_dir)[1]), quick=request.quick)
+            for name in request.algorithms:
+                arguments = (data, name, run, request.protocol, request.data_dir, sizes, request.psi)
+                made.append(Task((data, name, str(run)), one_run, arguments, float(sizes[-1])))
+    return made
+
+
+def _sizes(n_rows: int, *, quick: bool) -> list[int]:
+    """Numbers of rows, evenly spaced on a logarithmic axis."""
+    most = min(n_rows, QUICK_ROWS) if quick else n_rows
+    fewest = min(max(FEWEST_ROWS, most // 100), most)
+    return [int(size) for size in np.unique(np.geomspace(fewest, most, N_QUICK_SIZES if quick else N_SIZES).round())]
+
+
+def one_run(
+    data: str, name: str, run: int, protocol: str, data_dir: str | None, sizes: list[int], psi: float | None
+) -> Record:
+    """Times of one algorithm on the first rows of one permutation; without a psi, it is tuned first."""
+    X, y = permuted(data, run, data_dir)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*without proof")  # the published stopping rule
+        if psi is None:
+            psi = tuned_psi(name, protocol, X[:TUNING_ROWS], y[:TUNING_ROWS], None)
+        ideal = ideal_of(name, protocol, psi)
+        _fit_classes(ideal, X[: sizes[0]], y[: sizes[0]])  # compiles
+        points = [_point(ideal, X[:size], y[:size]) for size in sizes]
+    return {"psi": psi, "sizes": sizes, **{key: [point[key] for point in points] for key in points[0]}}
+
+
+def _point(ideal: VanishingIdeal, X: Float2D, y: Array) -> dict[str, Any]:
+    """The median of a few fits of all classes."""
+    fits = [_fit_classes(ideal, X, y) for _ in range(REPEATS)]
+    _, decisions, models = fits[0]
+    return {
+        "seconds": float(np.median([fit[0] for fit in fits])),
+        "deciding": float(np.median([fit[1].seconds for fit in fits])),
+        "iterations": decisions.iterations,
+        "n_generators": sum(len(model.generators_) for model in models),
+        "size": sum(len(model.generators_) + model.n_basis_ for model in models),
+    }
+
+
+@dataclass
+class _Decisions:
+    """What the decisions on small matrices took: time, and iterations of solvers."""
+
+    seconds: float = 0.0
+    iterations: int = 0
+
+
+def _fit_classes(ideal: VanishingIdeal, X: Float2D, y: Array) -> tuple[float, _Decisions, list[VanishingIdeal]]:
+    """Seconds to fit every class, what of it was not a pass over the rows, and the fitted estimators."""
+    classes = [np.ascontiguousarray(X[y == label]) for label in np.unique(y)]
+    models, decisions = [clone(ideal) for _ in classes], _Decisions()
+    for model in models:
+        _watch(model, decisions)
+    begin = time.perf_counter()
+    for model, rows in zip(models, classes, strict=True):
+        model.fit(rows)
+    return time.perf_counter() - begin, decisions, models
+
+
+def _watch(model: Any, decisions: _Decisions) -> None:
+    """Have a model add up what its decisions take."""
+    plan: Callable[..., Any] = model._plan
+
+    def timed(decide: Callable[..., Any]) -> Callable[..., Any]:
+        def watched(*arguments: Any) -> Any:
+            begin = time.perf_counter()
+            split = decide(*arguments)
+            decisions.seconds += time.perf_counter() - begin
+            decisions.iterations += getattr(split, "total_iter", 0)
+            return split
+
+        return watched
+
+    def watched_plan(found: Any) -> Any:
+        basis, rule = plan(found)
+        return basis, rule._replace(from_gram=timed(rule.from_gram), from_factor=timed(rule.from_factor))
+
+    model._plan = watched_plan
+
+
+def report(request: Request, records: Mapping[Key, Record]) -> Report:
+    """Times for all rows of each data set, and what the paper found."""
+    rows, lines = [], []
+    for data in request.data:
+        for name in request.algorithms:
+            runs = _runs(request, records, data, name)
+            rows.append([data, runs[0]["sizes"][-1], name, *_summary(runs)])
+            for k, run in enumerate(runs):
+                for i, size in enumerate(run["sizes"]):
+                    lines.append([data, name, k, run["psi"], size, *(run[key][i] for key in _MEASURED)])
+    header = ("data", "rows", "algorithm", "psi", "training ms", "deciding ms", "iterations", "G+O", "growth")
+    columns = ("data", "algorithm", "run", "psi", "rows", *_MEASURED)
+    details = {request.experiment: Table("All runs", columns, lines)}
+    tables = [Table("Most rows: training, and what of it is not a pass over the rows", header, rows)]
+    return Report(request.title, tables, _findings(request, records), details)
+
+
+_MEASURED = ("seconds", "deciding", "iterations", "n_generators", "size")
+
+
+def _summary(runs: Sequence[Record]) -> list[str]:
+    """Of the largest number of rows: psi, times in milliseconds, iterations, size; and how time grows with rows."""
+    training, deciding, iterations, _, size = ([run[key][-1] for run in runs] for key in _MEASURED)
+    psis = sorted({run["psi"] for run in runs})
+    return [
+        f"{psis[0]:g}" if len(psis) == 1 else f"{psis[0]:g} to {psis[-1]:g}",
+        f"{1e3 * np.mean(training):.3g} ± {1e3 * np.std(training):.2g}",
+        f"{1e3 * np.mean(deciding):.3g} ± {1e3 * np.std(deciding):.2g}",
+        f"{np.mean(iterations):.0f}",
+        f"{np.mean(size):.1f}",
+        f"{growth(runs):.2f}",
+    ]
+
+
+def _runs(request: Request, records: Mapping[Key, Record], data: str, name: str) -> list[Record]:
+    return [records[data, name, str(run)] for run in range(request.runs)]
+
+
+def growth(runs: Sequence[Record]) -> float:
+    """The exponent a of ``seconds ~ rows^a`` over the larger half of the sizes; 1 is linear."""
+    half = len(runs[0]["sizes"]) // 2
+    sizes: Int1D = np.array(runs[0]["sizes"][half:])
+    seconds: Float1D = np.mean([run["seconds"][half:] for run in runs], axis=0)
+    return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
+
+
+def _findings(request: Request, records: Mapping[Key, Record]) -> list[str]:
+    """The paper's statements about the figure, and the ratios of times that speak for or against them."""
+
+    def ratio(data: str, slow: str, fast: str, key: str) -> float:
+        ends = [np.mean([run[key][-1] for run in _runs(request, records, data, name)]) for name in (slow, fast)]
+        return float(ends[0] / ends[1])
+
+    found = []
+    for claim, slow, fast in _CLAIMS[request.experiment]:
+        if {slow, fast} <= set(request.algorithms):
+            shown = ", ".join(
+                f"{data} {ratio(data, slow, fast, 'seconds'):.2f} ({ratio(data, slow, fast, 'deciding'):.2f})"
+                for data in request.data
+            )
+            found.append(f"Published: {claim}. Time of {slow} over {fast} here (deciding alone): {shown}.")
+    return found
+
+
+# What the paper says about each figure, with the algorithm that it calls slower and the one that it calls faster.
+_CLAIMS = {
+    "fig1": [("BPCGAVI is faster than PCGAVI on all data sets except skin", "PCGAVI", "BPCGAVI")],
+    "fig2": [
+        ("BPCGAVI-WIHB is faster than BPCGAVI", "BPCGAVI", "BPCGAVI-WIHB"),
+        ("CGAVI-IHB is faster than BPCGAVI-WIHB", "BPCGAVI-WIHB", "CGAVI-IHB"),
+    ],
+    "fig3": [
+        ("ABM is faster than OAVI on small data sets and slower on synthetic", "ABM", "CGAVI-IHB"),
+        ("VCA is faster than OAVI on small data sets and slower on synthetic", "VCA", "CGAVI-IHB"),
+        ("AGDAVI-IHB is slower than CGAVI-IHB", "AGDAVI-IHB", "CGAVI-IHB"),
+    ],
+}
+
+
+def figure(request: Request, records: Mapping[Key, Record], path: Path) -> list[Path]:
+    """Draw the times, and those of the decisions alone below; returns the files."""
+    series = {data: {name: _runs(request, records, data, name) for name in request.algorithms} for data in request.data}
+    return draw_times(series, path)
