@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from vanishing import datasets
+
 # The same examples in every run; HYPOTHESIS_PROFILE=default looks for new ones.
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
@@ -22,12 +24,10 @@ def load_table():
 
     def load(name):
         if name not in loaded:
-            path = _data_folder() / f"{name}.csv.gz"
-            if not path.exists():
-                pytest.skip(f"{path.name} is not there; set VANISHING_DATA to the folder with the paper's data sets")
-            table = np.loadtxt(path, delimiter=",", skiprows=1)
-            first = 1 if name == "credit" else 0  # the paper uses 22 of the 23 features
-            loaded[name] = table[:, first:-1], table[:, -1]
+            try:
+                loaded[name] = datasets.load(name, data_dir=_data_folder(), return_X_y=True)
+            except FileNotFoundError:
+                pytest.skip(f"{name}.csv.gz is not there; set VANISHING_DATA to the folder with the paper's data sets")
         return loaded[name]
 
     return load
