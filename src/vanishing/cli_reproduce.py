@@ -13,7 +13,7 @@ __all__ = ["add_arguments", "run"]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
     shown = "; ".join(f"{name}: {experiment.what}" for name, experiment in EXPERIMENTS.items())
-    parser.add_argument("experiment", choices=list(EXPERIMENTS), help=shown)
+    parser.add_argument("experiment", choices=[*EXPERIMENTS, "all"], help=f"{shown}; all: one after the other")
     parser.add_argument("--data", nargs="+", metavar="NAME", help="data sets (default: those of the paper)")
     parser.add_argument(
         "--algorithms",
@@ -42,8 +42,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Run the experiment; print its tables, and where the files are."""
+    """Run the experiment, or all of them; print tables, and where the files are."""
     options: dict[str, Any] = {key: value for key, value in vars(arguments).items() if key != "command"}
-    report = reproduce(**options)
+    chosen = options.pop("experiment")
+    if chosen != "all":
+        _show(chosen, options)
+        return
+    for name in ("data", "algorithms", "psi"):
+        if options[name] is not None:
+            raise ValueError(f"--{name} is for one experiment: name that one, or leave it out.")
+    for name, experiment in EXPERIMENTS.items():
+        _show(name, {**options, "jobs": 1 if experiment.timed else options["jobs"]})
+
+
+def _show(name: str, options: dict[str, Any]) -> None:
+    report = reproduce(name, **options)
     print(report)
-    print("written: " + ", ".join(map(str, report.files)))
+    print("written: " + ", ".join(map(str, report.files)) + "\n")

@@ -46,7 +46,7 @@ def tasks(request: Request) -> list[Task]:
 def one_run(data: str, algorithm: str, run: int, protocol: str, data_dir: str | None, n_threads: int | None) -> Record:
     """Tune, fit and test on one split."""
     X, y = dataset(data, data_dir)
-    train, test = published_split(len(y), run)
+    train, test = published_split(len(y), run, algorithm, protocol)
     return tune(algorithm, protocol, (X[train], y[train], X[test], y[test]), n_threads)
 
 
