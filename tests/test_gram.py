@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from reference import term_column
 
 from vanishing.evaluation import term_values
-from vanishing.gram import border_gram, mean_gram, survey, triangular_factor, value_gram
+from vanishing.gram import border_gram, mean_gram, triangular_factor, value_gram
 from vanishing.rows import as_rows
+from vanishing.survey import survey
 
 
 def all_terms(n_features, degree):

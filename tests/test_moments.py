@@ -20,8 +20,9 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import vanishing.moments
 from vanishing import ABM, AVI, OAVI, VCA, Moments, RangeWarning, cuda, open_rows
-from vanishing.gram import Foreseen, _monomials, early_terms, foreseen, mean_gram, surveys
+from vanishing.gram import Foreseen, _monomials, mean_gram
 from vanishing.rows import Rows, as_rows
+from vanishing.survey import early_terms, foreseen, surveys
 
 NAMES = ["a", "b", "c"]
 N_ROWS = 900

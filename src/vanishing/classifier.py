@@ -14,13 +14,13 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from ._typing import Array, Float2D
 from .checks import all_or_nothing, check_flag, input_names, take_input_from, warn_outside_unit_cube
 from .features import FeatureMap
-from .gram import Survey
 from .labels import Labelled, as_vector, best_labels, read_labelled
 from .perclass import PerClass
 from .polynomials import Polynomial, Polynomials
 from .reading import finite_blocks, is_source, read_finite
 from .rows import ArrayRows, Rows, as_rows, with_names
 from .scaling import scaled_rows, survey_scaled
+from .survey import Survey
 from .svm import L1SVC
 
 __all__ = ["ClassGenerator", "ClassGenerators", "VanishingIdealClassifier"]

@@ -21,13 +21,13 @@ from ._typing import Array, Float1D, Float2D
 from .checks import quoted, take_input_from
 from .crossval import Scores
 from .features import FeatureMap
-from .gram import Survey, surveys_if_any
 from .ideal import VanishingIdeal
 from .labels import Labelled
 from .path import fit_together
 from .progress import Progress
 from .rows import InFolds, Rows
 from .scaling import first_units, require_finite_survey, scaled_rows, scaler_of_range
+from .survey import Survey, surveys_if_any
 from .svm import L1SVC
 from .threads import one_blas_thread
 from .together import together

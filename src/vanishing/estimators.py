@@ -11,7 +11,6 @@ from .basis import ProductBasis
 from .checks import check_choice, check_count, check_flag, check_number, input_names, warn_undecided
 from .construction import Construction, Rule
 from .evaluation import ProductForm
-from .gram import Survey
 from .ideal import MonomialIdeal, VanishingIdeal
 from .polynomials import Polynomials
 from .solvers import SOLVERS, Status, Stop
@@ -27,6 +26,7 @@ from .splits import (
     split_vca,
     split_vca_exact,
 )
+from .survey import Survey
 
 __all__ = ["ABM", "AVI", "OAVI", "VCA"]
 

@@ -27,12 +27,12 @@ from .checks import (
     warn_single_precision,
 )
 from .construction import Construction, Rule, construct
-from .gram import Survey, foreseen
 from .moments import Moments, known_rows
 from .polynomials import Polynomial, Polynomials, Terms
 from .reading import read_finite, read_rows
 from .rows import Rows, with_names
 from .scaling import survey_scaled
+from .survey import Survey, foreseen
 
 __all__ = ["MonomialIdeal", "VanishingIdeal"]
 

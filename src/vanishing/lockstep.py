@@ -18,8 +18,9 @@ from ._typing import Float2D
 from .basis import MonomialBasis
 from .border import ORDERS, Term
 from .construction import BLOCK, Construction, Rule, decide
-from .gram import Survey, mean_of_parts
+from .gram import mean_of_parts
 from .rows import JoinedRows, Rows
+from .survey import Survey
 from .threads import one_blas_thread
 
 __all__ = ["Fit", "construct_together"]

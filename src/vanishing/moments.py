@@ -17,10 +17,11 @@ from ._typing import Float1D, Float2D, Int1D
 from .border import Term
 from .checks import check_count, check_scaler, input_names
 from .devices import namespace_of
-from .gram import Foreseen, Survey, border_gram, products_and_range
+from .gram import Foreseen, border_gram, products_and_range
 from .reading import read_rows, require_finite
 from .rows import Block, Rows
 from .scaling import scaler_of_range
+from .survey import Survey
 
 __all__ = ["Moments", "known_rows"]
 

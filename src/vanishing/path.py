@@ -8,10 +8,10 @@ from typing import Any
 
 from .checks import check_numbers, take_input_from
 from .estimators import OAVI
-from .gram import Survey, foreseen, surveys
 from .ideal import MonomialIdeal, VanishingIdeal
 from .lockstep import Fit, construct_together
 from .rows import JoinedRows, Rows
+from .survey import Survey, foreseen, surveys
 from .threads import n_threads
 
 __all__ = ["fit_together", "oavi_path"]

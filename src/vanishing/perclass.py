@@ -22,12 +22,12 @@ from .checks import (
 )
 from .estimators import OAVI
 from .features import FeatureMap
-from .gram import Survey
 from .ideal import VanishingIdeal
 from .labels import Labelled, read_labelled
 from .reading import read_finite
 from .rows import Rows, with_names
 from .scaling import survey_scaled
+from .survey import Survey
 from .threads import n_threads
 from .together import together
 

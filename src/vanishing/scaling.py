@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.preprocessing import MinMaxScaler
 
 from ._typing import Float1D
-from .gram import Survey, surveys
 from .reading import require_finite
 from .rows import ArrayRows, Rows
 from .rows_disk import ScaledOnDisk
+from .survey import Survey, surveys
 
 __all__ = ["require_finite_survey", "scaled_rows", "scaler_of_range", "survey_scaled"]
 
@@ -47,7 +47,7 @@ def survey_scaled(
 
     Elsewhere than in memory this takes one pass: the survey is made in units that a few rows suggest, and then
     converted. As these rows have no larger range than all have, nothing is lost in rounding. With ``ahead``, it takes
-    along the terms of degree 2, as :func:`~vanishing.gram.surveys` does.
+    along the terms of degree 2, as :func:`~vanishing.survey.surveys` does.
     """
     if isinstance(rows, ScaledOnDisk) and rows.scaler is None:
         rows.scaler, _, _, found = survey_scaled(rows.source, split, names, scale=True, ahead=ahead)

@@ -26,7 +26,7 @@ def together(rows: Rows, tasks: Sequence[Callable[[Rows], T]], *, threads: int =
     Examples
     --------
     >>> import numpy as np
-    >>> from vanishing.gram import survey
+    >>> from vanishing.survey import survey
     >>> from vanishing.rows import as_rows
     >>> rows = as_rows(np.array([[1.0], [3.0]]))
     >>> together(rows, [lambda rows: float(survey(rows).low[0]), lambda rows: float(survey(rows).high[0])])

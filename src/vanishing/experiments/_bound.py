@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 
 from ..bounds import degree_bound, size_bound
 from ._figures import draw_bound
-from ._protocols import PSIS, ideal_of
+from ._protocols import PSIS, ideal_of, limits_accepted
 from ._published import published_runs
 from ._report import Report, Table
 from ._request import Request, dataset, permuted
@@ -44,8 +43,7 @@ def tasks(request: Request) -> list[Task]:
 def one_size(data: str, name: str, psi: float, protocol: str, data_dir: str | None, n_threads: int | None) -> Record:
     """Sizes and degrees of the ideals of all classes, from all rows."""
     X, y = permuted(data, 0, data_dir)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*without proof")
+    with limits_accepted():
         models = [ideal_of(name, protocol, psi, n_threads).fit(X[y == label]) for label in np.unique(y)]
     return {
         "n_features": X.shape[1],

@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,16 @@ from ..ideal import VanishingIdeal
 from ..polynomials import Polynomials
 from ..search import VanishingIdealClassifierCV
 
-__all__ = ["ALGORITHMS", "PROTOCOLS", "algorithm_named", "ideal_of", "published_split", "tune", "tuned_psi"]
+__all__ = [
+    "ALGORITHMS",
+    "PROTOCOLS",
+    "algorithm_named",
+    "ideal_of",
+    "limits_accepted",
+    "published_split",
+    "tune",
+    "tuned_psi",
+]
 
 PROTOCOLS = ("correct", "published")
 PSIS = (0.1, 0.05, 0.01, 0.005, 0.001, 0.0005, 0.0001)
@@ -107,18 +117,21 @@ def published_split(n_samples: int, run: int, name: str = "", protocol: str = "c
     return train, test
 
 
+@contextmanager
+def limits_accepted() -> Iterator[None]:
+    """Without warnings of what stops at a limit: the kernel SVM, liblinear and solvers, all of it as published."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
 def tune(name: str, protocol: str, split: tuple[Float2D, Array, Float2D, Array], n_jobs: int | None) -> dict[str, Any]:
     """One run of Table 3: tune on the training rows, fit to them, count errors on the test rows."""
     X, y, X_test, y_test = split
     if protocol == "published":
         scaler = MinMaxScaler().fit(X)
         X, X_test = scaler.transform(X), scaler.transform(X_test)
-    with warnings.catch_warnings():
-        # Liblinear and libsvm stop at their limits in the published protocol, and solvers without proof: on purpose.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        if protocol == "published":
-            warnings.filterwarnings("ignore", message=".*without proof")
-            warnings.filterwarnings("ignore", message=".*outside of")
+    with limits_accepted():
         tuned = _tune_kernel_svm if name == "SVM" else _tune_ideals
         model, found = tuned(name, protocol, X, y, n_jobs)
         found["error"] = 100.0 * float(np.mean(model.predict(X_test) != y_test))
@@ -127,9 +140,7 @@ def tune(name: str, protocol: str, split: tuple[Float2D, Array, Float2D, Array],
 
 def tuned_psi(name: str, protocol: str, X: Float2D, y: Array, n_jobs: int | None) -> float:
     """The psi that cross-validation chooses for rows in [0, 1]."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.filterwarnings("ignore", message=".*without proof")
+    with limits_accepted():
         search = _search(name, protocol, y, n_jobs).set_params(scale_input=False).fit(X, y)
     return float(search.best_params_["psi"])
 

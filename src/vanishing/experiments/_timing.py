@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from sklearn.base import clone
 from .._typing import Array, Float1D, Float2D, Int1D
 from ..ideal import VanishingIdeal
 from ._figures import draw_times
-from ._protocols import ideal_of, tuned_psi
+from ._protocols import ideal_of, limits_accepted, tuned_psi
 from ._report import Report, Table
 from ._request import Request, dataset, permuted
 from ._runner import Key, Task
@@ -59,8 +58,7 @@ def one_run(
 ) -> Record:
     """Times of one algorithm on the first rows of one permutation; without a psi, it is tuned first."""
     X, y = permuted(data, run, data_dir)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*without proof")  # the published stopping rule
+    with limits_accepted():
         if psi is None:
             psi = tuned_psi(name, protocol, X[:TUNING_ROWS], y[:TUNING_ROWS], None)
         ideal = ideal_of(name, protocol, psi)
