@@ -166,12 +166,13 @@ def _score_group(
     def work(mapping: FeatureMap, k: int, same: list[int]) -> None:
         fold, models = folds[k], ideals[same[0]][k]
         if mapping.n_generators:
-            room = _used_memory(memory, largest)
+            room = _used_memory(memory, largest) if study.final is None else None
             result.scores[same, :, fold.number] = _scores(study, fold, models, mapping, trains[k], tests[k], room)
         result.n_generators[same, fold.number] = mapping.n_generators
         progress.advance(len(same))
 
-    with one_blas_thread(), ThreadPoolExecutor(n_threads(study.n_jobs)) as pool:
+    # Of another last step nobody knows what its fits share: liblinear's draw from the same random numbers.
+    with one_blas_thread(), ThreadPoolExecutor(n_threads(study.n_jobs) if study.final is None else 1) as pool:
         for done in [pool.submit(work, *task) for task in tasks]:
             done.result()
 
@@ -191,18 +192,23 @@ def _scores(
     mapping: FeatureMap,
     train: Array,
     test: Array,
-    room: Float1D,
+    room: Float1D | None,
 ) -> Float1D:
-    """Scores for every C; ``room`` is memory for the columns of either set of rows."""
-    n_train, n_test, n = len(train), len(test), mapping.n_columns
-    columns = mapping.over(as_rows(train, n_jobs=1), room[: n_train * n].reshape(n_train, n))
+    """Scores for every C; ``room`` is memory for the columns of either set of rows, if they may share it."""
+
+    def columns_of(rows: Array) -> Array:
+        shape = (len(rows), mapping.n_columns)
+        out = None if room is None else room[: shape[0] * shape[1]].reshape(shape)
+        return np.asarray(mapping.over(as_rows(rows, n_jobs=1), out))
+
+    columns = columns_of(train)
     if study.scale_features:
         mapping = mapping.scaled_by(columns, None)
     finals = study.finals(columns, study.y[fold.train])
     if study.whole_model:
         models = [_classifier(study, fold, ideals, mapping, final) for final in finals]
         return np.array([study.scorer(model, study.X[fold.test], study.y[fold.test]) for model in models])
-    held_out = mapping.over(as_rows(test, n_jobs=1), room[: n_test * n].reshape(n_test, n))
+    held_out = columns_of(test)
     return np.array([study.scorer(final, held_out, study.y[fold.test]) for final in finals])
 
 

@@ -102,7 +102,8 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
         passes where their columns have the same ranges, and always with ``scale_input=False``.
     final : classifier, default=None
         Any scikit-learn classifier with a parameter ``C`` for the last step, such as
-        ``LinearSVC(penalty="l1")``; None stands for ``L1SVC``, which goes along C at the price of little more than one.
+        ``LinearSVC(penalty="l1")``, which is fitted for one pair after the other; None stands for ``L1SVC``, which goes
+        along C at the price of little more than one, for several pairs at a time.
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
     progress : bool, default=False
@@ -193,7 +194,7 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
         if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
             raise ValueError(f"scoring must be None, a name or a function; got {self.scoring!r}.")
         Cs = check_numbers("Cs", self.Cs, above=0.0)
-        if self.final is not None and "C" not in getattr(self.final, "get_params", dict)():
+        if self.final is not None and (isinstance(self.final, type) or not hasattr(self.final, "C")):
             raise ValueError(f"final must be None or a classifier with a parameter C; got {self.final!r}.")
         with all_or_nothing(self):
             data = read_labelled(self, X, y)

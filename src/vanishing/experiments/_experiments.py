@@ -128,6 +128,8 @@ def reproduce(
     >>> reproduce("table3", quick=True)  # doctest: +SKIP
     """
     check_choice("experiment", experiment, tuple(EXPERIMENTS))
+    for flag, value in (("quick", quick), ("restart", restart), ("quiet", quiet)):
+        check_flag(flag, value)
     chosen = EXPERIMENTS[experiment]
     request = _request(experiment, chosen, data, algorithms, runs, protocol, psi, quick, data_dir, jobs)
     require_matplotlib()
@@ -156,7 +158,6 @@ def _request(
     jobs: int,
 ) -> Request:
     check_choice("protocol", protocol, PROTOCOLS)
-    check_flag("quick", quick)
     check_count("jobs", jobs)
     if chosen.timed and jobs > 1:
         raise ValueError(f"{experiment} measures times, one at a time: leave out jobs.")

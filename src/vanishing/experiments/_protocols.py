@@ -17,9 +17,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, KFold
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC, LinearSVC
 
@@ -195,21 +196,19 @@ def _tune_ideals(name: str, protocol: str, X: Float2D, y: Array, n_jobs: int | N
 def _tune_kernel_svm(name: str, protocol: str, X: Float2D, y: Array, n_jobs: int | None) -> tuple[Any, dict[str, Any]]:
     """The polynomial-kernel SVM; scikit-learn's grid runs over degrees inside of C, as the authors' does."""
     begin = time.perf_counter()
+    scaling = "passthrough" if protocol == "published" else MinMaxScaler()
     search = GridSearchCV(
-        SVC(kernel="poly", max_iter=10_000, cache_size=1000),
-        {"C": CS, "degree": DEGREES},
+        Pipeline([("scale", scaling), ("svm", SVC(kernel="poly", max_iter=10_000, cache_size=1000))]),
+        {"svm__C": CS, "svm__degree": DEGREES},
         cv=list(_folds(len(y), protocol)),
         refit=False,
         n_jobs=n_jobs,
-    )
-    scaler = MinMaxScaler().fit(X)
-    search.fit(scaler.transform(X), y)
+    ).fit(X, y)
     tuned = time.perf_counter()
-    svm = SVC(kernel="poly", max_iter=10_000, cache_size=1000, **search.best_params_)
-    model = make_pipeline(MinMaxScaler(), svm).fit(X, y)
+    model = clone(search.estimator).set_params(**search.best_params_).fit(X, y)
     return model, {
-        "C": search.best_params_["C"],
-        "svm_degree": search.best_params_["degree"],
+        "C": search.best_params_["svm__C"],
+        "svm_degree": search.best_params_["svm__degree"],
         "score": float(search.best_score_),
         "seconds": tuned - begin,
         "seconds_fit": time.perf_counter() - tuned,

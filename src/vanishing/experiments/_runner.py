@@ -65,10 +65,9 @@ def _finished(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[Task, Record, 
     before = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_leave_interrupts_to_parent)
     try:
-        with pool:
-            waiting = {pool.submit(_timed, task): task for task in tasks}
-            for future in as_completed(waiting):
-                yield waiting[future], *future.result()
+        waiting = {pool.submit(_timed, task): task for task in tasks}
+        for future in as_completed(waiting):
+            yield waiting[future], *future.result()
     except BrokenProcessPool as error:
         raise ChildProcessError(
             "A process died, perhaps for want of memory. The finished runs are kept: the same command goes on from "
@@ -76,7 +75,7 @@ def _finished(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[Task, Record, 
         ) from error
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-        for child in set(multiprocessing.active_children()) - before:
+        for child in set(multiprocessing.active_children()) - before:  # what they are at is not wanted any more
             child.terminate()
 
 

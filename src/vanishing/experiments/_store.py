@@ -40,17 +40,19 @@ class Store:
         self.folder = Path(folder)
         notes = self.folder / _NOTES
         wanted = json.loads(json.dumps({"vanishing": version("vanishing"), **settings}))
-        if restart and notes.exists():
-            shutil.rmtree(self.folder / "runs", ignore_errors=True)
-            notes.unlink()
         if notes.exists():
-            self._compare(notes, wanted)
-        else:
-            if self.folder.exists() and any(self.folder.iterdir()) and not restart:
-                raise ValueError(
-                    f"{self.folder} holds files but no {_NOTES}, so it is no folder of results: choose another one "
-                    "with --results."
-                )
+            found = self._read(notes, restart=restart)
+            if restart:
+                shutil.rmtree(self.folder / "runs", ignore_errors=True)
+                notes.unlink()
+            else:
+                self._compare(found, wanted)
+        elif self.folder.exists() and any(self.folder.iterdir()):
+            raise ValueError(
+                f"{self.folder} holds files but no {_NOTES}, so it is no folder of results: choose another one with "
+                "--results."
+            )
+        if not notes.exists():
             self._write(notes, {"settings": wanted, "environment": environment()})
         self.environment: dict[str, str] = json.loads(notes.read_text())["environment"]
 
@@ -58,10 +60,12 @@ class Store:
         """The record, if it is there; a file that cannot be read does not count, and is written anew."""
         path = self._path(key)
         try:
-            record: Record = json.loads(path.read_text())
+            record = json.loads(path.read_text())
         except FileNotFoundError:
             return None
         except (OSError, ValueError):
+            record = None
+        if not isinstance(record, dict):
             warnings.warn(f"{path} cannot be read; that run is made again.", UserWarning, stacklevel=2)
             return None
         return record
@@ -86,12 +90,23 @@ class Store:
         unfinished.write_text(json.dumps(content, indent=1) + "\n")
         unfinished.replace(path)
 
-    def _compare(self, notes: Path, wanted: dict[str, Any]) -> None:
+    @staticmethod
+    def _read(notes: Path, *, restart: bool) -> dict[str, Any]:
+        """What the folder says about itself; nothing, if that is damaged but is to be deleted anyway."""
         try:
             found = json.loads(notes.read_text())
-            settings, made_with = found["settings"], found["environment"]
-        except (ValueError, KeyError, TypeError) as error:
+        except ValueError as error:
+            if restart:
+                return {}
             raise ValueError(f"{notes} cannot be read: choose another folder with --results, or --restart.") from error
+        parts = [found.get(name) for name in ("settings", "environment")] if isinstance(found, dict) else [None]
+        if not all(isinstance(part, dict) for part in parts):
+            raise ValueError(f"{notes} cannot be read: choose another folder with --results.")
+        return dict(found)
+
+    def _compare(self, found: dict[str, Any], wanted: dict[str, Any]) -> None:
+        """Refuse other settings; warn of another environment."""
+        settings, made_with = found["settings"], found["environment"]
         if settings != wanted:
             names = [name for name in {**settings, **wanted} if settings.get(name) != wanted.get(name)]
             differences = "; ".join(f"{name} {settings.get(name)!r}, not {wanted.get(name)!r}" for name in names)
