@@ -514,7 +514,7 @@ def test_ctrl_c_ends_all_processes_at_once_and_keeps_what_is_finished(run, data_
     pipe = subprocess.PIPE
     process = subprocess.Popen([*command, *options], stdout=pipe, stderr=pipe, text=True, start_new_session=True)
     try:
-        wait_for(lambda: list(results.rglob("ABM/*.json")), process)
+        wait_for(lambda: len(list(results.rglob("ABM/*.json"))) >= 2, process)  # by then, both are at work
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         _, err = process.communicate(timeout=30)  # which is over when no process is left to write
     finally:

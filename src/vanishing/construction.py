@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,8 +20,6 @@ _logger = logging.getLogger("vanishing")
 #: Candidates examined in one pass. Of a wider border, the Gram entries between candidates that both lead
 #: generators are needed by nobody; blocks leave out most of them, and bound the memory, at the price of a pass each.
 BLOCK = 512
-
-_LARGE = 300  # candidates whose eigen-decomposition gains from BLAS threads
 
 
 class Rule(NamedTuple):
@@ -75,7 +72,7 @@ def construct(rows: Rows, basis: Basis, rule: Rule, gram: Float2D, *, max_degree
         block = len(new) if rule.whole or degree == 1 else BLOCK
         for start in range(0, len(new), block):
             part = new if block == len(new) else new[start : start + block]
-            with nullcontext() if rule.whole and len(part) > _LARGE else one_blas_thread():
+            with one_blas_thread():
                 basis, gram = _advance(rows, basis, rule, gram, part, known if degree == 1 else None)
         _logger.info(
             "degree %d: %d candidates, %d kept, %d generators so far",
