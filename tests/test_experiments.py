@@ -359,7 +359,7 @@ def test_a_record_is_there_whole_or_not_at_all(tmp_path, monkeypatch, broken):
         patch.setattr(Path, broken, crash)
         with pytest.raises(KeyboardInterrupt):
             store.put(KEY, {"error": 3.0})
-    assert Store(tmp_path / "new", {"a": 1}).get(KEY) == {"error": 2.0}
+    assert Store(tmp_path / "new", {"a": 1}).get(KEY) == {"error": 2.0, "origin": ""}
 
 
 def test_finished_runs_are_not_made_again(run, tuning):
@@ -439,6 +439,32 @@ def test_a_folder_of_something_else_is_refused_and_left_alone(run, tuning, tmp_p
     with pytest.raises(ValueError, match="--results"):
         run(runs=1, restart=restart)
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_runs_about_other_rows_are_not_mixed_in(run, data_dir, tuning, tmp_path):
+    run(runs=1)
+    tables, rng = tmp_path / "tables", np.random.default_rng(1)
+    tables.mkdir()
+    write_table(tables, "seeds", rng.uniform(size=(210, 7)), labels("seeds"))
+    with (
+        pytest.warns(UserWarning, match="published splits"),
+        pytest.raises(ValueError, match="is about other rows of seeds than these: choose another folder with --res"),
+    ):
+        run(runs=1, data_dir=str(tables))
+    assert len(tuning) == 1
+
+
+def test_a_folder_that_was_begun_but_not_noted_is_used(run, tuning, tmp_path):
+    (tmp_path / "table3-correct").mkdir()
+    (tmp_path / "table3-correct" / ".results.json.123.tmp").write_text("{")
+    run(runs=1)
+    assert len(tuning) == 1
+
+
+def test_names_may_come_alone_or_from_a_generator(run, tuning):
+    run(runs=1, data="seeds", algorithms="abm*")
+    run(runs=1, data=(name for name in ["seeds"]), algorithms=(name for name in ["VCA"]), quick=np.False_)
+    assert tuning == [("ABM", "correct"), ("VCA", "correct")]
 
 
 def test_restart_uses_no_run_of_a_folder_that_has_lost_its_notes(run, tuning, tmp_path):
@@ -530,6 +556,24 @@ def test_ctrl_c_ends_all_processes_at_once_and_keeps_what_is_finished(run, data_
     assert len(tuning) == 10 - sum(data == "seeds" for data, _, _ in kept)
 
 
+@posix
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_processes_do_not_outlive_the_one_that_started_them(data_dir, tmp_path, how):
+    command = [sys.executable, "-m", "vanishing.cli", "reproduce", "table3", "--data", "seeds", "--jobs", "2"]
+    options = ["--algorithms", "AVI", "--data-dir", data_dir, "--results", str(tmp_path)]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen([*command, *options], stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+    try:
+        wait_for(lambda: list(tmp_path.rglob("AVI/*.json")), process)
+        os.kill(process.pid, how)
+        process.communicate(timeout=20)  # which is over when no process is left to write
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+    assert process.returncode == -how
+
+
 def die_after(path):
     """In a process of its own: wait for a file, and be killed."""
     while not Path(path).exists():
@@ -544,7 +588,8 @@ def test_a_process_that_is_killed_is_reported_and_finished_runs_are_kept(data_di
     command = ["reproduce", "table3", "--data", "seeds", "--algorithms", "ABM", "--runs", "1", "--jobs", "2", "--quiet"]
     assert main([*command, "--data-dir", data_dir, "--results", str(tmp_path)]) == 2
     err = capfd.readouterr().err
-    assert "vanishing: A process died, perhaps for want of memory. The finished runs are kept" in err
+    assert "vanishing: A process died, perhaps for want of memory" in err
+    assert "The finished runs are kept" in err
     assert "Traceback" not in err
     assert json.loads(first.read_text())["error"] < 5.0
     assert all_processes_end()
@@ -577,8 +622,11 @@ def test_an_error_in_one_process_ends_the_others(tmp_path):
         ("fig1 --jobs 2", "fig1 measures times, one at a time: leave out jobs."),
         ("table3 --psi 0.1", "table3 goes over several psi: leave it out."),
         ("bound --psi 0.1", "bound goes over several psi: leave it out."),
-        ("fig1 --psi -0.1", "psi must be at least 0 and below 1, got -0.1."),
-        ("fig2 --psi 1", "psi must be at least 0 and below 1, got 1.0."),
+        ("fig1 --psi -0.1", "psi must be above 0 and below 1, got -0.1."),
+        ("fig1 --psi 0", "psi must be above 0 and below 1, got 0.0."),
+        ("bound --runs 3", "bound makes one run, on all rows: leave out runs."),
+        ("bound --algorithms AVI", "bound has no algorithm 'AVI'; choose from CGAVI-IHB"),
+        ("fig2 --psi 1", "psi must be above 0 and below 1, got 1.0."),
         ("fig3 --psi nan", "psi must be a number, got nan."),
     ],
 )
@@ -602,8 +650,9 @@ def test_what_is_no_choice_at_all_shows_the_usage(command, capsys):
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"data": []}, "has no data set 'none'; choose from"),
-        ({"algorithms": []}, "has no algorithm 'none'; choose from"),
+        ({"data": []}, "needs at least one data set: choose from"),
+        ({"algorithms": [1]}, "There is no algorithm 1; choose from"),
+        ({"algorithms": []}, "needs at least one algorithm: choose from"),
         ({"protocol": "exact"}, "protocol must be one of 'correct', 'published'; got 'exact'"),
         ({"experiment": "table4"}, "experiment must be one of 'table3', 'fig1'"),
         ({"runs": 2.5}, "runs must be an integer"),
@@ -712,6 +761,7 @@ def test_the_csv_file_of_table_3_has_one_line_for_each_record(finished):
     assert len(lines) == len(records)
     for line in lines:
         record = records[line["data"], line["algorithm"], line["run"]]
+        del record["origin"]
         assert {name: float(line[name]) for name, value in record.items() if value is not None} == {
             name: value for name, value in record.items() if value is not None
         }
@@ -775,8 +825,7 @@ def as_records(request):
 
 def test_the_published_runs_agree_with_themselves(request_of_both):
     report = _table3.report(request_of_both, as_records(request_of_both))
-    assert report.findings[0].startswith("Of 20 runs that were published, 20 choose the same parameters; 20 of these")
-    assert report.findings[0].endswith("20 of those the same test error.")
+    assert [int(number) for number in re.findall(r"\d+", report.findings[0])] == [20, 20, 20, 20]
     for row in report.tables[0].rows:
         shown = dict(
             zip(("name", "error", "their error", "time", "their time", "size", "their size"), row, strict=False)
@@ -875,7 +924,7 @@ def test_the_published_sizes_beside_the_bound_are_those_of_table_3(finished):
     for _, name, psi, *_, shown in finished("bound")[0].tables[0].rows:
         sizes = [run.size for run in published_runs().get(("seeds", name), []) if run.psi == psi]
         if sizes:
-            mean, count = re.fullmatch(r"(\S+) \((\d+) runs?\)", shown).groups()
+            mean, count = re.fullmatch(r"(\S+) \(of (\d+)\)", shown).groups()
             assert (float(mean), int(count)) == (pytest.approx(np.mean(sizes), abs=0.05), len(sizes))
         else:
             assert shown is None

@@ -173,8 +173,12 @@ def _score_group(
 
     # Of another last step nobody knows what its fits share: liblinear's draw from the same random numbers.
     with one_blas_thread(), ThreadPoolExecutor(n_threads(study.n_jobs) if study.final is None else 1) as pool:
-        for done in [pool.submit(work, *task) for task in tasks]:
-            done.result()
+        try:
+            for done in [pool.submit(work, *task) for task in tasks]:
+                done.result()
+        except BaseException:  # an interrupt, too: nobody wants what is left
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def _used_memory(thread: threading.local, n_entries: int) -> Float1D:

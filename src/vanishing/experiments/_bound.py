@@ -13,7 +13,7 @@ from ._figures import draw_bound
 from ._protocols import PSIS, ideal_of, limits_accepted
 from ._published import published_runs
 from ._report import Report, Table
-from ._request import Request, dataset, permuted
+from ._request import Request, dataset, origin, permuted
 from ._runner import Key, Task
 from ._store import Record
 
@@ -33,6 +33,7 @@ def tasks(request: Request) -> list[Task]:
             one_size,
             (data, name, psi, request.protocol, request.data_dir, request.n_threads),
             float(dataset(data, request.data_dir)[0].size),
+            origin(data, request.data_dir),
         )
         for data in request.data
         for name in request.algorithms
@@ -72,7 +73,7 @@ def report(request: Request, records: Mapping[Key, Record]) -> Report:
                 max(sizes),
                 " / ".join(f"{g}+{o}" for g, o in pairs),
                 sum(sizes),
-                f"{np.mean(theirs):.1f} ({len(theirs)} runs)" if theirs else None,
+                f"{np.mean(theirs):.1f} (of {len(theirs)})" if theirs else None,
             ]
         )
     kept = sum(row[6] <= row[5] and row[4] <= row[3] for row in rows)
@@ -83,7 +84,7 @@ def report(request: Request, records: Mapping[Key, Record]) -> Report:
     ]
     header = (
         *("data", "algorithm", "psi", "degree, bound", "degree", "G+O of a class, bound", "largest"),
-        *("G+O by class", "all classes", "published, 60% of the rows"),
+        *("G+O by class", "all classes", "published (of runs), 60% of the rows"),
     )
     table = Table("Theory and practice, all rows", header, rows)
     return Report(request.title, [table], findings, {"bound": table})

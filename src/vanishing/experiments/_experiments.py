@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from ..checks import check_choice, check_count, check_flag, check_number
 from ..datasets import TABLES
 from . import _bound, _table3, _timing
 from ._figures import require_matplotlib
-from ._protocols import ALGORITHMS, PROTOCOLS, algorithm_named
+from ._protocols import ALGORITHMS, OAVIS, PROTOCOLS, algorithm_named
 from ._report import Report
 from ._request import SYNTHETIC, Request, dataset, settings
 from ._runner import run_all
@@ -65,7 +65,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         ("CGAVI-IHB",),
         ("bank", "htru", "seeds"),
         (*TABLES, SYNTHETIC),
-        tuple(name for name in _IDEALS if name.endswith(("IHB", "AVI"))),
+        OAVIS,
         repeated=False,
     ),
 }
@@ -111,7 +111,8 @@ def reproduce(
     results : path, default="vanishing-results"
         Folder; each experiment and protocol has its own in it.
     jobs : int, default=1
-        Processes. Times are measured one at a time, so the figures take 1.
+        Processes; a script needs ``if __name__ == "__main__":`` for more than one. Times are measured one at a time, so
+        the figures take 1.
     restart : bool, default=False
         Delete the runs of this experiment and protocol that are in the folder.
     quiet : bool, default=True
@@ -164,30 +165,37 @@ def _request(
     if psi is not None:
         if not chosen.timed:
             raise ValueError(f"{experiment} goes over several psi: leave it out.")
-        check_number("psi", psi, low=0.0, below=1.0)
+        check_number("psi", psi, above=0.0, below=1.0)
+    if runs is not None and not chosen.repeated:
+        raise ValueError(f"{experiment} makes one run, on all rows: leave out runs.")
     runs = (1 if quick else N_RUNS) if runs is None else runs
     check_count("runs", runs)
     if experiment == "table3" and runs > N_RUNS:
         raise ValueError(f"runs must be at most {N_RUNS}, the number of published splits; got {runs}.")
-    names = chosen.algorithms if algorithms is None else [algorithm_named(name) for name in algorithms]
-    tables = (chosen.quick_data if quick else chosen.data) if data is None else data
+    names = chosen.algorithms if algorithms is None else [algorithm_named(name) for name in _listed(algorithms)]
+    tables = (chosen.quick_data if quick else chosen.data) if data is None else _listed(data)
     return Request(
         experiment,
         _known("data set", tables, chosen.possible_data, experiment),
         _known("algorithm", names, chosen.possible_algorithms, experiment),
         runs if chosen.repeated else 0,
         protocol,
-        quick,
+        bool(quick),
         None if data_dir is None else str(data_dir),
         jobs,
         chosen.psi if psi is None else float(psi),
     )
 
 
+def _listed(names: str | Iterable[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
+
+
 def _known(what: str, names: Sequence[str], possible: Sequence[str], experiment: str) -> tuple[str, ...]:
     """The names without repetitions, if all of them are possible."""
-    wrong = [name for name in names if name not in possible]
-    if wrong or not names:
-        got = wrong[0] if wrong else "none"
-        raise ValueError(f"{experiment} has no {what} {got!r}; choose from {', '.join(possible)}.")
+    if not names:
+        raise ValueError(f"{experiment} needs at least one {what}: choose from {', '.join(possible)}.")
+    for name in names:
+        if name not in possible:
+            raise ValueError(f"{experiment} has no {what} {name!r}; choose from {', '.join(possible)}.")
     return tuple(dict.fromkeys(names))

@@ -89,7 +89,11 @@ def spread(values: Sequence[float], digits: int) -> str:
 
 
 def _is_number(cell: Any) -> bool:
-    return cell is None or isinstance(cell, (int, float)) or (isinstance(cell, str) and cell[:1].isdigit())
+    return (
+        cell is None
+        or isinstance(cell, (int, float))
+        or (isinstance(cell, str) and cell.removeprefix("-")[:1].isdigit())
+    )
 
 
 def _text(cell: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import dataclass
 from functools import cache
@@ -12,7 +13,7 @@ import numpy as np
 from .._typing import Array, Float2D
 from ..datasets import load, make_synthetic
 
-__all__ = ["Request", "dataset"]
+__all__ = ["SYNTHETIC", "Request", "dataset", "origin", "permuted", "settings"]
 
 SYNTHETIC = "synthetic"
 
@@ -57,6 +58,15 @@ def dataset(name: str, data_dir: str | None = None) -> tuple[Float2D, Array]:
         return make_synthetic(random_state=3)
     X, y = load(name, data_dir=data_dir, return_X_y=True)
     return X, y
+
+
+@cache
+def origin(name: str, data_dir: str | None = None) -> str:
+    """A number that tells these rows and labels from others."""
+    digest = hashlib.sha256()
+    for values in dataset(name, data_dir):
+        digest.update(np.ascontiguousarray(values).tobytes())
+    return digest.hexdigest()[:16]
 
 
 def permuted(name: str, run: int, data_dir: str | None) -> tuple[Float2D, Array]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 import sys
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import connection
 from typing import Any, NamedTuple
 
 from ._store import Record, Store
@@ -22,13 +26,15 @@ Key = tuple[str, ...]
 class Task(NamedTuple):
     """A piece of work: its key (those of repetitions differ in the last part), a function, and its arguments.
 
-    ``cost`` is a first guess of how long it takes, in any unit; it only serves the time left.
+    ``cost`` is a first guess of how long it takes, in any unit; it only serves the time left. ``origin`` says which
+    data it is about.
     """
 
     key: Key
     work: Callable[..., Record]
     arguments: tuple[Any, ...]
     cost: float
+    origin: str = ""
 
 
 def run_all(tasks: Sequence[Task], store: Store, *, jobs: int = 1, quiet: bool = True) -> dict[Key, Record]:
@@ -39,13 +45,13 @@ def run_all(tasks: Sequence[Task], store: Store, *, jobs: int = 1, quiet: bool =
     ChildProcessError
         A process died. Whatever was finished before is kept.
     """
-    records = {task.key: record for task in tasks if (record := store.get(task.key)) is not None}
+    records = {task.key: record for task in tasks if (record := store.get(task.key, task.origin)) is not None}
     left = [task for task in tasks if task.key not in records]
     clock = _Clock(left, jobs)
     if records and left and not quiet:
         _say(f"{len(records)} of {len(tasks)} runs are there already")
     for task, record, seconds in _finished(left, jobs):
-        store.put(task.key, record)
+        store.put(task.key, record, task.origin)
         records[task.key] = record
         clock.done(task, seconds)
         if not quiet:
@@ -63,14 +69,16 @@ def _finished(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[Task, Record, 
             yield task, *_timed(task)
         return
     before = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_leave_interrupts_to_parent)
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_end_with_parent)
     try:
-        waiting = {pool.submit(_timed, task): task for task in tasks}
+        with _interrupts_ignored():  # by the processes that start here, for good: they are the parent's to end
+            waiting = {pool.submit(_timed, task): task for task in tasks}
         for future in as_completed(waiting):
             yield waiting[future], *future.result()
     except BrokenProcessPool as error:
         raise ChildProcessError(
-            "A process died, perhaps for want of memory. The finished runs are kept: the same command goes on from "
+            "A process died, perhaps for want of memory, or because a script calls this without `if __name__ == "
+            "'__main__':`. The finished runs are kept: the same command goes on from "
             "there; fewer --jobs need less memory."
         ) from error
     finally:
@@ -79,8 +87,28 @@ def _finished(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[Task, Record, 
             child.terminate()
 
 
-def _leave_interrupts_to_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+@contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():  # which alone gets interrupts
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _end_with_parent() -> None:
+    """In a process of the pool: do not outlive the one that started it, however that ends."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def wait() -> None:
+        connection.wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def _timed(task: Task) -> tuple[Record, float]:

@@ -37,27 +37,31 @@ class Store:
     """
 
     def __init__(self, folder: str | Path, settings: dict[str, Any], *, restart: bool = False):
-        self.folder = Path(folder)
+        self.folder = Path(folder).expanduser()
         notes = self.folder / _NOTES
         wanted = json.loads(json.dumps({"vanishing": version("vanishing"), **settings}))
         if notes.exists():
             found = self._read(notes, restart=restart)
             if restart:
                 shutil.rmtree(self.folder / "runs", ignore_errors=True)
-                notes.unlink()
             else:
                 self._compare(found, wanted)
-        elif self.folder.exists() and any(self.folder.iterdir()):
+        elif self.folder.exists() and not self.folder.is_dir():
+            raise NotADirectoryError(f"{self.folder} is a file: choose a folder with --results.")
+        elif self.folder.exists() and any(not path.name.startswith(".") for path in self.folder.iterdir()):
             raise ValueError(
                 f"{self.folder} holds files but no {_NOTES}, so it is no folder of results: choose another one with "
                 "--results."
             )
-        if not notes.exists():
+        if restart or not notes.exists():
             self._write(notes, {"settings": wanted, "environment": environment()})
         self.environment: dict[str, str] = json.loads(notes.read_text())["environment"]
 
-    def get(self, key: tuple[str, ...]) -> Record | None:
-        """The record, if it is there; a file that cannot be read does not count, and is written anew."""
+    def get(self, key: tuple[str, ...], origin: str = "") -> Record | None:
+        """The record, if it is there; a file that cannot be read does not count, and is written anew.
+
+        One that is about other data is an error.
+        """
         path = self._path(key)
         try:
             record = json.loads(path.read_text())
@@ -65,14 +69,19 @@ class Store:
             return None
         except (OSError, ValueError):
             record = None
-        if not isinstance(record, dict):
+        if not isinstance(record, dict) or "origin" not in record:
             warnings.warn(f"{path} cannot be read; that run is made again.", UserWarning, stacklevel=2)
             return None
+        if record["origin"] != origin:
+            raise ValueError(
+                f"{path} is about other rows of {key[0]} than these: choose another folder with --results, or "
+                "--restart to delete it."
+            )
         return record
 
-    def put(self, key: tuple[str, ...], record: Record) -> None:
-        """Keep the record."""
-        self._write(self._path(key), record)
+    def put(self, key: tuple[str, ...], record: Record, origin: str = "") -> None:
+        """Keep the record, and which data it is about."""
+        self._write(self._path(key), {**record, "origin": origin})
 
     def write(self, name: str, text: str) -> Path:
         """Write a file of the report beside the records."""

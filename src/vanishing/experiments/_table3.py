@@ -12,7 +12,7 @@ from ._figures import draw_errors
 from ._protocols import published_split, tune
 from ._published import SPARSITY, PublishedRun, published_runs
 from ._report import Report, Table, mean_of, spread
-from ._request import Request, dataset
+from ._request import Request, dataset, origin
 from ._runner import Key, Task
 from ._store import Record
 
@@ -36,6 +36,7 @@ def tasks(request: Request) -> list[Task]:
             one_run,
             (data, algorithm, run, request.protocol, request.data_dir, request.n_threads),
             _cost(data),
+            origin(data, request.data_dir),
         )
         for run in range(request.runs)
         for data in request.data
@@ -117,8 +118,8 @@ def _agreement(lines: list[list[Any]]) -> str:
     size = [line for line in same if line[9] == line[10]]
     error = [line for line in size if abs(line[-5]) < 1e-3]
     return (
-        f"Of {len(with_published)} runs that were published, {len(same)} choose the same parameters; {len(size)} of "
-        f"these have the same |G|+|O|, and {len(error)} of those the same test error."
+        f"Runs with a published counterpart: {len(with_published)}. The same parameters are chosen in {len(same)} of "
+        f"them, with the same |G|+|O| in {len(size)}, and with the same test error as well in {len(error)}."
     )
 
 

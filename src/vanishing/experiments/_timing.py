@@ -16,7 +16,7 @@ from ..ideal import VanishingIdeal
 from ._figures import draw_times
 from ._protocols import ideal_of, limits_accepted, tuned_psi
 from ._report import Report, Table
-from ._request import Request, dataset, permuted
+from ._request import Request, dataset, origin, permuted
 from ._runner import Key, Task
 from ._store import Record
 
@@ -40,9 +40,10 @@ def tasks(request: Request) -> list[Task]:
     for run in range(request.runs):
         for data in request.data:
             sizes = _sizes(len(dataset(data, request.data_dir)[1]), quick=request.quick)
+            rows = origin(data, request.data_dir)
             for name in request.algorithms:
                 arguments = (data, name, run, request.protocol, request.data_dir, sizes, request.psi)
-                made.append(Task((data, name, str(run)), one_run, arguments, float(sizes[-1])))
+                made.append(Task((data, name, str(run)), one_run, arguments, float(sizes[-1]), rows))
     return made
 
 
