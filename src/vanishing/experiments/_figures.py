@@ -63,6 +63,18 @@ def _panels(n_rows: int, n_columns: int, path: Path, files: list[Path], **option
             files.append(path.with_suffix(ending))
 
 
+def _grid(n_panels: int) -> tuple[int, int]:
+    """Rows and columns of so many panels."""
+    return -(-n_panels // 3), min(n_panels, 3)
+
+
+def _used(axes: Any, n_panels: int) -> list[Any]:
+    """The first panels, without those that are left over."""
+    for ax in axes.flat[n_panels:]:
+        ax.set_axis_off()
+    return list(axes.flat[:n_panels])
+
+
 def draw_times(series: Mapping[str, Mapping[str, Sequence[Record]]], path: Path) -> list[Path]:
     """Training times over the number of rows for each data set; below, the decisions on small matrices alone."""
     files: list[Path] = []
@@ -100,8 +112,8 @@ def _linear(ax: Any) -> None:
 def draw_errors(errors: Mapping[str, Mapping[str, tuple[Sequence[float], Sequence[float]]]], path: Path) -> list[Path]:
     """Test errors of each algorithm on each data set: ours filled, the published ones open."""
     files: list[Path] = []
-    with _panels(1, len(errors), path, files, sharey=True) as (figure, axes):
-        for ax, (data, algorithms) in zip(axes[0], errors.items(), strict=True):
+    with _panels(*_grid(len(errors)), path, files, sharey=True) as (figure, axes):
+        for ax, (data, algorithms) in zip(_used(axes, len(errors)), errors.items(), strict=True):
             for place, (name, (ours, theirs)) in enumerate(algorithms.items()):
                 colour, marker = _LOOKS[name]
                 for shift, values, filled in ((-0.14, ours, True), (0.14, theirs, False)):
@@ -116,7 +128,8 @@ def draw_errors(errors: Mapping[str, Mapping[str, tuple[Sequence[float], Sequenc
                             capsize=2,
                             lw=1.0,
                         )
-            ax.set(title=data, xlabel="test error, %", xlim=(max(ax.get_xlim()[0], 0.0), None))
+            left, right = ax.get_xlim()
+            ax.set(title=data, xlabel="test error, %", xlim=(max(left, -0.03 * right), right))
         names = list(next(iter(errors.values())))
         axes[0, 0].set_yticks(range(len(names)), [name if name == "SVM" else f"{name}*" for name in names])
         axes[0, 0].invert_yaxis()
@@ -132,8 +145,8 @@ def draw_bound(
 ) -> list[Path]:
     """The bound and the size of the largest class over psi."""
     files: list[Path] = []
-    with _panels(1, len(bounds), path, files, sharey=True) as (figure, axes):
-        for ax, (data, bound) in zip(axes[0], bounds.items(), strict=True):
+    with _panels(*_grid(len(bounds)), path, files, sharey=True) as (figure, axes):
+        for ax, (data, bound) in zip(_used(axes, len(bounds)), bounds.items(), strict=True):
             ax.plot(psis, bound, color="0.4", ls="--", label="bound")
             for (of, name), values in sizes.items():
                 if of == data:
@@ -141,7 +154,8 @@ def draw_bound(
                     ax.plot(psis, values, color=colour, marker=marker, label=name)
             ax.set(xscale="log", yscale="log", title=data, xlabel="psi")
             ax.invert_xaxis()
-        axes[0, 0].set_ylabel("|G| + |O| of a class")
+        for ax in axes[:, 0]:
+            ax.set_ylabel("|G| + |O| of a class")
         handles, labels = axes[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
     return files
