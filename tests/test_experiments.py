@@ -137,12 +137,18 @@ def needs(name):
         pytest.skip(f"{name}.csv.gz is not there; set VANISHING_DATA to the folder with the paper's data sets")
 
 
+@pytest.fixture
 def all_processes_end():
-    """Whether no process that was started here is left; a killed one takes a moment."""
-    end = time.monotonic() + 10.0
-    while multiprocessing.active_children() and time.monotonic() < end:
-        time.sleep(0.02)
-    return not multiprocessing.active_children()
+    """A function that says whether no process that the test has started is left; a killed one takes a moment."""
+    before = set(multiprocessing.active_children())
+
+    def check():
+        end = time.monotonic() + 10.0
+        while set(multiprocessing.active_children()) - before and time.monotonic() < end:
+            time.sleep(0.02)
+        return not set(multiprocessing.active_children()) - before
+
+    return check
 
 
 def published_json():
@@ -324,7 +330,7 @@ def test_the_kernel_svm_of_the_correct_protocol_scales_every_fold_by_itself(spli
     assert (ours["C"], ours["svm_degree"]) == (search.best_params_["svc__C"], search.best_params_["svc__degree"])
 
 
-def test_processes_give_what_one_process_gives(run, tmp_path):
+def test_processes_give_what_one_process_gives(run, tmp_path, all_processes_end):
     for jobs in (1, 2):
         run(algorithms=["CGAVI-IHB", "SVM"], runs=1, results=tmp_path / str(jobs), jobs=jobs)
     one, two = (records_in(tmp_path / str(jobs) / "table3-correct") for jobs in (1, 2))
@@ -582,7 +588,9 @@ def die_after(path):
 
 
 @posix
-def test_a_process_that_is_killed_is_reported_and_finished_runs_are_kept(data_dir, tmp_path, monkeypatch, capfd):
+def test_a_process_that_is_killed_is_reported_and_finished_runs_are_kept(
+    data_dir, tmp_path, monkeypatch, capfd, all_processes_end
+):
     first, tasks = tmp_path / "table3-correct" / "runs" / "seeds" / "ABM" / "0.json", _table3.tasks
     monkeypatch.setattr(_table3, "tasks", lambda request: [*tasks(request), Task(("x",), die_after, (first,), 1.0)])
     command = ["reproduce", "table3", "--data", "seeds", "--algorithms", "ABM", "--runs", "1", "--jobs", "2", "--quiet"]
@@ -595,7 +603,7 @@ def test_a_process_that_is_killed_is_reported_and_finished_runs_are_kept(data_di
     assert all_processes_end()
 
 
-def test_an_error_in_one_process_ends_the_others(tmp_path):
+def test_an_error_in_one_process_ends_the_others(tmp_path, all_processes_end):
     late = tmp_path / "late"
     tasks = [Task(("naps", str(k)), time.sleep, (0.5,), 1.0) for k in range(12)]
     tasks = [Task(("wrong", "0"), int, ("ten",), 1.0), *tasks, Task(("late", "0"), late.touch, (), 1.0)]

@@ -358,13 +358,14 @@ def test_start_is_used_and_not_changed(solver):
 
 
 @by_pairwise_name
-def test_pairwise_solvers_start_at_a_vertex_whatever_x0(solver):
+@pytest.mark.parametrize("vertex", [None, (0, 1.0), (3, -1.0)])
+def test_pairwise_solvers_start_at_the_vertex_given_or_at_the_steepest(solver, vertex):
     Q, c, r, radius = make_problem("random", 5)
-    optimum = optimum_for(solver, Q, c, r, radius)
-    start = solver(Q, c, r, radius, Stop(optimum, 0.0, 0.0, 0), np.zeros(c.size)).x
-    i = np.argmax(np.abs(c))
+    i, sign = vertex or (np.argmax(np.abs(c)), -np.sign(c[np.argmax(np.abs(c))]))
     expected = np.zeros(c.size)
-    expected[i] = -np.sign(c[i]) * radius
+    expected[i] = sign * radius
+    optimum = optimum_for(solver, Q, c, r, radius)
+    start = solver(Q, c, r, radius, Stop(optimum, 0.0, 0.0, 0), None if vertex is None else expected).x
     np.testing.assert_array_equal(start, expected)
 
 

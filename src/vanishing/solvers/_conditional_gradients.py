@@ -180,7 +180,7 @@ def _pairwise(
     return loss, gap, max_iter, MAX_ITER
 
 
-def _vertex_weights(c: Float1D, x0: Float1D | None) -> Float1D:
+def _vertex_weights(c: Float1D, x0: Float1D | None = None) -> Float1D:
     """All weight on the vertex x0, or on the one that a Frank-Wolfe step from 0 would choose."""
     weights = np.zeros(2 * c.size)
     towards = -c if x0 is None else x0
@@ -201,7 +201,7 @@ def cg(Q: Float2D, c: Float1D, r: float, radius: float, stop: Stop, x0: Float1D 
     """
     x = np.empty(c.size)
     if x0 is None:
-        from_weights(_vertex_weights(c, None), radius, x)
+        from_weights(_vertex_weights(c), radius, x)
     else:
         x[:] = x0
     loss, gap, n_iter, status = _cg(Q, c, r, radius, *stop, x)
