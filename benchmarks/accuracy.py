@@ -16,7 +16,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import KFold
 
 from vanishing import OAVI, VanishingIdealClassifierCV, __version__
-from vanishing.polynomials import Polynomials
+from vanishing.experiments import joint_sparsity
 
 PAPER = {
     "psis": (0.1, 0.05, 0.01, 0.005, 0.001, 0.0005, 0.0001),
@@ -55,7 +55,7 @@ def run(name: str, ideal: OAVI, options: dict, n_splits: int) -> str:
         psis.append(search.best_params_["psi"])
         Cs.append(search.best_params_["C"])
         used.append((np.abs(search.best_estimator_.final_.coef_) > 0.0).any(axis=0).sum())
-        spar.append(sparsity([model.generators_ for model in search.best_estimator_.ideals_.estimators_]))
+        spar.append(joint_sparsity([model.generators_ for model in search.best_estimator_.ideals_.estimators_]))
     return (
         f"| {np.mean(errors):.3f} | {np.std(errors):.3f} | {np.median(psis):.2g} | {np.median(Cs):g} "
         f"| {np.mean(used):.0f} | {np.mean(spar):.2f} | {np.mean(seconds):.1f} |"
@@ -69,13 +69,6 @@ def boosting(name: str, n_splits: int) -> str:
         for X, y, X_test, y_test in published_splits(name, n_splits)
     ]
     return f"| gradient boosting, for comparison | {np.mean(errors):.3f} | {np.std(errors):.3f} | | | | | |"
-
-
-def sparsity(lists: list[Polynomials]) -> float:
-    """The paper's SPAR over the generators of all classes."""
-    free = [int(polynomials._n_free.sum()) for polynomials in lists]
-    zeros = [polynomials.sparsity * n for polynomials, n in zip(lists, free, strict=True)]
-    return float(sum(zeros) / max(sum(free), 1))
 
 
 def main() -> None:

@@ -8,10 +8,10 @@ The data sets are looked for in the folder VANISHING_DATA.
 import platform
 
 import numpy as np
-from accuracy import sparsity
 from data import published_splits
 
 from vanishing import OAVI, VanishingIdealClassifier, __version__
+from vanishing.experiments import joint_sparsity
 
 # Of the ten runs behind Table 3 of Wirth, Kera and Pokutta (2023): psi, C, mean sparsity, mean test error in percent.
 PUBLISHED = {
@@ -43,7 +43,7 @@ def main() -> None:
                     OAVI(psi, order="degcolex", **options), C=C, scale_features=False, append_input=False
                 ).fit(X, y)
                 lists = [ideal.generators_ for ideal in model.ideals_.estimators_]
-                found[kind].append((sparsity(lists), 100.0 * (1.0 - model.score(X_test, y_test))))
+                found[kind].append((joint_sparsity(lists), 100.0 * (1.0 - model.score(X_test, y_test))))
         (spar, error), (dense_spar, dense_error) = (np.mean(found[kind], axis=0) for kind in ("sparse", "dense"))
         print(
             f"| {name} | {published[0]:.2f} | **{spar:.2f}** | {dense_spar:.2f} | {published[1]:.3f} | {error:.3f} "

@@ -278,7 +278,7 @@ def test_the_published_protocol_gives_the_sparsity_of_the_authors_code(load_clas
     sizes, sparsity = SPARSE[data, name]
     models = [_protocols.ideal_of(name, "published", 0.005).fit(X) for X in load_classes(data)]
     assert [(len(model.generators_), model.n_basis_) for model in models] == sizes
-    assert round(_protocols._sparsity([model.generators_ for model in models]), 2) == sparsity
+    assert round(_protocols.joint_sparsity([model.generators_ for model in models]), 2) == sparsity
 
 
 # --- the protocols

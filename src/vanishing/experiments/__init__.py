@@ -5,7 +5,7 @@ folder as they come, and a second call goes on from there.
 """
 
 from ._experiments import EXPERIMENTS, reproduce
-from ._protocols import ALGORITHMS, PROTOCOLS, published_split
+from ._protocols import ALGORITHMS, PROTOCOLS, joint_sparsity, published_split
 from ._published import PublishedRun, published_runs
 from ._report import Report, Table
 
@@ -16,6 +16,7 @@ __all__ = [
     "PublishedRun",
     "Report",
     "Table",
+    "joint_sparsity",
     "published_runs",
     "published_split",
     "reproduce",

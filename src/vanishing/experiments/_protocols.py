@@ -38,6 +38,7 @@ __all__ = [
     "PROTOCOLS",
     "algorithm_named",
     "ideal_of",
+    "joint_sparsity",
     "limits_accepted",
     "published_split",
     "tune",
@@ -190,7 +191,7 @@ def _tune_ideals(name: str, protocol: str, X: Float2D, y: Array, n_jobs: int | N
         "n_generators": len(degrees),
         "size": len(degrees) + sum(ideal.n_basis_ for ideal in ideals),
         "mean_degree": float(degrees.mean()),
-        "sparsity": _sparsity(lists),
+        "sparsity": joint_sparsity(lists),
         "seconds": tuned - begin,
         "seconds_fit": fitted - tuned,
     }
@@ -229,7 +230,7 @@ def _folds(n_samples: int, protocol: str) -> Iterator[tuple[Int1D, Int1D]]:
         yield (train[train < test[0]] if broken else train), test
 
 
-def _sparsity(lists: list[Polynomials]) -> float | None:
+def joint_sparsity(lists: list[Polynomials]) -> float | None:
     """The paper's SPAR over the generators of all classes; None for VCA, whose generators are no lists of terms."""
     zeros = total = 0.0
     for polynomials in lists:
