@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import warnings
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -106,6 +107,56 @@ def stationary_points(Q, c, radius):
         outside[support] = centre + along @ step
         points += [x for x in (inside, outside) if np.abs(x).sum() <= radius * (1.0 + 1e-12)]
     return points
+
+
+def rational_minimum(Q, c, r, radius):
+    """The minimum over the ball as a fraction, without any rounding, for a few variables.
+
+    An optimum with the fewest non-zero coefficients solves a non-singular system: that of its support, or, on the
+    boundary, that of its face. Every other solution that lies in the ball is no better.
+    """
+    Q, c, r, radius = _fractions(Q), _fractions(c), Fraction(float(r)), Fraction(float(radius))
+    best = r
+    for signs in itertools.product((-1, 0, 1), repeat=len(c)):
+        support = [i for i, sign in enumerate(signs) if sign]
+        rows = [[Q[i][j] for j in support] for i in support]
+        systems = [(rows, [-c[i] for i in support])]
+        face = [[*row, Fraction(signs[i])] for row, i in zip(rows, support, strict=True)]
+        face.append([*(Fraction(signs[i]) for i in support), Fraction(0)])
+        systems.append((face, [*(-c[i] for i in support), radius]))
+        for matrix, right in systems if support else ():
+            solution = _solve_fractions(matrix, right)
+            if solution is not None:
+                x = dict(zip(support, solution, strict=False))
+                if sum(map(abs, x.values())) <= radius:
+                    best = min(best, rational_loss(Q, c, r, x))
+    return best
+
+
+def rational_loss(Q, c, r, x):
+    """x'Qx + 2c'x + r as a fraction; x maps the places of the non-zero coefficients to their values."""
+    Q, c = _fractions(Q), _fractions(c)
+    x = {i: Fraction(value) for i, value in x.items()}
+    return sum((x[i] * (sum(Q[i][j] * x[j] for j in x) + 2 * c[i]) for i in x), Fraction(r))
+
+
+def _fractions(values):
+    return [_fractions(value) if np.ndim(value) or isinstance(value, list) else Fraction(value) for value in values]
+
+
+def _solve_fractions(matrix, right):
+    """Gaussian elimination; None for a singular matrix."""
+    rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
+    for k in range(len(rows)):
+        pivot = next((i for i in range(k, len(rows)) if rows[i][k] != 0), None)
+        if pivot is None:
+            return None
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        rows[k] = [value / rows[k][k] for value in rows[k]]
+        for i in range(len(rows)):
+            if i != k and rows[i][k] != 0:
+                rows[i] = [a - rows[i][k] * b for a, b in zip(rows[i], rows[k], strict=True)]
+    return [row[-1] for row in rows]
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ def test_pipeline_and_grid_search(labelled, estimator):
     X, y = labelled
     pipeline = make_pipeline(MinMaxScaler(), clone(estimator), LogisticRegression(C=1e4, max_iter=1000))
     name = type(estimator).__name__.lower()
-    search = GridSearchCV(pipeline, {f"{name}__psi": [0.001, 0.0001]}, cv=3).fit(X, y)
+    search = GridSearchCV(pipeline, {f"{name}__psi": [1e-3, 1e-6]}, cv=3).fit(X, y)
     assert search.best_score_ > 0.85
     assert set(search.cv_results_["params"][0]) == {f"{name}__psi"}
 

@@ -30,6 +30,8 @@ from .survey import Survey
 
 __all__ = ["ABM", "AVI", "OAVI", "VCA"]
 
+_WORK_PER_ITER = 2000  # multiplications that exact decisions of a fit may take for each of max_iter: a second or two
+
 
 class OAVI(MonomialIdeal):
     """Oracle approximate vanishing ideal algorithm (Algorithm 1 of the paper).
@@ -48,12 +50,13 @@ class OAVI(MonomialIdeal):
     tau : float, default=1000.0
         Bound on the l1 norm of a generator's coefficients, at least 2. The guarantees out of sample need it.
         ``solver="agd"`` does not enforce it.
-    solver : {"bpcg", "pcg", "cg", "agd"}, default="bpcg"
-        (Blended) pairwise or plain conditional gradients on the l1 ball, or accelerated gradient descent
-        without constraint.
+    solver : {"omp", "bpcg", "pcg", "cg", "agd"}, default="omp"
+        "omp": orthogonal matching pursuit finds generators of few terms, and where the bound tau matters the exact
+        minimum over the l1 ball decides. The paper's first-order methods: (blended) pairwise or plain conditional
+        gradients on the l1 ball, or accelerated gradient descent without constraint.
     boost : {"wihb", "ihb", "none"}, default="wihb"
         Inverse Hessian boosting. "ihb" (with cg or agd) starts the solver at the unconstrained minimiser:
-        fastest, dense generators. "wihb" (with cg, pcg or bpcg) uses that only to decide, and then asks the
+        fastest, dense generators. "wihb" (with omp, cg, pcg or bpcg) uses that only to decide, and then asks the
         solver for a sparse generator.
     order : {"deglex", "degcolex"}, default="deglex"
         Order of terms of one degree: the paper's, or the one the authors' code visits them in.
@@ -71,7 +74,8 @@ class OAVI(MonomialIdeal):
         A solver gives up when a step gains less than ``tol * psi``. The paper uses 1e-4, which decides many
         terms wrongly for small psi; 0 switches it off.
     max_iter : int, default=1_000_000
-        Most iterations of a solver for one term.
+        Most iterations of a first-order solver for one term; for "omp", thousands of multiplications for all terms of
+        a fit that only the exact minimum over the l1 ball can decide.
     polish : bool, default=True
         Refit the coefficients of a generator by least squares on the support that the solver found. Same
         terms, same zeros, smaller mean square; without it coefficients are where the solver crossed ``psi``,
@@ -126,7 +130,7 @@ class OAVI(MonomialIdeal):
         psi: float = 0.005,
         *,
         tau: float = 1000.0,
-        solver: str = "bpcg",
+        solver: str = "omp",
         boost: str = "wihb",
         order: str = "deglex",
         feature_order: Any = None,
@@ -158,7 +162,7 @@ class OAVI(MonomialIdeal):
         super()._check_parameters()
         check_choice("solver", self.solver, tuple(SOLVERS))
         check_choice("boost", self.boost, ("none", "ihb", "wihb"))
-        partners = {"none": tuple(SOLVERS), "ihb": ("cg", "agd"), "wihb": ("cg", "pcg", "bpcg")}[self.boost]
+        partners = {"none": tuple(SOLVERS), "ihb": ("cg", "agd"), "wihb": ("omp", "cg", "pcg", "bpcg")}[self.boost]
         if self.solver not in partners:
             raise ValueError(
                 f"boost={self.boost!r} works with solver {' or '.join(map(repr, partners))}, not with {self.solver!r}."
@@ -175,14 +179,15 @@ class OAVI(MonomialIdeal):
         radius = np.inf if self.solver == "agd" else float(self.tau - 1.0)
         from_constant = self.start == "constant" and self.solver != "agd"
         search = Search(radius, self.solver, self.boost, bool(self.polish), stop, from_constant)
-        boosting = True  # until (INF) holds for the first time in this fit
+        # Boosting is on until (INF) holds for the first time in this fit.
+        boosting, work = True, float(_WORK_PER_ITER * self.max_iter)
 
         def remember(decide: Any) -> Any:
             def split(matrix: Float2D, n_basis: int) -> Split | None:
-                nonlocal boosting
-                decision: Split | None = decide(matrix, n_basis, search=search, boosting=boosting)
+                nonlocal boosting, work
+                decision: Split | None = decide(matrix, n_basis, search=search, boosting=boosting, work=work)
                 if decision is not None:
-                    boosting = decision.boosting
+                    boosting, work = decision.boosting, decision.work
                 return decision
 
             return split

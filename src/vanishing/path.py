@@ -48,7 +48,7 @@ def oavi_path(X: Any, psis: Any, sample_weight: Any = None, **parameters: Any) -
     ...     print(model.psi, len(model.generators_), model.generators_[0])
     0.1 2 x0 - 0.5053
     0.01 2 x1 - 0.9894*x0 + 0.1588
-    0.0001 2 x0^2 - 1.011*x1 + 0.005129
+    0.0001 2 x0^2 - 1.002*x1
     """
     models = [OAVI(psi, **parameters) for psi in check_numbers("psis", psis, low=0.0)]
     first = models[0]

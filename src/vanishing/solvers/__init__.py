@@ -8,6 +8,9 @@ which is the mean square ``|A x + b|^2 / m`` of a polynomial with leading term `
 A'b/m`` and ``r = b'b/m`` (Line 7 of Algorithm 1 in the paper). All share the signature ``solver(Q, c, r,
 radius, stop, x0)`` and return a :class:`Solution`. ``agd`` ignores the radius (tau = infinity).
 
+``omp`` looks for few non-zero coefficients, and ``homotopy`` behind it knows the exact minimum; ``cg``, ``pcg``,
+``bpcg`` and ``agd`` are the paper's first-order methods.
+
 The vertices of the ball are ``+-radius * e_i``. A step along one or two of them changes ``Qx`` by one or two
 columns of ``Q``, so an iteration of ``cg``, ``pcg`` and ``bpcg`` costs O(n). A vertex is its number ``v``:
 index ``v >> 1``, sign + for even and - for odd ``v``.
@@ -17,9 +20,25 @@ The kernels are plain functions compiled by Numba; ``NUMBA_DISABLE_JIT=1`` runs 
 
 from ._accelerated import agd
 from ._conditional_gradients import bpcg, cg, pcg
-from ._quadratic import frank_wolfe_gap
+from ._homotopy import homotopy
+from ._matching_pursuit import matching_pursuit, omp
+from ._quadratic import loss_and_gap
 from ._types import Solution, Solver, Status, Stop
 
-__all__ = ["SOLVERS", "Solution", "Solver", "Status", "Stop", "agd", "bpcg", "cg", "frank_wolfe_gap", "pcg"]
+__all__ = [
+    "SOLVERS",
+    "Solution",
+    "Solver",
+    "Status",
+    "Stop",
+    "agd",
+    "bpcg",
+    "cg",
+    "homotopy",
+    "loss_and_gap",
+    "matching_pursuit",
+    "omp",
+    "pcg",
+]
 
-SOLVERS: dict[str, Solver] = {"cg": cg, "pcg": pcg, "bpcg": bpcg, "agd": agd}
+SOLVERS: dict[str, Solver] = {"omp": omp, "cg": cg, "pcg": pcg, "bpcg": bpcg, "agd": agd}

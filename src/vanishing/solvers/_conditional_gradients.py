@@ -41,6 +41,7 @@ def _cg(
     product(Q, x, Qx)
     last_loss, convex = np.inf, 0.0
     bound, period_loss, period_bound = -np.inf, np.inf, -np.inf
+    stuck = False
     for it in range(max_iter + 1):
         if it % REFRESH == 0:
             product(Q, x, Qx)
@@ -48,18 +49,18 @@ def _cg(
             convex = strong_convexity(Q)
         loss, gap, forward, best = loss_and_gaps(Qx, c, r, x, radius, convex)
         bound = max(bound, loss - gap)
-        status = verdict(loss, gap, last_loss, psi, gap_tol, progress)
-        if status >= 0:
-            return loss, gap, it, status
-        if it == max_iter:
-            break
+        if verdict(loss, gap, last_loss, psi, gap_tol, progress) >= 0 or it == max_iter or stuck:
+            # The running Qx is right up to the rounding at all points on the way; the certificate needs that at x.
+            product(Q, x, Qx)
+            loss, gap, forward, best = loss_and_gaps(Qx, c, r, x, radius, convex)
+            status = verdict(loss, gap, last_loss, psi, gap_tol, progress)
+            if status >= 0 or it == max_iter or stuck:
+                return loss, gap, it, status if status >= 0 else (STALLED if stuck else MAX_ITER)
         last_loss = loss
         if it % REFRESH == 0:
-            if hopeless(loss, bound, period_loss, period_bound, psi, (max_iter - it) / REFRESH):
-                return loss, gap, it, STALLED
+            stuck = hopeless(loss, bound, period_loss, period_bound, psi, (max_iter - it) / REFRESH)
             period_loss, period_bound = loss, bound
-        if frank_wolfe_step(Q, Qx, x, best, radius, forward) <= 0.0:
-            return loss, gap, it, STALLED
+        stuck = frank_wolfe_step(Q, Qx, x, best, radius, forward) <= 0.0 or stuck
     return loss, gap, max_iter, MAX_ITER
 
 

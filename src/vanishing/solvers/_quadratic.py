@@ -14,6 +14,7 @@ VANISHING, IMPOSSIBLE, OPTIMAL, STALLED, MAX_ITER = (int(s) for s in Status)
 # Qx is updated in place; it is recomputed from the iterate this often, so that round-off cannot build up.
 REFRESH = 4096
 TIE = 1e-9  # relative difference up to which slopes count as equal
+DEPENDENT = 1e-10  # share of a term's square outside of the span of others, below which it is taken to lie in it
 AGD_PERIOD = 512  # iterations between looks at the pace; they cost O(n^2) each
 EPS = float(np.finfo(np.float64).eps)
 
@@ -125,9 +126,13 @@ def frank_wolfe_step(Q: Float2D, Qx: Float1D, x: Float1D, vertex: int, radius: f
     return step
 
 
-def frank_wolfe_gap(Q: Float2D, c: Float1D, x: Float1D, radius: float) -> float:
-    """Upper bound ``max_v <grad f(x), x - v>`` over the ball on ``f(x) - min f``; infinite for an infinite radius."""
-    if np.isinf(radius):
-        return np.inf
+def loss_and_gap(Q: Float2D, c: Float1D, r: float, x: Float1D, radius: float) -> tuple[float, float]:
+    """f(x) and the upper bound ``max_v <grad f(x), x - v>`` over the ball on ``f(x) - min f``, both from x alone.
+
+    The bound is infinite for an infinite radius.
+    """
     half = Q @ x + c
-    return 2.0 * float(x @ half + radius * np.abs(half).max(initial=0.0))
+    loss = float(x @ (half + c) + r)
+    if np.isinf(radius):
+        return loss, np.inf
+    return loss, 2.0 * float(x @ half + radius * np.abs(half).max(initial=0.0))

@@ -37,7 +37,10 @@ def split_abm(gram: Float2D, n_basis: int, *, psi: float) -> Split | None:
             continue
         if spectrum is None:
             spectrum = np.linalg.eigh(progress.Q)
-        _generate(progress, j, _bordered_eigenvector(*spectrum, *progress.problem(j)[1:], psi))
+        vector = _bordered_eigenvector(*spectrum, *progress.problem(j)[1:], psi)
+        loss = progress.mean_square(j, vector[:-1], vector[-1])
+        progress.generate(j, Solution(vector[:-1], loss, 0.0, 0, Status.VANISHING), True, float(vector[-1]))
+    progress.clean(sweep.inverse(), psi)
     return progress.split()
 
 
@@ -52,7 +55,9 @@ def split_abm_exact(factor: Float2D, n_basis: int, *, psi: float) -> Split:
         loss = float(residual @ residual)
         rounding = 8.0 * factor.shape[0] * EPS * float(np.abs(vector) @ progress.lengths[columns])
         if loss <= max(psi, rounding**2):
-            _generate(progress, j, vector, loss)
+            vector = vector * np.copysign(1.0, vector[-1])
+            x = progress.without_dust(j, vector[:-1], vector[-1])
+            progress.generate(j, Solution(x, loss, 0.0, 0, Status.VANISHING), lead_coef=float(vector[-1]))
         else:
             sweep.append(j)
             progress.keep(j)
@@ -79,17 +84,6 @@ def _smallest_singular_vector(R: Float2D, vector: Float1D) -> Float1D:
             return vector
     # Two almost equal singular values: the iteration crawls, a decomposition does not.
     return np.asarray(np.linalg.svd(R)[2][-1])
-
-
-def _generate(progress: Progress, j: int, vector: Float1D, loss: float | None = None) -> None:
-    """Candidate j leads the polynomial with these coefficients, signed so that the leading one is positive."""
-    vector = vector * np.copysign(1.0, vector[-1])
-    lead = float(vector[-1])
-    x = progress.without_dust(j, vector[:-1], lead)
-    if loss is None:
-        Q, c, r = progress.problem(j)
-        loss = float(x @ Q @ x + 2.0 * lead * (c @ x) + lead * lead * r)
-    progress.generate(j, Solution(x, loss, 0.0, 0, Status.VANISHING), lead)
 
 
 @compiled

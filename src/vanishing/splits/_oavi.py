@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._typing import Float1D, Float2D, Int1D
-from ..solvers import SOLVERS, Solution, Status, Stop, agd, cg, frank_wolfe_gap
+from ..solvers import SOLVERS, Solution, Status, Stop, agd, cg, loss_and_gap, matching_pursuit
 from ._sweeps import CholeskySweep, QRSweep
 from ._types import EPS, Progress, Split
 
@@ -28,6 +28,11 @@ class Search(NamedTuple):
     stop: Stop
     from_constant: bool = False
 
+    @property
+    def exact(self) -> bool:
+        """Whether the solver finds the exact minimum over the ball, as the homotopy behind ``omp`` does."""
+        return self.solver == "omp"
+
     def solve(self, progress: Progress, j: int, stop: Stop) -> Solution:
         """The solver's answer for candidate j."""
         Q, c, r = progress.problem(j)
@@ -42,63 +47,107 @@ class Search(NamedTuple):
         return bool(np.abs(x).sum() <= self.radius)
 
 
-def split_oavi(gram: Float2D, n_basis: int, *, search: Search, boosting: bool = True) -> Split | None:
+def split_oavi(
+    gram: Float2D, n_basis: int, *, search: Search, boosting: bool = True, work: float = np.inf
+) -> Split | None:
     """Decide which candidates lead a polynomial with leading coefficient 1 and mean square <= psi.
 
     With boosting, the mean square of the best polynomial with leading term u,
     ``p = u'u - u'O (O'O)^-1 O'u``, is the pivot of a Cholesky factorisation that skips the columns with
-    ``p <= psi``. It settles every candidate whose unconstrained minimiser ``y0 = -(O'O)^-1 O'u`` lies in the
-    l1 ball. At the first one with ``p <= psi`` and ``|y0|_1 > radius``, the paper's (INF), boosting ends and
-    the solver decides from there on. Where ``p > psi``, (INF) cannot change the decision and is not looked at.
+    ``p <= psi``. It settles every candidate with ``p > psi``, and every one whose unconstrained minimiser
+    ``y0 = -(O'O)^-1 O'u`` lies in the l1 ball. The case left is the paper's (INF), ``p <= psi`` and ``|y0|_1 >
+    radius``: there the solver decides. The paper's solvers go on without boosting from then on. With ``omp``, whose
+    answer is exact, the factorisation goes on; it leaves out columns that depend on others, as then may happen.
+    ``work`` bounds the multiplications of exact answers in this and later splits of a fit.
     """
     psi = search.stop.psi
     progress = Progress(gram, n_basis)
     sweep = None
-    if boosting and search.boost != "none":
+    if search.boost != "none" and (boosting or search.exact):
         try:
-            sweep = CholeskySweep(gram, n_basis)
+            sweep = CholeskySweep(gram, n_basis, skip=not boosting)
         except np.linalg.LinAlgError:
             return None
     largest = min(search.radius, 1e8) * progress.lengths.max()
     n_undecided = 0
     for j in range(progress.n_candidates):
         if sweep is not None:
-            pivot, y0 = sweep.pivot(j), None
+            pivot, y0, inside, noise = sweep.pivot(j), None, False, 0.0
             if pivot <= psi + 8.0 * sweep.n * EPS * (largest + progress.lengths[n_basis + j]) ** 2:
-                y0 = -sweep.solve(j)
-                if abs(pivot - psi) <= progress.noise(j, y0):
+                y0 = sweep.minimiser(j)
+                inside, noise = search.inside(y0), progress.noise(j, y0)
+                if abs(pivot - psi) <= noise and (inside or not search.exact):
                     return None
-            if y0 is None or pivot > psi:
+            if y0 is None or pivot > psi + noise:
                 sweep.append(j)
                 progress.keep(j)
                 continue
-            if search.inside(y0):
-                progress.generate(j, _sparse_or_dense(progress, j, y0, search))
+            if inside:
+                progress.generate(j, *_sparse_or_dense(progress, j, y0, pivot, search))
                 continue
-            sweep, boosting = None, False
-        solution = _attempt(progress, j, search, search.stop)
+            boosting = False
+            sweep = sweep if search.exact else None
+        solution, work = _decide(progress, j, search, work)
         if abs(solution.loss - psi) <= progress.noise(j, solution.x):
             return None
         if solution.loss <= psi:
             progress.generate(j, solution)
-        else:
-            n_undecided += not solution.status.certified
-            progress.keep(j, solution.n_iter)
-    return progress.split(n_undecided, boosting)
+            continue
+        n_undecided += not solution.status.certified
+        progress.keep(j, solution.n_iter)
+        if sweep is not None:
+            sweep.append_or_skip(j)
+    if sweep is not None and search.polish and sweep.n == sweep.n_members:
+        progress.clean(sweep.inverse(), psi)
+    return progress.split(n_undecided, boosting, work)
 
 
-def _sparse_or_dense(progress: Progress, j: int, y0: Float1D, search: Search) -> Solution:
-    """A generator, given that y0 is one: from the solver if it gets there (WIHB: sparse), else from y0 (dense)."""
+def _decide(progress: Progress, j: int, search: Search, work: float) -> tuple[Solution, float]:
+    """The solver's answer, polished if wanted, and the work left: n_iter events of a homotopy cost ``2 n n_iter^2``."""
+    stop, n_terms = search.stop, len(progress.members)
+    if search.exact:
+        stop = stop._replace(max_iter=int(min(stop.max_iter, np.sqrt(max(work, 0.0) / (2.0 * n_terms)))))
+        if stop.max_iter == 0:
+            return Solution(np.zeros(n_terms), np.inf, np.inf, 0, Status.MAX_ITER), work
+    solution = _attempt(progress, j, search, stop)
+    return solution, work - 2.0 * n_terms * solution.n_iter**2
+
+
+def _sparse_or_dense(progress: Progress, j: int, y0: Float1D, lowest: float, search: Search) -> tuple[Solution, bool]:
+    """A generator, given that y0 is one, and whether it is dense.
+
+    Sparse if the solver gets there (WIHB), else with the coefficients y0, whose mean square ``lowest`` is the least.
+    """
     n_iter = 0
     if search.boost == "wihb":
-        stop = _within_budget(search.stop, y0.size) if search.polish else search.stop
-        sparse = _attempt(progress, j, search, stop)
+        sparse = _short(progress, j, lowest, search) if search.exact else _searched(progress, j, search)
         if sparse.loss + progress.noise(j, sparse.x) <= search.stop.psi:
-            return sparse
+            return sparse, False
         n_iter = sparse.n_iter
-    y0 = progress.without_dust(j, y0) if search.polish else y0
+    if search.exact:
+        loss, _ = loss_and_gap(*progress.problem(j), y0, search.radius)
+        return Solution(y0, loss, max(loss - lowest, 0.0), n_iter, Status.VANISHING), True
     dense = (agd if search.solver == "agd" else cg)(*progress.problem(j), search.radius, search.stop, y0)
-    return dense._replace(n_iter=n_iter + dense.n_iter)
+    return dense._replace(n_iter=n_iter + dense.n_iter), True
+
+
+def _short(progress: Progress, j: int, lowest: float, search: Search) -> Solution:
+    """A short polynomial by matching pursuit; its gap is the distance from the lowest mean square, which is known."""
+    target = search.stop
+    for _ in range(2):
+        short = matching_pursuit(*progress.problem(j), search.radius, target)
+        noise = progress.noise(j, short.x)
+        if short.status is not Status.VANISHING or short.loss + noise <= search.stop.psi:
+            break
+        target = target._replace(psi=max(search.stop.psi - 2.0 * noise, 0.0))
+    loss = short.loss if short.status is Status.VANISHING else np.inf
+    return short._replace(loss=loss, gap=max(loss - lowest, 0.0))
+
+
+def _searched(progress: Progress, j: int, search: Search) -> Solution:
+    """A sparse generator by the solver, within a budget if it will be polished."""
+    n_terms = len(progress.members)
+    return _attempt(progress, j, search, _within_budget(search.stop, n_terms) if search.polish else search.stop)
 
 
 def _within_budget(stop: Stop, n_terms: int) -> Stop:
@@ -108,7 +157,8 @@ def _within_budget(stop: Stop, n_terms: int) -> Stop:
 
 def _attempt(progress: Progress, j: int, search: Search, stop: Stop) -> Solution:
     """The solver's answer; to be polished, it is asked for early: a support is found long before psi is reached."""
-    max_iter = min(_FIRST_ITER, stop.max_iter) if search.polish else stop.max_iter
+    early = search.polish and not search.exact
+    max_iter = min(_FIRST_ITER, stop.max_iter) if early else stop.max_iter
     n_iter = 0
     while True:
         solution = search.solve(progress, j, stop._replace(max_iter=max_iter))
@@ -145,12 +195,14 @@ def _polished(progress: Progress, j: int, solution: Solution, search: Search) ->
         if loss < solution.loss and search.inside(candidate):
             # What the solver could still have gained, less what was gained since.
             gap = max(solution.gap - (solution.loss - loss), 0.0)
-            gap = min(gap, frank_wolfe_gap(Q, c, candidate, search.radius))
+            gap = min(gap, loss_and_gap(Q, c, r, candidate, search.radius)[1])
             return solution._replace(x=candidate, loss=loss, gap=gap)
     return solution
 
 
-def split_oavi_exact(factor: Float2D, n_basis: int, *, search: Search, boosting: bool = True) -> Split:
+def split_oavi_exact(
+    factor: Float2D, n_basis: int, *, search: Search, boosting: bool = True, work: float = np.inf
+) -> Split:
     """As :func:`split_oavi`, from the triangular factor of the Gram.
 
     Residuals are known to a relative 1e-16, so "vanishing" means: up to ``psi`` or to rounding, whichever is
@@ -159,11 +211,11 @@ def split_oavi_exact(factor: Float2D, n_basis: int, *, search: Search, boosting:
     """
     psi = search.stop.psi
     progress = Progress(factor.T @ factor, n_basis)
-    sweep = QRSweep(factor, n_basis) if boosting else None
+    sweep = QRSweep(factor, n_basis, skip=not boosting) if boosting or search.exact else None
     n_undecided = 0
     for j in range(progress.n_candidates):
         if sweep is not None:
-            pivot, y0 = sweep.pivot(j), -sweep.solve(j)
+            pivot, y0 = sweep.pivot(j), sweep.minimiser(j)
             if not _vanishes(pivot, progress, j, y0, psi):
                 sweep.append(j)
                 progress.keep(j)
@@ -172,14 +224,18 @@ def split_oavi_exact(factor: Float2D, n_basis: int, *, search: Search, boosting:
                 dense = Solution(y0, pivot, 0.0, 0, Status.VANISHING)
                 progress.generate(j, _sparse_or_dense_exact(factor, progress, j, dense, search))
                 continue
-            sweep, boosting = None, False
-        solution = _measured(factor, progress, j, search.solve(progress, j, search.stop))
+            boosting = False
+            sweep = sweep if search.exact else None
+        solution, work = _decide(progress, j, search._replace(polish=False), work)
+        solution = _measured(factor, progress, j, solution)
         if _vanishes(solution.loss, progress, j, solution.x, psi):
             progress.generate(j, solution._replace(status=Status.VANISHING))
-        else:
-            n_undecided += solution.loss - solution.gap <= psi + progress.noise(j, solution.x)
-            progress.keep(j, solution.n_iter)
-    return progress.split(n_undecided, boosting)
+            continue
+        n_undecided += solution.loss - solution.gap <= psi + progress.noise(j, solution.x)
+        progress.keep(j, solution.n_iter)
+        if sweep is not None:
+            sweep.append_or_skip(j)
+    return progress.split(n_undecided, boosting, work)
 
 
 def _sparse_or_dense_exact(factor: Float2D, progress: Progress, j: int, dense: Solution, search: Search) -> Solution:
@@ -188,7 +244,10 @@ def _sparse_or_dense_exact(factor: Float2D, progress: Progress, j: int, dense: S
     supports = [np.arange(dense.x.size)]
     if search.boost != "ihb" and search.solver != "agd":
         stop = search.stop._replace(psi=max(psi, progress.noise(j, dense.x)))
-        sparse = search.solve(progress, j, _within_budget(stop, dense.x.size))
+        if search.exact:
+            sparse = matching_pursuit(*progress.problem(j), search.radius, stop)
+        else:
+            sparse = search.solve(progress, j, _within_budget(stop, dense.x.size))
         supports.insert(0, np.flatnonzero(sparse.x))
         n_iter = sparse.n_iter
     for support in supports:

@@ -14,7 +14,9 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from .._compiled import compiled
-from .._typing import Float1D, Float2D
+from .._typing import Float1D, Float2D, Int1D
+from ..cholesky import append_column
+from ._types import EPS
 
 
 @compiled
@@ -29,19 +31,45 @@ def _solve_transposed(L: Float2D, w: Float1D) -> Float1D:
 
 
 class _Sweep(ABC):
-    """L L' = Gram of the ``n`` columns so far; ``W[:n]`` = L^-1 times their inner products with the candidates."""
+    """L L' = Gram of the ``n`` columns so far; ``W[:n]`` = L^-1 times their inner products with the candidates.
+
+    ``columns`` says which members of the basis these are: all of them, unless some that depend on others are skipped.
+    """
 
     L: Float2D
     W: Float2D
     n: int
+    n_members: int
+    columns: list[int]
 
     @abstractmethod
     def pivot(self, j: int) -> float:
         """Mean square of the residual of candidate j."""
 
+    @abstractmethod
+    def append(self, j: int) -> None:
+        """Candidate j joins the columns that the others are projected on."""
+
+    @abstractmethod
+    def _rounding(self, j: int) -> float:
+        """A pivot up to this is zero to rounding."""
+
     def solve(self, j: int) -> Float1D:
-        """Coefficients of the projection of candidate j: ``(A'A)^-1 A'u``."""
+        """Coefficients of the projection of candidate j on the columns: ``(A'A)^-1 A'u``."""
         return np.asarray(_solve_transposed(self.L, np.ascontiguousarray(self.W[: self.n, j])))
+
+    def minimiser(self, j: int) -> Float1D:
+        """Coefficients on all members of the basis of the polynomial with leading term j and least mean square."""
+        y0 = np.zeros(self.n_members)
+        y0[self.columns] = -self.solve(j)
+        return y0
+
+    def append_or_skip(self, j: int) -> None:
+        """Candidate j joins the basis, and the columns if it does not depend on them."""
+        if self.pivot(j) > self._rounding(j):
+            self.append(j)
+        else:
+            self.n_members += 1
 
     def bordered(self, j: int) -> Float2D:
         """Upper triangular factor of the Gram of the columns so far and candidate j."""
@@ -51,8 +79,14 @@ class _Sweep(ABC):
         factor[self.n, self.n] = np.sqrt(max(self.pivot(j), 0.0))
         return factor
 
-    def _reserve(self, L: Float2D, W: Float2D) -> None:
+    def inverse(self) -> Float2D:
+        """The inverse of L; its leading rows and columns are the inverse of those of L."""
+        eye = np.eye(self.n)
+        return np.asarray(solve_triangular(self.L[: self.n, : self.n], eye, lower=True, check_finite=False))
+
+    def _reserve(self, L: Float2D, W: Float2D, columns: list[int], n_basis: int) -> None:
         self.n, n_candidates = W.shape
+        self.columns, self.n_members = columns, n_basis
         size = self.n + n_candidates
         self.L = np.zeros((size, size))
         self.L[: self.n, : self.n] = L
@@ -64,6 +98,8 @@ class _Sweep(ABC):
         self.L[self.n, self.n] = diagonal
         self.W[self.n] = row
         self.n += 1
+        self.columns.append(self.n_members)
+        self.n_members += 1
 
 
 class CholeskySweep(_Sweep):
@@ -79,16 +115,20 @@ class CholeskySweep(_Sweep):
     (0.75, array([0.5]))
     """
 
-    def __init__(self, gram: Float2D, n_basis: int):
-        L: Float2D = np.asarray(np.linalg.cholesky(gram[:n_basis, :n_basis]), dtype=np.float64)
-        W = solve_triangular(L, gram[:n_basis, n_basis:], lower=True, check_finite=False)
+    def __init__(self, gram: Float2D, n_basis: int, *, skip: bool = False):
+        columns = _independent_columns(gram, n_basis) if skip else np.arange(n_basis)
+        L: Float2D = np.asarray(np.linalg.cholesky(gram[np.ix_(columns, columns)]), dtype=np.float64)
+        W = solve_triangular(L, gram[columns, n_basis:], lower=True, check_finite=False)
         self._cross = gram[n_basis:, n_basis:]
         self._pivots = np.diag(self._cross) - (W * W).sum(axis=0)
-        self._reserve(L, W)
+        self._reserve(L, W, columns.tolist(), n_basis)
 
     def pivot(self, j: int) -> float:
         """Mean square of the residual of candidate j."""
         return float(self._pivots[j])
+
+    def _rounding(self, j: int) -> float:
+        return float(8.0 * self.n_members * EPS * self._cross[j, j])
 
     def append(self, j: int) -> None:
         """Candidate j joins the columns that the others are projected on."""
@@ -109,13 +149,24 @@ class QRSweep(_Sweep):
     (1e-24, array([0.5]))
     """
 
-    def __init__(self, factor: Float2D, n_basis: int):
-        self._residuals = factor[n_basis:, n_basis:].copy()
-        self._reserve(factor[:n_basis, :n_basis].T, factor[:n_basis, n_basis:])
+    def __init__(self, factor: Float2D, n_basis: int, *, skip: bool = False):
+        columns, lengths = np.arange(n_basis), np.linalg.norm(factor, axis=0)
+        if skip:
+            rounding = 8.0 * factor.shape[0] * EPS * lengths[:n_basis]
+            columns = np.flatnonzero(np.abs(np.diag(factor)[:n_basis]) > rounding)
+            chosen = np.concatenate([columns, np.arange(n_basis, factor.shape[1])])
+            factor = np.asarray(np.linalg.qr(factor[:, chosen], mode="r"))
+        n = columns.size
+        self._residuals = factor[n:, n:].copy()
+        self._lengths = lengths[n_basis:]
+        self._reserve(factor[:n, :n].T, factor[:n, n:], columns.tolist(), n_basis)
 
     def pivot(self, j: int) -> float:
         """Mean square of the residual of candidate j."""
         return float(self._residuals[:, j] @ self._residuals[:, j])
+
+    def _rounding(self, j: int) -> float:
+        return float((8.0 * self.n_members * EPS * self._lengths[j]) ** 2)
 
     def append(self, j: int) -> None:
         """Candidate j joins the columns that the others are projected on."""
@@ -127,3 +178,19 @@ class QRSweep(_Sweep):
             self._residuals -= np.outer(direction, part)
             row += part
         self._grow(j, row, diagonal)
+
+
+def _independent_columns(gram: Float2D, n_basis: int) -> Int1D:
+    """The columns of the basis, in order, that are no combinations of earlier ones, up to rounding."""
+    L, face = np.empty((n_basis, n_basis)), np.empty(n_basis, dtype=np.int64)
+    return face[: _factor_skipping(np.ascontiguousarray(gram), L, face)]
+
+
+@compiled
+def _factor_skipping(gram: Float2D, L: Float2D, face: Int1D) -> int:
+    """A Cholesky factorisation of the leading part of the Gram that passes over dependent columns, and their number."""
+    size = 0
+    for j in range(face.size):
+        if append_column(gram, L, face, size, j, 1e-300) > 8.0 * face.size * EPS:
+            size += 1
+    return size

@@ -18,7 +18,8 @@ class Split(NamedTuple):
     Generator g is ``lead_coef[g] * u + sum_j coef[g, j] * t_j``, with ``u`` candidate ``generators[g]`` and
     ``t`` the terms of the basis followed by the kept candidates. Its first ``n_free[g]`` coefficients were
     free; the others are structural zeros. ``n_undecided`` counts the candidates that were kept without a
-    certificate that they lead no generator, ``total_iter`` the iterations of solvers for all candidates.
+    certificate that they lead no generator, ``total_iter`` the iterations of solvers for all candidates. ``boosting``
+    and ``work``, what is left of it, are what OAVI's next split starts with.
     """
 
     kept: Int1D
@@ -32,6 +33,7 @@ class Split(NamedTuple):
     status: Int1D
     n_undecided: int = 0
     boosting: bool = True
+    work: float = np.inf
     total_iter: int = 0
 
 
@@ -43,6 +45,15 @@ class Mixture(NamedTuple):
     mse: Float1D
 
 
+class _Generator(NamedTuple):
+    """Candidate ``j`` leads a generator; a ``dense`` one has coefficients that are not zero only by rounding."""
+
+    j: int
+    solution: Solution
+    dense: bool
+    lead_coef: float
+
+
 class Progress:
     """A split under way: candidates of a Gram go, in their order, either to the basis or to the generators."""
 
@@ -52,7 +63,7 @@ class Progress:
         self.lengths = np.sqrt(np.diag(gram))
         self.members = list(range(n_basis))
         self._Q: Float2D | None = None
-        self._found: list[tuple[int, float, Solution]] = []
+        self._generators: list[_Generator] = []
         self._lost_iter = 0
 
     @property
@@ -72,9 +83,17 @@ class Progress:
         u = self.n_basis + j
         return self.Q, self.gram[u, self.members], float(self.gram[u, u])
 
-    def size(self, j: int, x: Float1D) -> float:
-        """Upper bound ``|u| + sum_i |x_i| |t_i|`` on the root mean square of every partial sum of the polynomial."""
-        return float(np.abs(x) @ self.lengths[self.members] + self.lengths[self.n_basis + j])
+    def mean_square(self, j: int, x: Float1D, lead_coef: float = 1.0) -> float:
+        """Mean square of ``lead_coef * u_j + sum_i x_i t_i``, over the first terms of the basis, from the Gram."""
+        coef = np.zeros(self.gram.shape[0])
+        coef[self.members[: x.size]] = x
+        coef[self.n_basis + j] = lead_coef
+        return float(coef @ self.gram @ coef)
+
+    def size(self, j: int, x: Float1D, lead_coef: float = 1.0) -> float:
+        """Bound ``|lead_coef u| + sum_i |x_i| |t_i|`` on the root mean square of every partial sum of terms."""
+        terms = np.abs(x) @ self.lengths[self.members[: x.size]]
+        return float(terms + abs(lead_coef) * self.lengths[self.n_basis + j])
 
     def noise(self, j: int, x: Float1D) -> float:
         """How wrong the mean square of ``u_j + sum_i x_i t_i`` may be when it is computed from a float64 Gram."""
@@ -83,9 +102,8 @@ class Progress:
 
     def without_dust(self, j: int, x: Float1D, lead_coef: float = 1.0) -> Float1D:
         """x with exact zeros for coefficients whose terms contribute no more than rounding does."""
-        lengths = self.lengths[self.members]
-        size = np.abs(x) @ lengths + abs(lead_coef) * self.lengths[self.n_basis + j]
-        return np.where(np.abs(x) * lengths <= 8.0 * self.gram.shape[0] * EPS * size, 0.0, x)
+        share = np.abs(x) * self.lengths[self.members]
+        return np.where(share <= 8.0 * self.gram.shape[0] * EPS * self.size(j, x, lead_coef), 0.0, x)
 
     def keep(self, j: int, n_iter: int = 0) -> None:
         """Candidate j joins the basis, after so many iterations of a solver."""
@@ -93,21 +111,42 @@ class Progress:
         self._Q = None
         self._lost_iter += n_iter
 
-    def generate(self, j: int, solution: Solution, lead_coef: float = 1.0) -> None:
+    def generate(self, j: int, solution: Solution, dense: bool = False, lead_coef: float = 1.0) -> None:
         """Candidate j leads a generator with the coefficients of the solution."""
-        self._found.append((j, lead_coef, solution))
+        self._generators.append(_Generator(j, solution, dense, lead_coef))
 
-    def split(self, n_undecided: int = 0, boosting: bool = True) -> Split:
+    def clean(self, inverse: Float2D, psi: float) -> None:
+        """Replace by exact zeros the coefficients of dense generators that are smaller than their rounding error.
+
+        ``inverse`` is L^-1 for a Cholesky factor L of the basis' Gram Q (or of a smaller matrix, as ABM's). An error of
+        ``8 n EPS size |t_k|`` in the inner product of term k with the polynomial changes coefficient i by
+        ``|Q^-1|_ik`` times that, and ``|Q^-1| <= |L^-1|' |L^-1|``. Leading parts of L^-1 belong to leading parts of Q.
+        """
+        inverse = np.abs(inverse)
+        lengths = self.lengths[self.members]
+        spread = inverse @ lengths
+        for g, (j, solution, dense, lead) in enumerate(self._generators):
+            if not dense:
+                continue
+            n = solution.x.size
+            error = 8.0 * self.gram.shape[0] * EPS * self.size(j, solution.x, lead) * (inverse[:n, :n].T @ spread[:n])
+            x = np.where(np.abs(solution.x) <= error, 0.0, solution.x)
+            loss = solution.loss if (x == solution.x).all() else self.mean_square(j, x, lead)
+            if loss <= psi:
+                gap = solution.gap + max(loss - solution.loss, 0.0)
+                self._generators[g] = _Generator(j, solution._replace(x=x, loss=loss, gap=gap), False, lead)
+
+    def split(self, n_undecided: int = 0, boosting: bool = True, work: float = np.inf) -> Split:
         """The decision, once every candidate has its place."""
-        solutions = [solution for _, _, solution in self._found]
-        coef = np.zeros((len(self._found), len(self.members)))
+        solutions = [generator.solution for generator in self._generators]
+        coef = np.zeros((len(solutions), len(self.members)))
         for g, solution in enumerate(solutions):
             coef[g, : solution.x.size] = solution.x
         return Split(
             kept=np.array(self.members[self.n_basis :], dtype=np.int64) - self.n_basis,
-            generators=np.array([j for j, _, _ in self._found], dtype=np.int64),
+            generators=np.array([generator.j for generator in self._generators], dtype=np.int64),
             coef=coef,
-            lead_coef=np.array([lead for _, lead, _ in self._found], dtype=np.float64),
+            lead_coef=np.array([generator.lead_coef for generator in self._generators], dtype=np.float64),
             n_free=np.array([s.x.size for s in solutions], dtype=np.int64),
             mse=np.maximum([s.loss for s in solutions], 0.0, dtype=np.float64),
             gap=np.array([s.gap for s in solutions], dtype=np.float64),
@@ -115,5 +154,6 @@ class Progress:
             status=np.array([s.status for s in solutions], dtype=np.int64),
             n_undecided=n_undecided,
             boosting=boosting,
+            work=work,
             total_iter=self._lost_iter + sum(s.n_iter for s in solutions),
         )
