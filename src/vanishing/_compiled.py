@@ -1,13 +1,17 @@
-"""The decorator for compiled code."""
+"""The decorator for compiled code, and a word to the user while the first call compiles."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from numba import njit
+from numba.core import event
 
 __all__ = ["compiled"]
+
+_logger = logging.getLogger("vanishing")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -16,7 +20,8 @@ def compiled(function: F) -> F:
     """Compile with Numba at the first call, without the GIL, cached on disk.
 
     Where no folder can be written to (neither beside the package nor in the user's cache), nothing is cached and each
-    process compiles anew; ``NUMBA_CACHE_DIR`` names another folder.
+    process compiles anew; ``NUMBA_CACHE_DIR`` names another folder. Kernels assign element by element: a slice of an
+    array on the left of an assignment makes Numba compile a check with a formatted message, which takes seconds.
 
     Examples
     --------
@@ -30,3 +35,22 @@ def compiled(function: F) -> F:
         return cast("F", njit(cache=True, nogil=True)(function))
     except RuntimeError:  # no place for the cache
         return cast("F", njit(nogil=True)(function))
+
+
+class _Announcement(event.Listener):  # type: ignore[misc]
+    """Says once in a process that kernels are being compiled; silent when they come from the cache."""
+
+    def __init__(self) -> None:
+        self.made = False
+
+    def on_start(self, event: Any) -> None:
+        function = getattr(event.data["dispatcher"], "py_func", None)
+        if not self.made and getattr(function, "__module__", "").startswith("vanishing."):
+            self.made = True
+            _logger.warning("Compiling numerical kernels: a few seconds, the first time only.")
+
+    def on_end(self, event: Any) -> None:
+        """Nothing to say."""
+
+
+event.register("numba:compile", _Announcement())

@@ -88,7 +88,10 @@ def _monomial_gram(X: Float2D, weights: Float1D, left: Int1D, right: Int1D, n_ba
             candidates = weighted
         for first in range(0, n_terms - n_basis, _PANEL):
             last = min(first + _PANEL, n_terms - n_basis)
-            total[first:last, : n_basis + last] += np.dot(candidates[first:last], table[: n_basis + last].T)
+            products = np.dot(candidates[first:last], table[: n_basis + last].T)
+            for k in range(last - first):  # slices of arrays on the left take seconds to compile
+                for i in range(n_basis + last):
+                    total[first + k, i] += products[k, i]
     return total
 
 
@@ -296,7 +299,9 @@ def _column_range(X: Float2D, weights: Float1D) -> Float2D:
                     x = np.nan
                 low[i] = x if x < low[i] else low[i]
                 high[i] = x if x > high[i] else high[i]
-        found[0, j], found[1, j] = low.min(), high.max()
+        found[0, j], found[1, j] = np.inf, -np.inf
+        for i in range(_LANES):
+            found[0, j], found[1, j] = min(found[0, j], low[i]), max(found[1, j], high[i])
     return found
 
 

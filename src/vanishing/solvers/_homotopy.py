@@ -8,7 +8,7 @@ from .._compiled import compiled
 from .._typing import Bool1D, Float1D, Float2D, Int1D
 from ..cholesky import append_column, delete_column, solve_factored
 from ._conditional_gradients import bpcg
-from ._quadratic import EPS, loss_and_gap, verdict
+from ._quadratic import EPS, TIE, loss_and_gap, verdict
 from ._types import Solution, Status, Stop
 
 _SINGULAR = 1e-13  # relative pivot up to which a column depends on those in the support
@@ -32,8 +32,11 @@ def _follow(
     face, sign = np.empty(n, np.int64), np.zeros(n)
     L = np.empty((n, n))
     barred = np.zeros(n, np.bool_)  # columns that depend on the support, until a column leaves it
-    level, size, left, norm, loss = np.abs(c).max(), 0, -1, 0.0, r
-    entering = int(np.argmax(np.abs(c)))
+    level, entering = 0.0, 0
+    for i in range(n):
+        if abs(c[i]) > (1.0 + TIE) * level:
+            level, entering = abs(c[i]), i
+    size, left, norm, loss = 0, -1, 0.0, r
     for it in range(max_iter):
         if entering >= 0:
             if append_column(Q, L, face, size, entering, 1e-300) <= _SINGULAR:
@@ -43,7 +46,9 @@ def _follow(
             else:
                 sign[entering] = 1.0 if g[entering] < 0.0 else -1.0
                 size += 1
-        d = sign[face[:size]]
+        d = np.empty(size)
+        for a in range(size):
+            d[a] = sign[face[a]]
         solve_factored(L, d, size)
         rate = 0.0
         change[:] = 0.0
@@ -108,7 +113,8 @@ def _next_event(
 @compiled
 def _gradient_and_loss(Q: Float2D, c: Float1D, r: float, face: Int1D, x: Float1D, g: Float1D) -> tuple[float, float]:
     """Write ``g = Qx + c`` anew; the l1 norm of x and the loss are returned."""
-    g[:] = c
+    for i in range(g.size):
+        g[i] = c[i]
     for j in face:
         for i in range(g.size):
             g[i] += x[j] * Q[j, i]

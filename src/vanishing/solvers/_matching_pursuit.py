@@ -29,7 +29,9 @@ def _pursue(Q: Float2D, c: Float1D, r: float, psi: float, most: int, x: Float1D)
     z = np.empty(most)
     support = np.empty(most, np.int64)
     used = np.zeros(n, np.bool_)
-    g, d = c.copy(), np.diag(Q).copy()
+    g, d = c.copy(), np.empty(n)
+    for i in range(n):
+        d[i] = Q[i, i]
     size, loss = 0, r
     while size < most and loss > psi:
         best, gain = -1, 0.0
@@ -40,12 +42,10 @@ def _pursue(Q: Float2D, c: Float1D, r: float, psi: float, most: int, x: Float1D)
             break
         pivot = np.sqrt(d[best])
         row = W[size]
-        row[:] = Q[best]
-        if size:
-            row -= np.dot(W[:size, best].copy(), W[:size])
+        projection = np.dot(W[:size, best].copy(), W[:size])
         z[size] = g[best] / pivot
         for i in range(n):
-            row[i] /= pivot
+            row[i] = (Q[best, i] - projection[i]) / pivot
             g[i] -= z[size] * row[i]
             d[i] -= row[i] * row[i]
         loss -= z[size] * z[size]

@@ -66,7 +66,7 @@ def _dust(spectrum: Float1D, small: Bool1D) -> float:
     if small.all() or not small.any():
         return 0.0
     distance = spectrum[~small].min() - spectrum[small].max()
-    return float(min(8.0 * spectrum.size * EPS * spectrum.max() / distance, 1e-10))
+    return float(min(8.0 * spectrum.size * EPS * spectrum.max() / distance, 1e-7))
 
 
 def _mean_squares(matrix: Float2D, rows: Float2D, exact: bool) -> Float1D:
