@@ -28,7 +28,7 @@ HAND = (0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
 DENSE = {"solver": "cg", "boost": "ihb"}
 CONFIGURATIONS = {
     "paper's pipeline, CGAVI-IHB": (OAVI(order="degcolex", **DENSE), PAPER),
-    "paper's pipeline, BPCGAVI-WIHB": (OAVI(order="degcolex"), PAPER),
+    "paper's pipeline, BPCGAVI-WIHB": (OAVI(solver="bpcg", order="degcolex"), PAPER),
     "`VanishingIdealClassifierCV(OAVI(solver='cg', boost='ihb'))`": (OAVI(**DENSE), {}),
     "`VanishingIdealClassifierCV()`": (OAVI(), {}),
     "`VanishingIdealClassifierCV(psis=HAND)`": (OAVI(), {"psis": HAND}),

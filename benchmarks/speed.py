@@ -22,8 +22,8 @@ from vanishing import ABM, OAVI, VCA, __version__
 ALGORITHMS = {
     "CGAVI-IHB": lambda psi: OAVI(psi, solver="cg", boost="ihb", order="degcolex"),
     "AGDAVI-IHB": lambda psi: OAVI(psi, solver="agd", boost="ihb", order="degcolex"),
-    "BPCGAVI-WIHB": lambda psi: OAVI(psi, order="degcolex"),
-    "BPCGAVI": lambda psi: OAVI(psi, boost="none", order="degcolex"),
+    "BPCGAVI-WIHB": lambda psi: OAVI(psi, solver="bpcg", order="degcolex"),
+    "BPCGAVI": lambda psi: OAVI(psi, solver="bpcg", boost="none", order="degcolex"),
     "PCGAVI": lambda psi: OAVI(psi, solver="pcg", boost="none", order="degcolex"),
     "ABM": lambda psi: ABM(psi, order="degcolex"),
     "VCA": lambda psi: VCA(psi),

@@ -34,7 +34,7 @@ AUTHORS = {
 }
 IDEALS = {
     "CGAVI-IHB": OAVI(solver="cg", boost="ihb", order="degcolex"),
-    "BPCGAVI-WIHB": OAVI(order="degcolex"),
+    "BPCGAVI-WIHB": OAVI(solver="bpcg", order="degcolex"),
 }
 
 

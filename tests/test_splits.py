@@ -675,3 +675,69 @@ def test_splits_do_not_change_their_input():
             split(matrix, exact, 0.003)
         (split_vca_exact if exact else split_vca)(matrix, 3, psi=0.003, length=1.0)
         np.testing.assert_array_equal(matrix, before)
+
+
+# --- beyond (INF): columns that depend on others, and exact decisions ---------------------------------------------
+
+
+def dependent_columns(seed, m=30):
+    """A basis of five columns whose fourth is a combination of others, and three candidates."""
+    rng = np.random.default_rng(seed)
+    columns = rng.standard_normal((m, 8))
+    columns[:, 3] = columns[:, :3] @ rng.standard_normal(3)
+    return columns
+
+
+@pytest.mark.parametrize(("sweep", "matrix"), [(CholeskySweep, gram_of), (QRSweep, factor_of)], ids=["gram", "factor"])
+@pytest.mark.parametrize("seed", range(5))
+def test_sweep_skips_dependent_columns_and_projects_on_the_same_space(seed, sweep, matrix):
+    columns = dependent_columns(seed)
+    found = sweep(matrix(columns), 5, skip=True)
+    assert found.columns == [0, 1, 2, 4]
+    for j in range(3):
+        best = np.linalg.lstsq(columns[:, :5], -columns[:, 5 + j], rcond=None)[0]
+        assert found.pivot(j) == pytest.approx(np.mean((columns[:, :5] @ best + columns[:, 5 + j]) ** 2), rel=1e-8)
+        x = found.minimiser(j)
+        assert x[3] == 0.0
+        np.testing.assert_allclose(columns[:, :5] @ x, columns[:, :5] @ best, atol=1e-8)
+    found.append_or_skip(0)
+    assert (found.n, found.n_members, found.columns[-1]) == (5, 6, 5)
+
+
+@pytest.mark.parametrize(("sweep", "matrix"), [(CholeskySweep, gram_of), (QRSweep, factor_of)], ids=["gram", "factor"])
+def test_a_dependent_candidate_joins_the_basis_but_not_the_columns(sweep, matrix):
+    columns = random_columns(0)
+    columns[:, 5] = columns[:, :3] @ [1.0, -2.0, 0.5]
+    found = sweep(matrix(columns), 3)
+    found.append_or_skip(2)
+    assert (found.n, found.n_members) == (3, 4)
+    found.append_or_skip(0)
+    assert found.columns == [0, 1, 2, 4]
+
+
+@pytest.mark.parametrize("exact", [False, True], ids=["gram", "factor"])
+@pytest.mark.parametrize("radius", [0.3, 1.0, 3.0])
+def test_omp_decides_as_the_exact_minimum_over_the_ball(radius, exact):
+    for seed in range(15):
+        columns, psi = random_columns(seed, m=12), 0.3
+        matrix = (factor_of if exact else gram_of)(columns)
+        split = oavi(matrix, 3, psi, exact=exact, solver="omp", radius=radius)
+        if split is None:
+            continue
+        basis, leads = [0, 1, 2], []
+        for j in range(5):
+            A, b = columns[:, basis], columns[:, 3 + j]
+            best = constrained_minimum(A.T @ A / 12, A.T @ b / 12, float(b @ b / 12), radius)
+            leads, basis = ([*leads, j], basis) if best.loss <= psi else (leads, [*basis, 3 + j])
+        assert split.generators.tolist() == leads
+        assert split.n_undecided == 0
+        assert (np.abs(split.coef).sum(axis=1) <= radius * (1.0 + 1e-12)).all()
+        assert (np.mean(generator_values(columns, 3, split) ** 2, axis=0) <= psi * (1.0 + 1e-9)).all()
+
+
+def test_work_that_is_spent_leaves_terms_undecided_and_says_so():
+    columns, psi = random_columns(1, m=12), 0.3
+    state = {"search": Search(0.3, "omp", "wihb", True, Stop(psi, 0.01 * psi, 0.0, 1000)), "work": 0.0}
+    split = split_oavi(gram_of(columns), 3, **state)
+    assert split.n_undecided > 0
+    assert split_oavi(gram_of(columns), 3, **{**state, "work": np.inf}).n_undecided == 0

@@ -37,6 +37,7 @@ __all__ = [
     "quoted",
     "require_numeric",
     "take_input_from",
+    "warn_long",
     "warn_moments_end",
     "warn_outside_unit_cube",
     "warn_overflow",
@@ -45,6 +46,7 @@ __all__ = [
 ]
 
 _SLACK = 1e-6  # scalers miss the unit interval by rounding
+_WORK_PER_MINUTE = 60 * 10**10  # multiplications of matrix products on one core, about
 
 
 class RangeWarning(UserWarning):
@@ -300,11 +302,24 @@ def warn_overflow(degree: int, max_terms: int, psi: float) -> None:
     )
 
 
+def warn_long(degree: int, work: int) -> None:
+    """Say before a degree that takes minutes how to make it shorter."""
+    minutes = work / _WORK_PER_MINUTE
+    if minutes > 1.0:
+        _warn(
+            f"Degree {degree} takes about {minutes:.3g} minutes of one core: raise psi, or lower max_degree or "
+            "max_terms, for a smaller model.",
+            UserWarning,
+        )
+
+
 def warn_undecided(n_undecided: int, solver: str, boost: str) -> None:
     """Say that a solver gave up on some terms."""
-    cure = "use boost='wihb' with solver='bpcg'" if boost == "none" or solver != "bpcg" else "raise tau"
+    cure = "scale the columns to [0, 1], raise tau or raise max_iter"
+    if solver != "omp" or boost == "none":
+        cure = "use solver='omp' with boost='wihb', raise max_iter or set tol=0"
     _warn(
         f"{n_undecided} terms joined the order ideal without proof that they lead no generator, because "
-        f"solver={solver!r} gave up on them: raise max_iter, set tol=0, or {cure}.",
+        f"solver={solver!r} gave up on them: {cure}.",
         ConvergenceWarning,
     )

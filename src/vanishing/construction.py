@@ -10,6 +10,7 @@ import numpy as np
 
 from ._typing import Float2D
 from .basis import Basis
+from .checks import warn_long
 from .rows import Rows
 from .threads import one_blas_thread
 
@@ -70,6 +71,7 @@ def construct(rows: Rows, basis: Basis, rule: Rule, gram: Float2D, *, max_degree
             return Construction(basis, degree - 1, complete=True, overflow=False)
         size = basis.size
         block = len(new) if rule.whole or degree == 1 else BLOCK
+        warn_long(degree, (rows.n_samples or 0) * len(new) * (size + min(block, len(new))))
         for start in range(0, len(new), block):
             part = new if block == len(new) else new[start : start + block]
             with one_blas_thread():
