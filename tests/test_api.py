@@ -16,7 +16,7 @@ SOURCE = Path(vanishing.__file__).parent
 LAYERS = [
     {"_typing", "_compiled", "progress"},
     {"threads", "border", "solvers", "bounds", "checks", "devices"},
-    {"rows", "splits", "datasets", "writing", "cuda"},
+    {"rows", "splits", "datasets", "writing", "archive", "cuda"},
     {"rows_device", "rows_dask", "readers", "together"},
     {"rows_disk"},
     {"reading", "evaluation"},

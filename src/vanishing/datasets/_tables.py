@@ -8,10 +8,11 @@ import os
 import sys
 import warnings
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -276,9 +277,22 @@ def _read(path: Path, known: _Table) -> Float2D:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about a file without rows, which its shape will tell
-            return np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2, comments=None, encoding="utf-8")
+            opened = gzip.open if path.suffix == ".gz" else open
+            with opened(path, "rt", encoding="utf-8") as stream:
+                return np.loadtxt(_lines(stream, known), delimiter=",", skiprows=1, ndmin=2, comments=None)
     except (ValueError, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"{path} is damaged, or no CSV file of numbers ({error}). {_again(known)}") from error
+
+
+def _lines(stream: IO[str], known: _Table) -> Iterator[str]:
+    """The lines that the table may have, and one more; a small file could unpack to any number of any length."""
+    rows, columns = known.shape
+    longest = 64 * columns
+    for _ in range(rows + 2):
+        line = stream.readline(longest)
+        if len(line) == longest:
+            raise ValueError(f"a line has more than {longest} characters")
+        yield line
 
 
 def _download(name: str) -> Float2D:
