@@ -15,8 +15,8 @@ SOURCE = Path(vanishing.__file__).parent
 # A module may import those to its left, and modules of its own group in no circle.
 LAYERS = [
     {"_typing", "_compiled", "progress"},
-    {"threads", "border", "solvers", "bounds", "checks", "devices"},
-    {"rows", "splits", "datasets", "writing", "archive", "cuda"},
+    {"threads", "border", "solvers", "bounds", "checks", "devices", "writing"},
+    {"rows", "splits", "datasets", "archive", "cuda"},
     {"rows_device", "rows_dask", "readers", "together"},
     {"rows_disk"},
     {"reading", "evaluation"},

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import os
+import platform
 import runpy
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from vanishing import OAVI, Moments, open_rows
+from vanishing import OAVI, Moments, cli, open_rows
+from vanishing.datasets import _tables
+from vanishing.experiments._store import Store
+from vanishing.writing import complete_file
 
+posix = pytest.mark.skipif(os.name != "posix", reason="needs signals and limits of POSIX")
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
@@ -93,3 +105,132 @@ def test_labels_are_not_read_from_another_file_than_the_rows(tmp_path):
     write_table(path, np.random.default_rng(1).random((50, 2)))
     with pytest.raises(ValueError, match="has changed since it was opened"):
         rows.label_rows().to_numpy()
+
+
+# --- files that are written ---------------------------------------------------------------------------------------
+
+
+def names_in(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@contextmanager
+def no_room(n_bytes):
+    """Files cannot grow beyond so many bytes."""
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def write_features(path):
+    rows = path.with_name("rows.npy")
+    OAVI(0.1).fit(open_rows(rows)).transform(open_rows(rows)).write(path)
+
+
+def write_record(path):
+    Store._write(path, {"values": list(range(50_000))})
+
+
+WRITERS = {
+    "features.npy": write_features,
+    "features.parquet": write_features,
+    "moments.npz": lambda path: Moments(12, 3).update(np.random.default_rng(0).random((300, 12))).save(path),
+    "table.csv.gz": lambda path: _tables._write(path, np.random.default_rng(0).random((20_000, 2)), ("a",)),
+    "record.json": write_record,
+}
+
+
+@posix
+@pytest.mark.parametrize("existing", [False, True])
+@pytest.mark.parametrize(("name", "write"), WRITERS.items(), ids=WRITERS)
+def test_where_there_is_no_room_nothing_is_half_written(name, write, existing, tmp_path):
+    np.save(tmp_path / "rows.npy", np.random.default_rng(0).random((40_000, 2)))
+    path = tmp_path / name
+    if existing:
+        path.write_text("old")
+    with (
+        no_room(100_000),
+        pytest.raises(OSError, match=rf"no room to write .*{name} \(.*nothing of it was written: free"),
+    ):
+        write(path)
+    assert names_in(tmp_path) == sorted({"rows.npy", *([name] if existing else [])})
+    assert not existing or path.read_text() == "old"
+    write(path)
+    assert path.stat().st_size > 100_000
+
+
+SLOW_WRITER = """
+import sys, time
+from vanishing import writing
+from vanishing.cli import main
+def slowly(self, values, original=writing._Npy.write):
+    original(self, values)
+    time.sleep(0.5)
+writing._Npy.write = slowly
+sys.exit(main())
+"""
+
+
+@posix
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_a_command_that_is_ended_while_it_writes_leaves_no_file(how, tmp_path):
+    np.save(tmp_path / "rows.npy", np.random.default_rng(0).random((400_000, 2)))
+    target = tmp_path / "features.npy"
+    command = [sys.executable, "-c", SLOW_WRITER, "fit", str(tmp_path / "rows.npy"), "--psi", "0.1", "--quiet"]
+    with subprocess.Popen([*command, "--features", str(target)], stderr=subprocess.PIPE, text=True) as process:
+        try:
+            deadline = time.monotonic() + 120
+            while not list(tmp_path.glob(".features*")) and process.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.02)
+            process.send_signal(how)
+            _, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert process.returncode == (143 if how == signal.SIGTERM else -how)
+    assert err == ""
+    left = names_in(tmp_path)
+    assert left == ["rows.npy"] if how == signal.SIGTERM else len(left) == 2  # nothing can be done about a kill at once
+    write_features(target)
+    assert names_in(tmp_path) == ["features.npy", "rows.npy"]
+
+
+@posix
+def test_only_what_processes_that_are_gone_have_left_is_removed(tmp_path):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    here, other = f".m.npz.{platform.node()}", ".m.npz.elsewhere"
+    kept = [f"{here}.{os.getppid()}.1.incomplete", f"{other}.{gone.pid}.1.incomplete", f"{here}.x.incomplete", ".m.npz"]
+    for name in (*kept, f"{here}.{gone.pid}.1.incomplete"):
+        (tmp_path / name).touch()
+    Moments(2, 2).save(tmp_path / "m.npz")
+    assert names_in(tmp_path) == sorted([*kept, "m.npz"])
+
+
+def test_threads_that_write_the_same_file_do_not_mix(tmp_path):
+    both = threading.Barrier(2)
+
+    def write(text):
+        with complete_file(tmp_path / "note.txt") as unfinished:
+            both.wait(10)
+            unfinished.write_text(text)
+            both.wait(10)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(write, ["a" * 1000, "b" * 1000]))
+    assert len(set((tmp_path / "note.txt").read_text())) == 1
+    assert names_in(tmp_path) == ["note.txt"]
+
+
+@posix
+def test_a_command_leaves_the_handling_of_signals_as_it_was(tmp_path, capsys):
+    before = signal.getsignal(signal.SIGTERM)
+    assert cli.main(["fit", str(tmp_path / "nothing.npy")]) == 2
+    assert signal.getsignal(signal.SIGTERM) is before
+    with ThreadPoolExecutor(1) as pool:  # where signals cannot be handled
+        assert pool.submit(cli.main, ["fit", str(tmp_path / "nothing.npy")]).result() == 2
+    assert "No data files" in capsys.readouterr().err

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from itertools import combinations_with_replacement
 from math import comb
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +19,7 @@ from .reading import read_rows, require_finite
 from .rows import Block, Rows
 from .scaling import scaler_of_range
 from .survey import Survey
+from .writing import complete_file
 
 __all__ = ["Moments", "known_rows"]
 
@@ -205,25 +204,19 @@ class Moments:
         ----------
         path : str or path
         """
-        path = Path(path)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.incomplete")
         scaling = [] if self.scaler is None else [self.scaler.scale_, self.scaler.min_]
-        try:
-            with open(temporary, "wb") as stream:
-                np.savez_compressed(
-                    stream,
-                    format=np.int64(_FORMAT),
-                    shape=np.array([self.n_features, self.degree, self.n_samples]),
-                    total_weight=np.float64(self.total_weight),
-                    sum=self._sum,
-                    range=np.array([self._low, self._high]),
-                    scaling=np.array(scaling),
-                    names=np.array(self.feature_names or [], dtype=str),
-                    single_precision=np.bool_(self.single_precision),
-                )
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with complete_file(path) as unfinished, open(unfinished, "wb") as stream:
+            np.savez_compressed(
+                stream,
+                format=np.int64(_FORMAT),
+                shape=np.array([self.n_features, self.degree, self.n_samples]),
+                total_weight=np.float64(self.total_weight),
+                sum=self._sum,
+                range=np.array([self._low, self._high]),
+                scaling=np.array(scaling),
+                names=np.array(self.feature_names or [], dtype=str),
+                single_precision=np.bool_(self.single_precision),
+            )
 
     @classmethod
     def load(cls, path: Any) -> Moments:

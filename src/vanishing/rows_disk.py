@@ -17,7 +17,7 @@ from .progress import row_progress
 from .readers import ArrowReader, NpyReader, Piece, Reader
 from .rows import Block, Computed, Rows, View, in_order, merge
 from .threads import n_threads, one_blas_thread
-from .writing import FeatureWriter
+from .writing import feature_writer
 
 __all__ = ["DiskRows", "ScaledOnDisk", "find_files", "open_rows"]
 
@@ -265,7 +265,7 @@ class ComputedOnDisk(View):
             raise ValueError(f"{path} is one of the files that are read: choose another name.")
         if len(names) != self.n_features:
             raise ValueError(f"There are {self.n_features} columns to be written, and {len(names)} names for them.")
-        with FeatureWriter(os.fspath(path), list(names)) as writer:
+        with feature_writer(os.fspath(path), list(names)) as writer:
             for values in self.source.each_block(lambda block: self.change(block).X, self.block_rows):
                 writer.write(values)
 

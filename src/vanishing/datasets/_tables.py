@@ -19,6 +19,7 @@ from sklearn.utils import Bunch
 
 from .._typing import Float2D
 from ..checks import check_choice, check_flag
+from ..writing import complete_file
 
 __all__ = ["TABLES", "cache_folder", "load"]
 
@@ -353,11 +354,9 @@ def _digest(table: Float2D) -> str:
 def _write(path: Path, table: Float2D, features: tuple[str, ...]) -> None:
     """Write a table so that all or nothing of it is there, and that it reads back exactly."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.incomplete")
-    try:
-        with gzip.open(temporary, "wt", encoding="ascii", newline="\n") as file:
-            file.write(",".join([*features, "label"]) + "\n")
-            file.writelines(",".join(repr(x).removesuffix(".0") for x in row) + "\n" for row in table.tolist())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with (
+        complete_file(path) as unfinished,
+        gzip.open(unfinished, "wt", encoding="ascii", newline="\n") as file,
+    ):
+        file.write(",".join([*features, "label"]) + "\n")
+        file.writelines(",".join(repr(x).removesuffix(".0") for x in row) + "\n" for row in table.tolist())
