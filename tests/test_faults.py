@@ -211,6 +211,16 @@ def test_only_what_processes_that_are_gone_have_left_is_removed(tmp_path):
     assert names_in(tmp_path) == sorted([*kept, "m.npz"])
 
 
+@posix
+def test_what_cannot_be_removed_does_not_keep_a_file_from_being_written(tmp_path):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    left = tmp_path / f".m.npz.{platform.node()}.{gone.pid}.1.incomplete"
+    left.mkdir()  # which unlink refuses, as it does with files of other users
+    Moments(2, 2).save(tmp_path / "m.npz")
+    assert names_in(tmp_path) == [left.name, "m.npz"]
+
+
 def test_threads_that_write_the_same_file_do_not_mix(tmp_path):
     both = threading.Barrier(2)
 

@@ -7,7 +7,7 @@ import os
 import platform
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -55,12 +55,13 @@ def complete_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 def _remove_left_over(folder: Path, mark: str) -> None:
     """Remove unfinished files of processes that are gone."""
-    if os.name != "posix" or not folder.is_dir():  # elsewhere, asking for a process can end it
+    if os.name != "posix":  # elsewhere, asking for a process can end it
         return
-    for name in os.listdir(folder):
-        pid = name.removeprefix(mark).partition(".")[0]
-        if name.startswith(mark) and name.endswith(".incomplete") and pid.isdigit() and not _is_alive(int(pid)):
-            (folder / name).unlink(missing_ok=True)
+    with suppress(OSError):  # of another user, or in a folder that cannot be listed
+        for name in os.listdir(folder):
+            pid = name.removeprefix(mark).partition(".")[0]
+            if name.startswith(mark) and name.endswith(".incomplete") and pid.isdigit() and not _is_alive(int(pid)):
+                (folder / name).unlink(missing_ok=True)
 
 
 def _is_alive(pid: int) -> bool:
@@ -69,7 +70,7 @@ def _is_alive(pid: int) -> bool:
     except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:  # of another user
-        return True
+        pass
     return True
 
 
