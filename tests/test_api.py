@@ -16,8 +16,8 @@ SOURCE = Path(vanishing.__file__).parent
 LAYERS = [
     {"_typing", "_compiled", "progress"},
     {"cholesky"},
-    {"threads", "border", "solvers", "bounds", "checks", "devices"},
-    {"rows", "splits", "datasets", "writing", "cuda"},
+    {"threads", "border", "solvers", "bounds", "checks", "devices", "writing"},
+    {"rows", "splits", "datasets", "archive", "cuda"},
     {"rows_device", "rows_dask", "readers", "together"},
     {"rows_disk"},
     {"reading", "evaluation"},

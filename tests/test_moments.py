@@ -784,7 +784,7 @@ def test_an_interrupted_save_leaves_nothing_and_an_old_file_as_it_was(error, exi
     if where == "savez":
         monkeypatch.setattr(vanishing.moments.np, "savez_compressed", half)
     else:
-        monkeypatch.setattr(vanishing.moments.os, "replace", failing)
+        monkeypatch.setattr(vanishing.writing.os, "replace", failing)
     with pytest.raises(error):
         saved(path, Moments(3, 3).update(surface(100)))
     monkeypatch.undo()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from . import __version__, cli_fit, cli_reproduce
 
@@ -36,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     cli_reproduce.add_arguments(paper)
     arguments = parser.parse_args(argv)
     try:
-        with warnings.catch_warnings():
+        with _termination_unwinds(), warnings.catch_warnings():
             warnings.showwarning = _show_warning
             if arguments.command == "fit":
                 cli_fit.run(arguments)
@@ -53,6 +56,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"vanishing: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+@contextmanager
+def _termination_unwinds() -> Iterator[None]:
+    """Let SIGTERM end a command like an interrupt, so that unfinished files are removed."""
+    if threading.current_thread() is not threading.main_thread():  # which alone may say what signals do
+        yield
+        return
+
+    def end(*_: object) -> None:
+        raise SystemExit(128 + signal.SIGTERM)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:

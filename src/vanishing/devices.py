@@ -1,4 +1,4 @@
-"""Arrays that are not NumPy's: on a GPU, or of another library that follows the array API standard."""
+"""Arrays that are not plain NumPy ones: on a GPU, of another library with the array API, or masked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ import numpy as np
 
 from ._typing import Array
 
-__all__ = ["empty_like", "free_memory", "in_float64", "is_device_array", "namespace_of", "on_device_of", "to_host"]
+__all__ = [
+    "empty_like",
+    "free_memory",
+    "in_float64",
+    "is_device_array",
+    "namespace_of",
+    "on_device_of",
+    "require_unmasked",
+    "to_host",
+]
 
 _HOST_MEMORY = 256 * 2**20  # that blocks may take where the device is the host itself
 
@@ -25,6 +34,24 @@ def is_device_array(X: Any) -> bool:
     False
     """
     return type(X).__module__.split(".")[0] in _LIBRARIES
+
+
+def require_unmasked(**given: Any) -> None:
+    """Refuse arrays, or lists of them, with masked values: conversion to a plain array would bring these back.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> require_unmasked(X=np.ma.array([1.0, 2.0]))
+    """
+    for name, values in given.items():
+        parts = values if isinstance(values, (list, tuple)) else [values]
+        n_masked = sum([np.count_nonzero(part.mask) for part in parts if isinstance(part, np.ma.MaskedArray)])
+        if n_masked:
+            raise ValueError(
+                f"{name} has masked values ({n_masked} of them): drop those rows, or fill them in with "
+                f"{name}.filled(...)."
+            )
 
 
 def namespace_of(X: Any) -> Any:

@@ -210,9 +210,7 @@ def _mean_request(rows: Rows, kernel: Callable[[Any, Any], Float2D], length: int
 
 
 def _add_each(a: tuple[float, Float2D], b: tuple[float, Float2D]) -> tuple[float, Float2D]:
-    total = a[1]
-    total += b[1]
-    return a[0] + b[0], total
+    return a[0] + b[0], a[1] + b[1]
 
 
 def _sum_of_products(X: Any, weights: Any, left: Int1D, right: Int1D, n_basis: int) -> Float2D:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from datetime import date
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,8 +12,8 @@ from sklearn.utils.validation import validate_data
 
 from ._typing import Array
 from .checks import check_class_weights, check_labels, check_n_jobs, check_weights, input_names
-from .devices import is_device_array, namespace_of, on_device_of, to_host
-from .reading import is_dask, is_source, read_rows, require_finite
+from .devices import is_device_array, namespace_of, on_device_of, require_unmasked, to_host
+from .reading import is_dask, is_source, read_rows, require_finite, require_in_memory
 from .rows import ArrayRows, Block, Rows
 
 __all__ = ["Labelled", "as_vector", "best_labels", "read_labelled"]
@@ -54,6 +57,8 @@ def read_labelled(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, 
     """
     if isinstance(X, Rows) and (y is not None or not X.labelled):
         raise ValueError("Labels of rows on disk are one of their columns: name it in open_rows(label=...), without y.")
+    require_in_memory(X)
+    require_unmasked(X=X, y=y, sample_weight=sample_weight)
     if is_device_array(X):
         classes, codes = _device_classes(X, y)
         rows = read_rows(estimator, X, sample_weight, labels=codes)
@@ -64,7 +69,7 @@ def read_labelled(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, 
         rows = read_rows(estimator, X, sample_weight, labels=y)
         classes = _enough(_classes_of(rows), at_least)
         return Labelled(rows, classes, [label.item() if isinstance(label, np.generic) else label for label in classes])
-    X, y = validate_data(estimator, X, y, dtype="numeric", ensure_all_finite=False)
+    X, y = validate_data(estimator, X, _plain_labels(y), dtype="numeric", ensure_all_finite=False)
     n_jobs = getattr(estimator, "n_jobs", None)
     check_n_jobs(n_jobs)
     classes, codes = check_labels(y, at_least)
@@ -82,7 +87,7 @@ def _device_classes(X: Any, y: Any) -> tuple[Array, Any]:
     if y is None or tuple(np.shape(y)) != (X.shape[0],):
         raise ValueError(f"y must have shape ({X.shape[0]},), one label per row; got {np.shape(y)}.")
     if not is_device_array(y):
-        classes, codes = np.unique(np.asarray(y), return_inverse=True)
+        classes, codes = np.unique(np.asarray(_plain_labels(y)), return_inverse=True)
         return classes, on_device_of(X, codes.astype(np.int64))
     namespace = namespace_of(y)
     classes = namespace.unique_values(y)
@@ -101,8 +106,6 @@ def _classes_of(rows: Rows) -> Array:
             raise ValueError(f"A label is missing {place(block.part, block.start)} or later: drop those rows.")
         if len(found) > _MOST_CLASSES:
             raise too_many
-        if len({isinstance(label, str) for label in found}) > 1:
-            raise ValueError("Some labels are text and some are not: convert them to one type.")
         return found
 
     def combine(a: frozenset[Any], b: frozenset[Any]) -> frozenset[Any]:
@@ -111,7 +114,34 @@ def _classes_of(rows: Rows) -> Array:
         return a | b
 
     found = rows.label_rows().reduce_blocks(kernel, combine, block_rows=262_144, width=1)
+    _require_one_kind(found)
     return np.array(sorted(found))
+
+
+def _plain_labels(y: Any) -> Any:
+    """The labels, none of them missing; numbers among objects as an array of numbers."""
+    if y is None:
+        return None
+    values = np.asarray(y) if hasattr(y, "__array__") else np.asarray(y, dtype=object)
+    if values.ndim != 1 or values.dtype.kind not in "OfmM":
+        return y
+    missing = [_is_missing(label) for label in values] if values.dtype == object else values != values
+    if np.any(missing):
+        raise ValueError(f"A label is missing in row {int(np.argmax(missing))}: drop those rows.")
+    if values.dtype != object:
+        return y
+    labels = values.tolist()
+    _require_one_kind(labels)
+    return y if not labels or isinstance(labels[0], str) else np.array(labels)
+
+
+def _require_one_kind(labels: Collection[Any]) -> None:
+    """Refuse labels that cannot be put in order."""
+    if len({isinstance(label, str) for label in labels}) > 1:
+        raise ValueError("Some labels are text and some are not: convert them to one type.")
+    for label in labels:
+        if not isinstance(label, (str, Real, np.generic, date)):
+            raise ValueError(f"Labels have to be text or numbers, but one is {label!r}: convert them.")
 
 
 def _is_missing(label: Any) -> bool:

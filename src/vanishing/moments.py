@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import zipfile
-import zlib
 from itertools import combinations_with_replacement
 from math import comb
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from ._typing import Float1D, Float2D, Int1D
+from .archive import DAMAGED, Archive
 from .border import Term
 from .checks import check_count, check_scaler, input_names
 from .devices import namespace_of
@@ -22,22 +19,15 @@ from .reading import read_rows, require_finite
 from .rows import Block, Rows
 from .scaling import scaler_of_range
 from .survey import Survey
+from .writing import complete_file
 
 __all__ = ["Moments", "known_rows"]
 
 _FORMAT = 1
 _MOST_TERMS = 5000
-_DAMAGED = (  # what reading a file that is something else, or only a part of one, may end in
-    ValueError,
-    KeyError,
-    TypeError,
-    AttributeError,
-    NotImplementedError,
-    OSError,
-    EOFError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+_PARTS = ["format", "names", "range", "scaling", "shape", "single_precision", "sum", "total_weight"]  # of a file
+_MOST_NAMES = 2**25  # bytes that all names may take
+_ROUNDING = 1e-7  # by which sums may differ from those of rows, relative to the largest that these could have
 
 
 class Moments:
@@ -202,7 +192,7 @@ class Moments:
             )
         nothing = np.full(self.n_features, np.nan)
         self._add(-other._sum, nothing, nothing, -other.n_samples, -other.total_weight)
-        if self.n_samples == 0:
+        if self.n_samples == 0 or self.total_weight <= 1e-12 * other.total_weight:  # what is left is rounding
             self._sum[:], self.total_weight = 0.0, 0.0
             self._low[:], self._high[:] = np.inf, -np.inf
         return self
@@ -214,25 +204,19 @@ class Moments:
         ----------
         path : str or path
         """
-        path = Path(path)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.incomplete")
         scaling = [] if self.scaler is None else [self.scaler.scale_, self.scaler.min_]
-        try:
-            with open(temporary, "wb") as stream:
-                np.savez_compressed(
-                    stream,
-                    format=np.int64(_FORMAT),
-                    shape=np.array([self.n_features, self.degree, self.n_samples]),
-                    total_weight=np.float64(self.total_weight),
-                    sum=self._sum,
-                    range=np.array([self._low, self._high]),
-                    scaling=np.array(scaling),
-                    names=np.array(self.feature_names or [], dtype=str),
-                    single_precision=np.bool_(self.single_precision),
-                )
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with complete_file(path) as unfinished, open(unfinished, "wb") as stream:
+            np.savez_compressed(
+                stream,
+                format=np.int64(_FORMAT),
+                shape=np.array([self.n_features, self.degree, self.n_samples]),
+                total_weight=np.float64(self.total_weight),
+                sum=self._sum,
+                range=np.array([self._low, self._high]),
+                scaling=np.array(scaling),
+                names=np.array(self.feature_names or [], dtype=str),
+                single_precision=np.bool_(self.single_precision),
+            )
 
     @classmethod
     def load(cls, path: Any) -> Moments:
@@ -247,22 +231,35 @@ class Moments:
         Moments
         """
         try:
-            with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
-                content = {name: file[name] for name in file.files}
-            version = int(content["format"])
-            n_features, degree, n_samples = (int(n) for n in content["shape"])
-            moments = cls(n_features, degree, scaler=_scaler(content["scaling"]))
-            moments.n_samples, moments.total_weight = n_samples, float(content["total_weight"])
-            moments._sum[:] = content["sum"]
-            moments._low[:], moments._high[:] = content["range"]
-            moments.feature_names = tuple(str(name) for name in content["names"]) or None
-            moments.single_precision = bool(content["single_precision"])
+            with open(path, "rb") as stream:
+                archive = Archive(stream)
+                version = int(archive.read("format", "i", [()]))
+                if version == _FORMAT:
+                    return cls._from(archive)
         except FileNotFoundError:
             raise
-        except _DAMAGED as error:
+        except DAMAGED as error:
             raise ValueError(f"{path} is no file of moments, or it is damaged ({error}).") from error
-        if version != _FORMAT:
-            raise ValueError(f"{path} was saved by another version (format {version}).")
+        raise ValueError(f"{path} was saved by another version (format {version}).")
+
+    @classmethod
+    def _from(cls, archive: Archive) -> Moments:
+        """The moments in an archive, if they can be those of rows."""
+        if archive.names != _PARTS:
+            raise ValueError(f"it has the parts {', '.join(archive.names)}")
+        n, degree, n_samples = (int(number) for number in archive.read("shape", "i", [(3,)]))
+        if max(n, degree) > _MOST_TERMS or n_samples < 0:
+            raise ValueError(f"it has shape {n}, {degree}, {n_samples}")
+        moments = cls(n, degree, scaler=_scaler(archive.read("scaling", "f8", [(0,), (2, n)])))
+        n_terms = len(moments.terms)
+        names = archive.read("names", "U", [(0,), (n,)], _MOST_NAMES)
+        moments.n_samples = n_samples
+        moments.total_weight = float(archive.read("total_weight", "f8", [()]))
+        moments.single_precision = bool(archive.read("single_precision", "b1", [()]))
+        moments.feature_names = tuple(_printable(name) for name in names.tolist()) or None
+        moments._low[:], moments._high[:] = archive.read("range", "f8", [(2, n)])
+        moments._sum = archive.read("sum", "f8", [(n_terms, n_terms)])
+        moments._require_possible()
         return moments
 
     def survey(self) -> Survey:
@@ -298,6 +295,22 @@ class Moments:
         if scalings[0] != scalings[1]:
             raise ValueError("The moments were scaled differently: give both the same scaler.")
         self._check_names(other.feature_names)
+
+    def _require_possible(self) -> None:
+        """Refuse sums that no rows can have, up to rounding."""
+        weight, ends = self.total_weight, np.array([self._low, self._high])
+        if not (np.isfinite(self._sum).all() and np.isfinite(weight) and weight >= 0.0):
+            raise ValueError("sums or weights are negative or not finite")
+        if weight == 0.0 or self.n_samples == 0:
+            if weight or self._sum.any() or not (ends == [[np.inf], [-np.inf]]).all():
+                raise ValueError("there are sums of no rows")
+            return
+        if not np.isfinite(ends).all() or (self._low > self._high).any():
+            raise ValueError("the range of a column is none")
+        with np.errstate(over="ignore", invalid="ignore"):
+            largest = _evaluate(self.terms, np.abs(ends).max(axis=0)) * np.sqrt(weight)
+            if not _can_be_sums(self._sum, self.terms, largest):
+                raise ValueError("the sums are not those of products of terms over rows")
 
     def _require_rows(self) -> None:
         if not self.n_samples or self.total_weight <= 0.0:
@@ -345,9 +358,53 @@ def _scaler(scaling: Float2D) -> Any:
     if scaling.size == 0:
         return None
     scale, offset = scaling
-    scaler = scaler_of_range(-offset / scale, (1.0 - offset) / scale, 0)
+    with np.errstate(all="ignore"):
+        low, high = -offset / scale, (1.0 - offset) / scale
+        if not np.isfinite([*scale, *low, *high, *(high - low)]).all() or (scale <= 0.0).any():
+            raise ValueError("the scaling is none")
+        scaler = scaler_of_range(low, high, 0)
     scaler.scale_, scaler.min_ = scale, offset
     return scaler
+
+
+def _printable(name: str) -> str:
+    name.encode()  # a ValueError for halves of characters
+    return name
+
+
+def _evaluate(terms: list[Term], point: Float1D) -> Float1D:
+    """The terms at a point."""
+    return np.array([np.prod(point[list(term)]) for term in terms])
+
+
+def _can_be_sums(total: Float2D, terms: list[Term], largest: Float1D) -> bool:
+    """Whether ``total`` is the sum over rows of products of terms, whose root mean squares are at most ``largest``."""
+    bound = np.outer(largest, largest)
+    bound[np.isnan(bound)] = np.inf  # of a column of zeros and one that overflows
+    if (np.abs(total) > bound * (1.0 + _ROUNDING)).any() or abs(total[0, 0] - bound[0, 0]) > _ROUNDING * bound[0, 0]:
+        return False
+    if (np.abs(total - total.T) > _ROUNDING * bound).any() or not _products_agree(total, terms, bound):
+        return False
+    scaled = np.divide(total, bound, out=np.zeros_like(total), where=bound > 0.0)
+    scaled[np.diag_indices_from(scaled)] += _ROUNDING
+    try:
+        np.linalg.cholesky(scaled)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def _products_agree(total: Float2D, terms: list[Term], bound: Float2D) -> bool:
+    """Whether ``t u`` and ``t' u'`` have the same sum wherever they are the same product."""
+    place = {term: k for k, term in enumerate(terms)}
+    lower = [term for term in terms if len(term) < len(terms[-1])]
+    for v in sorted({v for term in terms for v in term}):
+        times_v = [place[tuple(sorted((*term, v)))] for term in lower]  # move v from one factor to the other
+        without = [place[term] for term in lower]
+        moved = np.abs(total[np.ix_(times_v, without)] - total[np.ix_(without, times_v)])
+        if (moved > _ROUNDING * bound[np.ix_(times_v, without)]).any():
+            return False
+    return True
 
 
 def _n_terms(n_features: int, degree: int) -> int:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, overload
 
 import numpy as np
@@ -72,13 +73,12 @@ class Polynomial:
 
     def to_text(self, digits: int = 4) -> str:
         """Plain text, for instance ``x0^2 + 0.5*x1 - 1``."""
-        powers = [[(name, e) for name, e in zip(self.feature_names, row, strict=True) if e] for row in self.exponents]
-        terms = ["*".join(name if e == 1 else f"{name}^{e}" for name, e in term) for term in powers]
+        terms = [_monomial_text(row, self.feature_names) for row in self.exponents]
         return _signed_sum(self.coef, terms, digits, times="*")
 
     def to_latex(self, digits: int = 4) -> str:
         """LaTeX without dollar signs, for instance ``x_{0}^{2} + 0.5 x_{1} - 1``."""
-        names = [_latex_name(name) for name in self.feature_names]
+        names = [_latex_name(name) for name in _shown_names(self.feature_names)]
         powers = [[(name, e) for name, e in zip(names, row, strict=True) if e] for row in self.exponents]
         terms = [" ".join(name if e == 1 else f"{name}^{{{e}}}" for name, e in term) for term in powers]
         return _signed_sum(self.coef, terms, digits, times=" ", latex=True)
@@ -89,7 +89,7 @@ class Polynomial:
             import sympy
         except ImportError as error:
             raise ImportError("to_sympy needs SymPy: pip install 'vanishing[sympy]'.") from error
-        symbols = [sympy.Symbol(name) for name in self.feature_names]
+        symbols = [sympy.Symbol(name) for name in _distinct_names(self.feature_names)]
         terms = (
             sympy.Float(float(c)) * sympy.Mul(*(s ** int(e) for s, e in zip(symbols, row, strict=True) if e))
             for c, row in zip(self.coef, self.exponents, strict=True)
@@ -347,8 +347,7 @@ class Terms(Sequence[str]):
     def __getitem__(self, index: int | slice) -> str | Terms:
         if isinstance(index, slice):
             return Terms(self.exponents[index], self.feature_names)
-        powers = [(n, e) for n, e in zip(self.feature_names, self.exponents[index], strict=True) if e]
-        return "*".join(n if e == 1 else f"{n}^{e}" for n, e in powers) or "1"
+        return _monomial_text(self.exponents[index], self.feature_names) or "1"
 
     def __repr__(self) -> str:
         return f"<Terms: {', '.join(self[:_SHOWN])}{', ...' if len(self) > _SHOWN else ''}>"
@@ -410,6 +409,34 @@ def _signed_sum(coef: Float1D, terms: Sequence[str], digits: int, *, times: str,
         sign = "-" if c < 0 else "+"
         text += f" {sign} {body}" if text else (f"-{body}" if c < 0 else body)
     return text or "0"
+
+
+def _monomial_text(exponents: Int1D, names: tuple[str, ...]) -> str:
+    """``x0^2*x1``; nothing for the constant."""
+    powers = [(name, e) for name, e in zip(_shown_names(names), exponents, strict=True) if e]
+    return "*".join(name if e == 1 else f"{name}^{e}" for name, e in powers)
+
+
+@lru_cache(maxsize=16)
+def _shown_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names as they are printed: in quotes where they would be taken for a number or for several names."""
+    plain = [bool(name) and not _is_number(name) and not set(name) & set("+-*^'") for name in names]
+    quoted = tuple(name if is_plain else f"'{name}'" for name, is_plain in zip(names, plain, strict=True))
+    return _distinct_names(quoted)
+
+
+def _distinct_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names with the number of the column behind those that are there twice."""
+    count = Counter(names)
+    return tuple(name if count[name] == 1 else f"{name}[{j}]" for j, name in enumerate(names))
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
 
 
 def _latex_name(name: str) -> str:

@@ -33,13 +33,22 @@ class Piece(NamedTuple):
 class Reader(ABC):
     """What a format provides."""
 
-    files: list[str]
     n_samples: int | None
     names: list[str]
     named: bool
     label: Any
     weight: Any
     single_precision: bool
+
+    def __init__(self, files: list[str]):
+        self.files = files
+        self._stamps = [_stamp(file) for file in files]  # before anything is read
+
+    def require_unchanged(self) -> None:
+        """Refuse files that are not those that were opened: rows of two versions must not be mixed."""
+        for file, stamp in zip(self.files, self._stamps, strict=True):
+            if _stamp(file) != stamp:
+                raise ValueError(f"{file} has changed since it was opened: open the files again.")
 
     @abstractmethod
     def pieces(self, block_rows: int, *, only_labels: bool = False) -> Iterator[Piece]:
@@ -70,13 +79,19 @@ class Reader(ABC):
         return self.files[part]
 
 
+def _stamp(file: str) -> tuple[int, ...]:
+    """What differs when a file is written to, or another one takes its place."""
+    stat = os.stat(file)
+    return stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino, stat.st_dev
+
+
 class NpyReader(Reader):
     """Arrays saved by NumPy, one below the other."""
 
     named = False
 
     def __init__(self, files: list[str], columns: Sequence[Any] | None, label: Any, weight: Any):
-        self.files = files
+        super().__init__(files)
         self.headers = [_npy_header(file) for file in files]
         widths = {header.shape[1] for header in self.headers}
         if len(widths) > 1:
@@ -194,7 +209,7 @@ class ArrowReader(Reader):
             import pyarrow.dataset as dataset
         except ImportError as error:
             raise ImportError(f"Reading {kind} files needs pyarrow: pip install 'vanishing[parquet]'.") from error
-        self.files = files
+        super().__init__(files)
         self.kind = kind
         self.label, self.weight = label, weight
         with _naming(files[0], kind):

@@ -11,10 +11,19 @@ from sklearn.utils.validation import validate_data
 
 from ._typing import Array, Float2D, Int1D
 from .checks import check_n_jobs, check_weights, input_names, require_numeric
-from .devices import is_device_array, namespace_of, to_host
+from .devices import is_device_array, namespace_of, require_unmasked, to_host
 from .rows import ArrayRows, Block, Rows
 
-__all__ = ["finite_blocks", "input_frame", "is_dask", "is_source", "read_finite", "read_rows", "require_finite"]
+__all__ = [
+    "finite_blocks",
+    "input_frame",
+    "is_dask",
+    "is_source",
+    "read_finite",
+    "read_rows",
+    "require_finite",
+    "require_in_memory",
+]
 
 
 def is_source(X: Any) -> bool:
@@ -42,6 +51,8 @@ def read_rows(estimator: Any, X: Any, sample_weight: Any = None, *, labels: Any 
     check_n_jobs(n_jobs)
     if getattr(type(X), "holds_no_rows", False):
         raise ValueError("Moments have no rows: only OAVI, ABM and AVI can be fitted to them.")
+    require_in_memory(X)
+    require_unmasked(X=X, sample_weight=sample_weight)
     if isinstance(X, Rows):
         if X.n_features == 0:
             raise ValueError("The rows have no columns while at least one is required.")
@@ -68,6 +79,15 @@ def read_rows(estimator: Any, X: Any, sample_weight: Any = None, *, labels: Any 
     if isinstance(table, _Columns):
         rows.single_precision = _has_single(X)
     return rows
+
+
+def require_in_memory(X: Any) -> None:
+    """Refuse a lazy frame of polars, which is a query."""
+    if type(X).__name__ == "LazyFrame":
+        raise ValueError(
+            "X is a LazyFrame, whose rows are not computed: call X.collect(), or X.sink_parquet(...) and open_rows for "
+            "more rows than fit into memory."
+        )
 
 
 def read_finite(estimator: Any, X: Any) -> Rows:

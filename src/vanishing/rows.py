@@ -91,6 +91,7 @@ class Rows(ABC):
     def reduce(self, kernel: Kernel[T], combine: Callable[[T, T], T], *, block_rows: int, width: int) -> T:
         """Combine ``kernel(X, weights)`` over all blocks, in the order of the rows.
 
+        ``combine`` must not change its arguments: a cluster that has lost a sum adds up the same results again.
         ``block_rows`` keep one core busy for about a millisecond; a row takes ``width`` numbers of working memory.
         """
 
@@ -111,7 +112,10 @@ class Rows(ABC):
     def reduce_blocks(
         self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], *, block_rows: int, width: int
     ) -> T:
-        """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""
+        """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows.
+
+        ``combine`` must not change its arguments.
+        """
 
     @abstractmethod
     def map_blocks(

@@ -11,6 +11,7 @@ import numpy as np
 
 from ._typing import Array, Float2D
 from .checks import check_weights
+from .devices import require_unmasked
 from .progress import Progress, row_progress
 from .rows import ArrayRows, Block, Rows, merge
 
@@ -287,6 +288,7 @@ def _as_rows(X: Any, weights: Any, labels: Any) -> ArrayRows:
     """The rows of one block, on one thread: the scheduler has a thread for each task."""
     if X is None:
         X = np.empty((len(labels), 0))
+    require_unmasked(X=X, sample_weight=weights, y=labels)
     values = X.to_numpy(dtype=np.float64, na_value=np.nan) if hasattr(X, "to_numpy") else np.asarray(X)
     for name, given in (("sample_weight", weights), ("y", labels)):
         if given is not None and len(given) != len(values):

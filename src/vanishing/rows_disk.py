@@ -17,7 +17,7 @@ from .progress import row_progress
 from .readers import ArrowReader, NpyReader, Piece, Reader
 from .rows import Block, Computed, Rows, View, in_order, merge
 from .threads import n_threads, one_blas_thread
-from .writing import FeatureWriter
+from .writing import feature_writer
 
 __all__ = ["DiskRows", "ScaledOnDisk", "find_files", "open_rows"]
 
@@ -139,7 +139,6 @@ class DiskRows(Rows):
         self.feature_names = tuple(reader.names) if reader.named else None
         self.labelled = reader.label is not None
         self.single_precision = reader.single_precision
-        self._stamps = self._stamp()
 
     @property
     def files(self) -> list[str]:
@@ -182,17 +181,18 @@ class DiskRows(Rows):
         )
 
     def _in_order(self, work: Callable[[Piece], T], pieces: Iterator[Piece]) -> Iterator[T]:
-        if self._stamp() != self._stamps:
-            changed = [
-                file for file, old, new in zip(self.files, self._stamps, self._stamp(), strict=True) if old != new
-            ]
-            raise ValueError(f"{changed[0]} has changed since it was opened: open the files again.")
-
-        with one_blas_thread(), row_progress(self.n_samples) as progress:
-            yield from in_order(work, pieces, n_threads(self.n_jobs), progress, lambda piece: piece.n_rows)
+        self.reader.require_unchanged()
+        try:
+            with one_blas_thread(), row_progress(self.n_samples) as progress:
+                yield from in_order(work, pieces, n_threads(self.n_jobs), progress, lambda piece: piece.n_rows)
+        except (ValueError, OSError):
+            self.reader.require_unchanged()  # what cannot be read may be a file that was replaced meanwhile
+            raise
+        self.reader.require_unchanged()
 
     def head(self) -> Float2D:
         """A few of the rows, in NumPy."""
+        self.reader.require_unchanged()
         for piece in self.reader.pieces(4096):
             return np.array(self.reader.block(piece).X[:4096])
         raise ValueError(f"There are no rows in {self.reader.name_of(0)}.")
@@ -204,10 +204,6 @@ class DiskRows(Rows):
     def place(self, part: int, row: int) -> str:
         """Where row ``row`` of part ``part`` is, in words."""
         return f"in row {row} of {self.reader.name_of(part)}"
-
-    def _stamp(self) -> list[tuple[int, int]]:
-        stats = [os.stat(file) for file in self.files]
-        return [(stat.st_size, stat.st_mtime_ns) for stat in stats]
 
     def __repr__(self) -> str:
         rows = "?" if self.n_samples is None else f"{self.n_samples:,}"
@@ -269,7 +265,7 @@ class ComputedOnDisk(View):
             raise ValueError(f"{path} is one of the files that are read: choose another name.")
         if len(names) != self.n_features:
             raise ValueError(f"There are {self.n_features} columns to be written, and {len(names)} names for them.")
-        with FeatureWriter(os.fspath(path), list(names)) as writer:
+        with feature_writer(os.fspath(path), list(names)) as writer:
             for values in self.source.each_block(lambda block: self.change(block).X, self.block_rows):
                 writer.write(values)
 

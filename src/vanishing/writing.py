@@ -1,17 +1,77 @@
-"""Files of computed columns that are complete or not there."""
+"""Files that are complete or not there."""
 
 from __future__ import annotations
 
+import errno
 import os
+import platform
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from ._typing import Float2D
 
-__all__ = ["FeatureWriter", "check_target"]
+__all__ = ["check_target", "complete_file", "feature_writer"]
+
+_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT) if os.name == "posix" else (errno.ENOSPC, errno.EFBIG)
+
+
+@contextmanager
+def complete_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A name to write to, which becomes ``path`` when all is written; if that fails, nothing is left of it.
+
+    What a process that was killed has left of the same file is removed.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> with complete_file(os.path.join(folder, "note.txt")) as unfinished:
+    ...     _ = unfinished.write_text("complete")
+    >>> os.listdir(folder)
+    ['note.txt']
+    """
+    path = Path(path)
+    mark = f".{path.name}.{platform.node()}."
+    _remove_left_over(path.parent, mark)
+    unfinished = path.with_name(f"{mark}{os.getpid()}.{threading.get_ident()}.incomplete")
+    try:
+        yield unfinished
+        os.replace(unfinished, path)
+    except OSError as error:
+        if error.errno is None or error.errno not in _FULL:
+            raise
+        raise OSError(
+            f"There is no room to write {path} ({os.strerror(error.errno)}), and nothing of it was written: free some, "
+            "or choose another folder."
+        ) from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _remove_left_over(folder: Path, mark: str) -> None:
+    """Remove unfinished files of processes that are gone."""
+    if os.name != "posix":  # elsewhere, asking for a process can end it
+        return
+    with suppress(OSError):  # of another user, or in a folder that cannot be listed
+        for name in os.listdir(folder):
+            pid = name.removeprefix(mark).partition(".")[0]
+            if name.startswith(mark) and name.endswith(".incomplete") and pid.isdigit() and not _is_alive(int(pid)):
+                (folder / name).unlink(missing_ok=True)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # of another user
+        pass
+    return True
 
 
 def check_target(path: str) -> str:
@@ -24,42 +84,22 @@ def check_target(path: str) -> str:
     return suffix
 
 
-class FeatureWriter:
-    """Writes a .npy or .parquet file row by row, under a temporary name until it is complete.
+@contextmanager
+def feature_writer(path: str, names: list[str]) -> Iterator[_Npy | _Parquet]:
+    """Writes a .npy or .parquet file row by row.
 
     Examples
     --------
     >>> import numpy as np, os, tempfile
     >>> file = os.path.join(tempfile.mkdtemp(), "features.npy")
-    >>> with FeatureWriter(file, ["a", "b"]) as writer:
+    >>> with feature_writer(file, ["a", "b"]) as writer:
     ...     writer.write(np.ones((3, 2)))
     >>> np.load(file).shape
     (3, 2)
     """
-
-    def __init__(self, path: str, names: list[str]):
-        suffix = check_target(path)
-        self.path = path
-        self._temporary = str(Path(path).with_name(f".{Path(path).name}.{os.getpid()}.incomplete"))
-        self._file: _Npy | _Parquet = (_Npy if suffix == ".npy" else _Parquet)(self._temporary, names)
-
-    def write(self, values: Float2D) -> None:
-        """Append rows."""
-        self._file.write(values)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            self._file.close()
-            if error is None:
-                os.replace(self._temporary, self.path)
-        finally:
-            if os.path.exists(self._temporary):
-                os.unlink(self._temporary)
+    kind = _Npy if check_target(path) == ".npy" else _Parquet
+    with complete_file(path) as unfinished, closing(kind(str(unfinished), names)) as writer:
+        yield writer
 
 
 class _Npy:
@@ -81,9 +121,9 @@ class _Npy:
         self._n_rows += len(values)
 
     def close(self) -> None:
-        self._stream.seek(0)
-        self._header()
-        self._stream.close()
+        with self._stream:
+            self._stream.seek(0)
+            self._header()
 
 
 class _Parquet:

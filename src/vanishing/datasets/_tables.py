@@ -8,16 +8,18 @@ import os
 import sys
 import warnings
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from sklearn.utils import Bunch
 
 from .._typing import Float2D
 from ..checks import check_choice, check_flag
+from ..writing import complete_file
 
 __all__ = ["TABLES", "cache_folder", "load"]
 
@@ -276,9 +278,22 @@ def _read(path: Path, known: _Table) -> Float2D:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about a file without rows, which its shape will tell
-            return np.loadtxt(path, delimiter=",", skiprows=1, ndmin=2, comments=None, encoding="utf-8")
+            opened = gzip.open if path.suffix == ".gz" else open
+            with opened(path, "rt", encoding="utf-8") as stream:
+                return np.loadtxt(_lines(stream, known), delimiter=",", skiprows=1, ndmin=2, comments=None)
     except (ValueError, EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"{path} is damaged, or no CSV file of numbers ({error}). {_again(known)}") from error
+
+
+def _lines(stream: IO[str], known: _Table) -> Iterator[str]:
+    """The lines that the table may have, and one more; a small file could unpack to any number of any length."""
+    rows, columns = known.shape
+    longest = 64 * columns
+    for _ in range(rows + 2):
+        line = stream.readline(longest)
+        if len(line) == longest:
+            raise ValueError(f"a line has more than {longest} characters")
+        yield line
 
 
 def _download(name: str) -> Float2D:
@@ -320,6 +335,8 @@ def _verify(table: Float2D, known: _Table, where: str) -> None:
     labels, counts = np.unique(table[:, -1], return_counts=True)
     if table.shape != known.shape:
         found, expected = (f"{rows} rows and {columns} columns" for rows, columns in (table.shape, known.shape))
+        if len(table) > known.shape[0]:
+            found = f"at least {found}"  # no more than one row too many was read
     elif not np.isfinite(table).all():
         found, expected = "values that are missing or infinite", "numbers only"
     elif dict(zip(labels.tolist(), counts.tolist(), strict=True)) != known.counts:
@@ -339,11 +356,9 @@ def _digest(table: Float2D) -> str:
 def _write(path: Path, table: Float2D, features: tuple[str, ...]) -> None:
     """Write a table so that all or nothing of it is there, and that it reads back exactly."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.incomplete")
-    try:
-        with gzip.open(temporary, "wt", encoding="ascii", newline="\n") as file:
-            file.write(",".join([*features, "label"]) + "\n")
-            file.writelines(",".join(repr(x).removesuffix(".0") for x in row) + "\n" for row in table.tolist())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with (
+        complete_file(path) as unfinished,
+        gzip.open(unfinished, "wt", encoding="ascii", newline="\n") as file,
+    ):
+        file.write(",".join([*features, "label"]) + "\n")
+        file.writelines(",".join(repr(x).removesuffix(".0") for x in row) + "\n" for row in table.tolist())

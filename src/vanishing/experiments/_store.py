@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import sklearn
 
+from ..writing import complete_file
+
 __all__ = ["Record", "Store"]
 
 Record = dict[str, Any]
@@ -86,7 +88,8 @@ class Store:
     def write(self, name: str, text: str) -> Path:
         """Write a file of the report beside the records."""
         path = self.folder / name
-        path.write_text(text, encoding="utf-8")
+        with complete_file(path) as unfinished:
+            unfinished.write_text(text, encoding="utf-8")
         return path
 
     def _path(self, key: tuple[str, ...]) -> Path:
@@ -95,9 +98,8 @@ class Store:
     @staticmethod
     def _write(path: Path, content: Record) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        unfinished.write_text(json.dumps(content, indent=1) + "\n")
-        unfinished.replace(path)
+        with complete_file(path) as unfinished:
+            unfinished.write_text(json.dumps(content, indent=1) + "\n")
 
     @staticmethod
     def _read(notes: Path, *, restart: bool) -> dict[str, Any]:

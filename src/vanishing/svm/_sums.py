@@ -215,7 +215,7 @@ class SquaredHinge:
             return kernel(np.ascontiguousarray(Z) if isinstance(Z, np.ndarray) else in_float64(Z), signed)
 
         block_rows = int(np.clip(16_000_000 // (work + 20), 8192, 131_072))  # a few milliseconds
-        return self.rows.reduce(contiguous, operator.iadd, block_rows=block_rows, width=3 * self.n_columns + 8)
+        return self.rows.reduce(contiguous, operator.add, block_rows=block_rows, width=3 * self.n_columns + 8)
 
 
 _local = threading.local()
