@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
@@ -133,6 +132,8 @@ class Polynomials(Sequence[Polynomial]):
     (2, 'vanishing')
     """
 
+    _written: tuple[Int2D, Float2D, Int1D] | None = None
+
     def __init__(
         self,
         form: MonomialForm | ProductForm,
@@ -149,9 +150,13 @@ class Polynomials(Sequence[Polynomial]):
         self.mse, self.gap, self.n_iter, self.status = mse, gap, n_iter, status
         self._n_free = n_free
 
-    @cached_property
+    @property
     def _monomials(self) -> tuple[Int2D, Float2D, Int1D]:
-        return monomials_of(self.form, len(self.feature_names))
+        """Exponents, coefficients and places of the leading terms; written out the first time."""
+        # Not a cached_property: before Python 3.12 that holds a lock, which a forked child inherits for good.
+        if self._written is None:
+            self._written = monomials_of(self.form, len(self.feature_names))
+        return self._written
 
     @property
     def exponents(self) -> Int2D:
