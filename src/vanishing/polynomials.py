@@ -263,6 +263,8 @@ class Polynomials(Sequence[Polynomial]):
     def __getitem__(self, index: Any) -> Polynomial | Polynomials:
         if not isinstance(index, (int, np.integer)):
             return self._select(np.arange(len(self))[index])
+        if len(self) == 0:
+            raise IndexError("There are no polynomials: none has a mean square of at most psi; raise psi.")
         g = range(len(self))[int(index)]
         coef, lead = self.coef[g], self._monomials[2][g]
         others = [t for t in np.flatnonzero(coef)[::-1] if t != lead]
