@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from scipy.special import xlogy
 
-from ._typing import Array, Bool1D, Float1D, Float2D, Int1D
+from ._typing import Array, Bool1D, Float1D, Float2D, Int1D, Int2D
 from .polynomials import Polynomials, Terms
 
 __all__ = ["Margins", "Relations", "find_relations"]
@@ -27,7 +27,6 @@ __all__ = ["Margins", "Relations", "find_relations"]
 _SHARE = 0.5  # of the mean square on permuted columns, below which a generator vanishes better
 _CHANCE = 0.05  # at most, that permuted columns vanish as well as a relation; as a rule it is far smaller
 _ROUNDING = 1e-13  # of moments, relative to the largest
-_BLOCK = 256  # terms whose Gram with all others is in memory at a time
 _POINTS = 101  # at which the largest value of a polynomial in one variable is looked for
 
 
@@ -113,7 +112,7 @@ def find_relations(generators: Polynomials, order_ideal: Terms, margins: Margins
     >>> print(OAVI(psi=1e-4, max_degree=2).fit(X).relations())
     All 2 relate columns to each other: independently permuted columns have at least twice the mean square.
     """
-    permuted = _permuted_mse(generators, margins)
+    permuted = _permuted_mse(generators, order_ideal.exponents, margins.moments)
     n_terms = np.asarray(generators._n_free)
     peaks = _peaks(margins)
     kept, leads = (_products(peaks, exponents) for exponents in (order_ideal.exponents, generators.leading_terms))
@@ -126,15 +125,13 @@ def find_relations(generators: Polynomials, order_ideal: Terms, margins: Margins
     return Relations(related, better & ~related, permuted, margins.n_rows, margins.low.size)
 
 
-def _permuted_mse(generators: Polynomials, margins: Margins) -> Float1D:
+def _permuted_mse(generators: Polynomials, kept: Int2D, moments: Sequence[Any]) -> Float1D:
     """Mean squares on independently permuted columns; 0 where rounding is all that is left."""
-    exponents, coef = generators.exponents, generators.coef
-    largest = np.abs(coef) @ np.sqrt(_products(margins.moments, 2 * exponents))
-    total = np.zeros(len(generators))
-    for start in range(0, len(exponents), _BLOCK):
-        part = slice(start, start + _BLOCK)
-        gram = _products(margins.moments, exponents[part, None] + exponents)
-        total += ((coef @ gram.T) * coef[:, part]).sum(axis=1)
+    lead, leads = generators.leading_coef, generators.leading_terms
+    coef = generators.coef[:, : len(kept)]
+    gram, mixed, square = (_products(moments, e) for e in (kept[:, None] + kept, leads[:, None] + kept, 2 * leads))
+    total = ((coef @ gram + 2.0 * lead[:, None] * mixed) * coef).sum(axis=1) + lead**2 * square
+    largest = np.abs(coef) @ np.sqrt(gram.diagonal()) + np.abs(lead) * np.sqrt(square)
     return np.where(total > _ROUNDING * largest**2, total, 0.0)
 
 
