@@ -168,6 +168,14 @@ def test_printing_models_without_generators_or_term_order():
     assert len(str(vca).splitlines()) == 1 + len(vca.generators_)
 
 
+def test_no_polynomials_is_what_the_error_says():
+    generators = OAVI(1e-12, max_degree=1).fit(noise()).generators_
+    with pytest.raises(IndexError, match=r"There are no polynomials: .* raise psi\."):
+        generators.monic()[0]
+    assert list(generators) == []
+    assert len(generators[:3]) == 0
+
+
 def test_relations_need_a_fit():
     with pytest.raises(NotFittedError):
         OAVI().relations()
