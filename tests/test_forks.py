@@ -27,6 +27,7 @@ def forks(monkeypatch):
     return pytest.importorskip("forks")
 
 
+@pytest.mark.slow
 def test_children_fit_while_threads_of_the_parent_fit_and_compile():
     command = [sys.executable, str(BENCHMARKS / "forks.py"), "--count", "20"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
