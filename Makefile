@@ -1,36 +1,66 @@
 # Two commands: `make demo` and `make test`. Both make their own virtual environment in .venv first.
 PYTHON ?= python3
-BIN := .venv/bin
+VENV ?= .venv
+BIN := $(VENV)/bin
+TESTS ?=
+# Large, and only for the tests of PyTorch tensors, which are skipped without it.
+TORCH ?= torch==2.13.0
+# Interpreters of `make test-pythons`, by their names or paths.
+PYTHONS ?= python3.11 python3.12 python3.13
 
-.PHONY: demo test lint benchmark clean
+PIP := python -m pip install --quiet --disable-pip-version-check
+QUICK := -m 'not slow and not cluster'
 
-demo: .venv/.installed
+.PHONY: demo test test-quick test-lowest test-pythons lint benchmark clean
+
+demo: $(VENV)/.installed
 	$(BIN)/vanishing demo
 
-test: .venv/.installed-test lint
-	$(BIN)/pytest
+test: $(VENV)/.installed-test lint
+	$(BIN)/pytest $(TESTS)
 
-lint: .venv/.installed-test
+# Without the tests that take seconds, or start a cluster.
+test-quick: $(VENV)/.installed-test
+	$(BIN)/pytest $(QUICK) $(TESTS)
+
+# With the lowest versions that pyproject.toml allows, which have wheels for the lowest Python only.
+test-lowest: .venv-lowest/.installed-test
+	NUMBA_CACHE_DIR=$(CURDIR)/.venv-lowest/numba .venv-lowest/bin/pytest $(QUICK) $(TESTS)
+
+# With the newest versions, on every Python.
+test-pythons:
+	set -e; for python in $(PYTHONS); do \
+	  version=$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
+	  $(MAKE) test-quick PYTHON=$$python VENV=.venv-$$version TORCH=; \
+	done
+
+lint: $(VENV)/.installed-test
 	$(BIN)/ruff check src tests benchmarks examples
 	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/mypy
 	$(BIN)/codespell
 
-benchmark: .venv/.installed
+benchmark: $(VENV)/.installed
 	$(BIN)/python benchmarks/speed.py
 
 clean:
 	find src -name __pycache__ -exec rm -rf {} +
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.venv/.installed: pyproject.toml
+$(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("vanishing needs Python 3.11 or newer; set PYTHON=/path/to/python3.11") if sys.version_info < (3, 11) else None'
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/$(PIP) --editable .
 	touch $@
 
-.venv/.installed-test: .venv/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
-	# Large, and only for the tests of PyTorch tensors, which are skipped without it.
-	-$(BIN)/python -m pip install --quiet --disable-pip-version-check 'torch==2.13.0'
+$(VENV)/.installed-test: $(VENV)/.installed
+	$(BIN)/$(PIP) --editable '.[test]'
+	$(if $(TORCH),-$(BIN)/$(PIP) '$(TORCH)')
+	touch $@
+
+.venv-lowest/.installed-test: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("The lowest versions need Python 3.11; set PYTHON=/path/to/python3.11") if sys.version_info[:2] != (3, 11) else None'
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/$(PIP) uv
+	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct --editable '.[test]'
 	touch $@

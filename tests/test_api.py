@@ -23,7 +23,7 @@ LAYERS = [
     {"reading", "evaluation"},
     {"labels", "gram", "expansion"},
     {"survey", "basis", "polynomials"},
-    {"scaling"},
+    {"scaling", "relations"},
     {"svm"},
     {"construction", "moments"},
     {"ideal", "lockstep"},

@@ -477,6 +477,7 @@ def test_a_large_max_degree_ends_when_the_border_does(algorithm, X):
     ],
     ids=["OAVI-psi0", "OAVI-wide", "OAVI-unboosted", "ABM-psi0", "AVI-psi0", "VCA-psi0"],
 )
+@pytest.mark.slow
 @pytest.mark.filterwarnings(UNDECIDED)
 def test_small_problems_with_a_small_psi_do_not_take_minutes(model, shape):
     data = np.random.default_rng(0).random(shape)

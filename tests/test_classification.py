@@ -1150,6 +1150,7 @@ def test_grid_search_in_processes_over_the_classifier():
     assert search.best_score_ > 0.8
 
 
+@pytest.mark.slow
 def test_the_defaults_tell_rings_apart():
     X, y = rings(3, noise=0.05)
     fresh, labels = rings(3, noise=0.05, seed=1)

@@ -28,6 +28,8 @@ bag = pytest.importorskip("dask.bag", reason="needs dask: pip install 'vanishing
 
 from vanishing import rows_dask  # noqa: E402  (imports dask)
 
+pytestmark = pytest.mark.cluster
+
 MODELS = [OAVI(1e-3), OAVI(1e-3, solver="cg", boost="ihb"), ABM(1e-3), AVI(1e-3), VCA(1e-6)]
 
 

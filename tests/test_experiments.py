@@ -43,6 +43,8 @@ from vanishing.experiments._published import SPARSITY
 from vanishing.experiments._runner import Task, run_all
 from vanishing.experiments._store import Store
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(os.environ.get("VANISHING_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 FEW_PSIS = (0.05, 0.005)
 SMALL = {  # experiments that take a second or a few

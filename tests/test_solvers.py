@@ -462,6 +462,7 @@ print(json.dumps(answers))
 """
 
 
+@pytest.mark.slow
 def test_without_compilation_the_numbers_are_the_same():
     cases, expected = [], []
     for kind in KINDS:

@@ -331,6 +331,7 @@ def inf_columns(seed):
     return np.column_stack([basis, candidates])
 
 
+@pytest.mark.slow
 @by_exact
 @pytest.mark.parametrize("boost", ["none", "ihb", "wihb"])
 @settings(max_examples=40, deadline=None)

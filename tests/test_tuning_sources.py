@@ -29,6 +29,8 @@ from vanishing.rows_disk import DiskRows
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
 
+pytestmark = pytest.mark.slow
+
 NAMES = ["a", "b", "c"]
 N_ROWS = 900
 PSIS = [1e-2, 1e-3]

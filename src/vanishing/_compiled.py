@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from numba import njit
 from numba.core import event
+from numba.core.compiler_lock import global_compiler_lock
 
 __all__ = ["compiled"]
 
 _logger = logging.getLogger("vanishing")
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+if hasattr(os, "register_at_fork"):
+    # A fork waits until no thread compiles: a child would inherit Numba's lock, and wait for it at its first fit.
+    os.register_at_fork(
+        before=global_compiler_lock.acquire,
+        after_in_parent=global_compiler_lock.release,
+        after_in_child=global_compiler_lock.release,
+    )
 
 
 def compiled(function: F) -> F:

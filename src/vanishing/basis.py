@@ -43,8 +43,8 @@ class Basis(Protocol):
     def factor(self, rows: Rows, new: Any) -> Float2D:
         """The triangular factor of that Gram, without forming it: one pass over the data."""
 
-    def extend(self, new: Any, split: Any) -> Basis:
-        """The basis after a decision about the candidates ``new``."""
+    def extend(self, new: Any, split: Any, gram: Float2D) -> Basis:
+        """The basis after a decision about the candidates ``new``, which the Gram of both has led to."""
 
     def restrict(self, gram: Float2D, split: Any) -> Float2D:
         """The Gram of the basis after the decision, from that of the basis and the candidates."""
@@ -56,7 +56,8 @@ class MonomialBasis:
 
     ``terms`` are in the order in which they joined O, as tuples of positions in ``feature_order``, which
     names a column of the data for each. ``leads`` are the generators' leading terms, and ``splits`` the
-    decisions that gave them.
+    decisions that gave them. ``moments`` are the means of the powers of each column, from 0 on, up to twice the
+    largest one that was examined.
     """
 
     feature_order: Int1D
@@ -64,6 +65,7 @@ class MonomialBasis:
     terms: tuple[Term, ...] = ((),)
     leads: tuple[Term, ...] = ()
     splits: tuple[Split, ...] = ()
+    moments: tuple[tuple[float, ...], ...] = ()
 
     @property
     def size(self) -> int:
@@ -100,14 +102,24 @@ class MonomialBasis:
         left, right = self._program((*self.terms, *new))
         return triangular_factor(rows, lambda block: term_values(block, left, right), left.size)
 
-    def extend(self, new: list[Term], split: Split) -> MonomialBasis:
-        """The basis after a decision about the candidates ``new``."""
+    def extend(self, new: list[Term], split: Split, gram: Float2D) -> MonomialBasis:
+        """The basis after a decision about the candidates ``new``, which the Gram of both has led to."""
         return replace(
             self,
             terms=(*self.terms, *(new[i] for i in split.kept)),
             leads=(*self.leads, *(new[i] for i in split.generators)),
             splits=(*self.splits, split),
+            moments=self._more_moments(new, gram),
         )
+
+    def _more_moments(self, new: list[Term], gram: Float2D) -> tuple[tuple[float, ...], ...]:
+        """The moments with those that a Gram of [O|new] adds: 2k - 1 and 2k, where x^k is a candidate."""
+        found = list(self.moments or ((1.0,),) * self.feature_order.size)
+        for row, term in enumerate(new, self.size):
+            if term[0] == term[-1]:
+                before, column = self.terms.index(term[:-1]), self.feature_order[term[0]]
+                found[column] = (*found[column], float(gram[row, before]), float(gram[row, row]))
+        return tuple(found)
 
     def restrict(self, gram: Float2D, split: Split) -> Float2D:
         """The Gram of the basis after the decision, from that of [O|new]."""
@@ -187,8 +199,8 @@ class ProductBasis:
         """The triangular factor of [F|new]: one pass over the data."""
         return triangular_factor(rows, lambda block: self._values(block, new), self.size + len(new))
 
-    def extend(self, new: Candidates, split: Mixture) -> ProductBasis:
-        """The basis after a decision about the candidates ``new``."""
+    def extend(self, new: Candidates, split: Mixture, gram: Float2D) -> ProductBasis:
+        """The basis after a decision about the candidates ``new``, which the Gram of both has led to."""
         layer = Layer(new, split.kept, split.vanishing)
         return replace(self, layers=(*self.layers, layer), splits=(*self.splits, split))
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from ._typing import Float1D
 from .estimators import ABM, AVI, OAVI, VCA
+from .ideal import MonomialIdeal
 from .perclass import PerClass
 from .polynomials import Polynomial, Polynomials
 from .progress import show_progress
@@ -60,10 +61,10 @@ def run(arguments: argparse.Namespace) -> None:
             model.transform(rows).write(arguments.features)
     scaler = None if arguments.no_scale else rows.scaler
     if label is None:
-        _show(f"{arguments.algorithm.upper()}, psi = {arguments.psi:g}, {took:.1f} s", model.generators_, scaler)
+        _show(f"{arguments.algorithm.upper()}, psi = {arguments.psi:g}, {took:.1f} s", model, scaler)
     else:
         for name, ideal in zip(model.classes_, model.estimators_, strict=True):
-            _show(f"class {name}", ideal.generators_, scaler)
+            _show(f"class {name}", ideal, scaler)
     if arguments.features:
         print(f"features written to {arguments.features}")
 
@@ -101,20 +102,25 @@ def _progress(*, shown: bool) -> Iterator[None]:
         bars.__exit__(None, None, None)
 
 
-def _show(title: str, generators: Polynomials, scaler: Any) -> None:
-    """Equations in the units of the files, the best first."""
+def _show(title: str, ideal: Any, scaler: Any) -> None:
+    """Equations in the units of the files, those that relate columns first, then the best; and how many do."""
+    generators: Polynomials = ideal.generators_
     print(f"{title}: {len(generators)} equations" + (", in the units of the files" if scaler is not None else ""))
     shown = generators if scaler is None else generators.in_units(scaler)
     size = np.ones(len(generators.feature_names))
     if scaler is not None:
         size = np.maximum(np.abs(scaler.data_min_), np.abs(scaler.data_max_))
-    order = sorted(range(len(generators)), key=lambda g: (shown[g].degree, generators.mse[g]))
+    relations = ideal.relations() if isinstance(ideal, MonomialIdeal) and len(generators) else None
+    rank = np.zeros(len(generators)) if relations is None else relations.rank
+    order = sorted(range(len(generators)), key=lambda g: (rank[g], shown[g].degree, generators.mse[g]))
     for g in order[:_SHOWN]:
         print(
             f"  {_tidy(shown[g], size)} = 0    (root mean square {generators.mse[g] ** 0.5:.2g} for columns in [0, 1])"
         )
     if len(order) > _SHOWN:
         print(f"  ... and {len(order) - _SHOWN} more")
+    if relations is not None:
+        print(relations)
 
 
 def _tidy(polynomial: Polynomial, size: Float1D) -> Polynomial:

@@ -94,7 +94,7 @@ def _advance(
 ) -> tuple[Basis, Float2D]:
     """The basis and its Gram after a decision about the candidates ``new``; ``known`` is the Gram of both, if known."""
     split, wide = decide(rows, basis, rule, basis.extend_gram(gram, rows, new) if known is None else known, new)
-    return basis.extend(new, split), basis.restrict(wide, split)
+    return basis.extend(new, split, wide), basis.restrict(wide, split)
 
 
 def decide(rows: Rows, basis: Basis, rule: Rule, gram: Float2D, new: Any) -> tuple[Any, Float2D]:

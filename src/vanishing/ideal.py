@@ -30,6 +30,7 @@ from .construction import Construction, Rule, construct
 from .moments import Moments, known_rows
 from .polynomials import Polynomial, Polynomials, Terms
 from .reading import read_finite, read_rows
+from .relations import Margins, Relations, find_relations
 from .rows import Rows, with_names
 from .scaling import survey_scaled
 from .survey import Survey, foreseen
@@ -116,6 +117,14 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             names = given
         return np.array(self._output_names(names), dtype=object)
 
+    def __str__(self) -> str:
+        return self._describe(self.generators_) if hasattr(self, "generators_") else repr(self)
+
+    def _describe(self, generators: Polynomials) -> str:
+        """The constructor call, and the polynomials."""
+        n = len(generators)
+        return "\n  ".join([f"{self!r}: {n} generator{'s' if n != 1 else ''}", *str(generators).splitlines()])
+
     def _read(self, X: Any, sample_weight: Any) -> Rows:
         """The data as rows, with what scikit-learn wants to be known about them."""
         rows = read_rows(self, X, sample_weight)
@@ -168,9 +177,9 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         )
         if max_degree < self.max_degree and not (built.complete or built.overflow):
             warn_moments_end(max_degree)
-        self._finish(built)
+        self._finish(built, found)
 
-    def _finish(self, built: Construction) -> None:
+    def _finish(self, built: Construction, found: Survey) -> None:
         """Set the fitted attributes, and warn about what is missing in them."""
         if built.overflow:
             warn_overflow(built.degree, self.max_terms, self.psi)
@@ -206,6 +215,31 @@ class MonomialIdeal(VanishingIdeal):
     feature_order: Any
 
     _looks_ahead = True
+
+    def relations(self) -> Relations:
+        """Which generators relate columns to each other, and which would be found on permuted columns as well.
+
+        Needs no data: a fit knows the mean powers of every column, and so what the columns would give if they were
+        permuted independently of each other.
+
+        Returns
+        -------
+        Relations
+            Printed, a sentence.
+        """
+        check_is_fitted(self)
+        return find_relations(self.generators_, self.order_ideal_, self._margins)
+
+    def _describe(self, generators: Polynomials) -> str:
+        """The constructor call, the polynomials, those that relate columns first, and how many do."""
+        if len(generators) == 0:
+            return super()._describe(generators)
+        relations = self.relations()
+        return f"{super()._describe(generators[np.argsort(relations.rank, kind='stable')])}\n{relations}"
+
+    def _finish(self, built: Construction, found: Survey) -> None:
+        super()._finish(built, found)
+        self._margins = Margins(built.basis.moments, found.low, found.high, found.n_samples)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -144,8 +144,8 @@ def _decide_together(
         if new:
             index = shared.rows_of((*fit.basis.terms, *new))
             rows = JoinedRows([shared.parts[k] for k in fit.parts])
-            split, _ = decide(rows, fit.basis, fit.rule, grams[fit.parts][np.ix_(index, index)], new)
-            fit.basis = fit.basis.extend(new, split)
+            split, gram = decide(rows, fit.basis, fit.rule, grams[fit.parts][np.ix_(index, index)], new)
+            fit.basis = fit.basis.extend(new, split, gram)
 
     with one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
         list(pool.map(advance, live))

@@ -104,5 +104,5 @@ def fit_together(
             max_terms=max_terms,
             n_threads=n_threads(group[0][0].n_jobs),
         )
-        for (model, _), construction in zip(group, built, strict=True):
-            model._finish(construction)
+        for (model, fit), construction in zip(group, built, strict=True):
+            model._finish(construction, Survey.of_parts([found[k] for k in fit.parts]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, overload
 
 import numpy as np
@@ -133,6 +133,8 @@ class Polynomials(Sequence[Polynomial]):
     (2, 'vanishing')
     """
 
+    _written: tuple[Int2D, Float2D, Int1D] | None = None
+
     def __init__(
         self,
         form: MonomialForm | ProductForm,
@@ -149,9 +151,13 @@ class Polynomials(Sequence[Polynomial]):
         self.mse, self.gap, self.n_iter, self.status = mse, gap, n_iter, status
         self._n_free = n_free
 
-    @cached_property
+    @property
     def _monomials(self) -> tuple[Int2D, Float2D, Int1D]:
-        return monomials_of(self.form, len(self.feature_names))
+        """Exponents, coefficients and places of the leading terms; written out the first time."""
+        # Not a cached_property: before Python 3.12 that holds a lock, which a forked child inherits for good.
+        if self._written is None:
+            self._written = monomials_of(self.form, len(self.feature_names))
+        return self._written
 
     @property
     def exponents(self) -> Int2D:
@@ -258,6 +264,8 @@ class Polynomials(Sequence[Polynomial]):
     def __getitem__(self, index: Any) -> Polynomial | Polynomials:
         if not isinstance(index, (int, np.integer)):
             return self._select(np.arange(len(self))[index])
+        if len(self) == 0:
+            raise IndexError("There are no polynomials: none has a mean square of at most psi; raise psi.")
         g = range(len(self))[int(index)]
         coef, lead = self.coef[g], self._monomials[2][g]
         others = [t for t in np.flatnonzero(coef)[::-1] if t != lead]

@@ -42,33 +42,36 @@ class _OneBlasThread:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self.lock = threading.RLock()  # which a signal handler that forks may find held by its own thread
         self._users = 0
         self._limit: Any = None
 
     def __enter__(self) -> None:
-        with self._lock:
+        with self.lock:
             if self._users == 0:
                 self._limit = _blas().limit(limits=1, user_api="blas")
             self._users += 1
 
     def __exit__(self, *_: object) -> None:
-        with self._lock:
+        with self.lock:
             self._users -= 1
             if self._users == 0:
                 self._limit.restore_original_limits()
 
     def forget(self) -> None:
         """In a forked child: the threads that were inside do not exist there."""
-        self._lock = threading.Lock()
         if self._users:
             self._users = 0
             self._limit.restore_original_limits()
+        self.lock.release()
 
 
 _shared = _OneBlasThread()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_shared.forget)
+    # A fork waits until nobody is changing the limit, so that a child finds the lock free and the counter right.
+    os.register_at_fork(
+        before=_shared.lock.acquire, after_in_parent=_shared.lock.release, after_in_child=_shared.forget
+    )
 
 
 def one_blas_thread() -> _OneBlasThread:
