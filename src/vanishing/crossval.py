@@ -206,8 +206,8 @@ def _scores(
         return np.asarray(mapping.over(as_rows(rows, n_jobs=1), out))
 
     columns = columns_of(train)
-    if study.scale_features:
-        mapping = mapping.scaled_by(columns, None)
+    reach = np.abs(train).max(axis=0)
+    mapping = mapping.fitted_by(columns, None, reach, scale=study.scale_features)
     finals = study.finals(columns, study.y[fold.train])
     if study.whole_model:
         models = [_classifier(study, fold, ideals, mapping, final) for final in finals]

@@ -60,6 +60,11 @@ class Folds(NamedTuple):
         """The folds that fold j is trained on."""
         return tuple(i for i in range(self.number) if i != j)
 
+    def reach(self, j: int) -> Float1D:
+        """The largest absolute value of every column on the rows that fold j is trained on, in its units."""
+        found = [parts[i] for parts in self.found[j] for i in self.others(j)]
+        return np.asarray(np.max([np.maximum(np.abs(part.low), np.abs(part.high)) for part in found], axis=0))
+
     def largest_variance(self) -> float:
         """Of a column within a class, in the units of the folds."""
         variances = []
@@ -175,8 +180,7 @@ def _fold_scores(folds: Folds, options: Options, mapping: FeatureMap, source: Ro
     """Scores for every C."""
     data, Cs = folds.data, sorted(options.Cs)
     train, test = folds.rows(source, j, folds.others(j)), folds.rows(source, j, (j,))
-    if options.scale_features:
-        mapping = mapping.scaled_on(train)
+    mapping = mapping.fitted_on(train, folds.reach(j), scale=options.scale_features)
     svms = [L1SVC(C, n_jobs=options.n_jobs) for C in Cs]
     svms[0]._fit_from(Cs, data._replace(rows=mapping.columns_of(train)), svms)
     scores = {
