@@ -97,7 +97,7 @@ def test_columns_that_never_change_have_no_weight(scale_input, scale_features):
     model = VanishingIdealClassifier(scale_input=scale_input, scale_features=scale_features).fit(X, y)
     np.testing.assert_array_equal(model.linear_coef_[:, 2:], 0.0)
     assert_stable(model, X)
-    elsewhere = X + [0.0, 0.0, 0.5, 0.5]
+    elsewhere = X + np.array([0.0, 0.0, 0.5, 0.5])
     assert np.abs(model.decision_function(elsewhere)).max() < 1e4
 
 

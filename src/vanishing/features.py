@@ -114,6 +114,7 @@ class FeatureMap:
     def fitted_by(self, columns: Float2D, sample_weight: Float1D | None, reach: Float1D, *, scale: bool) -> FeatureMap:
         """The same from the columns of these rows, the output of this map, which become those of the fitted one."""
         fitted = self._fitted(*_spread(columns, sample_weight), reach, scale=scale)
+        assert fitted.width is not None
         columns /= fitted.width
         return fitted
 
