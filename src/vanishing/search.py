@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from contextlib import nullcontext
 from numbers import Integral
 from typing import Any, Self
 
@@ -32,7 +33,7 @@ from .crossval_source import Options, score_source, survey_folds
 from .estimators import ABM, AVI, OAVI
 from .ideal import VanishingIdeal
 from .labels import Labelled, read_labelled
-from .progress import Progress
+from .progress import Progress, show_progress
 from .rows import ArrayRows
 from .rows_disk import ScaledOnDisk
 from .scaling import survey_scaled
@@ -107,7 +108,8 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
     progress : bool, default=False
-        Show a progress bar; needs ``pip install 'vanishing[progress]'``.
+        Show a progress bar, and one for every pass over data outside of memory; needs
+        ``pip install 'vanishing[progress]'``.
 
     Attributes
     ----------
@@ -252,13 +254,14 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
             raise ValueError(f"cv must be a number of folds, at least 2, for data outside of memory; got {self.cv!r}.")
         n_folds, names = int(self.cv), input_names(self)
         scorer = _scorer_of_predictions(self.scoring)
-        if isinstance(data.rows, ScaledOnDisk) and data.rows.scaler is None:
-            survey_scaled(data.rows, lambda rows: [rows], names, scale=False)  # finds the scaling
-        folds = survey_folds(data, n_folds, names, scale_input=self.scale_input, ahead=template._looks_ahead)
-        psis, automatic = self._grid(folds.largest_variance, template)
-        options = Options(template, Cs, scorer, self.scale_features, self.append_input, self.n_jobs)
-        with Progress(len(psis) * n_folds, "psi x fold", shown=self.progress) as progress:
-            return psis, n_folds, score_source(folds, options, psis, progress), automatic
+        with show_progress() if self.progress else nullcontext():  # ideals and SVMs consist of passes
+            if isinstance(data.rows, ScaledOnDisk) and data.rows.scaler is None:
+                survey_scaled(data.rows, lambda rows: [rows], names, scale=False)  # finds the scaling
+            folds = survey_folds(data, n_folds, names, scale_input=self.scale_input, ahead=template._looks_ahead)
+            psis, automatic = self._grid(folds.largest_variance, template)
+            options = Options(template, Cs, scorer, self.scale_features, self.append_input, self.n_jobs)
+            with Progress(len(psis) * n_folds, "psi x fold", shown=self.progress) as progress:
+                return psis, n_folds, score_source(folds, options, psis, progress), automatic
 
     def _grid(self, variance: Callable[[], float], template: VanishingIdeal) -> tuple[list[float], bool]:
         """The values of psi, and whether they were proposed; then ``template`` is kept small, too."""
