@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,17 +69,18 @@ class Near(NamedTuple):
         """No rows yet."""
         return cls((), np.empty((0, n_columns)), np.empty(0))
 
-    def new_rows(self, Z: Any, signed: Any, x: Float1D, most: int) -> Lowest:
-        """At most so many rows of a block that are near the margin at x and were not at the points before."""
-        margins = np.where(to_host(signed) != 0.0, _margins(Z, signed, x), np.inf)
-        for point, limit in self.points:
-            margins[_margins(Z, signed, point) < limit] = np.inf
-        return lowest_of(Z, signed, margins, _NEAR, most, SHORT)
-
     def grown(self, x: Float1D, new: Lowest) -> Near:
         """With the rows that are near at x, too."""
         points = (*self.points, (x, new.limit))
         return Near(points, np.concatenate([self.Z, new.Z]), np.concatenate([self.signed, new.signed]))
+
+
+def new_near(Z: Any, signed: Any, x: Float1D, before: Sequence[tuple[Float1D, float]], most: int) -> Lowest:
+    """At most so many rows of a block that are near the margin at x, and were not at the points before."""
+    margins = np.where(to_host(signed) != 0.0, _margins(Z, signed, x), np.inf)
+    for point, limit in before:
+        margins[_margins(Z, signed, point) < limit] = np.inf
+    return lowest_of(Z, signed, margins, _NEAR, most, SHORT)
 
 
 def _margins(Z: Any, signed: Any, x: Float1D) -> Float1D:

@@ -19,6 +19,7 @@ _ROUNDING = 1e-13  # of the objective, in which its changes are lost
 _RIDGE = 1e-12  # of the Hessian's diagonal over all rows, added to it: columns may repeat each other
 _DAMPING = 1e-6  # added instead after a step that had to be cut; then four times as much, or a third
 _ROUGH = 0.01  # relative duality gap to which a sample of the rows is fitted
+_PRECISE = 1e-3  # of the gap that was asked for: over the rows in memory, whose steps cost no pass
 _INEXACT = 0.01  # a step's problem is solved to this share of the present violation
 
 
@@ -83,7 +84,7 @@ def _reduce_to_near(
             break
         known = near.signed.size
         alone = SquaredHinge.in_memory(near.Z, near.signed)
-        found, _ = _minimise(alone, C, best[1], None, 0.5 * tol, max_iter - n_iter)
+        found, _ = _minimise(alone, C, best[1], None, _PRECISE * tol, max_iter - n_iter)
         n_iter += found.n_iter
         sums, near = data.sums_and_near(found.x, near)
         best = min(best, (_objective(found.x, C, sums.loss), found.x, sums), key=lambda point: point[0])

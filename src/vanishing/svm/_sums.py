@@ -17,7 +17,7 @@ from .._compiled import compiled
 from .._typing import Array, Bool1D, Float1D, Float2D, Int1D
 from ..devices import in_float64, namespace_of, on_device_of, to_host
 from ..rows import ArrayRows, Rows
-from ._kept import SHORT, Lowest, Near, drawn, merge
+from ._kept import SHORT, Lowest, Near, drawn, merge, new_near
 
 _CACHE_ENTRIES = 32_768  # float64 values of one chunk of rows: a quarter of a megabyte
 _KEPT_ENTRIES = 1_048_576  # float64 values of the rows that are kept in memory: eight megabytes
@@ -200,11 +200,11 @@ class SquaredHinge:
 
     def sums_and_near(self, x: Float1D, near: Near) -> tuple[Sums, Near | None]:
         """The sums at x, and more rows near the margin, with all that are short at x, or None; in one pass."""
-        w, b, chunk = np.ascontiguousarray(x[:-1]), float(x[-1]), self._chunk
+        w, b, chunk, before = np.ascontiguousarray(x[:-1]), float(x[-1]), self._chunk, near.points
         most = 3 * (self.room - near.signed.size) // 4  # the rest is for later
 
         def kernel(Z: Any, signed: Any) -> tuple[Float2D, Lowest]:
-            return _sum_any(Z, signed, w, b, chunk), near.new_rows(Z, signed, x, most)
+            return _sum_any(Z, signed, w, b, chunk), new_near(Z, signed, x, before, most)
 
         def combine(a: Any, b: Any) -> tuple[Float2D, Lowest]:
             return a[0] + b[0], merge(a[1], b[1], most, SHORT)
