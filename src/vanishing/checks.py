@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -19,6 +20,7 @@ from ._typing import Array, Float1D, Float2D, Int1D
 
 __all__ = [
     "RangeWarning",
+    "WarningRelay",
     "all_or_nothing",
     "check_choice",
     "check_class_weights",
@@ -37,6 +39,7 @@ __all__ = [
     "quoted",
     "require_numeric",
     "take_input_from",
+    "warn_gap",
     "warn_moments_end",
     "warn_outside_unit_cube",
     "warn_overflow",
@@ -44,6 +47,9 @@ __all__ = [
     "warn_undecided",
 ]
 
+T = TypeVar("T")
+
+_NOT_THE_USER = ("vanishing", "sklearn", "joblib")  # packages whose lines a warning does not name
 _SLACK = 1e-6  # scalers miss the unit interval by rounding
 
 
@@ -250,10 +256,61 @@ def require_numeric(X: Array) -> None:
         raise ValueError(f"Input X has values of type {X.dtype}; convert its columns to numbers.")
 
 
+class _Held(threading.local):
+    """Warnings of a thread that another one is to issue; None where it issues them itself."""
+
+    warnings: list[tuple[str, type[Warning]]] | None = None
+
+
+_held = _Held()
+
+
+class WarningRelay:
+    """Takes the warnings of tasks in other threads, whose stacks do not lead to the user's line, to this thread.
+
+    Leaving the context issues them in the order of the tasks.
+
+    Examples
+    --------
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> with WarningRelay() as relay, ThreadPoolExecutor() as pool:
+    ...     list(pool.map(relay.task(abs), [-1, 2]))
+    [1, 2]
+    """
+
+    def __init__(self) -> None:
+        self._taken: list[list[tuple[str, type[Warning]]]] = []
+
+    def task(self, work: Callable[..., T]) -> Callable[..., T]:
+        """The same task, with its warnings held back."""
+        taken: list[tuple[str, type[Warning]]] = []
+        self._taken.append(taken)
+
+        def run(*arguments: Any) -> T:
+            before, _held.warnings = _held.warnings, taken
+            try:
+                return work(*arguments)
+            finally:
+                _held.warnings = before
+
+        return run
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            for message, category in (warning for taken in self._taken for warning in taken):
+                _warn(message, category)
+
+
 def _warn(message: str, category: type[Warning]) -> None:
-    """A warning that names the line outside of this package which led to it."""
+    """A warning that names the line which led to it, outside of this package and of those that call it."""
+    if _held.warnings is not None:
+        _held.warnings.append((message, category))
+        return
     frame, level = inspect.currentframe(), 0
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _NOT_THE_USER:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level + 1)
 
@@ -306,5 +363,15 @@ def warn_undecided(n_undecided: int, solver: str, boost: str) -> None:
     _warn(
         f"{n_undecided} terms joined the order ideal without proof that they lead no generator, because "
         f"solver={solver!r} gave up on them: raise max_iter, set tol=0, or {cure}.",
+        ConvergenceWarning,
+    )
+
+
+def warn_gap(svm: Any) -> None:
+    """Say that an SVM stopped before its duality gap was small enough."""
+    worst = float((svm.gap_ / svm.objective_).max())
+    _warn(
+        f"L1SVC stopped after {svm.n_iter_.max()} steps with a duality gap of {worst:.2g} times the objective "
+        f"(tol={svm.tol:g}): scale the columns, raise max_iter={svm.max_iter} or tol, or lower C={svm.C:g}.",
         ConvergenceWarning,
     )

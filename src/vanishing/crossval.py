@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import MinMaxScaler
 
 from ._typing import Array, Bool1D, Float1D, Int1D
-from .checks import take_input_from
+from .checks import WarningRelay, take_input_from
 from .classifier import VanishingIdealClassifier
 from .features import FeatureMap
 from .ideal import VanishingIdeal
@@ -172,9 +172,10 @@ def _score_group(
         progress.advance(len(same))
 
     # Of another last step nobody knows what its fits share: liblinear's draw from the same random numbers.
-    with one_blas_thread(), ThreadPoolExecutor(n_threads(study.n_jobs) if study.final is None else 1) as pool:
+    threads = n_threads(study.n_jobs) if study.final is None else 1
+    with WarningRelay() as relay, one_blas_thread(), ThreadPoolExecutor(threads) as pool:
         try:
-            for done in [pool.submit(work, *task) for task in tasks]:
+            for done in [pool.submit(relay.task(work), *task) for task in tasks]:
                 done.result()
         except BaseException:  # an interrupt, too: nobody wants what is left
             pool.shutdown(wait=False, cancel_futures=True)
