@@ -27,7 +27,7 @@ LAYERS = [
     {"construction", "moments"},
     {"ideal", "lockstep"},
     {"estimators"},
-    {"features", "path"},
+    {"features", "path", "defaults"},
     {"perclass"},
     {"classifier", "detector"},
     {"crossval"},

@@ -67,6 +67,7 @@ def unit_rings(n_classes=2, n=40, noise=0.1, seed=0):
 # The default grid of the cross-validation has 21 psis and 3 Cs; the checks make some sixty fits.
 CHECKED = [
     L1SVC(),
+    PerClass(),
     PerClass(OAVI(psi=100.0, solver="cg", boost="ihb")),
     VanishingIdealClassifier(),
     VanishingIdealClassifierCV(OAVI(solver="cg", boost="ihb"), psis=(0.1, 0.003), Cs=(1.0,), cv=2),
@@ -164,9 +165,12 @@ def test_a_class_without_generators_contributes_no_columns(estimator):
 @pytest.mark.parametrize("estimator", [OAVI, ABM, AVI, VCA])
 def test_no_generator_in_any_class_is_an_error_that_says_what_to_raise(estimator):
     X, y = unit_rings()
-    for model in (PerClass, VanishingIdealClassifier):
-        with pytest.raises(ValueError, match=r"No class has a polynomial.*psi=1e-09.*raise psi or max_degree"):
-            model(estimator(psi=1e-9, max_degree=1)).fit(X, y)
+    none = r"No class has a polynomial.*psi=1e-09.*raise psi or max_degree"
+    with pytest.raises(ValueError, match=none):
+        VanishingIdealClassifier(estimator(psi=1e-9, max_degree=1)).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match=none):
+        features = PerClass(estimator(psi=1e-9, max_degree=1)).fit(X, y)
+    assert features.transform(X).shape == (len(X), 0)
     search = VanishingIdealClassifierCV(estimator(max_degree=1), psis=[1e-9, 1e-10])
     with pytest.raises(ValueError, match=r"No psi gives a generator.*raise psis or max_degree"):
         search.fit(X, y)

@@ -36,11 +36,13 @@ __all__ = [
     "check_weights",
     "feature_permutation",
     "input_names",
+    "no_generator",
     "quoted",
     "require_numeric",
     "take_input_from",
     "warn_gap",
     "warn_moments_end",
+    "warn_no_generator",
     "warn_outside_unit_cube",
     "warn_overflow",
     "warn_single_precision",
@@ -69,7 +71,10 @@ def check_number(
     """Refuse what is not a real number, at least ``low``, above ``above`` and below ``below``."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or value != value:
         raise ValueError(f"{name} must be a number, got {value!r}.")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        raise ValueError(f"{name} is beyond the range of float64: use a number between -1.7e308 and 1.7e308.") from None
     too_large = number >= below if below < float("inf") else finite and number == float("inf")
     if number < low or number <= above or too_large:
         lower = f"above {above:g}" if above > low else f"at least {low:g}"
@@ -132,8 +137,10 @@ def check_class_weights(weights: Float1D | None, codes: Any, classes: Array) -> 
             )
 
 
-def check_folds(splitter: Any, X: Array, y: Array, classes: Array, codes: Int1D) -> list[tuple[Int1D, Int1D]]:
-    """The folds of a splitter, each with all classes among its training rows."""
+def check_folds(
+    splitter: Any, X: Array, y: Array, classes: Array, codes: Int1D, weights: Float1D | None = None
+) -> list[tuple[Int1D, Int1D]]:
+    """The folds of a splitter, each with all classes among its training rows; without the rows that have no weight."""
     counts = np.bincount(codes)
     fewest = int(np.argmin(counts))
     n_folds = splitter.get_n_splits(X, y)
@@ -144,6 +151,8 @@ def check_folds(splitter: Any, X: Array, y: Array, classes: Array, codes: Int1D)
         )
     everything = np.arange(len(codes))  # for boolean masks and negative numbers
     splits = [(everything[train], everything[test]) for train, test in splitter.split(X, y)]
+    if weights is not None:
+        splits = [(train[weights[train] > 0.0], test[weights[test] > 0.0]) for train, test in splits]
     if not splits:
         raise ValueError("cv gives no fold at all; cv=3 gives three.")
     for k, (train, test) in enumerate(splits):
@@ -346,6 +355,16 @@ def warn_moments_end(degree: int) -> None:
         f"with degree={degree + 1}, or set max_degree={degree} if this is enough.",
         ConvergenceWarning,
     )
+
+
+def no_generator(psi: float) -> str:
+    """That no class has a generator, and what to do."""
+    return f"No class has a polynomial with mean square at most psi={psi:g}: raise psi or max_degree."
+
+
+def warn_no_generator(psi: float) -> None:
+    """Say that there will be no columns."""
+    _warn(no_generator(psi), ConvergenceWarning)
 
 
 def warn_overflow(degree: int, max_terms: int, psi: float) -> None:

@@ -12,7 +12,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ._typing import Array, Bool1D, Float1D, Float2D
-from .checks import all_or_nothing, check_flag, input_names, take_input_from, warn_outside_unit_cube
+from .checks import all_or_nothing, check_flag, input_names, no_generator, take_input_from, warn_outside_unit_cube
+from .defaults import DefaultIdeal
 from .features import FeatureMap
 from .labels import Labelled, as_vector, best_labels, read_labelled
 from .perclass import PerClass
@@ -109,7 +110,7 @@ def _final_has(name: str) -> Any:
     return check
 
 
-class VanishingIdealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """One vanishing ideal per class, then a linear classifier on ``|g(x)|`` (Section 3.2 of the paper).
 
     Scales the columns to [0, 1], fits the generators g of each class, and separates the classes by a sparse
@@ -228,6 +229,8 @@ class VanishingIdealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         take_input_from(source, ideals)
         ideals._fit_parts(data, parts, found)
         mapping = FeatureMap.of(ideals.estimators_, append_input=self.append_input)
+        if mapping.n_generators == 0:
+            raise ValueError(no_generator(ideals.estimators_[0].psi))
         reach = np.maximum(np.abs(whole.low), np.abs(whole.high))
         if isinstance(rows, ArrayRows):
             mapping, final = self._fit_final_in_memory(data, rows, mapping, reach)
@@ -381,15 +384,17 @@ class VanishingIdealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         check_is_fitted(self)
         if not is_source(X) or not isinstance(self.final_, L1SVC):
             return float(super().score(X, y, sample_weight))
+        table, true = self._confusion(X, y, sample_weight)
+        known = np.searchsorted(self.classes_, true)
+        right = sum(table[k, j] for k, j in enumerate(known) if j < len(self.classes_) and self.classes_[j] == true[k])
+        return float(right / table.sum())
+
+    def _confusion(self, X: Any, y: Any, sample_weight: Any) -> tuple[Float2D, Array]:
+        """Weight of the rows of each label in a source for which the SVM predicts each class, and those labels."""
         data = read_labelled(clone(self), X, y, sample_weight, at_least=1)
         rows = finite_blocks(self, data.rows)
         rows = rows if self.scaler_ is None else scaled_rows(rows, self.scaler_)
-        table = self._map.confusion(rows, self.final_.coef_, self.final_.intercept_, data.keys)
-        known = np.searchsorted(self.classes_, data.classes)
-        right = sum(
-            table[k, j] for k, j in enumerate(known) if j < len(self.classes_) and self.classes_[j] == data.classes[k]
-        )
-        return float(right / table.sum())
+        return self._map.confusion(rows, self.final_.coef_, self.final_.intercept_, data.keys), data.classes
 
     def _scaled(self, X: Any) -> Rows:
         rows = read_finite(self, X)
