@@ -20,7 +20,7 @@ from ..rows import ArrayRows, Rows
 from ._kept import SHORT, Lowest, Near, drawn, merge, new_near
 
 _CACHE_ENTRIES = 32_768  # float64 values of one chunk of rows: a quarter of a megabyte
-_KEPT_ENTRIES = 1_048_576  # float64 values of the rows that are kept in memory: eight megabytes
+_KEPT_ENTRIES = 2_097_152  # float64 values of the rows that are kept in memory: sixteen megabytes
 
 T = TypeVar("T")
 
