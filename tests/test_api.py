@@ -28,7 +28,7 @@ LAYERS = [
     {"construction", "moments"},
     {"ideal", "lockstep"},
     {"estimators"},
-    {"features", "path"},
+    {"features", "path", "defaults"},
     {"perclass"},
     {"classifier", "detector"},
     {"crossval"},

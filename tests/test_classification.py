@@ -67,6 +67,7 @@ def unit_rings(n_classes=2, n=40, noise=0.1, seed=0):
 # The default grid of the cross-validation has 21 psis and 3 Cs; the checks make some sixty fits.
 CHECKED = [
     L1SVC(),
+    PerClass(),
     PerClass(OAVI(psi=100.0, solver="cg", boost="ihb")),
     VanishingIdealClassifier(),
     VanishingIdealClassifierCV(OAVI(solver="cg", boost="ihb"), psis=(0.1, 0.003), Cs=(1.0,), cv=2),
@@ -164,9 +165,12 @@ def test_a_class_without_generators_contributes_no_columns(estimator):
 @pytest.mark.parametrize("estimator", [OAVI, ABM, AVI, VCA])
 def test_no_generator_in_any_class_is_an_error_that_says_what_to_raise(estimator):
     X, y = unit_rings()
-    for model in (PerClass, VanishingIdealClassifier):
-        with pytest.raises(ValueError, match=r"No class has a polynomial.*psi=1e-09.*raise psi or max_degree"):
-            model(estimator(psi=1e-9, max_degree=1)).fit(X, y)
+    none = r"No class has a polynomial.*psi=1e-09.*raise psi or max_degree"
+    with pytest.raises(ValueError, match=none):
+        VanishingIdealClassifier(estimator(psi=1e-9, max_degree=1)).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match=none):
+        features = PerClass(estimator(psi=1e-9, max_degree=1)).fit(X, y)
+    assert features.transform(X).shape == (len(X), 0)
     search = VanishingIdealClassifierCV(estimator(max_degree=1), psis=[1e-9, 1e-10])
     with pytest.raises(ValueError, match=r"No psi gives a generator.*raise psis or max_degree"):
         search.fit(X, y)
@@ -249,7 +253,7 @@ def test_unfitted_models_say_so():
 def recomputed_scores(clf, X):
     """``sum_g weight_g |g(x)| + linear_coef_ @ x + intercept_``, term by term in the user's units."""
     scores = X @ clf.linear_coef_.T + clf.intercept_
-    for _, polynomial, weight in clf.generators_:
+    for _, polynomial, weight, _ in clf.generators_:
         scores = scores + np.outer(np.abs(polynomial.evaluate(X)), weight)
     return scores[:, 0] if scores.shape[1] == 1 else scores
 
@@ -595,7 +599,7 @@ def test_printed_generators_are_sorted_by_weight(n_classes):
     assert printed == sorted(printed, reverse=True)
     np.testing.assert_allclose(printed, np.sort(size[size > 0])[::-1], rtol=0.01)
     for line, place in zip(shown, np.argsort(-size), strict=False):
-        label, polynomial, weight = clf.generators_[place]
+        label, polynomial, weight, _ = clf.generators_[place]
         assert len(line.split("|")[0].split()) == n_weights == np.size(weight)
         assert line.endswith(f"|{polynomial}|  (class {label})")
     assert repr(clf.generators_) == f"<ClassGenerators: {len(size)} of {n_classes} classes>"
@@ -1101,16 +1105,16 @@ def test_progress_without_tqdm_names_the_extra(monkeypatch):
 def test_filters_of_warnings_are_as_before_after_a_fit_with_threads(monkeypatch):
     """Thread 1 starts its SVM when thread 0 is in its own, and ends it when thread 0 has left."""
     X, y = unit_rings()
-    original, scaled_by = vanishing.crossval.svm_path, vanishing.crossval.FeatureMap.scaled_by
+    original, fitted_by = vanishing.crossval.svm_path, vanishing.crossval.FeatureMap.fitted_by
     number, lock, mine = itertools.count(), threading.Lock(), threading.local()
     first_in, second_in, first_out = threading.Event(), threading.Event(), threading.Event()
 
-    def before_svm(*arguments):
+    def before_svm(*arguments, **options):
         with lock:
             mine.number = next(number)
         if mine.number == 1:
             first_in.wait(5)
-        return scaled_by(*arguments)
+        return fitted_by(*arguments, **options)
 
     def svm(*arguments, **options):
         (first_in if mine.number == 0 else second_in).set()
@@ -1122,7 +1126,7 @@ def test_filters_of_warnings_are_as_before_after_a_fit_with_threads(monkeypatch)
         return model.score(X, y)
 
     monkeypatch.setattr(vanishing.crossval, "svm_path", svm)
-    monkeypatch.setattr(vanishing.crossval.FeatureMap, "scaled_by", before_svm)
+    monkeypatch.setattr(vanishing.crossval.FeatureMap, "fitted_by", before_svm)
     before = list(warnings.filters)
     VanishingIdealClassifierCV(DENSE, psis=[0.003], cv=2, scale_input=False, n_jobs=2, refit=False, scoring=score).fit(
         X, y

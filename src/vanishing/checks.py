@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -19,6 +20,7 @@ from ._typing import Array, Float1D, Float2D, Int1D
 
 __all__ = [
     "RangeWarning",
+    "WarningRelay",
     "all_or_nothing",
     "check_choice",
     "check_class_weights",
@@ -34,17 +36,23 @@ __all__ = [
     "check_weights",
     "feature_permutation",
     "input_names",
+    "no_generator",
     "quoted",
     "require_numeric",
     "take_input_from",
+    "warn_gap",
     "warn_long",
     "warn_moments_end",
+    "warn_no_generator",
     "warn_outside_unit_cube",
     "warn_overflow",
     "warn_single_precision",
     "warn_undecided",
 ]
 
+T = TypeVar("T")
+
+_NOT_THE_USER = ("vanishing", "sklearn", "joblib")  # packages whose lines a warning does not name
 _SLACK = 1e-6  # scalers miss the unit interval by rounding
 _WORK_PER_MINUTE = 60 * 10**10  # multiplications of matrix products on one core, about
 
@@ -65,7 +73,10 @@ def check_number(
     """Refuse what is not a real number, at least ``low``, above ``above`` and below ``below``."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or value != value:
         raise ValueError(f"{name} must be a number, got {value!r}.")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        raise ValueError(f"{name} is beyond the range of float64: use a number between -1.7e308 and 1.7e308.") from None
     too_large = number >= below if below < float("inf") else finite and number == float("inf")
     if number < low or number <= above or too_large:
         lower = f"above {above:g}" if above > low else f"at least {low:g}"
@@ -128,8 +139,10 @@ def check_class_weights(weights: Float1D | None, codes: Any, classes: Array) -> 
             )
 
 
-def check_folds(splitter: Any, X: Array, y: Array, classes: Array, codes: Int1D) -> list[tuple[Int1D, Int1D]]:
-    """The folds of a splitter, each with all classes among its training rows."""
+def check_folds(
+    splitter: Any, X: Array, y: Array, classes: Array, codes: Int1D, weights: Float1D | None = None
+) -> list[tuple[Int1D, Int1D]]:
+    """The folds of a splitter, each with all classes among its training rows; without the rows that have no weight."""
     counts = np.bincount(codes)
     fewest = int(np.argmin(counts))
     n_folds = splitter.get_n_splits(X, y)
@@ -140,6 +153,8 @@ def check_folds(splitter: Any, X: Array, y: Array, classes: Array, codes: Int1D)
         )
     everything = np.arange(len(codes))  # for boolean masks and negative numbers
     splits = [(everything[train], everything[test]) for train, test in splitter.split(X, y)]
+    if weights is not None:
+        splits = [(train[weights[train] > 0.0], test[weights[test] > 0.0]) for train, test in splits]
     if not splits:
         raise ValueError("cv gives no fold at all; cv=3 gives three.")
     for k, (train, test) in enumerate(splits):
@@ -252,10 +267,61 @@ def require_numeric(X: Array) -> None:
         raise ValueError(f"Input X has values of type {X.dtype}; convert its columns to numbers.")
 
 
+class _Held(threading.local):
+    """Warnings of a thread that another one is to issue; None where it issues them itself."""
+
+    warnings: list[tuple[str, type[Warning]]] | None = None
+
+
+_held = _Held()
+
+
+class WarningRelay:
+    """Takes the warnings of tasks in other threads, whose stacks do not lead to the user's line, to this thread.
+
+    Leaving the context issues them in the order of the tasks.
+
+    Examples
+    --------
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> with WarningRelay() as relay, ThreadPoolExecutor() as pool:
+    ...     list(pool.map(relay.task(abs), [-1, 2]))
+    [1, 2]
+    """
+
+    def __init__(self) -> None:
+        self._taken: list[list[tuple[str, type[Warning]]]] = []
+
+    def task(self, work: Callable[..., T]) -> Callable[..., T]:
+        """The same task, with its warnings held back."""
+        taken: list[tuple[str, type[Warning]]] = []
+        self._taken.append(taken)
+
+        def run(*arguments: Any) -> T:
+            before, _held.warnings = _held.warnings, taken
+            try:
+                return work(*arguments)
+            finally:
+                _held.warnings = before
+
+        return run
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            for message, category in (warning for taken in self._taken for warning in taken):
+                _warn(message, category)
+
+
 def _warn(message: str, category: type[Warning]) -> None:
-    """A warning that names the line outside of this package which led to it."""
+    """A warning that names the line which led to it, outside of this package and of those that call it."""
+    if _held.warnings is not None:
+        _held.warnings.append((message, category))
+        return
     frame, level = inspect.currentframe(), 0
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _NOT_THE_USER:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level + 1)
 
@@ -293,6 +359,16 @@ def warn_moments_end(degree: int) -> None:
     )
 
 
+def no_generator(psi: float) -> str:
+    """That no class has a generator, and what to do."""
+    return f"No class has a polynomial with mean square at most psi={psi:g}: raise psi or max_degree."
+
+
+def warn_no_generator(psi: float) -> None:
+    """Say that there will be no columns."""
+    _warn(no_generator(psi), ConvergenceWarning)
+
+
 def warn_overflow(degree: int, max_terms: int, psi: float) -> None:
     """Say that the border grew too large to be entered."""
     _warn(
@@ -321,5 +397,15 @@ def warn_undecided(n_undecided: int, solver: str, boost: str) -> None:
     _warn(
         f"{n_undecided} terms joined the order ideal without proof that they lead no generator, because "
         f"solver={solver!r} gave up on them: {cure}.",
+        ConvergenceWarning,
+    )
+
+
+def warn_gap(svm: Any) -> None:
+    """Say that an SVM stopped before its duality gap was small enough."""
+    worst = float((svm.gap_ / svm.objective_).max())
+    _warn(
+        f"L1SVC stopped after {svm.n_iter_.max()} steps with a duality gap of {worst:.2g} times the objective "
+        f"(tol={svm.tol:g}): scale the columns, raise max_iter={svm.max_iter} or tol, or lower C={svm.C:g}.",
         ConvergenceWarning,
     )

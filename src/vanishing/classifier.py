@@ -11,8 +11,9 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ._typing import Array, Float2D
-from .checks import all_or_nothing, check_flag, input_names, take_input_from, warn_outside_unit_cube
+from ._typing import Array, Bool1D, Float1D, Float2D
+from .checks import all_or_nothing, check_flag, input_names, no_generator, take_input_from, warn_outside_unit_cube
+from .defaults import DefaultIdeal
 from .features import FeatureMap
 from .labels import Labelled, as_vector, best_labels, read_labelled
 from .perclass import PerClass
@@ -32,11 +33,14 @@ class ClassGenerator(NamedTuple):
     """A polynomial that vanishes on a class, and its weight in the decision.
 
     The weight is a number for two classes, one number per class for more, None if the last step is not linear.
+    An ``exact`` polynomial vanishes, up to rounding, on the training rows of every class: it tells no classes apart,
+    and its weight is 0.
     """
 
     label: Any
     polynomial: Polynomial
     weight: Any
+    exact: bool
 
 
 class ClassGenerators(Sequence[ClassGenerator]):
@@ -46,10 +50,11 @@ class ClassGenerators(Sequence[ClassGenerator]):
     come first.
     """
 
-    def __init__(self, labels: Array, lists: Sequence[Polynomials], weights: Float2D | None):
+    def __init__(self, labels: Array, lists: Sequence[Polynomials], weights: Float2D | None, exact: Bool1D):
         self.labels = labels
         self.lists = tuple(lists)
         self.weights = weights
+        self.exact = exact
         self._places = [(k, g) for k, polynomials in enumerate(self.lists) for g in range(len(polynomials))]
 
     def __len__(self) -> int:
@@ -63,14 +68,14 @@ class ClassGenerators(Sequence[ClassGenerator]):
         weight: Any = None
         if self.weights is not None:
             weight = float(self.weights[0, i]) if len(self.weights) == 1 else self.weights[:, i]
-        return ClassGenerator(self.labels[k], self.lists[k][g], weight)
+        return ClassGenerator(self.labels[k], self.lists[k][g], weight, bool(self.exact[i]))
 
     def __iter__(self) -> Iterator[ClassGenerator]:
         return (self[i] for i in range(len(self)))
 
     def __str__(self) -> str:
         if self.weights is None:
-            order = np.arange(len(self))
+            order = np.flatnonzero(~self.exact)
         else:
             order = np.argsort(-np.abs(self.weights).max(axis=0), kind="stable")
             order = order[np.abs(self.weights).max(axis=0)[order] > 0.0]
@@ -79,13 +84,15 @@ class ClassGenerators(Sequence[ClassGenerator]):
             towards = self.labels[1:] if len(self.weights) == 1 else self.labels
             lines.append(f"weight towards class {', '.join(map(str, towards))}; polynomial; class that it vanishes on")
         for i in order[:_SHOWN]:
-            label, polynomial, weight = self[i]
+            label, polynomial, weight, _ = self[i]
             shown = "" if weight is None else " ".join(f"{w:+10.3g}" for w in np.atleast_1d(weight)) + "  "
             lines.append(f"{shown}|{polynomial}|  (class {label})")
         if len(order) > _SHOWN:
             lines.append(f"... and {len(order) - _SHOWN} more")
         if len(order) < len(self):
             lines.append(f"{len(self) - len(order)} generators have weight 0")
+        if self.exact.any():
+            lines.append(f"{self.exact.sum()} generators vanish exactly on every class, and tell none apart")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -103,7 +110,7 @@ def _final_has(name: str) -> Any:
     return check
 
 
-class VanishingIdealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """One vanishing ideal per class, then a linear classifier on ``|g(x)|`` (Section 3.2 of the paper).
 
     Scales the columns to [0, 1], fits the generators g of each class, and separates the classes by a sparse
@@ -117,6 +124,7 @@ class VanishingIdealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         Weight of the SVM's loss against its penalty.
     scale_features : bool, default=True
         Divide the columns that the SVM sees by their standard deviation, so that the penalty treats them alike.
+        With it or not, columns that are constant up to rounding on the training rows are left out (0 for every row).
     append_input : bool, default=True
         Give the SVM the scaled input columns, too.
     final : classifier, default=None
@@ -213,39 +221,42 @@ class VanishingIdealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         scaler, rows, parts, found = survey_scaled(
             data.rows, data.parts, names, scale=self.scale_input, ahead=PerClass(self.estimator)._looks_ahead
         )
+        whole = Survey.of_parts(found)
         if not self.scale_input:
-            whole = Survey.of_parts(found)
             warn_outside_unit_cube(whole.low, whole.high, names)
         data = data._replace(rows=rows)
         ideals = PerClass(self.estimator, n_jobs=self.n_jobs)
         take_input_from(source, ideals)
         ideals._fit_parts(data, parts, found)
         mapping = FeatureMap.of(ideals.estimators_, append_input=self.append_input)
+        if mapping.n_generators == 0:
+            raise ValueError(no_generator(ideals.estimators_[0].psi))
+        reach = np.maximum(np.abs(whole.low), np.abs(whole.high))
         if isinstance(rows, ArrayRows):
-            mapping, final = self._fit_final_in_memory(data, rows, mapping)
+            mapping, final = self._fit_final_in_memory(data, rows, mapping, reach)
         else:
-            mapping, final = self._fit_final(data, mapping)
+            mapping, final = self._fit_final(data, mapping, reach)
         self._store(data.classes, scaler, ideals, mapping, final)
         self._read_weights(mapping.over(as_rows(rows.X[:100])) if isinstance(rows, ArrayRows) else None)
 
-    def _fit_final(self, data: Labelled, mapping: FeatureMap) -> tuple[FeatureMap, Any]:
-        """The map, scaled if wanted, and the SVM, whose columns are computed anew in every pass."""
+    def _fit_final(self, data: Labelled, mapping: FeatureMap, reach: Float1D) -> tuple[FeatureMap, Any]:
+        """The fitted map, and the SVM, whose columns are computed anew in every pass."""
         if self.final is not None:
             raise ValueError(
                 "final must be None for data outside of memory: only the built-in SVM fits them in passes."
             )
-        if self.scale_features:
-            mapping = mapping.scaled_on(data.rows)
+        mapping = mapping.fitted_on(data.rows, reach, scale=self.scale_features)
         svm = L1SVC(self.C, n_jobs=self.n_jobs)
         svm.n_features_in_ = mapping.n_columns
         svm._fit_from([self.C], data._replace(rows=mapping.columns_of(data.rows)), [svm])
         return mapping, svm
 
-    def _fit_final_in_memory(self, data: Labelled, rows: ArrayRows, mapping: FeatureMap) -> tuple[FeatureMap, Any]:
-        """The map, scaled if wanted, and the last step, from columns that are kept."""
+    def _fit_final_in_memory(
+        self, data: Labelled, rows: ArrayRows, mapping: FeatureMap, reach: Float1D
+    ) -> tuple[FeatureMap, Any]:
+        """The fitted map and the last step, from columns that are kept."""
         columns, weights = mapping.over(rows), rows.sample_weight
-        if self.scale_features:
-            mapping = mapping.scaled_by(columns, weights)
+        mapping = mapping.fitted_by(columns, weights, reach, scale=self.scale_features)
         final = L1SVC(self.C, n_jobs=self.n_jobs) if self.final is None else clone(self.final)
         y = data.classes[rows.labels]
         if weights is None:
@@ -272,12 +283,13 @@ class VanishingIdealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         for name in ("linear_coef_", "intercept_"):
             if hasattr(self, name):  # of an earlier fit
                 delattr(self, name)
+        assert mapping.exact is not None
         if columns is not None and not _is_linear(self.final_, columns):
-            self.generators_ = ClassGenerators(self.classes_, lists, None)
+            self.generators_ = ClassGenerators(self.classes_, lists, None, mapping.exact)
             return
-        coef = np.atleast_2d(self.final_.coef_) / (1.0 if mapping.width is None else mapping.width)
+        coef = np.atleast_2d(self.final_.coef_) / mapping.width
         inputs = coef[:, mapping.n_generators :] if self.append_input else np.zeros((len(coef), n))
-        self.generators_ = ClassGenerators(self.classes_, lists, coef[:, : mapping.n_generators])
+        self.generators_ = ClassGenerators(self.classes_, lists, coef[:, : mapping.n_generators], mapping.exact)
         self.linear_coef_ = inputs * scale
         self.intercept_ = np.atleast_1d(self.final_.intercept_) + inputs @ offset
 
@@ -372,15 +384,17 @@ class VanishingIdealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         check_is_fitted(self)
         if not is_source(X) or not isinstance(self.final_, L1SVC):
             return float(super().score(X, y, sample_weight))
+        table, true = self._confusion(X, y, sample_weight)
+        known = np.searchsorted(self.classes_, true)
+        right = sum(table[k, j] for k, j in enumerate(known) if j < len(self.classes_) and self.classes_[j] == true[k])
+        return float(right / table.sum())
+
+    def _confusion(self, X: Any, y: Any, sample_weight: Any) -> tuple[Float2D, Array]:
+        """Weight of the rows of each label in a source for which the SVM predicts each class, and those labels."""
         data = read_labelled(clone(self), X, y, sample_weight, at_least=1)
         rows = finite_blocks(self, data.rows)
         rows = rows if self.scaler_ is None else scaled_rows(rows, self.scaler_)
-        table = self._map.confusion(rows, self.final_.coef_, self.final_.intercept_, data.keys)
-        known = np.searchsorted(self.classes_, data.classes)
-        right = sum(
-            table[k, j] for k, j in enumerate(known) if j < len(self.classes_) and self.classes_[j] == data.classes[k]
-        )
-        return float(right / table.sum())
+        return self._map.confusion(rows, self.final_.coef_, self.final_.intercept_, data.keys), data.classes
 
     def _scaled(self, X: Any) -> Rows:
         rows = read_finite(self, X)

@@ -6,6 +6,7 @@ training set is two of them. Every pass over the parts serves all psi and all fo
 
 from __future__ import annotations
 
+import inspect
 import pickle
 import threading
 import warnings
@@ -21,7 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import MinMaxScaler
 
 from ._typing import Array, Bool1D, Float1D, Int1D
-from .checks import take_input_from
+from .checks import WarningRelay, take_input_from
 from .classifier import VanishingIdealClassifier
 from .features import FeatureMap
 from .ideal import VanishingIdeal
@@ -32,7 +33,7 @@ from .rows import Rows, as_rows
 from .svm import svm_path
 from .threads import n_threads, one_blas_thread
 
-__all__ = ["Fold", "Scores", "Study", "folds_by_scaling", "score_folds"]
+__all__ = ["Fold", "Scores", "Study", "folds_by_scaling", "score_folds", "takes_weights"]
 
 
 class Fold(NamedTuple):
@@ -67,20 +68,42 @@ class Study:
     y: Array
     classes: Array
     codes: Int1D
+    weights: Float1D | None
     template: VanishingIdeal
     Cs: Sequence[float]
-    scorer: Callable[[Any, Any, Any], float]
+    scorer: Callable[..., float]
     whole_model: bool  # whether the score wants the classifier and the rows, not the SVM and its columns
     scale_features: bool
     append_input: bool
     n_jobs: int | None
     final: Any = None
 
-    def finals(self, columns: Array, y: Array) -> list[Any]:
+    def weights_of(self, rows: Int1D) -> Float1D | None:
+        """Weights of some rows."""
+        return None if self.weights is None else self.weights[rows]
+
+    def finals(self, columns: Array, train: Int1D) -> list[Any]:
         """The last step for every C, fitted."""
+        y, weights = self.y[train], self.weights_of(train)
         if self.final is None:
-            return list(svm_path(columns, y, self.Cs, n_jobs=1))
-        return [clone(self.final).set_params(C=C).fit(columns, y) for C in self.Cs]
+            return list(svm_path(columns, y, self.Cs, weights, n_jobs=1))
+        options = {} if weights is None else {"sample_weight": weights}
+        return [clone(self.final).set_params(C=C).fit(columns, y, **options) for C in self.Cs]
+
+    def score(self, model: Any, X: Array, test: Int1D) -> float:
+        """The score of a model on rows, weighted if it can be."""
+        weights = self.weights_of(test) if takes_weights(self.scorer) else None
+        options = {} if weights is None else {"sample_weight": weights}
+        return float(self.scorer(model, X, self.y[test], **options))
+
+
+def takes_weights(scorer: Any) -> bool:
+    """Whether a scorer of scikit-learn, or a function, takes ``sample_weight``."""
+    if hasattr(scorer, "_score_func"):
+        scorer = scorer._score_func
+    elif hasattr(scorer, "_estimator"):  # that of the estimator's own score
+        scorer = scorer._estimator.score
+    return "sample_weight" in inspect.signature(scorer).parameters
 
 
 def folds_by_scaling(X: Array, splits: Sequence[tuple[Int1D, Int1D]], *, scale_input: bool) -> list[list[Fold]]:
@@ -121,7 +144,7 @@ def _ideals(
         fits = [clone(study.template).set_params(psi=psi, n_jobs=study.n_jobs) for psi in psis for _ in folds]
         for fit in fits:
             take_input_from(study.template, fit)
-        rows: list[Rows] = [as_rows(X[part], n_jobs=study.n_jobs) for part in parts]
+        rows: list[Rows] = [as_rows(X[part], study.weights_of(part), n_jobs=study.n_jobs) for part in parts]
         fit_together(fits, rows, members * len(psis))
         for k, fit in enumerate(fits):
             too_large[k // len(folds)] |= not fit.complete_ and fit.degree_ < fit.max_degree
@@ -172,9 +195,10 @@ def _score_group(
         progress.advance(len(same))
 
     # Of another last step nobody knows what its fits share: liblinear's draw from the same random numbers.
-    with one_blas_thread(), ThreadPoolExecutor(n_threads(study.n_jobs) if study.final is None else 1) as pool:
+    threads = n_threads(study.n_jobs) if study.final is None else 1
+    with WarningRelay() as relay, one_blas_thread(), ThreadPoolExecutor(threads) as pool:
         try:
-            for done in [pool.submit(work, *task) for task in tasks]:
+            for done in [pool.submit(relay.task(work), *task) for task in tasks]:
                 done.result()
         except BaseException:  # an interrupt, too: nobody wants what is left
             pool.shutdown(wait=False, cancel_futures=True)
@@ -206,14 +230,14 @@ def _scores(
         return np.asarray(mapping.over(as_rows(rows, n_jobs=1), out))
 
     columns = columns_of(train)
-    if study.scale_features:
-        mapping = mapping.scaled_by(columns, None)
-    finals = study.finals(columns, study.y[fold.train])
+    reach = np.abs(train).max(axis=0)
+    mapping = mapping.fitted_by(columns, study.weights_of(fold.train), reach, scale=study.scale_features)
+    finals = study.finals(columns, fold.train)
     if study.whole_model:
         models = [_classifier(study, fold, ideals, mapping, final) for final in finals]
-        return np.array([study.scorer(model, study.X[fold.test], study.y[fold.test]) for model in models])
+        return np.array([study.score(model, study.X[fold.test], fold.test) for model in models])
     held_out = columns_of(test)
-    return np.array([study.scorer(final, held_out, study.y[fold.test]) for final in finals])
+    return np.array([study.score(final, held_out, fold.test) for final in finals])
 
 
 def _classifier(

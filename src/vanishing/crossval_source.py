@@ -32,7 +32,7 @@ from .svm import L1SVC
 from .threads import one_blas_thread
 from .together import together
 
-__all__ = ["Folds", "Options", "score_source", "survey_folds"]
+__all__ = ["Folds", "Options", "score_source", "survey_folds", "tabulated_score"]
 
 
 class Folds(NamedTuple):
@@ -59,6 +59,11 @@ class Folds(NamedTuple):
     def others(self, j: int) -> tuple[int, ...]:
         """The folds that fold j is trained on."""
         return tuple(i for i in range(self.number) if i != j)
+
+    def reach(self, j: int) -> Float1D:
+        """The largest absolute value of every column on the rows that fold j is trained on, in its units."""
+        found = [parts[i] for parts in self.found[j] for i in self.others(j)]
+        return np.asarray(np.max([np.maximum(np.abs(part.low), np.abs(part.high)) for part in found], axis=0))
 
     def largest_variance(self) -> float:
         """Of a column within a class, in the units of the folds."""
@@ -175,13 +180,12 @@ def _fold_scores(folds: Folds, options: Options, mapping: FeatureMap, source: Ro
     """Scores for every C."""
     data, Cs = folds.data, sorted(options.Cs)
     train, test = folds.rows(source, j, folds.others(j)), folds.rows(source, j, (j,))
-    if options.scale_features:
-        mapping = mapping.scaled_on(train)
+    mapping = mapping.fitted_on(train, folds.reach(j), scale=options.scale_features)
     svms = [L1SVC(C, n_jobs=options.n_jobs) for C in Cs]
     svms[0]._fit_from(Cs, data._replace(rows=mapping.columns_of(train)), svms)
     scores = {
-        svm.C: _tabulated_score(
-            options.scorer, mapping.confusion(test, svm.coef_, svm.intercept_, data.keys), data.classes
+        svm.C: tabulated_score(
+            options.scorer, mapping.confusion(test, svm.coef_, svm.intercept_, data.keys), data.classes, data.classes
         )
         for svm in svms
     }
@@ -200,9 +204,9 @@ class _Tabulated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.said[np.asarray(X)[:, 0]])
 
 
-def _tabulated_score(scorer: Callable[..., float], table: Float2D, classes: Array) -> float:
-    """A score of predictions, from how often each class was taken for each."""
+def tabulated_score(scorer: Callable[..., float], table: Float2D, labels: Array, classes: Array) -> float:
+    """A score of predictions, from how much weight of the rows of each label was taken for each class."""
     true, said = np.nonzero(table)
     numbers = np.arange(len(true))[:, None]
     model = _Tabulated(classes, classes[said])
-    return float(scorer(model, numbers, classes[true], sample_weight=table[true, said]))
+    return float(scorer(model, numbers, labels[true], sample_weight=table[true, said]))

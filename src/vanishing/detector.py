@@ -10,9 +10,9 @@ from sklearn.base import BaseEstimator, OutlierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from ._typing import Float1D, Float2D
-from .checks import all_or_nothing, check_flag, check_ideal, check_n_jobs, input_names, take_input_from
+from .checks import all_or_nothing, check_flag, check_n_jobs, input_names, take_input_from
+from .defaults import DefaultIdeal
 from .devices import empty_like, namespace_of, on_device_of
-from .estimators import OAVI
 from .evaluation import Evaluator
 from .gram import value_gram
 from .ideal import VanishingIdeal
@@ -28,7 +28,7 @@ _TYPICAL = 3.0  # times the score of a typical normal row make an outlier
 _EXACT = 1e-6  # no equation is asked to hold better than this, in scaled units
 
 
-class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
+class VanishingIdealDetector(DefaultIdeal, OutlierMixin, BaseEstimator):  # type: ignore[misc]
     """Rows are normal as long as they obey the equations of the data that the detector was fitted to.
 
     The generators g of the vanishing ideal of the (scaled) training data are nearly zero on normal rows. With
@@ -119,7 +119,7 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(rows, ArrayRows):
             require_finite(rows, input_names(self))
             rows = rows.without_zero_weights()
-        ideal: VanishingIdeal = clone(check_ideal(OAVI() if self.estimator is None else self.estimator, VanishingIdeal))
+        ideal: VanishingIdeal = clone(self._template())
         scaler, rows, _, (found,) = survey_scaled(rows, lambda rows: [rows], input_names(self), scale=self.scale_input)
         take_input_from(self, ideal)
         ideal._fit_rows(rows, found)
@@ -215,8 +215,9 @@ def _check_contamination(contamination: Any) -> float | None:
     """The share of outliers; None for "auto"."""
     if isinstance(contamination, str) and contamination == "auto":
         return None
-    if isinstance(contamination, Real) and not isinstance(contamination, bool) and 0.0 < float(contamination) <= 0.5:
-        return float(contamination)
+    share: Any = contamination if isinstance(contamination, Real) and not isinstance(contamination, bool) else 0.0
+    if 0.0 < share <= 0.5:
+        return float(share)
     raise ValueError(f"contamination must be 'auto' or a number above 0 and at most 0.5, got {contamination!r}.")
 
 

@@ -9,26 +9,32 @@ from typing import Any
 
 import numpy as np
 
-from ._typing import Float1D, Float2D
+from ._typing import Bool1D, Float1D, Float2D
 from .devices import empty_like, in_float64, namespace_of, on_device_of, to_host
-from .evaluation import Evaluator
+from .evaluation import Evaluator, MonomialForm, ProductForm, term_values
 from .ideal import VanishingIdeal
 from .polynomials import Polynomials
 from .rows import Block, Rows
 
 __all__ = ["FeatureMap"]
 
+_EPS = float(np.finfo(np.float64).eps)
+_CONSTANT = 1e-12  # spread of an input column that is constant up to rounding, relative to its values ...
+_ROUNDED = 8.0 * _EPS  # ... and to 1, where scaling has moved them to 0
+
 
 @dataclass(frozen=True)
 class FeatureMap:
     """``x -> (|g_1(x)|, ..., |g_k(x)|, x_1, ..., x_n) / width``, the last n only with ``append_input``.
 
-    ``lists`` holds the polynomials of each class; without a ``width`` the columns are not divided.
+    ``lists`` holds the polynomials of each class; without a ``width`` the columns are not divided. An infinite width
+    leaves a column out: it is 0 for every row. ``exact`` says which polynomials vanish on the rows of all classes.
     """
 
     lists: tuple[Polynomials, ...]
     append_input: bool = False
     width: Float1D | None = None
+    exact: Bool1D | None = None
     _evaluator: Evaluator = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -94,19 +100,30 @@ class FeatureMap:
         width, block_rows = self._width, self._evaluator.block_rows
         return rows.computed(self._fill, self.n_columns, block_rows=block_rows, width=width)
 
-    def scaled_on(self, rows: Rows) -> FeatureMap:
-        """The same map with columns divided by their standard deviation over these rows; one pass."""
+    def fitted_on(self, rows: Rows, reach: Float1D, *, scale: bool) -> FeatureMap:
+        """The map without the columns that are constant on these rows, the others over their deviation if ``scale``.
+
+        Takes one pass; ``reach`` holds the largest absolute value of every input column.
+        """
         moments: tuple[float, Float1D, Float1D] = self.columns_of(rows).reduce(
             _block_moments, _merge_moments, block_rows=self._evaluator.block_rows, width=self._width
         )
         weight, mean, square = moments
-        return replace(self, width=_width_of(mean, np.sqrt(square / weight)))
+        return self._fitted(mean, np.sqrt(square / weight), reach, scale=scale)
 
-    def scaled_by(self, columns: Float2D, sample_weight: Float1D | None) -> FeatureMap:
-        """The same map with columns divided by their standard deviation; ``columns``, its output so far, are, too."""
-        width = _deviation(columns, sample_weight)
-        columns /= width
-        return replace(self, width=width)
+    def fitted_by(self, columns: Float2D, sample_weight: Float1D | None, reach: Float1D, *, scale: bool) -> FeatureMap:
+        """The same from the columns of these rows, the output of this map, which become those of the fitted one."""
+        fitted = self._fitted(*_spread(columns, sample_weight), reach, scale=scale)
+        assert fitted.width is not None
+        columns /= fitted.width
+        return fitted
+
+    def _fitted(self, mean: Float1D, deviation: Float1D, reach: Float1D, *, scale: bool) -> FeatureMap:
+        noise = np.concatenate([_noise(polynomials.form, np.maximum(reach, 1.0)) for polynomials in self.lists])
+        exact = np.hypot(mean, deviation)[: noise.size] <= noise
+        rounding = np.maximum(_CONSTANT * (np.abs(mean) + deviation), _ROUNDED)
+        bound = np.append(noise, rounding[noise.size :])
+        return replace(self, width=np.where(deviation <= bound, np.inf, deviation if scale else 1.0), exact=exact)
 
     def _fill(self, X: Any, out: Any) -> None:
         self._evaluator.fill(X, out[:, : self.n_generators])
@@ -116,8 +133,32 @@ class FeatureMap:
             out /= on_device_of(X, self.width)
 
 
-def _deviation(columns: Float2D, sample_weight: Float1D | None) -> Float1D:
-    """Standard deviation of every column; 1 for those that are constant up to rounding."""
+def _noise(form: MonomialForm | ProductForm, reach: Float1D) -> Float1D:
+    """The root mean square of every polynomial up to which it cannot be told from zero.
+
+    Coefficients come from a Gram in float64, where the mean square of a sum of n terms is right to about
+    ``8 n eps (sum of |c_t| |t|)^2``. Divided by a spread below the root of that, a column would be rounding made large.
+    """
+    if isinstance(form, MonomialForm):
+        terms = term_values(reach[None, :], form.left, form.right)[:, 0]
+        size = np.abs(form.coef) @ terms + np.abs(form.lead_coef) * terms[form.lead_left] * reach[form.lead_right]
+    else:
+        size = np.abs(form.factor) * _sizes_of_mixtures(form, float(reach.max()))[form.chosen]
+    return np.asarray(np.sqrt(8.0 * form.width * _EPS) * size)
+
+
+def _sizes_of_mixtures(form: ProductForm, reach: float) -> Float1D:
+    """The sum of ``|c_t| |t|`` for each vanishing polynomial, with basis polynomials as large as the constant one."""
+    sizes = []
+    for k, layer in enumerate(form.layers):
+        n_basis = layer.vanishing.shape[1] - len(layer.products)
+        lengths = np.repeat([form.constant, form.constant**2 if k else reach], [n_basis, len(layer.products)])
+        sizes.append(np.abs(layer.vanishing) @ lengths)
+    return np.concatenate(sizes)
+
+
+def _spread(columns: Float2D, sample_weight: Float1D | None) -> tuple[Float1D, Float1D]:
+    """Mean and standard deviation of every column."""
     mean = np.average(columns, axis=0, weights=sample_weight)
     square = np.zeros(columns.shape[1])
     total = 0.0
@@ -126,11 +167,7 @@ def _deviation(columns: Float2D, sample_weight: Float1D | None) -> Float1D:
         weights = np.ones(len(columns[part])) if sample_weight is None else sample_weight[part]
         square += weights @ (columns[part] - mean) ** 2
         total += weights.sum()
-    return _width_of(mean, np.sqrt(square / total))
-
-
-def _width_of(mean: Float1D, deviation: Float1D) -> Float1D:
-    return np.where(deviation > 1e-12 * (np.abs(mean) + deviation), deviation, 1.0)
+    return mean, np.sqrt(square / total)
 
 
 def _table_on_device(block: Block, found: Any, keys: Sequence[Any], n_classes: int) -> Float2D:

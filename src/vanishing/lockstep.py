@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from ._typing import Float2D
 from .basis import MonomialBasis
 from .border import ORDERS, Term
+from .checks import WarningRelay
 from .construction import BLOCK, Construction, Rule, decide
 from .gram import mean_of_parts
 from .rows import JoinedRows, Rows
@@ -147,5 +149,5 @@ def _decide_together(
             split, gram = decide(rows, fit.basis, fit.rule, grams[fit.parts][np.ix_(index, index)], new)
             fit.basis = fit.basis.extend(new, split, gram)
 
-    with one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
-        list(pool.map(advance, live))
+    with WarningRelay() as relay, one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
+        list(pool.map(lambda task: task(), [relay.task(partial(advance, task)) for task in live]))

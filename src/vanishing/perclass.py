@@ -13,14 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 from ._typing import Array
 from .checks import (
     all_or_nothing,
-    check_ideal,
     check_n_jobs,
     input_names,
     take_input_from,
+    warn_no_generator,
     warn_outside_unit_cube,
     warn_single_precision,
 )
-from .estimators import OAVI
+from .defaults import DefaultIdeal
 from .features import FeatureMap
 from .ideal import VanishingIdeal
 from .labels import Labelled, read_labelled
@@ -34,7 +34,7 @@ from .together import together
 __all__ = ["PerClass"]
 
 
-class PerClass(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class PerClass(DefaultIdeal, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Vanishing polynomials of every class, side by side: the paper's feature map (Section 3.2).
 
     A clone of ``estimator`` is fitted to the rows of each class. A row x becomes ``|g(x)|`` for all generators g of
@@ -97,12 +97,14 @@ class PerClass(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             whole = Survey.of_parts(found)
             warn_outside_unit_cube(whole.low, whole.high, names)
             self._fit_parts(data._replace(rows=rows), parts, found)
+        if not any(len(model.generators_) for model in self.estimators_):
+            warn_no_generator(self.estimators_[0].psi)
         return self
 
     def _fit_parts(self, data: Labelled, parts: Sequence[Rows], found: Sequence[Survey]) -> None:
         """Fit the clones to the parts of the data, one for each class, that have been surveyed."""
         check_n_jobs(self.n_jobs)
-        template = check_ideal(OAVI() if self.estimator is None else self.estimator, VanishingIdeal)
+        template = self._template()
         models: list[VanishingIdeal] = [clone(template) for _ in data.classes]
         if data.rows.single_precision:
             warn_single_precision(template.psi)
@@ -113,16 +115,12 @@ class PerClass(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         tasks = [partial(fit, k=k) for k in range(len(models))]
         together(data.rows, tasks, threads=n_threads(self.n_jobs))
-        if not any(len(model.generators_) for model in models):
-            raise ValueError(
-                f"No class has a polynomial with mean square at most psi={template.psi:g}: raise psi or max_degree."
-            )
         self.classes_ = data.classes
         self.estimators_ = models
 
     @property
     def _looks_ahead(self) -> bool:
-        return getattr(OAVI if self.estimator is None else self.estimator, "_looks_ahead", False)
+        return self._template()._looks_ahead
 
     def transform(self, X: Any) -> Any:
         """Absolute values of the generators of all classes, ``|g(x)|``.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
+from contextlib import nullcontext
 from numbers import Integral
 from typing import Any, Self
 
@@ -13,26 +13,27 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ._typing import Array, Int1D
+from ._typing import Array, Float1D, Float2D
 from .checks import (
     all_or_nothing,
     check_flag,
     check_folds,
-    check_ideal,
     check_n_jobs,
     check_numbers,
     input_names,
     take_input_from,
 )
 from .classifier import ClassGenerators, VanishingIdealClassifier
-from .crossval import Scores, Study, folds_by_scaling, score_folds
-from .crossval_source import Options, score_source, survey_folds
-from .estimators import ABM, AVI, OAVI
+from .crossval import Scores, Study, folds_by_scaling, score_folds, takes_weights
+from .crossval_source import Options, score_source, survey_folds, tabulated_score
+from .defaults import DefaultIdeal
+from .estimators import ABM, AVI
 from .ideal import VanishingIdeal
 from .labels import Labelled, read_labelled
-from .progress import Progress
+from .progress import Progress, show_progress
+from .reading import is_source
 from .rows import ArrayRows
 from .rows_disk import ScaledOnDisk
 from .scaling import survey_scaled
@@ -52,11 +53,19 @@ def _refitted(self: Any) -> bool:
     return True
 
 
-def _largest_variance(X: Array, codes: Int1D, *, scale: bool) -> float:
+def _largest_variance(rows: ArrayRows, *, scale: bool) -> float:
     """Of a column within a class, in scaled units."""
-    span = np.ptp(X.astype(np.float64), axis=0) if scale else np.ones(X.shape[1])
+    rows = rows.without_zero_weights()
+    assert rows.labels is not None
+    span = np.ptp(rows.X.astype(np.float64), axis=0) if scale else np.ones(rows.X.shape[1])
     span = np.where(span > 0.0, span, 1.0)
-    return max(float((X[codes == code] / span).var(axis=0).max()) for code in np.unique(codes))
+    return max(_variance(rows.where_label(code), span) for code in np.unique(rows.labels))
+
+
+def _variance(rows: ArrayRows, span: Float1D) -> float:
+    X = rows.X / span
+    mean = np.average(X, axis=0, weights=rows.sample_weight)
+    return float(np.average((X - mean) ** 2, axis=0, weights=rows.sample_weight).max())
 
 
 def _scorer_of_predictions(scoring: Any) -> Any:
@@ -64,9 +73,7 @@ def _scorer_of_predictions(scoring: Any) -> Any:
     if scoring is not None and not isinstance(scoring, str):
         raise ValueError("scoring must be the name of a score, such as 'accuracy' or 'f1', for data outside of memory.")
     scorer = check_scoring(L1SVC(), "accuracy" if scoring is None else scoring)
-    score = getattr(scorer, "_score_func", None)
-    counts = score is None or "sample_weight" in inspect.signature(score).parameters
-    if getattr(scorer, "_response_method", "predict") != "predict" or not counts:
+    if getattr(scorer, "_response_method", "predict") != "predict" or not takes_weights(scorer):
         raise ValueError(
             f"scoring={scoring!r} needs the scores of single rows, or takes no weights; for data outside of memory use "
             "one of predictions, such as 'accuracy', 'balanced_accuracy' or 'f1'."
@@ -74,7 +81,7 @@ def _scorer_of_predictions(scoring: Any) -> Any:
     return scorer
 
 
-class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """:class:`VanishingIdealClassifier` with ``psi`` and ``C`` chosen by cross-validation.
 
     Gram matrices add over rows, so those of the training folds are sums of those of the parts, and one pass per
@@ -107,7 +114,8 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
     progress : bool, default=False
-        Show a progress bar; needs ``pip install 'vanishing[progress]'``.
+        Show a progress bar, and one for every pass over data outside of memory; needs
+        ``pip install 'vanishing[progress]'``.
 
     Attributes
     ----------
@@ -124,6 +132,8 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
         Fitted to all rows.
     generators_ : ClassGenerators
         Its generators: class, equation, weight.
+    linear_coef_, intercept_ : ndarray
+        Its other weights, where the last step is linear.
     classes_ : ndarray of shape (n_classes,)
         Labels.
     n_splits_ : int
@@ -175,7 +185,7 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
         self.n_jobs = n_jobs
         self.progress = progress
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Score every pair of psi and C on every fold, then fit the best pair to all rows.
 
         Parameters
@@ -183,6 +193,9 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
             Labels of at least two classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows: in the ideals, in the loss, and in the score if it takes weights. Rows with weight 0
+            are left out.
 
         Returns
         -------
@@ -197,8 +210,12 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
         if self.final is not None and (isinstance(self.final, type) or not hasattr(self.final, "C")):
             raise ValueError(f"final must be None or a classifier with a parameter C; got {self.final!r}.")
         with all_or_nothing(self):
-            data = read_labelled(self, X, y)
-            template = clone(check_ideal(OAVI() if self.estimator is None else self.estimator, VanishingIdeal))
+            data = read_labelled(self, X, y, sample_weight)
+            data.require_weights()
+            if sample_weight is not None and not (self.final is None or has_fit_parameter(self.final, "sample_weight")):
+                name = type(self.final).__name__
+                raise ValueError(f"{name} takes no sample_weight: leave it out, or choose another final.")
+            template = clone(self._template())
             take_input_from(self, template)
             score = self._score_in_memory if isinstance(data.rows, ArrayRows) else self._score_in_passes
             psis, n_folds, found, automatic = score(data, template, Cs)
@@ -208,7 +225,7 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
             if hasattr(self, "best_estimator_"):  # of an earlier fit
                 del self.best_estimator_
             if self.refit:
-                self._refit(data)
+                self._refit(data.without_zero_weights())
         return self
 
     def _score_in_memory(
@@ -220,13 +237,14 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
         assert rows.labels is not None
         X, codes, classes = rows.X, rows.labels, data.classes
         y = classes[codes]
-        splits = check_folds(check_cv(self.cv, y, classifier=True), X, y, classes, codes)
-        psis, automatic = self._grid(lambda: _largest_variance(X, codes, scale=self.scale_input), template)
+        splits = check_folds(check_cv(self.cv, y, classifier=True), X, y, classes, codes, rows.sample_weight)
+        psis, automatic = self._grid(lambda: _largest_variance(rows, scale=self.scale_input), template)
         study = Study(
             X,
             y,
             classes,
             codes,
+            rows.sample_weight,
             template,
             Cs,
             check_scoring(L1SVC() if self.final is None else self.final, self.scoring),
@@ -252,13 +270,14 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
             raise ValueError(f"cv must be a number of folds, at least 2, for data outside of memory; got {self.cv!r}.")
         n_folds, names = int(self.cv), input_names(self)
         scorer = _scorer_of_predictions(self.scoring)
-        if isinstance(data.rows, ScaledOnDisk) and data.rows.scaler is None:
-            survey_scaled(data.rows, lambda rows: [rows], names, scale=False)  # finds the scaling
-        folds = survey_folds(data, n_folds, names, scale_input=self.scale_input, ahead=template._looks_ahead)
-        psis, automatic = self._grid(folds.largest_variance, template)
-        options = Options(template, Cs, scorer, self.scale_features, self.append_input, self.n_jobs)
-        with Progress(len(psis) * n_folds, "psi x fold", shown=self.progress) as progress:
-            return psis, n_folds, score_source(folds, options, psis, progress), automatic
+        with show_progress() if self.progress else nullcontext():  # ideals and SVMs consist of passes
+            if isinstance(data.rows, ScaledOnDisk) and data.rows.scaler is None:
+                survey_scaled(data.rows, lambda rows: [rows], names, scale=False)  # finds the scaling
+            folds = survey_folds(data, n_folds, names, scale_input=self.scale_input, ahead=template._looks_ahead)
+            psis, automatic = self._grid(folds.largest_variance, template)
+            options = Options(template, Cs, scorer, self.scale_features, self.append_input, self.n_jobs)
+            with Progress(len(psis) * n_folds, "psi x fold", shown=self.progress) as progress:
+                return psis, n_folds, score_source(folds, options, psis, progress), automatic
 
     def _grid(self, variance: Callable[[], float], template: VanishingIdeal) -> tuple[list[float], bool]:
         """The values of psi, and whether they were proposed; then ``template`` is kept small, too."""
@@ -301,7 +320,7 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
         self.best_score_ = float(mean[self.best_index_])
 
     def _refit(self, data: Labelled) -> None:
-        estimator = clone(OAVI() if self.estimator is None else self.estimator)
+        estimator = clone(self._template())
         final = None if self.final is None else clone(self.final).set_params(C=self.best_params_["C"])
         best = VanishingIdealClassifier(
             estimator.set_params(psi=self.best_params_["psi"]),
@@ -316,7 +335,7 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
         self.best_estimator_ = best
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Share of the rows whose label the best model predicts.
+        """The score ``scoring`` of the best model; for None, the share of the rows whose label it predicts.
 
         Parameters
         ----------
@@ -324,14 +343,21 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
         y : array-like of shape (n_samples,)
             Labels; rows on disk come with their own.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows.
+            Weights of the rows, for scores that take them.
 
         Returns
         -------
         float
         """
         check_is_fitted(self, "best_estimator_")
-        return float(self.best_estimator_.score(X, y, sample_weight))
+        best = self.best_estimator_
+        if self.scoring is None:
+            return float(best.score(X, y, sample_weight))
+        if is_source(X) and self.final is None:
+            scorer = _scorer_of_predictions(self.scoring)
+            return tabulated_score(scorer, *best._confusion(X, y, sample_weight), best.classes_)
+        options = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return float(check_scoring(best, self.scoring)(best, X, y, **options))
 
     @property
     def generators_(self) -> ClassGenerators:
@@ -339,6 +365,20 @@ class VanishingIdealClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignor
         check_is_fitted(self, "best_estimator_")
         generators: ClassGenerators = self.best_estimator_.generators_
         return generators
+
+    @property
+    def linear_coef_(self) -> Float2D:
+        """Weights of the input columns in the best model's decision, in their units."""
+        check_is_fitted(self, "best_estimator_")
+        coef: Float2D = self.best_estimator_.linear_coef_
+        return coef
+
+    @property
+    def intercept_(self) -> Float1D:
+        """Intercepts of the best model."""
+        check_is_fitted(self, "best_estimator_")
+        intercept: Float1D = self.best_estimator_.intercept_
+        return intercept
 
     @available_if(_refitted)  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> Any:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
+from .checks import WarningRelay
 from .rows import ArrayRows, Block, Request, Rows, View, reduce_together
 
 __all__ = ["together"]
@@ -35,11 +36,12 @@ def together(rows: Rows, tasks: Sequence[Callable[[Rows], T]], *, threads: int =
     source = rows
     while isinstance(source, View):
         source = source.source
-    if isinstance(source, ArrayRows) or len(tasks) == 1:
-        with ThreadPoolExecutor(min(len(tasks), threads)) as pool:
-            return list(pool.map(lambda task: task(rows), tasks))
-    meeting = _Meeting(source, len(tasks))
-    return meeting.run([_with_changes(task, rows) for task in tasks])
+    with WarningRelay() as relay:
+        tasks = [relay.task(task) for task in tasks]
+        if isinstance(source, ArrayRows) or len(tasks) == 1:
+            with ThreadPoolExecutor(min(len(tasks), threads)) as pool:
+                return list(pool.map(lambda task: task(rows), tasks))
+        return _Meeting(source, len(tasks)).run([_with_changes(task, rows) for task in tasks])
 
 
 def _with_changes(task: Callable[[Rows], T], rows: Rows) -> Callable[[Rows], T]:

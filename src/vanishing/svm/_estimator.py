@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array
@@ -21,6 +19,7 @@ from ..checks import (
     check_numbers,
     input_names,
     take_input_from,
+    warn_gap,
 )
 from ..devices import in_float64, on_device_of
 from ..labels import Labelled, as_vector, best_labels, read_labelled
@@ -168,13 +167,7 @@ class L1SVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.gap_ = np.array([plane.gap for plane in found])
         self.n_iter_ = np.array([plane.n_iter for plane in found])
         if not all(plane.converged for plane in found):
-            worst = float((self.gap_ / self.objective_).max())
-            warnings.warn(
-                f"L1SVC stopped after {self.n_iter_.max()} steps with a duality gap of {worst:.2g} times the objective "
-                f"(tol={self.tol:g}): scale the columns, raise max_iter={self.max_iter} or tol, or lower C={self.C:g}.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+            warn_gap(self)
 
 
 def _surveyed(estimator: Any, data: Labelled) -> Labelled:

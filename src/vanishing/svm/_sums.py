@@ -9,16 +9,20 @@ from __future__ import annotations
 import operator
 import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from .._compiled import compiled
 from .._typing import Array, Bool1D, Float1D, Float2D, Int1D
 from ..devices import in_float64, namespace_of, on_device_of, to_host
-from ..rows import Rows
+from ..rows import ArrayRows, Rows
+from ._kept import SHORT, Lowest, Near, drawn, merge, new_near
 
 _CACHE_ENTRIES = 32_768  # float64 values of one chunk of rows: a quarter of a megabyte
+_KEPT_ENTRIES = 2_097_152  # float64 values of the rows that are kept in memory: sixteen megabytes
+
+T = TypeVar("T")
 
 
 class Sums(NamedTuple):
@@ -115,26 +119,41 @@ class SquaredHinge:
     def __init__(self, rows: Rows):
         self.rows = rows
         self.n_columns = rows.n_features
-        self._known: Float2D | None = None
+        self._known: tuple[Float2D, list[Lowest]] | None = None
         self._chunk = int(np.clip(_CACHE_ENTRIES // max(rows.n_features, 1), 16, 2048))
+
+    @classmethod
+    def in_memory(cls, Z: Float2D, signed: Float1D) -> SquaredHinge:
+        """The loss over rows that are kept in memory."""
+        rows = ArrayRows(Z, signed, n_jobs=1)
+        rows.quiet = True
+        return cls(rows)
+
+    @property
+    def _first(self) -> tuple[Float2D, list[Lowest]]:
+        """What one pass, the first time, finds: moments, and a sample of the rows of either label.
+
+        The moments are sums of ``|s| (z, 1)`` and of ``|s| (z^2, 1)``, and the number of rows.
+        """
+        if self._known is None:  # not a cached_property: those of different objects wait for each other before 3.12
+            self._known = self._look()
+        return self._known
+
+    def _look(self) -> tuple[Float2D, list[Lowest]]:
+        most = _KEPT_ENTRIES // (8 * self.n_columns + 8)
+
+        def kernel(Z: Any, signed: Any) -> tuple[Float2D, list[Lowest]]:
+            return _moments_of(Z, signed), [drawn(Z, signed, positive=sign, most=most) for sign in (False, True)]
+
+        def combine(a: Any, b: Any) -> tuple[Float2D, list[Lowest]]:
+            return a[0] + b[0], [merge(x, y, most) for x, y in zip(a[1], b[1], strict=True)]
+
+        moments, samples = self._reduce(kernel, combine, 4 * self.n_columns)
+        return _require_finite(moments), samples
 
     @property
     def _moments(self) -> Float2D:
-        """Sums of ``|s| (z, 1)`` and of ``|s| (z^2, 1)``, and the number of rows; one pass, the first time."""
-        if self._known is None:  # not a cached_property: those of different objects wait for each other before 3.12
-            self._known = self._find_moments()
-        return self._known
-
-    def _find_moments(self) -> Float2D:
-
-        def kernel(Z: Any, signed: Any) -> Float2D:
-            weights = abs(signed)
-            with np.errstate(over="ignore", invalid="ignore"):
-                first, second = to_host(weights @ Z), to_host(weights @ (Z * Z))
-            total, n_rows = float(namespace_of(Z).sum(weights)), float(Z.shape[0])
-            return np.array([np.append(first, [total, n_rows]), np.append(second, [total, n_rows])])
-
-        return _require_finite(self._sum(kernel, 4 * self.n_columns))
+        return self._first[0]
 
     @property
     def total_weight(self) -> float:
@@ -145,6 +164,21 @@ class SquaredHinge:
     def n_rows(self) -> int:
         """Number of rows."""
         return int(self._moments[0, -1])
+
+    @property
+    def room(self) -> int:
+        """How many rows may be kept in memory: a small part of all; 0 where that would say too little."""
+        room = min(self.n_rows // 4, _KEPT_ENTRIES // (self.n_columns + 1))
+        return room if room >= 16 * (self.n_columns + 1) else 0
+
+    def sample(self) -> SquaredHinge:
+        """The loss over some rows of either label, weighted like all; once, so that nothing holds them any longer."""
+        moments, samples = self._first
+        self._known = moments, []
+        samples = [sample.thinned(self.room // 8) for sample in samples]
+        # Rows are drawn uniformly, so a label's share of the draw is known from the limit of its numbers.
+        signed = [sample.signed / sample.limit for sample in samples]
+        return SquaredHinge.in_memory(np.concatenate([sample.Z for sample in samples]), np.concatenate(signed))
 
     @property
     def diagonal(self) -> Float1D:
@@ -159,12 +193,25 @@ class SquaredHinge:
         w, b, chunk = np.ascontiguousarray(x[:-1]), float(x[-1]), self._chunk  # kernels must not hold the rows
 
         def kernel(Z: Any, signed: Any) -> Float2D:
-            if isinstance(Z, np.ndarray):
-                return _sum_block(Z, signed, w, b, chunk)
-            return _sum_on_device(Z, signed, w, b)
+            return _sum_any(Z, signed, w, b, chunk)
 
         total = _require_finite(self._sum(kernel, 4 * self.n_columns))
         return Sums(total[:, 0], total[:, 1], total[:, 2:])
+
+    def sums_and_near(self, x: Float1D, near: Near) -> tuple[Sums, Near | None]:
+        """The sums at x, and more rows near the margin, with all that are short at x, or None; in one pass."""
+        w, b, chunk, before = np.ascontiguousarray(x[:-1]), float(x[-1]), self._chunk, near.points
+        most = 3 * (self.room - near.signed.size) // 4  # the rest is for later
+
+        def kernel(Z: Any, signed: Any) -> tuple[Float2D, Lowest]:
+            return _sum_any(Z, signed, w, b, chunk), new_near(Z, signed, x, before, most)
+
+        def combine(a: Any, b: Any) -> tuple[Float2D, Lowest]:
+            return a[0] + b[0], merge(a[1], b[1], most, SHORT)
+
+        total, new = self._reduce(kernel, combine, 8 * self.n_columns)
+        _require_finite(total)
+        return Sums(total[:, 0], total[:, 1], total[:, 2:]), near.grown(x, new) if new.limit >= SHORT else None
 
     def losses(self, x: Float1D, direction: Float1D, steps: Float1D) -> Float1D:
         """The loss at ``x + t * direction`` for several t, in one pass."""
@@ -210,12 +257,28 @@ class SquaredHinge:
 
     def _sum(self, kernel: Callable[[Any, Any], Array], work: int) -> Array:
         """Sum of ``kernel(Z, signed weights)`` over blocks, for ``work`` operations a row."""
+        return self._reduce(kernel, operator.add, work)
 
-        def contiguous(Z: Any, signed: Any) -> Array:
+    def _reduce(self, kernel: Callable[[Any, Any], T], combine: Callable[[T, T], T], work: int) -> T:
+        """Combine ``kernel(Z, signed weights)`` over blocks, for ``work`` operations a row."""
+
+        def contiguous(Z: Any, signed: Any) -> T:
             return kernel(np.ascontiguousarray(Z) if isinstance(Z, np.ndarray) else in_float64(Z), signed)
 
         block_rows = int(np.clip(16_000_000 // (work + 20), 8192, 131_072))  # a few milliseconds
-        return self.rows.reduce(contiguous, operator.add, block_rows=block_rows, width=3 * self.n_columns + 8)
+        return self.rows.reduce(contiguous, combine, block_rows=block_rows, width=3 * self.n_columns + 8)
+
+
+def _moments_of(Z: Any, signed: Any) -> Float2D:
+    weights = abs(signed)
+    with np.errstate(over="ignore", invalid="ignore"):
+        first, second = to_host(weights @ Z), to_host(weights @ (Z * Z))
+    total, n_rows = float(namespace_of(Z).sum(weights)), float(Z.shape[0])
+    return np.array([np.append(first, [total, n_rows]), np.append(second, [total, n_rows])])
+
+
+def _sum_any(Z: Any, signed: Any, w: Float1D, b: float, chunk: int) -> Float2D:
+    return _sum_block(Z, signed, w, b, chunk) if isinstance(Z, np.ndarray) else _sum_on_device(Z, signed, w, b)
 
 
 _local = threading.local()
