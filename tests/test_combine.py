@@ -32,6 +32,8 @@ REDUCTIONS = {
     ("survey", "_add_surveys"): "vanishing.survey._add_surveys",
     ("survey", "_wider"): "vanishing.survey._wider",
     ("svm", "operator.add"): "_operator.add",
+    ("svm", "combine"): "vanishing.svm._sums.SquaredHinge._look.<locals>.combine",
+    ("svm", "combine_near"): "vanishing.svm._sums.SquaredHinge.sums_and_near.<locals>.combine_near",
 }
 SOURCES = {"rows", "rows_dask", "rows_device", "rows_disk", "together"}  # hand on what they are given as ``combine``
 
@@ -43,7 +45,10 @@ def combines_in(path):
             continue
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         named = [word.value for word in node.keywords if word.arg == "combine"]
-        if name in ("reduce", "reduce_blocks", "reduce_or_none") and ast.unparse(node.func) != "functools.reduce":
+        if (
+            name in ("reduce", "_reduce", "reduce_blocks", "reduce_or_none")
+            and ast.unparse(node.func) != "functools.reduce"
+        ):
             yield from (ast.unparse(found) for found in named or node.args[1:2])
         elif name == "Request":
             yield from (ast.unparse(found) for found in named or node.args[2:3])

@@ -42,9 +42,9 @@ def compiled(function: F) -> F:
     42
     """
     try:
-        return cast("F", njit(cache=True, nogil=True)(function))
+        return cast("F", njit(cache=True, nogil=True, error_model="numpy")(function))
     except RuntimeError:  # no place for the cache
-        return cast("F", njit(nogil=True)(function))
+        return cast("F", njit(nogil=True, error_model="numpy")(function))
 
 
 class _Announcement(event.Listener):  # type: ignore[misc]

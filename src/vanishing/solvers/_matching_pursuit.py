@@ -42,10 +42,15 @@ def _pursue(Q: Float2D, c: Float1D, r: float, psi: float, most: int, x: Float1D)
             break
         pivot = np.sqrt(d[best])
         row = W[size]
-        projection = np.dot(W[:size, best].copy(), W[:size])
+        for i in range(n):
+            row[i] = Q[best, i]
+        for a in range(size):
+            part = W[a, best]
+            for i in range(n):
+                row[i] -= part * W[a, i]
         z[size] = g[best] / pivot
         for i in range(n):
-            row[i] = (Q[best, i] - projection[i]) / pivot
+            row[i] /= pivot
             g[i] -= z[size] * row[i]
             d[i] -= row[i] * row[i]
         loss -= z[size] * z[size]

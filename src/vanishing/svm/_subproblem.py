@@ -12,7 +12,9 @@ import numpy as np
 
 from .._compiled import compiled
 from .._typing import Float1D, Float2D, Int1D
+from ..cholesky import append_column, delete_column, solve_factored
 
+_LEAST = 1e-14  # relative pivot that a column of the face has at least
 _SWEEPS = 3  # of coordinate descent first: cheap, and near the right face where columns are not alike
 
 
@@ -29,23 +31,25 @@ def minimise(H: Float2D, r: Float1D, penalty: Float1D, x: Float1D, tol: float) -
     face = np.empty(n, dtype=np.int64)
     sign = np.zeros(n)
     L = np.empty((n, n))
-    size = 0
+    size = np.int64(0)  # a literal would make Numba compile everything twice
     for j in range(n):
         if x[j] != 0.0 or penalty[j] == 0.0:
-            sign[j] = np.sign(x[j])
-            _append(H, L, face, size, j)
+            sign[j] = 1.0 if x[j] > 0.0 else (-1.0 if x[j] < 0.0 else 0.0)
+            append_column(H, L, face, size, j, _LEAST)
             size += 1
     for _ in range(10 * n):
         size = _to_the_minimiser_of_the_face(H, r, penalty, x, sign, L, face, size)
         gradient = np.dot(H, x) + r
-        excess = np.where(sign == 0.0, np.abs(gradient) - penalty, 0.0)
-        largest = excess.max()
+        largest = 0.0
+        for j in range(n):
+            if sign[j] == 0.0:
+                largest = max(largest, abs(gradient[j]) - penalty[j])
         if largest <= tol:
             return
         for j in range(n):
-            if penalty[j] > 0.0 and excess[j] > 0.5 * largest:
-                sign[j] = -np.sign(gradient[j])
-                _append(H, L, face, size, j)
+            if sign[j] == 0.0 and penalty[j] > 0.0 and abs(gradient[j]) - penalty[j] > 0.5 * largest:
+                sign[j] = 1.0 if gradient[j] < 0.0 else -1.0
+                append_column(H, L, face, size, j, _LEAST)
                 size += 1
 
 
@@ -86,7 +90,7 @@ def _to_the_minimiser_of_the_face(
         for a in range(size):
             j = face[a]
             target[a] = -r[j] - sign[j] * penalty[j]
-        _solve(L, target, size)
+        solve_factored(L, target, size)
         step = 1.0
         for a in range(size):
             j = face[a]
@@ -98,45 +102,7 @@ def _to_the_minimiser_of_the_face(
             if penalty[j] > 0.0 and target[a] * sign[j] <= 0.0 and x[j] * sign[j] <= 1e-14 * abs(target[a]):
                 x[j] = 0.0
                 sign[j] = 0.0
-                _delete(L, face, a, size)
+                delete_column(L, face, a, size)
                 size -= 1
         if step == 1.0:
             return size
-
-
-@compiled
-def _append(H: Float2D, L: Float2D, face: Int1D, size: int, j: int) -> None:
-    """Coordinate j joins the face."""
-    row = L[size]
-    for a in range(size):
-        row[a] = (H[j, face[a]] - np.dot(L[a, :a], row[:a])) / L[a, a]
-    left = H[j, j] - np.dot(row[:size], row[:size])
-    row[size] = np.sqrt(max(left, 1e-14 * H[j, j]))
-    face[size] = j
-
-
-@compiled
-def _delete(L: Float2D, face: Int1D, k: int, size: int) -> None:
-    """The k-th coordinate leaves the face: rotations make the rest of L triangular again."""
-    for a in range(k, size - 1):
-        face[a] = face[a + 1]
-        for b in range(a + 2):
-            L[a, b] = L[a + 1, b]
-        length = np.hypot(L[a, a], L[a, a + 1])
-        cos, sin = L[a, a] / length, L[a, a + 1] / length
-        L[a, a] = length
-        for i in range(a + 2, size):
-            left, right = L[i, a], L[i, a + 1]
-            L[i, a] = cos * left + sin * right
-            L[i, a + 1] = cos * right - sin * left
-
-
-@compiled
-def _solve(L: Float2D, v: Float1D, size: int) -> None:
-    """v becomes the solution of L L'x = v."""
-    for a in range(size):
-        v[a] = (v[a] - np.dot(L[a, :a], v[:a])) / L[a, a]
-    for a in range(size - 1, -1, -1):
-        v[a] /= L[a, a]
-        for b in range(a):
-            v[b] -= v[a] * L[a, b]

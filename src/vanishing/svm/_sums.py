@@ -61,7 +61,10 @@ def _sum_block(Z: Float2D, signed: Float1D, w: Float1D, b: float, chunk: int) ->
                 short[label, i] = abs(s) * xi
                 total[label, 0] += abs(s) * xi * xi
                 total[label, 1] += abs(s) * xi
-        total[:, 2:] += np.dot(short, rows)
+        moments = np.dot(short, rows)
+        for label in range(2):
+            for j in range(n_columns):
+                total[label, 2 + j] += moments[label, j]
     return total
 
 
@@ -206,10 +209,10 @@ class SquaredHinge:
         def kernel(Z: Any, signed: Any) -> tuple[Float2D, Lowest]:
             return _sum_any(Z, signed, w, b, chunk), new_near(Z, signed, x, before, most)
 
-        def combine(a: Any, b: Any) -> tuple[Float2D, Lowest]:
+        def combine_near(a: Any, b: Any) -> tuple[Float2D, Lowest]:
             return a[0] + b[0], merge(a[1], b[1], most, SHORT)
 
-        total, new = self._reduce(kernel, combine, 8 * self.n_columns)
+        total, new = self._reduce(kernel, combine_near, 8 * self.n_columns)
         _require_finite(total)
         return Sums(total[:, 0], total[:, 1], total[:, 2:]), near.grown(x, new) if new.limit >= SHORT else None
 
