@@ -18,7 +18,7 @@ from vanishing import (
     show_progress,
 )
 from vanishing.rows import ArrayRows, as_rows
-from vanishing.svm import SquaredHinge, _sums, hyperplanes
+from vanishing.svm import SquaredHinge, _newton, _sums, hyperplanes
 from vanishing.svm._kept import Lowest, Near, lowest_of, merge
 from vanishing.svm._newton import _minimise
 
@@ -129,6 +129,18 @@ def test_many_rows_near_the_margin_are_left_to_newton_steps(monkeypatch):
     found, passes = solve(X, signed, 1.0, tol=1e-8)
     assert found.objective == pytest.approx(expected.objective, rel=2e-8)
     assert passes > 10
+
+
+@pytest.mark.parametrize(("room", "most"), [(200, 2), (500, 2), (600, -4), (800, -4)])
+def test_counting_the_rows_near_the_margin_again_saves_passes_or_costs_two(room, most, monkeypatch):
+    """Where they fit into memory after some steps it saves passes; where they never do, each count is one."""
+    X, signed = make_rows("touching")
+    monkeypatch.setattr(_sums, "_KEPT_ENTRIES", 11 * room)
+    found, passes = solve(X, signed, 1.0)
+    monkeypatch.setattr(_newton, "_PATIENCE", 200)
+    expected, without = solve(X, signed, 1.0)
+    assert found.objective == pytest.approx(expected.objective, rel=2e-6)
+    assert passes - without <= most
 
 
 def test_too_few_steps_stay_too_few():

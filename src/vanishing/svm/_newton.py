@@ -18,6 +18,7 @@ _ENOUGH = 1e-3  # of the predicted decrease
 _ROUNDING = 1e-13  # of the objective, in which its changes are lost
 _RIDGE = 1e-12  # of the Hessian's diagonal over all rows, added to it: columns may repeat each other
 _DAMPING = 1e-6  # added instead after a step that had to be cut; then four times as much, or a third
+_PATIENCE = 5  # steps on all rows before those near the margin are counted again
 _ROUGH = 0.01  # relative duality gap to which a sample of the rows is fitted
 _PRECISE = 1e-3  # of the gap that was asked for: over the rows in memory, whose steps cost no pass
 _INEXACT = 0.01  # a step's problem is solved to this share of the present violation
@@ -47,10 +48,25 @@ def hyperplanes(data: SquaredHinge, Cs: Sequence[float], *, tol: float, max_iter
         found, curvature = _minimise(data, C, x, curvature, 0.1, max_iter)
         x = found.x
     for C, move in zip(Cs, _foreseen_moves(data, Cs, max_iter), strict=True):
-        x, sums, n_iter = _reduce_to_near(data, float(C), x + move, tol, max_iter)
-        found, curvature = _minimise(data, float(C), x, curvature, tol, max_iter - n_iter, sums)
+        found, curvature = _minimise_in_turns(data, float(C), x + move, curvature, tol, max_iter)
         x = found.x
-        yield found._replace(n_iter=n_iter + found.n_iter)
+        yield found
+
+
+def _minimise_in_turns(
+    data: SquaredHinge, C: float, x: Float1D, curvature: _Curvature | None, tol: float, max_iter: int
+) -> tuple[Hyperplane, _Curvature | None]:
+    """By the rows near the margin alone, where memory holds them; else by a few steps on all rows, until it does."""
+    n_iter = 0
+    for patience in (_PATIENCE, _PATIENCE, max_iter):
+        x, sums, n_steps = _reduce_to_near(data, C, x, tol, max_iter - n_iter)
+        n_iter += n_steps
+        most = min(patience if data.room else max_iter, max_iter - n_iter)
+        found, curvature = _minimise(data, C, x, curvature, tol, most, sums)
+        x, n_iter = found.x, n_iter + found.n_iter
+        if found.converged or found.n_iter < most or n_iter >= max_iter:
+            break
+    return found._replace(n_iter=n_iter), curvature
 
 
 def _foreseen_moves(data: SquaredHinge, Cs: Sequence[float], max_iter: int) -> Sequence[Float1D | float]:
