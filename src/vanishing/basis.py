@@ -31,6 +31,10 @@ class Basis(Protocol):
     def n_generators(self) -> int:
         """Number of polynomials that do."""
 
+    @property
+    def exhausted(self) -> bool:
+        """Whether the last decision has used up the work that decisions of a fit may take."""
+
     def border(self, degree: int, limit: int) -> Any:
         """The candidates of this degree, or None when there are more than ``limit``."""
 
@@ -76,6 +80,11 @@ class MonomialBasis:
     def n_generators(self) -> int:
         """Number of generators."""
         return len(self.leads)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the last decision has used up the work that decisions of a fit may take."""
+        return self.splits[-1].work <= 0.0
 
     def border(self, degree: int, limit: int) -> list[Term] | None:
         """The terms to examine at this degree, or None when there are more than ``limit``."""
@@ -165,6 +174,11 @@ class ProductBasis:
     def n_generators(self) -> int:
         """Number of vanishing polynomials."""
         return sum(int(layer.vanishing.shape[0]) for layer in self.layers)
+
+    @property
+    def exhausted(self) -> bool:
+        """Decisions of VCA have no such bound."""
+        return False
 
     def border(self, degree: int, limit: int) -> Candidates | None:
         """The products to examine at this degree, or None when there are more than ``limit``."""

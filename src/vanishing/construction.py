@@ -83,8 +83,8 @@ def construct(rows: Rows, basis: Basis, rule: Rule, gram: Float2D, *, max_degree
             basis.size - size,
             basis.n_generators,
         )
-        if basis.size == size:
-            return Construction(basis, degree, complete=True, overflow=False)
+        if basis.size == size or basis.exhausted:
+            return Construction(basis, degree, complete=not basis.exhausted, overflow=False)
     left = basis.border(max_degree + 1, max_terms - basis.size - basis.n_generators)
     return Construction(basis, max_degree, complete=left is not None and len(left) == 0, overflow=False)
 

@@ -124,8 +124,8 @@ def construct_together(
             _decide_together(shared, fits, borders, block, n_threads)
             shared.restrict({term for fit in fits if fit.ended is None for term in fit.basis.terms})
         for fit, size in zip(fits, sizes, strict=True):
-            if fit.ended is None and fit.basis.size == size:
-                fit.end(degree, complete=True)
+            if fit.ended is None and (fit.basis.size == size or fit.basis.exhausted):
+                fit.end(degree, complete=not fit.basis.exhausted)
     for fit in fits:
         if fit.ended is None:
             left = fit.basis.border(max_degree + 1, max_terms - fit.basis.size - fit.basis.n_generators)

@@ -41,7 +41,7 @@ from .svm import L1SVC
 
 __all__ = ["VanishingIdealClassifierCV"]
 
-_PER_DECADE = 4  # psis of an automatic grid
+_PER_DECADE = 2  # psis of an automatic grid
 _DECADES = 5
 _TERMS = 100  # terms and generators of a class that an automatic grid may always reach ...
 _MANY_TERMS = 300  # ... and those that it may, if they are the terms of degree 2
@@ -93,7 +93,7 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, BaseEstimator): 
     estimator : OAVI, ABM, AVI or VCA, default=None
         Finds the generators of a class; None stands for ``OAVI()``. Its ``psi`` is not used.
     psis : "auto" or array-like, default="auto"
-        Values of psi. "auto": four per decade, from the largest variance of a column within a class (above which
+        Values of psi. "auto": two per decade, from the largest variance of a column within a class (above which
         OAVI's model does not change) down over five decades, or as far as each ideal stays small: 100 terms and
         generators, or up to 300 if these are of degree 2, or three times the number of columns.
     Cs : array-like, default=(0.1, 1.0, 10.0)

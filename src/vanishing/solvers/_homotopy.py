@@ -36,7 +36,7 @@ def _follow(
     for i in range(n):
         if abs(c[i]) > (1.0 + TIE) * level:
             level, entering = abs(c[i]), i
-    size, left, norm, loss = np.int64(0), -1, 0.0, r
+    size, left, norm, loss = int(np.int64(0)), -1, 0.0, r
     for it in range(max_iter):
         if entering >= 0:
             if append_column(Q, L, face, size, entering, 1e-300) <= _SINGULAR:

@@ -10,7 +10,7 @@ from ._homotopy import homotopy
 from ._quadratic import DEPENDENT, TIE, loss_and_gap
 from ._types import Solution, Status, Stop
 
-_LONGEST = 256  # terms of a polynomial that still counts as short
+_LONGEST = 128  # terms of a polynomial that still counts as short
 _TRIED = 32  # terms after which the pace says whether psi will be reached; an exact law shows only when it is complete
 
 

@@ -108,7 +108,7 @@ def _decide(progress: Progress, j: int, search: Search, work: float) -> tuple[So
     if search.exact:
         stop = stop._replace(max_iter=int(min(stop.max_iter, np.sqrt(max(work, 0.0) / (2.0 * n_terms)))))
         if stop.max_iter == 0:
-            return Solution(np.zeros(n_terms), np.inf, np.inf, 0, Status.MAX_ITER), work
+            return Solution(np.zeros(n_terms), np.inf, np.inf, 0, Status.MAX_ITER), 0.0
     solution = _attempt(progress, j, search, stop)
     return solution, work - 2.0 * n_terms * solution.n_iter**2
 
@@ -240,29 +240,33 @@ def split_oavi_exact(
 
 def _sparse_or_dense_exact(factor: Float2D, progress: Progress, j: int, dense: Solution, search: Search) -> Solution:
     """A generator, given a dense one: on the solver's support if that is enough, else on all terms, without dust."""
-    psi, n_iter = search.stop.psi, 0
-    supports = [np.arange(dense.x.size)]
-    if search.boost != "ihb" and search.solver != "agd":
-        stop = search.stop._replace(psi=max(psi, progress.noise(j, dense.x)))
-        if search.exact:
-            sparse = matching_pursuit(*progress.problem(j), search.radius, stop)
-        else:
-            sparse = search.solve(progress, j, _within_budget(stop, dense.x.size))
-        supports.insert(0, np.flatnonzero(sparse.x))
-        n_iter = sparse.n_iter
-    for support in supports:
-        solution = _least_squares(factor, progress, j, support)
+    psi = search.stop.psi
+    support, n_iter = _support(progress, j, dense.x, search)
+    clean = _measured(factor, progress, j, dense._replace(x=progress.without_dust(j, dense.x)))
+    sparse = [] if support is None else [_least_squares(factor, progress, j, support)]
+    for solution in (*sparse, clean):
         if _vanishes(solution.loss, progress, j, solution.x, psi) and search.inside(solution.x):
             return solution._replace(gap=max(solution.loss - dense.loss, 0.0), n_iter=n_iter)
     return dense._replace(n_iter=n_iter)
 
 
+def _support(progress: Progress, j: int, y0: Float1D, search: Search) -> tuple[Int1D | None, int]:
+    """Terms on which the Gram, as far as it can tell, has a vanishing polynomial, given that y0 is one; iterations."""
+    if search.boost == "ihb" or search.solver == "agd":
+        return None, 0
+    stop = search.stop._replace(psi=max(search.stop.psi, progress.noise(j, y0)))
+    if search.exact:
+        short = matching_pursuit(*progress.problem(j), search.radius, stop)
+        return np.flatnonzero(short.x) if short.status is Status.VANISHING else None, short.n_iter
+    sparse = search.solve(progress, j, _within_budget(stop, y0.size))
+    return np.flatnonzero(sparse.x), sparse.n_iter
+
+
 def _least_squares(factor: Float2D, progress: Progress, j: int, support: Int1D) -> Solution:
     """The best polynomial with terms in ``support``; coefficients that are zero to rounding are exact zeros."""
     columns = factor[:, np.array(progress.members)[support]]
-    target = factor[:, progress.n_basis + j]
     x = np.zeros(len(progress.members))
-    x[support] = np.linalg.lstsq(columns, -target, rcond=None)[0]
+    x[support] = np.linalg.lstsq(columns, -factor[:, progress.n_basis + j], rcond=None)[0]
     solution = Solution(progress.without_dust(j, x), np.inf, 0.0, 0, Status.VANISHING)
     return _measured(factor, progress, j, solution)
 

@@ -189,7 +189,7 @@ def _independent_columns(gram: Float2D, n_basis: int) -> Int1D:
 @compiled
 def _factor_skipping(gram: Float2D, L: Float2D, face: Int1D) -> int:
     """A Cholesky factorisation of the leading part of the Gram that passes over dependent columns, and their number."""
-    size = np.int64(0)
+    size = int(np.int64(0))
     for j in range(face.size):
         if append_column(gram, L, face, size, j, 1e-300) > 8.0 * face.size * EPS:
             size += 1

@@ -31,7 +31,7 @@ def minimise(H: Float2D, r: Float1D, penalty: Float1D, x: Float1D, tol: float) -
     face = np.empty(n, dtype=np.int64)
     sign = np.zeros(n)
     L = np.empty((n, n))
-    size = np.int64(0)  # a literal would make Numba compile everything twice
+    size = int(np.int64(0))  # a literal would make Numba compile everything twice
     for j in range(n):
         if x[j] != 0.0 or penalty[j] == 0.0:
             sign[j] = 1.0 if x[j] > 0.0 else (-1.0 if x[j] < 0.0 else 0.0)
