@@ -42,6 +42,7 @@ _CHUNK = 776  # rows whose terms are in the second-level cache together
 
 _LITTLE = 100  # multiplications for a row up to which a later pass takes along the next degree
 _LANES = 1024
+_FEW_ROWS = 4096
 _BATCH = 8192  # rows of one small product on a device
 
 _NO_WEIGHTS = np.empty(0)
@@ -307,7 +308,8 @@ def range_of(X: Any, weights: Any) -> Float2D:
     """Smallest and largest value of every column, ``(2, n_features)``, for blocks of every kind."""
     if not isinstance(X, np.ndarray):
         return _device_range(X, weights)
-    if weights is None and X.flags.f_contiguous:  # NumPy is quicker where columns are contiguous
+    # NumPy is quicker where columns are contiguous, and needs no compiling for a few rows.
+    if weights is None and (X.flags.f_contiguous or X.shape[0] <= _FEW_ROWS):
         return np.array([X.min(axis=0), X.max(axis=0)])
     return _column_range(X, _NO_WEIGHTS if weights is None else weights)
 
