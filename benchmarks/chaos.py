@@ -19,8 +19,8 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 from vanishing import OAVI, show_progress
-from vanishing.gram import mean_gram
-from vanishing.rows_dask import dask_rows
+from vanishing.engine.gram import mean_gram
+from vanishing.rows.dask import dask_rows
 
 ROWS, COLUMNS = 400, 3
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from vanishing import OAVI, __version__
 from vanishing.datasets import make_synthetic
-from vanishing.gram import _PANEL, mean_gram
-from vanishing.rows import as_rows
+from vanishing.engine.gram import _PANEL, mean_gram
+from vanishing.rows.arrays import as_rows
 
 MEMORY = """
 import json, resource, sys, time

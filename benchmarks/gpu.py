@@ -16,7 +16,7 @@ import cupy
 import torch
 
 from vanishing import ABM, AVI, OAVI, VCA, RangeWarning, VanishingIdealClassifier
-from vanishing import cuda as fused
+from vanishing.engine import cuda as fused
 
 AUTHORS_2M = 0.151
 
@@ -75,10 +75,10 @@ def large(n_rows, speed):
     for model in (dense, OAVI(psi=0.005), ABM(psi=0.005), AVI(psi=0.005)):
         for library, rows in (("torch", X), ("cupy", cupy.asarray(X))):
             show(model, library, "one", rows, speed)
-    usable, fused.is_usable = fused.is_usable, lambda X: False
+    usable, fused.has_kernels = fused.has_kernels, lambda X: False
     show(dense, "torch", "array API", X, speed)
     show(VCA(psi=0.005), "torch", "array API", X, speed)
-    fused.is_usable = usable
+    fused.has_kernels = usable
 
 
 def show(model, library, kernel, rows, speed):

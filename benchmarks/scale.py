@@ -62,7 +62,8 @@ def read_alone(folder):
 
 def measure(source, folder):
     """Seconds of the first and the second fit, passes, and peak memory in MB; runs in a process of its own."""
-    from vanishing import OAVI, RangeWarning, gram, open_rows
+    from vanishing import OAVI, RangeWarning, open_rows
+    from vanishing.engine import gram
 
     warnings.simplefilter("ignore", RangeWarning)
     if source == "pyarrow alone":
@@ -101,7 +102,7 @@ def peak_memory():
 def measure_memory(n_rows):
     """What a fit with many terms takes more than one with few rows, against the formula of the guide, in MB."""
     from vanishing import OAVI, open_rows
-    from vanishing.gram import block_rows, chunk_rows
+    from vanishing.engine.gram import block_rows, chunk_rows
     from vanishing.threads import n_threads
 
     n = 8

@@ -13,7 +13,7 @@ def main() -> int:
     interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if interruptible:  # not where a shell has told the process to ignore it
         signal.signal(signal.SIGINT, _leave)
-    from vanishing.cli import main as run
+    from vanishing.cli.main import main as run
 
     if interruptible:
         signal.signal(signal.SIGINT, signal.default_int_handler)

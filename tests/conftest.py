@@ -1,5 +1,4 @@
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,11 +11,6 @@ settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 
-def _data_folder() -> Path:
-    given = os.environ.get("VANISHING_DATA")
-    return Path(given) if given else Path(__file__).resolve().parents[2] / "shared" / "data"
-
-
 @pytest.fixture(scope="session")
 def load_table():
     """A function that loads a data set by name: rows and labels, as the paper uses them."""
@@ -24,10 +18,12 @@ def load_table():
 
     def load(name):
         if name not in loaded:
+            if "VANISHING_DATA" not in os.environ:
+                pytest.skip("set VANISHING_DATA to the folder with the paper's data sets")
             try:
-                loaded[name] = datasets.load(name, data_dir=_data_folder(), return_X_y=True)
+                loaded[name] = datasets.load(name, data_dir=os.environ["VANISHING_DATA"], return_X_y=True)
             except FileNotFoundError:
-                pytest.skip(f"{name}.csv.gz is not there; set VANISHING_DATA to the folder with the paper's data sets")
+                pytest.skip(f"there is no {name}.csv.gz in the folder that VANISHING_DATA names")
         return loaded[name]
 
     return load

@@ -578,7 +578,7 @@ def test_an_interrupt_leaves_the_estimator_and_the_blas_threads_as_they_were(mon
             raise KeyboardInterrupt
         return np.zeros((4, 5))
 
-    monkeypatch.setattr("vanishing.gram._monomial_gram", interrupted)
+    monkeypatch.setattr("vanishing.engine.gram._monomial_gram", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.fit(data)
     assert model.generators_ is before

@@ -12,16 +12,19 @@ from importlib.metadata import version as _version
 
 from .bounds import degree_bound, out_of_sample_bound, size_bound, smallest_tau
 from .checks import RangeWarning
-from .classifier import ClassGenerator, ClassGenerators, VanishingIdealClassifier
-from .detector import VanishingIdealDetector
-from .estimators import ABM, AVI, OAVI, VCA
-from .moments import Moments
-from .path import oavi_path
-from .perclass import PerClass
+from .classification import (
+    ClassGenerator,
+    ClassGenerators,
+    PerClass,
+    VanishingIdealClassifier,
+    VanishingIdealClassifierCV,
+)
+from .detection import VanishingIdealDetector
+from .engine.moments import Moments
+from .ideals import ABM, AVI, OAVI, VCA, oavi_path
 from .polynomials import Polynomial, Polynomials, Terms
 from .progress import show_progress
-from .rows_disk import open_rows
-from .search import VanishingIdealClassifierCV
+from .rows.disk import open_rows
 from .svm import L1SVC, svm_path
 
 __version__ = _version("vanishing")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .polynomials import Polynomials
+from .polynomials.polynomial import Polynomials
 
 __all__ = ["zero_sets"]
 

@@ -19,7 +19,7 @@ from sklearn.utils import Bunch
 
 from .._typing import Float2D
 from ..checks import check_choice, check_flag
-from ..writing import complete_file
+from ..rows.writing import complete_file
 
 __all__ = ["TABLES", "cache_folder", "load"]
 

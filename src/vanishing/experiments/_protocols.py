@@ -27,11 +27,14 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC, LinearSVC
 
 from .._typing import Array, Float2D, Int1D
-from ..classifier import VanishingIdealClassifier
-from ..estimators import ABM, AVI, OAVI, VCA
-from ..ideal import VanishingIdeal
-from ..polynomials import Polynomials
-from ..search import VanishingIdealClassifierCV
+from ..classification.classifier import VanishingIdealClassifier
+from ..classification.search import VanishingIdealClassifierCV
+from ..ideals.abm import ABM
+from ..ideals.avi import AVI
+from ..ideals.ideal import VanishingIdeal
+from ..ideals.oavi import OAVI
+from ..ideals.vca import VCA
+from ..polynomials.polynomial import Polynomials
 
 __all__ = [
     "ALGORITHMS",

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import sklearn
 
-from ..writing import complete_file
+from ..rows.writing import complete_file
 
 __all__ = ["Record", "Store"]
 

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .._typing import Array, Float1D, Float2D, Int1D
-from ..ideal import VanishingIdeal
+from ..ideals.ideal import VanishingIdeal
 from ._figures import draw_times
 from ._protocols import ideal_of, limits_accepted, tuned_psi
 from ._report import Report, Table

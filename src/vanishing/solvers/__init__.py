@@ -18,12 +18,12 @@ index ``v >> 1``, sign + for even and - for odd ``v``.
 The kernels are plain functions compiled by Numba; ``NUMBA_DISABLE_JIT=1`` runs them as Python.
 """
 
-from ._accelerated import agd
-from ._conditional_gradients import bpcg, cg, pcg
-from ._homotopy import homotopy
-from ._matching_pursuit import matching_pursuit, omp
-from ._quadratic import loss_and_gap
-from ._types import Solution, Solver, Status, Stop
+from .accelerated import agd
+from .conditional_gradients import bpcg, cg, pcg
+from .homotopy import homotopy
+from .matching_pursuit import matching_pursuit, omp
+from .quadratic import loss_and_gap
+from .solution import Solution, Solver, Status, Stop
 
 __all__ = [
     "SOLVERS",

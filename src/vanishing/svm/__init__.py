@@ -4,8 +4,8 @@
 ``_estimator`` the scikit-learn classifier.
 """
 
-from ._estimator import L1SVC, svm_path
-from ._newton import Hyperplane, duality_gap, hyperplanes
-from ._sums import SquaredHinge, Sums
+from .estimator import L1SVC, svm_path
+from .newton import Hyperplane, duality_gap, hyperplanes
+from .sums import SquaredHinge, Sums
 
 __all__ = ["L1SVC", "Hyperplane", "SquaredHinge", "Sums", "duality_gap", "hyperplanes", "svm_path"]

@@ -1,0 +1,161 @@
+"""What ``vanishing demo`` shows: a law found in two million points, and the paper's synthetic data set."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import MinMaxScaler
+
+from ..classification.classifier import VanishingIdealClassifier
+from ..datasets import make_ellipsoid, make_synthetic
+from ..ideals.oavi import OAVI
+from ..polynomials.polynomial import Polynomial
+from ..svm import L1SVC
+
+__all__ = ["run"]
+
+_AXES, _CENTRE, _NAMES = (3.0, 2.0, 1.0), (10.0, -4.0, 2.0), ("x", "y", "z")
+
+
+def run(n_samples: int = 2_000_000, random_state: int = 0, out: TextIO | None = None) -> None:
+    """Run both parts and print what they find to ``out`` (standard output by default).
+
+    Parameters
+    ----------
+    n_samples : int, default=2_000_000
+        Rows of each data set.
+    random_state : int, default=0
+    out : text stream, optional
+    """
+    screen = _Screen(sys.stdout if out is None else out)
+    begin = time.perf_counter()
+    with screen.step("Loading compiled code (compiling it on the very first run)"):
+        X = make_ellipsoid(100, axes=(0.4, 0.4), centre=(0.5, 0.5), random_state=0)
+        VanishingIdealClassifier().fit(X, X[:, 0] > 0.5).predict(X)
+    _find_a_law(screen, n_samples, random_state)
+    _tell_classes_apart(screen, n_samples, random_state)
+    screen.say(
+        f"Done in {time.perf_counter() - begin:.0f} s. Where to go next:",
+        "  README.md                     the tour: your own table in five lines, and how fast it is",
+        "  docs/guide.md                 choosing psi, solvers, units, certificates, ABM, AVI and VCA",
+        "  python -c 'import vanishing; help(vanishing.OAVI)'",
+    )
+
+
+def _find_a_law(screen: _Screen, n_samples: int, random_state: int) -> None:
+    screen.title(f"1. Find a law: {n_samples:,} points near an ellipsoid, noise 0.1%")
+    with screen.step("Drawing the points"):
+        X = make_ellipsoid(n_samples, axes=_AXES, centre=_CENTRE, noise=0.001, random_state=random_state)
+    with screen.step("Scaling to [0, 1] and fitting OAVI(psi=1e-5, max_degree=2)") as seconds:
+        scaler = MinMaxScaler().fit(X)
+        ideal = OAVI(psi=1e-5, max_degree=2).fit(scaler.transform(X))
+    screen.say(
+        f"{len(ideal.generators_)} generator(s) in {seconds():.2f} s, the scaling included. In the units of the data:"
+    )
+    true = _true_equation()
+    for polynomial in ideal.generators_.in_units(scaler).monic():
+        found = polynomial.renamed(_NAMES)
+        screen.say(f"  found  {found.to_text(6)} = 0", f"  true   {true.to_text(6)} = 0")
+        screen.say(f"  largest error of a coefficient, relative to the largest: {_coefficient_error(found, true):.1e}")
+
+
+def _true_equation() -> Polynomial:
+    """((x - cx) / a)^2 + ((y - cy) / b)^2 + ((z - cz) / c)^2 = 1, multiplied out, with leading coefficient 1."""
+    a, c = np.asarray(_AXES), np.asarray(_CENTRE)
+    eye = np.eye(3, dtype=np.int64)
+    exponents = np.vstack([2 * eye[::-1], eye[::-1], np.zeros((1, 3), dtype=np.int64)])
+    coef = np.concatenate([(1 / a**2)[::-1], (-2 * c / a**2)[::-1], [np.sum(c**2 / a**2) - 1.0]])
+    return Polynomial(exponents, coef / coef[0], _NAMES, mse=0.0, gap=0.0, n_iter=0, status="vanishing")
+
+
+def _coefficient_error(found: Polynomial, true: Polynomial) -> float:
+    """Largest difference between coefficients of the same term, relative to the largest coefficient."""
+    first, second = (dict(zip(map(tuple, p.exponents), p.coef, strict=True)) for p in (found, true))
+    difference = max(abs(first.get(term, 0.0) - second.get(term, 0.0)) for term in first.keys() | second.keys())
+    return float(difference / np.abs(true.coef).max())
+
+
+def _tell_classes_apart(screen: _Screen, n_samples: int, random_state: int) -> None:
+    screen.title(f"2. Tell classes apart: the paper's synthetic data, {n_samples:,} noisy samples in two classes")
+    with screen.step("Drawing the points"):
+        X, y = make_synthetic(n_samples, random_state=random_state)
+        X, X_test, y, y_test = train_test_split(X, y, train_size=0.6, random_state=random_state)
+    with screen.step(f"Fitting VanishingIdealClassifier(OAVI(psi=0.005)) to {len(X):,} training rows"):
+        classifier = VanishingIdealClassifier(OAVI(psi=0.005)).fit(X, y)
+    for label, ideal in zip(classifier.classes_, classifier.ideals_.estimators_, strict=True):
+        G = ideal.generators_
+        screen.say(
+            f"  class {label}: |G| = {len(G)}, |O| = {ideal.n_basis_}, degrees up to {G.degree}, "
+            f"{G.sparsity:.0%} of the coefficients are zero, mean squares up to {G.mse.max():.1e}"
+        )
+    screen.say("  (With noise 0.05 the circles themselves are not among them: on [0, 1] a line is that close to x^2.)")
+    screen.say("The largest weights in the decision, in the units of the data:")
+    screen.say(*(f"  {line}" for line in str(classifier.generators_).splitlines()[:5]))
+    with screen.step("Fitting the same linear classifier to the raw inputs"):
+        scaler = MinMaxScaler().fit(X)
+        raw = 1.0 - L1SVC().fit(scaler.transform(X), y).score(scaler.transform(X_test), y_test)
+    with screen.step(f"Predicting {len(X_test):,} test rows"):
+        mapped = 1.0 - classifier.score(X_test, y_test)
+    screen.say(f"  test error of the linear SVM on the raw inputs: {raw:.2%}", f"  ... with |g(x)|: {mapped:.2%}")
+
+
+class _Screen:
+    """Lines of text, and a line that counts seconds while something runs."""
+
+    def __init__(self, out: TextIO):
+        self.out = out
+
+    def say(self, *lines: str) -> None:
+        for line in lines:
+            self.out.write(line + "\n")
+        self.out.flush()
+
+    def title(self, text: str) -> None:
+        self.say("", text, "-" * len(text))
+
+    @contextmanager
+    def step(self, text: str) -> Iterator[_Seconds]:
+        """Show ``text`` with the seconds that have passed; yields a function that tells how long it took."""
+        seconds = _Seconds()
+        live = self.out.isatty()
+        self.out.write(f"{text} ... ")
+        self.out.flush()
+        finished = threading.Event()
+
+        def count() -> None:
+            while not finished.wait(1.0):
+                self.out.write(f"\r{text} ... {seconds():.0f} s ")
+                self.out.flush()
+
+        counter = threading.Thread(target=count, daemon=True)
+        if live:
+            counter.start()
+        try:
+            yield seconds
+        finally:
+            seconds.stop()
+            finished.set()
+            if live:
+                counter.join()
+            self.say(f"\r{text} ... {seconds():.2f} s" if live else f"{seconds():.2f} s")
+
+
+class _Seconds:
+    """A stop watch: called, it tells the seconds since it was made, until it is stopped."""
+
+    def __init__(self) -> None:
+        self._begin = time.perf_counter()
+        self._end: float | None = None
+
+    def __call__(self) -> float:
+        return (time.perf_counter() if self._end is None else self._end) - self._begin
+
+    def stop(self) -> None:
+        self._end = time.perf_counter()

@@ -1,0 +1,61 @@
+"""``vanishing reproduce``: the paper's experiments, next to what was published."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from ..experiments import ALGORITHMS, EXPERIMENTS, PROTOCOLS, reproduce
+
+__all__ = ["add_arguments", "run"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    shown = "; ".join(f"{name}: {experiment.what}" for name, experiment in EXPERIMENTS.items())
+    parser.add_argument("experiment", choices=[*EXPERIMENTS, "all"], help=f"{shown}; all: one after the other")
+    parser.add_argument("--data", nargs="+", metavar="NAME", help="data sets (default: those of the paper)")
+    parser.add_argument(
+        "--algorithms",
+        nargs="+",
+        metavar="NAME",
+        help=f"from {', '.join(ALGORITHMS)} (default: those of the paper, but for the SVM)",
+    )
+    parser.add_argument("--runs", type=int, help="random splits or subsets (default: 10)")
+    parser.add_argument(
+        "--protocol",
+        choices=PROTOCOLS,
+        default="correct",
+        help="what the methods are worth, or what the authors' code did (default: correct)",
+    )
+    parser.add_argument("--psi", type=float, help="of the figures (default: 0.005 for fig1 and fig2, tuned for fig3)")
+    parser.add_argument("--quick", action="store_true", help="one run, small data: a minute or two")
+    parser.add_argument(
+        "--data-dir", metavar="DIR", help="folder of the data sets (default: VANISHING_DATA, or a cache)"
+    )
+    parser.add_argument(
+        "--results", metavar="DIR", default="vanishing-results", help="folder (default: vanishing-results)"
+    )
+    parser.add_argument("--jobs", type=int, default=1, help="processes, for table3 and bound (default: 1)")
+    parser.add_argument("--restart", action="store_true", help="delete the runs that are in the folder first")
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Run the experiment, or all of them; print tables, and where the files are."""
+    options: dict[str, Any] = {key: value for key, value in vars(arguments).items() if key != "command"}
+    chosen = options.pop("experiment")
+    if chosen != "all":
+        _show(chosen, options)
+        return
+    for name in ("data", "algorithms", "psi"):
+        if options[name] is not None:
+            raise ValueError(f"--{name} is for one experiment: name that one, or leave it out.")
+    for name, experiment in EXPERIMENTS.items():
+        _show(name, {**options, "jobs": 1 if experiment.timed else options["jobs"]})
+
+
+def _show(name: str, options: dict[str, Any]) -> None:
+    report = reproduce(name, **options)
+    print(report)
+    print("written: " + ", ".join(map(str, report.files)) + "\n")

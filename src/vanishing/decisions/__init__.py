@@ -1,0 +1,31 @@
+"""What an algorithm decides at one degree: which candidates join the basis, and which lead a generator.
+
+A split is a function of the Gram of ``[O|C]`` (O: basis, C: candidates; one row and column each), or, where a
+float64 Gram cannot tell a mean square from ``psi``, of the triangular factor R of that Gram (``..._exact``).
+It never sees data. From a Gram it returns None when a decision is lost in rounding; the caller then comes
+back with the factor.
+
+``psi`` means the same everywhere: a bound on the mean square of a polynomial over the data. The algorithms
+differ in how a polynomial is normalised: OAVI sets its leading coefficient to 1, ABM and AVI the Euclidean
+norm of its coefficients, and VCA that of its coefficients on the projected products.
+"""
+
+from .abm import split_abm, split_abm_exact
+from .avi import split_avi, split_avi_exact
+from .decision import Mixture, Split
+from .oavi import Search, split_oavi, split_oavi_exact
+from .vca import split_vca, split_vca_exact
+
+__all__ = [
+    "Mixture",
+    "Search",
+    "Split",
+    "split_abm",
+    "split_abm_exact",
+    "split_avi",
+    "split_avi_exact",
+    "split_oavi",
+    "split_oavi_exact",
+    "split_vca",
+    "split_vca_exact",
+]

@@ -1,0 +1,115 @@
+"""ABM's split: the approximate Buchberger-Moeller algorithm (Limbeck, 2013)."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from .._compiled import compiled
+from .._typing import Float1D, Float2D
+from ..solvers import Solution, Status
+from .decision import EPS, Progress, Split
+from .sweeps import CholeskySweep, QRSweep
+
+
+def split_abm(gram: Float2D, n_basis: int, *, psi: float) -> Split | None:
+    """Decide which candidates lead a polynomial with unit coefficient vector and mean square <= psi.
+
+    The best such polynomial with terms ``[O, u]`` belongs to the smallest eigenvalue of their Gram ``H``, and
+    that is at most psi exactly when ``H - psi I`` is not positive definite. Since O had no such polynomial,
+    ``G_O - psi I`` is positive definite, and the sign of the next Cholesky pivot decides: ABM is the
+    column-skipping factorisation of ``G - psi I``.
+    """
+    progress = Progress(gram, n_basis)
+    try:
+        sweep = CholeskySweep(gram - psi * np.eye(gram.shape[0]), n_basis)
+    except np.linalg.LinAlgError:
+        return None
+    spectrum = None
+    for j in range(progress.n_candidates):
+        pivot, y = sweep.pivot(j), -sweep.solve(j)
+        if abs(pivot) <= progress.noise(j, y):
+            return None
+        if pivot > 0.0:
+            sweep.append(j)
+            progress.keep(j)
+            spectrum = None
+            continue
+        if spectrum is None:
+            spectrum = np.linalg.eigh(progress.Q)
+        vector = _bordered_eigenvector(*spectrum, *progress.problem(j)[1:], psi)
+        loss = progress.mean_square(j, vector[:-1], vector[-1])
+        progress.generate(j, Solution(vector[:-1], loss, 0.0, 0, Status.VANISHING), True, float(vector[-1]))
+    progress.clean(sweep.inverse(), psi)
+    return progress.split()
+
+
+def split_abm_exact(factor: Float2D, n_basis: int, *, psi: float) -> Split:
+    """As :func:`split_abm`, from singular values of the triangular factor: vanishing up to psi or to rounding."""
+    progress = Progress(factor.T @ factor, n_basis)
+    sweep = QRSweep(factor, n_basis)
+    for j in range(progress.n_candidates):
+        vector = _smallest_singular_vector(sweep.bordered(j), np.append(-sweep.solve(j), 1.0))
+        columns = [*progress.members, n_basis + j]
+        residual = factor[:, columns] @ vector
+        loss = float(residual @ residual)
+        rounding = 8.0 * factor.shape[0] * EPS * float(np.abs(vector) @ progress.lengths[columns])
+        if loss <= max(psi, rounding**2):
+            vector = vector * np.copysign(1.0, vector[-1])
+            x = progress.without_dust(j, vector[:-1], vector[-1])
+            progress.generate(j, Solution(x, loss, 0.0, 0, Status.VANISHING), lead_coef=float(vector[-1]))
+        else:
+            sweep.append(j)
+            progress.keep(j)
+    return progress.split()
+
+
+def _smallest_singular_vector(R: Float2D, vector: Float1D) -> Float1D:
+    """Unit right singular vector for the smallest singular value of a triangular matrix, from a good first guess.
+
+    Inverse iteration: each step solves with R' and R, and turns the vector by the square of a ratio of singular values.
+    """
+    vector = vector / np.linalg.norm(vector)
+    diagonal, tiny = np.diag(R), np.maximum(EPS * np.linalg.norm(R, axis=0), 1e-70)
+    safe = R.copy()
+    np.fill_diagonal(safe, np.where(np.abs(diagonal) < tiny, tiny, diagonal))
+    for _ in range(30):
+        turned = solve_triangular(
+            safe, solve_triangular(safe, vector, trans="T", check_finite=False), check_finite=False
+        )
+        turned /= np.linalg.norm(turned)
+        change = 1.0 - abs(float(turned @ vector))
+        vector = turned
+        if change < EPS:
+            return vector
+    # Two almost equal singular values: the iteration crawls, a decomposition does not.
+    return np.asarray(np.linalg.svd(R)[2][-1])
+
+
+@compiled
+def _smallest_root(values: Float1D, z: Float1D, corner: float, start: float) -> float:
+    """Smallest eigenvalue, which must be <= start < values[0], of the arrowhead ``[diag(values), z; z', corner]``.
+
+    It is the root of ``f(t) = corner - t - sum z_i^2 / (values_i - t)``, concave and decreasing left of
+    values[0]: Newton's method from the right of the root falls monotonically onto it.
+    """
+    t = start
+    for _ in range(100):
+        f, slope = corner - t, -1.0
+        for i in range(values.size):
+            ratio = z[i] / (values[i] - t)
+            f -= z[i] * ratio
+            slope -= ratio * ratio
+        following = t - f / slope
+        if not following < t:
+            break
+        t = following
+    return t
+
+
+def _bordered_eigenvector(values: Float1D, vectors: Float2D, c: Float1D, r: float, psi: float) -> Float1D:
+    """Unit eigenvector for the smallest eigenvalue of ``[Q, c; c', r]``, from the eigen-decomposition of Q."""
+    z = vectors.T @ c
+    t = _smallest_root(values, z, r, psi)
+    vector = np.append(-vectors @ (z / (values - t)), 1.0)
+    return np.asarray(vector / np.linalg.norm(vector))

@@ -1,0 +1,196 @@
+"""Factorisations that skip columns.
+
+A sweep visits the candidates C in order and knows, for each, its residual on the basis and on the candidates
+appended so far: the pivot ``p = |u - projection of u|^2`` and the coefficients of the projection. Appending a
+column costs O(l) a candidate: this is the paper's update of (A'A)^-1 (Theorem B.1) done on a triangular
+factor, A'A = LL', which needs no inverse.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from .._compiled import compiled
+from .._typing import Float1D, Float2D, Int1D
+from ..cholesky import append_column
+from .decision import EPS
+
+
+@compiled
+def _solve_transposed(L: Float2D, w: Float1D) -> Float1D:
+    """x with L'x = w, for the lower triangle of the leading rows and columns of L."""
+    x = w.copy()
+    for k in range(x.size - 1, -1, -1):
+        x[k] /= L[k, k]
+        for i in range(k):
+            x[i] -= x[k] * L[k, i]
+    return x
+
+
+class _Sweep(ABC):
+    """L L' = Gram of the ``n`` columns so far; ``W[:n]`` = L^-1 times their inner products with the candidates.
+
+    ``columns`` says which members of the basis these are: all of them, unless some that depend on others are skipped.
+    """
+
+    L: Float2D
+    W: Float2D
+    n: int
+    n_members: int
+    columns: list[int]
+
+    @abstractmethod
+    def pivot(self, j: int) -> float:
+        """Mean square of the residual of candidate j."""
+
+    @abstractmethod
+    def append(self, j: int) -> None:
+        """Candidate j joins the columns that the others are projected on."""
+
+    @abstractmethod
+    def _rounding(self, j: int) -> float:
+        """A pivot up to this is zero to rounding."""
+
+    def solve(self, j: int) -> Float1D:
+        """Coefficients of the projection of candidate j on the columns: ``(A'A)^-1 A'u``."""
+        return np.asarray(_solve_transposed(self.L, np.ascontiguousarray(self.W[: self.n, j])))
+
+    def minimiser(self, j: int) -> Float1D:
+        """Coefficients on all members of the basis of the polynomial with leading term j and least mean square."""
+        y0 = np.zeros(self.n_members)
+        y0[self.columns] = -self.solve(j)
+        return y0
+
+    def append_or_skip(self, j: int) -> None:
+        """Candidate j joins the basis, and the columns if it does not depend on them."""
+        if self.pivot(j) > self._rounding(j):
+            self.append(j)
+        else:
+            self.n_members += 1
+
+    def bordered(self, j: int) -> Float2D:
+        """Upper triangular factor of the Gram of the columns so far and candidate j."""
+        factor = np.zeros((self.n + 1, self.n + 1))
+        factor[: self.n, : self.n] = self.L[: self.n, : self.n].T
+        factor[: self.n, self.n] = self.W[: self.n, j]
+        factor[self.n, self.n] = np.sqrt(max(self.pivot(j), 0.0))
+        return factor
+
+    def inverse(self) -> Float2D:
+        """The inverse of L; its leading rows and columns are the inverse of those of L."""
+        eye = np.eye(self.n)
+        return np.asarray(solve_triangular(self.L[: self.n, : self.n], eye, lower=True, check_finite=False))
+
+    def _reserve(self, L: Float2D, W: Float2D, columns: list[int], n_basis: int) -> None:
+        self.n, n_candidates = W.shape
+        self.columns, self.n_members = columns, n_basis
+        size = self.n + n_candidates
+        self.L = np.zeros((size, size))
+        self.L[: self.n, : self.n] = L
+        self.W = np.empty((size, n_candidates))
+        self.W[: self.n] = W
+
+    def _grow(self, j: int, row: Float1D, diagonal: float) -> None:
+        self.L[self.n, : self.n] = self.W[: self.n, j]
+        self.L[self.n, self.n] = diagonal
+        self.W[self.n] = row
+        self.n += 1
+        self.columns.append(self.n_members)
+        self.n_members += 1
+
+
+class CholeskySweep(_Sweep):
+    """The sweep of a Gram; pivots are differences of squares, right to about 1e-16 times the columns' own squares.
+
+    Raises ``numpy.linalg.LinAlgError`` if the basis is numerically dependent.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sweep = CholeskySweep(np.array([[1.0, 0.5], [0.5, 1.0]]), 1)
+    >>> sweep.pivot(0), sweep.solve(0)
+    (0.75, array([0.5]))
+    """
+
+    def __init__(self, gram: Float2D, n_basis: int, *, skip: bool = False):
+        columns = _independent_columns(gram, n_basis) if skip else np.arange(n_basis)
+        L: Float2D = np.asarray(np.linalg.cholesky(gram[np.ix_(columns, columns)]), dtype=np.float64)
+        W = solve_triangular(L, gram[columns, n_basis:], lower=True, check_finite=False)
+        self._cross = gram[n_basis:, n_basis:]
+        self._pivots = np.diag(self._cross) - (W * W).sum(axis=0)
+        self._reserve(L, W, columns.tolist(), n_basis)
+
+    def pivot(self, j: int) -> float:
+        """Mean square of the residual of candidate j."""
+        return float(self._pivots[j])
+
+    def _rounding(self, j: int) -> float:
+        return float(8.0 * self.n_members * EPS * self._cross[j, j])
+
+    def append(self, j: int) -> None:
+        """Candidate j joins the columns that the others are projected on."""
+        diagonal = float(np.sqrt(self._pivots[j]))
+        row = (self._cross[j] - self.W[: self.n, j] @ self.W[: self.n]) / diagonal
+        self._pivots -= row * row
+        self._grow(j, row, diagonal)
+
+
+class QRSweep(_Sweep):
+    """The sweep of a triangular factor; pivots are squares of residuals that are right to about 1e-16.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sweep = QRSweep(np.array([[1.0, 0.5], [0.0, 1e-12]]), 1)
+    >>> sweep.pivot(0), sweep.solve(0)
+    (1e-24, array([0.5]))
+    """
+
+    def __init__(self, factor: Float2D, n_basis: int, *, skip: bool = False):
+        columns, lengths = np.arange(n_basis), np.linalg.norm(factor, axis=0)
+        if skip:
+            rounding = 8.0 * factor.shape[0] * EPS * lengths[:n_basis]
+            columns = np.flatnonzero(np.abs(np.diag(factor)[:n_basis]) > rounding)
+            chosen = np.concatenate([columns, np.arange(n_basis, factor.shape[1])])
+            factor = np.asarray(np.linalg.qr(factor[:, chosen], mode="r"))
+        n = columns.size
+        self._residuals = factor[n:, n:].copy()
+        self._lengths = lengths[n_basis:]
+        self._reserve(factor[:n, :n].T, factor[:n, n:], columns.tolist(), n_basis)
+
+    def pivot(self, j: int) -> float:
+        """Mean square of the residual of candidate j."""
+        return float(self._residuals[:, j] @ self._residuals[:, j])
+
+    def _rounding(self, j: int) -> float:
+        return float((8.0 * self.n_members * EPS * self._lengths[j]) ** 2)
+
+    def append(self, j: int) -> None:
+        """Candidate j joins the columns that the others are projected on."""
+        diagonal = float(np.sqrt(self.pivot(j)))
+        direction = self._residuals[:, j] / diagonal
+        row = np.zeros(self._residuals.shape[1])
+        for _ in range(2):  # twice is enough for orthogonality to working precision
+            part = direction @ self._residuals
+            self._residuals -= np.outer(direction, part)
+            row += part
+        self._grow(j, row, diagonal)
+
+
+def _independent_columns(gram: Float2D, n_basis: int) -> Int1D:
+    """The columns of the basis, in order, that are no combinations of earlier ones, up to rounding."""
+    L, face = np.empty((n_basis, n_basis)), np.empty(n_basis, dtype=np.int64)
+    return face[: _factor_skipping(np.ascontiguousarray(gram), L, face)]
+
+
+@compiled
+def _factor_skipping(gram: Float2D, L: Float2D, face: Int1D) -> int:
+    """A Cholesky factorisation of the leading part of the Gram that passes over dependent columns, and their number."""
+    size = int(np.int64(0))
+    for j in range(face.size):
+        if append_column(gram, L, face, size, j, 1e-300) > 8.0 * face.size * EPS:
+            size += 1
+    return size

@@ -1,0 +1,62 @@
+"""VCA's split: vanishing component analysis (Livni et al., 2013)."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import qr, solve_triangular
+
+from .._typing import Bool1D, Float1D, Float2D
+from .decision import EPS, Mixture
+
+
+def split_vca(gram: Float2D, n_basis: int, *, psi: float, length: float) -> Mixture | None:
+    """Decide which combinations of the projected products vanish.
+
+    With ``S = G_CC - G_CF G_FF^-1 G_FC``, the Gram of the products' residuals on F, an eigenvector v of S
+    with eigenvalue t is a combination of residuals with unit coefficient vector and mean square t. It
+    vanishes if ``t <= psi``; otherwise it joins F, scaled to root mean square ``length``.
+    """
+    try:
+        L = np.linalg.cholesky(gram[:n_basis, :n_basis])
+    except np.linalg.LinAlgError:
+        return None
+    W = solve_triangular(L, gram[:n_basis, n_basis:], lower=True)
+    corner = gram[n_basis:, n_basis:]
+    values, vectors = np.linalg.eigh(corner - W.T @ W)
+    noise = 8.0 * gram.shape[0] * EPS * np.diag(corner).max()
+    if np.any(np.abs(values - psi) <= noise):
+        return None
+    vectors[:, values <= noise] = _canonical_basis(vectors[:, values <= noise])
+    projection = -solve_triangular(L, W, lower=True, trans="T")
+    return _mixture(projection, values, vectors, values <= psi, length)
+
+
+def split_vca_exact(factor: Float2D, n_basis: int, *, psi: float, length: float) -> Mixture:
+    """As :func:`split_vca`, from the triangular factor, whose corner is that of S: up to psi or to rounding."""
+    _, singular, right = np.linalg.svd(factor[n_basis:, n_basis:])
+    rounding = 8.0 * factor.shape[0] * EPS * float(np.linalg.norm(factor[:, n_basis:], axis=0).max())
+    projection = -solve_triangular(factor[:n_basis, :n_basis], factor[:n_basis, n_basis:])
+    vanishing = singular <= max(np.sqrt(psi), rounding)
+    right[singular <= rounding] = _canonical_basis(right[singular <= rounding].T).T
+    return _mixture(projection, singular[::-1] ** 2, right[::-1].T, vanishing[::-1], length)
+
+
+def _canonical_basis(vectors: Float2D) -> Float2D:
+    """An orthonormal basis of the span of orthonormal columns that does not depend on which such columns are given.
+
+    Products that are linearly dependent on the data give a whole space of exactly vanishing combinations, of which an
+    eigen-decomposition returns an arbitrary basis; this one is the same for the same data up to rounding.
+    """
+    if vectors.shape[1] == 0:
+        return vectors
+    # Columns of the projector, longest first; ties, as when everything vanishes, go to the earlier product.
+    earlier_first = 1.0 - 1e-6 * np.arange(vectors.shape[0]) / vectors.shape[0]
+    basis, _, _ = qr(vectors @ vectors.T * earlier_first, pivoting=True)
+    return np.asarray(basis[:, : vectors.shape[1]])
+
+
+def _mixture(projection: Float2D, values: Float1D, vectors: Float2D, vanishing: Bool1D, length: float) -> Mixture:
+    """Coefficients on [F|C] of the residuals' combinations ``vectors``; ``projection`` is that of the products on F."""
+    rows = np.hstack([(projection @ vectors).T, vectors.T])
+    scale = length / np.sqrt(values[~vanishing])
+    return Mixture(rows[~vanishing] * scale[:, None], rows[vanishing], np.maximum(values[vanishing], 0.0))

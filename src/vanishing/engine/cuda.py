@@ -1,0 +1,143 @@
+"""Sums of monomials on an NVIDIA GPU in one kernel, at the speed of its memory.
+
+The Gram entry of two terms is the sum over the rows of their product, another monomial, and many pairs share one.
+Each thread reads rows, builds all monomials by one multiplication each, and adds them up in registers; nothing but
+the rows is read, and nothing but a sum per block of threads is written. The source of the kernel is made for the
+list of monomials and compiled by CuPy (NVRTC), which keeps it on disk for the next process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from .._typing import Array, Float1D, Float2D
+from ..polynomials.terms import Term
+from ..rows.array_api import cupy_if_any, has_kernels
+
+__all__ = ["MOST_MONOMIALS", "closed", "has_kernels", "kernel_source", "sum_monomials"]
+
+MOST_MONOMIALS = 128  # sums that a thread can keep in registers, or nearly so
+_THREADS = 256
+_BLOCKS_PER_PROCESSOR = 4
+_ROWS_AT_ONCE = 4  # that a thread reads before it computes
+
+
+def closed(terms: Sequence[Term]) -> list[Term]:
+    """The terms and what is needed to build them by one multiplication each, in an order in which that works.
+
+    Examples
+    --------
+    >>> closed([(0, 0, 1)])
+    [(), (0,), (0, 0), (0, 0, 1)]
+    """
+    found = {term[:k] for term in terms for k in range(len(term) + 1)}
+    return sorted(found, key=lambda term: (len(term), term))
+
+
+def kernel_source(terms: Sequence[Term], n_features: int, number: str, *, weighted: bool) -> str:
+    """CUDA C++ that sums closed ``terms`` over rows of type ``number``, and finds the range of every column."""
+    columns = range(n_features)
+    declared = [
+        *(f"double s{k} = 0.0;" for k in range(len(terms))),
+        *(f"{number} low{j} = 1.0 / 0.0, high{j} = -1.0 / 0.0;" for j in columns),
+    ]
+    results = [
+        *((f"s{k}", "a + b") for k in range(len(terms))),
+        *((f"(double)low{j}", "fmin(a, b)") for j in columns),
+        *((f"(double)high{j}", "fmax(a, b)") for j in columns),
+    ]
+    reductions = [
+        f"""    {{
+        double a = {value};
+        for (int d = 16; d > 0; d /= 2) {{ const double b = __shfl_down_sync(0xffffffffu, a, d); a = {rule}; }}
+        if (lane == 0) shared[warp] = a;
+        __syncthreads();
+        if (threadIdx.x == 0) {{
+            for (int k = 1; k < {_THREADS // 32}; k++) {{ const double b = shared[k]; a = {rule}; }}
+            out[blockIdx.x * {len(results)} + {place}] = a;
+        }}
+        __syncthreads();
+    }}"""
+        for place, (value, rule) in enumerate(results)
+    ]
+    return f"""extern "C" __global__ void __launch_bounds__({_THREADS}) sum_monomials(
+    const {number}* __restrict__ X, const double* __restrict__ weights, const long long n_rows,
+    const long long row_stride, const long long column_stride, double* out)
+{{
+    __shared__ double shared[{_THREADS // 32}];
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    {" ".join(declared)}
+    const long long step = (long long)gridDim.x * blockDim.x;
+    long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    for (; i + {_ROWS_AT_ONCE - 1} * step < n_rows; i += {_ROWS_AT_ONCE} * step) {{
+{_rows_source(terms, n_features, number, _ROWS_AT_ONCE, weighted=weighted)}
+    }}
+    for (; i < n_rows; i += step) {{
+{_rows_source(terms, n_features, number, 1, weighted=weighted)}
+    }}
+{chr(10).join(reductions)}
+}}
+"""
+
+
+def _rows_source(terms: Sequence[Term], n_features: int, number: str, many: int, *, weighted: bool) -> str:
+    """The part for so many rows: first all of them are read, so that the memory has something to do meanwhile."""
+    place = {term: k for k, term in enumerate(terms)}
+    columns = range(n_features)
+    lines = []
+    for r in range(many):
+        lines += [f"const {number} x{r}_{j} = X[(i + {r} * step) * row_stride + {j} * column_stride];" for j in columns]
+        lines += [f"const double w{r} = weights[i + {r} * step];"] if weighted else []
+    for r in range(many):
+        used = f"if (w{r} > 0.0) " if weighted else ""
+        lines += [
+            "{",
+            *(
+                f"{used}{{ low{j} = x{r}_{j} < low{j} ? x{r}_{j} : low{j};"
+                f" high{j} = x{r}_{j} > high{j} ? x{r}_{j} : high{j}; }}"
+                for j in columns
+            ),
+            *(f"const double x{j} = (double)x{r}_{j};" for j in columns),
+            f"const double m0 = {f'w{r}' if weighted else '1.0'};",
+            *(f"const double m{k} = m{place[term[:-1]]} * x{term[-1]};" for k, term in enumerate(terms) if term),
+            *(f"s{k} += m{k};" for k in range(len(terms))),
+            "}",
+        ]
+    return "\n".join("        " + line for line in lines)
+
+
+@lru_cache(maxsize=64)
+def _kernel(terms: tuple[Term, ...], n_features: int, number: str, weighted: bool) -> Any:
+    source = kernel_source(terms, n_features, number, weighted=weighted)
+    return cupy_if_any().RawKernel(source, "sum_monomials", options=("--std=c++17",))
+
+
+def sum_monomials(X: Any, weights: Any, terms: Sequence[Term]) -> tuple[Float1D, Float2D]:
+    """Sums over the rows of closed ``terms``, times the weights, and the range of every column ``(2, n_features)``."""
+    cupy = cupy_if_any()
+    rows = cupy.asarray(X)
+    n_rows, n = (int(length) for length in rows.shape)
+    number = "float" if rows.dtype == np.float32 else "double"
+    with rows.device:
+        kernel = _kernel(tuple(terms), n, number, weights is not None)
+        n_blocks = min(-(-n_rows // _THREADS), rows.device.attributes["MultiProcessorCount"] * _BLOCKS_PER_PROCESSOR)
+        out = cupy.empty((n_blocks, len(terms) + 2 * n), dtype=np.float64)
+        strides = [np.int64(stride // rows.itemsize) for stride in rows.strides]
+        given = out if weights is None else cupy.ascontiguousarray(cupy.asarray(weights))
+        _wait_for(X)
+        kernel((n_blocks,), (_THREADS,), (rows, given, np.int64(n_rows), *strides, out))
+        found: Array = out.get()
+    sums, low, high = found[:, : len(terms)], found[:, len(terms) : -n], found[:, -n:]
+    return sums.sum(axis=0), np.array([low.min(axis=0), high.max(axis=0)])
+
+
+def _wait_for(X: Any) -> None:
+    """What computes ``X`` may run in another library's stream."""
+    if type(X).__module__.split(".")[0] == "torch":
+        import torch
+
+        torch.cuda.current_stream(X.device).synchronize()

@@ -1,0 +1,376 @@
+"""The only pass over the data of a fit: Gram matrices of polynomials, summed over chunks of rows.
+
+With the basis O (l polynomials) and the candidates C (c polynomials) of a degree, everything the algorithms
+need is ``G = [O|C]'[O|C] / m``. Its block ``O'O / m`` is known from the degrees before, so a pass sums
+``C'[O|C]``. Where a float64 Gram cannot resolve ``psi``, a second kind of pass gives the triangular factor R
+of ``[O|C] = sqrt(m) Q R`` instead, from QR factors merged over chunks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._compiled import compiled
+from .._typing import Float1D, Float2D, Int1D
+from ..polynomials.forms import batched_terms, fill_terms, program_term, uneven
+from ..polynomials.terms import Term
+from ..rows.array_api import namespace_of, on_device_of, to_host
+from ..rows.protocol import Block, Reduction, Rows, View, reduce_together
+from . import cuda
+
+__all__ = [
+    "Foreseen",
+    "block_rows",
+    "border_gram",
+    "chunk_rows",
+    "mean_gram",
+    "mean_grams",
+    "mean_of_parts",
+    "products_and_range",
+    "range_of",
+    "triangular_factor",
+    "value_gram",
+]
+
+_PANEL = 96  # candidates multiplied at a time: the blocks above the diagonal of C'C are not computed
+_SMALL_GEMM = 900_000  # OpenBLAS has a much faster path for products of up to a million multiplications
+_CHUNK = 776  # rows whose terms are in the second-level cache together
+
+_LITTLE = 100  # multiplications for a row up to which a later pass takes along the next degree
+_LANES = 1024
+_FEW_ROWS = 4096
+_BATCH = 8192  # rows of one small product on a device
+
+_NO_WEIGHTS = np.empty(0)
+
+
+def mean_of_parts(grams: Sequence[Float2D], weights: Sequence[float]) -> Float2D:
+    """The Gram of all rows from those of parts of them, with their total weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mean_of_parts([np.array([[1.0]]), np.array([[4.0]])], [2.0, 1.0])
+    array([[2.]])
+    """
+    if len(grams) == 1:
+        return grams[0]
+    shares = np.asarray(weights) / np.sum(weights)
+    total = shares[0] * grams[0]
+    for share, gram in zip(shares[1:], grams[1:], strict=True):
+        total += share * gram
+    return np.asarray(total)
+
+
+@compiled
+def _monomial_gram(X: Float2D, weights: Float1D, left: Int1D, right: Int1D, n_basis: int, chunk: int) -> Float2D:
+    """Sum over the rows of w * C[O|C]', shape ``(n_candidates, n_terms)``; blocks beyond the diagonal are left 0."""
+    n_rows, n_features = X.shape
+    n_terms = left.size
+    total = np.zeros((n_terms - n_basis, n_terms))
+    table = np.empty((n_terms, chunk))
+    weighted = np.empty((n_terms - n_basis if weights.size else 0, chunk))
+    columns = np.empty((n_features, chunk))
+    for start in range(0, n_rows, chunk):
+        stop = min(start + chunk, n_rows)
+        fill_terms(X[start:stop], left, right, columns, table)
+        if stop - start < chunk:
+            table[:, stop - start :] = 0.0
+        candidates = table[n_basis:]
+        if weights.size:
+            weighted[:] = 0.0
+            for k in range(n_terms - n_basis):
+                for i in range(stop - start):
+                    weighted[k, i] = candidates[k, i] * weights[start + i]
+            candidates = weighted
+        for first in range(0, n_terms - n_basis, _PANEL):
+            last = min(first + _PANEL, n_terms - n_basis)
+            products = np.dot(candidates[first:last], table[: n_basis + last].T)
+            for k in range(last - first):  # slices of arrays on the left take seconds to compile
+                for i in range(n_basis + last):
+                    total[first + k, i] += products[k, i]
+    return total
+
+
+def mean_gram(rows: Rows, left: Int1D, right: Int1D, n_basis: int) -> Float2D:
+    """Mean over the rows of ``C[O|C]'``, shape ``(n_candidates, n_terms)``, for terms given as a program.
+
+    The first ``n_basis`` terms are O, the others C. Of ``C C'`` only what lies on or below the diagonal is
+    meaningful.
+    """
+    return mean_grams([rows], left, right, n_basis)[0]
+
+
+def mean_grams(parts: Sequence[Rows], left: Int1D, right: Int1D, n_basis: int) -> list[Float2D]:
+    """As :func:`mean_gram`, for each of several sources; those that are parts of the same share the pass."""
+    foreseen = [part for part in parts if isinstance(part, Foreseen)]
+    if len(foreseen) < len(parts):
+        return _mean_grams(parts, left, right, n_basis)
+    terms = [program_term(left, right, k) for k in range(left.size)]
+    if not all(part.knows(terms, n_basis) for part in foreseen):
+        left, right, more = _look_ahead(terms, left, right, n_basis)
+        found = _mean_grams(parts, left, right, n_basis)
+        for part, gram in zip(foreseen, found, strict=True):
+            part.remember([*terms, *more], gram, n_basis)
+    return [part.gram_of(terms, n_basis) for part in foreseen]
+
+
+def _mean_grams(parts: Sequence[Rows], left: Int1D, right: Int1D, n_basis: int) -> list[Float2D]:
+    n_terms = left.size
+    work = (n_terms - n_basis) * n_terms
+
+    def kernel(X: Any, weights: Any) -> Float2D:
+        return _sum_of_products(X, weights, left, right, n_basis)
+
+    requests = [_mean_request(rows, kernel, block_rows(work, n_terms), 2 * n_terms) for rows in parts]
+    return [total / weight for weight, total in reduce_together(requests)]
+
+
+class Foreseen(View):
+    """Rows of which some Gram entries are known already, taken along by an earlier pass.
+
+    Where reading the rows takes longer than computing with them, a pass serves two degrees as long as the candidates
+    of the next one are few.
+    """
+
+    def __init__(self, rows: Rows, terms: Sequence[Term], gram: Float2D):
+        super().__init__(rows, _unchanged)
+        self.remember(terms, gram, 0)
+
+    def remember(self, terms: Sequence[Term], gram: Float2D, n_basis: int) -> None:
+        """Keep the rows of a Gram from ``n_basis`` on, up to the diagonal, and forget what was known before."""
+        self._place = {term: k for k, term in enumerate(terms)}
+        self._from = n_basis
+        self._gram = border_gram(np.full((n_basis, n_basis), np.nan), gram)
+
+    def knows(self, terms: Sequence[Term], n_basis: int) -> bool:
+        """Whether ``C[O|C]'`` is known, for these terms, of which the first ``n_basis`` are O."""
+        return all(term in self._place for term in terms) and all(
+            self._place[term] >= self._from for term in terms[n_basis:]
+        )
+
+    def gram_of(self, terms: Sequence[Term], n_basis: int) -> Float2D:
+        """That part of the Gram."""
+        index = [self._place[term] for term in terms]
+        return np.asarray(self._gram[np.ix_(index[n_basis:], index)])
+
+
+def _unchanged(block: Block) -> Block:
+    return block
+
+
+def _look_ahead(terms: list[Term], left: Int1D, right: Int1D, n_basis: int) -> tuple[Int1D, Int1D, list[Term]]:
+    """The program with the candidates of the next degree added, if they are few; and these terms."""
+    columns = sorted({term[0] for term in terms[:n_basis] if len(term) == 1})
+    more: dict[Term, tuple[int, int]] = {}
+    for k in range(n_basis, len(terms)):
+        for v in columns:
+            more.setdefault(tuple(sorted((*terms[k], v))), (k, v))
+    if (len(terms) - n_basis + len(more)) * (len(terms) + len(more)) > _LITTLE:
+        return left, right, []
+    programs = np.array(list(more.values()), dtype=np.int64).reshape(-1, 2)
+    return np.append(left, programs[:, 0]), np.append(right, programs[:, 1]), list(more)
+
+
+def value_gram(rows: Rows, values: Callable[[Any], Any], n_basis: int, n_terms: int) -> Float2D:
+    """As :func:`mean_gram`, for polynomials that ``values(X)`` evaluates, one per row."""
+    work = (n_terms - n_basis) * n_terms
+    longest = int(np.clip(4 * _SMALL_GEMM // work // 8 * 8, 512, 8192))
+
+    def kernel(X: Any, weights: Any) -> Float2D:
+        total = np.zeros((n_terms - n_basis, n_terms))
+        chunk = longest if isinstance(X, np.ndarray) else X.shape[0]
+        for start in range(0, X.shape[0], chunk):
+            table = values(X[start : start + chunk, :])
+            candidates = table[n_basis:, :]
+            if weights is not None:
+                candidates = candidates * weights[start : start + chunk]
+            total += to_host(candidates @ table.T)
+        return total
+
+    ((weight, total),) = reduce_together([_mean_request(rows, kernel, block_rows(work, n_terms), 4 * n_terms)])
+    return np.asarray(total / weight)
+
+
+def _mean_request(rows: Rows, kernel: Callable[[Any, Any], Float2D], length: int, width: int) -> Reduction:
+    """The sum of the weights and the sum of a kernel."""
+
+    def with_weight(block: Block) -> tuple[float, Float2D] | None:
+        n_rows = block.X.shape[0]
+        if n_rows == 0:
+            return None
+        return float(n_rows if block.weights is None else namespace_of(block.X).sum(block.weights)), kernel(
+            block.X, block.weights
+        )
+
+    return Reduction(rows, with_weight, _add_each, length, width)
+
+
+def _add_each(a: tuple[float, Float2D], b: tuple[float, Float2D]) -> tuple[float, Float2D]:
+    return a[0] + b[0], a[1] + b[1]
+
+
+def _sum_of_products(X: Any, weights: Any, left: Int1D, right: Int1D, n_basis: int) -> Float2D:
+    """Sum over the rows of w * C[O|C]', on the device of ``X``."""
+    if isinstance(X, np.ndarray):
+        weights = _NO_WEIGHTS if weights is None else weights
+        return _monomial_gram(X, weights, left, right, n_basis, chunk_rows(X.shape[0]))
+    monomials = _monomials(left, right, n_basis) if cuda.has_kernels(X) else None
+    if monomials is not None:
+        sums, _ = cuda.sum_monomials(X, weights, monomials.closed)
+        return np.asarray(sums[monomials.places])
+    grams = [_batched_gram(*batch, left, right, n_basis) for batch in _batches(X, weights)]
+    return np.asarray(np.sum(grams, axis=0))
+
+
+def products_and_range(X: Any, weights: Any, left: Int1D, right: Int1D) -> tuple[Float2D, Float2D]:
+    """The same for all terms after the constant, and the range of every column ``(2, n_features)``."""
+    monomials = _monomials(left, right, 1) if cuda.has_kernels(X) else None
+    if monomials is None:
+        return _sum_of_products(X, weights, left, right, 1), range_of(X, weights)
+    sums, found = cuda.sum_monomials(X, weights, monomials.closed)
+    return np.asarray(sums[monomials.places]), found
+
+
+class _Monomials(NamedTuple):
+    """The distinct products of terms, closed; ``places`` says where that of a candidate and a term is among them."""
+
+    closed: list[Term]
+    places: Int1D
+
+
+def _monomials(left: Int1D, right: Int1D, n_basis: int) -> _Monomials | None:
+    """The products of candidates and terms; None if they are many."""
+    return _monomials_of(tuple(program_term(left, right, k) for k in range(left.size)), n_basis)
+
+
+@lru_cache(maxsize=64)
+def _monomials_of(terms: tuple[Term, ...], n_basis: int) -> _Monomials | None:
+    if len(terms) > 4 * cuda.MOST_MONOMIALS:
+        return None
+    products = [[tuple(sorted((*u, *t))) for t in terms] for u in terms[n_basis:]]
+    closed = cuda.closed([product for row in products for product in row])
+    if len(closed) > cuda.MOST_MONOMIALS:
+        return None
+    place = {term: k for k, term in enumerate(closed)}
+    return _Monomials(closed, np.array([[place[product] for product in row] for row in products]))
+
+
+def _batches(X: Any, weights: Any) -> list[tuple[Any, Any]]:
+    """Rows of a device in batches of equal length ``(n_batches, length, n_features)``, and what is left over."""
+    whole = X.shape[0] // _BATCH * _BATCH
+    parts = [(slice(0, whole), _BATCH), (slice(whole, X.shape[0]), X.shape[0] - whole)]
+    namespace = namespace_of(X)
+    return [
+        (
+            namespace.reshape(X[rows, :], (-1, length, X.shape[1])),
+            None if weights is None else namespace.reshape(weights[rows], (-1, 1, length)),
+        )
+        for rows, length in parts
+        if rows.stop > rows.start
+    ]
+
+
+def _batched_gram(X: Any, weights: Any, left: Int1D, right: Int1D, n_basis: int) -> Float2D:
+    """Sum over the rows of w * C[O|C]', from one small product per batch: a device works on many at a time."""
+    namespace = namespace_of(X)
+    table = batched_terms(X, left, right)
+    candidates = table[:, n_basis:, :] if weights is None else table[:, n_basis:, :] * weights
+    products = namespace.matmul(candidates, namespace.permute_dims(table, (0, 2, 1)))
+    return np.array(to_host(namespace.sum(products, axis=0)))
+
+
+@compiled
+def _column_range(X: Float2D, weights: Float1D) -> Float2D:
+    """Smallest and largest value of every column, ``(2, n_features)``, without rows of weight 0; NaN is skipped."""
+    found = np.empty((2, X.shape[1]))
+    low, high = np.empty(_LANES), np.empty(_LANES)  # many side by side, which the processor compares at once
+    for j in range(X.shape[1]):
+        low[:], high[:] = np.inf, -np.inf
+        for start in range(0, X.shape[0], _LANES):
+            for i in range(min(_LANES, X.shape[0] - start)):
+                x = X[start + i, j]
+                if weights.size and weights[start + i] == 0.0:
+                    x = np.nan
+                low[i] = x if x < low[i] else low[i]
+                high[i] = x if x > high[i] else high[i]
+        found[0, j], found[1, j] = np.inf, -np.inf
+        for i in range(_LANES):
+            found[0, j], found[1, j] = min(found[0, j], low[i]), max(found[1, j], high[i])
+    return found
+
+
+def range_of(X: Any, weights: Any) -> Float2D:
+    """Smallest and largest value of every column, ``(2, n_features)``, for blocks of every kind."""
+    if not isinstance(X, np.ndarray):
+        return _device_range(X, weights)
+    # NumPy is quicker where columns are contiguous, and needs no compiling for a few rows.
+    if weights is None and (X.flags.f_contiguous or X.shape[0] <= _FEW_ROWS):
+        return np.array([X.min(axis=0), X.max(axis=0)])
+    return _column_range(X, _NO_WEIGHTS if weights is None else weights)
+
+
+def _device_range(X: Any, weights: Any) -> Float2D:
+    namespace = namespace_of(X)
+    low = high = X
+    if weights is not None:
+        used = (weights > 0.0)[:, None]
+        low, high = (namespace.where(used, X, on_device_of(X, np.float64(end))) for end in (np.inf, -np.inf))
+    ends = [namespace.min(low, axis=0), namespace.max(high, axis=0)]
+    return np.array([to_host(end) for end in ends], dtype=np.float64)
+
+
+def border_gram(gram: Float2D, new: Float2D) -> Float2D:
+    """The symmetric Gram of [O|C] from that of O and the rows of C, which count up to the diagonal."""
+    n_basis, n_terms = gram.shape[0], new.shape[1]
+    full = np.empty((n_terms, n_terms))
+    full[:n_basis, :n_basis] = gram
+    full[n_basis:] = new
+    full[:n_basis, n_basis:] = new[:, :n_basis].T
+    lower = np.tril(new[:, n_basis:])
+    full[n_basis:, n_basis:] = lower + np.tril(lower, -1).T
+    return full
+
+
+def triangular_factor(rows: Rows, values: Callable[[Any], Any], n_terms: int) -> Float2D:
+    """R with ``R'R`` the Gram of the polynomials, from QR factors of blocks; shape ``(n_terms, n_terms)``.
+
+    ``values(X)`` evaluates the polynomials, one per row. Small residuals keep full relative accuracy
+    in R, where the Gram has lost everything below 1e-16.
+    """
+
+    def kernel(X: Any, weights: Any) -> Float2D:
+        table = values(X)
+        if isinstance(X, np.ndarray):
+            return _upper((table if weights is None else table * np.sqrt(weights)).T)
+        namespace = namespace_of(X)
+        table = table if weights is None else table * namespace.sqrt(weights)
+        return to_host(namespace.linalg.qr(table.T, mode="reduced")[1])
+
+    def combine(a: tuple[float, Float2D], b: tuple[float, Float2D]) -> tuple[float, Float2D]:
+        return a[0] + b[0], _upper(np.vstack([a[1], b[1]]))
+
+    length = int(np.clip(2_000_000 // n_terms, 2 * n_terms, 65_536))
+    request = _mean_request(rows, kernel, length, 4 * n_terms)._replace(combine=combine)
+    ((weight, factor),) = reduce_together([request])
+    square = np.zeros((n_terms, n_terms))
+    square[: factor.shape[0]] = factor  # fewer rows than terms: the rest of R is zero
+    return np.asarray(square / np.sqrt(weight))
+
+
+def _upper(matrix: Float2D) -> Float2D:
+    return np.asarray(np.linalg.qr(matrix, mode="r"))
+
+
+def chunk_rows(n_rows: int) -> int:
+    """Rows to evaluate and multiply at a time: chunks of equal size, as short ones are padded."""
+    return uneven(-(-n_rows // -(-n_rows // _CHUNK)))
+
+
+def block_rows(work: int, n_terms: int) -> int:
+    """Rows of a block that keeps one thread busy for about a millisecond, for ``work`` products a row."""
+    return int(np.clip(30_000_000 // (work + 8 * n_terms + 50), 1024, 131_072))

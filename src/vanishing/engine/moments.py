@@ -1,0 +1,421 @@
+"""Sums of products of terms, which add up over time, places and machines; models are fitted without the data."""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement
+from math import comb
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from .._typing import Float1D, Float2D, Int1D
+from ..checks import check_count, check_scaler, input_names
+from ..polynomials.terms import Term
+from ..rows.archive import DAMAGED, Archive
+from ..rows.array_api import namespace_of
+from ..rows.protocol import Block, Rows
+from ..rows.reading import read_rows, require_finite
+from ..rows.writing import complete_file
+from .gram import Foreseen, border_gram, products_and_range
+from .scaling import scaler_of_range
+from .survey import Survey
+
+__all__ = ["Moments", "known_rows"]
+
+_FORMAT = 1
+_MOST_TERMS = 5000
+_PARTS = ["format", "names", "range", "scaling", "shape", "single_precision", "sum", "total_weight"]  # of a file
+_MOST_NAMES = 2**25  # bytes that all names may take
+_ROUNDING = 1e-7  # by which sums may differ from those of rows, relative to the largest that these could have
+
+
+class Moments:
+    """What OAVI, ABM and AVI need to know of data: the Gram matrix of all terms up to a degree, summed over rows.
+
+    Sums can be added to as rows arrive (streams), added up over places that do not share their rows (federated), and
+    subtracted again (windows). ``OAVI().fit(moments)`` gives the model that a fit to the rows would give.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of columns.
+    degree : int, default=3
+        Largest degree of a generator that can be found from the moments. The matrix has one row for each term up to
+        it: ``(n_features + degree)! / (n_features! degree!)``.
+    scaler : fitted MinMaxScaler, optional
+        Scaling of the rows on their way in, to [0, 1]; has to be known beforehand.
+    n_jobs : int, optional
+        Threads for passes over rows in memory; all cores by default.
+
+    Attributes
+    ----------
+    gram : ndarray of shape (n_terms, n_terms)
+        Mean over the rows of the products of ``terms``.
+    terms : list of tuple of int
+        Each the columns whose product it is.
+    n_samples : int
+        Number of rows in the sums.
+    total_weight : float
+        Sum of their weights.
+    feature_names : tuple of str or None
+        Names of the columns, if the rows had any.
+    single_precision : bool
+        Whether some rows were rounded to float32.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vanishing import OAVI, Moments
+    >>> rng = np.random.default_rng(0)
+    >>> moments = Moments(n_features=2, degree=2)
+    >>> for _ in range(10):
+    ...     x = rng.uniform(size=1000)
+    ...     moments = moments.update(np.column_stack([x, x**2]))
+    >>> print(OAVI(psi=1e-6, max_degree=2).fit(moments).generators_[0])
+    x0^2 - x1
+    """
+
+    holds_no_rows = True
+
+    def __init__(self, n_features: int, degree: int = 3, *, scaler: Any = None, n_jobs: int | None = None):
+        check_count("n_features", n_features)
+        check_count("degree", degree)
+        n_terms = _n_terms(n_features, degree)
+        if n_terms > _MOST_TERMS:
+            raise ValueError(
+                f"There are {n_terms:,} terms of degree up to {degree} in {n_features} columns, more than "
+                f"{_MOST_TERMS:,}: lower degree, or select columns."
+            )
+        self.n_features = int(n_features)
+        self.degree = int(degree)
+        self.scaler = None if scaler is None else check_scaler("scaler", scaler, n_features)
+        self.n_jobs = n_jobs
+        self.terms = _terms(self.n_features, self.degree)
+        self.feature_names: tuple[str, ...] | None = None
+        self.n_samples = 0
+        self.total_weight = 0.0
+        self.single_precision = False
+        self._sum = np.zeros((n_terms, n_terms))
+        self._low = np.full(self.n_features, np.inf)
+        self._high = np.full(self.n_features, -np.inf)
+
+    @property
+    def gram(self) -> Float2D:
+        """Mean over the rows of the products of the terms."""
+        self._require_rows()
+        return self._sum / self.total_weight
+
+    def update(self, X: Any, sample_weight: Any = None) -> Self:
+        """Add rows to the sums; if they are refused, nothing has been added.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or another data source
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        self
+        """
+        columns = _Columns(self.n_jobs)
+        rows = read_rows(columns, X, sample_weight)
+        if rows.n_features != self.n_features:
+            raise ValueError(f"X has {rows.n_features} columns, but these are moments of {self.n_features}.")
+        self._check_names(rows.feature_names or columns.names)
+        source = rows if self.scaler is None else rows.scaled(self.scaler.scale_, self.scaler.min_)
+        n_terms = len(self.terms)
+        left, right = _program(self.terms)
+
+        def kernel(block: Block) -> tuple[Float2D, Float2D, int, float] | None:
+            if block.X.shape[0] == 0:
+                return None
+            total, ends = products_and_range(block.X, block.weights, left, right)
+            weight = float(block.X.shape[0] if block.weights is None else namespace_of(block.X).sum(block.weights))
+            return total, ends, int(block.X.shape[0]), weight
+
+        def combine(a: Any, b: Any) -> tuple[Float2D, Float2D, int, float]:
+            ends = np.stack([np.fmin(a[1][0], b[1][0]), np.fmax(a[1][1], b[1][1])])
+            return a[0] + b[0], ends, a[2] + b[2], a[3] + b[3]
+
+        block_rows = int(np.clip(30_000_000 // (n_terms * n_terms), 1024, 131_072))
+        total, ends, n_samples, weight = source.reduce_blocks(kernel, combine, block_rows=block_rows, width=2 * n_terms)
+        if not np.isfinite(total).all():
+            require_finite(rows, input_names(columns))
+            raise ValueError("Products of columns overflow on these rows; scale them to [0, 1] first.")
+        self._add(border_gram(np.array([[weight]]), total), ends[0], ends[1], n_samples, weight)
+        self.feature_names = self.feature_names or rows.feature_names or columns.names
+        self.single_precision |= rows.single_precision
+        return self
+
+    def merge(self, other: Moments) -> Self:
+        """Add the rows of other moments.
+
+        Parameters
+        ----------
+        other : Moments
+            Of as many columns, up to the same degree, with the same scaling.
+
+        Returns
+        -------
+        self
+        """
+        self._check_alike(other)
+        self._add(other._sum, other._low, other._high, other.n_samples, other.total_weight)
+        self.feature_names = self.feature_names or other.feature_names
+        self.single_precision |= other.single_precision
+        return self
+
+    def subtract(self, other: Moments) -> Self:
+        """Take away the rows of other moments, which have to be among those of these.
+
+        Rounding stays: sums of ten thousand times as many rows leave an error of 1e-12 of the mean.
+
+        Parameters
+        ----------
+        other : Moments
+            Of as many columns, up to the same degree, with the same scaling.
+
+        Returns
+        -------
+        self
+        """
+        self._check_alike(other)
+        if other.n_samples > self.n_samples:
+            raise ValueError(
+                f"There are {self.n_samples} rows in these moments, so {other.n_samples} cannot be taken away."
+            )
+        if other.total_weight > self.total_weight * (1.0 + 1e-9):
+            raise ValueError(
+                f"These moments have weight {self.total_weight:g}, so {other.total_weight:g} cannot be taken away."
+            )
+        nothing = np.full(self.n_features, np.nan)
+        self._add(-other._sum, nothing, nothing, -other.n_samples, -other.total_weight)
+        if self.n_samples == 0 or self.total_weight <= 1e-12 * other.total_weight:  # what is left is rounding
+            self._sum[:], self.total_weight = 0.0, 0.0
+            self._low[:], self._high[:] = np.inf, -np.inf
+        return self
+
+    def save(self, path: Any) -> None:
+        """Write the moments to a file, which contains numbers and names only and appears when it is complete.
+
+        Parameters
+        ----------
+        path : str or path
+        """
+        scaling = [] if self.scaler is None else [self.scaler.scale_, self.scaler.min_]
+        with complete_file(path) as unfinished, open(unfinished, "wb") as stream:
+            np.savez_compressed(
+                stream,
+                format=np.int64(_FORMAT),
+                shape=np.array([self.n_features, self.degree, self.n_samples]),
+                total_weight=np.float64(self.total_weight),
+                sum=self._sum,
+                range=np.array([self._low, self._high]),
+                scaling=np.array(scaling),
+                names=np.array(self.feature_names or [], dtype=str),
+                single_precision=np.bool_(self.single_precision),
+            )
+
+    @classmethod
+    def load(cls, path: Any) -> Moments:
+        """Read moments that were saved.
+
+        Parameters
+        ----------
+        path : str or path
+
+        Returns
+        -------
+        Moments
+        """
+        try:
+            with open(path, "rb") as stream:
+                archive = Archive(stream)
+                version = int(archive.read("format", "i", [()]))
+                if version == _FORMAT:
+                    return cls._from(archive)
+        except FileNotFoundError:
+            raise
+        except DAMAGED as error:
+            raise ValueError(f"{path} is no file of moments, or it is damaged ({error}).") from error
+        raise ValueError(f"{path} was saved by another version (format {version}).")
+
+    @classmethod
+    def _from(cls, archive: Archive) -> Moments:
+        """The moments in an archive, if they can be those of rows."""
+        if archive.names != _PARTS:
+            raise ValueError(f"it has the parts {', '.join(archive.names)}")
+        n, degree, n_samples = (int(number) for number in archive.read("shape", "i", [(3,)]))
+        if max(n, degree) > _MOST_TERMS or n_samples < 0:
+            raise ValueError(f"it has shape {n}, {degree}, {n_samples}")
+        moments = cls(n, degree, scaler=_scaler(archive.read("scaling", "f8", [(0,), (2, n)])))
+        n_terms = len(moments.terms)
+        names = archive.read("names", "U", [(0,), (n,)], _MOST_NAMES)
+        moments.n_samples = n_samples
+        moments.total_weight = float(archive.read("total_weight", "f8", [()]))
+        moments.single_precision = bool(archive.read("single_precision", "b1", [()]))
+        moments.feature_names = tuple(_printable(name) for name in names.tolist()) or None
+        moments._low[:], moments._high[:] = archive.read("range", "f8", [(2, n)])
+        moments._sum = archive.read("sum", "f8", [(n_terms, n_terms)])
+        moments._require_possible()
+        return moments
+
+    def survey(self) -> Survey:
+        """What the first pass of a fit would find."""
+        n = self.n_features
+        gram = self.gram
+        return Survey(gram[: n + 1, : n + 1], self._low, self._high, self.n_samples, self.total_weight)
+
+    def __repr__(self) -> str:
+        return f"<Moments of {self.n_samples:,} rows x {self.n_features} columns up to degree {self.degree}>"
+
+    def _add(self, total: Float2D, low: Float1D, high: Float1D, n_samples: int, weight: float) -> None:
+        self._sum += total
+        self._low, self._high = np.fmin(self._low, low), np.fmax(self._high, high)
+        self.n_samples += n_samples
+        self.total_weight += weight
+
+    def _check_names(self, names: tuple[str, ...] | None) -> None:
+        if names is not None and self.feature_names is not None and names != self.feature_names:
+            raise ValueError(
+                f"The columns are {', '.join(names)}, but those of these moments are {', '.join(self.feature_names)}."
+            )
+
+    def _check_alike(self, other: Moments) -> None:
+        if not isinstance(other, Moments):
+            raise ValueError(f"Expected Moments, got {type(other).__name__}.")
+        if (self.n_features, self.degree) != (other.n_features, other.degree):
+            raise ValueError(
+                f"Moments of {other.n_features} columns up to degree {other.degree} do not fit to those of "
+                f"{self.n_features} up to degree {self.degree}: make both alike."
+            )
+        scalings = [None if m.scaler is None else (*m.scaler.scale_, *m.scaler.min_) for m in (self, other)]
+        if scalings[0] != scalings[1]:
+            raise ValueError("The moments were scaled differently: give both the same scaler.")
+        self._check_names(other.feature_names)
+
+    def _require_possible(self) -> None:
+        """Refuse sums that no rows can have, up to rounding."""
+        weight, ends = self.total_weight, np.array([self._low, self._high])
+        if not (np.isfinite(self._sum).all() and np.isfinite(weight) and weight >= 0.0):
+            raise ValueError("sums or weights are negative or not finite")
+        if weight == 0.0 or self.n_samples == 0:
+            if weight or self._sum.any() or not (ends == [[np.inf], [-np.inf]]).all():
+                raise ValueError("there are sums of no rows")
+            return
+        if not np.isfinite(ends).all() or (self._low > self._high).any():
+            raise ValueError("the range of a column is none")
+        with np.errstate(over="ignore", invalid="ignore"):
+            largest = _evaluate(self.terms, np.abs(ends).max(axis=0)) * np.sqrt(weight)
+            if not _can_be_sums(self._sum, self.terms, largest):
+                raise ValueError("the sums are not those of products of terms over rows")
+
+    def _require_rows(self) -> None:
+        if not self.n_samples or self.total_weight <= 0.0:
+            raise ValueError("There are no rows in these moments: update them first.")
+
+
+class _Columns(BaseEstimator):  # type: ignore[misc]
+    """Stands in for an estimator when rows are read."""
+
+    def __init__(self, n_jobs: int | None):
+        self.n_jobs = n_jobs
+        self.n_features_in_ = 0
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the columns, if they had any."""
+        return tuple(input_names(self)) if hasattr(self, "feature_names_in_") else None
+
+
+class _NoRows(Rows):
+    """The rows behind moments, which are gone."""
+
+    def __init__(self, moments: Moments):
+        self.n_features = moments.n_features
+        self.n_samples = moments.n_samples
+
+    def reduce_blocks(self, kernel: Any, combine: Any, *, block_rows: int, width: int) -> Any:
+        """Refuse."""
+        raise ValueError(
+            "A psi this small cannot be told from the moments, which are sums in float64: raise psi, or fit to rows."
+        )
+
+    def map_blocks(self, kernel: Any, n_columns: int, *, block_rows: int, width: int, out: Any = None) -> Any:
+        """Refuse."""
+        raise ValueError("Moments have no rows to transform.")
+
+
+def known_rows(moments: Moments) -> Rows:
+    """Rows of which everything up to a degree is known, and nothing else."""
+    return Foreseen(_NoRows(moments), moments.terms, moments.gram)
+
+
+def _scaler(scaling: Float2D) -> Any:
+    """The scaler, to the last bit."""
+    if scaling.size == 0:
+        return None
+    scale, offset = scaling
+    with np.errstate(all="ignore"):
+        low, high = -offset / scale, (1.0 - offset) / scale
+        if not np.isfinite([*scale, *low, *high, *(high - low)]).all() or (scale <= 0.0).any():
+            raise ValueError("the scaling is none")
+        scaler = scaler_of_range(low, high, 0)
+    scaler.scale_, scaler.min_ = scale, offset
+    return scaler
+
+
+def _printable(name: str) -> str:
+    name.encode()  # a ValueError for halves of characters
+    return name
+
+
+def _evaluate(terms: list[Term], point: Float1D) -> Float1D:
+    """The terms at a point."""
+    return np.array([np.prod(point[list(term)]) for term in terms])
+
+
+def _can_be_sums(total: Float2D, terms: list[Term], largest: Float1D) -> bool:
+    """Whether ``total`` is the sum over rows of products of terms, whose root mean squares are at most ``largest``."""
+    bound = np.outer(largest, largest)
+    bound[np.isnan(bound)] = np.inf  # of a column of zeros and one that overflows
+    if (np.abs(total) > bound * (1.0 + _ROUNDING)).any() or abs(total[0, 0] - bound[0, 0]) > _ROUNDING * bound[0, 0]:
+        return False
+    if (np.abs(total - total.T) > _ROUNDING * bound).any() or not _products_agree(total, terms, bound):
+        return False
+    scaled = np.divide(total, bound, out=np.zeros_like(total), where=bound > 0.0)
+    scaled[np.diag_indices_from(scaled)] += _ROUNDING
+    try:
+        np.linalg.cholesky(scaled)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def _products_agree(total: Float2D, terms: list[Term], bound: Float2D) -> bool:
+    """Whether ``t u`` and ``t' u'`` have the same sum wherever they are the same product."""
+    place = {term: k for k, term in enumerate(terms)}
+    lower = [term for term in terms if len(term) < len(terms[-1])]
+    for v in sorted({v for term in terms for v in term}):
+        times_v = [place[tuple(sorted((*term, v)))] for term in lower]  # move v from one factor to the other
+        without = [place[term] for term in lower]
+        moved = np.abs(total[np.ix_(times_v, without)] - total[np.ix_(without, times_v)])
+        if (moved > _ROUNDING * bound[np.ix_(times_v, without)]).any():
+            return False
+    return True
+
+
+def _n_terms(n_features: int, degree: int) -> int:
+    return comb(n_features + degree, degree)
+
+
+def _terms(n_features: int, degree: int) -> list[Term]:
+    return [term for d in range(degree + 1) for term in combinations_with_replacement(range(n_features), d)]
+
+
+def _program(terms: list[Term]) -> tuple[Int1D, Int1D]:
+    place = {term: k for k, term in enumerate(terms)}
+    left = np.array([place[term[:-1]] if term else 0 for term in terms])
+    return left, np.array([term[-1] if term else 0 for term in terms])

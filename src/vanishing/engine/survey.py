@@ -1,0 +1,189 @@
+"""The first pass over the data: how many rows, in which range, and the Gram of the columns.
+
+Where reading takes longer than computing, it takes along the Gram of all terms of degree 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import combinations_with_replacement, product
+from typing import NamedTuple
+
+import numpy as np
+
+from .._typing import Float1D, Float2D
+from ..polynomials.terms import Term
+from ..rows.array_api import namespace_of
+from ..rows.protocol import Block, Reduction, Rows, reduce_together
+from .gram import Foreseen, block_rows, border_gram, mean_of_parts, products_and_range, range_of
+
+__all__ = ["Survey", "early_terms", "foreseen", "survey", "surveys", "surveys_if_any"]
+
+_EARLY = 100  # terms of degree up to 2 that are taken along
+
+
+class Survey(NamedTuple):
+    """What the first pass finds: the Gram of ``[1, x_1, ..., x_n]``, the range of every column, and how many rows.
+
+    ``total_weight`` is the sum of the sample weights, or the number of rows when there are none. ``ahead`` is the Gram
+    of all terms of degree up to 2, as :func:`early_terms` lists them, if the pass took them along; ``raw_range`` the
+    range of the columns before they were scaled, if it was asked for.
+    """
+
+    gram: Float2D
+    low: Float1D
+    high: Float1D
+    n_samples: int
+    total_weight: float
+    ahead: Float2D | None = None
+    raw_range: tuple[Float1D, Float1D] | None = None
+
+    @classmethod
+    def of_parts(cls, parts: Sequence[Survey]) -> Survey:
+        """The survey of all rows from those of parts of them."""
+        weights = [part.total_weight for part in parts]
+        aheads = [part.ahead for part in parts if part.ahead is not None]
+        return cls(
+            mean_of_parts([part.gram for part in parts], weights),
+            np.min([part.low for part in parts], axis=0),
+            np.max([part.high for part in parts], axis=0),
+            sum(part.n_samples for part in parts),
+            sum(weights),
+            mean_of_parts(aheads, weights) if len(aheads) == len(parts) else None,
+            _whole_range([part.raw_range for part in parts if part.raw_range is not None]),
+        )
+
+    def scaled(self, scale: Float1D, offset: Float1D) -> Survey:
+        """The survey of ``scale * x + offset``, for positive scales."""
+        terms = early_terms(scale.size)
+        change = np.zeros((len(terms), len(terms)))
+        place = {term: k for k, term in enumerate(terms)}
+        for k, term in enumerate(terms):
+            # Each factor x_v becomes scale_v x_v + offset_v; of a product of two that makes four terms.
+            for chosen in product((True, False), repeat=len(term)):
+                factors = [scale[v] if c else offset[v] for v, c in zip(term, chosen, strict=True)]
+                change[k, place[tuple(v for v, c in zip(term, chosen, strict=True) if c)]] += np.prod(factors)
+        first = change[: scale.size + 1, : scale.size + 1]
+        return self._replace(
+            gram=first @ self.gram @ first.T,
+            low=scale * self.low + offset,
+            high=scale * self.high + offset,
+            ahead=None if self.ahead is None else change @ self.ahead @ change.T,
+        )
+
+
+def survey(rows: Rows) -> Survey:
+    """Gram of the constant and the columns, and the columns' ranges, in one pass.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vanishing.rows.arrays import as_rows
+    >>> found = survey(as_rows(np.array([[0.0], [2.0]])))
+    >>> found.gram
+    array([[1., 1.],
+           [1., 2.]])
+    >>> found.high, found.n_samples
+    (array([2.]), 2)
+    """
+    return surveys([rows])[0]
+
+
+def surveys(parts: Sequence[Rows], *, raw: Sequence[Rows] = (), ahead: bool = False) -> list[Survey]:
+    """As :func:`survey`, for each of several sources; those that are parts of the same share the pass.
+
+    With ``raw``, the same parts before they were scaled, the ranges there are found, too. With ``ahead``, sources that
+    take long to read give the Gram of degree 2 in the same pass, unless it is large.
+    """
+    found = surveys_if_any(parts, raw=raw, ahead=ahead)
+    if any(part is None for part in found):
+        raise ValueError("There are no rows to fit to.")
+    return [part for part in found if part is not None]
+
+
+def surveys_if_any(parts: Sequence[Rows], *, raw: Sequence[Rows] = (), ahead: bool = False) -> list[Survey | None]:
+    """As :func:`surveys`; None where there are no rows."""
+    n = parts[0].n_features
+    degree = 2 if ahead and parts[0].reading_dominates and len(early_terms(n)) <= _EARLY else 1
+    n_terms = len(early_terms(n)) if degree == 2 else n + 1
+    kernel = partial(_survey_block, n_terms=n_terms)
+    length = block_rows(n_terms * n_terms, n_terms)
+    requests = [Reduction(rows, kernel, _add_surveys, length, 3 * n_terms) for rows in parts]
+    requests += [Reduction(rows, _range_block, _wider, length, 2 * n) for rows in raw]
+    results = reduce_together(requests)
+    found = [None if total is None else total.survey for total in results[: len(parts)]]
+    for k, ends in enumerate(results[len(parts) :]):
+        part = found[k]
+        found[k] = None if part is None else part._replace(raw_range=(ends[0], ends[1]))
+    return found
+
+
+def _range_block(block: Block) -> Float2D | None:
+    return range_of(block.X, block.weights) if block.X.shape[0] else None
+
+
+def _wider(a: Float2D, b: Float2D) -> Float2D:
+    return np.stack([np.fmin(a[0], b[0]), np.fmax(a[1], b[1])])
+
+
+def _whole_range(ranges: Sequence[tuple[Float1D, Float1D]]) -> tuple[Float1D, Float1D] | None:
+    if not ranges:
+        return None
+    lows, highs = zip(*ranges, strict=True)
+    return np.min(lows, axis=0), np.max(highs, axis=0)
+
+
+class SurveySums(NamedTuple):
+    """A survey under way: sums instead of means."""
+
+    gram: Float2D
+    range: Float2D
+    n_samples: int
+    total_weight: float
+
+    @property
+    def survey(self) -> Survey:
+        """The means."""
+        n = self.range.shape[1]
+        with np.errstate(invalid="ignore", divide="ignore"):  # no weights at all, which is refused later
+            gram = border_gram(np.ones((1, 1)), self.gram / self.total_weight)
+        ahead = gram if len(gram) > n + 1 else None
+        first = gram[: n + 1, : n + 1]
+        return Survey(first, self.range[0], self.range[1], self.n_samples, self.total_weight, ahead)
+
+
+def _survey_block(block: Block, n_terms: int) -> SurveySums | None:
+    X, weights = block.X, block.weights
+    n_rows, n = X.shape
+    if n_rows == 0:
+        return None
+    terms = early_terms(n)[:n_terms]
+    left = np.array([1 + term[0] if len(term) == 2 else 0 for term in terms])
+    right = np.array([term[-1] if term else 0 for term in terms])
+    gram, found = products_and_range(X, weights, left, right)
+    return SurveySums(gram, found, n_rows, float(n_rows if weights is None else namespace_of(X).sum(weights)))
+
+
+def _add_surveys(a: SurveySums, b: SurveySums) -> SurveySums:
+    ends = _wider(a.range, b.range)
+    with np.errstate(invalid="ignore"):  # infinities, which are refused later
+        gram = a.gram + b.gram
+    return SurveySums(gram, ends, a.n_samples + b.n_samples, a.total_weight + b.total_weight)
+
+
+def early_terms(n_features: int) -> list[Term]:
+    """The constant, the columns, and the products of two of them.
+
+    Examples
+    --------
+    >>> early_terms(2)
+    [(), (0,), (1,), (0, 0), (0, 1), (1, 1)]
+    """
+    columns = range(n_features)
+    return [term for degree in range(3) for term in combinations_with_replacement(columns, degree)]
+
+
+def foreseen(rows: Rows, found: Survey) -> Rows:
+    """The rows with what a survey has taken along."""
+    return rows if found.ahead is None else Foreseen(rows, early_terms(rows.n_features), found.ahead)

@@ -1,0 +1,70 @@
+"""The approximate Buchberger-Moeller algorithm (Limbeck 2013)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..decisions import (
+    split_abm,
+    split_abm_exact,
+)
+from ..engine.construction import Rule
+from .ideal import MonomialIdeal, check_unit_psi
+
+__all__ = ["ABM"]
+
+
+class ABM(MonomialIdeal):
+    """Approximate Buchberger-Moeller algorithm (Limbeck, 2013).
+
+    As :class:`OAVI`, but a term leads a generator when some polynomial with coefficients of *Euclidean norm
+    1* has mean square at most ``psi``: the smallest eigenvalue of the Gram matrix of O and the term.
+
+    Parameters
+    ----------
+    psi : float in [0, 1), default=0.005
+        Largest mean square of a generator over the data, for a unit coefficient vector.
+    order, feature_order, max_degree, max_terms, n_jobs :
+        As for :class:`OAVI`.
+
+    Attributes
+    ----------
+    generators_, order_ideal_, n_basis_, degree_, complete_, n_undecided_, n_iter_, n_features_in_, feature_names_in_ :
+        As for :class:`OAVI`; ``n_undecided_`` is always 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vanishing import ABM
+    >>> x = np.linspace(0, 1, 50)
+    >>> print(ABM(psi=1e-6).fit(np.column_stack([x, x**2])).generators_.monic()[0])
+    x0^2 - x1
+    """
+
+    def __init__(
+        self,
+        psi: float = 0.005,
+        *,
+        order: str = "deglex",
+        feature_order: Any = None,
+        max_degree: int = 10,
+        max_terms: int = 5000,
+        n_jobs: int | None = None,
+    ):
+        self.psi = psi
+        self.order = order
+        self.feature_order = feature_order
+        self.max_degree = max_degree
+        self.max_terms = max_terms
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_unit_psi(self.psi)
+
+    def _rule(self) -> Rule:
+        psi = float(self.psi)
+        return Rule(
+            lambda gram, n_basis: split_abm(gram, n_basis, psi=psi),
+            lambda factor, n_basis: split_abm_exact(factor, n_basis, psi=psi),
+        )

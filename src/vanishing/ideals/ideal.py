@@ -1,0 +1,292 @@
+"""What the estimators share: input, the fit, the transform, names."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from .._typing import Array
+from ..checks import (
+    all_or_nothing,
+    check_choice,
+    check_count,
+    check_n_jobs,
+    check_number,
+    feature_permutation,
+    input_names,
+    warn_moments_end,
+    warn_outside_unit_cube,
+    warn_overflow,
+    warn_single_precision,
+)
+from ..engine.basis import MonomialBasis, ProductBasis
+from ..engine.construction import Construction, Rule, construct
+from ..engine.moments import Moments, known_rows
+from ..engine.scaling import survey_scaled
+from ..engine.survey import Survey, foreseen
+from ..polynomials.polynomial import Polynomial, Polynomials, Terms
+from ..polynomials.terms import ORDERS, exponents_of
+from ..rows.protocol import Rows, with_names
+from ..rows.reading import read_finite, read_rows
+from .relations import Margins, Relations, find_relations
+
+__all__ = ["MonomialIdeal", "VanishingIdeal", "check_unit_psi"]
+
+_LONGEST_NAME = 60
+
+
+class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """What the four estimators share: input, warnings, the fit, the transform and the names."""
+
+    psi: float
+    max_degree: int
+    max_terms: int
+    n_jobs: int | None
+
+    _looks_ahead = False  # whether the candidates of the next degree are known before a degree is decided
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the polynomials that vanish, approximately, on the rows of ``X``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or another data source
+            Scaled to [0, 1] for the theory to hold, for instance by ``MinMaxScaler``. NumPy arrays, pandas and
+            polars frames, files opened by :func:`~vanishing.open_rows`, Dask collections, arrays on a GPU, and
+            :class:`~vanishing.Moments`.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows in every mean; not all zero.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        with all_or_nothing(self):
+            if isinstance(X, Moments):
+                self._fit_moments(X, sample_weight)
+            else:
+                self._fit_rows(*self._survey(self._read(X, sample_weight)))
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Absolute values of the generators, ``|g(x)|``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or another data source
+
+        Returns
+        -------
+        array of shape (n_samples, n_generators)
+            Of the kind of ``X``: on the same device, lazy for Dask and for files.
+        """
+        check_is_fitted(self)
+        generators: Polynomials = self.generators_
+        values = generators.over(read_finite(self, X), absolute=True)
+        return with_names(values, lambda: self.get_feature_names_out())
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names of the output columns: the polynomials, shortened where they are long.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of the input columns; those seen in fit by default.
+
+        Returns
+        -------
+        ndarray of str objects
+        """
+        check_is_fitted(self)
+        names = input_names(self)
+        if input_features is not None:
+            given = [str(name) for name in input_features]
+            if len(given) != len(names):
+                raise ValueError(
+                    f"input_features should have length equal to number of features ({len(names)}), got {len(given)}."
+                )
+            if hasattr(self, "feature_names_in_") and given != names:
+                raise ValueError("input_features is not equal to feature_names_in_.")
+            names = given
+        return np.array(self._output_names(names), dtype=object)
+
+    def __str__(self) -> str:
+        return self._describe(self.generators_) if hasattr(self, "generators_") else repr(self)
+
+    def _describe(self, generators: Polynomials) -> str:
+        """The constructor call, and the polynomials."""
+        n = len(generators)
+        return "\n  ".join([f"{self!r}: {n} generator{'s' if n != 1 else ''}", *str(generators).splitlines()])
+
+    def _read(self, X: Any, sample_weight: Any) -> Rows:
+        """The data as rows, with what scikit-learn wants to be known about them."""
+        rows = read_rows(self, X, sample_weight)
+        self._check_width()
+        return rows
+
+    def _check_width(self) -> None:
+        """Refuse more columns than terms are allowed."""
+        if 1 + self.n_features_in_ > self.max_terms:
+            raise ValueError(
+                f"X has {self.n_features_in_} columns, too many for max_terms={self.max_terms}: raise it, or select "
+                "columns."
+            )
+
+    def _survey(self, rows: Rows) -> tuple[Rows, Survey]:
+        """The first pass: refuses data that cannot be fitted, and warns of those outside the unit cube, or rounded."""
+        _, rows, _, (found,) = survey_scaled(
+            rows, lambda rows: [rows], input_names(self), scale=False, ahead=self._looks_ahead
+        )
+        warn_outside_unit_cube(found.low, found.high, input_names(self))
+        if rows.single_precision:
+            warn_single_precision(self.psi)
+        return rows, found
+
+    def _fit_moments(self, moments: Moments, sample_weight: Any) -> None:
+        """Fit to sums over rows that are gone."""
+        if not self._looks_ahead:
+            raise ValueError(f"{type(self).__name__} needs the rows: fit OAVI, ABM or AVI to moments.")
+        if sample_weight is not None:
+            raise ValueError("sample_weight cannot be given for moments: give it to their update.")
+        found = moments.survey()
+        self.n_features_in_ = moments.n_features
+        if moments.feature_names is not None:
+            self.feature_names_in_ = np.array(moments.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        warn_outside_unit_cube(found.low, found.high, input_names(self))
+        if moments.single_precision:
+            warn_single_precision(self.psi)
+        self._fit_rows(known_rows(moments), found, moments.degree)
+
+    def _fit_rows(self, rows: Rows, found: Survey, known_degree: int | None = None) -> None:
+        """Fit to rows that have been surveyed, with the input columns known; to moments up to the degree known."""
+        self._check_parameters()
+        self._check_width()
+        basis, rule = self._plan(found)
+        max_degree = self.max_degree if known_degree is None else min(self.max_degree, known_degree)
+        built = construct(
+            foreseen(rows, found), basis, rule, found.gram, max_degree=max_degree, max_terms=self.max_terms
+        )
+        if max_degree < self.max_degree and not (built.complete or built.overflow):
+            warn_moments_end(max_degree)
+        self._finish(built, found)
+
+    def _finish(self, built: Construction, found: Survey) -> None:
+        """Set the fitted attributes, and warn about what is missing in them."""
+        if built.overflow:
+            warn_overflow(built.degree, self.max_terms, self.psi)
+        self.degree_ = built.degree
+        self.n_iter_ = built.degree
+        self.complete_ = built.complete
+        self.n_basis_ = built.basis.size
+        self._store(built)
+
+    def _check_parameters(self) -> None:
+        check_number("psi", self.psi, low=0.0)
+        check_count("max_degree", self.max_degree)
+        check_count("max_terms", self.max_terms)
+        check_n_jobs(self.n_jobs)
+
+    @abstractmethod
+    def _plan(self, found: Survey) -> tuple[MonomialBasis | ProductBasis, Rule]:
+        """The basis to start from, and the algorithm."""
+
+    @abstractmethod
+    def _store(self, built: Construction) -> None:
+        """Set the fitted attributes that depend on the kind of basis."""
+
+    @abstractmethod
+    def _output_names(self, names: list[str]) -> list[str]:
+        """Names of the generators in terms of those of the columns."""
+
+
+class MonomialIdeal(VanishingIdeal):
+    """Algorithms that visit monomials in a term order."""
+
+    order: str
+    feature_order: Any
+
+    _looks_ahead = True
+
+    def relations(self) -> Relations:
+        """Which generators relate columns to each other, and which would be found on permuted columns as well.
+
+        Needs no data: a fit knows the mean powers of every column, and so what the columns would give if they were
+        permuted independently of each other.
+
+        Returns
+        -------
+        Relations
+            Printed, a sentence.
+        """
+        check_is_fitted(self)
+        return find_relations(self.generators_, self.order_ideal_, self._margins)
+
+    def _describe(self, generators: Polynomials) -> str:
+        """The constructor call, the polynomials, those that relate columns first, and how many do."""
+        if len(generators) == 0:
+            return super()._describe(generators)
+        relations = self.relations()
+        return f"{super()._describe(generators[np.argsort(relations.rank, kind='stable')])}\n{relations}"
+
+    def _finish(self, built: Construction, found: Survey) -> None:
+        super()._finish(built, found)
+        self._margins = Margins(built.basis.moments, found.low, found.high, found.n_samples)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("order", self.order, tuple(ORDERS))
+
+    def _plan(self, found: Survey) -> tuple[MonomialBasis, Rule]:
+        return MonomialBasis(feature_permutation(self.feature_order, found.gram), self.order), self._rule()
+
+    @abstractmethod
+    def _rule(self) -> Rule:
+        """The algorithm."""
+
+    def _store(self, built: Construction) -> None:
+        basis: MonomialBasis = built.basis
+        names, splits = input_names(self), basis.splits
+        self.generators_ = Polynomials(
+            basis.form(),
+            names,
+            mse=np.concatenate([split.mse for split in splits]),
+            gap=np.concatenate([split.gap for split in splits]),
+            n_iter=np.concatenate([split.n_iter for split in splits]),
+            status=np.concatenate([split.status for split in splits]),
+            n_free=np.concatenate([split.n_free for split in splits]),
+        )
+        columns = [tuple(int(basis.feature_order[i]) for i in term) for term in basis.terms]
+        self.order_ideal_ = Terms(exponents_of(columns, len(names)), names)
+        self.n_undecided_ = sum(split.n_undecided for split in splits)
+
+    def _output_names(self, names: list[str]) -> list[str]:
+        return [_short_text(polynomial.renamed(names)) for polynomial in self.generators_]
+
+
+def _short_text(polynomial: Polynomial) -> str:
+    """The first terms of a long polynomial: the leading one comes first, so the names stay different."""
+    text, n_terms = "", polynomial.coef.size
+    for k in range(1, n_terms + 1):
+        longer = replace(polynomial, exponents=polynomial.exponents[:k], coef=polynomial.coef[:k]).to_text()
+        if text and len(longer) > _LONGEST_NAME:
+            return text + " + ..."
+        text = longer
+    return text
+
+
+def check_unit_psi(psi: float) -> None:
+    """Refuse a psi for which the constant 1 would vanish itself."""
+    if psi >= 1.0:
+        raise ValueError(
+            f"psi must be below 1 here, got {psi!r}: the constant 1 has a unit coefficient vector and mean square 1, "
+            "so it would vanish itself."
+        )

@@ -1,0 +1,190 @@
+"""Oracle approximate vanishing ideals (Wirth, Kera and Pokutta 2023, arXiv:2207.01236; Algorithm 1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._typing import Float2D
+from ..checks import check_choice, check_count, check_flag, check_number, warn_undecided
+from ..decisions import (
+    Search,
+    Split,
+    split_oavi,
+    split_oavi_exact,
+)
+from ..engine.construction import Construction, Rule
+from ..solvers import SOLVERS, Stop
+from .ideal import MonomialIdeal
+
+__all__ = ["OAVI"]
+
+_WORK_PER_ITER = 2000  # multiplications that exact decisions of a fit may take for each of max_iter: a second or two
+
+
+class OAVI(MonomialIdeal):
+    """Oracle approximate vanishing ideal algorithm (Algorithm 1 of the paper).
+
+    Terms are visited in ascending order. A term u leads a generator when some polynomial with leading
+    coefficient 1, other terms in the order ideal O and coefficients of l1 norm at most ``tau`` has mean
+    square at most ``psi`` over the data; otherwise u joins O. Each decision is one small l1-constrained
+    quadratic problem and comes with a certificate.
+
+    Parameters
+    ----------
+    psi : float, default=0.005
+        Largest mean square of a generator over the data. Where a float64 Gram matrix cannot resolve it, and
+        for 0 (exact vanishing up to rounding), decisions are made on triangular factors of the evaluated
+        data.
+    tau : float, default=1000.0
+        Bound on the l1 norm of a generator's coefficients, at least 2. The guarantees out of sample need it.
+        ``solver="agd"`` does not enforce it.
+    solver : {"omp", "bpcg", "pcg", "cg", "agd"}, default="omp"
+        "omp": orthogonal matching pursuit finds generators of few terms, and where the bound tau matters the exact
+        minimum over the l1 ball decides. The paper's first-order methods: (blended) pairwise or plain conditional
+        gradients on the l1 ball, or accelerated gradient descent without constraint.
+    boost : {"wihb", "ihb", "none"}, default="wihb"
+        Inverse Hessian boosting. "ihb" (with cg or agd) starts the solver at the unconstrained minimiser:
+        fastest, dense generators. "wihb" (with omp, cg, pcg or bpcg) uses that only to decide, and then asks the
+        solver for a sparse generator.
+    order : {"deglex", "degcolex"}, default="deglex"
+        Order of terms of one degree: the paper's, or the one the authors' code visits them in.
+    feature_order : None, "pearson", "rev-pearson" or permutation, default=None
+        Order of the variables: as in the data, by ascending or descending sum of absolute correlations, or as
+        given.
+    max_degree : int, default=10
+        Degrees above are not examined.
+    max_terms : int, default=5000
+        A border that could take ``|G| + |O|`` beyond this is not entered; the model so far is kept, with a
+        warning.
+    eps : float, default=0.01
+        A solver may stop when its gap is at most ``eps * psi``.
+    tol : float, default=0.0
+        A solver gives up when a step gains less than ``tol * psi``. The paper uses 1e-4, which decides many
+        terms wrongly for small psi; 0 switches it off.
+    max_iter : int, default=1_000_000
+        Most iterations of a first-order solver for one term; for "omp", thousands of multiplications for all terms of
+        a fit that only the exact minimum over the l1 ball can decide.
+    polish : bool, default=True
+        Refit the coefficients of a generator by least squares on the support that the solver found. Same
+        terms, same zeros, smaller mean square; without it coefficients are where the solver crossed ``psi``,
+        as in the paper.
+    start : {"steepest", "constant"}, default="steepest"
+        Vertex of the l1 ball that cg, pcg and bpcg start from, where no boost gives a better point: the one of
+        steepest descent from 0, or the constant term's, as in the authors' code.
+    n_jobs : int, optional
+        Threads for passes over the rows; all cores by default. The result does not depend on it.
+
+    Attributes
+    ----------
+    generators_ : Polynomials
+        Generators of the approximate vanishing ideal, with ``mse``, ``gap``, ``n_iter`` and ``status`` for
+        each.
+    order_ideal_ : Terms
+        The terms O that lead no generator.
+    n_basis_ : int
+        Number of terms in O.
+    degree_ : int
+        Last degree examined.
+    complete_ : bool
+        Whether the border was exhausted within ``max_degree`` and ``max_terms``.
+    n_undecided_ : int
+        Terms that were put into O without a certificate, because a solver gave up.
+    n_iter_ : int
+        Rounds of the main loop, which is ``degree_``.
+    n_features_in_, feature_names_in_ :
+        As in scikit-learn.
+
+    References
+    ----------
+    Wirth, Kera and Pokutta, "Approximate Vanishing Ideal Computations at Scale", ICLR 2023.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vanishing import OAVI
+    >>> angle = np.linspace(0, np.pi / 2, 100)
+    >>> X = np.column_stack([np.cos(angle), np.sin(angle)])
+    >>> ideal = OAVI(psi=1e-6).fit(X)
+    >>> print(ideal.generators_[0])
+    x1^2 + x0^2 - 1
+    >>> list(ideal.order_ideal_)[:3]
+    ['1', 'x0', 'x1']
+    >>> ideal.transform([[0.6, 0.8], [0.0, 0.0]])[:, 0].round(3)
+    array([0., 1.])
+    """
+
+    def __init__(
+        self,
+        psi: float = 0.005,
+        *,
+        tau: float = 1000.0,
+        solver: str = "omp",
+        boost: str = "wihb",
+        order: str = "deglex",
+        feature_order: Any = None,
+        max_degree: int = 10,
+        max_terms: int = 5000,
+        eps: float = 0.01,
+        tol: float = 0.0,
+        max_iter: int = 1_000_000,
+        polish: bool = True,
+        start: str = "steepest",
+        n_jobs: int | None = None,
+    ):
+        self.psi = psi
+        self.tau = tau
+        self.solver = solver
+        self.boost = boost
+        self.order = order
+        self.feature_order = feature_order
+        self.max_degree = max_degree
+        self.max_terms = max_terms
+        self.eps = eps
+        self.tol = tol
+        self.max_iter = max_iter
+        self.polish = polish
+        self.start = start
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("solver", self.solver, tuple(SOLVERS))
+        check_choice("boost", self.boost, ("none", "ihb", "wihb"))
+        partners = {"none": tuple(SOLVERS), "ihb": ("cg", "agd"), "wihb": ("omp", "cg", "pcg", "bpcg")}[self.boost]
+        if self.solver not in partners:
+            raise ValueError(
+                f"boost={self.boost!r} works with solver {' or '.join(map(repr, partners))}, not with {self.solver!r}."
+            )
+        check_number("tau", self.tau, low=2.0, finite=self.solver != "agd")
+        check_number("eps", self.eps, low=0.0, below=1.0)
+        check_number("tol", self.tol, low=0.0)
+        check_flag("polish", self.polish)
+        check_choice("start", self.start, ("steepest", "constant"))
+        check_count("max_iter", self.max_iter)
+
+    def _rule(self) -> Rule:
+        stop = Stop(float(self.psi), float(self.eps * self.psi), float(self.tol * self.psi), int(self.max_iter))
+        radius = np.inf if self.solver == "agd" else float(self.tau - 1.0)
+        from_constant = self.start == "constant" and self.solver != "agd"
+        search = Search(radius, self.solver, self.boost, bool(self.polish), stop, from_constant)
+        # Boosting is on until (INF) holds for the first time in this fit.
+        boosting, work = True, float(_WORK_PER_ITER * self.max_iter)
+
+        def remember(decide: Any) -> Any:
+            def split(matrix: Float2D, n_basis: int) -> Split | None:
+                nonlocal boosting, work
+                decision: Split | None = decide(matrix, n_basis, search=search, boosting=boosting, work=work)
+                if decision is not None:
+                    boosting, work = decision.boosting, decision.work
+                return decision
+
+            return split
+
+        return Rule(remember(split_oavi), remember(split_oavi_exact))
+
+    def _store(self, built: Construction) -> None:
+        super()._store(built)
+        if self.n_undecided_:
+            warn_undecided(self.n_undecided_, self.solver, self.boost)

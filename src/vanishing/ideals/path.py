@@ -1,0 +1,108 @@
+"""Models along psi, and on parts of the data, from shared passes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from ..checks import check_numbers, take_input_from
+from ..engine.lockstep import Fit, construct_together
+from ..engine.survey import Survey, foreseen, surveys
+from ..rows.protocol import JoinedRows, Rows
+from ..threads import n_threads
+from .ideal import MonomialIdeal, VanishingIdeal
+from .oavi import OAVI
+
+__all__ = ["fit_together", "oavi_path"]
+
+
+def oavi_path(X: Any, psis: Any, sample_weight: Any = None, **parameters: Any) -> list[OAVI]:
+    """Fitted :class:`OAVI` models for several psi, at about the price of the one with the smallest.
+
+    Each pass over the data serves all models.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Scaled to [0, 1] for the theory to hold, for instance by ``MinMaxScaler``.
+    psis : array-like of shape (n_psis,)
+        Bounds on the mean square.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of the rows in every mean; not all zero.
+    **parameters :
+        Of :class:`OAVI`, other than ``psi``.
+
+    Returns
+    -------
+    list of OAVI
+        One for each psi, in the order given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vanishing import oavi_path
+    >>> X = np.random.default_rng(0).uniform(size=(1000, 2))
+    >>> X[:, 1] = 0.99 * X[:, 0] ** 2 + 0.01 * X[:, 1]
+    >>> for model in oavi_path(X, [0.1, 0.01, 1e-4]):
+    ...     print(model.psi, len(model.generators_), model.generators_[0])
+    0.1 2 x0 - 0.5053
+    0.01 2 x1 - 0.9894*x0 + 0.1588
+    0.0001 2 x0^2 - 1.002*x1
+    """
+    models = [OAVI(psi, **parameters) for psi in check_numbers("psis", psis, low=0.0)]
+    first = models[0]
+    first._check_parameters()
+    rows = first._read(X, sample_weight)
+    for model in models[1:]:
+        take_input_from(first, model)
+    rows, found = min(models, key=lambda model: model.psi)._survey(rows)
+    fit_together(models, [rows], [(0,)] * len(models), [found])
+    return models
+
+
+def fit_together(
+    models: Sequence[VanishingIdeal],
+    parts: Sequence[Rows],
+    members: Sequence[tuple[int, ...]],
+    found: Sequence[Survey] | None = None,
+) -> None:
+    """Fit every model to the rows of its parts.
+
+    Monomial algorithms of the same kind share the passes; VCA, whose polynomials differ from fit to fit, cannot.
+
+    Parameters
+    ----------
+    models : sequence of estimators
+        All of one class, alike but for ``psi``, and with their input columns known.
+    parts : sequence of Rows
+    members : sequence of tuple of int
+        For each model the parts that it is fitted to.
+    found : sequence of Survey, optional
+        Of the parts.
+    """
+    found = surveys(parts, ahead=models[0]._looks_ahead) if found is None else found
+    parts = [foreseen(part, part_found) for part, part_found in zip(parts, found, strict=True)]
+    groups: dict[Any, list[tuple[VanishingIdeal, Fit]]] = defaultdict(list)
+    for model, member in zip(models, members, strict=True):
+        model._check_parameters()
+        model._check_width()
+        rows = JoinedRows([parts[k] for k in member])
+        whole = Survey.of_parts([found[k] for k in member])
+        if not isinstance(model, MonomialIdeal):
+            model._fit_rows(rows, whole)
+            continue
+        basis, rule = model._plan(whole)
+        alike = (basis.order, basis.feature_order.tobytes(), model.max_degree, model.max_terms)
+        groups[alike].append((model, Fit(basis, rule, member)))
+    for (*_, max_degree, max_terms), group in groups.items():
+        built = construct_together(
+            parts,
+            [fit for _, fit in group],
+            found,
+            max_degree=max_degree,
+            max_terms=max_terms,
+            n_threads=n_threads(group[0][0].n_jobs),
+        )
+        for (model, fit), construction in zip(group, built, strict=True):
+            model._finish(construction, Survey.of_parts([found[k] for k in fit.parts]))

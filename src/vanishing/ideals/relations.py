@@ -1,0 +1,179 @@
+"""Which generators relate columns to each other, and which show the range of columns only.
+
+Three independent columns have no law, but a box is a shape, too: on it ``(x - 1/2) (y - 1/2)`` has a small mean square,
+and keeps it if the columns are permuted independently of each other. A relation does not. What is known of every column
+by itself is enough to tell: in the mean of all permutations, a product of powers of columns has the product of their
+means.
+
+On few rows a polynomial may vanish better than in that mean by chance. A matrix Chernoff bound (Tropp 2012,
+"User-friendly tail bounds for sums of random matrices") on the Gram matrix of its terms says how likely that is at
+most, for all polynomials in these terms at once, so that it does not matter that the data have chosen one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import xlogy
+
+from .._typing import Array, Bool1D, Float1D, Float2D, Int1D, Int2D
+from ..polynomials.polynomial import Polynomials, Terms
+
+__all__ = ["Margins", "Relations", "find_relations"]
+
+_SHARE = 0.5  # of the mean square on permuted columns, below which a generator vanishes better
+_CHANCE = 0.05  # at most, that permuted columns vanish as well as a relation; as a rule it is far smaller
+_ROUNDING = 1e-13  # of moments, relative to the largest
+_POINTS = 101  # at which the largest value of a polynomial in one variable is looked for
+
+
+@dataclass(frozen=True, eq=False)
+class Margins:
+    """What a fit knows of every column by itself: the means of its powers from 0 on, its range, and how many rows."""
+
+    moments: Sequence[Sequence[float]]
+    low: Float1D
+    high: Float1D
+    n_rows: int
+
+
+@dataclass(frozen=True, eq=False)
+class Relations:
+    """Which generators relate columns to each other.
+
+    Attributes
+    ----------
+    related : ndarray of shape (n_generators,)
+        Whether the generator relates columns: it vanishes better than on independently permuted columns.
+    unclear : ndarray of shape (n_generators,)
+        Whether it does vanish better, but on so few rows that this may be chance.
+    permuted_mse : ndarray of shape (n_generators,)
+        Its mean square on independently permuted columns, in the mean of all permutations.
+    n_rows, n_columns : int
+        Of the data.
+    """
+
+    related: Bool1D
+    unclear: Bool1D
+    permuted_mse: Float1D
+    n_rows: int
+    n_columns: int
+
+    def __str__(self) -> str:
+        if self.n_columns == 1:
+            return "There is one column only: its range is what the polynomials describe."
+        n, k, u = self.related.size, int(self.related.sum()), int(self.unclear.sum())
+        if k == u == 0:
+            return (
+                "No law: the same polynomials vanish about as well on independently permuted columns. They describe "
+                "the range of each column, not a relation between columns; lower psi to look for one."
+            )
+        if k == n:
+            what = "It relates" if n == 1 else f"All {n} relate"
+            return f"{what} columns to each other: independently permuted columns have at least twice the mean square."
+        parts = [_count("The first", k, "relates columns to each other", "relate columns to each other")]
+        better = f"better than on independently permuted columns, which on {self.n_rows:,} rows may be chance"
+        parts.append(_count("the next" if k else "The first", u, f"vanishes {better}", f"vanish {better}"))
+        as_well = "about as well on independently permuted columns, as the range of each column makes them"
+        parts.append(_count("the other", n - k - u, f"vanishes {as_well}", f"vanish {as_well}"))
+        return "; ".join(part for part in parts if part) + "."
+
+    @property
+    def rank(self) -> Int1D:
+        """0 for generators that relate columns, 1 for those that may, 2 for the others."""
+        return np.where(self.related, 0, np.where(self.unclear, 1, 2))
+
+
+def _count(which: str, number: int, one: str, many: str) -> str:
+    return "" if number == 0 else f"{which} one {one}" if number == 1 else f"{which} {number} {many}"
+
+
+def find_relations(generators: Polynomials, order_ideal: Terms, margins: Margins) -> Relations:
+    """Compare the generators of a monomial algorithm with what independently permuted columns would give.
+
+    Parameters
+    ----------
+    generators : Polynomials
+        Of OAVI, ABM or AVI.
+    order_ideal : Terms
+        The terms that they may have besides the leading ones.
+    margins : Margins
+        Of the rows that they were fitted to.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vanishing import OAVI
+    >>> X = np.random.default_rng(0).uniform(size=(1000, 2))
+    >>> X[:, 1] = X[:, 0] ** 2
+    >>> print(OAVI(psi=1e-4, max_degree=2).fit(X).relations())
+    All 2 relate columns to each other: independently permuted columns have at least twice the mean square.
+    """
+    permuted = _permuted_mse(generators, order_ideal.exponents, margins.moments)
+    n_terms = np.asarray(generators._n_free)
+    peaks = _peaks(margins)
+    kept, leads = (_products(peaks, exponents) for exponents in (order_ideal.exponents, generators.leading_terms))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = generators.mse / permuted
+        better = (permuted > 0.0) & (share < _SHARE)
+        n_strong = margins.n_rows / (np.cumsum(kept)[n_terms - 1] + leads)
+        chance = (n_terms + 1) * np.exp(-n_strong * (1.0 - share + xlogy(share, share)))
+    related = better & (chance <= _CHANCE)
+    return Relations(related, better & ~related, permuted, margins.n_rows, margins.low.size)
+
+
+def _permuted_mse(generators: Polynomials, kept: Int2D, moments: Sequence[Any]) -> Float1D:
+    """Mean squares on independently permuted columns; 0 where rounding is all that is left."""
+    lead, leads = generators.leading_coef, generators.leading_terms
+    coef = generators.coef[:, : len(kept)]
+    gram, mixed, square = (_products(moments, e) for e in (kept[:, None] + kept, leads[:, None] + kept, 2 * leads))
+    total = ((coef @ gram + 2.0 * lead[:, None] * mixed) * coef).sum(axis=1) + lead**2 * square
+    largest = np.abs(coef) @ np.sqrt(gram.diagonal()) + np.abs(lead) * np.sqrt(square)
+    return np.where(total > _ROUNDING * largest**2, total, 0.0)
+
+
+def _products(tables: Sequence[Any], exponents: Array) -> Array:
+    """For each term the product, over the columns, of what their tables have for its powers."""
+    total = np.ones(exponents.shape[:-1])
+    for j, table in enumerate(tables):
+        total *= np.asarray(table)[exponents[..., j]]
+    return total
+
+
+def _peaks(margins: Margins) -> list[Float1D]:
+    """For the orthonormal polynomials of each column, of degrees 0, 1, ..., the largest squares over its range."""
+    peaks = []
+    for means, low, high in zip(margins.moments, margins.low, margins.high, strict=True):
+        square, monic = _orthogonal(np.asarray(means))
+        values = np.vander(np.linspace(low, high, _POINTS), square.size, increasing=True) @ monic.T
+        with np.errstate(divide="ignore", invalid="ignore"):
+            peaks.append(np.max(values**2, axis=0) / square)
+    return peaks
+
+
+def _orthogonal(means: Float1D) -> tuple[Float1D, Float2D]:
+    """The monic orthogonal polynomials of a column, row by row, and their mean squares, from the means of its powers.
+
+    Examples
+    --------
+    >>> square, monic = _orthogonal(1.0 / np.arange(1, 6))  # of a column that is uniform on [0, 1]
+    >>> square.round(6)
+    array([1.      , 0.083333, 0.005556])
+    >>> monic[2].round(6)
+    array([ 0.166667, -1.      ,  1.      ])
+    """
+    n = (means.size + 1) // 2
+    gram = means[np.add.outer(np.arange(n), np.arange(n))]
+    square, monic = np.zeros(n), np.eye(n)
+    for k in range(n):
+        for i in range(k):
+            if square[i] > 0.0:
+                monic[k] -= (monic[i] @ gram[k]) / square[i] * monic[i]
+        square[k] = monic[k] @ gram @ monic[k]
+        if square[k] <= _ROUNDING * gram[k, k]:  # no more values than k
+            square[k:] = 0.0
+            break
+    return square, monic

@@ -1,0 +1,121 @@
+"""Vanishing component analysis (Livni et al. 2013)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._typing import Float1D
+from ..checks import check_choice, input_names
+from ..decisions import (
+    split_vca,
+    split_vca_exact,
+)
+from ..engine.basis import ProductBasis
+from ..engine.construction import Construction, Rule
+from ..engine.survey import Survey
+from ..polynomials.forms import ProductForm
+from ..polynomials.polynomial import Polynomials
+from ..solvers import Status
+from .ideal import VanishingIdeal
+
+__all__ = ["VCA"]
+
+
+class VCA(VanishingIdeal):
+    """Vanishing component analysis (Livni et al., 2013).
+
+    Needs no term order: the candidates of degree d are the products of the non-vanishing polynomials F of
+    degree 1 with those of degree d-1, projected on the orthogonal complement of F. Principal components with
+    mean square at most ``psi`` vanish, the others join F.
+
+    Parameters
+    ----------
+    psi : float, default=0.005
+        Largest mean square of a generator over the data, for a unit vector of coefficients on the projected
+        products.
+    normalization : {"unit", "mean-square"}, default="unit"
+        "unit": the members of F have Euclidean norm 1 over the data, as published. Products of them then
+        shrink with the number of rows m (to mean squares of the order 1/m^2), so everything of degree 2
+        vanishes for m well above 1/sqrt(psi): spurious vanishing. "mean-square": they have mean square 1,
+        which removes that effect, but then VCA tends to run up to ``max_degree`` with very many polynomials.
+    products : {"unique", "all"}, default="unique"
+        Whether ``f_i f_j`` and ``f_j f_i`` at degree 2 are one candidate, or two as in the authors' code
+        (their difference is an exact, and useless, generator).
+    max_terms : int, default=2000
+        As for :class:`OAVI`; smaller, because all products of a degree are decomposed at once.
+    max_degree, n_jobs :
+        As for :class:`OAVI`.
+
+    Attributes
+    ----------
+    generators_ : Polynomials
+        The vanishing polynomials. Written out as monomials only on demand.
+    components_ : Polynomials
+        The non-vanishing polynomials F without the constant.
+    n_basis_, degree_, complete_, n_iter_, n_features_in_, feature_names_in_ :
+        As for :class:`OAVI`; ``n_basis_`` is the size of F with the constant.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vanishing import VCA
+    >>> x = np.linspace(0, 1, 50)
+    >>> vca = VCA(psi=1e-6).fit(np.column_stack([x, 0.5 * x]))
+    >>> print(vca.generators_.monic()[0])
+    x1 - 0.5*x0...
+    """
+
+    def __init__(
+        self,
+        psi: float = 0.005,
+        *,
+        normalization: str = "unit",
+        products: str = "unique",
+        max_degree: int = 10,
+        max_terms: int = 2000,
+        n_jobs: int | None = None,
+    ):
+        self.psi = psi
+        self.normalization = normalization
+        self.products = products
+        self.max_degree = max_degree
+        self.max_terms = max_terms
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("normalization", self.normalization, ("unit", "mean-square"))
+        check_choice("products", self.products, ("unique", "all"))
+
+    def _plan(self, found: Survey) -> tuple[ProductBasis, Rule]:
+        length = float(1.0 / np.sqrt(found.total_weight)) if self.normalization == "unit" else 1.0
+        options = {"psi": float(self.psi), "length": length}
+        rule = Rule(
+            lambda gram, n_basis: split_vca(gram, n_basis, **options),
+            lambda factor, n_basis: split_vca_exact(factor, n_basis, **options),
+            whole=True,
+        )
+        return ProductBasis(found.low.size, length, self.products == "unique"), rule
+
+    def _store(self, built: Construction) -> None:
+        basis: ProductBasis = built.basis
+        self.generators_ = self._polynomials(basis.form(), np.concatenate([split.mse for split in basis.splits]))
+        kept = basis.form(kept=True)
+        self.components_ = self._polynomials(kept, np.full(kept.chosen.size, basis.constant**2))
+
+    def _polynomials(self, form: ProductForm, mse: Float1D) -> Polynomials:
+        none = np.zeros(mse.size, dtype=np.int64)
+        return Polynomials(
+            form,
+            input_names(self),
+            mse=mse,
+            gap=np.full(mse.size, np.nan),
+            n_iter=none,
+            status=none + int(Status.VANISHING),
+            n_free=None,
+        )
+
+    def _output_names(self, names: list[str]) -> list[str]:
+        """Products of sums have no short names; they are numbered by degree, as their monomials would fill pages."""
+        degrees = self.generators_.degrees
+        return [f"vca_degree{d}_{np.sum(degrees[:g] == d)}" for g, d in enumerate(degrees)]

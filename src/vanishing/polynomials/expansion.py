@@ -1,0 +1,91 @@
+"""Forms written out as coefficients of monomials."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations_with_replacement
+from math import comb
+
+import numpy as np
+
+from .._typing import Float2D, Int1D, Int2D
+from .forms import Layer, MonomialForm, ProductForm, program_term
+from .terms import Term, exponents_of
+
+__all__ = ["monomials_of"]
+
+_MOST_ENTRIES = 50_000_000  # coefficients of an expansion that are still worth writing out
+
+
+def monomials_of(form: MonomialForm | ProductForm, n_features: int) -> tuple[Int2D, Float2D, Int1D]:
+    """Exponents ``(n_terms, n_features)``, coefficients ``(n_polynomials, n_terms)`` and the leading terms' indices."""
+    return _written_out(form, n_features) if isinstance(form, MonomialForm) else _multiplied_out(form, n_features)
+
+
+def _written_out(form: MonomialForm, n_features: int) -> tuple[Int2D, Float2D, Int1D]:
+    """The order ideal's terms, then the leading ones."""
+    n_generators, n_basis = form.coef.shape
+    terms = [program_term(form.left, form.right, k) for k in range(n_basis)]
+    leads = [
+        tuple(sorted((*terms[parent], int(column))))
+        for parent, column in zip(form.lead_left, form.lead_right, strict=True)
+    ]
+    coef = np.hstack([form.coef, np.diag(form.lead_coef)])
+    return exponents_of([*terms, *leads], n_features), coef, n_basis + np.arange(n_generators)
+
+
+def _multiplied_out(form: ProductForm, n_features: int) -> tuple[Int2D, Float2D, Int1D]:
+    """All monomials up to the degree, ascending in DegLex.
+
+    A product of a polynomial with a linear one is a sum over the linear one's terms, each of which moves the
+    coefficients to other monomials.
+    """
+    degree = len(form.layers)
+    widest = max((len(layer.products) for layer in form.layers), default=1)
+    if comb(n_features + degree, degree) * widest > _MOST_ENTRIES:
+        raise ValueError(
+            f"{widest} products of degree {degree} in {n_features} variables are too many to write out as monomials; "
+            "use evaluate() instead."
+        )
+    terms: list[Term] = [t for d in range(degree + 1) for t in combinations_with_replacement(range(n_features), d)]
+    index = {term: i for i, term in enumerate(terms)}
+    lower = comb(n_features + degree - 1, degree - 1) if degree else 1
+    moved = np.array(
+        [[index[tuple(sorted((*t, v)))] for t in terms[:lower]] for v in range(n_features)], dtype=np.int64
+    )
+
+    coef = _coefficients(form, moved, len(terms))
+    # Products cancel to rounding rather than to zero; dust is no term, and certainly no leading one.
+    coef[np.abs(coef) <= 1e-13 * _coefficients(_absolute(form), moved, len(terms))] = 0.0
+    leads = len(terms) - 1 - np.argmax(coef[:, ::-1] != 0.0, axis=1)
+    return exponents_of(terms, n_features), coef, leads
+
+
+def _coefficients(form: ProductForm, moved: Int2D, n_terms: int) -> Float2D:
+    """Coefficients of the form's polynomials; ``moved[v, t]`` is the number of term t times variable v."""
+    lower = moved.shape[1]
+    table = np.zeros((1, n_terms))
+    table[0, 0] = form.constant
+    vanishing = [np.empty((0, n_terms))]
+    for d, layer in enumerate(form.layers):
+        products = np.zeros((len(layer.products), n_terms))
+        if d == 0:
+            products[:, 0] = form.offset[layer.products.right]
+            products[np.arange(len(products)), 1 + layer.products.right] = form.scale[layer.products.right]
+        else:
+            parents, linear = table[layer.products.left], table[layer.products.right]
+            products += linear[:, :1] * parents
+            for v in range(moved.shape[0]):
+                products[:, moved[v]] += linear[:, 1 + v : 2 + v] * parents[:, :lower]
+        stacked = np.vstack([table, products])
+        vanishing.append(layer.vanishing @ stacked)
+        table = np.vstack([table, layer.kept @ stacked])
+    return np.asarray(np.vstack(vanishing)[form.chosen] * form.factor[:, None])
+
+
+def _absolute(form: ProductForm) -> ProductForm:
+    """The form with absolute values everywhere: its coefficients are the sizes of what cancels in the original."""
+    layers = tuple(Layer(p, np.abs(kept), np.abs(vanishing)) for p, kept, vanishing in form.layers)
+    return replace(
+        form, layers=layers, factor=np.abs(form.factor), scale=np.abs(form.scale), offset=np.abs(form.offset)
+    )

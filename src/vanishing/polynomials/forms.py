@@ -1,0 +1,381 @@
+"""Polynomials as programs: how terms and generators are evaluated on a block of rows.
+
+A monomial costs one multiplication: an earlier row of the table times a column of the data. Nothing evaluated
+outlives its chunk of rows, which is small enough to stay in the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._compiled import compiled
+from .._typing import Float1D, Float2D, Int1D
+from ..rows.array_api import namespace_of, on_device_of
+from ..rows.protocol import Rows
+
+__all__ = [
+    "Candidates",
+    "Evaluator",
+    "Layer",
+    "MonomialForm",
+    "ProductForm",
+    "batched_terms",
+    "fill_terms",
+    "product_values",
+    "program_term",
+    "term_values",
+    "uneven",
+]
+
+_CACHE_ENTRIES = 65_536  # float64 values of one chunk: half a megabyte, within a core's second-level cache
+
+
+class Candidates(NamedTuple):
+    """Products to examine: candidate k is basis polynomial ``left[k]`` times factor ``right[k]``.
+
+    The factor is a column of the data at degree 1, otherwise a basis polynomial of degree 1.
+    """
+
+    left: Int1D
+    right: Int1D
+
+    def __len__(self) -> int:
+        return self.left.size
+
+
+def uneven(n_rows: int) -> int:
+    """At least so many rows: a multiple of 8, not of 64.
+
+    Values of different columns at a distance of a large power of two would share the same few lines of the cache.
+
+    Examples
+    --------
+    >>> uneven(1000), uneven(1024)
+    (1000, 1032)
+    """
+    length = -(-n_rows // 8) * 8
+    return length + 8 if length % 64 == 0 else length
+
+
+@compiled
+def fill_terms(X: Float2D, left: Int1D, right: Int1D, columns: Float2D, table: Float2D) -> None:
+    """Evaluate terms on the rows of ``X``: ``table[0] = 1`` and ``table[k] = table[left[k]] * x[right[k]]`` for k >= 1.
+
+    ``columns`` ``(n_features, >= n_rows)`` receives the transposed block; ``table`` is ``(n_terms, >=
+    n_rows)``.
+    """
+    n_rows, n_features = X.shape
+    for i in range(n_rows):
+        for j in range(n_features):
+            columns[j, i] = X[i, j]
+    table[0, :n_rows] = 1.0
+    for k in range(1, left.size):
+        parent, factor, row = table[left[k]], columns[right[k]], table[k]
+        for i in range(n_rows):
+            row[i] = parent[i] * factor[i]
+
+
+def batched_terms(X: Any, left: Int1D, right: Int1D) -> Any:
+    """Values of terms on a device, ``(n_batches, n_terms, length)``, for rows ``(n_batches, length, n_features)``."""
+    namespace = namespace_of(X)
+    columns = namespace.permute_dims(X, (0, 2, 1))
+    table = namespace.empty((X.shape[0], left.size, X.shape[1]), dtype=namespace.float64, device=X.device)
+    table[:, 0, :] = 1.0
+    for k in range(1, left.size):
+        parent, factor = int(left[k]), columns[:, int(right[k]), :]
+        table[:, k, :] = factor if parent == 0 else table[:, parent, :] * factor
+    return table
+
+
+def term_values(X: Any, left: Int1D, right: Int1D) -> Any:
+    """Values of the terms on the rows of ``X``, shape ``(n_terms, n_rows)``, on the device of ``X``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> term_values(np.array([[2.0, 3.0]]), np.array([0, 0, 1]), np.array([0, 0, 1]))  # 1, x0, x0*x1
+    array([[1.],
+           [2.],
+           [6.]])
+    """
+    if not isinstance(X, np.ndarray):
+        return batched_terms(X[None, :, :], left, right)[0, :, :]
+    table = np.empty((left.size, X.shape[0]))
+    fill_terms(X, left, right, np.empty(X.shape[::-1]), table)
+    return table
+
+
+@compiled
+def _fill_generators(
+    X: Float2D,
+    left: Int1D,
+    right: Int1D,
+    coef: Float2D,
+    lead_left: Int1D,
+    lead_right: Int1D,
+    lead_coef: Float1D,
+    absolute: bool,
+    chunk: int,
+    out: Float2D,
+) -> None:
+    n_rows, n_features = X.shape
+    n_generators = lead_coef.size
+    table = np.empty((left.size, chunk))
+    columns = np.empty((n_features, chunk))
+    values = np.empty((n_generators, chunk))
+    table[:] = 0.0  # the last chunk may be short; what lies behind it must be finite
+    for start in range(0, n_rows, chunk):
+        stop = min(start + chunk, n_rows)
+        fill_terms(X[start:stop], left, right, columns, table)
+        np.dot(coef, table, values)
+        for g in range(n_generators):
+            parent, factor, row, scale = table[lead_left[g]], columns[lead_right[g]], values[g], lead_coef[g]
+            for i in range(stop - start):
+                row[i] += scale * parent[i] * factor[i]
+        for i in range(stop - start):
+            for g in range(n_generators):
+                out[start + i, g] = abs(values[g, i]) if absolute else values[g, i]
+
+
+@dataclass(frozen=True)
+class MonomialForm:
+    """Generators ``sum_j coef[g, j] t_j + lead_coef[g] u_g`` over the terms ``t_j`` of an order ideal.
+
+    ``left``/``right`` are the program of the ``n_basis`` terms (entry 0 is the constant),
+    ``lead_left``/``lead_right`` that of the leading terms; ``coef`` has shape ``(n_generators, n_basis)``.
+    """
+
+    left: Int1D
+    right: Int1D
+    coef: Float2D
+    lead_left: Int1D
+    lead_right: Int1D
+    lead_coef: Float1D
+
+    @property
+    def n_polynomials(self) -> int:
+        """Number of generators."""
+        return int(self.coef.shape[0])
+
+    @property
+    def work(self) -> int:
+        """Multiplications for one row, about."""
+        return int(self.coef.size)
+
+    @property
+    def width(self) -> int:
+        """Values computed for one row, about."""
+        return sum(self.coef.shape)
+
+    def fill(self, block: Any, out: Any, *, absolute: bool) -> None:
+        """Write the values on a block of rows to ``out``, ``(n_rows, n_polynomials)``."""
+        if not isinstance(block, np.ndarray):
+            self._fill_on_device(block, out, absolute=absolute)
+            return
+        chunk = uneven(int(np.clip(_CACHE_ENTRIES // sum(self.coef.shape), 32, 1024)))
+        program = (self.left, self.right, self.coef, self.lead_left, self.lead_right, self.lead_coef)
+        _fill_generators(block, *program, absolute, chunk, out)
+
+    def _fill_on_device(self, X: Any, out: Any, *, absolute: bool) -> None:
+        table = term_values(X, self.left, self.right)
+        values = on_device_of(X, self.coef) @ table
+        for g in range(self.n_polynomials):
+            lead = table[int(self.lead_left[g]), :] * X[:, int(self.lead_right[g])]
+            values[g, :] += float(self.lead_coef[g]) * lead
+        out[:, :] = namespace_of(X).abs(values).T if absolute else values.T
+
+    @property
+    def degrees(self) -> Int1D:
+        """Degree of every generator."""
+        return np.array([1 + len(program_term(self.left, self.right, k)) for k in self.lead_left], dtype=np.int64)
+
+    def select(self, index: Int1D) -> MonomialForm:
+        """The form of some of the generators."""
+        return replace(
+            self,
+            coef=np.ascontiguousarray(self.coef[index]),
+            lead_left=self.lead_left[index],
+            lead_right=self.lead_right[index],
+            lead_coef=self.lead_coef[index],
+        )
+
+    def scaled(self, factor: Float1D) -> MonomialForm:
+        """Each generator times its factor."""
+        return replace(self, coef=self.coef * factor[:, None], lead_coef=self.lead_coef * factor)
+
+    def compose(self, scale: Float1D, offset: Float1D) -> MonomialForm:
+        """The generators as polynomials of z, where x = scale * z + offset.
+
+        ``t * x_v`` becomes ``t(z) * (scale_v z_v + offset_v)``. Only divisors of ``t * x_v`` appear, and
+        those are all in the order ideal (except the term itself, when it is a leading one): the same terms
+        carry the result.
+        """
+        n_basis = self.left.size
+        row_of = {program_term(self.left, self.right, k): k for k in range(n_basis)}
+        shift = np.full((n_basis, int(self.right.max(initial=0)) + 1), -1)
+        for term, k in row_of.items():
+            for v in range(shift.shape[1]):
+                shift[k, v] = row_of.get(tuple(sorted((*term, v))), -1)
+        expansion = np.zeros((n_basis, n_basis))
+        expansion[0, 0] = 1.0
+        for k in range(1, n_basis):
+            _multiply_into(expansion[self.left[k]], self.right[k], scale, offset, shift, expansion[k])
+        coef = self.coef @ expansion
+        lead_coef = np.empty_like(self.lead_coef)
+        for g, (parent, v) in enumerate(zip(self.lead_left, self.lead_right, strict=True)):
+            lower = np.zeros(n_basis)
+            _multiply_into(expansion[parent], v, scale, offset, shift, lower, top=parent)
+            coef[g] += self.lead_coef[g] * lower
+            lead_coef[g] = self.lead_coef[g] * expansion[parent, parent] * scale[v]
+        return replace(self, coef=coef, lead_coef=lead_coef)
+
+
+def program_term(left: Int1D, right: Int1D, k: int) -> tuple[int, ...]:
+    """Term k of a program as the sorted tuple of its columns."""
+    columns = []
+    while k > 0:
+        columns.append(int(right[k]))
+        k = left[k]
+    return tuple(sorted(columns))
+
+
+def _multiply_into(
+    parent: Float1D, v: int, scale: Float1D, offset: Float1D, shift: Int1D, out: Float1D, top: int = -1
+) -> None:
+    """out = parent * (scale_v z_v + offset_v), without the product of term ``top``."""
+    out += offset[v] * parent
+    for k in np.flatnonzero(parent):
+        if k != top:
+            out[shift[k, v]] += scale[v] * parent[k]
+
+
+class Layer(NamedTuple):
+    """One degree of a basis of products: which products, and the combinations of them that were kept or vanish.
+
+    ``kept`` and ``vanishing`` have shape ``(n_polynomials, n_before + n_products)``: coefficients on the
+    basis polynomials of lower degree, then on the products.
+    """
+
+    products: Candidates
+    kept: Float2D
+    vanishing: Float2D
+
+
+@dataclass(frozen=True)
+class ProductForm:
+    """Polynomials built layer by layer as linear combinations of products (VCA), in x = scale * z + offset.
+
+    ``constant`` is the value of basis polynomial 0; ``chosen`` says which of the vanishing polynomials the
+    form stands for, each times its ``factor``.
+    """
+
+    constant: float
+    layers: tuple[Layer, ...]
+    chosen: Int1D
+    factor: Float1D
+    scale: Float1D
+    offset: Float1D
+
+    def basis_values(self, X: Any) -> tuple[Any, list[Any]]:
+        """Values of the basis polynomials, and of each layer's products, on the rows of ``X``, one per row."""
+        namespace = namespace_of(X)
+        columns = X.T * on_device_of(X, self.scale[:, None]) + on_device_of(X, self.offset[:, None])
+        table = namespace.ones_like(columns[:1, :]) * self.constant
+        products = []
+        for layer in self.layers:
+            products.append(product_values(table, columns, layer.products))
+            wide = namespace.concat([table, products[-1]])
+            table = namespace.concat([table, on_device_of(X, layer.kept) @ wide])
+        return table, products
+
+    @property
+    def n_polynomials(self) -> int:
+        """Number of vanishing polynomials that the form stands for."""
+        return int(self.chosen.size)
+
+    @property
+    def work(self) -> int:
+        """Multiplications for one row, about."""
+        return self._widest * self._widest
+
+    @property
+    def width(self) -> int:
+        """Values computed for one row, about."""
+        return 2 * self._widest
+
+    @property
+    def _widest(self) -> int:
+        return max(int(layer.kept.shape[1] + layer.vanishing.shape[0]) for layer in self.layers)
+
+    def fill(self, block: Any, out: Any, *, absolute: bool) -> None:
+        """Write the values on a block of rows to ``out``, ``(n_rows, n_polynomials)``."""
+        namespace, chunk = np, int(np.clip(4 * _CACHE_ENTRIES // self._widest, 64, 8192))
+        if not isinstance(block, np.ndarray):
+            namespace, chunk = namespace_of(block), block.shape[0]
+        chosen, factor = on_device_of(block, self.chosen), on_device_of(block, self.factor[:, None])
+        vanishing = [on_device_of(block, layer.vanishing) for layer in self.layers]
+        for start in range(0, block.shape[0], chunk):
+            table, products = self.basis_values(block[start : start + chunk, :])
+            values = [
+                matrix @ namespace.concat([table[: layer.kept.shape[1] - len(layer.products), :], product])
+                for matrix, layer, product in zip(vanishing, self.layers, products, strict=True)
+            ]
+            wanted = namespace.take(namespace.concat(values), chosen, axis=0) * factor
+            out[start : start + chunk, :] = namespace.abs(wanted).T if absolute else wanted.T
+
+    @property
+    def degrees(self) -> Int1D:
+        """Number of the layer that every generator comes from."""
+        counts = [layer.vanishing.shape[0] for layer in self.layers]
+        return np.repeat(np.arange(1, len(counts) + 1), counts)[self.chosen]
+
+    def select(self, index: Int1D) -> ProductForm:
+        """The form of some of the generators."""
+        return replace(self, chosen=self.chosen[index], factor=self.factor[index])
+
+    def scaled(self, factor: Float1D) -> ProductForm:
+        """Each generator times its factor."""
+        return replace(self, factor=self.factor * factor)
+
+    def compose(self, scale: Float1D, offset: Float1D) -> ProductForm:
+        """The generators as polynomials of z, where x = scale * z + offset."""
+        return replace(self, scale=self.scale * scale, offset=self.scale * offset + self.offset)
+
+
+def product_values(table: Any, columns: Any, products: Candidates) -> Any:
+    """Values of the products, one per row; at degree 1, where ``table`` is the constant alone, those of columns."""
+    namespace = namespace_of(table)
+    left, right = (on_device_of(table, index) for index in products)
+    if table.shape[0] == 1:
+        return namespace.take(columns, right, axis=0)
+    return namespace.take(table, left, axis=0) * namespace.take(table, right, axis=0)
+
+
+class Evaluator:
+    """Several lists of polynomials, evaluated side by side in one pass."""
+
+    def __init__(self, forms: Sequence[MonomialForm | ProductForm], *, absolute: bool):
+        self.forms = [form for form in forms if form.n_polynomials]
+        self.absolute = absolute
+        self.n_columns = sum(form.n_polynomials for form in self.forms)
+        self.block_rows = int(np.clip(20_000_000 // (sum(form.work for form in self.forms) + 100), 1024, 65_536))
+
+    def fill(self, block: Any, out: Any) -> None:
+        """Write the values on a block of rows to ``out``, ``(n_rows, n_columns)``."""
+        start = 0
+        for form in self.forms:
+            form.fill(block, out[:, start : start + form.n_polynomials], absolute=self.absolute)
+            start += form.n_polynomials
+
+    @property
+    def width(self) -> int:
+        """Numbers of working memory for a row, about."""
+        return 2 * sum(form.width for form in self.forms) + self.n_columns
+
+    def over(self, rows: Rows) -> Any:
+        """Values on all rows, ``(n_samples, n_columns)``."""
+        return rows.map(self.fill, self.n_columns, block_rows=self.block_rows, width=self.width)

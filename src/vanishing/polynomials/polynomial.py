@@ -1,0 +1,457 @@
+"""Polynomials as users meet them: text, LaTeX, SymPy, units, sparsity, evaluation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, overload
+
+import numpy as np
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
+
+from .._typing import Array, Float1D, Float2D, Int1D, Int2D
+from ..rows.arrays import as_rows
+from ..rows.protocol import Rows
+from ..rows.reading import require_finite
+from ..solvers import Status
+from .expansion import monomials_of
+from .forms import Evaluator, MonomialForm, ProductForm
+
+__all__ = ["Polynomial", "Polynomials", "Terms", "affine_map"]
+
+_SHOWN = 20  # polynomials that a printed list shows before it is cut
+
+
+@dataclass(frozen=True, eq=False)
+class Polynomial:
+    """One polynomial, leading term first: ``sum_i coef[i] * prod_j x_j ** exponents[i, j]``.
+
+    Attributes
+    ----------
+    exponents : ndarray of shape (n_terms, n_features)
+    coef : ndarray of shape (n_terms,)
+        Without the zeros.
+    feature_names : tuple of str
+    mse : float
+        Mean square over the data it was fitted to.
+    gap : float
+        How much smaller the mean square could be at most with the same leading term; NaN for AVI and VCA, which
+        minimise nothing.
+    n_iter : int
+        Iterations of the solver.
+    status : str
+        Why the solver stopped.
+    """
+
+    exponents: Int2D
+    coef: Float1D
+    feature_names: tuple[str, ...]
+    mse: float
+    gap: float
+    n_iter: int
+    status: str
+
+    @property
+    def degree(self) -> int:
+        """Largest total degree of a term."""
+        return int(self.exponents.sum(axis=1).max(initial=0))
+
+    def renamed(self, feature_names: Sequence[str]) -> Polynomial:
+        """The same polynomial in variables of these names."""
+        return replace(self, feature_names=tuple(feature_names))
+
+    def evaluate(self, X: Any) -> Float1D:
+        """Signed values on the rows of ``X``, shape ``(n_samples,)``."""
+        X = check_array(X, dtype=np.float64)
+        _check_width(X, self.feature_names)
+        return np.asarray(
+            sum(c * np.prod(X**e, axis=1) for c, e in zip(self.coef, self.exponents, strict=True)) + np.zeros(len(X))
+        )
+
+    def to_text(self, digits: int = 4) -> str:
+        """Plain text, for instance ``x0^2 + 0.5*x1 - 1``."""
+        terms = [_monomial_text(row, self.feature_names) for row in self.exponents]
+        return _signed_sum(self.coef, terms, digits, times="*")
+
+    def to_latex(self, digits: int = 4) -> str:
+        """LaTeX without dollar signs, for instance ``x_{0}^{2} + 0.5 x_{1} - 1``."""
+        names = [_latex_name(name) for name in _shown_names(self.feature_names)]
+        powers = [[(name, e) for name, e in zip(names, row, strict=True) if e] for row in self.exponents]
+        terms = [" ".join(name if e == 1 else f"{name}^{{{e}}}" for name, e in term) for term in powers]
+        return _signed_sum(self.coef, terms, digits, times=" ", latex=True)
+
+    def to_sympy(self) -> Any:
+        """A SymPy expression in symbols named like the features. Needs ``pip install 'vanishing[sympy]'``."""
+        try:
+            import sympy
+        except ImportError as error:
+            raise ImportError("to_sympy needs SymPy: pip install 'vanishing[sympy]'.") from error
+        symbols = [sympy.Symbol(name) for name in _distinct_names(self.feature_names)]
+        terms = (
+            sympy.Float(float(c)) * sympy.Mul(*(s ** int(e) for s, e in zip(symbols, row, strict=True) if e))
+            for c, row in zip(self.coef, self.exponents, strict=True)
+        )
+        return sympy.Add(*terms)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def __repr__(self) -> str:
+        return f"<Polynomial {self.to_text()}>"
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self.to_latex()}$"
+
+
+class Polynomials(Sequence[Polynomial]):
+    """A list of polynomials over shared terms, evaluated together.
+
+    Polynomial g is ``sum_t coef[g, t] * prod_j x_j ** exponents[t, j]``. ``generators_`` of a fitted
+    estimator is of this type.
+
+    Attributes
+    ----------
+    mse, gap : ndarray of shape (n_polynomials,)
+        Mean square over the training data, and how much smaller it could be at most with the same leading
+        term (NaN for AVI and VCA, which minimise nothing).
+    n_iter, status : ndarray of shape (n_polynomials,)
+        Solver iterations, and why the solver stopped (a :class:`~vanishing.solvers.Status`).
+    feature_names : tuple of str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vanishing import OAVI
+    >>> angle = np.linspace(0, np.pi / 2, 50)
+    >>> G = OAVI(psi=1e-10).fit(np.column_stack([np.cos(angle), np.sin(angle)])).generators_
+    >>> print(G[0])
+    x1^2 + x0^2 - 1
+    >>> G[0].degree, G[0].status
+    (2, 'vanishing')
+    """
+
+    _written: tuple[Int2D, Float2D, Int1D] | None = None
+
+    def __init__(
+        self,
+        form: MonomialForm | ProductForm,
+        feature_names: Sequence[str],
+        *,
+        mse: Float1D,
+        gap: Float1D,
+        n_iter: Int1D,
+        status: Int1D,
+        n_free: Int1D | None,
+    ):
+        self.form = form
+        self.feature_names = tuple(feature_names)
+        self.mse, self.gap, self.n_iter, self.status = mse, gap, n_iter, status
+        self._n_free = n_free
+
+    @property
+    def _monomials(self) -> tuple[Int2D, Float2D, Int1D]:
+        """Exponents, coefficients and places of the leading terms; written out the first time."""
+        # Not a cached_property: before Python 3.12 that holds a lock, which a forked child inherits for good.
+        if self._written is None:
+            self._written = monomials_of(self.form, len(self.feature_names))
+        return self._written
+
+    @property
+    def exponents(self) -> Int2D:
+        """Exponents of the shared terms, ``(n_terms, n_features)``."""
+        return self._monomials[0]
+
+    @property
+    def coef(self) -> Float2D:
+        """Coefficients, ``(n_polynomials, n_terms)``."""
+        return self._monomials[1]
+
+    @property
+    def leading_terms(self) -> Int2D:
+        """Exponents of the leading terms, ``(n_polynomials, n_features)``."""
+        return self.exponents[self._monomials[2]]
+
+    @property
+    def leading_coef(self) -> Float1D:
+        """Coefficients of the leading terms."""
+        return self.coef[np.arange(len(self)), self._monomials[2]]
+
+    @property
+    def degrees(self) -> Int1D:
+        """Degree of every polynomial."""
+        return self.form.degrees
+
+    @property
+    def degree(self) -> int:
+        """Largest degree; 0 when there is no polynomial."""
+        return int(self.degrees.max(initial=0))
+
+    @property
+    def sparsity(self) -> float:
+        """The paper's SPAR: share of exact zeros among the coefficients of terms below the leading ones."""
+        n_zero = n_all = 0
+        for g in range(len(self)):
+            coef = (
+                self.coef[g, : self._n_free[g]]
+                if self._n_free is not None
+                else np.delete(self.coef[g], self._monomials[2][g])
+            )
+            n_zero, n_all = n_zero + int((coef == 0.0).sum()), n_all + coef.size
+        return n_zero / n_all if n_all else 0.0
+
+    def evaluate(self, X: Any, *, n_jobs: int | None = None) -> Float2D:
+        """Signed values on the rows of ``X``, shape ``(n_samples, n_polynomials)``."""
+        rows = as_rows(check_array(X, dtype="numeric", ensure_all_finite=False), n_jobs=n_jobs)
+        _check_width(rows.X, self.feature_names)
+        require_finite(rows, self.feature_names)
+        return np.asarray(self.over(rows))
+
+    def over(self, rows: Rows, *, absolute: bool = False) -> Any:
+        """Values (or absolute values) on a data source that has been checked already."""
+        return Evaluator([self.form], absolute=absolute).over(rows)
+
+    def in_units(self, scaler: Any) -> Polynomials:
+        """The same polynomials as functions of the data *before* scaling.
+
+        Exact composition with an affine map: if the model was fitted to ``scaler.transform(X)``, then
+        ``in_units(scaler).evaluate(X)`` are the values that the model gives there.
+
+        Parameters
+        ----------
+        scaler : fitted MinMaxScaler, StandardScaler, MaxAbsScaler or RobustScaler, or a pair ``(scale, offset)``
+            The pair stands for ``x_scaled = scale * x + offset``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.preprocessing import MinMaxScaler
+        >>> from vanishing import OAVI
+        >>> X = np.array([[10.0, 30.0], [20.0, 50.0], [30.0, 70.0]])  # y = 2 x + 10
+        >>> scaler = MinMaxScaler().fit(X)
+        >>> print(OAVI(psi=1e-8).fit(scaler.transform(X)).generators_.in_units(scaler).monic()[0])
+        x1 - 2*x0 - 10
+        """
+        scale, offset = affine_map(scaler, len(self.feature_names))
+        return self._with(self.form.compose(scale, offset))
+
+    def monic(self) -> Polynomials:
+        """Each polynomial divided by its leading coefficient (and its mean square and gap by the square of that)."""
+        lead = self.leading_coef
+        factor = 1.0 / np.where(lead == 0.0, 1.0, lead)  # the zero polynomial, which VCA can give, stays what it is
+        return self._with(self.form.scaled(factor), mse=self.mse * factor**2, gap=self.gap * factor**2)
+
+    def to_sympy(self) -> list[Any]:
+        """SymPy expressions. Needs ``pip install 'vanishing[sympy]'``."""
+        return [polynomial.to_sympy() for polynomial in self]
+
+    def to_latex(self, digits: int = 4) -> str:
+        """An ``aligned`` environment with one equation per line."""
+        lines = [f"{polynomial.to_latex(digits)} &\\approx 0" for polynomial in self]
+        return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
+
+    def __len__(self) -> int:
+        return self.mse.size
+
+    @overload
+    def __getitem__(self, index: int) -> Polynomial: ...
+
+    @overload
+    def __getitem__(self, index: slice | Array | list[int]) -> Polynomials: ...
+
+    def __getitem__(self, index: Any) -> Polynomial | Polynomials:
+        if not isinstance(index, (int, np.integer)):
+            return self._select(np.arange(len(self))[index])
+        if len(self) == 0:
+            raise IndexError("There are no polynomials: none has a mean square of at most psi; raise psi.")
+        g = range(len(self))[int(index)]
+        coef, lead = self.coef[g], self._monomials[2][g]
+        others = [t for t in np.flatnonzero(coef)[::-1] if t != lead]
+        others.sort(key=lambda t: -int(self.exponents[t].sum()))
+        shown = [lead, *others]
+        return Polynomial(
+            exponents=self.exponents[shown],
+            coef=coef[shown],
+            feature_names=self.feature_names,
+            mse=float(self.mse[g]),
+            gap=float(self.gap[g]),
+            n_iter=int(self.n_iter[g]),
+            status=Status(self.status[g]).name.lower(),
+        )
+
+    def __iter__(self) -> Iterator[Polynomial]:
+        return (self[g] for g in range(len(self)))
+
+    def __str__(self) -> str:
+        if len(self) == 0:
+            return "no polynomials"
+        try:
+            lines = [f"{polynomial}    (mean square {polynomial.mse:.2g})" for polynomial in self[:_SHOWN]]
+        except ValueError as too_large:
+            return f"{self!r}\n{too_large}"
+        if len(self) > _SHOWN:
+            lines.append(f"... and {len(self) - _SHOWN} more")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<Polynomials: {len(self)} in {len(self.feature_names)} variables>"
+
+    def _repr_latex_(self) -> str | None:
+        try:
+            return f"$\\displaystyle {self[:_SHOWN].to_latex()}$"
+        except ValueError:  # too large to write out: a notebook shows repr() then
+            return None
+
+    def _select(self, index: Int1D) -> Polynomials:
+        return Polynomials(
+            self.form.select(index),
+            self.feature_names,
+            mse=self.mse[index],
+            gap=self.gap[index],
+            n_iter=self.n_iter[index],
+            status=self.status[index],
+            n_free=None if self._n_free is None else self._n_free[index],
+        )
+
+    def _with(
+        self, form: MonomialForm | ProductForm, mse: Float1D | None = None, gap: Float1D | None = None
+    ) -> Polynomials:
+        return Polynomials(
+            form,
+            self.feature_names,
+            mse=self.mse if mse is None else mse,
+            gap=self.gap if gap is None else gap,
+            n_iter=self.n_iter,
+            status=self.status,
+            n_free=self._n_free,
+        )
+
+
+class Terms(Sequence[str]):
+    """Monomials with their exponents; an item is the monomial's text.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> list(Terms(np.array([[0, 0], [2, 1]]), ("a", "b")))
+    ['1', 'a^2*b']
+    """
+
+    def __init__(self, exponents: Int2D, feature_names: Sequence[str]):
+        self.exponents = exponents
+        self.feature_names = tuple(feature_names)
+
+    def __len__(self) -> int:
+        return int(self.exponents.shape[0])
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Terms: ...
+
+    def __getitem__(self, index: int | slice) -> str | Terms:
+        if isinstance(index, slice):
+            return Terms(self.exponents[index], self.feature_names)
+        return _monomial_text(self.exponents[index], self.feature_names) or "1"
+
+    def __repr__(self) -> str:
+        return f"<Terms: {', '.join(self[:_SHOWN])}{', ...' if len(self) > _SHOWN else ''}>"
+
+
+def _check_width(X: Array, feature_names: Sequence[str]) -> None:
+    if X.shape[1] != len(feature_names):
+        raise ValueError(f"X has {X.shape[1]} columns, but there are {len(feature_names)} variables.")
+
+
+def affine_map(scaler: Any, n_features: int) -> tuple[Float1D, Float1D]:
+    """Scale and offset of ``x_scaled = scale * x + offset`` for a fitted scikit-learn scaler, or for that pair itself.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import MinMaxScaler
+    >>> affine_map(MinMaxScaler().fit([[10.0], [30.0]]), 1)
+    (array([0.05]), array([-0.5]))
+    """
+    if isinstance(scaler, (tuple, list)) and len(scaler) == 2:
+        scale, offset = scaler
+    elif isinstance(scaler, MinMaxScaler):
+        check_is_fitted(scaler)
+        if scaler.clip:
+            raise ValueError("A MinMaxScaler with clip=True is not affine; fit one without it.")
+        scale, offset = scaler.scale_, scaler.min_
+    elif isinstance(scaler, (StandardScaler, MaxAbsScaler, RobustScaler)):
+        check_is_fitted(scaler)
+        # StandardScaler keeps the mean it was told not to subtract.
+        centre = getattr(scaler, "mean_", None) if getattr(scaler, "with_mean", True) else None
+        centre = getattr(scaler, "center_", centre)
+        width = 1.0 if getattr(scaler, "scale_", None) is None else np.asarray(scaler.scale_)
+        scale, offset = 1.0 / width, (0.0 if centre is None else -np.asarray(centre) / width)
+    else:
+        raise TypeError(
+            "in_units needs a fitted MinMaxScaler, StandardScaler, MaxAbsScaler or RobustScaler, or a pair "
+            f"(scale, offset) with x_scaled = scale * x + offset; got {type(scaler).__name__}."
+        )
+    try:
+        full = [np.broadcast_to(np.asarray(part, dtype=np.float64), (n_features,)).copy() for part in (scale, offset)]
+    except ValueError as error:
+        raise ValueError(f"The scaler was fitted to another number of columns than {n_features}.") from error
+    if not np.isfinite(full).all() or (full[0] == 0.0).any():
+        raise ValueError("The scale must be finite and not zero, and the offset finite.")
+    return full[0], full[1]
+
+
+def _signed_sum(coef: Float1D, terms: Sequence[str], digits: int, *, times: str, latex: bool = False) -> str:
+    """``c1*t1 + c2*t2 - ...`` with the given number of significant digits; an empty term is the constant."""
+    text = ""
+    for c, term in zip(coef, terms, strict=True):
+        if c == 0.0:
+            continue
+        number = f"{abs(c):.{digits}g}"
+        if latex and "e" in number:
+            mantissa, power = number.split("e")
+            number = f"{mantissa} \\cdot 10^{{{int(power)}}}"
+        body = (term if number == "1" else f"{number}{times}{term}") if term else number
+        sign = "-" if c < 0 else "+"
+        text += f" {sign} {body}" if text else (f"-{body}" if c < 0 else body)
+    return text or "0"
+
+
+def _monomial_text(exponents: Int1D, names: tuple[str, ...]) -> str:
+    """``x0^2*x1``; nothing for the constant."""
+    powers = [(name, e) for name, e in zip(_shown_names(names), exponents, strict=True) if e]
+    return "*".join(name if e == 1 else f"{name}^{e}" for name, e in powers)
+
+
+@lru_cache(maxsize=16)
+def _shown_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names as they are printed: in quotes where they would be taken for a number or for several names."""
+    plain = [bool(name) and not _is_number(name) and not set(name) & set("+-*^'") for name in names]
+    quoted = tuple(name if is_plain else f"'{name}'" for name, is_plain in zip(names, plain, strict=True))
+    return _distinct_names(quoted)
+
+
+def _distinct_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names with the number of the column behind those that are there twice."""
+    count = Counter(names)
+    return tuple(name if count[name] == 1 else f"{name}[{j}]" for j, name in enumerate(names))
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _latex_name(name: str) -> str:
+    """``x12`` becomes ``x_{12}``; other names are set upright."""
+    if name[:1].isalpha() and name[1:].isdigit():
+        return f"{name[0]}_{{{name[1:]}}}"
+    special = {"\\": r"\backslash ", "^": r"\hat{\ }", "~": r"\sim ", **{ch: f"\\{ch}" for ch in "_%&#${}"}}
+    escaped = "".join(special.get(ch, ch) for ch in name)
+    return name if len(name) == 1 else f"\\mathrm{{{escaped}}}"

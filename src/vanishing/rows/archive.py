@@ -1,0 +1,128 @@
+"""Arrays in .npz files of unknown origin: type, shape and size are compared with the expected ones before reading."""
+
+from __future__ import annotations
+
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Sequence
+from math import prod
+from typing import IO, Any
+
+import numpy as np
+
+from .._typing import Array
+
+__all__ = ["DAMAGED", "Archive"]
+
+DAMAGED = (  # what reading a file that is something else, or only a part of one, may end in
+    ValueError,
+    KeyError,
+    EOFError,
+    OSError,
+    OverflowError,
+    RuntimeError,
+    TypeError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+_MOST_MEMBERS = 64
+_MOST_DIRECTORY = 65_536  # bytes
+_PIECE = 1 << 20  # bytes that are unpacked at a time
+_END = struct.Struct("<4s4H2LH")
+_HEADER = re.compile(
+    r"\{'descr': '([<>|])([a-zA-Z])(\d{1,9})', 'fortran_order': False, 'shape': \(((?:\d{1,9},? ?)*)\), \} *\n"
+)
+
+
+class Archive:
+    """The arrays of an open .npz file, as ``numpy.savez`` writes it; whatever differs is one of ``DAMAGED``.
+
+    Examples
+    --------
+    >>> import io
+    >>> import numpy as np
+    >>> stream = io.BytesIO()
+    >>> np.savez(stream, a=np.arange(3.0))
+    >>> archive = Archive(stream)
+    >>> archive.names, archive.read("a", "f8", [(3,)])
+    (['a'], array([0., 1., 2.]))
+    """
+
+    def __init__(self, stream: IO[bytes]):
+        _require_small_directory(stream)
+        self._file = zipfile.ZipFile(stream)
+        members = self._file.infolist()
+        self._members = {member.filename.removesuffix(".npy"): member for member in members}
+        if len(self._members) < len(members):
+            raise ValueError("an array is there twice")
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the arrays."""
+        return sorted(self._members)
+
+    def read(self, name: str, kind: str, shapes: Sequence[tuple[int, ...]], most_bytes: int | None = None) -> Array:
+        """One of the arrays.
+
+        Parameters
+        ----------
+        name : str
+        kind : str
+            Letter and size of the type, ``"f8"``, or the letter alone where the size is free.
+        shapes : sequence of tuples of int
+            Those that it may have.
+        most_bytes : int, optional
+            Its largest size, where that does not follow from type and shape.
+        """
+        member = self._members[name]
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise ValueError(f"{name} is compressed in an unusual way")
+        with self._file.open(member) as stream:
+            dtype, shape, n_header = _read_header(stream, name)
+            size = prod(shape) * dtype.itemsize
+            if dtype.str[1:] != kind and dtype.kind != kind:
+                raise ValueError(f"{name} has values of type {dtype}")
+            if shape not in shapes:
+                raise ValueError(f"{name} has shape {shape}")
+            if n_header + size != member.file_size or (most_bytes is not None and size > most_bytes):
+                raise ValueError(f"{name} has {member.file_size} bytes")
+            return _unpack(stream, dtype, shape)
+
+
+def _require_small_directory(stream: IO[bytes]) -> None:
+    """Refuse zip files with many members, whose list alone would take much memory."""
+    size = stream.seek(0, 2)
+    stream.seek(max(size - _END.size - 20, 0))
+    tail = stream.read()
+    if len(tail) < _END.size + 20:
+        raise ValueError("it is too short")
+    mark, *_, n_members, directory, _, _ = _END.unpack(tail[-_END.size :])
+    # A locator before the end would stand for another directory, of the kind for huge files.
+    if mark != b"PK\5\6" or tail[:4] == b"PK\6\7" or n_members > _MOST_MEMBERS or directory > _MOST_DIRECTORY:
+        raise ValueError("it is no archive of a few arrays")
+
+
+def _read_header(stream: IO[bytes], name: str) -> tuple[np.dtype[Any], tuple[int, ...], int]:
+    """Type, shape, and how many bytes say so; never evaluated, as NumPy would do."""
+    start = stream.read(10)
+    if start[:8] != b"\x93NUMPY\1\0" or len(start) < 10:
+        raise ValueError(f"{name} is no array")
+    text = stream.read(int.from_bytes(start[8:], "little"))
+    found = _HEADER.fullmatch(text.decode("latin1"))
+    if not found or found[2] not in "biufU":
+        raise ValueError(f"{name} is no array of numbers or names")
+    shape = tuple(int(n) for n in found[4].replace(" ", "").split(",") if n)
+    return np.dtype("".join(found.group(1, 2, 3))), shape, len(start) + len(text)
+
+
+def _unpack(stream: IO[bytes], dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+    values = np.zeros(shape, dtype)
+    room = values.reshape(-1).view(np.uint8)
+    for begin in range(0, room.size, _PIECE):
+        part = stream.read(min(_PIECE, room.size - begin))
+        room[begin : begin + _PIECE] = np.frombuffer(part, dtype=np.uint8)  # a shorter part is a ValueError
+    return values.astype(dtype.newbyteorder("="), copy=False)

@@ -1,0 +1,139 @@
+"""Arrays that are not plain NumPy ones: on a GPU, of another library with the array API, or masked."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from .._typing import Array
+
+__all__ = [
+    "cupy_if_any",
+    "empty_like",
+    "free_memory",
+    "has_kernels",
+    "in_float64",
+    "is_device_array",
+    "namespace_of",
+    "on_device_of",
+    "require_unmasked",
+    "to_host",
+]
+
+_HOST_MEMORY = 256 * 2**20  # that blocks may take where the device is the host itself
+
+_LIBRARIES = ("cupy", "torch", "array_api_strict")
+
+
+def is_device_array(X: Any) -> bool:
+    """Whether ``X`` belongs to a library whose arrays stay where they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> is_device_array(np.ones(3))
+    False
+    """
+    return type(X).__module__.split(".")[0] in _LIBRARIES
+
+
+def require_unmasked(**given: Any) -> None:
+    """Refuse arrays, or lists of them, with masked values: conversion to a plain array would bring these back.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> require_unmasked(X=np.ma.array([1.0, 2.0]))
+    """
+    for name, values in given.items():
+        parts = values if isinstance(values, (list, tuple)) else [values]
+        n_masked = sum([np.count_nonzero(part.mask) for part in parts if isinstance(part, np.ma.MaskedArray)])
+        if n_masked:
+            raise ValueError(
+                f"{name} has masked values ({n_masked} of them): drop those rows, or fill them in with "
+                f"{name}.filled(...)."
+            )
+
+
+def namespace_of(X: Any) -> Any:
+    """The array API of the library that ``X`` belongs to."""
+    if isinstance(X, np.ndarray):
+        return np
+    try:
+        from array_api_compat import array_namespace
+    except ImportError as error:
+        library = type(X).__module__.split(".")[0]
+        raise ImportError(f"Arrays of {library} need array-api-compat: pip install 'vanishing[gpu]'.") from error
+    return array_namespace(X)
+
+
+def on_device_of(X: Any, values: Any) -> Any:
+    """The NumPy array ``values`` where ``X`` is, of the same type."""
+    if isinstance(X, np.ndarray):
+        return values
+    namespace = namespace_of(X)
+    return namespace.asarray(values, device=X.device)
+
+
+def in_float64(X: Any) -> Any:
+    """The values of ``X`` as float64."""
+    if isinstance(X, np.ndarray):
+        return np.asarray(X, dtype=np.float64)
+    namespace = namespace_of(X)
+    return namespace.astype(X, namespace.float64, copy=False)
+
+
+def empty_like(X: Any, n_columns: int) -> Any:
+    """Room for so many float64 columns for the rows of ``X``, where ``X`` is."""
+    if isinstance(X, np.ndarray):
+        return np.empty((X.shape[0], n_columns))
+    namespace = namespace_of(X)
+    return namespace.empty((X.shape[0], n_columns), dtype=namespace.float64, device=X.device)
+
+
+def to_host(X: Any) -> Array:
+    """A NumPy array with the values of ``X``."""
+    if isinstance(X, np.ndarray):
+        return X
+    if hasattr(X, "get"):  # CuPy
+        return np.asarray(X.get())
+    if hasattr(X, "cpu"):  # PyTorch
+        return np.asarray(X.detach().cpu())
+    return np.asarray(X)
+
+
+def free_memory(X: Any, wanted: int) -> int:
+    """Bytes that are free where ``X`` is; what the library holds in reserve counts, too, if so many are wanted."""
+    kind, device = type(X).__module__.split(".")[0], getattr(X, "device", None)
+    if kind == "cupy":
+        import cupy
+
+        with device:  # type: ignore[union-attr]
+            return int(cupy.cuda.runtime.memGetInfo()[0] + cupy.get_default_memory_pool().free_bytes())
+    if kind == "torch" and device is not None and device.type == "cuda":
+        import torch
+
+        free = int(torch.cuda.mem_get_info(device)[0])
+        if free < wanted:  # else not worth the time that the next line takes
+            free += int(torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device))
+        return free
+    return _HOST_MEMORY
+
+
+def has_kernels(X: Any) -> bool:
+    """Whether ``X`` is on an NVIDIA GPU, as float32 or float64, and CuPy is there to compile for it."""
+    kind = type(X).__module__.split(".")[0]
+    on_gpu = kind == "cupy" or (kind == "torch" and X.device.type == "cuda")
+    return on_gpu and str(X.dtype).endswith(("float32", "float64")) and cupy_if_any() is not None
+
+
+@lru_cache(maxsize=1)
+def cupy_if_any() -> Any:
+    """CuPy, or None where it is not installed."""
+    try:
+        import cupy
+    except ImportError:
+        return None
+    return cupy

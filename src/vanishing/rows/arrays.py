@@ -1,0 +1,177 @@
+"""Rows of arrays in memory, shared among threads."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice, pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+
+from .._typing import Array, Float1D, Float2D
+from ..progress import Progress, row_progress
+from ..threads import n_threads, one_blas_thread
+from .protocol import Block, Rows, SignedBy, merge
+
+__all__ = ["ArrayRows", "as_block", "as_rows", "in_order"]
+
+T = TypeVar("T")
+
+
+class ArrayRows(Rows):
+    """Rows of an array in memory (or of a memory map), shared among threads; the array is never copied as a whole.
+
+    The blocks, and the order in which their results are combined, depend on the shape of the data alone, so
+    the result is the same to the last bit for every ``n_jobs``.
+
+    Parameters
+    ----------
+    X : ndarray, or anything with ``shape``, ``dtype`` and slices of rows
+    sample_weight : ndarray of shape (n_samples,), optional
+    labels : ndarray of shape (n_samples,), optional
+    n_jobs : int, optional
+    """
+
+    quiet = False  # whether passes never show their progress, as those over a part of the data
+
+    def __init__(
+        self, X: Array, sample_weight: Float1D | None = None, labels: Array | None = None, n_jobs: int | None = None
+    ):
+        self.X = X
+        self.sample_weight = sample_weight
+        self.labels = labels
+        self.n_jobs = n_jobs
+        self.n_samples, self.n_features = X.shape
+        self.labelled = labels is not None
+        self.single_precision = X.dtype.kind == "f" and X.dtype.itemsize < 8
+
+    def reduce_blocks(
+        self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], *, block_rows: int, width: int
+    ) -> T:
+        """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""
+        total = self.reduce_or_none(kernel, combine, block_rows=block_rows)
+        assert total is not None
+        return total
+
+    def reduce_or_none(
+        self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], *, block_rows: int
+    ) -> T | None:
+        """The same; None if the kernel gave that for all blocks."""
+        results = self._run(lambda rows: kernel(self._block(rows)), block_rows)
+        return functools.reduce(functools.partial(merge, combine), results)
+
+    def map_blocks(
+        self, kernel: Callable[[Block, Any], None], n_columns: int, *, block_rows: int, width: int, out: Any = None
+    ) -> Float2D:
+        """The columns ``(n_samples, n_columns)`` that ``kernel(block, out)`` computes; in ``out`` if given."""
+        out = np.empty((len(self), n_columns)) if out is None else out
+        for _ in self._run(lambda rows: kernel(self._block(rows), out[rows]), block_rows):
+            pass
+        return np.asarray(out)
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    def scaled(self, scale: Float1D, offset: Float1D) -> ArrayRows:
+        """Rows ``scale * x + offset``."""
+        X = np.multiply(self.X, scale)
+        X += offset
+        return ArrayRows(X, self.sample_weight, self.labels, self.n_jobs)
+
+    def where_label(self, label: Any) -> ArrayRows:
+        """The rows with this label."""
+        assert self.labels is not None
+        chosen = self.labels == label
+        weights = None if self.sample_weight is None else self.sample_weight[chosen]
+        return ArrayRows(self.X[chosen], weights, self.labels[chosen], self.n_jobs)
+
+    def signed_by(self, label: Any) -> ArrayRows:
+        """The same rows, their weights negative where the label is not this one."""
+        signed = SignedBy(label)(Block(self.X, self.sample_weight, self.labels)).weights
+        return ArrayRows(self.X, signed, self.labels, self.n_jobs)
+
+    def computed(self, kernel: Callable[[Any, Any], None], n_columns: int, *, block_rows: int, width: int) -> ArrayRows:
+        """Rows of the columns that ``kernel(X, out)`` computes."""
+        columns = self.map(kernel, n_columns, block_rows=block_rows, width=width)
+        return ArrayRows(columns, self.sample_weight, self.labels, self.n_jobs)
+
+    def without_zero_weights(self) -> ArrayRows:
+        """The rows that have a weight."""
+        weights = self.sample_weight
+        if weights is None or weights.all():
+            return self
+        used = weights > 0.0
+        return ArrayRows(self.X[used], weights[used], None if self.labels is None else self.labels[used], self.n_jobs)
+
+    def _block(self, rows: slice) -> Block:
+        weights = None if self.sample_weight is None else self.sample_weight[rows]
+        labels = None if self.labels is None else self.labels[rows]
+        return Block(as_block(self.X[rows]), weights, labels, 0, rows.start)
+
+    def _run(self, work: Callable[[slice], T], block_rows: int) -> Iterator[T]:
+        """Results of ``work`` on each block, in order, with at most a few blocks ahead of the consumer."""
+        n_samples = len(self)
+        n_blocks = max(-(-n_samples // block_rows), 1)
+        edges = [n_samples * i // n_blocks for i in range(n_blocks + 1)]
+        blocks = [slice(start, stop) for start, stop in pairwise(edges)]
+        with one_blas_thread(), row_progress(n_samples, quiet=self.quiet) as progress:
+            yield from in_order(work, blocks, n_threads(self.n_jobs), progress, lambda rows: rows.stop - rows.start)
+
+
+def as_block(X: Any) -> Float2D:
+    """Rows as kernels want them: float64, and in Fortran order if they are already."""
+    values = np.asarray(X)
+    columnwise = values.flags.f_contiguous or (values.ndim == 2 and values.T.strides[-1] == values.itemsize)
+    if columnwise and not values.flags.c_contiguous:
+        return np.asfortranarray(values, dtype=np.float64)
+    return np.ascontiguousarray(values, dtype=np.float64)
+
+
+def in_order(
+    work: Callable[[Any], T],
+    tasks: Sequence[Any] | Iterator[Any],
+    threads: int,
+    progress: Progress,
+    size: Callable[[Any], int],
+) -> Iterator[T]:
+    """Results of ``work`` on each task, in order, with at most a few tasks ahead of the consumer."""
+    tasks = iter(tasks)
+    first = list(islice(tasks, 2))
+    if threads == 1 or len(first) == 1:
+        for task in (*first, *tasks):
+            yield work(task)
+            progress.advance(size(task))
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        ahead: list[tuple[Future[T], int]] = []
+
+        def submit(number: int, source: Iterator[Any]) -> None:
+            ahead.extend((pool.submit(work, task), size(task)) for task in islice(source, number))
+
+        submit(2, iter(first))
+        submit(threads - 1, tasks)
+        try:
+            while ahead:
+                done, n_rows = ahead.pop(0)
+                result = done.result()
+                submit(1, tasks)
+                yield result
+                progress.advance(n_rows)
+        finally:  # after an error, or when nobody wants the rest
+            for future, _ in ahead:
+                future.cancel()
+
+
+def as_rows(X: Any, sample_weight: Float1D | None = None, n_jobs: int | None = None) -> ArrayRows:
+    """The data source for ``X``, an array of shape ``(n_samples, n_features)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = as_rows(np.ones((5, 2)))
+    >>> rows.reduce(lambda block, weights: block.sum(), lambda a, b: a + b, block_rows=2, width=2)
+    np.float64(10.0)
+    """
+    return ArrayRows(np.asarray(X), sample_weight, n_jobs=n_jobs)

@@ -1,0 +1,347 @@
+"""Rows in a Dask collection: one task per block where the block is, and a tree of sums."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from .._typing import Array, Float2D
+from ..checks import check_weights
+from ..progress import Progress, row_progress
+from .array_api import require_unmasked
+from .arrays import ArrayRows
+from .protocol import Block, Rows, merge
+
+__all__ = ["DaskRows", "dask_rows"]
+
+if TYPE_CHECKING:
+    delayed: Any
+else:
+    from dask import delayed
+
+T = TypeVar("T")
+
+_FAN = 8  # results that one task of the tree adds up
+
+
+def dask_rows(X: Any, sample_weight: Any = None, labels: Any = None) -> DaskRows:
+    """The data source for a ``dask.array`` or ``dask.dataframe``; weights and labels in blocks that match."""
+    import dask.array
+
+    names = None
+    if isinstance(X, dask.array.Array):
+        if X.ndim != 2:
+            raise ValueError(f"Expected 2D array, got {X.ndim}D array instead: reshape X to (n_samples, n_features).")
+        if X.dtype.kind not in "biuf":
+            raise ValueError(f"Input X has values of type {X.dtype}; convert its columns to numbers.")
+        if not X.shape[1] > 0:
+            raise ValueError(
+                f"Found array with {X.shape[1]} columns while at least one is required, and a known number."
+            )
+        if X.numblocks[1] > 1:
+            X = X.rechunk({1: -1})  # a row has to be in one block
+    elif _is_frame(X):
+        names = tuple(str(name) for name in X.columns)
+        _require_numbers(X)
+    else:
+        raise ValueError(f"Expected a dask.array or a dask.dataframe, got {type(X).__name__}.")
+    return DaskRows(X, names, _beside(X, sample_weight, "sample_weight"), _beside(X, labels, "y"))
+
+
+def _is_frame(X: Any) -> bool:
+    """Whether ``X`` is a Dask data frame (anything may be asked of a Delayed, which says yes)."""
+    return type(X).__name__ == "DataFrame" and type(X).__module__.startswith("dask")
+
+
+def _require_numbers(frame: Any) -> None:
+    for name, dtype in frame.dtypes.items():
+        if getattr(dtype, "kind", "O") not in "biuf":
+            raise ValueError(
+                f"Column {name!r} has values of type {dtype}, not numbers: convert it, or choose others with X[[...]]."
+            )
+
+
+def _beside(X: Any, values: Any, what: str) -> Any:
+    """Values of the rows in blocks like those of ``X``."""
+    if values is None:
+        return None
+    import dask.array
+
+    n_blocks = X.npartitions if _is_frame(X) else X.numblocks[0]
+    if np.ndim(values) != 1:
+        raise ValueError(f"{what} must have one dimension, one value per row; got {np.ndim(values)}.")
+    if hasattr(values, "to_dask_array"):
+        if values.npartitions == n_blocks:
+            return values  # a series beside a frame: compared block by block
+        values = values.to_dask_array(lengths=True)
+    lengths = (np.nan,) * n_blocks if _is_frame(X) else X.chunks[0]
+    known = not np.isnan(lengths).any()
+    if not isinstance(values, dask.array.Array):
+        if not known:
+            raise ValueError(
+                f"{what} is an array in memory, but the lengths of X's blocks are not known: call "
+                f"X.compute_chunk_sizes() (or to_dask_array(lengths=True)) first, or give {what} as a Dask array."
+            )
+        values = dask.array.from_array(np.asarray(values), chunks=(lengths,) if len(values) == sum(lengths) else -1)
+    if what == "sample_weight" and values.dtype.kind not in "biuf":
+        raise ValueError(f"sample_weight has values of type {values.dtype}; convert them to numbers.")
+    if known and not np.isnan(values.shape[0]):
+        if values.shape[0] != sum(lengths):
+            raise ValueError(f"{what} has {values.shape[0]} values for {sum(lengths)} rows: give one for each row.")
+        values = values.rechunk((lengths,))
+    if values.numblocks[0] != n_blocks:
+        raise ValueError(
+            f"{what} has {values.numblocks[0]} blocks, X has {n_blocks}: rechunk {what} like the rows of X."
+        )
+    return values
+
+
+class DaskRows(Rows):
+    """Rows of a Dask collection, on whatever scheduler is the current one.
+
+    A pass makes one task per block, which the scheduler puts where the block is, and adds up the results in a tree;
+    only the sum comes back. Blocks that are persisted are not moved; others are computed again in every pass.
+    """
+
+    def __init__(self, X: Any, names: tuple[str, ...] | None, sample_weight: Any, labels: Any):
+        self.X = X
+        self.feature_names = names
+        self.sample_weight = sample_weight
+        self.labels = labels
+        self.labelled = labels is not None
+        self.n_features = int(X.shape[1]) if names is None else len(names)
+        self.reading_dominates = True
+        kinds = X.dtypes.tolist() if names is not None else [X.dtype]
+        self.single_precision = any(kind.kind == "f" and kind.itemsize < 8 for kind in kinds)
+        lengths = (np.nan,) if names is not None else X.chunks[0]
+        self.n_samples = None if np.isnan(lengths).any() else int(sum(lengths))
+        self._cluster = _Cluster()
+
+    def reduce_blocks(
+        self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], *, block_rows: int, width: int
+    ) -> T:
+        """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""
+        task = functools.partial(_reduce_block, kernel, combine, block_rows)
+        run = delayed(task, pure=False, traverse=False)
+        leaves = [run(k, *parts) for k, parts in enumerate(self._blocks)]
+        add = delayed(functools.partial(_add_up, combine), pure=False)
+        level = leaves
+        while len(level) > 1:
+            level = [add(level[i : i + _FAN]) for i in range(0, len(level), _FAN)]
+        n_rows, total = self._cluster.compute(level[0], leaves, self.n_samples)
+        if total is None:
+            raise ValueError("There are no rows in X.")
+        self.n_samples = n_rows
+        result: T = total
+        return result
+
+    def map_blocks(
+        self, kernel: Callable[[Block, Any], None], n_columns: int, *, block_rows: int, width: int, out: Any = None
+    ) -> Any:
+        """A lazy Dask array with the columns ``(n_samples, n_columns)`` that ``kernel(block, out)`` computes."""
+        import dask.array
+
+        lengths = (np.nan,) * len(self._blocks) if self.feature_names is not None else self.X.chunks[0]
+        run = delayed(functools.partial(_map_block, kernel, n_columns, block_rows), pure=False, traverse=False)
+        blocks = [
+            dask.array.from_delayed(run(k, *parts), shape=(length, n_columns), dtype=np.float64)
+            for (k, parts), length in zip(enumerate(self._blocks), lengths, strict=True)
+        ]
+        return dask.array.concatenate(blocks, allow_unknown_chunksizes=True)
+
+    def head(self) -> Float2D:
+        """A few of the rows, in NumPy; of the first block that has any."""
+        for parts in self._blocks:
+            rows = self._cluster.compute(delayed(_head)(parts[0]))
+            if len(rows):
+                return np.asarray(rows)
+        raise ValueError("There are no rows in X.")
+
+    def label_rows(self) -> Rows:
+        """A source of the same labels, without the columns."""
+        return _DaskLabels(self)
+
+    @staticmethod
+    def place(part: int, row: int) -> str:
+        """Where row ``row`` of part ``part`` is, in words."""
+        return f"in row {row} of block {part}"
+
+    @functools.cached_property
+    def _blocks(self) -> list[tuple[Any, Any, Any]]:
+        """The delayed pieces of every block: rows, weights, labels."""
+        return _pieces(self.X, self.sample_weight, self.labels)
+
+
+def _pieces(*collections: Any) -> list[tuple[Any, ...]]:
+    """For each block the delayed pieces of all collections; what arrays share is simplified together."""
+    import dask
+    import dask.array
+
+    arrays = [values for values in collections if isinstance(values, dask.array.Array)]
+    simple = iter(dask.optimize(*arrays))
+    lists: list[list[Any] | None] = []
+    for values in collections:
+        if values is None:
+            lists.append(None)
+        elif isinstance(values, dask.array.Array):
+            lists.append(list(next(simple).to_delayed(optimize_graph=False).ravel()))
+        else:
+            lists.append(values.to_delayed())
+    n_blocks = max(len(pieces) for pieces in lists if pieces is not None)
+    return list(zip(*([None] * n_blocks if pieces is None else pieces for pieces in lists), strict=True))
+
+
+class _DaskLabels(DaskRows):
+    """The labels of a Dask source, with no columns."""
+
+    def __init__(self, rows: DaskRows):
+        self.labels = rows.labels
+        self.labelled = True
+        self.n_features = 0
+        self.n_samples = rows.n_samples
+        self._cluster = rows._cluster
+
+    @functools.cached_property
+    def _blocks(self) -> list[tuple[Any, Any, Any]]:
+        return _pieces(None, None, self.labels)
+
+
+class _Cluster:
+    """Where passes are computed: the scheduler that was the current one when the rows were read."""
+
+    def __init__(self) -> None:
+        self.client = _client()
+
+    def compute(self, root: Any, leaves: Sequence[Any] = (), n_rows: int | None = None) -> Any:
+        """The value of the root; shows rows as the leaves get done, if progress is wanted."""
+        if self.client is None:
+            with row_progress(n_rows, quiet=not leaves) as progress:
+                return _watched_here(root, leaves, progress)
+        try:
+            self._require_scheduler()
+            with row_progress(n_rows, quiet=not leaves) as progress:
+                return _watched(self.client, root, leaves, progress) if progress.shown else root.compute()
+        except Exception as error:
+            self._require_scheduler(error)
+            if type(error).__name__ in ("FutureCancelledError", "CancelledError", "LostRun", "KilledWorker"):
+                raise ConnectionError(
+                    f"Blocks of X were cancelled or lost during a pass ({error}); nothing was fitted. Make the "
+                    "collection again, and fit again."
+                ) from error
+            raise
+
+    def _require_scheduler(self, error: Exception | None = None) -> None:
+        if self.client.status != "running" or type(error).__name__ == "CommClosedError":
+            raise ConnectionError(
+                "The Dask scheduler was lost during a fit; nothing was fitted. Start a cluster, make a Client for it, "
+                "and fit again."
+            ) from error
+
+
+def _watched(client: Any, root: Any, leaves: Sequence[Any], progress: Progress) -> Any:
+    from distributed import as_completed
+
+    total, *parts = client.compute([root, *leaves])
+    for future in as_completed(parts):
+        if future.status == "finished":
+            progress.advance(future.result()[0])
+    return total.result()
+
+
+def _watched_here(root: Any, leaves: Sequence[Any], progress: Progress) -> Any:
+    """The value of the root, on a scheduler in this process."""
+    from dask.callbacks import Callback
+
+    keys = {leaf.key for leaf in leaves}
+
+    def done(key: Any, result: Any, *_: Any) -> None:
+        if key in keys:
+            progress.advance(result[0])
+
+    with Callback(posttask=done) if progress.shown else nullcontext():
+        return root.compute()
+
+
+def _client() -> Any:
+    """The client of a distributed cluster, if there is one and no other scheduler was asked for."""
+    import dask
+
+    if dask.config.get("scheduler", None) not in (None, "dask.distributed", "distributed"):
+        return None
+    try:
+        from distributed import get_client
+    except ImportError:
+        return None
+    try:
+        return get_client()
+    except ValueError:
+        return None
+
+
+# What runs in tasks.
+
+
+def _as_rows(X: Any, weights: Any, labels: Any) -> ArrayRows:
+    """The rows of one block, on one thread: the scheduler has a thread for each task."""
+    if X is None:
+        X = np.empty((len(labels), 0))
+    require_unmasked(X=X, sample_weight=weights, y=labels)
+    values = X.to_numpy(dtype=np.float64, na_value=np.nan) if hasattr(X, "to_numpy") else np.asarray(X)
+    for name, given in (("sample_weight", weights), ("y", labels)):
+        if given is not None and len(given) != len(values):
+            raise ValueError(f"{name} has {len(given)} values in a block of {len(values)} rows: rechunk it like X.")
+    if weights is not None and len(values):
+        weights = check_weights(np.asarray(weights) + 0.0, len(values), all_zero=True)
+    rows = ArrayRows(values, weights if len(values) else None, _plain(labels), n_jobs=1)
+    rows.quiet = True
+    return rows
+
+
+def _plain(labels: Any) -> Array | None:
+    """Labels as NumPy compares them quickly."""
+    if labels is None:
+        return None
+    values = np.asarray(labels)
+    return values.astype(str) if values.dtype == object and all(isinstance(v, str) for v in values) else values
+
+
+class _InPart:
+    """A kernel that tells blocks in which part of the source they are."""
+
+    def __init__(self, kernel: Callable[..., Any], part: int):
+        self.kernel = kernel
+        self.part = part
+
+    def __call__(self, block: Block, *out: Any) -> Any:
+        return self.kernel(block._replace(part=self.part), *out)
+
+
+def _reduce_block(
+    kernel: Callable[[Block], Any], combine: Any, block_rows: int, part: int, X: Any, weights: Any, labels: Any
+) -> tuple[int, Any]:
+    """Number of rows, and what the kernel gives for them."""
+    rows = _as_rows(X, weights, labels)
+    if len(rows) == 0:
+        return 0, None
+    return len(rows), rows.reduce_or_none(_InPart(kernel, part), combine, block_rows=block_rows)
+
+
+def _map_block(
+    kernel: Callable[[Block, Any], None], n_columns: int, block_rows: int, part: int, X: Any, weights: Any, labels: Any
+) -> Float2D:
+    rows = _as_rows(X, weights, labels)
+    if len(rows) == 0:
+        return np.empty((0, n_columns))
+    return rows.map_blocks(_InPart(kernel, part), n_columns, block_rows=block_rows, width=0)
+
+
+def _add_up(combine: Any, results: list[tuple[int, Any]]) -> tuple[int, Any]:
+    return sum(n for n, _ in results), functools.reduce(functools.partial(merge, combine), [r for _, r in results])
+
+
+def _head(X: Any) -> Float2D:
+    return np.asarray(_as_rows(X[:4096], None, None).X, dtype=np.float64)

@@ -1,0 +1,174 @@
+"""Rows with labels: which classes there are, and from scores back to labels."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import date
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from .._typing import Array
+from ..checks import check_class_weights, check_labels, check_n_jobs, check_weights, input_names
+from .array_api import is_device_array, namespace_of, on_device_of, require_unmasked, to_host
+from .arrays import ArrayRows
+from .protocol import Block, Rows
+from .reading import is_dask, is_source, read_rows, require_finite, require_in_memory
+
+__all__ = ["Labelled", "as_vector", "best_labels", "read_labelled"]
+
+_MOST_CLASSES = 1000  # distinct values that a label in a file may have before it is taken for a mistake
+
+
+class Labelled(NamedTuple):
+    """Rows with labels: class ``classes[k]`` is called ``keys[k]`` in their blocks."""
+
+    rows: Rows
+    classes: Array
+    keys: list[Any]
+
+    def require_weights(self) -> None:
+        """Refuse a class in memory of which no row has a weight."""
+        if isinstance(self.rows, ArrayRows):
+            check_class_weights(self.rows.sample_weight, self.rows.labels, self.classes)
+
+    def without_zero_weights(self) -> Labelled:
+        """Without the rows in memory that have no weight."""
+        if not isinstance(self.rows, ArrayRows):
+            return self
+        self.require_weights()
+        return self._replace(rows=self.rows.without_zero_weights())
+
+    def parts(self, rows: Rows) -> list[Rows]:
+        """The classes of ``rows``, the same ones or changed."""
+        return [rows.where_label(key) for key in self.keys]
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the rows are in this process's memory."""
+        return isinstance(self.rows, ArrayRows)
+
+
+def read_labelled(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, at_least: int = 2) -> Labelled:
+    """Checked rows with labels, of at least so many classes.
+
+    Labels of :class:`Rows` come with them; for everything else they are ``y``.
+    """
+    if isinstance(X, Rows) and (y is not None or not X.labelled):
+        raise ValueError("Labels of rows on disk are one of their columns: name it in open_rows(label=...), without y.")
+    require_in_memory(X)
+    require_unmasked(X=X, y=y, sample_weight=sample_weight)
+    if is_device_array(X):
+        classes, codes = _device_classes(X, y)
+        rows = read_rows(estimator, X, sample_weight, labels=codes)
+        return Labelled(rows, _enough(classes, at_least), list(range(len(classes))))
+    if is_source(X):
+        if y is None and not isinstance(X, Rows):
+            raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
+        rows = read_rows(estimator, X, sample_weight, labels=y)
+        classes = _enough(_classes_of(rows), at_least)
+        return Labelled(rows, classes, [label.item() if isinstance(label, np.generic) else label for label in classes])
+    X, y = validate_data(estimator, X, _plain_labels(y), dtype="numeric", ensure_all_finite=False)
+    n_jobs = getattr(estimator, "n_jobs", None)
+    check_n_jobs(n_jobs)
+    classes, codes = check_labels(y, at_least)
+    rows = ArrayRows(X, check_weights(sample_weight, X.shape[0]), codes, n_jobs)
+    require_finite(rows, input_names(estimator))
+    return Labelled(rows, classes, list(range(len(classes))))
+
+
+def _enough(classes: Array, at_least: int) -> Array:
+    return check_labels(np.tile(classes, 3), at_least)[0]  # as labels: each of them more than once
+
+
+def _device_classes(X: Any, y: Any) -> tuple[Array, Any]:
+    """The classes, and their numbers for all rows on the device of ``X``."""
+    if y is None or tuple(np.shape(y)) != (X.shape[0],):
+        raise ValueError(f"y must have shape ({X.shape[0]},), one label per row; got {np.shape(y)}.")
+    if not is_device_array(y):
+        classes, codes = np.unique(np.asarray(_plain_labels(y)), return_inverse=True)
+        return classes, on_device_of(X, codes.astype(np.int64))
+    namespace = namespace_of(y)
+    classes = namespace.unique_values(y)
+    return to_host(classes), namespace.searchsorted(classes, y)
+
+
+def _classes_of(rows: Rows) -> Array:
+    """The distinct labels, in one pass over them."""
+    place = rows.place  # kernels must not hold the rows
+    too_many = ValueError(f"There are more than {_MOST_CLASSES} different labels: is the label the right column?")
+
+    def kernel(block: Block) -> frozenset[Any]:
+        plain = block.labels.dtype != object
+        found = frozenset((np.unique(block.labels) if plain else block.labels).tolist())
+        if any(_is_missing(label) for label in found):
+            raise ValueError(f"A label is missing {place(block.part, block.start)} or later: drop those rows.")
+        if len(found) > _MOST_CLASSES:
+            raise too_many
+        return found
+
+    def combine(a: frozenset[Any], b: frozenset[Any]) -> frozenset[Any]:
+        if len(a | b) > _MOST_CLASSES:
+            raise too_many
+        return a | b
+
+    found = rows.label_rows().reduce_blocks(kernel, combine, block_rows=262_144, width=1)
+    _require_one_kind(found)
+    return np.array(sorted(found))
+
+
+def _plain_labels(y: Any) -> Any:
+    """The labels, none of them missing; numbers among objects as an array of numbers."""
+    if y is None:
+        return None
+    values = np.asarray(y) if hasattr(y, "__array__") else np.asarray(y, dtype=object)
+    if values.ndim != 1 or values.dtype.kind not in "OfmM":
+        return y
+    missing = [_is_missing(label) for label in values] if values.dtype == object else values != values
+    if np.any(missing):
+        raise ValueError(f"A label is missing in row {int(np.argmax(missing))}: drop those rows.")
+    if values.dtype != object:
+        return y
+    labels = values.tolist()
+    _require_one_kind(labels)
+    return y if not labels or isinstance(labels[0], str) else np.array(labels)
+
+
+def _require_one_kind(labels: Collection[Any]) -> None:
+    """Refuse labels that cannot be put in order."""
+    if len({isinstance(label, str) for label in labels}) > 1:
+        raise ValueError("Some labels are text and some are not: convert them to one type.")
+    for label in labels:
+        if not isinstance(label, (str, Real, np.generic, date)):
+            raise ValueError(f"Labels have to be text or numbers, but one is {label!r}: convert them.")
+
+
+def _is_missing(label: Any) -> bool:
+    """Whether it is None, NaN or what pandas writes for them."""
+    return label is None or type(label).__name__ in ("NAType", "NaTType") or label != label
+
+
+def as_vector(scores: Any) -> Any:
+    """Scores as scikit-learn shapes them: one value per row where there is one column."""
+    if isinstance(scores, Rows):
+        scores = scores.to_numpy()
+    return scores[:, 0] if scores.shape[1] == 1 else scores
+
+
+def best_labels(scores: Any, classes: Array) -> Any:
+    """The labels that scores speak for: of the largest per row, or for two classes of its sign."""
+    if is_dask(scores):
+        return scores.map_blocks(best_labels, classes, dtype=classes.dtype, drop_axis=1 if scores.ndim == 2 else None)
+    namespace = namespace_of(scores)
+    chosen = _best(scores, namespace)
+    if isinstance(scores, np.ndarray) or classes.dtype.kind not in "biuf":
+        return np.asarray(classes[to_host(chosen)])  # text stays on the host
+    return namespace.take(on_device_of(scores, classes), chosen)
+
+
+def _best(scores: Any, namespace: Any) -> Any:
+    if scores.ndim == 1:
+        return namespace.astype(scores > 0.0, namespace.int64)
+    return namespace.argmax(scores, axis=1)

@@ -1,0 +1,399 @@
+"""Files of numbers: what a format has to provide, .npy, and what ``pyarrow.dataset`` reads."""
+
+from __future__ import annotations
+
+import os
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._typing import Array
+from .arrays import as_block
+from .protocol import Block
+
+__all__ = ["ArrowReader", "NpyReader", "Piece", "Reader"]
+
+_BATCH = 131_072  # rows that are read at a time
+_BLOCK = 65_536  # rows of a block that has been read with more
+_GROUP = 2_000_000  # rows of a group that are read at once
+_SMALL = 32_768  # fewer rows than that are read on with the next ones of the file
+
+
+class Piece(NamedTuple):
+    """Rows of a file as they were read, before they are converted."""
+
+    part: int
+    start: int
+    n_rows: int
+    content: Any
+
+
+class Reader(ABC):
+    """What a format provides."""
+
+    n_samples: int | None
+    names: list[str]
+    named: bool
+    label: Any
+    weight: Any
+    single_precision: bool
+
+    def __init__(self, files: list[str]):
+        self.files = files
+        self._stamps = [_stamp(file) for file in files]  # before anything is read
+
+    def require_unchanged(self) -> None:
+        """Refuse files that are not those that were opened: rows of two versions must not be mixed."""
+        for file, stamp in zip(self.files, self._stamps, strict=True):
+            if _stamp(file) != stamp:
+                raise ValueError(f"{file} has changed since it was opened: open the files again.")
+
+    @abstractmethod
+    def pieces(self, block_rows: int, *, only_labels: bool = False) -> Iterator[Piece]:
+        """All rows, in order, in pieces of about so many."""
+
+    @abstractmethod
+    def block(self, piece: Piece, *, only_labels: bool = False) -> Block:
+        """The rows of a piece; runs in the threads that compute."""
+
+    def groups(self, threads: int) -> Iterator[Piece] | None:
+        """All rows in groups that can be read independently of each other, if there are enough for so many threads."""
+        return None
+
+    def group_blocks(self, group: Piece, only_labels: bool) -> Iterator[Block]:
+        """The rows of a group."""
+        raise NotImplementedError
+
+    def check_weights(self, weights: Array, piece: Piece) -> None:
+        """Refuse weights that are none."""
+        if not (np.isfinite(weights).all() and (weights >= 0.0).all()):
+            raise ValueError(
+                f"A weight is negative or not finite in rows {piece.start} to {piece.start + piece.n_rows - 1} of "
+                f"{self.files[piece.part]}, column {self.weight!r}."
+            )
+
+    def name_of(self, part: int) -> str:
+        """The file that a part is."""
+        return self.files[part]
+
+
+def _stamp(file: str) -> tuple[int, ...]:
+    """What differs when a file is written to, or another one takes its place."""
+    stat = os.stat(file)
+    return stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino, stat.st_dev
+
+
+class NpyReader(Reader):
+    """Arrays saved by NumPy, one below the other."""
+
+    named = False
+
+    def __init__(self, files: list[str], columns: Sequence[Any] | None, label: Any, weight: Any):
+        super().__init__(files)
+        self.headers = [_npy_header(file) for file in files]
+        widths = {header.shape[1] for header in self.headers}
+        if len(widths) > 1:
+            odd = next(k for k, header in enumerate(self.headers) if header.shape[1] != self.headers[0].shape[1])
+            raise ValueError(
+                f"{files[odd]} has {self.headers[odd].shape[1]} columns, but {files[0]} has "
+                f"{self.headers[0].shape[1]}: the columns have to be the same in all files."
+            )
+        width = widths.pop()
+        self.label, self.weight = (
+            _npy_column(name, value, width) for name, value in (("label", label), ("weight", weight))
+        )
+        chosen = range(width) if columns is None else [_npy_column("columns", column, width) for column in columns]
+        self.columns = [j for j in chosen if columns is not None or j not in (self.label, self.weight)]
+        if not self.columns or len(set(self.columns)) < len(self.columns):
+            raise ValueError(f"columns must name at least one column, and none twice; got {self.columns}.")
+        self.names = [f"x{j}" for j in self.columns]
+        self.n_samples = sum(header.shape[0] for header in self.headers)
+        self.single_precision = any(h.dtype.kind == "f" and h.dtype.itemsize < 8 for h in self.headers)
+        self._all = self.columns == list(range(width))
+        self._local = threading.local()
+
+    def pieces(self, block_rows: int, *, only_labels: bool = False) -> Iterator[Piece]:
+        """All rows, in order, in pieces of about so many."""
+        for part, header in enumerate(self.headers):
+            for start in range(0, header.shape[0], block_rows):
+                yield Piece(part, start, min(block_rows, header.shape[0] - start), None)
+
+    def block(self, piece: Piece, *, only_labels: bool = False) -> Block:
+        """The rows of a piece; runs in the threads that compute."""
+        rows = self._read(piece)
+        labels = None if self.label is None else rows[:, self.label]
+        weights = None if self.weight is None else np.array(rows[:, self.weight], dtype=np.float64)
+        if weights is not None:
+            self.check_weights(weights, piece)
+        X = rows if self._all else rows[:, [] if only_labels else self.columns]
+        if labels is not None:
+            labels = labels.copy()
+        return Block(as_block(X), weights, labels, piece.part, piece.start)
+
+    def _read(self, piece: Piece) -> Array:
+        """The rows, in memory that this thread uses for the next ones again."""
+        file, header = self.files[piece.part], self.headers[piece.part]
+        n, width = header.shape
+        room = self._room(piece.n_rows * width * header.dtype.itemsize)
+        with open(file, "rb", buffering=0) as stream:
+            if not header.fortran:
+                _fill(stream, header.offset + piece.start * width * header.dtype.itemsize, room, file)
+                return room.view(header.dtype).reshape(piece.n_rows, width)
+            length = piece.n_rows * header.dtype.itemsize
+            for j in range(width):
+                position = header.offset + (j * n + piece.start) * header.dtype.itemsize
+                _fill(stream, position, room[j * length : (j + 1) * length], file)
+            return room.view(header.dtype).reshape(width, piece.n_rows).T
+
+    def _room(self, n_bytes: int) -> Array:
+        if not hasattr(self._local, "room") or self._local.room.size < n_bytes:
+            self._local.room = np.empty(n_bytes, dtype=np.uint8)
+        room: Array = self._local.room[:n_bytes]
+        return room
+
+
+class _NpyHeader(NamedTuple):
+    shape: tuple[int, int]
+    fortran: bool
+    dtype: np.dtype[Any]
+    offset: int
+
+
+def _npy_header(file: str) -> _NpyHeader:
+    try:
+        with open(file, "rb") as stream:
+            version = np.lib.format.read_magic(stream)
+            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            shape, fortran, dtype = read(stream)
+            offset = stream.tell()
+            size = os.fstat(stream.fileno()).st_size - offset
+    except ValueError as error:
+        raise ValueError(f"{file} is no .npy file: {error}") from error
+    if len(shape) != 2 or dtype.kind not in "biuf" or shape[1] == 0:
+        raise ValueError(f"{file} has an array of shape {shape} and type {dtype}; it has to be a table of numbers.")
+    if size < shape[0] * shape[1] * dtype.itemsize:
+        raise ValueError(
+            f"{file} is truncated: it has {size} bytes of data instead of {shape[0] * shape[1] * dtype.itemsize}."
+        )
+    return _NpyHeader((shape[0], shape[1]), fortran, dtype, offset)
+
+
+def _npy_column(what: str, column: Any, width: int) -> Any:
+    if column is None:
+        return None
+    if isinstance(column, bool) or not isinstance(column, (int, np.integer)) or not -width <= column < width:
+        raise ValueError(f"{what} must be the number of a column, 0 to {width - 1}, for .npy files; got {column!r}.")
+    return int(column) % width
+
+
+def _fill(stream: Any, position: int, room: Array, file: str) -> None:
+    """Read bytes at a position into ``room``."""
+    stream.seek(position)
+    view, done = room.data, 0
+    while done < len(view):
+        n = stream.readinto(view[done:])
+        if not n:
+            raise ValueError(f"{file} ends before its last row: it is truncated.")
+        done += n
+
+
+class ArrowReader(Reader):
+    """Tables in files that ``pyarrow.dataset`` reads."""
+
+    named = True
+
+    def __init__(self, files: list[str], kind: str, columns: Sequence[Any] | None, label: Any, weight: Any):
+        try:
+            import pyarrow.dataset as dataset
+        except ImportError as error:
+            raise ImportError(f"Reading {kind} files needs pyarrow: pip install 'vanishing[parquet]'.") from error
+        super().__init__(files)
+        self.kind = kind
+        self.label, self.weight = label, weight
+        with _naming(files[0], kind):
+            whole = dataset.dataset(files, format=kind)
+        self.fragments = list(whole.get_fragments())
+        schemas = []
+        for fragment, file in zip(self.fragments, files, strict=True):
+            with _naming(file, kind):
+                schemas.append(fragment.physical_schema)
+        self.names = self._choose(schemas[0], columns)
+        self._check(schemas)
+        if kind == "csv":
+            self._read_numbers()
+        self.n_samples = None if kind == "csv" else sum(self._count(k) for k in range(len(files)))
+        types = [schema.field(name).type for schema in schemas for name in self.names]
+        self.single_precision = any(str(kind) in ("float", "halffloat") for kind in types)
+
+    def _read_numbers(self) -> None:
+        """Let numbers in CSV files be read as such even if the first ones are integers."""
+        import pyarrow
+        import pyarrow.csv
+        import pyarrow.dataset as dataset
+
+        numbers = [*self.names, *([] if self.weight is None else [self.weight])]
+        options = pyarrow.csv.ConvertOptions(column_types={name: pyarrow.float64() for name in numbers})
+        self.fragments = list(
+            dataset.dataset(self.files, format=dataset.CsvFileFormat(convert_options=options)).get_fragments()
+        )
+
+    def _choose(self, schema: Any, columns: Sequence[Any] | None) -> list[str]:
+        extra = [name for name in (self.label, self.weight) if name is not None]
+        chosen = [name for name in schema.names if name not in extra] if columns is None else list(columns)
+        missing = [name for name in (*chosen, *extra) if name not in schema.names]
+        if missing:
+            raise ValueError(f"{self.files[0]} has no column {missing[0]!r}; it has {', '.join(schema.names)}.")
+        if not chosen or len(set(chosen)) < len(chosen):
+            raise ValueError(f"columns must name at least one column, and none twice; got {chosen}.")
+        return chosen
+
+    def _check(self, schemas: Sequence[Any]) -> None:
+        """Refuse files with other columns, and columns without numbers."""
+        import pyarrow.types as types
+
+        wanted = [name for name in (*self.names, self.label, self.weight) if name is not None]
+        for file, schema in zip(self.files, schemas, strict=True):
+            missing = [name for name in wanted if name not in schema.names]
+            if missing:
+                raise ValueError(
+                    f"{file} has no column {missing[0]!r}, but {self.files[0]} has: the columns have to be the same in "
+                    "all files."
+                )
+            for name in (*self.names, *([self.weight] if self.weight is not None else [])):
+                kind = schema.field(name).type
+                number = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
+                if not (number or types.is_decimal(kind) or types.is_null(kind)):
+                    raise ValueError(
+                        f"Column {name!r} of {file} has values of type {kind}, not numbers: convert it, or choose "
+                        "others with columns=[...]."
+                    )
+
+    def _count(self, part: int) -> int:
+        with _naming(self.files[part], self.kind):
+            return int(self.fragments[part].count_rows())
+
+    def pieces(self, block_rows: int, *, only_labels: bool = False) -> Iterator[Piece]:
+        """All rows, in order, in pieces of the length that suits reading."""
+        names = self._columns(only_labels=only_labels)
+        for part, fragment in enumerate(self.fragments):
+            start, waiting, n_waiting = 0, [], 0
+            batches = self._batches(part, fragment, names)
+            for batch in batches:
+                waiting.append(batch)
+                n_waiting += batch.num_rows
+                if n_waiting >= _SMALL:
+                    yield Piece(part, start, n_waiting, waiting)
+                    start, waiting, n_waiting = start + n_waiting, [], 0
+            if n_waiting:
+                yield Piece(part, start, n_waiting, waiting)
+
+    def groups(self, threads: int) -> Iterator[Piece] | None:
+        """Row groups of Parquet files, if there are enough for so many threads."""
+        if self.kind != "parquet" or sum(fragment.num_row_groups for fragment in self.fragments) < 4 * threads:
+            return None
+        return self._row_groups()
+
+    def _row_groups(self) -> Iterator[Piece]:
+        for part, fragment in enumerate(self.fragments):
+            start = 0
+            for group in fragment.row_groups:
+                yield Piece(part, start, group.num_rows, group.id)
+                start += group.num_rows
+
+    def group_blocks(self, group: Piece, only_labels: bool) -> Iterator[Block]:
+        """The rows of a row group."""
+        import pyarrow.parquet as parquet
+
+        names = self._columns(only_labels=only_labels)
+        with _naming(self.files[group.part], self.kind):
+            file = parquet.ParquetFile(self.files[group.part], metadata=self.fragments[group.part].metadata)
+            start = group.start
+            tables = (
+                [file.read_row_group(group.content, columns=names, use_threads=False)]
+                if group.n_rows <= _GROUP
+                else file.iter_batches(_BATCH, row_groups=[group.content], columns=names, use_threads=False)
+            )
+            for table in tables:
+                for batch in table.to_batches(_BLOCK) if hasattr(table, "to_batches") else [table]:
+                    piece = Piece(group.part, start, batch.num_rows, [batch])
+                    yield self.block(piece, only_labels=only_labels)
+                    start += batch.num_rows
+
+    def _columns(self, *, only_labels: bool) -> list[str]:
+        names = [self.label] if only_labels else [*self.names, self.label, self.weight]
+        return list(dict.fromkeys(name for name in names if name is not None))
+
+    def _batches(self, part: int, fragment: Any, names: list[str]) -> Iterator[Any]:
+        with _naming(self.files[part], self.kind):
+            yield from fragment.to_batches(columns=names, batch_size=_BATCH)
+
+    def block(self, piece: Piece, *, only_labels: bool = False) -> Block:
+        """The rows of a piece; runs in the threads that compute."""
+        import pyarrow
+
+        with _naming(self.files[piece.part], self.kind):
+            table = pyarrow.Table.from_batches(piece.content)
+            labels = None if self.label is None else self._labels(table.column(self.label), piece)
+            if only_labels:
+                return Block(np.empty((piece.n_rows, 0)), None, labels, piece.part, piece.start)
+            X = np.empty((len(self.names), piece.n_rows))
+            for name, room in zip(self.names, X, strict=True):
+                _fill_column(table.column(name), room)
+            weights = None
+            if self.weight is not None:
+                weights = np.empty(piece.n_rows)
+                _fill_column(table.column(self.weight), weights)
+                self.check_weights(weights, piece)
+        return Block(X.T, weights, labels, piece.part, piece.start)
+
+    def _labels(self, column: Any, piece: Piece) -> Array:
+        import pyarrow.types as types
+
+        if column.null_count:
+            raise ValueError(
+                f"A label is missing in rows {piece.start} to {piece.start + piece.n_rows - 1} of "
+                f"{self.files[piece.part]}, column {self.label!r}: drop those rows."
+            )
+        kind = column.type.value_type if types.is_dictionary(column.type) else column.type
+        if types.is_string(kind) or types.is_large_string(kind):
+            encoded = column.combine_chunks().dictionary_encode() if not types.is_dictionary(column.type) else column
+            encoded = encoded.combine_chunks() if hasattr(encoded, "num_chunks") else encoded
+            words = np.asarray(encoded.dictionary.to_pylist(), dtype=str)
+            return np.asarray(words[encoded.indices.to_numpy(zero_copy_only=False)])
+        return np.asarray(column.to_numpy())
+
+
+def _fill_column(column: Any, room: Array) -> None:
+    """Write the numbers of a column, NaN where there are none."""
+    import pyarrow
+    import pyarrow.types as types
+
+    start = 0
+    for chunk in column.chunks:
+        if types.is_decimal(chunk.type) or types.is_null(chunk.type):
+            chunk = chunk.cast(pyarrow.float64())
+        room[start : start + len(chunk)] = chunk.to_numpy(zero_copy_only=False)
+        start += len(chunk)
+
+
+class _naming:  # noqa: N801  (used like a function)
+    """Adds the name of the file to errors of pyarrow."""
+
+    def __init__(self, file: str, kind: str):
+        self.file = file
+        self.kind = kind
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        import pyarrow
+
+        if isinstance(error, (pyarrow.ArrowException, OSError)) and not isinstance(error, FileNotFoundError):
+            first = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise ValueError(
+                f"{self.file} cannot be read as {self.kind}; is it truncated or damaged? ({first})"
+            ) from error

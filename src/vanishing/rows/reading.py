@@ -1,0 +1,245 @@
+"""From what a user has to a data source: checked, with its columns known to the estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from .._typing import Array, Float2D, Int1D
+from ..checks import check_n_jobs, check_weights, input_names, require_numeric
+from .array_api import is_device_array, namespace_of, require_unmasked, to_host
+from .arrays import ArrayRows
+from .protocol import Block, Rows
+
+__all__ = [
+    "finite_blocks",
+    "input_frame",
+    "is_dask",
+    "is_source",
+    "read_finite",
+    "read_rows",
+    "require_finite",
+    "require_in_memory",
+]
+
+
+def is_source(X: Any) -> bool:
+    """Whether ``X`` is something else than an array, a frame or a list in this process's memory."""
+    return isinstance(X, Rows) or is_dask(X) or is_device_array(X)
+
+
+def is_dask(X: Any) -> bool:
+    """Whether ``X`` is a Dask collection."""
+    return type(X).__module__.split(".")[0] == "dask"
+
+
+def read_rows(estimator: Any, X: Any, sample_weight: Any = None, *, labels: Any = None, reset: bool = True) -> Rows:
+    """The data source for ``X``; the estimator learns its columns, or with ``reset=False`` they are compared.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X : array-like, frame, Dask collection, array of a device, or Rows
+    sample_weight, labels : array-like of shape (n_samples,), optional
+        Of the rows; for Rows, they come with these.
+    reset : bool, default=True
+    """
+    n_jobs = getattr(estimator, "n_jobs", None)
+    check_n_jobs(n_jobs)
+    if getattr(type(X), "holds_no_rows", False):
+        raise ValueError("Moments have no rows: only OAVI, ABM and AVI can be fitted to them.")
+    require_in_memory(X)
+    require_unmasked(X=X, sample_weight=sample_weight)
+    if isinstance(X, Rows):
+        if X.n_features == 0:
+            raise ValueError("The rows have no columns while at least one is required.")
+        if sample_weight is not None:
+            raise ValueError(
+                "sample_weight cannot be given for rows on disk: name its column in open_rows(weight=...)."
+            )
+        return _learn_columns(estimator, X, reset=reset)
+    if is_dask(X):
+        from .dask import dask_rows
+
+        return _learn_columns(estimator, dask_rows(X, sample_weight, labels), reset=reset)
+    if is_device_array(X):
+        from .device import DeviceRows
+
+        return _learn_columns(estimator, DeviceRows(X, sample_weight, labels), reset=reset)
+    table = input_frame(X)
+    if table is None:
+        table = validate_data(estimator, X, dtype="numeric", ensure_all_finite=False, reset=reset)
+        require_numeric(table)
+    else:
+        validate_data(estimator, X, skip_check_array=True, reset=reset)
+    rows = ArrayRows(table, check_weights(sample_weight, table.shape[0]), labels, n_jobs)
+    if isinstance(table, _Columns):
+        rows.single_precision = _has_single(X)
+    return rows
+
+
+def require_in_memory(X: Any) -> None:
+    """Refuse a lazy frame of polars, which is a query."""
+    if type(X).__name__ == "LazyFrame":
+        raise ValueError(
+            "X is a LazyFrame, whose rows are not computed: call X.collect(), or X.sink_parquet(...) and open_rows for "
+            "more rows than fit into memory."
+        )
+
+
+def read_finite(estimator: Any, X: Any) -> Rows:
+    """The data source for ``X``, whose columns are those that the estimator was fitted to; NaN is refused."""
+    rows = read_rows(estimator, X, reset=False)
+    if not isinstance(rows, ArrayRows):
+        return finite_blocks(estimator, rows)
+    if rows.X.dtype.kind == "f":
+        require_finite(rows, input_names(estimator))
+    return rows
+
+
+def finite_blocks(estimator: Any, rows: Rows) -> Rows:
+    """Rows of a source with the columns that the estimator was fitted to; blocks with NaN are refused when read."""
+    return _learn_columns(estimator, rows, reset=False).changed(_Finite(input_names(estimator), rows.place))
+
+
+def _learn_columns(estimator: Any, rows: Rows, *, reset: bool) -> Rows:
+    """What ``validate_data`` does, for a source."""
+    names = rows.feature_names
+    if reset:
+        estimator.n_features_in_ = rows.n_features
+        if names is not None:
+            estimator.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
+        return rows
+    if rows.n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {rows.n_features} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input."
+        )
+    known = getattr(estimator, "feature_names_in_", None)
+    if names is not None and known is not None and list(known) != list(names):
+        raise ValueError(
+            f"The columns should be those of the fit, in the same order: {', '.join(map(str, known))}; "
+            f"got {', '.join(names)}."
+        )
+    return rows
+
+
+class _Columns:
+    """The columns of a frame side by side, as an array of which only slices are made."""
+
+    def __init__(self, columns: Sequence[Array]):
+        self.columns = columns
+        self.dtype = np.dtype(np.float64)
+        self.shape = (len(columns[0]), len(columns))
+
+    def __getitem__(self, rows: Any) -> Float2D:
+        parts = [column[rows] for column in self.columns]
+        table = np.empty((len(parts), len(parts[0])))
+        for part, room in zip(parts, table, strict=True):
+            room[:] = part
+        return table.T
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return self[:].astype(np.float64 if dtype is None else dtype, copy=False)
+
+
+def input_frame(X: Any) -> Any:
+    """A pandas or polars frame of numbers as an array that is never made as a whole; None for everything else."""
+    kind = type(X).__module__.split(".")[0]
+    if kind not in ("pandas", "polars") or not hasattr(X, "columns") or 0 in X.shape:
+        return None
+    if kind == "pandas":
+        numeric = all(getattr(dtype, "kind", "O") in "biuf" for dtype in X.dtypes)
+        if not numeric or X.columns.duplicated().any():
+            return None
+        columns = [
+            X.iloc[:, j].to_numpy()
+            if isinstance(dtype, np.dtype)
+            else X.iloc[:, j].to_numpy(dtype=np.float64, na_value=np.nan)
+            for j, dtype in enumerate(X.dtypes)
+        ]
+    else:
+        if not all(dtype.is_numeric() or str(dtype) == "Boolean" for dtype in X.dtypes):
+            return None
+        columns = [X[:, j].to_numpy() for j in range(X.shape[1])]
+    return _Columns(columns) if all(column.dtype.kind in "biuf" for column in columns) else None
+
+
+def _has_single(frame: Any) -> bool:
+    """Whether a column has float32 values, of whatever kind."""
+    return any(str(dtype).lower() in ("float32", "float16") for dtype in frame.dtypes)
+
+
+class _Bad(NamedTuple):
+    """For every column how many values are not finite, and the first one: part, row, and whether it is NaN."""
+
+    counts: Int1D
+    first: list[tuple[int, int, bool] | None]
+
+
+def _bad_values(block: Block) -> _Bad | None:
+    if block.X.shape[0] == 0:
+        return None
+    namespace = namespace_of(block.X)
+    if _sum_is_finite(block.X, namespace):
+        return _Bad(np.zeros(block.X.shape[1], dtype=np.int64), [None] * block.X.shape[1])
+    bad = to_host(~namespace.isfinite(block.X))
+    first: list[tuple[int, int, bool] | None] = [None] * bad.shape[1]
+    for j in np.flatnonzero(bad.any(axis=0)):
+        i = int(np.argmax(bad[:, j]))
+        first[j] = block.part, block.start + i, bool(np.isnan(float(block.X[i, int(j)])))
+    return _Bad(bad.sum(axis=0), first)
+
+
+def _sum_is_finite(X: Any, namespace: Any) -> bool:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(namespace.isfinite(namespace.sum(X)))
+
+
+def _combine_bad(a: _Bad, b: _Bad) -> _Bad:
+    return _Bad(a.counts + b.counts, [x if x is not None else y for x, y in zip(a.first, b.first, strict=True)])
+
+
+def require_finite(rows: Rows, names: Sequence[str]) -> None:
+    """Refuse NaN and infinity, naming the first column that has one."""
+    n = rows.n_features
+    found = rows.reduce_blocks(_bad_values, _combine_bad, block_rows=65_536, width=2 * n)
+    message = _complaint(found, names, rows)
+    if message:
+        raise ValueError(message)
+
+
+def _complaint(found: _Bad, names: Sequence[str], rows: Rows | _Finite) -> str | None:
+    for j, name in enumerate(names):
+        first = found.first[j]
+        if first is not None:
+            part, row, is_nan = first
+            where = "" if name == f"x{j}" else f" ({name!r})"
+            return (
+                f"Input X contains {'NaN' if is_nan else 'infinity (inf)'} in column {j}{where}: {found.counts[j]} "
+                f"such values, the first {rows.place(part, row)}. Impute them or drop those rows."
+            )
+    return None
+
+
+@dataclass(frozen=True)
+class _Finite:
+    """Refuses blocks with values that are not finite."""
+
+    names: list[str]
+    place: Any
+
+    def __call__(self, block: Block) -> Block:
+        namespace = namespace_of(block.X)
+        if not _sum_is_finite(block.X, namespace):
+            found = _bad_values(block)
+            message = found and _complaint(found, self.names, self)
+            if message:
+                raise ValueError(message)
+        return block

@@ -1,0 +1,150 @@
+"""Orthogonal matching pursuit: short polynomials, term by term."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._compiled import compiled
+from .._typing import Float1D, Float2D, Int1D
+from .homotopy import homotopy
+from .quadratic import DEPENDENT, TIE, loss_and_gap
+from .solution import Solution, Status, Stop
+
+_LONGEST = 128  # terms of a polynomial that still counts as short
+_TRIED = 32  # terms after which the pace says whether psi will be reached; an exact law shows only when it is complete
+
+
+@compiled
+def _pursue(Q: Float2D, c: Float1D, r: float, psi: float, most: int, x: Float1D) -> int:
+    """Write the coefficients of a short polynomial to x; the number of terms that were tried is returned.
+
+    Forwards: with ``S`` the terms so far, ``g = Qx + c`` at the least-squares solution on S, and ``d_i`` the square of
+    the part of term i that is orthogonal to S, adding term i lowers the loss by ``g_i^2 / d_i``; the best one joins
+    until the loss is at most psi. Rows of ``W = L^-1 Q[S, :]``, with ``L L' = Q[S, S]``, give both in O(n |S|).
+    Backwards: with ``M = Q[S, S]^-1``, leaving out term a raises the loss by ``x_a^2 / M_aa``; the cheapest one leaves
+    as long as the loss stays below psi.
+    """
+    n = c.size
+    W = np.empty((most, n))
+    z = np.empty(most)
+    support = np.empty(most, np.int64)
+    used = np.zeros(n, np.bool_)
+    g, d = c.copy(), np.empty(n)
+    for i in range(n):
+        d[i] = Q[i, i]
+    size, loss = 0, r
+    while size < most and loss > psi:
+        best, gain = -1, 0.0
+        for i in range(n):
+            if not used[i] and d[i] > DEPENDENT * Q[i, i] and g[i] * g[i] > (1.0 + TIE) * gain * d[i]:
+                best, gain = i, g[i] * g[i] / d[i]
+        if best < 0:
+            break
+        pivot = np.sqrt(d[best])
+        row = W[size]
+        for i in range(n):
+            row[i] = Q[best, i]
+        for a in range(size):
+            part = W[a, best]
+            for i in range(n):
+                row[i] -= part * W[a, i]
+        z[size] = g[best] / pivot
+        for i in range(n):
+            row[i] /= pivot
+            g[i] -= z[size] * row[i]
+            d[i] -= row[i] * row[i]
+        loss -= z[size] * z[size]
+        used[best] = True
+        support[size] = best
+        size += 1
+        # If every further term gains the same share, loss / gain * log(loss / psi) more terms are needed.
+        if size >= _TRIED and psi > 0.0 and loss * np.log(max(loss / psi, 1.0)) > gain * (most - size):
+            break
+    _write_back(W, z, support[:size], loss, psi, x)
+    return size
+
+
+@compiled
+def _write_back(W: Float2D, z: Float1D, support: Int1D, loss: float, psi: float, x: Float1D) -> None:
+    """The least-squares solution on the support, without the terms that psi can spare.
+
+    From ``R = W[:, support]`` and its inverse N: ``M = N N'``, and M without a term is ``M - v v'`` with v that term's
+    column of M over the root of its diagonal entry. Only those columns are formed.
+    """
+    size = support.size
+    N = np.zeros((size, size))
+    coef, diagonal = np.zeros(size), np.zeros(size)
+    for a in range(size - 1, -1, -1):
+        N[a, a] = 1.0
+        for k in range(a + 1, size):
+            for b in range(k, size):
+                N[a, b] -= W[a, support[k]] * N[k, b]
+        for b in range(a, size):
+            N[a, b] /= W[a, support[a]]
+            coef[a] -= N[a, b] * z[b]
+            diagonal[a] += N[a, b] * N[a, b]
+    inside = np.ones(size, np.bool_)
+    spared = np.empty((size, size))
+    for n_spared in range(size):
+        cheapest, cost = -1, np.inf
+        for a in range(size):
+            if inside[a] and (1.0 + TIE) * coef[a] * coef[a] < cost * diagonal[a]:
+                cheapest, cost = a, coef[a] * coef[a] / diagonal[a]
+        if loss + cost > psi:
+            break
+        column = spared[n_spared]
+        for a in range(size):
+            column[a] = 0.0
+            for b in range(max(a, cheapest), size):
+                column[a] += N[a, b] * N[cheapest, b]
+        for s in range(n_spared):
+            for a in range(size):
+                column[a] -= spared[s, cheapest] * spared[s, a]
+        root, share = np.sqrt(column[cheapest]), coef[cheapest] / column[cheapest]
+        for a in range(size):
+            coef[a] -= share * column[a]
+            column[a] /= root
+            diagonal[a] -= column[a] * column[a]
+        loss += cost
+        inside[cheapest] = False
+    x[:] = 0.0
+    for a in range(size):
+        if inside[a]:
+            x[support[a]] = coef[a]
+
+
+def matching_pursuit(Q: Float2D, c: Float1D, r: float, radius: float, stop: Stop) -> Solution:
+    """A short x with f(x) at most psi by orthogonal matching pursuit (Pati, Rezaiifar and Krishnaprasad, 1993).
+
+    Each term that joins lowers the loss the most (Chen, Billings and Luo, 1989, call the variant orthogonal least
+    squares); terms that psi can spare leave at the end. Nothing is proved where it fails: the status is then STALLED.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> stop = Stop(psi=0.3, gap=1e-9, progress=0.0, max_iter=1000)
+    >>> matching_pursuit(np.eye(3), np.array([-0.1, -0.9, 0.3]), 1.0, 10.0, stop).x
+    array([0. , 0.9, 0. ])
+    """
+    x = np.zeros(c.size)
+    n_iter = _pursue(np.ascontiguousarray(Q), c, r, stop.psi, min(c.size, stop.max_iter, _LONGEST), x)
+    loss, gap = loss_and_gap(Q, c, r, x, radius)
+    found = loss <= stop.psi and float(np.abs(x).sum()) <= radius
+    return Solution(x, loss, gap, n_iter, Status.VANISHING if found else Status.STALLED)
+
+
+def omp(Q: Float2D, c: Float1D, r: float, radius: float, stop: Stop, x0: Float1D | None = None) -> Solution:
+    """Matching pursuit for a short x; where it finds none in the ball, :func:`homotopy` decides. ``x0`` is not used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> stop = Stop(psi=0.3, gap=1e-9, progress=0.0, max_iter=1000)
+    >>> omp(np.eye(1), np.array([-0.9]), 1.0, 0.1, stop).status.name
+    'IMPOSSIBLE'
+    """
+    short = matching_pursuit(Q, c, r, radius, stop)
+    if short.status is Status.VANISHING:
+        return short
+    exact = homotopy(Q, c, r, radius, stop._replace(max_iter=stop.max_iter - short.n_iter))
+    return exact._replace(n_iter=short.n_iter + exact.n_iter)

@@ -1,0 +1,138 @@
+"""Compiled pieces that the solvers share: the loss, its lower bounds, and when to stop."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._compiled import compiled
+from .._typing import Float1D, Float2D
+from .solution import Status
+
+# Status values as plain integers, for the compiled code.
+VANISHING, IMPOSSIBLE, OPTIMAL, STALLED, MAX_ITER = (int(s) for s in Status)
+
+# Qx is updated in place; it is recomputed from the iterate this often, so that round-off cannot build up.
+REFRESH = 4096
+TIE = 1e-9  # relative difference up to which slopes count as equal
+DEPENDENT = 1e-10  # share of a term's square outside of the span of others, below which it is taken to lie in it
+AGD_PERIOD = 512  # iterations between looks at the pace; they cost O(n^2) each
+EPS = float(np.finfo(np.float64).eps)
+
+
+@compiled
+def loss_and_gaps(
+    Qx: Float1D, c: Float1D, r: float, x: Float1D, radius: float, convex: float
+) -> tuple[float, float, float, int]:
+    """Loss, the best gap known, the Frank-Wolfe gap ``max_v <grad, x - v>`` and the vertex that attains it.
+
+    If f is ``convex``-strongly convex then also ``f(x) - min f <= |grad|^2 / (2 convex)``. Close to the
+    optimum that is the better bound by far: it is quadratic in the gradient, and the other one is ``radius``
+    times the gradient.
+    """
+    loss, slope, square, steepest, chosen, best = r, 0.0, 0.0, 0.0, -1.0, 0
+    for i in range(x.size):
+        half = Qx[i] + c[i]
+        loss += x[i] * (half + c[i])
+        slope += x[i] * half
+        square += half * half
+        steepest = max(steepest, abs(half))
+        if abs(half) > (1.0 + TIE) * chosen:  # the first of equals, whatever their rounding
+            chosen = abs(half)
+            best = 2 * i if half < 0 else 2 * i + 1
+    frank_wolfe = 2.0 * (slope + radius * steepest)
+    if convex > 0.0 and 2.0 * square < convex * frank_wolfe:
+        return loss, 2.0 * square / convex, frank_wolfe, best
+    return loss, frank_wolfe, frank_wolfe, best
+
+
+@compiled
+def strong_convexity(Q: Float2D) -> float:
+    """Smallest eigenvalue of the Hessian 2Q, rounded down; 0 if it cannot be told from 0."""
+    eigenvalues = np.linalg.eigvalsh(Q)
+    smallest: float = 2.0 * (eigenvalues[0] - Q.shape[0] * EPS * eigenvalues[-1])
+    return max(smallest, 0.0)
+
+
+@compiled
+def patience(n: int) -> int:
+    """Iterations that cost about as much as the eigenvalue for the sharper gap, which only lasting problems need."""
+    return max(512, n * n // 4)
+
+
+@compiled
+def hopeless(loss: float, bound: float, last_loss: float, last_bound: float, psi: float, periods_left: float) -> bool:
+    """Whether neither the loss nor its lower bound will get to psi, even at the pace of the last period.
+
+    Both slow down as they converge, so that the pace is an optimistic guess.
+    """
+    falls_short = loss - psi > (last_loss - loss) * periods_left
+    return falls_short and psi - bound > (bound - last_bound) * periods_left
+
+
+@compiled
+def verdict(loss: float, gap: float, last_loss: float, psi: float, gap_tol: float, progress: float) -> int:
+    """The status that the present loss and gap justify, or -1 to go on."""
+    if loss <= psi:
+        return VANISHING
+    if loss - gap > psi:
+        return IMPOSSIBLE
+    if gap <= gap_tol:
+        return OPTIMAL
+    if progress > 0.0 and loss + progress > last_loss:
+        return STALLED
+    return -1
+
+
+@compiled
+def from_weights(weights: Float1D, radius: float, x: Float1D) -> None:
+    """x = sum of weight times vertex: a coordinate without active vertices is an exact zero."""
+    for i in range(x.size):
+        x[i] = radius * (weights[2 * i] - weights[2 * i + 1])
+
+
+@compiled
+def product(Q: Float2D, x: Float1D, Qx: Float1D) -> None:
+    """Qx = Q x, skipping the zeros of x (Q is symmetric, so its rows are its columns)."""
+    Qx[:] = 0.0
+    for j in range(x.size):
+        if x[j] != 0.0:
+            for i in range(x.size):
+                Qx[i] += x[j] * Q[j, i]
+
+
+@compiled
+def exact_step(slope: float, curvature: float, longest: float) -> float:
+    """Minimiser of ``slope * s + curvature * s^2 / 2`` over [0, longest], for slope < 0."""
+    if slope >= 0.0:
+        return 0.0
+    if curvature * longest <= -slope:
+        return longest
+    return -slope / curvature
+
+
+@compiled
+def frank_wolfe_step(Q: Float2D, Qx: Float1D, x: Float1D, vertex: int, radius: float, forward: float) -> float:
+    """Move x and Qx towards a vertex by the best step, which is returned; ``forward`` is ``<grad, x - vertex>``."""
+    k, t = vertex >> 1, radius if vertex % 2 == 0 else -radius
+    curvature = t * (t * Q[k, k] - 2.0 * Qx[k])
+    for i in range(x.size):
+        curvature += x[i] * Qx[i]
+    step = exact_step(-forward, 2.0 * curvature, 1.0)
+    if step > 0.0:
+        for i in range(x.size):
+            x[i] *= 1.0 - step
+            Qx[i] += step * (t * Q[k, i] - Qx[i])
+        x[k] += step * t
+    return step
+
+
+def loss_and_gap(Q: Float2D, c: Float1D, r: float, x: Float1D, radius: float) -> tuple[float, float]:
+    """f(x) and the upper bound ``max_v <grad f(x), x - v>`` over the ball on ``f(x) - min f``, both from x alone.
+
+    The bound is infinite for an infinite radius.
+    """
+    half = Q @ x + c
+    loss = float(x @ (half + c) + r)
+    if np.isinf(radius):
+        return loss, np.inf
+    return loss, 2.0 * float(x @ half + radius * np.abs(half).max(initial=0.0))

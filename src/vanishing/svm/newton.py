@@ -1,0 +1,236 @@
+"""Proximal Newton method for the l1-penalised squared hinge, with a duality gap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .._typing import Float1D, Float2D, Int1D
+from .kept import Near
+from .subproblem import minimise, violation
+from .sums import SquaredHinge, Sums
+
+_FEW = 1024  # columns whose Hessian is kept up to date as a whole
+_STEPS = 0.5 ** np.arange(1.0, 13.0)  # tried when a full step does not lower the objective enough
+_ENOUGH = 1e-3  # of the predicted decrease
+_ROUNDING = 1e-13  # of the objective, in which its changes are lost
+_RIDGE = 1e-12  # of the Hessian's diagonal over all rows, added to it: columns may repeat each other
+_DAMPING = 1e-6  # added instead after a step that had to be cut; then four times as much, or a third
+_PATIENCE = 5  # steps on all rows before those near the margin are counted again
+_ROUGH = 0.01  # relative duality gap to which a sample of the rows is fitted
+_PRECISE = 1e-3  # of the gap that was asked for: over the rows in memory, whose steps cost no pass
+_INEXACT = 0.01  # a step's problem is solved to this share of the present violation
+
+
+class Hyperplane(NamedTuple):
+    """A minimiser ``x = (w, b)``: its objective is at most ``gap`` above the optimum, after ``n_iter`` steps.
+
+    ``converged`` says whether that is as little as was asked for.
+    """
+
+    x: Float1D
+    objective: float
+    gap: float
+    n_iter: int
+    converged: bool
+
+
+def hyperplanes(data: SquaredHinge, Cs: Sequence[float], *, tol: float, max_iter: int) -> Iterator[Hyperplane]:
+    """Minimisers of ``|w|_1 + C * sum of |s| max(0, 1 - y (w'z + b))^2`` for each C, each from the one before.
+
+    Ends with a duality gap of at most ``tol`` times the objective (or 1e-15 of that at zero, if it is larger).
+    """
+    x = np.zeros(data.n_columns + 1)
+    curvature = None
+    for C in _approach(data, x, float(Cs[0])):
+        found, curvature = _minimise(data, C, x, curvature, 0.1, max_iter)
+        x = found.x
+    for C, move in zip(Cs, _foreseen_moves(data, Cs, max_iter), strict=True):
+        found, curvature = _minimise_in_turns(data, float(C), x + move, curvature, tol, max_iter)
+        x = found.x
+        yield found
+
+
+def _minimise_in_turns(
+    data: SquaredHinge, C: float, x: Float1D, curvature: _Curvature | None, tol: float, max_iter: int
+) -> tuple[Hyperplane, _Curvature | None]:
+    """By the rows near the margin alone, where memory holds them; else by a few steps on all rows, until it does."""
+    n_iter = 0
+    for patience in (_PATIENCE, _PATIENCE, max_iter):
+        x, sums, n_steps = _reduce_to_near(data, C, x, tol, max_iter - n_iter)
+        n_iter += n_steps
+        most = min(patience if data.room else max_iter, max_iter - n_iter)
+        found, curvature = _minimise(data, C, x, curvature, tol, most, sums)
+        x, n_iter = found.x, n_iter + found.n_iter
+        if found.converged or found.n_iter < most or n_iter >= max_iter:
+            break
+    return found._replace(n_iter=n_iter), curvature
+
+
+def _foreseen_moves(data: SquaredHinge, Cs: Sequence[float], max_iter: int) -> Sequence[Float1D | float]:
+    """How the minimiser over a sample of rows moves from zero to the first C, and on to the next; 0 if rows are few."""
+    if data.room == 0:
+        return [0.0] * len(Cs)
+    sample, x, moves = data.sample(), np.zeros(data.n_columns + 1), []
+    for C in Cs:
+        found, _ = _minimise(sample, float(C), x, None, _ROUGH, max_iter)
+        moves.append(found.x - x)
+        x = found.x
+    return moves
+
+
+def _reduce_to_near(
+    data: SquaredHinge, C: float, x: Float1D, tol: float, max_iter: int
+) -> tuple[Float1D, Sums | None, int]:
+    """Minimise over the rows near the margin alone, and over more until no others are short; ends with the best point.
+
+    The rows beyond the margin have no part in the minimum. Where the classes are (almost) separable, these are nearly
+    all: a Newton step there knows few rows, and it takes many steps until the margin is narrow. Among the rows near the
+    margin these steps need no pass. Where too many are near, or rounding is all that is left, it gives up.
+    """
+    if data.room == 0:
+        return x, None, 0
+    n_iter, known = 0, 0
+    sums, near = data.sums_and_near(x, Near.nowhere(data.n_columns))
+    best = _objective(x, C, sums.loss), x, sums
+    while near is not None and near.signed.size > known and n_iter < max_iter:
+        if duality_gap(best[1], C, best[2]) <= tol * best[0]:
+            break
+        known = near.signed.size
+        alone = SquaredHinge.in_memory(near.Z, near.signed)
+        found, _ = _minimise(alone, C, best[1], None, _PRECISE * tol, max_iter - n_iter)
+        n_iter += found.n_iter
+        sums, near = data.sums_and_near(found.x, near)
+        best = min(best, (_objective(found.x, C, sums.loss), found.x, sums), key=lambda point: point[0])
+    return best[1], best[2], n_iter
+
+
+def _approach(data: SquaredHinge, x: Float1D, C: float) -> list[float]:
+    """Smaller values of C to come from, where rows are so few that a Newton step from zero knows too little."""
+    if 4 * data.n_columns < data.n_rows:
+        return []
+    steepest = float(np.abs(data.sums(x).slope).max())
+    n_decades = int(np.clip(np.log10(max(C * steepest, 1.0)), 0, 30))
+    return [C * 10.0**-k for k in range(n_decades, 0, -1)]
+
+
+class _Curvature(NamedTuple):
+    """The Hessian of the loss in some columns, and the point where it was taken."""
+
+    x: Float1D
+    columns: Int1D
+    hessian: Float2D
+
+
+def _minimise(
+    data: SquaredHinge,
+    C: float,
+    x: Float1D,
+    curvature: _Curvature | None,
+    tol: float,
+    max_iter: int,
+    sums: Sums | None = None,
+) -> tuple[Hyperplane, _Curvature | None]:
+    """Newton steps on all rows from x, where the sums may be known, and the Hessian anywhere."""
+    sums = data.sums(x) if sums is None else sums
+    value, gap = _objective(x, C, sums.loss), duality_gap(x, C, sums)
+    floor = 1e-15 * C * data.total_weight
+    n_iter, damping = 0, _RIDGE
+    while gap > tol * max(value, floor) and n_iter < max_iter:
+        n_iter += 1
+        curvature = _curvature(data, x, C * sums.slope, curvature)
+        step, x, sums = _search(data, C, x, sums, _direction(data, C, x, sums, curvature, damping))
+        if step == 0.0 and damping >= 1.0:  # rounding is all that is left
+            break
+        value, gap = _objective(x, C, sums.loss), duality_gap(x, C, sums)
+        if step == 1.0:
+            damping = max(damping / 3.0, _RIDGE)
+        elif step < 0.5:
+            damping = max(4.0 * damping, _DAMPING)
+    return Hyperplane(x, value, gap, n_iter, converged=gap <= tol * max(value, floor)), curvature
+
+
+def duality_gap(x: Float1D, C: float, sums: Sums) -> float:
+    """How far the objective at x is above the optimum, at most.
+
+    The dual is ``max sum_i a_i - a_i^2 / (4 C |s_i|)`` over ``a >= 0`` with ``sum_i a_i y_i = 0`` and
+    ``|sum_i a_i y_i z_i| <= 1`` in every column. The point ``a_i = 2 C |s_i| xi_i`` becomes feasible when each label's
+    share is scaled to the same total, and both together to fit the columns' bounds; all that is known from the sums.
+    """
+    if sums.shortfall.max() == 0.0:
+        return _objective(x, C, sums.loss)
+    share = sums.shortfall[::-1] / sums.shortfall.max()
+    moment = 2.0 * C * np.abs(share[1] * sums.moments[1] - share[0] * sums.moments[0]).max(initial=0.0)
+    linear, square = float(share @ sums.shortfall), float((share * share) @ sums.squares)
+    if linear == 0.0:
+        return _objective(x, C, sums.loss)
+    scale = min(linear / square, 1.0 / moment if moment > 0.0 else np.inf)
+    dual = C * scale * (2.0 * linear - scale * square)
+    return float(max(_objective(x, C, sums.loss) - dual, 0.0))
+
+
+def _objective(x: Float1D, C: float, loss: float) -> float:
+    return float(np.abs(x[:-1]).sum() + C * loss)
+
+
+def _curvature(data: SquaredHinge, x: Float1D, slope: Float1D, known: _Curvature | None) -> _Curvature:
+    """The Hessian at x over the working set, and where columns are few over all of them, from one known elsewhere."""
+    columns = np.arange(x.size - 1) if x.size <= _FEW else _working_set(x, slope)
+    if known is None or np.setdiff1d(columns, known.columns).size or known.columns.size > 3 * columns.size:
+        return _Curvature(x, columns, data.hessian(x, columns))
+    return _Curvature(x, known.columns, data.hessian(x, known.columns, (known.x, known.hessian)))
+
+
+def _working_set(x: Float1D, slope: Float1D) -> Int1D:
+    """Columns in use, and those that want to be, the most eager first: up to a third as many, or a few."""
+    used = x[:-1] != 0.0
+    eager = np.where(used, 0.0, np.abs(slope[:-1]))
+    n_new = min(int((eager > 1.0).sum()), max(int(used.sum()) // 3, 64))
+    return np.sort(np.concatenate([np.flatnonzero(used), np.argsort(-eager, kind="stable")[:n_new]]))
+
+
+def _direction(data: SquaredHinge, C: float, x: Float1D, sums: Sums, curvature: _Curvature, damping: float) -> Float1D:
+    """From x to the minimiser of the second-order model over the working set.
+
+    The model counts the rows with xi > 0 only. Where these are few, it knows nothing of the rows that a step would
+    bring in; damping, by a share of the diagonal over all rows, keeps the step short then.
+    """
+    slope = C * sums.slope
+    columns = _working_set(x, slope)
+    places = np.append(np.searchsorted(curvature.columns, columns), curvature.columns.size)
+    chosen = np.append(columns, x.size - 1)
+    H = curvature.hessian[np.ix_(places, places)]
+    H *= C
+    H[np.diag_indices_from(H)] += damping * C * data.diagonal[chosen] + 1e-300
+    penalty = np.append(np.ones(columns.size), 0.0)
+    target = x[chosen].copy()
+    tol = max(_INEXACT * violation(slope[chosen], penalty, target), 1e-9)
+    minimise(H, slope[chosen] - H @ target, penalty, target, tol)
+    direction = np.zeros_like(x)
+    direction[chosen] = target - x[chosen]
+    return direction
+
+
+def _search(data: SquaredHinge, C: float, x: Float1D, sums: Sums, direction: Float1D) -> tuple[float, Float1D, Sums]:
+    """A step along the direction that lowers the objective enough; 0 if there is none.
+
+    Near the optimum the objective changes by less than its rounding; there a step counts that lowers the gap.
+    """
+    w, dw, value = x[:-1], direction[:-1], _objective(x, C, sums.loss)
+    predicted = C * float(sums.slope @ direction) + float(np.abs(w + dw).sum() - np.abs(w).sum())
+    whole = x + direction
+    there = data.sums(whole)
+    change = _objective(whole, C, there.loss) - value
+    if change <= _ENOUGH * predicted:
+        return 1.0, whole, there
+    if abs(change) <= _ROUNDING * value and duality_gap(whole, C, there) < duality_gap(x, C, sums):
+        return 1.0, whole, there
+    values = C * data.losses(x, direction, _STEPS) + np.abs(w + _STEPS[:, None] * dw).sum(axis=1)
+    good = np.flatnonzero(values <= value + _ENOUGH * _STEPS * predicted)
+    if predicted >= 0.0 or good.size == 0:
+        return 0.0, x, sums
+    step = float(_STEPS[good[np.argmin(values[good])]])
+    moved = x + step * direction
+    return step, moved, data.sums(moved)

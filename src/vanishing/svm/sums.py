@@ -1,0 +1,350 @@
+"""What the SVM needs from the data: sums over rows of small matrices.
+
+Rows carry a *signed* weight ``s``: its sign is the label y, its size the sample weight. With the margin's
+shortfall ``xi = max(0, 1 - y (w'z + b))``, everything below is a sum over rows.
+"""
+
+from __future__ import annotations
+
+import operator
+import threading
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from .._compiled import compiled
+from .._typing import Array, Bool1D, Float1D, Float2D, Int1D
+from ..rows.array_api import in_float64, namespace_of, on_device_of, to_host
+from ..rows.arrays import ArrayRows
+from ..rows.protocol import Rows
+from .kept import SHORT, Lowest, Near, drawn, merge, new_near
+
+_CACHE_ENTRIES = 32_768  # float64 values of one chunk of rows: a quarter of a megabyte
+_KEPT_ENTRIES = 2_097_152  # float64 values of the rows that are kept in memory: sixteen megabytes
+
+T = TypeVar("T")
+
+
+class Sums(NamedTuple):
+    """For the negative and the positive rows: sums of |s| xi^2, of |s| xi, and of |s| xi z."""
+
+    squares: Float1D
+    shortfall: Float1D
+    moments: Float2D
+
+    @property
+    def loss(self) -> float:
+        """Sum of |s| xi^2 over all rows."""
+        return float(self.squares.sum())
+
+    @property
+    def slope(self) -> Float1D:
+        """Gradient of the loss in (w, b)."""
+        return 2.0 * np.append(self.moments[0] - self.moments[1], self.shortfall[0] - self.shortfall[1])
+
+
+@compiled
+def _sum_block(Z: Float2D, signed: Float1D, w: Float1D, b: float, chunk: int) -> Float2D:
+    """The three sums in one row per label: ``(2, 2 + n_columns)``."""
+    n_rows, n_columns = Z.shape
+    total = np.zeros((2, 2 + n_columns))
+    for start in range(0, n_rows, chunk):
+        stop = min(start + chunk, n_rows)
+        rows = Z[start:stop]
+        score = np.dot(rows, w)
+        short = np.zeros((2, stop - start))
+        for i in range(stop - start):
+            s = signed[start + i]
+            label = 1 if s > 0.0 else 0
+            xi = 1.0 - (score[i] + b if s > 0.0 else -score[i] - b)
+            if xi > 0.0:
+                short[label, i] = abs(s) * xi
+                total[label, 0] += abs(s) * xi * xi
+                total[label, 1] += abs(s) * xi
+        moments = np.dot(short, rows)
+        for label in range(2):
+            for j in range(n_columns):
+                total[label, 2 + j] += moments[label, j]
+    return total
+
+
+@compiled
+def _losses_block(Z: Float2D, signed: Float1D, lines: Float2D, steps: Float1D, chunk: int) -> Float1D:
+    """Loss at ``(w, b) + t (dw, db)`` for every step t; ``lines`` holds (w, b) and (dw, db)."""
+    n_rows, n_columns = Z.shape
+    total = np.zeros(steps.size)
+    w, dw = lines[0, :n_columns].copy(), lines[1, :n_columns].copy()
+    for start in range(0, n_rows, chunk):
+        stop = min(start + chunk, n_rows)
+        score, change = np.dot(Z[start:stop], w), np.dot(Z[start:stop], dw)
+        for i in range(stop - start):
+            s = signed[start + i]
+            y = 1.0 if s > 0.0 else -1.0
+            for k in range(steps.size):
+                f = score[i] + lines[0, n_columns] + steps[k] * (change[i] + lines[1, n_columns])
+                xi = max(0.0, 1.0 - y * f)
+                total[k] += abs(s) * xi * xi
+    return total
+
+
+@compiled
+def _short_rows(Z: Float2D, signed: Float1D, x: Float1D) -> Bool1D:
+    """Which rows have xi > 0 at x = (w, b), and a weight."""
+    n_columns = Z.shape[1]
+    score = np.dot(Z, x[:n_columns])
+    short = np.zeros(Z.shape[0], dtype=np.bool_)
+    for i in range(Z.shape[0]):
+        f = score[i] + x[n_columns]
+        short[i] = (f < 1.0 and signed[i] > 0.0) or (f > -1.0 and signed[i] < 0.0)
+    return short
+
+
+@compiled
+def _gather(Z: Float2D, signed: Float1D, index: Int1D, columns: Int1D, out: Float2D) -> None:
+    """Copy ``sqrt|s| (z, 1)`` for some rows and columns."""
+    for a in range(index.size):
+        i = index[a]
+        root = np.sqrt(abs(signed[i]))
+        for k in range(columns.size):
+            out[a, k] = root * Z[i, columns[k]]
+        out[a, columns.size] = root
+
+
+class SquaredHinge:
+    """The squared hinge loss of a linear model over rows with signed weights.
+
+    Parameters
+    ----------
+    rows : Rows
+        Features, with ``y * sample_weight`` for weights.
+    """
+
+    def __init__(self, rows: Rows):
+        self.rows = rows
+        self.n_columns = rows.n_features
+        self._known: tuple[Float2D, list[Lowest]] | None = None
+        self._chunk = int(np.clip(_CACHE_ENTRIES // max(rows.n_features, 1), 16, 2048))
+
+    @classmethod
+    def in_memory(cls, Z: Float2D, signed: Float1D) -> SquaredHinge:
+        """The loss over rows that are kept in memory."""
+        rows = ArrayRows(Z, signed, n_jobs=1)
+        rows.quiet = True
+        return cls(rows)
+
+    @property
+    def _first(self) -> tuple[Float2D, list[Lowest]]:
+        """What one pass, the first time, finds: moments, and a sample of the rows of either label.
+
+        The moments are sums of ``|s| (z, 1)`` and of ``|s| (z^2, 1)``, and the number of rows.
+        """
+        if self._known is None:  # not a cached_property: those of different objects wait for each other before 3.12
+            self._known = self._look()
+        return self._known
+
+    def _look(self) -> tuple[Float2D, list[Lowest]]:
+        most = _KEPT_ENTRIES // (8 * self.n_columns + 8)
+
+        def kernel(Z: Any, signed: Any) -> tuple[Float2D, list[Lowest]]:
+            return _moments_of(Z, signed), [drawn(Z, signed, positive=sign, most=most) for sign in (False, True)]
+
+        def combine(a: Any, b: Any) -> tuple[Float2D, list[Lowest]]:
+            return a[0] + b[0], [merge(x, y, most) for x, y in zip(a[1], b[1], strict=True)]
+
+        moments, samples = self._reduce(kernel, combine, 4 * self.n_columns)
+        return _require_finite(moments), samples
+
+    @property
+    def _moments(self) -> Float2D:
+        return self._first[0]
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of |s|."""
+        return float(self._moments[0, -2])
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self._moments[0, -1])
+
+    @property
+    def room(self) -> int:
+        """How many rows may be kept in memory: a small part of all; 0 where that would say too little."""
+        room = min(self.n_rows // 4, _KEPT_ENTRIES // (self.n_columns + 1))
+        return room if room >= 16 * (self.n_columns + 1) else 0
+
+    def sample(self) -> SquaredHinge:
+        """The loss over some rows of either label, weighted like all; once, so that nothing holds them any longer."""
+        moments, samples = self._first
+        self._known = moments, []
+        samples = [sample.thinned(self.room // 8) for sample in samples]
+        # Rows are drawn uniformly, so a label's share of the draw is known from the limit of its numbers.
+        signed = [sample.signed / sample.limit for sample in samples]
+        return SquaredHinge.in_memory(np.concatenate([sample.Z for sample in samples]), np.concatenate(signed))
+
+    @property
+    def diagonal(self) -> Float1D:
+        """Diagonal of the Hessian with every row counted and columns centred; for b, with every row counted."""
+        first, second = self._moments[:, :-1]
+        centred = second - first * first / max(first[-1], 1e-300)
+        centred[-1] = second[-1]
+        return np.asarray(2.0 * np.maximum(centred, 1e-6 * second))
+
+    def sums(self, x: Float1D) -> Sums:
+        """The sums at ``x = (w, b)``: loss, gradient and what a certificate needs, in one pass."""
+        w, b, chunk = np.ascontiguousarray(x[:-1]), float(x[-1]), self._chunk  # kernels must not hold the rows
+
+        def kernel(Z: Any, signed: Any) -> Float2D:
+            return _sum_any(Z, signed, w, b, chunk)
+
+        total = _require_finite(self._sum(kernel, 4 * self.n_columns))
+        return Sums(total[:, 0], total[:, 1], total[:, 2:])
+
+    def sums_and_near(self, x: Float1D, near: Near) -> tuple[Sums, Near | None]:
+        """The sums at x, and more rows near the margin, with all that are short at x, or None; in one pass."""
+        w, b, chunk, before = np.ascontiguousarray(x[:-1]), float(x[-1]), self._chunk, near.points
+        most = 3 * (self.room - near.signed.size) // 4  # the rest is for later
+
+        def kernel(Z: Any, signed: Any) -> tuple[Float2D, Lowest]:
+            return _sum_any(Z, signed, w, b, chunk), new_near(Z, signed, x, before, most)
+
+        def combine_near(a: Any, b: Any) -> tuple[Float2D, Lowest]:
+            return a[0] + b[0], merge(a[1], b[1], most, SHORT)
+
+        total, new = self._reduce(kernel, combine_near, 8 * self.n_columns)
+        _require_finite(total)
+        return Sums(total[:, 0], total[:, 1], total[:, 2:]), near.grown(x, new) if new.limit >= SHORT else None
+
+    def losses(self, x: Float1D, direction: Float1D, steps: Float1D) -> Float1D:
+        """The loss at ``x + t * direction`` for several t, in one pass."""
+        lines, chunk = np.vstack([x, direction]), self._chunk
+
+        def kernel(Z: Any, signed: Any) -> Float1D:
+            if isinstance(Z, np.ndarray):
+                return _losses_block(Z, signed, lines, steps, chunk)
+            return _losses_on_device(Z, signed, lines, steps)
+
+        return self._sum(kernel, 4 * self.n_columns)
+
+    def hessian(self, x: Float1D, columns: Int1D, start: tuple[Float1D, Float2D] | None = None) -> Float2D:
+        """Generalised Hessian of the loss in the chosen columns of w, and in b: ``2 sum of |s| (z, 1)(z, 1)'``, xi > 0.
+
+        Shape ``(n_chosen + 1, n_chosen + 1)``, in one pass. From a point where it is known, given with its Hessian
+        as ``start``, only the rows count that became short, or no longer are.
+        """
+        size = columns.size + 1
+        chunk = int(np.clip(8 * _CACHE_ENTRIES // size, 64, 2048))
+
+        def kernel(Z: Any, signed: Any) -> Float2D:
+            if not isinstance(Z, np.ndarray):
+                return _hessian_on_device(Z, signed, x, columns, None if start is None else start[0])
+            total = np.zeros((size, size))
+            square, buffer = _scratch((size, size), (chunk, size))
+            short = _short_rows(Z, signed, x)
+            before = np.zeros_like(short) if start is None else _short_rows(Z, signed, start[0])
+            for changed, add in ((short & ~before, np.add), (before & ~short, np.subtract)):
+                index = np.flatnonzero(changed)
+                for first in range(0, index.size, chunk):
+                    rows = buffer[: min(chunk, index.size - first)]
+                    _gather(Z, signed, index[first : first + chunk], columns, rows)
+                    add(total, np.matmul(rows.T, rows, out=square), out=total)
+            total *= 2.0
+            return total
+
+        work = size * size // (1 if start is None else 8) + 4 * self.n_columns
+        change = self._sum(kernel, work)
+        if start is not None:
+            change += start[1]
+        return change
+
+    def _sum(self, kernel: Callable[[Any, Any], Array], work: int) -> Array:
+        """Sum of ``kernel(Z, signed weights)`` over blocks, for ``work`` operations a row."""
+        return self._reduce(kernel, operator.add, work)
+
+    def _reduce(self, kernel: Callable[[Any, Any], T], combine: Callable[[T, T], T], work: int) -> T:
+        """Combine ``kernel(Z, signed weights)`` over blocks, for ``work`` operations a row."""
+
+        def contiguous(Z: Any, signed: Any) -> T:
+            return kernel(np.ascontiguousarray(Z) if isinstance(Z, np.ndarray) else in_float64(Z), signed)
+
+        block_rows = int(np.clip(16_000_000 // (work + 20), 8192, 131_072))  # a few milliseconds
+        return self.rows.reduce(contiguous, combine, block_rows=block_rows, width=3 * self.n_columns + 8)
+
+
+def _moments_of(Z: Any, signed: Any) -> Float2D:
+    weights = abs(signed)
+    with np.errstate(over="ignore", invalid="ignore"):
+        first, second = to_host(weights @ Z), to_host(weights @ (Z * Z))
+    total, n_rows = float(namespace_of(Z).sum(weights)), float(Z.shape[0])
+    return np.array([np.append(first, [total, n_rows]), np.append(second, [total, n_rows])])
+
+
+def _sum_any(Z: Any, signed: Any, w: Float1D, b: float, chunk: int) -> Float2D:
+    return _sum_block(Z, signed, w, b, chunk) if isinstance(Z, np.ndarray) else _sum_on_device(Z, signed, w, b)
+
+
+_local = threading.local()
+
+
+def _scratch(*shapes: tuple[int, int]) -> list[Float2D]:
+    """Arrays of the given shapes in memory that this thread has used before: fresh memory is slow to come by."""
+    n_entries = sum(rows * columns for rows, columns in shapes)
+    if not hasattr(_local, "memory") or _local.memory.size < n_entries:
+        _local.memory = np.empty(n_entries)
+    arrays, start = [], 0
+    for shape in shapes:
+        stop = start + shape[0] * shape[1]
+        arrays.append(_local.memory[start:stop].reshape(shape))
+        start = stop
+    return arrays
+
+
+# The same sums on a device, in the operations of the array API.
+
+
+def _shortfall(Z: Any, signed: Any, x: Float1D) -> Any:
+    """xi for every row, at x = (w, b)."""
+    namespace = namespace_of(Z)
+    score = Z @ on_device_of(Z, np.ascontiguousarray(x[:-1])) + float(x[-1])
+    return namespace.clip(1.0 - namespace.sign(signed) * score, 0.0, None)
+
+
+def _sum_on_device(Z: Any, signed: Any, w: Float1D, b: float) -> Float2D:
+    namespace = namespace_of(Z)
+    xi = _shortfall(Z, signed, np.append(w, b))
+    short = namespace.abs(signed) * xi
+    rows = []
+    for of_label in (signed < 0.0, signed > 0.0):
+        chosen = namespace.where(of_label, short, namespace.zeros_like(short))
+        rows.append(
+            np.concatenate([[float(namespace.sum(chosen * xi)), float(namespace.sum(chosen))], to_host(chosen @ Z)])
+        )
+    return np.array(rows)
+
+
+def _losses_on_device(Z: Any, signed: Any, lines: Float2D, steps: Float1D) -> Float1D:
+    namespace = namespace_of(Z)
+    score, change = (Z @ on_device_of(Z, np.ascontiguousarray(line[:-1])) + float(line[-1]) for line in lines)
+    sign, weight = namespace.sign(signed), namespace.abs(signed)
+    xis = (namespace.clip(1.0 - sign * (score + float(t) * change), 0.0, None) for t in steps)
+    return np.array([float(namespace.sum(weight * xi * xi)) for xi in xis])
+
+
+def _hessian_on_device(Z: Any, signed: Any, x: Float1D, columns: Int1D, before: Float1D | None) -> Float2D:
+    namespace = namespace_of(Z)
+    sign = namespace.astype(_shortfall(Z, signed, x) > 0.0, namespace.float64)
+    if before is not None:
+        sign = sign - namespace.astype(_shortfall(Z, signed, before) > 0.0, namespace.float64)
+    weight = sign * namespace.abs(signed)
+    chosen = namespace.take(Z, on_device_of(Z, columns), axis=1)
+    ones = namespace.ones((Z.shape[0], 1), dtype=namespace.float64, device=Z.device)
+    wide = namespace.concat([chosen, ones], axis=1)
+    return np.asarray(2.0 * to_host((wide * weight[:, None]).T @ wide))
+
+
+def _require_finite(total: Float2D) -> Float2D:
+    if not np.isfinite(total).all():
+        raise ValueError("Squares of values in X overflow; scale the columns first, for instance to [0, 1].")
+    return total

@@ -1,0 +1,114 @@
+"""Functions that combine the results of blocks leave their arguments alone: a scheduler may use these again."""
+
+from __future__ import annotations
+
+import ast
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import vanishing
+from vanishing import L1SVC, OAVI, VCA, Moments, VanishingIdealClassifier, VanishingIdealClassifierCV
+from vanishing.rows import protocol
+
+dask = pytest.importorskip("dask", reason="needs dask: pip install 'vanishing[dask]'")
+da = pytest.importorskip("dask.array", reason="needs dask: pip install 'vanishing[dask]'")
+
+from vanishing.rows import dask as dask_source  # noqa: E402  (imports dask)
+
+SOURCE = Path(vanishing.__file__).parent
+
+# Where a reduction starts, and what combines its results there.
+REDUCTIONS = {
+    ("features", "operator.add"): "_operator.add",
+    ("features", "_merge_moments"): "vanishing.classification.features._merge_moments",
+    ("gram", "_add_each"): "vanishing.engine.gram._add_each",
+    ("gram", "combine"): "vanishing.engine.gram.triangular_factor.<locals>.combine",
+    ("labels", "combine"): "vanishing.rows.labels._classes_of.<locals>.combine",
+    ("moments", "combine"): "vanishing.engine.moments.Moments.update.<locals>.combine",
+    ("reading", "_combine_bad"): "vanishing.rows.reading._combine_bad",
+    ("protocol", "operator.add"): "_operator.add",
+    ("survey", "_add_surveys"): "vanishing.engine.survey._add_surveys",
+    ("survey", "_wider"): "vanishing.engine.survey._wider",
+    ("svm", "operator.add"): "_operator.add",
+    ("svm", "combine"): "vanishing.svm.sums.SquaredHinge._look.<locals>.combine",
+    ("svm", "combine_near"): "vanishing.svm.sums.SquaredHinge.sums_and_near.<locals>.combine_near",
+}
+SOURCES = {"protocol", "arrays", "dask", "device", "disk", "together"}  # hand on what they are given as ``combine``
+
+
+def combines_in(path):
+    """The arguments ``combine`` of all reductions in a module, as they are written."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.Call):
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        named = [word.value for word in node.keywords if word.arg == "combine"]
+        if (
+            name in ("reduce", "_reduce", "reduce_blocks", "reduce_or_none")
+            and ast.unparse(node.func) != "functools.reduce"
+        ):
+            yield from (ast.unparse(found) for found in named or node.args[1:2])
+        elif name == "Reduction":
+            yield from (ast.unparse(found) for found in named or node.args[2:3])
+        elif named:
+            yield from map(ast.unparse, named)
+
+
+def test_every_reduction_of_the_package_is_in_the_list():
+    paths = SOURCE.rglob("*.py")
+    found = {
+        ("svm" if path.parent.name == "svm" else path.stem, written) for path in paths for written in combines_in(path)
+    }
+    handed_on = {(name, written) for name, written in found if name in SOURCES and written.endswith("combine")}
+    handed_on |= {("protocol", "_JointCombine([request.combine for request in members])")}
+    assert found - handed_on == set(REDUCTIONS)
+
+
+@pytest.fixture
+def combined(monkeypatch):
+    """The names of the functions that have combined results, all of them without changing these."""
+    names = set()
+    original = protocol.merge
+
+    def checked(combine, a, b):
+        before = pickle.dumps((a, b))
+        result = original(combine, a, b)
+        if a is not None and b is not None:
+            kind = combine if hasattr(combine, "__qualname__") else type(combine)
+            names.add(f"{kind.__module__}.{kind.__qualname__}")
+            assert pickle.dumps((a, b)) == before, f"{kind.__qualname__} changes its arguments"
+        return result
+
+    for module in (protocol, dask_source):
+        monkeypatch.setattr(module, "merge", checked)
+    with dask.config.set(scheduler="synchronous"):
+        yield names
+
+
+def circles(m=600):
+    rng = np.random.default_rng(0)
+    labels = rng.integers(2, size=m)
+    angle, radius = rng.uniform(0, 2 * np.pi, m), 1.0 + labels + rng.normal(0, 0.03, m)
+    return np.column_stack([3.0 + radius * np.cos(angle), radius * np.sin(angle)]), labels
+
+
+def test_no_reduction_changes_what_it_combines(combined):
+    X, y = circles()
+    unit = (X - X.min(axis=0)) / np.ptp(X, axis=0)
+    D, U, labels = (da.from_array(values, chunks=(100, *values.shape[1:])) for values in (X, unit, y))
+    OAVI(1e-3).fit(U)
+    OAVI(1e-20, max_degree=2).fit(da.from_array(np.column_stack([unit[:, 0], unit[:, 0] ** 2]), chunks=(100, 2)))
+    VCA(1e-3).fit(U).transform(U)
+    L1SVC(max_iter=5, tol=0.5).fit(U, labels)
+    VanishingIdealClassifier(OAVI(1e-3)).fit(D, labels)
+    VanishingIdealClassifierCV(psis=[1e-2], cv=2, Cs=[1.0]).fit(D, labels)
+    Moments(2, 2).update(U)
+    dask_source.dask_rows(U).to_numpy()
+    broken = unit.copy()
+    broken[5, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        OAVI().fit(da.from_array(broken, chunks=(100, 2)))
+    assert combined >= {*REDUCTIONS.values(), "vanishing.rows.protocol._JointCombine"}

@@ -1,0 +1,940 @@
+"""The l1 SVM: sums against formulas, the small problem against all faces, the solution against its dual and others."""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from reference import (
+    hard_margin,
+    quadratic_l1_descent,
+    quadratic_l1_minimum,
+    quadratic_l1_objective,
+    quadratic_l1_violation,
+    svm_dual_objective,
+    svm_dual_point,
+    svm_gradient,
+    svm_minimum,
+    svm_objective,
+    svm_shortfall,
+)
+from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from vanishing import L1SVC, svm_path
+from vanishing.rows.arrays import as_rows
+from vanishing.rows.protocol import JoinedRows
+from vanishing.svm import SquaredHinge, duality_gap, hyperplanes
+from vanishing.svm.subproblem import minimise, violation
+
+SHAPES = {  # (rows, columns): what is more than one
+    "one row": (1, 1),
+    "one chunk": (40, 3),
+    "chunks": (5_000, 5),
+    "blocks for the sums": (280_000, 2),
+    "blocks for the Hessian": (20_000, 60),
+    "wide": (50, 3_000),
+    "integers": (300, 4),
+}
+QUADRATICS = ("well-conditioned", "bad scaling", "duplicate", "opposite", "low rank", "nearly equal", "zero optimum")
+TABLES = (
+    "normal",
+    "unit cube",
+    "integers",
+    "separable",
+    "constant column",
+    "zero column",
+    "duplicate columns",
+    "more columns than rows",
+    "weights",
+    "one positive row",
+)
+
+by_shape = pytest.mark.parametrize("shape", SHAPES)
+
+
+def solution(model, k=0):
+    """x = (w, b) of class k."""
+    return np.append(model.coef_[k], model.intercept_[k])
+
+
+def fit_signed(Z, signed, C, **parameters):
+    return L1SVC(C, **parameters).fit(Z, signed > 0.0, np.abs(signed))
+
+
+def make_table(kind, seed):
+    """Rows and signed weights: a small problem of a family, with both labels."""
+    rng = np.random.default_rng(seed)
+    n, p = int(rng.integers(8, 40)), int(rng.integers(1, 6))
+    if kind == "more columns than rows":
+        n, p = 6, 9
+    Z = rng.standard_normal((n, p))
+    if kind == "unit cube":
+        Z = rng.random((n, p))
+    elif kind == "integers":
+        Z = rng.integers(-2, 3, (n, p)).astype(float)
+    elif kind == "constant column":
+        Z[:, -1] = 3.0
+    elif kind == "zero column":
+        Z[:, 0] = 0.0
+    elif kind == "duplicate columns":
+        Z = np.column_stack([Z, Z[:, 0], -Z[:, -1]])
+    noise = 0.0 if kind == "separable" else 1.0
+    signed = np.where(Z @ rng.standard_normal(Z.shape[1]) + noise * rng.standard_normal(n) > 0.0, 1.0, -1.0)
+    if kind == "one positive row":
+        signed[:] = -1.0
+    signed[:2] = -1.0, 1.0
+    if kind == "weights":
+        signed[2:] *= rng.choice([0.0, 0.1, 1.0, 5.0], n - 2)
+    return Z, signed
+
+
+tables = st.builds(make_table, st.sampled_from(TABLES), st.integers(0, 2**32 - 1))
+moderate = st.floats(-2.0, 2.0).map(lambda exponent: 10.0**exponent)
+
+
+@pytest.fixture(name="noisy", scope="module")
+def noisy_table():
+    """200 rows, 6 columns of which 2 matter; labels -1 and 1."""
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((200, 6))
+    return X, np.where(X[:, 0] - 0.5 * X[:, 3] + 0.7 * rng.standard_normal(200) > 0.2, 1.0, -1.0)
+
+
+# --- sums over rows ---------------------------------------------------------------------------------------------------
+
+
+def make_sums(shape):
+    """Rows, signed weights with zeros among them, and two points between which some rows change sides."""
+    n, p = SHAPES[shape]
+    rng = np.random.default_rng(3)
+    if shape == "integers":  # many rows lie exactly on the margin
+        Z = rng.integers(-1, 2, (n, p)).astype(float)
+        x, y = rng.integers(-1, 2, (2, p + 1)).astype(float)
+    else:
+        Z = rng.standard_normal((n, p))
+        x, y = rng.standard_normal((2, p + 1)) / np.sqrt(p)
+    signed = rng.choice([-2.5, -1.0, 0.0, 0.3, 1.0], n)
+    signed[0] = -1.0
+    return Z, signed, x, y
+
+
+def full_hessian(Z, signed, x, columns):
+    short = (svm_shortfall(Z, signed, x) > 0.0) & (signed != 0.0)
+    A = np.column_stack([Z[short][:, columns], np.ones(short.sum())])
+    return 2.0 * (A.T * np.abs(signed[short])) @ A
+
+
+@by_shape
+def test_sums_are_those_of_the_formulas_for_each_label(shape):
+    Z, signed, x, _ = make_sums(shape)
+    sums = SquaredHinge(as_rows(Z, signed)).sums(x)
+    xi = svm_shortfall(Z, signed, x)
+    for label, rows in enumerate((signed < 0.0, signed > 0.0)):
+        weighted = np.abs(signed[rows]) * xi[rows]
+        assert sums.squares[label] == pytest.approx(weighted @ xi[rows], rel=1e-10)
+        assert sums.shortfall[label] == pytest.approx(weighted.sum(), rel=1e-10)
+        np.testing.assert_allclose(sums.moments[label], Z[rows].T @ weighted, atol=1e-10 * np.abs(signed).sum())
+
+
+@by_shape
+def test_loss_and_slope_are_value_and_gradient(shape):
+    Z, signed, x, _ = make_sums(shape)
+    sums = SquaredHinge(as_rows(Z, signed)).sums(x)
+    assert sums.loss == pytest.approx(svm_objective(Z, signed, 1.0, x) - np.abs(x[:-1]).sum(), rel=1e-9)
+    np.testing.assert_allclose(sums.slope, svm_gradient(Z, signed, 1.0, x), atol=1e-10 * np.abs(signed).sum())
+
+
+def test_slope_is_the_difference_quotient_of_the_loss():
+    Z, signed, x, _ = make_sums("one chunk")
+    data = SquaredHinge(as_rows(Z, signed))
+    step = 1e-6
+    quotients = [
+        (data.sums(x + step * unit).loss - data.sums(x - step * unit).loss) / (2.0 * step) for unit in np.eye(x.size)
+    ]
+    np.testing.assert_allclose(data.sums(x).slope, quotients, atol=1e-5)
+
+
+@by_shape
+def test_losses_along_a_line_are_the_loss_at_each_point(shape):
+    Z, signed, x, direction = make_sums(shape)
+    steps = np.array([0.0, 0.25, 1.0, -3.0])
+    losses = SquaredHinge(as_rows(Z, signed)).losses(x, direction, steps)
+    expected = [np.abs(signed) @ svm_shortfall(Z, signed, x + t * direction) ** 2 for t in steps]
+    np.testing.assert_allclose(losses, expected, rtol=1e-10)
+
+
+@by_shape
+def test_hessian_counts_the_short_rows_in_the_chosen_columns(shape):
+    Z, signed, x, _ = make_sums(shape)
+    p = min(Z.shape[1], 100)
+    data = SquaredHinge(as_rows(Z, signed))
+    for columns in (np.arange(p), np.arange(p)[::-2].copy(), np.empty(0, dtype=np.int64)):
+        expected = full_hessian(Z, signed, x, columns)
+        np.testing.assert_allclose(data.hessian(x, columns), expected, atol=1e-10 * np.abs(signed).sum())
+
+
+@by_shape
+def test_hessian_from_another_point_is_that_from_scratch(shape):
+    Z, signed, x, y = make_sums(shape)
+    columns = np.arange(Z.shape[1])[-50:]
+    data = SquaredHinge(as_rows(Z, signed))
+    there = full_hessian(Z, signed, y, columns)
+    given_start = there.copy()
+    found = data.hessian(x, columns, (y, given_start))
+    np.testing.assert_allclose(found, full_hessian(Z, signed, x, columns), atol=1e-10 * np.abs(signed).sum())
+    np.testing.assert_array_equal(given_start, there)
+
+
+def test_hessian_from_the_same_point_changes_nothing():
+    Z, signed, x, _ = make_sums("chunks")
+    known = full_hessian(Z, signed, x, np.arange(5))
+    found = SquaredHinge(as_rows(Z, signed)).hessian(x, np.arange(5), (x, known))
+    np.testing.assert_array_equal(found, known)
+
+
+@by_shape
+def test_diagonal_counts_all_rows_with_centred_columns(shape):
+    Z, signed, _, _ = make_sums(shape)
+    data = SquaredHinge(as_rows(Z, signed))
+    weights = np.abs(signed)
+    centred = Z - np.average(Z, axis=0, weights=weights)
+    expected = np.maximum(weights @ centred**2, 1e-6 * (weights @ Z**2))
+    np.testing.assert_allclose(data.diagonal, 2.0 * np.append(expected, weights.sum()), rtol=1e-8)
+    assert data.total_weight == pytest.approx(weights.sum())
+
+
+def test_joined_sources_give_the_sums_of_one_array():
+    Z, signed, x, y = make_sums("chunks")
+    parts = [slice(0, 10), slice(10, 3_000), slice(3_000, None)]
+    joined = SquaredHinge(JoinedRows([as_rows(Z[rows], signed[rows]) for rows in parts]))
+    whole = SquaredHinge(as_rows(Z, signed))
+    for part, one in zip(joined.sums(x), whole.sums(x), strict=True):
+        np.testing.assert_allclose(part, one, rtol=1e-10)
+    np.testing.assert_allclose(joined.losses(x, y, np.ones(1)), whole.losses(x, y, np.ones(1)), rtol=1e-10)
+    np.testing.assert_allclose(joined.hessian(x, np.arange(5)), whole.hessian(x, np.arange(5)), rtol=1e-10)
+
+
+# --- the small problem ------------------------------------------------------------------------------------------------
+
+
+def make_quadratic(kind, n, seed):
+    """H, r, penalty and a start; half of the problems have a free coordinate, and some of the starts are far away."""
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((int(rng.integers(n, 3 * n + 2)), n))
+    if kind == "bad scaling":
+        A *= 10.0 ** rng.uniform(-3, 3, n)
+    elif kind == "duplicate":
+        A[:, rng.integers(0, n, n // 2)] = A[:, [0]]
+    elif kind == "opposite":
+        A[:, n // 2 :] = -2.0 * A[:, [0]]
+    elif kind == "low rank":
+        rank = max(1, n // 3)
+        A = A[:, :rank] @ rng.standard_normal((rank, n))
+    elif kind == "nearly equal":
+        A[:, n // 2 :] = A[:, [0]] + 1e-6 * A[:, n // 2 :]
+    H = A.T @ A
+    H[np.diag_indices(n)] *= 1.1 if kind == "well-conditioned" else 1.0 + 1e-10
+    r = 3.0 * A.T @ rng.standard_normal(A.shape[0])
+    penalty = np.full(n, 10.0 ** rng.uniform(-1.0, 1.5))
+    if kind == "zero optimum":
+        penalty[:] = 1.5 * np.abs(r).max()
+    elif rng.random() < 0.5:
+        penalty[-1] = 0.0
+    start = rng.standard_normal(n) * (rng.random(n) < 0.5) * 10.0 ** rng.choice([-np.inf, 0.0, 5.0])
+    return H, r, penalty, start
+
+
+def solved(H, r, penalty, start, tol=1e-9):
+    x = start.copy()
+    minimise(H, r, penalty, x, tol)
+    return x
+
+
+small_quadratics = st.builds(make_quadratic, st.sampled_from(QUADRATICS), st.integers(1, 5), st.integers(0, 2**32 - 1))
+large_quadratics = st.builds(make_quadratic, st.sampled_from(QUADRATICS), st.integers(2, 60), st.integers(0, 2**32 - 1))
+
+
+@settings(max_examples=80, deadline=None)
+@given(problem=small_quadratics)
+def test_small_problem_reaches_the_best_of_all_faces(problem):
+    H, r, penalty, _ = problem
+    x, best = solved(*problem), quadratic_l1_minimum(H, r, penalty)
+    excess = quadratic_l1_objective(H, r, penalty, x) - quadratic_l1_objective(H, r, penalty, best)
+    size = np.abs(x) @ np.abs(H) @ np.abs(x) + np.abs(r) @ np.abs(x)
+    assert excess <= 1e-9 * np.abs(x - best).sum() + 1e-12 * size  # by convexity
+
+
+@settings(max_examples=25, deadline=None)
+@given(n=st.integers(10, 40), seed=st.integers(0, 2**32 - 1))
+def test_small_problem_agrees_with_coordinate_descent(n, seed):
+    H, r, penalty, start = make_quadratic("well-conditioned", n, seed)
+    expected = quadratic_l1_descent(H, r, penalty)
+    np.testing.assert_allclose(solved(H, r, penalty, start), expected, atol=1e-6 * np.abs(expected).max() + 1e-9)
+
+
+@settings(max_examples=150, deadline=None)
+@given(problem=large_quadratics)
+def test_small_problem_leaves_a_violation_within_the_tolerance(problem):
+    H, r, penalty, _ = problem
+    x = solved(*problem)
+    rounding = (np.abs(H) @ np.abs(x) + np.abs(r) + penalty).max()
+    assert quadratic_l1_violation(H, r, penalty, x) <= 1e-9 + 1e-11 * rounding
+
+
+@settings(max_examples=150, deadline=None)
+@given(problem=large_quadratics, tol=st.sampled_from([1e-9, 1e-2, 10.0, np.inf]))
+def test_small_problem_never_ends_above_its_start(problem, tol):
+    H, r, penalty, start = problem
+    x = solved(H, r, penalty, start, tol)
+    before, after = (quadratic_l1_objective(H, r, penalty, point) for point in (start, x))
+    size = np.abs(start) @ np.abs(H) @ np.abs(start) + np.abs(r) @ np.abs(start)
+    assert after <= before + 1e-13 * size
+
+
+def test_small_problem_of_one_variable_is_a_soft_threshold():
+    for r, penalty, expected in [
+        (-5.0, 1.0, 2.0),
+        (5.0, 1.0, -2.0),
+        (0.9, 1.0, 0.0),
+        (-1.0, 1.0, 0.0),
+        (4.0, 0.0, -2.0),
+    ]:
+        for start in (0.0, 7.0, -1e8):
+            x = solved(np.array([[2.0]]), np.array([r]), np.array([penalty]), np.array([start]))
+            assert x[0] == pytest.approx(expected, abs=1e-12)
+
+
+def test_small_problem_with_a_heavy_penalty_ends_at_exactly_zero_from_afar():
+    H, r, penalty, _ = make_quadratic("zero optimum", 30, 0)
+    np.testing.assert_array_equal(solved(H, r, penalty, np.full(30, -1e6)), 0.0)
+
+
+def test_small_problem_with_only_free_coordinates_is_a_linear_system():
+    H, r, _, start = make_quadratic("well-conditioned", 12, 1)
+    np.testing.assert_allclose(solved(H, r, np.zeros(12), start), np.linalg.solve(H, -r), rtol=1e-9)
+
+
+def test_small_problem_stays_at_an_optimum_and_leaves_its_matrix_alone():
+    H, r, penalty, start = make_quadratic("well-conditioned", 20, 2)
+    once = solved(H, r, penalty, start)
+    kept = H.copy(), r.copy(), penalty.copy()
+    np.testing.assert_allclose(solved(H, r, penalty, once), once, rtol=1e-9, atol=1e-13)
+    for now, before in zip((H, r, penalty), kept, strict=True):
+        np.testing.assert_array_equal(now, before)
+
+
+def test_small_problem_in_plain_python_gives_the_compiled_result():
+    plain = getattr(minimise, "py_func", minimise)
+    H, r, penalty, start = make_quadratic("duplicate", 12, 3)
+    x = start.copy()
+    plain(H, r, penalty, x, 1e-9)
+    np.testing.assert_allclose(x, solved(H, r, penalty, start), rtol=1e-9, atol=1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(problem=large_quadratics)
+def test_violation_is_the_distance_of_zero_from_the_subgradients(problem):
+    H, r, penalty, start = problem
+    for x in (start, np.zeros_like(start), solved(*problem)):
+        found = violation(H @ x + r, penalty, x)
+        rounding = 1e-13 * (np.abs(H) @ np.abs(x) + np.abs(r) + penalty).max()
+        assert found == pytest.approx(quadratic_l1_violation(H, r, penalty, x), rel=1e-10, abs=rounding)
+
+
+# --- the solution and its certificate ---------------------------------------------------------------------------------
+
+
+def assert_dual_feasible(Z, signed, a):
+    assert (a >= 0.0).all()
+    assert abs(a @ np.sign(signed)) <= 1e-10 * a.sum()
+    assert (np.abs(Z.T @ (a * np.sign(signed))) <= 1.0 + 1e-13 * (np.abs(Z).T @ a)).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(table=tables, C=moderate, seed=st.integers(0, 99), size=st.sampled_from([0.0, 0.1, 1.0, 10.0]))
+def test_duality_gap_is_the_distance_to_an_explicit_dual_point_wherever_it_is_taken(table, C, seed, size):
+    Z, signed = table
+    x = size * np.random.default_rng(seed).standard_normal(Z.shape[1] + 1)
+    a = svm_dual_point(Z, signed, C, x)
+    assert_dual_feasible(Z, signed, a)
+    value = svm_objective(Z, signed, C, x)
+    gap = duality_gap(x, C, SquaredHinge(as_rows(Z, signed)).sums(x))
+    assert gap == pytest.approx(value - svm_dual_objective(signed, C, a), rel=1e-8, abs=1e-9 * value)
+    assert value - gap <= svm_objective(Z, signed, C, svm_minimum(Z, signed, C)) * (1.0 + 1e-9)
+
+
+def test_duality_gap_is_the_objective_where_no_row_of_some_label_is_short():
+    Z = np.array([[-1.0], [1.0], [2.0]])
+    signed = np.array([-1.0, 1.0, 1.0])
+    data = SquaredHinge(as_rows(Z, signed))
+    for x in (np.array([2.0, 0.0]), np.array([0.0, 3.0]), np.array([0.0, -3.0])):  # neither, negative, positive rows
+        assert duality_gap(x, 2.0, data.sums(x)) == pytest.approx(svm_objective(Z, signed, 2.0, x))
+
+
+@settings(max_examples=60, deadline=None)
+@given(table=tables, C=moderate)
+def test_objective_and_gap_are_those_of_the_coefficients(table, C):
+    Z, signed = table
+    model = fit_signed(Z, signed, C)
+    x = solution(model)
+    value = svm_objective(Z, signed, C, x)
+    assert model.objective_[0] == pytest.approx(value, rel=1e-10)
+    a = svm_dual_point(Z, signed, C, x)
+    assert_dual_feasible(Z, signed, a)
+    assert 0.0 <= model.gap_[0] <= 1e-6 * value
+    assert model.gap_[0] == pytest.approx(value - svm_dual_objective(signed, C, a), rel=1e-6, abs=1e-10 * value)
+
+
+@settings(max_examples=60, deadline=None)
+@given(table=tables, C=moderate)
+def test_optimum_agrees_with_quasi_newton_on_split_variables(table, C):
+    Z, signed = table
+    model = fit_signed(Z, signed, C)
+    other = svm_objective(Z, signed, C, svm_minimum(Z, signed, C))
+    assert model.objective_[0] <= other + model.gap_[0] + 1e-12 * other
+    assert other <= model.objective_[0] * (1.0 + 1e-5)
+
+
+@settings(max_examples=40, deadline=None)
+@given(table=tables, C=moderate)
+def test_solution_satisfies_the_optimality_conditions(table, C):
+    Z, signed = table
+    x = solution(fit_signed(Z, signed, C, tol=1e-9))
+    gradient = svm_gradient(Z, signed, C, x)
+    size = 2.0 * C * np.abs(signed) @ np.column_stack([np.abs(Z), np.ones(len(Z))])
+    slack = 1e-3 * np.minimum(1.0, size)
+    used = x[:-1] != 0.0
+    assert (np.abs(gradient[:-1]) <= 1.0 + slack[:-1]).all()
+    assert (np.abs(gradient[:-1] + np.sign(x[:-1]))[used] <= slack[:-1][used]).all()
+    assert abs(gradient[-1]) <= slack[-1]
+
+
+@pytest.mark.parametrize("C", [0.03, 1.0, 30.0])
+def test_optimum_is_never_above_that_of_liblinear_and_near_it(noisy, C):
+    X, y = noisy
+    model = L1SVC(C).fit(X, y)
+    theirs = LinearSVC(
+        penalty="l1", loss="squared_hinge", dual=False, C=C, intercept_scaling=100.0, tol=1e-7, max_iter=100_000
+    ).fit(X, y)
+    value = svm_objective(X, y, C, np.append(theirs.coef_[0], theirs.intercept_[0]))
+    assert model.objective_[0] <= value * (1.0 + 1e-9)
+    assert value <= model.objective_[0] * 1.001
+    np.testing.assert_allclose(model.coef_, theirs.coef_, atol=0.01 * np.abs(theirs.coef_).max())
+
+
+def test_tolerance_bounds_the_relative_gap(noisy):
+    X, y = noisy
+    for tol in (1e-2, 1e-5, 1e-8):
+        model = L1SVC(3.0, tol=tol).fit(X, y)
+        assert model.gap_[0] <= tol * model.objective_[0]
+
+
+def test_one_column_by_a_fine_grid():
+    X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0]])
+    y = np.array([-1.0, -1.0, 1.0, -1.0, 1.0])
+    model = L1SVC(0.5).fit(X, y)
+    w, b = np.meshgrid(np.linspace(0.0, 2.0, 401), np.linspace(-3.0, 1.0, 401))
+    xi = np.maximum(0.0, 1.0 - y[:, None, None] * (w * X[:, :, None] + b))
+    on_the_grid = (np.abs(w) + 0.5 * (xi**2).sum(axis=0)).min()
+    assert on_the_grid - 1e-3 <= model.objective_[0] <= on_the_grid + 1e-6
+
+
+# --- small and large C ------------------------------------------------------------------------------------------------
+
+
+def threshold_of(Z, signed):
+    """The best constant, and the C up to which it is the optimum: its gradient grows with C until some entry is 1."""
+    constant = signed.sum() / np.abs(signed).sum()
+    largest = np.abs(svm_gradient(Z, signed, 1.0, np.append(np.zeros(Z.shape[1]), constant))[:-1]).max()
+    return constant, 1.0 / max(largest, 1e-300)
+
+
+@settings(max_examples=40, deadline=None)
+@given(table=tables)
+def test_small_c_gives_zero_weights_and_the_best_constant_up_to_the_threshold(table):
+    Z, signed = table
+    constant, threshold = threshold_of(Z, signed)
+    assume(threshold < 1e6)  # no column is of any use
+    for factor in (1e-6, 0.99):
+        model = fit_signed(Z, signed, factor * threshold)
+        np.testing.assert_array_equal(model.coef_, 0.0)
+        assert model.intercept_[0] == pytest.approx(constant, rel=1e-6, abs=1e-6)
+    assert fit_signed(Z, signed, 1.05 * threshold).coef_.any()
+
+
+def test_large_c_reaches_the_least_loss(noisy):
+    X, y = noisy
+    model = L1SVC(1e6).fit(X, y)
+    least = minimize(
+        lambda x: svm_shortfall(X, y, x) @ svm_shortfall(X, y, x),
+        np.zeros(7),
+        jac=lambda x: svm_gradient(X, y, 1.0, x),
+        method="BFGS",
+        options={"gtol": 1e-6},
+    )
+    loss = (svm_shortfall(X, y, solution(model)) ** 2).sum()
+    assert loss == pytest.approx(least.fun, rel=1e-6)
+    np.testing.assert_allclose(solution(model), least.x, atol=1e-3)
+
+
+@pytest.mark.parametrize("C", [1.0, 100.0, 1e4])
+def test_separable_rows_approach_the_hard_margin_from_below(C):
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((80, 4))
+    y = np.where(X[:, 0] + 0.5 * X[:, 1] > 0.1, 1.0, -1.0)
+    model = L1SVC(C).fit(X, y)
+    least, multipliers = hard_margin(X, y)
+    assert least - multipliers @ multipliers / (4.0 * C) <= model.objective_[0] * (1.0 + 1e-9)  # a dual point
+    assert model.objective_[0] <= least * (1.0 + 1e-6)
+    assert C == 1.0 or (model.predict(X) == (y > 0.0) * 2.0 - 1.0).all()
+
+
+# --- paths ------------------------------------------------------------------------------------------------------------
+
+
+def test_path_from_model_to_model_equals_separate_fits(noisy):
+    X, y = noisy
+    Cs = [0.003, 0.01, 0.1, 1.0, 100.0]
+    for C, model in zip(Cs, svm_path(X, y, Cs, tol=1e-10), strict=True):
+        alone = L1SVC(C, tol=1e-10).fit(X, y)
+        assert model.C == C
+        assert model.objective_[0] == pytest.approx(alone.objective_[0], rel=1e-9)
+        np.testing.assert_allclose(solution(model), solution(alone), atol=1e-5)
+
+
+def test_path_does_not_depend_on_the_order_of_its_cs(noisy):
+    X, y = noisy
+    Cs = np.array([0.01, 0.1, 1.0, 10.0])
+    straight = svm_path(X, y, Cs)
+    for order in ([3, 2, 1, 0], [2, 0, 3, 1]):
+        for place, model in zip(order, svm_path(X, y, Cs[order]), strict=True):
+            assert Cs[place] == model.C
+            np.testing.assert_array_equal(solution(model), solution(straight[place]))
+
+
+def test_path_with_one_c_is_a_fit_and_equal_cs_give_equal_models(noisy):
+    X, y = noisy
+    (single,) = svm_path(X, y, 0.5)
+    np.testing.assert_array_equal(solution(single), solution(L1SVC(0.5).fit(X, y)))
+    first, _, last = svm_path(X, y, [0.5, 0.1, 0.5])
+    np.testing.assert_array_equal(solution(first), solution(last))
+
+
+def test_optimum_rises_with_c_and_the_norm_does_too(noisy):
+    X, y = noisy
+    models = svm_path(X, y, np.logspace(-3, 3, 9))
+    objectives = [model.objective_[0] for model in models]
+    norms = [np.abs(model.coef_).sum() for model in models]
+    assert (np.diff(objectives) > 0.0).all()
+    assert (np.diff(norms) >= -1e-3).all()
+    assert norms[-1] > norms[0]
+
+
+def test_path_models_know_columns_and_parameters(noisy):
+    X, y = noisy
+    table = pd.DataFrame(X, columns=list("abcdef"))
+    for model in svm_path(table, y, [10.0, 0.1], tol=1e-4, n_jobs=1):
+        assert (model.tol, model.n_jobs, model.n_features_in_) == (1e-4, 1, 6)
+        assert list(model.feature_names_in_) == list("abcdef")
+        assert model.predict(table).shape == (200,)
+
+
+def test_hyperplanes_are_warm_from_one_c_to_the_next_and_near_the_optimum_each(noisy):
+    X, y = noisy
+    data = SquaredHinge(as_rows(X, y))
+    planes = list(hyperplanes(data, [0.1, 1.0, 1.0], tol=1e-8, max_iter=100))
+    for C, plane in zip([0.1, 1.0, 1.0], planes, strict=True):
+        assert plane.objective == pytest.approx(svm_objective(X, y, C, svm_minimum(X, y, C)), rel=1e-5)
+        assert plane.gap <= 1e-8 * plane.objective
+    assert planes[2].n_iter == 0
+    np.testing.assert_array_equal(planes[2].x, planes[1].x)
+
+
+# --- weights ----------------------------------------------------------------------------------------------------------
+
+
+def test_weights_count_like_repeated_rows(noisy):
+    X, y = noisy
+    counts = np.random.default_rng(0).integers(0, 4, y.size)
+    weighted = L1SVC(0.7, tol=1e-10).fit(X, y, counts)
+    repeated = L1SVC(0.7, tol=1e-10).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    assert weighted.objective_[0] == pytest.approx(repeated.objective_[0], rel=1e-9)
+    np.testing.assert_allclose(solution(weighted), solution(repeated), atol=1e-5)
+
+
+def test_rows_of_no_weight_might_as_well_be_away(noisy):
+    X, y = noisy
+    X = X.copy()
+    weights = (np.arange(y.size) % 3 > 0).astype(float)
+    X[weights == 0.0] *= 1e3
+    kept = weights > 0.0
+    found = L1SVC(2.0, tol=1e-10).fit(X, y, weights)
+    alone = L1SVC(2.0, tol=1e-10).fit(X[kept], y[kept])
+    assert found.objective_[0] == pytest.approx(alone.objective_[0], rel=1e-9)
+    np.testing.assert_allclose(solution(found), solution(alone), atol=1e-5)
+
+
+def test_weights_and_c_trade_off(noisy):
+    X, y = noisy
+    weights = np.random.default_rng(1).random(y.size)
+    heavy = L1SVC(0.2, tol=1e-10).fit(X, y, 5.0 * weights)
+    light = L1SVC(1.0, tol=1e-10).fit(X, y, weights)
+    np.testing.assert_allclose(solution(heavy), solution(light), atol=1e-5)
+    assert np.abs(solution(light) - solution(L1SVC(1.0).fit(X, y))).max() > 1e-3
+
+
+def test_path_hands_the_weights_on(noisy):
+    X, y = noisy
+    weights = np.random.default_rng(1).random(y.size)
+    (model,) = svm_path(X, y, [0.3], weights)
+    np.testing.assert_array_equal(solution(model), solution(L1SVC(0.3).fit(X, y, weights)))
+
+
+# --- labels and classes -----------------------------------------------------------------------------------------------
+
+
+def test_every_class_is_fitted_against_the_rest(noisy):
+    X, _ = noisy
+    names = np.array(["ant", "bee", "cat", "dog"])
+    y = names[np.digitize(X[:, 0] + X[:, 1], [-1.0, 0.0, 1.0])]
+    for model in svm_path(X, y, [3.0, 0.05]):
+        assert model.coef_.shape == (4, 6)
+        assert model.intercept_.shape == model.objective_.shape == model.gap_.shape == model.n_iter_.shape == (4,)
+        scores = model.decision_function(X)
+        for k, name in enumerate(names):
+            alone = svm_path(X, y == name, [0.05, 3.0])[0 if model.C == 0.05 else 1]
+            np.testing.assert_array_equal(solution(model, k), solution(alone))
+            np.testing.assert_allclose(scores[:, k], alone.decision_function(X), atol=1e-12)
+        np.testing.assert_array_equal(model.predict(X), names[scores.argmax(axis=1)])
+
+
+@pytest.mark.parametrize("labels", [("no", "yes"), (False, True), (-1, 1), (3, 7), (0.0, 2.0)], ids=str)
+def test_two_labels_of_any_kind_give_one_hyperplane_towards_the_second(noisy, labels):
+    X, y = noisy
+    named = np.array(labels)[(y > 0.0).astype(int)]
+    model = L1SVC(1.0).fit(X, named)
+    np.testing.assert_array_equal(solution(model), solution(L1SVC(1.0).fit(X, y)))
+    assert list(model.classes_) == list(labels)
+    scores = model.decision_function(X)
+    np.testing.assert_allclose(scores, X @ model.coef_[0] + model.intercept_[0], atol=1e-12)
+    predicted = model.predict(X)
+    assert predicted.dtype == named.dtype
+    np.testing.assert_array_equal(predicted == labels[1], scores > 0.0)
+    assert model.score(X, named) > 0.75
+
+
+def test_exchanged_labels_turn_the_hyperplane_around(noisy):
+    X, y = noisy
+    there, back = (L1SVC(1.0, tol=1e-10).fit(X, label) for label in (y, -y))
+    np.testing.assert_allclose(solution(there), -solution(back), atol=1e-6)
+
+
+# --- rows and columns that are hard -----------------------------------------------------------------------------------
+
+
+def test_number_of_threads_does_not_change_a_bit():
+    rng = np.random.default_rng(5)
+    for n, p in ((280_000, 2), (20_000, 60)):  # several blocks for the sums; for the Hessian
+        X = rng.random((n, p))
+        y = X[:, 0] + X[:, -1] + 0.3 * rng.standard_normal(n) > 1.0
+        one, two, three = (L1SVC(1.0, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2, 3))
+        for other in (two, three):
+            np.testing.assert_array_equal(solution(one), solution(other))
+            np.testing.assert_array_equal(one.gap_, other.gap_)
+        assert one.gap_[0] <= 1e-6 * one.objective_[0]
+
+
+def test_useless_columns_get_no_weight_and_change_nothing(noisy):
+    X, y = noisy
+    n = len(X)
+    more = np.column_stack([np.zeros(n), X, np.ones(n), np.full(n, -40.0)])
+    for C in (0.1, 10.0):
+        plain, padded = L1SVC(C, tol=1e-9).fit(X, y), L1SVC(C, tol=1e-9).fit(more, y)
+        np.testing.assert_array_equal(padded.coef_[0, [0, -2, -1]], 0.0)
+        assert padded.objective_[0] == pytest.approx(plain.objective_[0], rel=2e-9)
+
+
+def test_repeated_and_reversed_columns_share_one_weight(noisy):
+    X, y = noisy
+    for C in (0.1, 10.0, 1e4):
+        once, thrice = L1SVC(C).fit(X, y), L1SVC(C).fit(np.column_stack([X, X, -X]), y)
+        assert thrice.objective_[0] == pytest.approx(once.objective_[0], rel=2e-6)
+        together = thrice.coef_[0, :6] + thrice.coef_[0, 6:12] - thrice.coef_[0, 12:]
+        np.testing.assert_allclose(together, once.coef_[0], atol=0.01)
+
+
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+def test_columns_of_any_scale_are_solved_to_the_same_gap(noisy, C):
+    X, y = noisy
+    X = X * 10.0 ** np.array([-6, 6, 0, 6, -6, 3])
+    model = L1SVC(C).fit(X, y)
+    x = solution(model)
+    value = svm_objective(X, y, C, x)
+    a = svm_dual_point(X, y, C, x)
+    assert_dual_feasible(X, y, a)
+    assert value - svm_dual_objective(y, C, a) <= 1.01e-6 * value
+
+
+@pytest.mark.parametrize("n_columns", [300, 1_023, 1_500])
+def test_more_columns_than_rows(n_columns):
+    rng = np.random.default_rng(6)
+    X = rng.standard_normal((60, n_columns))
+    y = np.where(X[:, :3].sum(axis=1) + 0.5 * rng.standard_normal(60) > 0.0, 1.0, -1.0)
+    for C, model in zip([0.02, 0.1, 5.0], svm_path(X, y, [0.02, 0.1, 5.0]), strict=True):
+        x = solution(model)
+        value = svm_objective(X, y, C, x)
+        a = svm_dual_point(X, y, C, x)
+        assert_dual_feasible(X, y, a)
+        assert model.objective_[0] == pytest.approx(value, rel=1e-10)
+        assert value - svm_dual_objective(y, C, a) <= 1.01e-6 * value
+        used = np.flatnonzero(model.coef_[0])
+        assert 0 < used.size <= 60
+        assert L1SVC(C).fit(X[:, used], y).objective_[0] == pytest.approx(value, rel=2e-6)
+
+
+def test_many_rows_and_more_than_1024_columns():
+    rng = np.random.default_rng(8)
+    X = rng.random((2_000, 1_100))
+    y = np.where(X[:, 5] - X[:, 700] + 0.2 * rng.standard_normal(2_000) > 0.0, 1.0, -1.0)
+    C = 0.02
+    model = L1SVC(C).fit(X, y)
+    a = svm_dual_point(X, y, C, solution(model))
+    assert_dual_feasible(X, y, a)
+    assert model.objective_[0] - svm_dual_objective(y, C, a) <= 1.01e-6 * model.objective_[0]
+    assert {5, 700} <= set(np.flatnonzero(model.coef_[0]))
+
+
+def test_rows_that_contradict_each_other_get_the_constant():
+    X = np.ones((10, 2))
+    model = L1SVC(10.0).fit(X, [0, 1] * 5)
+    np.testing.assert_array_equal(model.coef_, 0.0)
+    assert model.intercept_[0] == pytest.approx(0.0, abs=1e-9)
+    assert model.objective_[0] == pytest.approx(100.0)
+
+
+def test_two_rows_are_enough():
+    model = L1SVC(100.0).fit([[0.0, 0.0], [1.0, 4.0]], ["a", "b"])  # 2 = w * 4 is cheapest
+    np.testing.assert_allclose(model.coef_, [[0.0, 0.5]], atol=0.01)
+    assert list(model.predict([[0.0, 0.0], [1.0, 4.0]])) == ["a", "b"]
+
+
+@pytest.mark.parametrize("convert", [np.asfortranarray, np.float32, lambda X: X[::-1][::-1], np.ndarray.tolist])
+def test_layout_and_type_of_the_rows_do_not_matter(noisy, convert):
+    X, y = noisy
+    X = np.round(X * 64.0) / 64.0  # exact in single precision
+    before = X.copy()
+    np.testing.assert_array_equal(solution(L1SVC(1.0).fit(convert(X), y)), solution(L1SVC(1.0).fit(X, y)))
+    np.testing.assert_array_equal(X, before)
+
+
+# --- too few steps ----------------------------------------------------------------------------------------------------
+
+
+def test_too_few_steps_are_a_warning_that_states_the_gap(noisy):
+    X, y = noisy
+    with pytest.warns(ConvergenceWarning, match="max_iter=1 or tol") as caught:
+        model = L1SVC(1.0, max_iter=1).fit(X, y)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    stated = re.search(r"gap of (\S+) times the objective", str(caught[0].message))
+    assert float(stated[1]) == pytest.approx(model.gap_[0] / model.objective_[0], rel=0.05)
+    assert model.n_iter_[0] == 1
+    x = solution(model)
+    dual = svm_dual_objective(y, 1.0, svm_dual_point(X, y, 1.0, x))
+    assert model.gap_[0] == pytest.approx(svm_objective(X, y, 1.0, x) - dual, rel=1e-9)
+    assert model.gap_[0] > 1e-6 * model.objective_[0]
+
+
+def test_too_few_steps_in_a_path_name_each_c(noisy):
+    X, y = noisy
+    with pytest.warns(ConvergenceWarning) as caught:
+        svm_path(X, y, [30.0, 2.0], max_iter=1)
+    assert sorted(re.search(r"lower C=(\d+)", str(warning.message))[1] for warning in caught) == ["2", "30"]
+    assert {warning.filename for warning in caught} == {__file__}
+
+
+# --- wrong input ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("C", [0, 0.0, -1.0, "a", np.nan, None, True, [1.0], np.inf], ids=repr)
+def test_wrong_c_is_refused_with_its_name_and_value(noisy, C):
+    with pytest.raises(ValueError, match=r"^C must be .*got " + re.escape(repr(C))):
+        L1SVC(C).fit(*noisy)
+
+
+@pytest.mark.parametrize("Cs", [[], np.array([]), None, "a", [1.0, 0.0], [1.0, -2.0], [np.nan], [[1.0, 2.0]]], ids=repr)
+def test_wrong_cs_are_refused(noisy, Cs):
+    with pytest.raises(ValueError, match="Cs must be"):
+        svm_path(*noisy, Cs)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"tol": -1e-6}, "tol must be at least 0"),
+        ({"tol": "small"}, "tol must be a number, got 'small'"),
+        ({"max_iter": 0}, "max_iter must be an integer of at least 1, got 0"),
+        ({"max_iter": 2.5}, "max_iter must be an integer"),
+        ({"n_jobs": 0}, "n_jobs must be None or an integer other than 0"),
+    ],
+)
+def test_wrong_parameters_are_refused(noisy, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        L1SVC(**parameters).fit(*noisy)
+    with pytest.raises(ValueError, match=message):
+        svm_path(*noisy, [1.0, 2.0], **parameters)
+
+
+@pytest.mark.parametrize("label", ["spam", 3, True])
+def test_one_class_is_refused_by_name(noisy, label):
+    X, _ = noisy
+    for fit in (L1SVC().fit, lambda X, y: svm_path(X, y, [1.0])):
+        with pytest.raises(ValueError, match=f"at least 2 classes.*{label}"):
+            fit(X, [label] * len(X))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_values_that_are_not_finite_are_refused(noisy, bad):
+    X, y = noisy
+    worse = X.copy()
+    worse[3, 1] = bad
+    model = L1SVC().fit(X, y)
+    for call in (lambda: L1SVC().fit(worse, y), lambda: svm_path(worse, y, [1.0]), lambda: model.predict(worse)):
+        with pytest.raises(ValueError, match="NaN" if np.isnan(bad) else "infinity"):
+            call()
+
+
+def test_wrong_shapes_are_refused(noisy):
+    X, y = noisy
+    for rows, labels, message in [
+        (X[:, 0], y, "2D array"),
+        (X[:-1], y, "inconsistent numbers of samples"),
+        (X, np.column_stack([y, y]), "1d array"),
+        (X[:, :0], y, "0 feature"),
+    ]:
+        for fit in (L1SVC().fit, lambda X, y: svm_path(X, y, [1.0])):
+            with pytest.raises(ValueError, match=message):
+                fit(rows, labels)
+    with pytest.raises(ValueError, match="5 features, but L1SVC is expecting 6"):
+        L1SVC().fit(X, y).decision_function(X[:, :5])
+
+
+def test_labels_that_are_measurements_are_refused(noisy):
+    X, _ = noisy
+    with pytest.raises(ValueError, match="continuous"):
+        L1SVC().fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (np.ones(199), r"shape \(200,\).*\(199,\)"),
+        (np.ones((200, 1)), r"shape \(200,\)"),
+        (np.full(200, -1.0), "not negative"),
+        (np.zeros(200), "not all zero"),
+        (np.full(200, np.nan), "finite"),
+    ],
+)
+def test_wrong_weights_are_refused(noisy, weights, message):
+    with pytest.raises(ValueError, match=message):
+        L1SVC().fit(*noisy, weights)
+    with pytest.raises(ValueError, match=message):
+        svm_path(*noisy, [1.0], weights)
+
+
+def test_prediction_before_a_fit_is_refused(noisy):
+    with pytest.raises(NotFittedError):
+        L1SVC().predict(noisy[0])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks([L1SVC()])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+# --- hard cases -------------------------------------------------------------------------------------------------------
+
+
+def test_steps_that_are_just_enough_are_no_warning(noisy):
+    X, y = noisy
+    steps = int(L1SVC(1.0).fit(X, y).n_iter_[0])
+    model = L1SVC(1.0, max_iter=steps).fit(X, y)
+    assert model.gap_[0] <= 1e-6 * model.objective_[0]
+
+
+@pytest.mark.parametrize(("C", "tol"), [(1e9, 1e-6), (100.0, 1e-13)])
+def test_a_gap_that_is_not_reached_is_a_warning(C, tol):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 6))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = L1SVC(C, tol=tol).fit(X, X[:, 0] + 0.5 * X[:, 1] > 0.0)
+    assert caught or model.gap_[0] <= tol * model.objective_[0]
+
+
+def test_columns_of_any_scale_are_solved_for_large_c(noisy):
+    X, y = noisy
+    model = L1SVC(1e4).fit(X * 10.0 ** np.array([0, 3, -6, 6, 6, -6]), y)
+    assert model.gap_[0] <= 1e-6 * model.objective_[0]
+
+
+def test_weights_for_one_class_only_give_its_constant(noisy):
+    X, y = noisy
+    model = L1SVC(1.0).fit(X, y, (y > 0.0).astype(float))
+    np.testing.assert_array_equal(model.coef_, 0.0)
+    assert model.intercept_[0] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e4, 1e5])
+def test_columns_far_from_zero_are_solved(noisy, offset):
+    X, y = noisy
+    model = L1SVC(1.0).fit(X + offset, y)
+    assert model.gap_[0] <= 1e-6 * model.objective_[0]
+    assert model.objective_[0] == pytest.approx(L1SVC(1.0).fit(X, y).objective_[0], rel=1e-5)
+
+
+@pytest.mark.parametrize(("degree", "C"), [(5, 1e3), (10, 1e5)])
+def test_powers_of_one_variable_are_solved(degree, C):
+    rng = np.random.default_rng(0)
+    u = rng.random(400)
+    X = u[:, None] ** np.arange(1, degree + 1)
+    model = L1SVC(C).fit(X, np.sin(9.0 * u) + 0.3 * rng.standard_normal(400) > 0.0)
+    assert model.gap_[0] <= 1e-6 * model.objective_[0]
+
+
+@pytest.mark.parametrize("C", [1e3, 1e6])
+def test_wide_separable_rows_are_solved_for_large_c(C):
+    rng = np.random.default_rng(0)
+    model = L1SVC(C).fit(rng.standard_normal((60, 500)), rng.random(60) > 0.5)
+    assert model.gap_[0] <= 1e-6 * model.objective_[0]
+
+
+def test_infinite_c_is_refused_in_words_that_help(noisy):
+    with pytest.raises(ValueError, match="C must be") as caught:
+        L1SVC(np.inf).fit(*noisy)
+    assert "-inf" not in str(caught.value)
+
+
+def test_values_whose_squares_overflow_are_refused_or_solved(noisy):
+    X, y = noisy
+    try:
+        model = L1SVC(1.0).fit(1e160 * X, y)
+        outcome = "solved" if model.gap_[0] <= 1e-6 * model.objective_[0] else "not solved"
+    except ValueError as error:
+        outcome = str(error)
+    assert outcome == "solved" or "scale" in outcome
+
+
+def test_what_cannot_be_solved_in_double_precision_is_a_warning(noisy):
+    X, y = noisy
+    with pytest.warns(ConvergenceWarning, match="scale the columns"):
+        L1SVC(1.0).fit(X + 1e8, y)
