@@ -42,6 +42,7 @@ from vanishing.experiments import (
 from vanishing.experiments._published import SPARSITY
 from vanishing.experiments._runner import Task, run_all
 from vanishing.experiments._store import Store
+from vanishing.rows import writing
 
 pytestmark = pytest.mark.slow
 
@@ -357,14 +358,15 @@ def test_a_record_is_there_whole_or_not_at_all(tmp_path, monkeypatch, broken):
             write(path, text[: len(text) // 2])
         raise KeyboardInterrupt
 
+    target = (Path, broken) if broken == "write_text" else (writing.os, broken)
     with monkeypatch.context() as patch:
-        patch.setattr(Path, broken, crash)
+        patch.setattr(*target, crash)
         with pytest.raises(KeyboardInterrupt):
             store.put(KEY, {"error": 1.0})
     assert store.get(KEY) is None  # without a warning
     store.put(KEY, {"error": 2.0})
     with monkeypatch.context() as patch:
-        patch.setattr(Path, broken, crash)
+        patch.setattr(*target, crash)
         with pytest.raises(KeyboardInterrupt):
             store.put(KEY, {"error": 3.0})
     assert Store(tmp_path / "new", {"a": 1}).get(KEY) == {"error": 2.0, "origin": ""}

@@ -121,7 +121,7 @@ def test_stopping_on_small_progress_keeps_terms_without_proof(load_classes):
     """The paper's rule (tol=1e-4) puts terms into O that do lead generators, and says so."""
     X = load_classes("skin")[1]
     with pytest.warns(UserWarning, match="without proof"):
-        stopped = OAVI(1e-4, boost="none", order="degcolex", tol=1e-4).fit(X)
+        stopped = OAVI(1e-4, solver="bpcg", boost="none", order="degcolex", tol=1e-4).fit(X)
     assert stopped.n_undecided_ > 0
     assert stopped.n_basis_ > 17
 

@@ -87,7 +87,7 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, BaseEstimator): 
         Finds the generators of a class; None stands for ``OAVI()``. Its ``psi`` is not used.
     psis : "auto" or array-like, default="auto"
         Values of psi. "auto": two per decade, from the largest variance of a column within a class (above which
-        OAVI's model does not change) down over five decades, or as far as each ideal stays small: 100 terms and
+        every column leads a generator) down over five decades, or as far as each ideal stays small: 100 terms and
         generators, or up to 300 if these are of degree 2, or three times the number of columns.
     Cs : array-like, default=(0.1, 1.0, 10.0)
         Values of C.

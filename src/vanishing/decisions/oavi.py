@@ -104,12 +104,13 @@ def split_oavi(
 
 def _decide(progress: Progress, j: int, search: Search, work: float) -> tuple[Solution, float]:
     """The solver's answer, polished if wanted, and the work left: n_iter events of a homotopy cost ``2 n n_iter^2``."""
-    stop, n_terms = search.stop, len(progress.members)
-    if search.exact:
-        stop = stop._replace(max_iter=int(min(stop.max_iter, np.sqrt(max(work, 0.0) / (2.0 * n_terms)))))
-        if stop.max_iter == 0:
-            return Solution(np.zeros(n_terms), np.inf, np.inf, 0, Status.MAX_ITER), 0.0
-    solution = _attempt(progress, j, search, stop)
+    if not search.exact:
+        return _attempt(progress, j, search, search.stop), work
+    n_terms = len(progress.members)
+    max_iter = int(min(search.stop.max_iter, np.sqrt(max(work, 0.0) / (2.0 * n_terms))))
+    if max_iter == 0:
+        return Solution(np.zeros(n_terms), np.inf, np.inf, 0, Status.MAX_ITER), 0.0
+    solution = _attempt(progress, j, search, search.stop._replace(max_iter=max_iter))
     return solution, work - 2.0 * n_terms * solution.n_iter**2
 
 
