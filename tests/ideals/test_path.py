@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning
-from vanishing.ideals.path import fit_together
 
 from vanishing import ABM, AVI, OAVI, VCA, RangeWarning, oavi_path
+from vanishing.ideals.path import fit_together
 from vanishing.rows.arrays import as_rows
 
 DENSE = {"solver": "cg", "boost": "ihb"}
