@@ -21,6 +21,7 @@ from reference import (
 
 from vanishing.decisions import (
     Search,
+    Stage,
     split_abm,
     split_abm_exact,
     split_avi,
@@ -71,7 +72,7 @@ def oavi(matrix, n_basis, psi, *, exact=False, **options):
         "stop": Stop(psi, 0.01 * psi, 0.0, 100_000),
     }
     search = {**defaults, **options}
-    state = {"boosting": search.pop("boosting")} if "boosting" in search else {}
+    state = {"stage": Stage(search.pop("boosting"))} if "boosting" in search else {}
     return (split_oavi_exact if exact else split_oavi)(matrix, n_basis, search=Search(**search), **state)
 
 
@@ -365,8 +366,8 @@ def test_boosting_ends_at_the_first_generator_outside_the_ball(exact):
             elif np.abs(y).sum() > radius:
                 inf = True
                 break
-        assert oavi(matrix, 3, psi, exact=exact, radius=radius).boosting == (not inf)
-        assert oavi(matrix, 3, psi, exact=exact, radius=1e6).boosting
+        assert oavi(matrix, 3, psi, exact=exact, radius=radius).state.boosting == (not inf)
+        assert oavi(matrix, 3, psi, exact=exact, radius=1e6).state.boosting
 
 
 @by_exact
@@ -375,7 +376,7 @@ def test_large_coefficients_of_a_term_that_does_not_vanish_do_not_end_boosting(e
     basis = rng.standard_normal((100, 1))
     columns = np.column_stack([basis, 5.0 * basis + rng.standard_normal((100, 1))])
     split = oavi(matrix_of(columns, exact), 1, 0.01, exact=exact, radius=1.0)
-    assert split.boosting
+    assert split.state.boosting
     assert list(split.kept) == [0]
 
 
@@ -383,7 +384,7 @@ def test_large_coefficients_of_a_term_that_does_not_vanish_do_not_end_boosting(e
 def test_boosting_that_has_ended_stays_off(exact):
     columns = term_columns(curve(0), QUADRATIC)
     split = oavi(matrix_of(columns, exact), 3, 0.003, exact=exact, boosting=False)
-    assert not split.boosting
+    assert not split.state.boosting
     assert_same_decision(split, naive_oavi_split(columns, 3, 0.003))
 
 
@@ -394,7 +395,7 @@ def test_term_outside_the_ball_is_decided_by_the_constrained_optimum(factor, kep
     optimum = constrained_minimum(gram[:3, :3], gram[:3, 3], gram[3, 3], 1.0).loss
     assert CholeskySweep(gram, 3).pivot(0) < 0.5 * optimum
     split = oavi(gram, 3, factor * optimum, radius=1.0)
-    assert not split.boosting
+    assert not split.state.boosting
     assert list(split.kept) == kept
 
 
@@ -738,7 +739,7 @@ def test_omp_decides_as_the_exact_minimum_over_the_ball(radius, exact):
 
 def test_work_that_is_spent_leaves_terms_undecided_and_says_so():
     columns, psi = random_columns(1, m=12), 0.3
-    state = {"search": Search(0.3, "omp", "wihb", True, Stop(psi, 0.01 * psi, 0.0, 1000)), "work": 0.0}
+    state = {"search": Search(0.3, "omp", "wihb", True, Stop(psi, 0.01 * psi, 0.0, 1000)), "stage": Stage(work=0.0)}
     split = split_oavi(gram_of(columns), 3, **state)
     assert split.n_undecided > 0
-    assert split_oavi(gram_of(columns), 3, **{**state, "work": np.inf}).n_undecided == 0
+    assert split_oavi(gram_of(columns), 3, **{**state, "stage": Stage()}).n_undecided == 0

@@ -13,13 +13,14 @@ norm of its coefficients, and VCA that of its coefficients on the projected prod
 from .abm import split_abm, split_abm_exact
 from .avi import split_avi, split_avi_exact
 from .decision import Mixture, Split
-from .oavi import Search, split_oavi, split_oavi_exact
+from .oavi import Search, Stage, split_oavi, split_oavi_exact
 from .vca import split_vca, split_vca_exact
 
 __all__ = [
     "Mixture",
     "Search",
     "Split",
+    "Stage",
     "split_abm",
     "split_abm_exact",
     "split_avi",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,8 +18,8 @@ class Split(NamedTuple):
     Generator g is ``lead_coef[g] * u + sum_j coef[g, j] * t_j``, with ``u`` candidate ``generators[g]`` and
     ``t`` the terms of the basis followed by the kept candidates. Its first ``n_free[g]`` coefficients were
     free; the others are structural zeros. ``n_undecided`` counts the candidates that were kept without a
-    certificate that they lead no generator, ``total_iter`` the iterations of solvers for all candidates. ``boosting``
-    and ``work``, what is left of it, are what OAVI's next split starts with.
+    certificate that they lead no generator, ``total_iter`` the iterations of solvers for all candidates. ``state``
+    is what the next decision of the fit starts with.
     """
 
     kept: Int1D
@@ -32,8 +32,7 @@ class Split(NamedTuple):
     n_iter: Int1D
     status: Int1D
     n_undecided: int = 0
-    boosting: bool = True
-    work: float = np.inf
+    state: Any = None
     total_iter: int = 0
 
 
@@ -43,6 +42,7 @@ class Mixture(NamedTuple):
     kept: Float2D
     vanishing: Float2D
     mse: Float1D
+    state: None = None
 
 
 class _Generator(NamedTuple):
@@ -136,7 +136,7 @@ class Progress:
                 gap = solution.gap + max(loss - solution.loss, 0.0)
                 self._generators[g] = _Generator(j, solution._replace(x=x, loss=loss, gap=gap), False, lead)
 
-    def split(self, n_undecided: int = 0, boosting: bool = True, work: float = np.inf) -> Split:
+    def split(self, n_undecided: int = 0, state: Any = None) -> Split:
         """The decision, once every candidate has its place."""
         solutions = [generator.solution for generator in self._generators]
         coef = np.zeros((len(solutions), len(self.members)))
@@ -153,7 +153,6 @@ class Progress:
             n_iter=np.array([s.n_iter for s in solutions], dtype=np.int64),
             status=np.array([s.status for s in solutions], dtype=np.int64),
             n_undecided=n_undecided,
-            boosting=boosting,
-            work=work,
+            state=state,
             total_iter=self._lost_iter + sum(s.n_iter for s in solutions),
         )

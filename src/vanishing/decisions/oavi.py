@@ -15,6 +15,22 @@ _FIRST_ITER = 1000  # iterations before the first look at the support, four time
 _SPARSE_WORK = 3_000_000  # iterations times terms that a sparse generator may cost where a dense one is known
 
 
+class Stage(NamedTuple):
+    """How far the decisions of a fit have come.
+
+    ``boosting`` is on until (INF) holds for the first time; ``work`` is the number of multiplications that exact
+    answers may still take.
+    """
+
+    boosting: bool = True
+    work: float = np.inf
+
+    @property
+    def spent(self) -> bool:
+        """Whether no exact answer can be had any more."""
+        return self.work <= 0.0
+
+
 class Search(NamedTuple):
     """How coefficients are looked for: ``radius`` of the l1 ball, solver, boost, whether to polish, when to stop.
 
@@ -47,9 +63,7 @@ class Search(NamedTuple):
         return bool(np.abs(x).sum() <= self.radius)
 
 
-def split_oavi(
-    gram: Float2D, n_basis: int, *, search: Search, boosting: bool = True, work: float = np.inf
-) -> Split | None:
+def split_oavi(gram: Float2D, n_basis: int, *, search: Search, stage: Stage | None = None) -> Split | None:
     """Decide which candidates lead a polynomial with leading coefficient 1 and mean square <= psi.
 
     With boosting, the mean square of the best polynomial with leading term u,
@@ -58,9 +72,10 @@ def split_oavi(
     ``y0 = -(O'O)^-1 O'u`` lies in the l1 ball. The case left is the paper's (INF), ``p <= psi`` and ``|y0|_1 >
     radius``: there the solver decides. The paper's solvers go on without boosting from then on. With ``omp``, whose
     answer is exact, the factorisation goes on; it leaves out columns that depend on others, as then may happen.
-    ``work`` bounds the multiplications of exact answers in this and later splits of a fit.
+    ``stage`` is how far the decisions before have come.
     """
     psi = search.stop.psi
+    boosting, work = stage or Stage()
     progress = Progress(gram, n_basis)
     sweep = None
     if search.boost != "none" and (boosting or search.exact):
@@ -99,7 +114,7 @@ def split_oavi(
             sweep.append_or_skip(j)
     if sweep is not None and search.polish and sweep.n == sweep.n_members:
         progress.clean(sweep.inverse(), psi)
-    return progress.split(n_undecided, boosting, work)
+    return progress.split(n_undecided, Stage(boosting, work))
 
 
 def _decide(progress: Progress, j: int, search: Search, work: float) -> tuple[Solution, float]:
@@ -201,9 +216,7 @@ def _polished(progress: Progress, j: int, solution: Solution, search: Search) ->
     return solution
 
 
-def split_oavi_exact(
-    factor: Float2D, n_basis: int, *, search: Search, boosting: bool = True, work: float = np.inf
-) -> Split:
+def split_oavi_exact(factor: Float2D, n_basis: int, *, search: Search, stage: Stage | None = None) -> Split:
     """As :func:`split_oavi`, from the triangular factor of the Gram.
 
     Residuals are known to a relative 1e-16, so "vanishing" means: up to ``psi`` or to rounding, whichever is
@@ -211,6 +224,7 @@ def split_oavi_exact(
     further than its rounding; they supply a sparse support, on which the least-squares problem is solved anew.
     """
     psi = search.stop.psi
+    boosting, work = stage or Stage()
     progress = Progress(factor.T @ factor, n_basis)
     sweep = QRSweep(factor, n_basis, skip=not boosting) if boosting or search.exact else None
     n_undecided = 0
@@ -236,7 +250,7 @@ def split_oavi_exact(
         progress.keep(j, solution.n_iter)
         if sweep is not None:
             sweep.append_or_skip(j)
-    return progress.split(n_undecided, boosting, work)
+    return progress.split(n_undecided, Stage(boosting, work))
 
 
 def _sparse_or_dense_exact(factor: Float2D, progress: Progress, j: int, dense: Solution, search: Search) -> Solution:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement, product
 from typing import Any, Protocol
@@ -11,11 +10,8 @@ import numpy as np
 
 from .._typing import Float2D, Int1D
 from ..decisions import Mixture, Split
-from ..polynomials.forms import Candidates, Layer, MonomialForm, ProductForm, product_values, term_values
+from ..polynomials.forms import Candidates, Layer, MonomialForm, ProductForm
 from ..polynomials.terms import Term, border
-from ..rows.array_api import namespace_of
-from ..rows.protocol import Rows
-from .gram import border_gram, mean_grams, triangular_factor, value_gram
 
 __all__ = ["Basis", "MonomialBasis", "ProductBasis"]
 
@@ -31,27 +27,11 @@ class Basis(Protocol):
     def n_generators(self) -> int:
         """Number of polynomials that do."""
 
-    @property
-    def exhausted(self) -> bool:
-        """Whether the last decision has used up the work that decisions of a fit may take."""
-
     def border(self, degree: int, limit: int) -> Any:
         """The candidates of this degree, or None when there are more than ``limit``."""
 
-    def start(self, gram: Float2D) -> Float2D:
-        """The Gram of degree 1, from that of the constant and the columns."""
-
-    def extend_gram(self, gram: Float2D, rows: Rows, new: Any) -> Float2D:
-        """The Gram of the basis and the candidates ``new``: one pass over the data."""
-
-    def factor(self, rows: Rows, new: Any) -> Float2D:
-        """The triangular factor of that Gram, without forming it: one pass over the data."""
-
     def extend(self, new: Any, split: Any, gram: Float2D) -> Basis:
         """The basis after a decision about the candidates ``new``, which the Gram of both has led to."""
-
-    def restrict(self, gram: Float2D, split: Any) -> Float2D:
-        """The Gram of the basis after the decision, from that of the basis and the candidates."""
 
 
 @dataclass(frozen=True)
@@ -81,35 +61,11 @@ class MonomialBasis:
         """Number of generators."""
         return len(self.leads)
 
-    @property
-    def exhausted(self) -> bool:
-        """Whether the last decision has used up the work that decisions of a fit may take."""
-        return self.splits[-1].work <= 0.0
-
     def border(self, degree: int, limit: int) -> list[Term] | None:
         """The terms to examine at this degree, or None when there are more than ``limit``."""
         if degree == 1:
             return [(i,) for i in range(self.feature_order.size)] if self.feature_order.size <= limit else None
         return border([term for term in self.terms if len(term) == degree - 1], self.order, limit)
-
-    def start(self, gram: Float2D) -> Float2D:
-        """The Gram of degree 1, from that of the constant and the columns."""
-        index = np.concatenate([[0], 1 + self.feature_order])
-        return np.asarray(gram[np.ix_(index, index)])
-
-    def extend_gram(self, gram: Float2D, rows: Rows, new: list[Term]) -> Float2D:
-        """The Gram of [O|new]: one pass over the data."""
-        return self.extend_grams([gram], [rows], new)[0]
-
-    def extend_grams(self, grams: Sequence[Float2D], parts: Sequence[Rows], new: list[Term]) -> list[Float2D]:
-        """The Gram of [O|new] for each of several sources; those that are parts of the same share the pass."""
-        found = mean_grams(parts, *self._program((*self.terms, *new)), self.size)
-        return [border_gram(gram, more) for gram, more in zip(grams, found, strict=True)]
-
-    def factor(self, rows: Rows, new: list[Term]) -> Float2D:
-        """The triangular factor of [O|new]: one pass over the data."""
-        left, right = self._program((*self.terms, *new))
-        return triangular_factor(rows, lambda block: term_values(block, left, right), left.size)
 
     def extend(self, new: list[Term], split: Split, gram: Float2D) -> MonomialBasis:
         """The basis after a decision about the candidates ``new``, which the Gram of both has led to."""
@@ -130,15 +86,10 @@ class MonomialBasis:
                 found[column] = (*found[column], float(gram[row, before]), float(gram[row, row]))
         return tuple(found)
 
-    def restrict(self, gram: Float2D, split: Split) -> Float2D:
-        """The Gram of the basis after the decision, from that of [O|new]."""
-        index = np.concatenate([np.arange(self.size), self.size + split.kept])
-        return np.asarray(gram[np.ix_(index, index)])
-
     def form(self) -> MonomialForm:
         """The generators, ready to be evaluated."""
-        left, right = self._program(self.terms)
-        lead_left, lead_right = self._program((*self.terms, *self.leads))
+        left, right = self.program(self.terms)
+        lead_left, lead_right = self.program((*self.terms, *self.leads))
         coef = np.zeros((self.n_generators, self.size))
         row = 0
         for split in self.splits:
@@ -147,7 +98,7 @@ class MonomialBasis:
         lead_coef = np.concatenate([np.empty(0), *(split.lead_coef for split in self.splits)])
         return MonomialForm(left, right, coef, lead_left[self.size :], lead_right[self.size :], lead_coef)
 
-    def _program(self, terms: tuple[Term, ...]) -> tuple[Int1D, Int1D]:
+    def program(self, terms: tuple[Term, ...]) -> tuple[Int1D, Int1D]:
         """For each term the row of its parent and the column to multiply it by; the constant's entries are not used."""
         row_of = {term: row for row, term in enumerate(self.terms)}
         left = np.array([row_of[term[:-1]] for term in terms], dtype=np.int64)
@@ -175,11 +126,6 @@ class ProductBasis:
         """Number of vanishing polynomials."""
         return sum(int(layer.vanishing.shape[0]) for layer in self.layers)
 
-    @property
-    def exhausted(self) -> bool:
-        """Decisions of VCA have no such bound."""
-        return False
-
     def border(self, degree: int, limit: int) -> Candidates | None:
         """The products to examine at this degree, or None when there are more than ``limit``."""
         if degree == 1:
@@ -202,26 +148,10 @@ class ProductBasis:
         weights = np.concatenate([[self.constant], np.ones(self.n_features)])
         return gram * np.outer(weights, weights)
 
-    def extend_gram(self, gram: Float2D, rows: Rows, new: Candidates) -> Float2D:
-        """The Gram of [F|new]: one pass over the data."""
-        # All of it: members of F are divided by the root of their eigenvalue, so that a Gram of F carried along from
-        # the degrees before would be wrong by rounding over psi.
-        total = value_gram(rows, lambda block: self._values(block, new), 0, self.size + len(new))
-        return np.asarray((total + total.T) / 2.0)
-
-    def factor(self, rows: Rows, new: Candidates) -> Float2D:
-        """The triangular factor of [F|new]: one pass over the data."""
-        return triangular_factor(rows, lambda block: self._values(block, new), self.size + len(new))
-
     def extend(self, new: Candidates, split: Mixture, gram: Float2D) -> ProductBasis:
         """The basis after a decision about the candidates ``new``, which the Gram of both has led to."""
         layer = Layer(new, split.kept, split.vanishing)
         return replace(self, layers=(*self.layers, layer), splits=(*self.splits, split))
-
-    def restrict(self, gram: Float2D, split: Mixture) -> Float2D:
-        """The Gram of the basis after the decision, from that of [F|new]."""
-        mix = np.vstack([np.eye(self.size, gram.shape[0]), split.kept])
-        return np.asarray(mix @ gram @ mix.T)
 
     def form(self, *, kept: bool = False) -> ProductForm:
         """The vanishing polynomials, or those of F without the constant, ready to be evaluated."""
@@ -230,8 +160,3 @@ class ProductBasis:
         return ProductForm(
             self.constant, layers, np.arange(n), np.ones(n), np.ones(self.n_features), np.zeros(self.n_features)
         )
-
-    def _values(self, X: Any, new: Candidates) -> Any:
-        table, _ = self.form().basis_values(X)
-        namespace = namespace_of(X)
-        return namespace.concat([table, product_values(table, X.T, new)])

@@ -1,37 +1,47 @@
-"""The fit loop that all algorithms share: one pass over the data per degree, then one decision on small matrices."""
+"""The loop over degrees that all algorithms share: Gram entries by at most one pass, then decisions on small matrices.
+
+Fits that differ in ``psi``, or in which parts of the data they see (the training sets of a cross-validation), examine
+nearly the same candidates: they go through the degrees together, and a pass serves the union of their candidates. A
+single fit is a group of one.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._typing import Float2D
-from ..checks import warn_long
-from ..rows.protocol import Rows
+from ..checks import WarningRelay, warn_long
 from ..threads import one_blas_thread
 from .basis import Basis
+from .grams import Grams
 
-__all__ = ["BLOCK", "Construction", "Rule", "construct", "decide"]
+__all__ = ["BLOCK", "Construction", "Fit", "Rule", "construct"]
 
 _logger = logging.getLogger("vanishing")
 
-#: Candidates examined in one pass. Of a wider border, the Gram entries between candidates that both lead
-#: generators are needed by nobody; blocks leave out most of them, and bound the memory, at the price of a pass each.
+#: Candidates examined in one pass. Of a wider border, most Gram entries between candidates that both lead generators
+#: are never used; blocks leave out most of them, and bound the memory, at the price of a pass each.
 BLOCK = 512
 
 
 class Rule(NamedTuple):
     """An algorithm: how it decides from a Gram (None: lost in rounding), and how from a triangular factor.
 
-    ``whole`` says that all candidates of a degree have to be decided together.
+    Both get the matrix, the size of the basis and the state of the fit, which a decision may change (``state`` is that
+    at the start). ``whole`` says that all candidates of a degree have to be decided together.
     """
 
-    from_gram: Callable[[Float2D, int], Any]
-    from_factor: Callable[[Float2D, int], Any]
+    from_gram: Callable[[Float2D, int, Any], Any]
+    from_factor: Callable[[Float2D, int, Any], Any]
     whole: bool = False
+    state: Any = None
 
 
 class Construction(NamedTuple):
@@ -46,75 +56,117 @@ class Construction(NamedTuple):
     overflow: bool
 
 
-def construct(rows: Rows, basis: Basis, rule: Rule, gram: Float2D, *, max_degree: int, max_terms: int) -> Construction:
-    """Build a basis degree by degree until no candidate is left.
+@dataclass
+class Fit:
+    """A fit under way: the basis so far, the algorithm and its state, and the parts of the data that it sees."""
+
+    basis: Any
+    rule: Rule
+    parts: tuple[int, ...] = (0,)
+    ended: Construction | None = None
+
+    def __post_init__(self) -> None:
+        self.state = self.rule.state
+
+    def enter(self, degree: int, max_terms: int) -> Any:
+        """The candidates of a degree; none if the fit has ended, as it does when there are none or too many."""
+        if self.ended is None:
+            new = self.basis.border(degree, max_terms - self.basis.size - self.basis.n_generators)
+            if new is not None and len(new):
+                return new
+            self.end(degree - 1, complete=new is not None, overflow=new is None)
+        return []
+
+    def decide(self, grams: Grams, new: Any) -> None:
+        """Decide about the candidates ``new``: from their Gram, or from its factor if rounding would decide."""
+        gram = _require_finite(grams.of(self.parts, self.basis, new))
+        decision = self.rule.from_gram(gram, self.basis.size, self.state)
+        if decision is None:
+            factor = grams.factor(self.parts, self.basis, new)
+            with np.errstate(over="ignore", invalid="ignore"):
+                gram = _require_finite(factor.T @ factor)
+            decision = self.rule.from_factor(factor, self.basis.size, self.state)
+        self.basis, self.state = self.basis.extend(new, decision, gram), decision.state
+
+    def leave(self, degree: int, size: int) -> None:
+        """After a degree: the fit ends if no term was kept, or if its decisions may take no more work."""
+        spent = self.state is not None and self.state.spent
+        if self.ended is None and (self.basis.size == size or spent):
+            self.end(degree, complete=not spent)
+
+    def end(self, degree: int, *, complete: bool, overflow: bool = False) -> None:
+        """The fit ends after this degree."""
+        self.ended = Construction(self.basis, degree, complete, overflow)
+
+
+def construct(
+    grams: Grams, fits: Sequence[Fit], *, max_degree: int, max_terms: int, n_threads: int = 1
+) -> list[Construction]:
+    """Build the bases of all fits degree by degree until no candidate is left.
 
     Parameters
     ----------
-    rows : Rows
-    basis : MonomialBasis or ProductBasis
-        Holding the constant alone.
-    rule : Rule
-    gram : ndarray of shape (1 + n_features, 1 + n_features)
-        Gram of the constant and the columns, from the survey of the data.
+    grams : Grams
+        What is known of the parts of the data.
+    fits : sequence of Fit
+        With bases that hold the constant alone, and share the order of terms and of features.
     max_degree, max_terms : int
         A degree above ``max_degree``, or a border that could take ``|G| + |O|`` above ``max_terms``, is not
         entered.
+    n_threads : int
+        Threads that share the decisions.
     """
-    known = basis.start(gram)
-    gram = known[:1, :1]
     for degree in range(1, max_degree + 1):
-        new = basis.border(degree, max_terms - basis.size - basis.n_generators)
-        if new is None:
-            return Construction(basis, degree - 1, complete=False, overflow=True)
-        if len(new) == 0:
-            return Construction(basis, degree - 1, complete=True, overflow=False)
-        size = basis.size
-        block = len(new) if rule.whole or degree == 1 else BLOCK
-        warn_long(degree, (rows.n_samples or 0) * len(new) * (size + min(block, len(new))))
-        for start in range(0, len(new), block):
-            part = new if block == len(new) else new[start : start + block]
+        borders = [fit.enter(degree, max_terms) for fit in fits]
+        union = grams.union(borders)
+        if len(union) == 0:
+            break
+        sizes = [fit.basis.size for fit in fits]
+        whole = degree == 1 or len(union) <= BLOCK or any(fit.rule.whole for fit in fits)
+        width = len(union) if whole else BLOCK
+        warn_long(degree, (grams.n_samples or 0) * len(union) * (max(sizes) + width))
+        for block in [union] if whole else [union[k : k + width] for k in range(0, len(union), width)]:
             with one_blas_thread():
-                basis, gram = _advance(rows, basis, rule, gram, part, known if degree == 1 else None)
-        _logger.info(
-            "degree %d: %d candidates, %d kept, %d generators so far",
-            degree,
-            len(new),
-            basis.size - size,
-            basis.n_generators,
-        )
-        if basis.size == size or basis.exhausted:
-            return Construction(basis, degree, complete=not basis.exhausted, overflow=False)
-    left = basis.border(max_degree + 1, max_terms - basis.size - basis.n_generators)
-    return Construction(basis, max_degree, complete=left is not None and len(left) == 0, overflow=False)
+                grams.extend(block)
+                _decide_all(grams, fits, borders, block, n_threads)
+                grams.restrict([fit.basis for fit in fits if fit.ended is None])
+        for fit, size in zip(fits, sizes, strict=True):
+            fit.leave(degree, size)
+        _log(degree, len(union), fits)
+    for fit in fits:
+        if fit.ended is None:
+            left = fit.basis.border(max_degree + 1, max_terms - fit.basis.size - fit.basis.n_generators)
+            fit.end(max_degree, complete=left is not None and len(left) == 0)
+    return [fit.ended for fit in fits if fit.ended is not None]
 
 
-def _advance(
-    rows: Rows, basis: Basis, rule: Rule, gram: Float2D, new: Any, known: Float2D | None
-) -> tuple[Basis, Float2D]:
-    """The basis and its Gram after a decision about the candidates ``new``; ``known`` is the Gram of both, if known."""
-    split, wide = decide(rows, basis, rule, basis.extend_gram(gram, rows, new) if known is None else known, new)
-    return basis.extend(new, split, wide), basis.restrict(wide, split)
+def _decide_all(grams: Grams, fits: Sequence[Fit], borders: Sequence[Any], block: Any, n_threads: int) -> None:
+    """Let every fit decide about its own candidates in the block."""
+    tasks = [(fit, grams.own(block, border)) for fit, border in zip(fits, borders, strict=True) if len(border)]
+    tasks = [(fit, new) for fit, new in tasks if len(new)]
+    if len(tasks) == 1:
+        fit, new = tasks[0]
+        fit.decide(grams, new)
+        return
+    with WarningRelay() as relay, ThreadPoolExecutor(n_threads) as pool:
+        held = [relay.task(partial(fit.decide, grams, new)) for fit, new in tasks]
+        list(pool.map(lambda task: task(), held))
 
 
-def decide(rows: Rows, basis: Basis, rule: Rule, gram: Float2D, new: Any) -> tuple[Any, Float2D]:
-    """The decision about the candidates ``new``, and the Gram of the basis and them on which it was made.
-
-    That is the given one, unless the decision would be lost in its rounding.
-    """
-    _require_finite(gram)
-    split = rule.from_gram(gram, basis.size)
-    if split is None:
-        factor = basis.factor(rows, new)
-        with np.errstate(over="ignore", invalid="ignore"):
-            gram = factor.T @ factor
-        _require_finite(gram)
-        split = rule.from_factor(factor, basis.size)
-    return split, gram
+def _log(degree: int, n_candidates: int, fits: Sequence[Fit]) -> None:
+    basis: Basis = fits[0].basis
+    _logger.info(
+        "degree %d: %d candidates, %d kept so far, %d generators so far",
+        degree,
+        n_candidates,
+        basis.size,
+        basis.n_generators,
+    )
 
 
-def _require_finite(matrix: Float2D) -> None:
+def _require_finite(matrix: Float2D) -> Float2D:
     if not np.isfinite(matrix).all():
         raise ValueError(
             "Products of columns overflow on these data; scale them to [0, 1] first, for instance with MinMaxScaler."
         )
+    return matrix

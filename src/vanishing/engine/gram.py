@@ -19,11 +19,10 @@ from .._typing import Float1D, Float2D, Int1D
 from ..polynomials.forms import batched_terms, fill_terms, program_term, uneven
 from ..polynomials.terms import Term
 from ..rows.array_api import namespace_of, on_device_of, to_host
-from ..rows.protocol import Block, Reduction, Rows, View, reduce_together
+from ..rows.protocol import Block, Reduction, Rows, reduce_together
 from . import cuda
 
 __all__ = [
-    "Foreseen",
     "block_rows",
     "border_gram",
     "chunk_rows",
@@ -40,7 +39,6 @@ _PANEL = 96  # candidates multiplied at a time: the blocks above the diagonal of
 _SMALL_GEMM = 900_000  # OpenBLAS has a much faster path for products of up to a million multiplications
 _CHUNK = 776  # rows whose terms are in the second-level cache together
 
-_LITTLE = 100  # multiplications for a row up to which a later pass takes along the next degree
 _LANES = 1024
 _FEW_ROWS = 4096
 _BATCH = 8192  # rows of one small product on a device
@@ -107,19 +105,6 @@ def mean_gram(rows: Rows, left: Int1D, right: Int1D, n_basis: int) -> Float2D:
 
 def mean_grams(parts: Sequence[Rows], left: Int1D, right: Int1D, n_basis: int) -> list[Float2D]:
     """As :func:`mean_gram`, for each of several sources; those that are parts of the same share the pass."""
-    foreseen = [part for part in parts if isinstance(part, Foreseen)]
-    if len(foreseen) < len(parts):
-        return _mean_grams(parts, left, right, n_basis)
-    terms = [program_term(left, right, k) for k in range(left.size)]
-    if not all(part.knows(terms, n_basis) for part in foreseen):
-        left, right, more = _look_ahead(terms, left, right, n_basis)
-        found = _mean_grams(parts, left, right, n_basis)
-        for part, gram in zip(foreseen, found, strict=True):
-            part.remember([*terms, *more], gram, n_basis)
-    return [part.gram_of(terms, n_basis) for part in foreseen]
-
-
-def _mean_grams(parts: Sequence[Rows], left: Int1D, right: Int1D, n_basis: int) -> list[Float2D]:
     n_terms = left.size
     work = (n_terms - n_basis) * n_terms
 
@@ -128,52 +113,6 @@ def _mean_grams(parts: Sequence[Rows], left: Int1D, right: Int1D, n_basis: int) 
 
     requests = [_mean_request(rows, kernel, block_rows(work, n_terms), 2 * n_terms) for rows in parts]
     return [total / weight for weight, total in reduce_together(requests)]
-
-
-class Foreseen(View):
-    """Rows of which some Gram entries are known already, taken along by an earlier pass.
-
-    Where reading the rows takes longer than computing with them, a pass serves two degrees as long as the candidates
-    of the next one are few.
-    """
-
-    def __init__(self, rows: Rows, terms: Sequence[Term], gram: Float2D):
-        super().__init__(rows, _unchanged)
-        self.remember(terms, gram, 0)
-
-    def remember(self, terms: Sequence[Term], gram: Float2D, n_basis: int) -> None:
-        """Keep the rows of a Gram from ``n_basis`` on, up to the diagonal, and forget what was known before."""
-        self._place = {term: k for k, term in enumerate(terms)}
-        self._from = n_basis
-        self._gram = border_gram(np.full((n_basis, n_basis), np.nan), gram)
-
-    def knows(self, terms: Sequence[Term], n_basis: int) -> bool:
-        """Whether ``C[O|C]'`` is known, for these terms, of which the first ``n_basis`` are O."""
-        return all(term in self._place for term in terms) and all(
-            self._place[term] >= self._from for term in terms[n_basis:]
-        )
-
-    def gram_of(self, terms: Sequence[Term], n_basis: int) -> Float2D:
-        """That part of the Gram."""
-        index = [self._place[term] for term in terms]
-        return np.asarray(self._gram[np.ix_(index[n_basis:], index)])
-
-
-def _unchanged(block: Block) -> Block:
-    return block
-
-
-def _look_ahead(terms: list[Term], left: Int1D, right: Int1D, n_basis: int) -> tuple[Int1D, Int1D, list[Term]]:
-    """The program with the candidates of the next degree added, if they are few; and these terms."""
-    columns = sorted({term[0] for term in terms[:n_basis] if len(term) == 1})
-    more: dict[Term, tuple[int, int]] = {}
-    for k in range(n_basis, len(terms)):
-        for v in columns:
-            more.setdefault(tuple(sorted((*terms[k], v))), (k, v))
-    if (len(terms) - n_basis + len(more)) * (len(terms) + len(more)) > _LITTLE:
-        return left, right, []
-    programs = np.array(list(more.values()), dtype=np.int64).reshape(-1, 2)
-    return np.append(left, programs[:, 0]), np.append(right, programs[:, 1]), list(more)
 
 
 def value_gram(rows: Rows, values: Callable[[Any], Any], n_basis: int, n_terms: int) -> Float2D:

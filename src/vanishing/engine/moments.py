@@ -14,14 +14,14 @@ from ..checks import check_count, check_scaler, input_names
 from ..polynomials.terms import Term
 from ..rows.archive import DAMAGED, Archive
 from ..rows.array_api import namespace_of
-from ..rows.protocol import Block, Rows
+from ..rows.protocol import Block
 from ..rows.reading import read_rows, require_finite
 from ..rows.writing import complete_file
-from .gram import Foreseen, border_gram, products_and_range
+from .gram import border_gram, products_and_range
 from .scaling import scaler_of_range
 from .survey import Survey
 
-__all__ = ["Moments", "known_rows"]
+__all__ = ["Moments"]
 
 _FORMAT = 1
 _MOST_TERMS = 5000
@@ -328,29 +328,6 @@ class _Columns(BaseEstimator):  # type: ignore[misc]
     def names(self) -> tuple[str, ...] | None:
         """Names of the columns, if they had any."""
         return tuple(input_names(self)) if hasattr(self, "feature_names_in_") else None
-
-
-class _NoRows(Rows):
-    """The rows behind moments, which are gone."""
-
-    def __init__(self, moments: Moments):
-        self.n_features = moments.n_features
-        self.n_samples = moments.n_samples
-
-    def reduce_blocks(self, kernel: Any, combine: Any, *, block_rows: int, width: int) -> Any:
-        """Refuse."""
-        raise ValueError(
-            "A psi this small cannot be told from the moments, which are sums in float64: raise psi, or fit to rows."
-        )
-
-    def map_blocks(self, kernel: Any, n_columns: int, *, block_rows: int, width: int, out: Any = None) -> Any:
-        """Refuse."""
-        raise ValueError("Moments have no rows to transform.")
-
-
-def known_rows(moments: Moments) -> Rows:
-    """Rows of which everything up to a degree is known, and nothing else."""
-    return Foreseen(_NoRows(moments), moments.terms, moments.gram)
 
 
 def _scaler(scaling: Float2D) -> Any:

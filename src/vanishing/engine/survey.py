@@ -16,9 +16,9 @@ from .._typing import Float1D, Float2D
 from ..polynomials.terms import Term
 from ..rows.array_api import namespace_of
 from ..rows.protocol import Block, Reduction, Rows, reduce_together
-from .gram import Foreseen, block_rows, border_gram, mean_of_parts, products_and_range, range_of
+from .gram import block_rows, border_gram, mean_of_parts, products_and_range, range_of
 
-__all__ = ["Survey", "early_terms", "foreseen", "survey", "surveys", "surveys_if_any"]
+__all__ = ["Survey", "early_terms", "survey", "surveys", "surveys_if_any"]
 
 _EARLY = 100  # terms of degree up to 2 that are taken along
 
@@ -38,6 +38,12 @@ class Survey(NamedTuple):
     total_weight: float
     ahead: Float2D | None = None
     raw_range: tuple[Float1D, Float1D] | None = None
+
+    @property
+    def known(self) -> tuple[list[Term], Float2D]:
+        """The terms whose Gram the pass found, and that Gram."""
+        gram = self.gram if self.ahead is None else self.ahead
+        return early_terms(self.low.size)[: len(gram)], gram
 
     @classmethod
     def of_parts(cls, parts: Sequence[Survey]) -> Survey:
@@ -182,8 +188,3 @@ def early_terms(n_features: int) -> list[Term]:
     """
     columns = range(n_features)
     return [term for degree in range(3) for term in combinations_with_replacement(columns, degree)]
-
-
-def foreseen(rows: Rows, found: Survey) -> Rows:
-    """The rows with what a survey has taken along."""
-    return rows if found.ahead is None else Foreseen(rows, early_terms(rows.n_features), found.ahead)

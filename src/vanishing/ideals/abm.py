@@ -65,6 +65,6 @@ class ABM(MonomialIdeal):
     def _rule(self) -> Rule:
         psi = float(self.psi)
         return Rule(
-            lambda gram, n_basis: split_abm(gram, n_basis, psi=psi),
-            lambda factor, n_basis: split_abm_exact(factor, n_basis, psi=psi),
+            lambda gram, n_basis, _: split_abm(gram, n_basis, psi=psi),
+            lambda factor, n_basis, _: split_abm_exact(factor, n_basis, psi=psi),
         )

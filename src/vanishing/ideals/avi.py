@@ -75,7 +75,7 @@ class AVI(MonomialIdeal):
     def _rule(self) -> Rule:
         options = {"psi": float(self.psi), "pivot_tol": float(self.pivot_tol)}
         return Rule(
-            lambda gram, n_basis: split_avi(gram, n_basis, **options),
-            lambda factor, n_basis: split_avi_exact(factor, n_basis, **options),
+            lambda gram, n_basis, _: split_avi(gram, n_basis, **options),
+            lambda factor, n_basis, _: split_avi_exact(factor, n_basis, **options),
             whole=True,
         )

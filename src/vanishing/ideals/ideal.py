@@ -25,10 +25,11 @@ from ..checks import (
     warn_single_precision,
 )
 from ..engine.basis import MonomialBasis, ProductBasis
-from ..engine.construction import Construction, Rule, construct
-from ..engine.moments import Moments, known_rows
+from ..engine.construction import Construction, Fit, Rule, construct
+from ..engine.grams import Grams, Known, MonomialGrams, Part
+from ..engine.moments import Moments
 from ..engine.scaling import survey_scaled
-from ..engine.survey import Survey, foreseen
+from ..engine.survey import Survey
 from ..polynomials.polynomial import Polynomial, Polynomials, Terms
 from ..polynomials.terms import ORDERS, exponents_of
 from ..rows.protocol import Rows, with_names
@@ -164,16 +165,20 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         warn_outside_unit_cube(found.low, found.high, input_names(self))
         if moments.single_precision:
             warn_single_precision(self.psi)
-        self._fit_rows(known_rows(moments), found, moments.degree)
+        part = Part(None, Known(moments.terms, moments.gram), moments.total_weight)
+        self._fit_part(part, found, min(self.max_degree, moments.degree))
 
-    def _fit_rows(self, rows: Rows, found: Survey, known_degree: int | None = None) -> None:
-        """Fit to rows that have been surveyed, with the input columns known; to moments up to the degree known."""
+    def _fit_rows(self, rows: Rows, found: Survey) -> None:
+        """Fit to rows that have been surveyed, with the input columns known."""
+        self._fit_part(Part.surveyed(rows, found), found, self.max_degree)
+
+    def _fit_part(self, part: Part, found: Survey, max_degree: int) -> None:
+        """Fit to what is known of some data, up to a degree."""
         self._check_parameters()
         self._check_width()
         basis, rule = self._plan(found)
-        max_degree = self.max_degree if known_degree is None else min(self.max_degree, known_degree)
-        built = construct(
-            foreseen(rows, found), basis, rule, found.gram, max_degree=max_degree, max_terms=self.max_terms
+        (built,) = construct(
+            self._grams(part, basis), [Fit(basis, rule)], max_degree=max_degree, max_terms=self.max_terms
         )
         if max_degree < self.max_degree and not (built.complete or built.overflow):
             warn_moments_end(max_degree)
@@ -198,6 +203,10 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @abstractmethod
     def _plan(self, found: Survey) -> tuple[MonomialBasis | ProductBasis, Rule]:
         """The basis to start from, and the algorithm."""
+
+    @abstractmethod
+    def _grams(self, part: Part, basis: Any) -> Grams:
+        """What is known of the data, as the algorithm asks for it."""
 
     @abstractmethod
     def _store(self, built: Construction) -> None:
@@ -247,6 +256,9 @@ class MonomialIdeal(VanishingIdeal):
 
     def _plan(self, found: Survey) -> tuple[MonomialBasis, Rule]:
         return MonomialBasis(feature_permutation(self.feature_order, found.gram), self.order), self._rule()
+
+    def _grams(self, part: Part, basis: MonomialBasis) -> MonomialGrams:
+        return MonomialGrams([part], basis)
 
     @abstractmethod
     def _rule(self) -> Rule:

@@ -6,14 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import Float2D
 from ..checks import check_choice, check_count, check_flag, check_number, warn_undecided
-from ..decisions import (
-    Search,
-    Split,
-    split_oavi,
-    split_oavi_exact,
-)
+from ..decisions import Search, Stage, split_oavi, split_oavi_exact
 from ..engine.construction import Construction, Rule
 from ..solvers import SOLVERS, Stop
 from .ideal import MonomialIdeal
@@ -169,20 +163,11 @@ class OAVI(MonomialIdeal):
         radius = np.inf if self.solver == "agd" else float(self.tau - 1.0)
         from_constant = self.start == "constant" and self.solver != "agd"
         search = Search(radius, self.solver, self.boost, bool(self.polish), stop, from_constant)
-        # Boosting is on until (INF) holds for the first time in this fit.
-        boosting, work = True, float(_WORK_PER_ITER * self.max_iter)
-
-        def remember(decide: Any) -> Any:
-            def split(matrix: Float2D, n_basis: int) -> Split | None:
-                nonlocal boosting, work
-                decision: Split | None = decide(matrix, n_basis, search=search, boosting=boosting, work=work)
-                if decision is not None:
-                    boosting, work = decision.boosting, decision.work
-                return decision
-
-            return split
-
-        return Rule(remember(split_oavi), remember(split_oavi_exact))
+        return Rule(
+            lambda gram, n_basis, stage: split_oavi(gram, n_basis, search=search, stage=stage),
+            lambda factor, n_basis, stage: split_oavi_exact(factor, n_basis, search=search, stage=stage),
+            state=Stage(work=float(_WORK_PER_ITER * self.max_iter)),
+        )
 
     def _store(self, built: Construction) -> None:
         super()._store(built)

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..checks import check_numbers, take_input_from
-from ..engine.lockstep import Fit, construct_together
-from ..engine.survey import Survey, foreseen, surveys
+from ..engine.construction import Fit, construct
+from ..engine.grams import MonomialGrams, Part
+from ..engine.survey import Survey, surveys
 from ..rows.protocol import JoinedRows, Rows
 from ..threads import n_threads
 from .ideal import MonomialIdeal, VanishingIdeal
@@ -82,7 +83,6 @@ def fit_together(
         Of the parts.
     """
     found = surveys(parts, ahead=models[0]._looks_ahead) if found is None else found
-    parts = [foreseen(part, part_found) for part, part_found in zip(parts, found, strict=True)]
     groups: dict[Any, list[tuple[VanishingIdeal, Fit]]] = defaultdict(list)
     for model, member in zip(models, members, strict=True):
         model._check_parameters()
@@ -96,10 +96,10 @@ def fit_together(
         alike = (basis.order, basis.feature_order.tobytes(), model.max_degree, model.max_terms)
         groups[alike].append((model, Fit(basis, rule, member)))
     for (*_, max_degree, max_terms), group in groups.items():
-        built = construct_together(
-            parts,
-            [fit for _, fit in group],
-            found,
+        fits = [fit for _, fit in group]
+        built = construct(
+            MonomialGrams([Part.surveyed(*pair) for pair in zip(parts, found, strict=True)], fits[0].basis),
+            fits,
             max_degree=max_degree,
             max_terms=max_terms,
             n_threads=n_threads(group[0][0].n_jobs),

@@ -12,6 +12,7 @@ from ..decisions import (
 )
 from ..engine.basis import ProductBasis
 from ..engine.construction import Construction, Rule
+from ..engine.grams import Part, ProductGrams
 from ..engine.survey import Survey
 from ..polynomials.forms import ProductForm
 from ..polynomials.polynomial import Polynomials
@@ -91,11 +92,14 @@ class VCA(VanishingIdeal):
         length = float(1.0 / np.sqrt(found.total_weight)) if self.normalization == "unit" else 1.0
         options = {"psi": float(self.psi), "length": length}
         rule = Rule(
-            lambda gram, n_basis: split_vca(gram, n_basis, **options),
-            lambda factor, n_basis: split_vca_exact(factor, n_basis, **options),
+            lambda gram, n_basis, _: split_vca(gram, n_basis, **options),
+            lambda factor, n_basis, _: split_vca_exact(factor, n_basis, **options),
             whole=True,
         )
         return ProductBasis(found.low.size, length, self.products == "unique"), rule
+
+    def _grams(self, part: Part, basis: ProductBasis) -> ProductGrams:
+        return ProductGrams(part, basis.n_features)
 
     def _store(self, built: Construction) -> None:
         basis: ProductBasis = built.basis

@@ -1,0 +1,242 @@
+"""What is known about the Gram matrices of a fit, and the passes that find out more.
+
+The loop over degrees asks for the Gram of a basis and its candidates. Entries come from the first pass (the columns,
+and all terms of degree 2 where reading takes longer than computing), from moments, from an earlier pass that served the
+candidates of the next degree as well, or from a pass of their own; who asks does not know which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from .._typing import Float2D, Int1D
+from ..polynomials.forms import Candidates, product_values, program_term, term_values
+from ..polynomials.terms import ORDERS, Term
+from ..rows.array_api import namespace_of
+from ..rows.protocol import JoinedRows, Rows
+from .basis import MonomialBasis, ProductBasis
+from .gram import border_gram, mean_grams, mean_of_parts, triangular_factor, value_gram
+from .survey import Survey
+
+__all__ = ["Grams", "Known", "MonomialGrams", "Part", "ProductGrams"]
+
+_LITTLE = 100  # multiplications for a row up to which a pass serves the candidates of the next degree, too
+
+
+class Known:
+    """Gram entries that are known: rows from ``first`` on, up to the diagonal, of the Gram of some terms.
+
+    Terms are sorted tuples of columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> known = Known([(), (0,), (1,)], np.array([[1.0, 0.5, 0.2], [0.5, 0.4, 0.1], [0.2, 0.1, 0.3]]))
+    >>> known.has([(), (1,)], 1), known.has([(), (0, 1)], 1)
+    (True, False)
+    >>> known.of([(), (1,)], 1)
+    array([[0.2, 0.3]])
+    """
+
+    def __init__(self, terms: Sequence[Term], gram: Float2D, first: int = 0):
+        self._place = {term: k for k, term in enumerate(terms)}
+        self._first = first
+        self._gram = border_gram(np.full((first, first), np.nan), gram)
+
+    def has(self, terms: Sequence[Term], n_basis: int) -> bool:
+        """Whether ``C[O|C]'`` is known, for these terms, of which the first ``n_basis`` are O."""
+        return all(term in self._place for term in terms) and all(
+            self._place[term] >= self._first for term in terms[n_basis:]
+        )
+
+    def of(self, terms: Sequence[Term], n_basis: int) -> Float2D:
+        """``C[O|C]'``, shape ``(n_candidates, n_terms)``."""
+        index = [self._place[term] for term in terms]
+        return np.asarray(self._gram[np.ix_(index[n_basis:], index)])
+
+
+class Part(NamedTuple):
+    """A part of the data: its rows, or None where they are gone, what is known of its Gram, and its total weight."""
+
+    rows: Rows | None
+    known: Known
+    weight: float
+
+    @classmethod
+    def surveyed(cls, rows: Rows, survey: Survey) -> Part:
+        """Rows with what the first pass over them found."""
+        return cls(rows, Known(*survey.known), survey.total_weight)
+
+    def require_rows(self) -> Rows:
+        """The rows, for a pass."""
+        if self.rows is None:
+            raise ValueError(
+                "A psi this small cannot be told from the moments, which are sums in float64: raise psi, or fit to "
+                "rows."
+            )
+        return self.rows
+
+
+class Grams(Protocol):
+    """What the loop over degrees asks for; ``parts`` and ``basis`` are those of a fit, ``new`` its candidates."""
+
+    n_samples: int | None
+
+    def union(self, borders: Sequence[Any]) -> Any:
+        """The candidates of all fits."""
+
+    def extend(self, block: Any) -> None:
+        """Find the Gram entries of these candidates, by at most one pass."""
+
+    def own(self, block: Any, border: Any) -> Any:
+        """The candidates of the block that belong to the border of a fit."""
+
+    def of(self, parts: tuple[int, ...], basis: Any, new: Any) -> Float2D:
+        """The Gram of a basis and candidates."""
+
+    def factor(self, parts: tuple[int, ...], basis: Any, new: Any) -> Float2D:
+        """The triangular factor of that Gram, without forming it: one pass."""
+
+    def restrict(self, bases: Sequence[Any]) -> None:
+        """Forget what none of these bases holds."""
+
+
+class MonomialGrams:
+    """Gram matrices over the terms that some fit has kept, one for each part of the data.
+
+    A fit sees one or more of the parts; Grams add over rows, so that of its rows is a mean of theirs.
+    """
+
+    def __init__(self, parts: Sequence[Part], basis: MonomialBasis):
+        self._parts = parts
+        self._known = [part.known for part in parts]
+        self._basis = basis
+        self._row_of: dict[Term, int] = {(): 0}
+        self._grams = [known.of([()], 0) for known in self._known]
+        self._means: dict[tuple[int, ...], Float2D] = {}
+        counts = [None if part.rows is None else part.rows.n_samples for part in parts]
+        self.n_samples = None if None in counts else sum(count or 0 for count in counts)
+
+    def union(self, borders: Sequence[list[Term]]) -> list[Term]:
+        """The candidates of all fits, in the order of terms."""
+        if len(borders) == 1:
+            return borders[0]
+        return sorted(set().union(*borders), key=ORDERS[self._basis.order])
+
+    def own(self, block: list[Term], border: list[Term]) -> list[Term]:
+        """The candidates of the block that belong to the border of a fit."""
+        if block is border:
+            return border
+        mine = set(border)
+        return [term for term in block if term in mine]
+
+    def extend(self, block: list[Term]) -> None:
+        """Find the Gram entries of these candidates, by at most one pass."""
+        left, right = self._basis.program((*self._basis.terms, *block))
+        found = self._entries(left, right, self._basis.size)
+        self._grams = [border_gram(gram, more) for gram, more in zip(self._grams, found, strict=True)]
+        self._use(replace(self._basis, terms=(*self._basis.terms, *block)))
+
+    def _entries(self, left: Int1D, right: Int1D, n_basis: int) -> list[Float2D]:
+        """``C[O|C]'`` of every part."""
+        terms = [program_term(left, right, k) for k in range(left.size)]
+        if all(known.has(terms, n_basis) for known in self._known):
+            return [known.of(terms, n_basis) for known in self._known]
+        rows = [part.require_rows() for part in self._parts]
+        if not rows[0].reading_dominates:
+            return mean_grams(rows, left, right, n_basis)
+        left, right, more = _look_ahead(terms, left, right, n_basis)
+        self._known = [Known([*terms, *more], gram, n_basis) for gram in mean_grams(rows, left, right, n_basis)]
+        return [known.of(terms, n_basis) for known in self._known]
+
+    def of(self, parts: tuple[int, ...], basis: MonomialBasis, new: list[Term]) -> Float2D:
+        """The Gram of a basis and candidates, over the rows of some parts."""
+        if parts not in self._means:
+            weights = [self._parts[k].weight for k in parts]
+            self._means[parts] = mean_of_parts([self._grams[k] for k in parts], weights)
+        index = [self._row_of[term] for term in (*basis.terms, *new)]
+        gram = self._means[parts]
+        return gram if index == list(range(len(gram))) else np.asarray(gram[np.ix_(index, index)])
+
+    def factor(self, parts: tuple[int, ...], basis: MonomialBasis, new: list[Term]) -> Float2D:
+        """The triangular factor of that Gram, without forming it: one pass."""
+        left, right = basis.program((*basis.terms, *new))
+        rows = JoinedRows([self._parts[k].require_rows() for k in parts])
+        return triangular_factor(rows, lambda block: term_values(block, left, right), left.size)
+
+    def restrict(self, bases: Sequence[MonomialBasis]) -> None:
+        """Forget the terms that none of these bases holds."""
+        kept = {term for basis in bases for term in basis.terms}
+        terms = tuple(term for term in self._basis.terms if term in kept)
+        index = [self._row_of[term] for term in terms]
+        self._grams = [np.asarray(gram[np.ix_(index, index)]) for gram in self._grams]
+        self._use(replace(self._basis, terms=terms))
+
+    def _use(self, basis: MonomialBasis) -> None:
+        self._basis = basis
+        self._row_of = {term: row for row, term in enumerate(basis.terms)}
+        self._means = {}
+
+
+def _look_ahead(terms: list[Term], left: Int1D, right: Int1D, n_basis: int) -> tuple[Int1D, Int1D, list[Term]]:
+    """The program with the candidates of the next degree added, if they are few; and these terms."""
+    columns = sorted({term[0] for term in terms[:n_basis] if len(term) == 1})
+    more: dict[Term, tuple[int, int]] = {}
+    for k in range(n_basis, len(terms)):
+        for v in columns:
+            more.setdefault(tuple(sorted((*terms[k], v))), (k, v))
+    if (len(terms) - n_basis + len(more)) * (len(terms) + len(more)) > _LITTLE:
+        return left, right, []
+    programs = np.array(list(more.values()), dtype=np.int64).reshape(-1, 2)
+    return np.append(left, programs[:, 0]), np.append(right, programs[:, 1]), list(more)
+
+
+class ProductGrams:
+    """Gram matrices of orthogonal polynomials and their products (VCA), for one fit to one part of the data."""
+
+    def __init__(self, part: Part, n_features: int):
+        self._part = part
+        self._columns = [(), *((j,) for j in range(n_features))]
+        self.n_samples = None if part.rows is None else part.rows.n_samples
+
+    def union(self, borders: Sequence[Candidates]) -> Candidates:
+        """The candidates of the fit."""
+        return borders[0]
+
+    def own(self, block: Candidates, border: Candidates) -> Candidates:
+        """The candidates of the fit."""
+        return border
+
+    def extend(self, block: Candidates) -> None:
+        """Nothing is shared with other fits."""
+
+    def of(self, parts: tuple[int, ...], basis: ProductBasis, new: Candidates) -> Float2D:
+        """The Gram of [F|new]: one pass over the data, after degree 1."""
+        if not basis.layers:
+            return basis.start(self._part.known.of(self._columns, 0))
+        # All of it: members of F are divided by the root of their eigenvalue, so that a Gram of F carried along from
+        # the degrees before would be wrong by rounding over psi.
+        values = _product_values(basis, new)
+        total = value_gram(self._part.require_rows(), values, 0, basis.size + len(new))
+        return np.asarray((total + total.T) / 2.0)
+
+    def factor(self, parts: tuple[int, ...], basis: ProductBasis, new: Candidates) -> Float2D:
+        """The triangular factor of [F|new]: one pass over the data."""
+        return triangular_factor(self._part.require_rows(), _product_values(basis, new), basis.size + len(new))
+
+    def restrict(self, bases: Sequence[ProductBasis]) -> None:
+        """Nothing is kept between degrees."""
+
+
+def _product_values(basis: ProductBasis, new: Candidates) -> Callable[[Any], Any]:
+    """A function that evaluates the members of F and the products ``new`` on a block, one per row."""
+
+    def values(X: Any) -> Any:
+        table, _ = basis.form().basis_values(X)
+        return namespace_of(X).concat([table, product_values(table, X.T, new)])
+
+    return values

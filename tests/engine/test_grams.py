@@ -1,0 +1,124 @@
+"""What is known of Gram matrices: asked for, it comes from where it is known, or from one pass."""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+
+from vanishing import ABM, AVI, OAVI, VCA, Moments
+from vanishing.engine.basis import MonomialBasis
+from vanishing.engine.grams import Known, MonomialGrams, Part
+from vanishing.engine.survey import early_terms, surveys
+from vanishing.rows.arrays import ArrayRows, as_rows
+
+
+def all_terms(n_features, degree):
+    return [term for d in range(degree + 1) for term in combinations_with_replacement(range(n_features), d)]
+
+
+def direct_gram(X, terms):
+    columns = np.column_stack([np.prod(X[:, list(term)], axis=1) for term in terms])
+    return columns.T @ columns / len(X)
+
+
+class CountedRows(ArrayRows):
+    """Rows in memory that count the passes over them, and take as long to read as rows on disk."""
+
+    passes = 0
+    reading_dominates = True
+
+    def reduce_blocks(self, kernel, combine, *, block_rows, width):
+        self.passes += 1
+        return super().reduce_blocks(kernel, combine, block_rows=block_rows, width=width)
+
+
+@pytest.fixture(name="X")
+def rows_in_the_cube():
+    return np.random.default_rng(0).random((300, 3))
+
+
+def grams_of(rows, known, order=(0, 1, 2)):
+    basis = MonomialBasis(np.array(order), "deglex")
+    return MonomialGrams([Part(rows, known, 1.0)], basis), basis
+
+
+def test_known_entries_need_no_pass_and_no_rows(X):
+    grams, basis = grams_of(None, Known(all_terms(3, 3), direct_gram(X, all_terms(3, 3))))
+    new = [(0,), (1,), (2,)]
+    grams.extend(new)
+    np.testing.assert_allclose(grams.of((0,), basis, new), direct_gram(X, all_terms(3, 1)), rtol=1e-12)
+
+
+def test_entries_that_are_not_known_need_rows(X):
+    grams, _ = grams_of(None, Known(all_terms(3, 1), direct_gram(X, all_terms(3, 1))))
+    grams.extend([(0,), (1,), (2,)])
+    with pytest.raises(ValueError, match="raise psi, or fit to rows"):
+        grams.extend([(0, 0)])
+
+
+def test_terms_are_columns_in_the_order_of_the_features(X):
+    grams, basis = grams_of(None, Known(all_terms(3, 2), direct_gram(X, all_terms(3, 2))), order=(2, 0, 1))
+    new = [(0,), (1,), (2,)]
+    grams.extend(new)
+    expected = direct_gram(X, [(), (2,), (0,), (1,)])
+    np.testing.assert_allclose(grams.of((0,), basis, new), expected, rtol=1e-12)
+
+
+def test_a_pass_serves_the_next_degree_where_reading_takes_longer(X):
+    rows = CountedRows(X[:, :2])
+    (found,) = surveys([rows], ahead=True)
+    np.testing.assert_allclose(found.ahead, direct_gram(X[:, :2], early_terms(2)), rtol=1e-12)
+    scale, offset = np.array([1.0, 2.0]), np.array([-1.0, 0.5])
+    converted = found.scaled(scale, offset).ahead
+    np.testing.assert_allclose(converted, direct_gram(X[:, :2] * scale + offset, early_terms(2)), rtol=1e-10)
+    grams = MonomialGrams([Part.surveyed(rows, found)], MonomialBasis(np.arange(2), "deglex"))
+    passes = []
+    for degree in (1, 2, 3, 4):
+        grams.extend([term for term in all_terms(2, degree) if len(term) == degree])
+        passes.append(rows.passes)
+    assert passes[:2] == [1, 1]  # the first pass has found degrees 1 and 2
+    assert passes[3] <= 3
+    basis = MonomialBasis(np.arange(2), "deglex", terms=tuple(all_terms(2, 3)))
+    new = [term for term in all_terms(2, 4) if len(term) == 4]
+    np.testing.assert_allclose(grams.of((0,), basis, new), direct_gram(X[:, :2], all_terms(2, 4)), rtol=1e-9)
+
+
+def test_rows_in_memory_are_surveyed_without_the_next_degree(X):
+    assert surveys([as_rows(X)], ahead=True)[0].ahead is None
+
+
+def test_the_gram_of_parts_is_their_mean_by_weight(X):
+    parts = [X[:100], X[100:]]
+    known = [Part(None, Known(all_terms(3, 1), direct_gram(part, all_terms(3, 1))), len(part)) for part in parts]
+    basis, new = MonomialBasis(np.arange(3), "deglex"), [(0,), (1,), (2,)]
+    grams = MonomialGrams(known, basis)
+    grams.extend(new)
+    np.testing.assert_allclose(grams.of((0, 1), basis, new), direct_gram(X, all_terms(3, 1)), rtol=1e-12)
+    np.testing.assert_allclose(grams.of((1,), basis, new), direct_gram(X[100:], all_terms(3, 1)), rtol=1e-12)
+
+
+def test_terms_that_no_fit_has_kept_are_forgotten(X):
+    grams, basis = grams_of(as_rows(X), Known(all_terms(3, 1), direct_gram(X, all_terms(3, 1))))
+    grams.extend([(0,), (1,), (2,)])
+    kept = MonomialBasis(basis.feature_order, "deglex", terms=((), (1,)))
+    grams.restrict([kept])
+    grams.extend([(1, 1)])
+    found = grams.of((0,), kept, [(1, 1)])
+    np.testing.assert_allclose(found, direct_gram(X, [(), (1,), (1, 1)]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("estimator", [OAVI(1e-3), ABM(1e-4), AVI(1e-4)], ids=lambda e: type(e).__name__)
+def test_a_fit_to_moments_is_the_fit_to_their_rows(X, estimator):
+    X[:, 2] = X[:, 0] * X[:, 1]
+    moments = Moments(3, 4).update(X)
+    one = estimator.set_params(max_degree=4).fit(X).generators_
+    other = estimator.fit(moments).generators_
+    np.testing.assert_array_equal(one.exponents, other.exponents)
+    np.testing.assert_allclose(one.coef, other.coef, atol=1e-9)
+
+
+def test_vca_needs_rows():
+    with pytest.raises(ValueError, match="needs the rows"):
+        VCA().fit(Moments(2, 2).update(np.random.default_rng(0).random((50, 2))))
