@@ -20,7 +20,9 @@ def _pursue(Q: Float2D, c: Float1D, r: float, psi: float, most: int, x: Float1D)
 
     Forwards: with ``S`` the terms so far, ``g = Qx + c`` at the least-squares solution on S, and ``d_i`` the square of
     the part of term i that is orthogonal to S, adding term i lowers the loss by ``g_i^2 / d_i``; the best one joins
-    until the loss is at most psi. Rows of ``W = L^-1 Q[S, :]``, with ``L L' = Q[S, S]``, give both in O(n |S|).
+    until the loss is at most psi. One joins in any case: a leading term that is small by itself says little, and what
+    is left of it beside the best other term classifies better. Rows of ``W = L^-1 Q[S, :]``, with ``L L' = Q[S, S]``,
+    give both in O(n |S|).
     Backwards: with ``M = Q[S, S]^-1``, leaving out term a raises the loss by ``x_a^2 / M_aa``; the cheapest one leaves
     as long as the loss stays below psi.
     """
@@ -33,7 +35,7 @@ def _pursue(Q: Float2D, c: Float1D, r: float, psi: float, most: int, x: Float1D)
     for i in range(n):
         d[i] = Q[i, i]
     size, loss = 0, r
-    while size < most and loss > psi:
+    while size < most and (loss > psi or size == 0):
         best, gain = -1, 0.0
         for i in range(n):
             if not used[i] and d[i] > DEPENDENT * Q[i, i] and g[i] * g[i] > (1.0 + TIE) * gain * d[i]:
@@ -85,7 +87,7 @@ def _write_back(W: Float2D, z: Float1D, support: Int1D, loss: float, psi: float,
             diagonal[a] += N[a, b] * N[a, b]
     inside = np.ones(size, np.bool_)
     spared = np.empty((size, size))
-    for n_spared in range(size):
+    for n_spared in range(size - 1):
         cheapest, cost = -1, np.inf
         for a in range(size):
             if inside[a] and (1.0 + TIE) * coef[a] * coef[a] < cost * diagonal[a]:

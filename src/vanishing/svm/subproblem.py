@@ -25,8 +25,7 @@ def minimise(H: Float2D, r: Float1D, penalty: Float1D, x: Float1D, tol: float) -
     Ends when no entry of the shortest subgradient is larger than ``tol``.
     """
     n = x.size
-    gradient = np.empty(n)
-    _write_gradient(H, r, x, gradient)
+    gradient = np.dot(H, x) + r
     for _ in range(_SWEEPS):
         _descend(H, penalty, x, gradient)
     face = np.empty(n, dtype=np.int64)
@@ -40,7 +39,7 @@ def minimise(H: Float2D, r: Float1D, penalty: Float1D, x: Float1D, tol: float) -
             size += 1
     for _ in range(10 * n):
         size = _to_the_minimiser_of_the_face(H, r, penalty, x, sign, L, face, size)
-        _write_gradient(H, r, x, gradient)
+        gradient = np.dot(H, x) + r
         largest = 0.0
         for j in range(n):
             if sign[j] == 0.0:
@@ -52,17 +51,6 @@ def minimise(H: Float2D, r: Float1D, penalty: Float1D, x: Float1D, tol: float) -
                 sign[j] = 1.0 if gradient[j] < 0.0 else -1.0
                 append_column(H, L, face, size, j, _LEAST)
                 size += 1
-
-
-@compiled
-def _write_gradient(H: Float2D, r: Float1D, x: Float1D, gradient: Float1D) -> None:
-    """gradient = Hx + r, skipping the zeros of x."""
-    for i in range(x.size):
-        gradient[i] = r[i]
-    for j in range(x.size):
-        if x[j] != 0.0:
-            for i in range(x.size):
-                gradient[i] += x[j] * H[j, i]
 
 
 @compiled
