@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import vanishing.polynomials
 from vanishing import OAVI
+from vanishing.polynomials import polynomial
 from vanishing.threads import _blas, one_blas_thread
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
@@ -47,7 +47,7 @@ def test_children_that_do_not_end_or_fail_are_reported(forks, monkeypatch):
 def test_polynomials_are_written_out_while_others_are(monkeypatch):
     X = np.random.default_rng(0).uniform(size=(100, 2))
     slow, fast = (OAVI(psi=0.01).fit(X).generators_ for _ in range(2))
-    write_out, slow_has_begun, fast_is_done = vanishing.polynomials.monomials_of, threading.Event(), threading.Event()
+    write_out, slow_has_begun, fast_is_done = polynomial.monomials_of, threading.Event(), threading.Event()
 
     def write_out_slowly(form, n_features):
         if form is slow.form:
@@ -55,7 +55,7 @@ def test_polynomials_are_written_out_while_others_are(monkeypatch):
             assert fast_is_done.wait(10.0)
         return write_out(form, n_features)
 
-    monkeypatch.setattr(vanishing.polynomials, "monomials_of", write_out_slowly)
+    monkeypatch.setattr(polynomial, "monomials_of", write_out_slowly)
     found = []
     thread = threading.Thread(target=lambda: found.append(slow.coef))
     thread.start()
