@@ -535,6 +535,7 @@ def shell(*arguments):
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
 
+@pytest.mark.slow
 def test_the_program_runs_from_the_shell(parabola, tmp_path):
     done = shell(parabola, "--psi", "1e-6", "--features", tmp_path / "f.parquet")
     assert done.returncode == 0, done.stderr
@@ -543,6 +544,7 @@ def test_the_program_runs_from_the_shell(parabola, tmp_path):
     assert (tmp_path / "f.parquet").exists()
 
 
+@pytest.mark.slow
 def test_the_program_fails_without_a_traceback():
     done = shell("nothing.parquet", "--quiet")
     assert done.returncode == 2

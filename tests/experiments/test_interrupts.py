@@ -107,6 +107,7 @@ def die_after(path):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.slow
 @posix
 def test_a_process_that_is_killed_is_reported_and_finished_runs_are_kept(
     data_dir, tmp_path, monkeypatch, capfd, all_processes_end
@@ -123,6 +124,7 @@ def test_a_process_that_is_killed_is_reported_and_finished_runs_are_kept(
     assert all_processes_end()
 
 
+@pytest.mark.slow
 def test_an_error_in_one_process_ends_the_others(tmp_path, all_processes_end):
     late = tmp_path / "late"
     tasks = [Task(("naps", str(k)), time.sleep, (0.5,), 1.0) for k in range(12)]

@@ -140,6 +140,7 @@ def test_the_published_protocol_gives_the_sparsity_of_the_authors_code(load_clas
 # --- the protocols
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_every_algorithm_runs_by_any_spelling_of_its_name(run, tmp_path, monkeypatch, protocol):
     monkeypatch.setattr(_protocols, "PSIS", FEW_PSIS)
@@ -162,6 +163,7 @@ def split(data_dir):
     return X[train], y[train], X[test], y[test]
 
 
+@pytest.mark.slow
 def test_the_correct_protocol_is_scikit_learn_s_grid_search(split, monkeypatch):
     """With complete folds, each scaled by its own training rows."""
     monkeypatch.setattr(_protocols, "PSIS", FEW_PSIS)
@@ -186,6 +188,7 @@ def test_the_kernel_svm_of_the_correct_protocol_scales_every_fold_by_itself(spli
     assert (ours["C"], ours["svm_degree"]) == (search.best_params_["svc__C"], search.best_params_["svc__degree"])
 
 
+@pytest.mark.slow
 def test_processes_give_what_one_process_gives(run, tmp_path, all_processes_end):
     for jobs in (1, 2):
         run(algorithms=["CGAVI-IHB", "SVM"], runs=1, results=tmp_path / str(jobs), jobs=jobs)
@@ -236,6 +239,7 @@ def test_any_last_step_with_a_weight_is_searched_as_scikit_learn_does(circles, f
     assert final.C == 1.0
 
 
+@pytest.mark.slow
 def test_threads_do_not_change_what_liblinear_finds(circles):
     """Its random numbers are those of the process, so no two fits may draw from them in turns."""
     final = LinearSVC(penalty="l1", dual=False, random_state=0, max_iter=300)

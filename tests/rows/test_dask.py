@@ -282,6 +282,7 @@ def test_hyperplanes_of_several_classes_take_no_more_passes_than_the_slowest(pas
     assert n_passes(passes, lambda: L1SVC().fit(in_blocks(X), in_blocks(y))) <= max(alone)
 
 
+@pytest.mark.slow
 def test_the_svm_of_three_classes_ends():
     code = (
         "import numpy as np, dask.array as da; from vanishing import L1SVC; "

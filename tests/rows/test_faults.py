@@ -178,6 +178,7 @@ sys.exit(main())
 """
 
 
+@pytest.mark.slow
 @posix
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_a_command_that_is_ended_while_it_writes_leaves_no_file(how, tmp_path):
