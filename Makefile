@@ -11,7 +11,7 @@ PYTHONS ?= python3.11 python3.12 python3.13
 PIP := python -m pip install --quiet --disable-pip-version-check
 QUICK := -m 'not slow and not cluster'
 
-.PHONY: demo test test-quick test-lowest test-pythons lint benchmark clean
+.PHONY: demo test test-quick test-chaos test-lowest test-pythons lint benchmark clean
 
 demo: $(VENV)/.installed
 	$(BIN)/vanishing demo
@@ -22,6 +22,10 @@ test: $(VENV)/.installed-test lint
 # Without the tests that take seconds, or start a cluster.
 test-quick: $(VENV)/.installed-test
 	$(BIN)/pytest $(QUICK) $(TESTS)
+
+# Only the tests with kills, forks, full disks and files that change under way.
+test-chaos: $(VENV)/.installed-test
+	$(BIN)/pytest -m chaos $(TESTS)
 
 # With the lowest versions that pyproject.toml allows, which have wheels for the lowest Python only.
 test-lowest: .venv-lowest/.installed-test

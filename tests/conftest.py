@@ -1,10 +1,12 @@
 import os
+from contextlib import suppress
 
 import numpy as np
 import pytest
 from hypothesis import settings
 
 from vanishing import datasets
+from vanishing.rows.disk import ComputedOnDisk, DiskRows
 
 # The same examples in every run; HYPOTHESIS_PROFILE=default looks for new ones.
 settings.register_profile("fixed", derandomize=True, deadline=None)
@@ -46,3 +48,26 @@ def load_classes(load_table):
 def circle():
     angle = np.random.default_rng(0).uniform(0, 2 * np.pi, 500)
     return np.column_stack([0.5 + 0.5 * np.cos(angle), 0.5 + 0.5 * np.sin(angle)])
+
+
+@pytest.fixture
+def passes(monkeypatch):
+    """A list that gets an entry for every pass over rows on disk or in Dask collections: the rows."""
+    made = []
+
+    def count(source, method):
+        original = getattr(source, method)
+
+        def counted(self, *arguments, **options):
+            made.append(self)
+            return original(self, *arguments, **options)
+
+        monkeypatch.setattr(source, method, counted)
+
+    count(DiskRows, "reduce_blocks")
+    count(ComputedOnDisk, "write")
+    with suppress(ImportError):
+        from vanishing.rows.dask import DaskRows
+
+        count(DaskRows, "reduce_blocks")
+    return made

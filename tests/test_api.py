@@ -94,6 +94,7 @@ def test_docstrings_name_every_parameter_and_fitted_attribute(name):
     assert [key for key in [*model.get_params(), *fitted] if key not in text] == []
 
 
+@pytest.mark.slow
 def test_importing_loads_no_optional_package():
     code = "import sys, vanishing; print([m for m in ('sympy', 'matplotlib', 'polars') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -16,6 +16,7 @@ from vanishing.threads import _blas, one_blas_thread
 BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 
 pytestmark = [
+    pytest.mark.chaos,
     pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks on this system"),
     pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),  # of forks beside threads, which are the point
 ]

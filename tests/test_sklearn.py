@@ -15,11 +15,16 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from vanishing import ABM, AVI, OAVI, VCA
 
 ESTIMATORS = [OAVI(), OAVI(solver="cg", boost="ihb"), OAVI(solver="agd", boost="ihb"), ABM(), AVI(), VCA()]
+# Conventions do not depend on the degree, which on a few rows far outside the unit cube is high and takes seconds.
+CHECKED = [
+    OAVI(solver="cg", boost="ihb", max_degree=4) if getattr(model, "solver", None) == "cg" else model
+    for model in ESTIMATORS
+]
 
 
 @pytest.mark.filterwarnings("ignore::vanishing.RangeWarning", "ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks(ESTIMATORS)
+@parametrize_with_checks(CHECKED)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

@@ -19,6 +19,7 @@ def test_demo_finds_the_ellipsoid_and_beats_raw_inputs():
     assert mapped < raw
 
 
+@pytest.mark.slow
 def test_demo_runs_from_the_shell():
     command = [sys.executable, "-W", "error", "-m", "vanishing.cli", "demo", "--rows", "2000"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

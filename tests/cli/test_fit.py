@@ -313,9 +313,7 @@ def test_features_that_cannot_be_written_are_refused(target, message, parabola, 
 
 
 @pytest.mark.parametrize("target", ["features.csv", "no/f.npy"])
-def test_features_that_cannot_be_written_are_refused_before_the_fit(target, parabola, tmp_path, capsys, monkeypatch):
-    passes = []
-    monkeypatch.setattr(DiskRows, "_in_order", lambda self, *arguments: passes.append(1) or iter(()))
+def test_features_that_cannot_be_written_are_refused_before_the_fit(target, parabola, tmp_path, capsys, passes):
     refused(capsys, parabola, "--features", tmp_path / target)
     assert passes == []
 
@@ -499,7 +497,7 @@ def interrupt(*arguments, **options):
 @pytest.mark.parametrize("quiet", [False, True])
 @pytest.mark.parametrize("label", [False, True])
 def test_an_interrupt_in_the_fit_is_no_error(quiet, label, both, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(DiskRows, "_in_order", interrupt)
+    monkeypatch.setattr(DiskRows, "reduce_blocks", interrupt)
     arguments = ["--columns", "a,b", *(["--label", "y"] if label else []), "--features", tmp_path / "f.npy"]
     assert fit(both, *arguments, quiet=quiet) == 130
     seen = capsys.readouterr()
@@ -537,6 +535,7 @@ def shell(*arguments):
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
 
+@pytest.mark.slow
 def test_the_program_runs_from_the_shell(parabola, tmp_path):
     done = shell(parabola, "--psi", "1e-6", "--features", tmp_path / "f.parquet")
     assert done.returncode == 0, done.stderr
@@ -545,6 +544,7 @@ def test_the_program_runs_from_the_shell(parabola, tmp_path):
     assert (tmp_path / "f.parquet").exists()
 
 
+@pytest.mark.slow
 def test_the_program_fails_without_a_traceback():
     done = shell("nothing.parquet", "--quiet")
     assert done.returncode == 2

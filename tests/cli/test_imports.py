@@ -46,6 +46,7 @@ def test_ctrl_c_during_imports_is_one_line(tmp_path):
     assert errors == "\nvanishing: interrupted; nothing was written.\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("handler", ["default_int_handler", "SIG_IGN"])
 def test_the_command_runs_and_leaves_interrupts_as_they_were(handler):
     run = RUN.format(handler=handler).replace("sys.exit(", "import atexit; atexit.register(check); sys.exit(")

@@ -7,8 +7,6 @@ from vanishing import ABM, OAVI, VCA, VanishingIdealClassifier
 from vanishing.datasets import make_synthetic
 
 # (data set, psi): |G| + |O| for each class, by CGAVI-IHB.
-pytestmark = pytest.mark.slow
-
 IHB_SIZES = {
     ("bank", 0.1): [(4, 1), (4, 1)],
     ("bank", 0.01): [(7, 4), (7, 4)],

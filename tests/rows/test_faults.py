@@ -23,6 +23,7 @@ from vanishing.datasets import _tables
 from vanishing.experiments._store import Store
 from vanishing.rows.writing import complete_file
 
+pytestmark = pytest.mark.chaos
 posix = pytest.mark.skipif(os.name != "posix", reason="needs signals and limits of POSIX")
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
@@ -30,6 +31,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 # --- workers of a Dask cluster ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.cluster
 @pytest.mark.parametrize(("name", "level"), [("gram", 0), ("gram", 1), ("ideal", 1)])
 def test_a_worker_killed_after_sums_were_made_changes_no_bit_while_progress_is_shown(name, level):
     pytest.importorskip("distributed", reason="needs distributed: pip install 'vanishing[dask]'")
@@ -176,6 +178,7 @@ sys.exit(main())
 """
 
 
+@pytest.mark.slow
 @posix
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_a_command_that_is_ended_while_it_writes_leaves_no_file(how, tmp_path):

@@ -131,7 +131,10 @@ def test_no_rounding_is_left_when_only_rows_without_weight_are(tmp_path):
 
 
 def add_member(path, name, content, compression=zipfile.ZIP_DEFLATED):
-    with zipfile.ZipFile(path, "a", compression) as file, file.open(name, "w", force_zip64=True) as member:
+    with (
+        zipfile.ZipFile(path, "a", compression, compresslevel=1) as file,
+        file.open(name, "w", force_zip64=True) as member,
+    ):
         for piece in content:
             member.write(piece)
 
@@ -220,7 +223,7 @@ def test_randomly_damaged_moments_are_refused_or_valid(tmp_path):
 
 @pytest.mark.parametrize("line", [b"1,1,1,1,1,1,1,1\n", b"1," * 500_000, b"1"], ids=["rows", "columns", "digits"])
 def test_a_table_that_unpacks_to_much_is_refused_before(line, tmp_path):
-    with gzip.open(tmp_path / "seeds.csv.gz", "wb") as file:
+    with gzip.open(tmp_path / "seeds.csv.gz", "wb", compresslevel=1) as file:
         file.write(b"a,b,c,d,e,f,g,label\n")
         for _ in range(60):
             file.write(line * (MEGABYTE // len(line)))

@@ -28,6 +28,7 @@ def test_rational_minimum_agrees_with_the_floating_reference():
         assert float(rational_minimum(Q, c, r, radius)) == pytest.approx(constrained_minimum(Q, c, r, radius).loss)
 
 
+@pytest.mark.slow
 def test_no_certificate_contradicts_the_exact_minimum():
     statuses = {}
     violations = count_violations(range(300), statuses)
@@ -37,6 +38,7 @@ def test_no_certificate_contradicts_the_exact_minimum():
         assert counts["IMPOSSIBLE"] > 30
 
 
+@pytest.mark.slow
 def test_exact_solvers_decide_every_problem():
     statuses = {}
     count_violations(range(300), statuses)
