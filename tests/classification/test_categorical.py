@@ -69,7 +69,7 @@ def test_generators_that_are_exact_on_every_class_are_marked_and_have_no_weight(
 
 def test_without_weights_the_printed_list_still_says_which_generators_are_exact():
     X, y = one_hot_table()
-    model = VanishingIdealClassifier(final=LogisticRegression(), scale_features=False).fit(X, y)
+    model = VanishingIdealClassifier(final_estimator=LogisticRegression(), scale_features=False).fit(X, y)
     plain = str(model.generators_)
     model.generators_.weights = None
     assert "generators vanish exactly on every class" in plain

@@ -320,7 +320,7 @@ def test_generators_are_those_of_the_scaled_classes_in_the_units_of_the_data():
 def test_any_linear_classifier_may_be_the_last_step(final, n_classes):
     X, y = rings(n_classes)
     fresh, labels = rings(n_classes, seed=1)
-    clf = VanishingIdealClassifier(DENSE, final=final).fit(X, y)
+    clf = VanishingIdealClassifier(DENSE, final_estimator=final).fit(X, y)
     found = clf.decision_function(fresh)
     np.testing.assert_allclose(found, recomputed_scores(clf, fresh), rtol=0, atol=1e-8 * np.abs(found).max())
     again = clone(final).fit(clf.features(X), y)
@@ -331,7 +331,7 @@ def test_any_linear_classifier_may_be_the_last_step(final, n_classes):
 
 def test_weights_of_a_last_step_that_compares_pairs_of_classes_are_not_passed_off_as_the_decision():
     X, y = rings(3)
-    clf = VanishingIdealClassifier(DENSE, final=SVC(kernel="linear")).fit(X, y)
+    clf = VanishingIdealClassifier(DENSE, final_estimator=SVC(kernel="linear")).fit(X, y)
     if clf.generators_[0].weight is not None:
         np.testing.assert_allclose(clf.decision_function(X), recomputed_scores(clf, X), atol=1e-6)
 
@@ -344,7 +344,7 @@ def test_probabilities_are_those_of_the_last_step(final, n_classes):
     X, y = rings(n_classes)
     fresh, _ = rings(n_classes, seed=1)
     labels = np.array(["c", "a", "b"])[y]
-    clf = VanishingIdealClassifier(DENSE, final=final).fit(X, labels)
+    clf = VanishingIdealClassifier(DENSE, final_estimator=final).fit(X, labels)
     wanted = clone(final).fit(clf.features(X), labels)
     assert list(clf.classes_) == sorted(set(labels)) == list(wanted.classes_)
     np.testing.assert_allclose(clf.predict_proba(fresh), wanted.predict_proba(clf.features(fresh)), atol=1e-6)
@@ -357,7 +357,7 @@ def test_methods_that_the_last_step_lacks_do_not_exist():
         assert not hasattr(clf, "predict_proba")
         with pytest.raises(AttributeError, match="predict_proba"):
             clf.predict_proba(X)
-    forest = VanishingIdealClassifier(DENSE, final=RandomForestClassifier(5, random_state=0))
+    forest = VanishingIdealClassifier(DENSE, final_estimator=RandomForestClassifier(5, random_state=0))
     for clf in (forest, forest.fit(X, y)):
         assert hasattr(clf, "predict_proba")
         assert not hasattr(clf, "decision_function")
@@ -372,7 +372,7 @@ def test_methods_that_the_last_step_lacks_do_not_exist():
 def test_a_refit_with_another_last_step_forgets_the_weights_of_the_first():
     X, y = rings()
     clf = VanishingIdealClassifier(DENSE).fit(X, y)
-    clf.set_params(final=RandomForestClassifier(5, random_state=0)).fit(X, y)
+    clf.set_params(final_estimator=RandomForestClassifier(5, random_state=0)).fit(X, y)
     assert clf.generators_[0].weight is None
     assert not hasattr(clf, "linear_coef_")
     assert not hasattr(clf, "intercept_")
@@ -382,13 +382,13 @@ def test_a_refit_with_another_last_step_forgets_the_weights_of_the_first():
 def test_a_last_step_that_is_no_estimator_is_refused(wrong):
     X, y = rings()
     with pytest.raises(TypeError, match="Cannot clone object"):
-        VanishingIdealClassifier(DENSE, final=wrong).fit(X, y)
+        VanishingIdealClassifier(DENSE, final_estimator=wrong).fit(X, y)
 
 
 def test_weights_that_the_last_step_cannot_use_are_refused():
     X, y = rings()
     with pytest.raises(ValueError, match="sample_weight"):
-        VanishingIdealClassifier(DENSE, final=KNeighborsClassifier()).fit(X, y, sample_weight=1.0 + y)
+        VanishingIdealClassifier(DENSE, final_estimator=KNeighborsClassifier()).fit(X, y, sample_weight=1.0 + y)
 
 
 @pytest.mark.parametrize(
@@ -545,7 +545,7 @@ def test_pickle_and_clone_keep_the_classifier(estimator):
 def test_weights_count_like_repeated_rows(n_classes, final):
     X, y = rings(n_classes)
     counts = np.random.default_rng(0).integers(0, 4, len(X))
-    clf = VanishingIdealClassifier(DENSE, final=final)
+    clf = VanishingIdealClassifier(DENSE, final_estimator=final)
     weighted = clone(clf).fit(X, y, sample_weight=counts)
     repeated = clone(clf).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
     scores = repeated.decision_function(X)

@@ -513,7 +513,7 @@ def test_the_best_estimator_is_the_classifier_of_the_source_with_the_best_parame
     assert found.best_params_["C"] == best.C
     assert best.estimator.psi == found.best_params_["psi"]
     np.testing.assert_array_equal(best.scaler_.scale_, expected.scaler_.scale_)
-    np.testing.assert_allclose(best.final_.coef_, expected.final_.coef_, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(best.final_estimator_.coef_, expected.final_estimator_.coef_, rtol=1e-9, atol=1e-12)
     assert str(found.generators_) == str(expected.generators_)
     same = np.asarray(found.predict(source[0])) == np.asarray(expected.predict(source[0]))
     assert same.all()

@@ -394,8 +394,8 @@ def test_a_share_of_outliers_is_refused_before_anything_is_computed(passes):
 
 def test_another_last_step_is_refused_on_dask_collections():
     X, y = circles(n_classes=2)
-    with pytest.raises(ValueError, match="final must be None"):
-        VanishingIdealClassifier(final=L1SVC()).fit(in_blocks(X), in_blocks(y))
+    with pytest.raises(ValueError, match="final_estimator must be None"):
+        VanishingIdealClassifier(final_estimator=L1SVC()).fit(in_blocks(X), in_blocks(y))
 
 
 def n_passes(passes, work):

@@ -28,7 +28,7 @@ from ..rows.disk import ScaledOnDisk
 from ..rows.labels import Labelled, read_labelled
 from ..rows.reading import is_source
 from ..svm import L1SVC
-from .classifier import ClassGenerators, VanishingIdealClassifier
+from .classifier import ClassGenerators, VanishingIdealClassifier, takes_no_weight
 from .crossval import Scores, Study, folds_by_scaling, score_folds, takes_weights
 from .crossval_source import Options, score_source, survey_folds, tabulated_score
 
@@ -85,6 +85,15 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, BaseEstimator): 
     ----------
     estimator : OAVI, ABM, AVI or VCA, default=None
         Finds the generators of a class; None stands for ``OAVI()``. Its ``psi`` is not used.
+    final_estimator : classifier, default=None
+        Any scikit-learn classifier with a parameter ``C`` for the last step, such as
+        ``LinearSVC(penalty="l1")``, which is fitted for one pair after the other; None stands for ``L1SVC``, which goes
+        along C at the price of little more than one, for several pairs at a time.
+    scale_input, append_input, scale_features :
+        As for :class:`VanishingIdealClassifier`. The scaling of a fold uses its training rows only; folds share
+        passes where their columns have the same ranges, and always with ``scale_input=False``.
+    n_jobs : int, optional
+        Threads; all cores by default. The result does not depend on it.
     psis : "auto" or array-like, default="auto"
         Values of psi. "auto": two per decade, from the largest variance of a column within a class (above which
         every column leads a generator) down over five decades, or as far as each ideal stays small: 100 terms and
@@ -97,15 +106,6 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, BaseEstimator): 
         As in scikit-learn; None stands for accuracy.
     refit : bool, default=True
         Fit the best pair to all rows. Without it there is no ``predict``.
-    scale_features, append_input, scale_input :
-        As for :class:`VanishingIdealClassifier`. The scaling of a fold uses its training rows only; folds share
-        passes where their columns have the same ranges, and always with ``scale_input=False``.
-    final : classifier, default=None
-        Any scikit-learn classifier with a parameter ``C`` for the last step, such as
-        ``LinearSVC(penalty="l1")``, which is fitted for one pair after the other; None stands for ``L1SVC``, which goes
-        along C at the price of little more than one, for several pairs at a time.
-    n_jobs : int, optional
-        Threads; all cores by default. The result does not depend on it.
     progress : bool, default=False
         Show a progress bar, and one for every pass over data outside of memory; needs
         ``pip install 'vanishing[progress]'``.
@@ -153,29 +153,29 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, BaseEstimator): 
         self,
         estimator: Any = None,
         *,
+        final_estimator: Any = None,
+        scale_input: bool = True,
+        append_input: bool = True,
+        scale_features: bool = True,
+        n_jobs: int | None = None,
         psis: Any = "auto",
         Cs: Any = (0.1, 1.0, 10.0),
         cv: Any = 3,
         scoring: Any = None,
         refit: bool = True,
-        scale_features: bool = True,
-        append_input: bool = True,
-        scale_input: bool = True,
-        final: Any = None,
-        n_jobs: int | None = None,
         progress: bool = False,
     ):
         self.estimator = estimator
+        self.final_estimator = final_estimator
+        self.scale_input = scale_input
+        self.append_input = append_input
+        self.scale_features = scale_features
+        self.n_jobs = n_jobs
         self.psis = psis
         self.Cs = Cs
         self.cv = cv
         self.scoring = scoring
         self.refit = refit
-        self.scale_features = scale_features
-        self.append_input = append_input
-        self.scale_input = scale_input
-        self.final = final
-        self.n_jobs = n_jobs
         self.progress = progress
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -200,14 +200,14 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, BaseEstimator): 
         if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
             raise ValueError(f"scoring must be None, a name or a function; got {self.scoring!r}.")
         Cs = check_numbers("Cs", self.Cs, above=0.0)
-        if self.final is not None and (isinstance(self.final, type) or not hasattr(self.final, "C")):
-            raise ValueError(f"final must be None or a classifier with a parameter C; got {self.final!r}.")
+        final = self.final_estimator
+        if final is not None and (isinstance(final, type) or not hasattr(final, "C")):
+            raise ValueError(f"final_estimator must be None or a classifier with a parameter C; got {final!r}.")
         with all_or_nothing(self):
             data = read_labelled(self, X, y, sample_weight)
             data.require_weights()
-            if sample_weight is not None and not (self.final is None or has_fit_parameter(self.final, "sample_weight")):
-                name = type(self.final).__name__
-                raise ValueError(f"{name} takes no sample_weight: leave it out, or choose another final.")
+            if sample_weight is not None and not (final is None or has_fit_parameter(final, "sample_weight")):
+                raise ValueError(takes_no_weight(final))
             template = clone(self._template())
             take_input_from(self, template)
             score = self._score_in_memory if isinstance(data.rows, ArrayRows) else self._score_in_passes
@@ -240,12 +240,12 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, BaseEstimator): 
             rows.sample_weight,
             template,
             Cs,
-            check_scoring(L1SVC() if self.final is None else self.final, self.scoring),
+            check_scoring(L1SVC() if self.final_estimator is None else self.final_estimator, self.scoring),
             whole_model=not (self.scoring is None or isinstance(self.scoring, str)),
             scale_features=self.scale_features,
             append_input=self.append_input,
             n_jobs=self.n_jobs,
-            final=self.final,
+            final_estimator=self.final_estimator,
         )
         with Progress(len(psis) * len(splits), "psi x fold", shown=self.progress) as progress:
             groups = folds_by_scaling(X, splits, scale_input=self.scale_input)
@@ -255,9 +255,9 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, BaseEstimator): 
         self, data: Labelled, template: VanishingIdeal, Cs: list[float]
     ) -> tuple[list[float], int, Scores, bool]:
         """The same for rows that are not in memory."""
-        if self.final is not None:
+        if self.final_estimator is not None:
             raise ValueError(
-                "final must be None for data outside of memory: only the built-in SVM fits them in passes."
+                "final_estimator must be None for data outside of memory: only the built-in SVM fits them in passes."
             )
         if isinstance(self.cv, bool) or not isinstance(self.cv, Integral) or self.cv < 2:
             raise ValueError(f"cv must be a number of folds, at least 2, for data outside of memory; got {self.cv!r}.")
@@ -313,16 +313,15 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, BaseEstimator): 
         self.best_score_ = float(mean[self.best_index_])
 
     def _refit(self, data: Labelled) -> None:
-        estimator = clone(self._template())
-        final = None if self.final is None else clone(self.final).set_params(C=self.best_params_["C"])
+        psi, C = self.best_params_["psi"], self.best_params_["C"]
         best = VanishingIdealClassifier(
-            estimator.set_params(psi=self.best_params_["psi"]),
-            C=self.best_params_["C"],
-            scale_features=self.scale_features,
-            append_input=self.append_input,
+            clone(self._template()).set_params(psi=psi),
+            final_estimator=None if self.final_estimator is None else clone(self.final_estimator).set_params(C=C),
             scale_input=self.scale_input,
-            final=final,
+            append_input=self.append_input,
+            scale_features=self.scale_features,
             n_jobs=self.n_jobs,
+            C=C,
         )
         best._fit_labelled(self, data)
         self.best_estimator_ = best
@@ -346,7 +345,7 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, BaseEstimator): 
         best = self.best_estimator_
         if self.scoring is None:
             return float(best.score(X, y, sample_weight))
-        if is_source(X) and self.final is None:
+        if is_source(X) and self.final_estimator is None:
             scorer = _scorer_of_predictions(self.scoring)
             return tabulated_score(scorer, *best._confusion(X, y, sample_weight), best.classes_)
         options = {} if sample_weight is None else {"sample_weight": sample_weight}

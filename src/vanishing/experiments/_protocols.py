@@ -164,7 +164,7 @@ def _search(name: str, protocol: str, y: Array, n_jobs: int | None) -> Vanishing
         scale_features=False,
         append_input=False,
         scale_input=not published,
-        final=_liblinear() if published else None,
+        final_estimator=_liblinear() if published else None,
         n_jobs=n_jobs,
     )
 
@@ -180,7 +180,7 @@ def _tune_ideals(name: str, protocol: str, X: Float2D, y: Array, n_jobs: int | N
         scale_features=False,
         append_input=False,
         scale_input=search.scale_input,
-        final=None if search.final is None else search.final.set_params(C=C),
+        final_estimator=None if search.final_estimator is None else search.final_estimator.set_params(C=C),
         n_jobs=n_jobs,
     ).fit(X, y)
     fitted = time.perf_counter()
