@@ -285,10 +285,10 @@ def test_the_decision_is_what_the_attributes_say_with_all_options(n_classes, sca
     np.testing.assert_allclose(found, recomputed_scores(clf, X), rtol=0, atol=1e-8 * np.abs(found).max())
     assert clf.linear_coef_.shape == (1 if n_classes == 2 else n_classes, 3)
     assert append_input or not clf.linear_coef_.any()
-    assert clf.features(X).shape[1] == len(clf.generators_) + 3 * append_input == len(clf.feature_names())
+    assert clf.transform(X).shape[1] == len(clf.generators_) + 3 * append_input == len(clf.get_feature_names_out())
     assert (clf.scaler_ is not None) == scale_input
     if scale_features:
-        np.testing.assert_allclose(clf.features(X).std(axis=0), 1.0)
+        np.testing.assert_allclose(clf.transform(X).std(axis=0), 1.0)
 
 
 def test_features_are_absolute_values_and_scaled_inputs_over_their_deviation():
@@ -300,7 +300,7 @@ def test_features_are_absolute_values_and_scaled_inputs_over_their_deviation():
         values = [np.abs(generator.polynomial.evaluate(rows)) for generator in clf.generators_]
         return np.column_stack([*values, (rows - X.min(axis=0)) / np.ptp(X, axis=0)])
 
-    np.testing.assert_allclose(clf.features(fresh), columns(fresh) / columns(X).std(axis=0), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(clf.transform(fresh), columns(fresh) / columns(X).std(axis=0), rtol=0, atol=1e-9)
 
 
 def test_generators_are_those_of_the_scaled_classes_in_the_units_of_the_data():
@@ -323,9 +323,9 @@ def test_any_linear_classifier_may_be_the_last_step(final, n_classes):
     clf = VanishingIdealClassifier(DENSE, final_estimator=final).fit(X, y)
     found = clf.decision_function(fresh)
     np.testing.assert_allclose(found, recomputed_scores(clf, fresh), rtol=0, atol=1e-8 * np.abs(found).max())
-    again = clone(final).fit(clf.features(X), y)
-    np.testing.assert_allclose(found, again.decision_function(clf.features(fresh)), rtol=0, atol=1e-6)
-    np.testing.assert_array_equal(clf.predict(fresh), again.predict(clf.features(fresh)))
+    again = clone(final).fit(clf.transform(X), y)
+    np.testing.assert_allclose(found, again.decision_function(clf.transform(fresh)), rtol=0, atol=1e-6)
+    np.testing.assert_array_equal(clf.predict(fresh), again.predict(clf.transform(fresh)))
     assert clf.score(fresh, labels) > 0.8
 
 
@@ -345,9 +345,9 @@ def test_probabilities_are_those_of_the_last_step(final, n_classes):
     fresh, _ = rings(n_classes, seed=1)
     labels = np.array(["c", "a", "b"])[y]
     clf = VanishingIdealClassifier(DENSE, final_estimator=final).fit(X, labels)
-    wanted = clone(final).fit(clf.features(X), labels)
+    wanted = clone(final).fit(clf.transform(X), labels)
     assert list(clf.classes_) == sorted(set(labels)) == list(wanted.classes_)
-    np.testing.assert_allclose(clf.predict_proba(fresh), wanted.predict_proba(clf.features(fresh)), atol=1e-6)
+    np.testing.assert_allclose(clf.predict_proba(fresh), wanted.predict_proba(clf.transform(fresh)), atol=1e-6)
     np.testing.assert_array_equal(clf.predict(fresh), clf.classes_[clf.predict_proba(fresh).argmax(axis=1)])
 
 
@@ -519,7 +519,7 @@ def test_the_number_of_threads_does_not_change_a_bit_of_the_classifier():
     for other in (two, again):
         np.testing.assert_array_equal(one.decision_function(X), other.decision_function(X))
         np.testing.assert_array_equal(one.generators_.weights, other.generators_.weights)
-    np.testing.assert_array_equal(one.features(X), two.features(X))
+    np.testing.assert_array_equal(one.transform(X), two.transform(X))
     np.testing.assert_array_equal(one.ideals_.transform(X), two.ideals_.transform(X))
 
 
@@ -637,7 +637,7 @@ def test_names_of_columns_appear_in_the_polynomials():
         assert "height^2" in text
         assert "x0" not in text
         np.testing.assert_array_equal(clf.predict(frame), clone(clf).fit(X, y).predict(X))
-    names = VanishingIdealClassifier(DENSE).fit(frame, y).feature_names()
+    names = VanishingIdealClassifier(DENSE).fit(frame, y).get_feature_names_out()
     assert list(names[-3:]) == ["width", "height", "depth"]
     assert names[0].startswith("0: ")
     assert len(set(names)) == len(names)
@@ -658,6 +658,49 @@ def test_an_overflowing_class_warns_and_the_model_so_far_is_used():
         clf = VanishingIdealClassifier(OAVI(psi=1e-4, max_terms=20, solver="cg", boost="ihb")).fit(X, y)
     assert not all(model.complete_ for model in clf.ideals_.estimators_)
     assert clf.score(X, y) > 0.8
+
+
+BOTH = pytest.mark.parametrize(
+    "model", [VanishingIdealClassifier(DENSE), VanishingIdealClassifierCV(DENSE, psis=[0.003])], ids=["alone", "search"]
+)
+
+
+@BOTH
+def test_the_classifier_is_a_transformer_in_a_pipeline(model):
+    X, y = rings()
+    pipeline = make_pipeline(clone(model), LogisticRegression(max_iter=10_000)).fit(X, y)
+    columns = clone(model).fit(X, y).transform(X)
+    alone = LogisticRegression(max_iter=10_000).fit(columns, y)
+    np.testing.assert_allclose(pipeline.decision_function(X), alone.decision_function(columns))
+    np.testing.assert_array_equal(clone(model).fit_transform(X, y), columns)
+    assert len(pipeline[:-1].get_feature_names_out()) == columns.shape[1]
+
+
+@BOTH
+@pytest.mark.parametrize("append_input", [True, False])
+def test_names_of_the_columns_follow_those_of_the_input(model, append_input):
+    X, y = rings()
+    model = clone(model).set_params(append_input=append_input).fit(X, y)
+    names = model.get_feature_names_out(["y0", "y1", "y2"])
+    assert len(names) == model.transform(X).shape[1]
+    assert list(names[-3:]) == ["y0", "y1", "y2"] or not append_input
+    assert [name.replace("y", "x") for name in names] == list(model.get_feature_names_out())
+    with pytest.raises(ValueError, match="input_features should have length"):
+        model.get_feature_names_out(["a", "b"])
+
+
+@BOTH
+@pytest.mark.parametrize("final_estimator", [None, LogisticRegression(max_iter=10_000)], ids=["svm", "logistic"])
+def test_the_container_of_transform_does_not_reach_the_last_step(model, final_estimator):
+    X, y = rings()
+    model = clone(model).set_params(final_estimator=final_estimator)
+    expected = clone(model).fit(X, y)
+    model.set_output(transform="pandas").fit(X, y)
+    columns = model.transform(X)
+    assert isinstance(columns, pd.DataFrame)
+    assert list(columns.columns) == list(model.get_feature_names_out())
+    np.testing.assert_array_equal(columns, expected.transform(X))
+    np.testing.assert_array_equal(model.predict(X), expected.predict(X))
 
 
 # --- VanishingIdealClassifierCV -----------------------------------------------------------------------------------
@@ -948,6 +991,9 @@ def test_without_refit_there_are_results_but_no_model():
             getattr(search, method)(X)
     with pytest.raises(AttributeError):
         search.score(X, y)
+    for use in (lambda: search.transform(X), search.get_feature_names_out):
+        with pytest.raises(AttributeError, match="set refit=True"):
+            use()
     assert not hasattr(search, "best_estimator_")
     assert not hasattr(search, "generators_")
     refitted = VanishingIdealClassifierCV(DENSE, psis=PSIS).fit(X, y)

@@ -330,7 +330,7 @@ def test_the_classifier_gives_the_model_in_memory_and_predicts_lazily(client, n_
     assert_same_classifier(found, expected)
     assert_lazy(found.decision_function(D), expected.decision_function(X), length=not as_frame)
     assert_lazy(found.predict(D), expected.predict(X), length=not as_frame)
-    assert_lazy(found.features(D), expected.features(X), length=not as_frame)
+    assert_lazy(found.transform(D), expected.transform(X), length=not as_frame)
     assert found.score(D, labels) == expected.score(X, y)
     weights = np.random.default_rng(0).random(len(y))
     in_series = dd.from_pandas(pd.Series(weights), npartitions=6, sort=False) if as_frame else weights
@@ -1074,7 +1074,7 @@ def test_predictions_send_small_matrices_only(sent):
         OAVI(0.1).fit(unit(few)).transform(X),
         L1SVC().fit(few, labels).predict(X),
         classifier.predict(X),
-        classifier.features(X),
+        classifier.transform(X),
         VanishingIdealDetector(OAVI(1e-3)).fit(few).predict(X),
     ):
         assert isinstance(lazy, da.Array)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -111,11 +111,12 @@ def _final_has(name: str) -> Any:
     return check
 
 
-class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """One vanishing ideal per class, then a linear classifier on ``|g(x)|`` (Section 3.2 of the paper).
 
     Scales the columns to [0, 1], fits the generators g of each class, and separates the classes by a sparse
-    linear SVM in the values ``|g(x)|`` and, with ``append_input``, in x itself.
+    linear SVM in the values ``|g(x)|`` and, with ``append_input``, in x itself. ``transform`` gives these columns, so
+    that the classifier can also stand in the middle of a pipeline.
 
     Parameters
     ----------
@@ -307,7 +308,7 @@ class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, BaseEstimator):  #
         """
         check_is_fitted(self)
         if not isinstance(self.final_estimator_, L1SVC):
-            return np.asarray(self.final_estimator_.predict(self.features(X)))
+            return np.asarray(self.final_estimator_.predict(self._columns(X)))
         return best_labels(self.decision_function(X), self.classes_)
 
     @available_if(_final_has("decision_function"))  # type: ignore[untyped-decorator]
@@ -325,7 +326,7 @@ class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, BaseEstimator):  #
         check_is_fitted(self)
         svm = self.final_estimator_
         if not isinstance(svm, L1SVC):
-            return np.asarray(svm.decision_function(self.features(X)))
+            return np.asarray(svm.decision_function(self._columns(X)))
         return as_vector(self._map.scores(self._scaled(X), svm.coef_, svm.intercept_))
 
     @available_if(_final_has("predict_proba"))  # type: ignore[untyped-decorator]
@@ -341,32 +342,44 @@ class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, BaseEstimator):  #
         ndarray of shape (n_samples, n_classes)
         """
         check_is_fitted(self)
-        return np.asarray(self.final_estimator_.predict_proba(self.features(X)))
+        return np.asarray(self.final_estimator_.predict_proba(self._columns(X)))
 
-    def features(self, X: Any) -> Any:
-        """The columns that the last step sees.
+    def transform(self, X: Any) -> Any:
+        """The columns that the last step sees: ``|g(x)|`` for every generator and, with ``append_input``, the inputs.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or another data source
 
         Returns
         -------
-        ndarray of shape (n_samples, n_generators) or (n_samples, n_generators + n_features)
+        array of shape (n_samples, n_generators) or (n_samples, n_generators + n_features)
+            Of the kind of ``X``: on the same device, lazy for Dask and for files.
         """
         check_is_fitted(self)
-        return with_names(self._map.over(self._scaled(X)), self.feature_names)
+        return with_names(self._columns(X), self.get_feature_names_out)
 
-    def feature_names(self) -> Array:
-        """Names of the columns that the last step sees: the class and the polynomial in scaled variables, then inputs.
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names of the columns of ``transform``: the class and the polynomial in scaled variables, then the inputs.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of the input columns; those seen in fit by default.
 
         Returns
         -------
         ndarray of str objects
         """
         check_is_fitted(self)
-        names = self.ideals_.get_feature_names_out()
-        return np.append(names, input_names(self)) if self.append_input else names
+        names = self.ideals_.get_feature_names_out(input_features)
+        if not self.append_input:
+            return names
+        return np.append(names, input_names(self) if input_features is None else list(map(str, input_features)))
+
+    def _columns(self, X: Any) -> Any:
+        """What ``transform`` gives, whatever container ``set_output`` asks for."""
+        return self._map.over(self._scaled(X))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Share of the rows whose label is predicted.

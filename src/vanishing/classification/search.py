@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.metaestimators import available_if
@@ -42,7 +42,7 @@ _MANY_TERMS = 300  # ... and those that it may, if they are the terms of degree 
 
 def _refitted(self: Any) -> bool:
     if not self.refit:
-        raise AttributeError("refit=False: there is no model to predict with; set refit=True.")
+        raise AttributeError("refit=False: there is no fitted model; set refit=True.")
     return True
 
 
@@ -74,7 +74,7 @@ def _scorer_of_predictions(scoring: Any) -> Any:
     return scorer
 
 
-class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """:class:`VanishingIdealClassifier` with ``psi`` and ``C`` chosen by cross-validation.
 
     Gram matrices add over rows, so those of the training folds are sums of those of the parts, and one pass per
@@ -401,3 +401,35 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, BaseEstimator): 
         """
         check_is_fitted(self)
         return self.best_estimator_.decision_function(X)
+
+    def transform(self, X: Any) -> Any:
+        """The columns that the last step of the best model sees.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or another data source
+
+        Returns
+        -------
+        array of shape (n_samples, n_generators) or (n_samples, n_generators + n_features)
+        """
+        _refitted(self)  # not by available_if: the wrapper for set_output would undo it
+        check_is_fitted(self)
+        return self.best_estimator_.transform(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names of the columns of ``transform``: the class and the polynomial in scaled variables, then the inputs.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of the input columns; those seen in fit by default.
+
+        Returns
+        -------
+        ndarray of str objects
+        """
+        _refitted(self)
+        check_is_fitted(self)
+        names: Array = self.best_estimator_.get_feature_names_out(input_features)
+        return names
