@@ -27,7 +27,7 @@ from vanishing import (
     RangeWarning,
     VanishingIdealClassifier,
     VanishingIdealDetector,
-    oavi_path,
+    ideal_path,
     open_rows,
     show_progress,
 )
@@ -690,8 +690,8 @@ def test_every_source_says_which_law_a_row_breaks(make, tmp_path):
 @pytest.mark.parametrize("make", EVERYWHERE, ids=name_of)
 def test_models_along_psi_are_the_same_in_every_source(make, tmp_path):
     X, psis = surface(), [1e-2, 1e-3, 2e-4]
-    expected = oavi_path(as_fitted(X, make), psis, max_degree=3)
-    found = oavi_path(make(X, tmp_path), psis, max_degree=3)
+    expected = ideal_path(OAVI(max_degree=3), as_fitted(X, make), psis)
+    found = ideal_path(OAVI(max_degree=3), make(X, tmp_path), psis)
     for model, wanted in zip(found, expected, strict=True):
         assert_same_generators(model.generators_, wanted.generators_)
 
@@ -983,7 +983,7 @@ def test_several_psi_need_the_passes_of_the_smallest(passes, tmp_path):
     OAVI(2e-4).fit(rows)
     alone = len(passes)
     passes.clear()
-    oavi_path(rows, [1e-2, 1e-3, 2e-4])
+    ideal_path(OAVI(), rows, [1e-2, 1e-3, 2e-4])
     assert len(passes) <= alone
 
 
@@ -1455,7 +1455,7 @@ def test_double_precision_is_not_warned_of(make, tmp_path):
 
 def test_the_smallest_of_several_psi_is_compared_with_single_precision():
     X = surface().astype(np.float32)
-    assert warned(lambda: oavi_path(X, [1e-3, 1e-15], max_degree=1)) == [RangeWarning]
+    assert warned(lambda: ideal_path(OAVI(max_degree=1), X, [1e-3, 1e-15])) == [RangeWarning]
 
 
 # --- together ---------------------------------------------------------------------------------------------------------
