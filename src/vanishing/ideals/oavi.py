@@ -86,7 +86,7 @@ class OAVI(MonomialIdeal):
     n_undecided_ : int
         Terms that were put into O without a certificate, because a solver gave up.
     n_iter_ : int
-        Rounds of the main loop, which is ``degree_``.
+        Iterations of the solver for all terms, those that joined O included; 1 where boosting left it nothing to do.
     n_features_in_, feature_names_in_ :
         As in scikit-learn.
 
@@ -177,5 +177,7 @@ class OAVI(MonomialIdeal):
 
     def _store(self, built: Construction) -> None:
         super()._store(built)
+        # scikit-learn asks a transformer with max_iter for at least one, and boosting may leave nothing to iterate.
+        self.n_iter_ = max(1, sum(split.total_iter for split in built.basis.splits))
         if self.n_undecided_:
             warn_undecided(self.n_undecided_, self.solver, self.boost)

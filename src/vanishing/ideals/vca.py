@@ -49,7 +49,7 @@ class VCA(VanishingIdeal):
         The vanishing polynomials. Written out as monomials only on demand.
     components_ : Polynomials
         The non-vanishing polynomials F without the constant.
-    n_basis_, degree_, complete_, n_iter_, n_features_in_, feature_names_in_ :
+    n_basis_, degree_, complete_, n_features_in_, feature_names_in_ :
         As for :class:`OAVI`; ``n_basis_`` is the size of F with the constant.
 
     Examples
