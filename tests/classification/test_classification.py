@@ -40,6 +40,7 @@ from vanishing import (
     RangeWarning,
     VanishingIdealClassifier,
     VanishingIdealClassifierCV,
+    show_progress,
 )
 
 DENSE = OAVI(psi=0.003, solver="cg", boost="ihb")
@@ -1106,7 +1107,7 @@ def test_wrong_scores_are_refused():
         VanishingIdealClassifierCV(DENSE, psis=[0.01], scoring="neg_log_loss").fit(X, y)
 
 
-@pytest.mark.parametrize("name", ["refit", "progress"])
+@pytest.mark.parametrize("name", ["refit"])
 def test_flags_of_the_search_must_be_true_or_false(name):
     X, y = rings()
     with pytest.raises(ValueError, match=f"{name} must be True or False, got 1"):
@@ -1131,11 +1132,16 @@ def decision_sum(model, X, y):
 
 def test_progress_is_shown_on_the_standard_error(capsys):
     X, y = rings()
-    VanishingIdealClassifierCV(DENSE, psis=PSIS, progress=True).fit(X, y)
+    with show_progress():
+        VanishingIdealClassifierCV(DENSE, psis=PSIS, refit=False).fit(X, y)
     out, err = capsys.readouterr()
     assert out == ""
     assert "psi x fold" in err
     assert "6/6" in err
+    assert "pass" not in err  # of which there are hundreds
+    with show_progress():
+        VanishingIdealClassifier(DENSE).fit(X, y)
+    assert "pass 1" in capsys.readouterr().err
     VanishingIdealClassifierCV(DENSE, psis=PSIS).fit(X, y)
     assert capsys.readouterr().err == ""
 
@@ -1143,8 +1149,8 @@ def test_progress_is_shown_on_the_standard_error(capsys):
 def test_progress_without_tqdm_names_the_extra(monkeypatch):
     X, y = rings()
     monkeypatch.setitem(sys.modules, "tqdm", None)
-    with pytest.raises(ImportError, match=r"pip install 'vanishing\[progress\]'"):
-        VanishingIdealClassifierCV(DENSE, psis=PSIS, progress=True).fit(X, y)
+    with pytest.raises(ImportError, match=r"pip install 'vanishing\[progress\]'"), show_progress():
+        VanishingIdealClassifierCV(DENSE, psis=PSIS).fit(X, y)
     assert VanishingIdealClassifierCV(DENSE, psis=PSIS).fit(X, y).best_score_ > 0.8
 
 

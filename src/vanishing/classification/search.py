@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from numbers import Integral
 from typing import Any, Self
 
@@ -22,7 +21,7 @@ from ..ideals.abm import ABM
 from ..ideals.avi import AVI
 from ..ideals.default import DefaultIdeal
 from ..ideals.ideal import VanishingIdeal
-from ..progress import Progress, show_progress
+from ..progress import search_progress
 from ..rows.arrays import ArrayRows
 from ..rows.disk import ScaledOnDisk
 from ..rows.labels import Labelled, read_labelled
@@ -106,9 +105,6 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
         As in scikit-learn; None stands for accuracy.
     refit : bool, default=True
         Fit the best pair to all rows. Without it there is no ``predict``.
-    progress : bool, default=False
-        Show a progress bar, and one for every pass over data outside of memory; needs
-        ``pip install 'vanishing[progress]'``.
 
     Attributes
     ----------
@@ -163,7 +159,6 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
         cv: Any = 3,
         scoring: Any = None,
         refit: bool = True,
-        progress: bool = False,
     ):
         self.estimator = estimator
         self.final_estimator = final_estimator
@@ -176,7 +171,6 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
         self.cv = cv
         self.scoring = scoring
         self.refit = refit
-        self.progress = progress
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Score every pair of psi and C on every fold, then fit the best pair to all rows.
@@ -194,7 +188,7 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
         -------
         self
         """
-        for name in ("refit", "scale_features", "append_input", "scale_input", "progress"):
+        for name in ("refit", "scale_features", "append_input", "scale_input"):
             check_flag(name, getattr(self, name))
         check_n_jobs(self.n_jobs)
         if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
@@ -247,7 +241,7 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
             n_jobs=self.n_jobs,
             final_estimator=self.final_estimator,
         )
-        with Progress(len(psis) * len(splits), "psi x fold", shown=self.progress) as progress:
+        with search_progress(len(psis) * len(splits), passes=False) as progress:
             groups = folds_by_scaling(X, splits, scale_input=self.scale_input)
             return psis, len(splits), score_folds(study, psis, groups, progress), automatic
 
@@ -263,14 +257,13 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
             raise ValueError(f"cv must be a number of folds, at least 2, for data outside of memory; got {self.cv!r}.")
         n_folds, names = int(self.cv), input_names(self)
         scorer = _scorer_of_predictions(self.scoring)
-        with show_progress() if self.progress else nullcontext():  # ideals and SVMs consist of passes
-            if isinstance(data.rows, ScaledOnDisk) and data.rows.scaler is None:
-                survey_scaled(data.rows, lambda rows: [rows], names, scale=False)  # finds the scaling
-            folds = survey_folds(data, n_folds, names, scale_input=self.scale_input, ahead=template._looks_ahead)
-            psis, automatic = self._grid(folds.largest_variance, template)
-            options = Options(template, Cs, scorer, self.scale_features, self.append_input, self.n_jobs)
-            with Progress(len(psis) * n_folds, "psi x fold", shown=self.progress) as progress:
-                return psis, n_folds, score_source(folds, options, psis, progress), automatic
+        if isinstance(data.rows, ScaledOnDisk) and data.rows.scaler is None:
+            survey_scaled(data.rows, lambda rows: [rows], names, scale=False)  # finds the scaling
+        folds = survey_folds(data, n_folds, names, scale_input=self.scale_input, ahead=template._looks_ahead)
+        psis, automatic = self._grid(folds.largest_variance, template)
+        options = Options(template, Cs, scorer, self.scale_features, self.append_input, self.n_jobs)
+        with search_progress(len(psis) * n_folds, passes=True) as progress:
+            return psis, n_folds, score_source(folds, options, psis, progress), automatic
 
     def _grid(self, variance: Callable[[], float], template: VanishingIdeal) -> tuple[list[float], bool]:
         """The values of psi, and whether they were proposed; then ``template`` is kept small, too."""
