@@ -19,7 +19,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import vanishing.engine.moments
-from vanishing import ABM, AVI, OAVI, VCA, Moments, RangeWarning, cuda, open_rows
+from vanishing import ABM, AVI, OAVI, VCA, Moments, RangeWarning, open_rows
+from vanishing.engine import cuda
 from vanishing.engine.gram import Foreseen, _monomials, mean_gram
 from vanishing.engine.survey import early_terms, foreseen, surveys
 from vanishing.rows.arrays import as_rows

@@ -13,12 +13,12 @@ from vanishing import (
     OAVI,
     VanishingIdealClassifier,
     VanishingIdealClassifierCV,
-    crossval_source,
     open_rows,
     show_progress,
 )
+from vanishing.classification import crossval_source
 from vanishing.rows.arrays import ArrayRows, as_rows
-from vanishing.svm import SquaredHinge, _newton, _sums, hyperplanes
+from vanishing.svm import SquaredHinge, hyperplanes, newton, sums
 from vanishing.svm.kept import Lowest, Near, lowest_of, merge
 from vanishing.svm.newton import _minimise
 
@@ -124,7 +124,7 @@ def test_weights_and_a_rare_label_are_respected():
 def test_many_rows_near_the_margin_are_left_to_newton_steps(monkeypatch):
     X, signed = make_rows("almost separable", 5_000)
     expected, _ = solve(X, signed, 1.0, tol=1e-8)
-    monkeypatch.setattr(_sums, "_KEPT_ENTRIES", 11 * 180)
+    monkeypatch.setattr(sums, "_KEPT_ENTRIES", 11 * 180)
     assert SquaredHinge(as_rows(X, signed)).room == 180
     found, passes = solve(X, signed, 1.0, tol=1e-8)
     assert found.objective == pytest.approx(expected.objective, rel=2e-8)
@@ -135,9 +135,9 @@ def test_many_rows_near_the_margin_are_left_to_newton_steps(monkeypatch):
 def test_counting_the_rows_near_the_margin_again_saves_passes_or_costs_two(room, most, monkeypatch):
     """Where they fit into memory after some steps it saves passes; where they never do, each count is one."""
     X, signed = make_rows("touching")
-    monkeypatch.setattr(_sums, "_KEPT_ENTRIES", 11 * room)
+    monkeypatch.setattr(sums, "_KEPT_ENTRIES", 11 * room)
     found, passes = solve(X, signed, 1.0)
-    monkeypatch.setattr(_newton, "_PATIENCE", 200)
+    monkeypatch.setattr(newton, "_PATIENCE", 200)
     expected, without = solve(X, signed, 1.0)
     assert found.objective == pytest.approx(expected.objective, rel=2e-6)
     assert passes - without <= most
