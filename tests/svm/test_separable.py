@@ -87,7 +87,8 @@ def test_the_gap_is_a_certificate_over_all_rows(kind):
 def test_liblinear_agrees_where_the_penalty_on_the_intercept_is_negligible():
     X, signed = make_rows("touching", 3_000, 5)
     ours = L1SVC(1.0).fit(X, signed)
-    theirs = LinearSVC(penalty="l1", dual=False, intercept_scaling=1e4, tol=1e-8, max_iter=100_000).fit(X, signed)
+    options = {"penalty": "l1", "dual": False, "intercept_scaling": 1e4, "tol": 1e-8, "max_iter": 100_000}
+    theirs = LinearSVC(**options, random_state=3).fit(X, signed)  # its seed decides how early it stops, up to 3% off
     x = np.append(theirs.coef_, theirs.intercept_)
     assert ours.objective_[0] <= svm_objective(X, signed, 1.0, x) * (1.0 + 1e-6)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=0.02 * np.abs(theirs.coef_).max())
