@@ -54,7 +54,7 @@ def run(name: str, ideal: OAVI, options: dict, n_splits: int) -> str:
         errors.append(100.0 * (1.0 - search.score(X_test, y_test)))
         psis.append(search.best_params_["psi"])
         Cs.append(search.best_params_["C"])
-        used.append((np.abs(search.best_estimator_.final_.coef_) > 0.0).any(axis=0).sum())
+        used.append((np.abs(search.best_estimator_.final_estimator_.coef_) > 0.0).any(axis=0).sum())
         spar.append(joint_sparsity([model.generators_ for model in search.best_estimator_.ideals_.estimators_]))
     return (
         f"| {np.mean(errors):.3f} | {np.std(errors):.3f} | {np.median(psis):.2g} | {np.median(Cs):g} "

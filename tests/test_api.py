@@ -24,6 +24,7 @@ LAYERS = [
     {"experiments"},
     {"cli"},
 ]
+CLASSIFIERS = (vanishing.VanishingIdealClassifier, vanishing.VanishingIdealClassifierCV)
 MODULES = [p for p in SOURCE.rglob("*.py") if p.name != "__init__.py" or p.parent != SOURCE]
 
 
@@ -92,6 +93,13 @@ def test_docstrings_name_every_parameter_and_fitted_attribute(name):
     model = estimator().fit(X, X[:, 0] > 0.5)
     fitted = [key for key in vars(model) if key.endswith("_") and not key.startswith("_")]
     assert [key for key in [*model.get_params(), *fitted] if key not in text] == []
+
+
+def test_the_classifier_and_its_search_begin_with_the_same_parameters():
+    alone, tuned = (list(inspect.signature(model).parameters) for model in CLASSIFIERS)
+    shared = [name for name in alone if name in tuned]
+    assert alone[: len(shared)] == tuned[: len(shared)] == shared
+    assert "final_estimator" in shared
 
 
 @pytest.mark.slow

@@ -243,8 +243,9 @@ def test_every_solver_and_boost_works_or_says_with_whom_it_would(solver, boost, 
         ("max_terms", 0),
         ("max_iter", 0),
         ("max_iter", 10.5),
-        ("eps", -0.1),
+        ("tol", -0.1),
         ("tol", np.nan),
+        ("tol", 1.0),
         ("n_jobs", 0),
         ("n_jobs", "two"),
     ],
@@ -254,10 +255,9 @@ def test_wrong_parameters_are_named(parameter, value, X):
         OAVI(**{parameter: value}).fit(X)
 
 
-@pytest.mark.parametrize("parameter", ["normalization", "products"])
-def test_wrong_parameters_of_vca_are_named(parameter, X):
-    with pytest.raises(ValueError, match=f"{parameter} must be one of"):
-        VCA(**{parameter: "no"}).fit(X)
+def test_wrong_parameters_of_vca_are_named(X):
+    with pytest.raises(ValueError, match="normalization must be one of"):
+        VCA(normalization="no").fit(X)
 
 
 @pytest.mark.parametrize("pivot_tol", [0.0, 1e-16, 2.0])
@@ -272,8 +272,7 @@ def test_a_solver_that_gives_up_warns_once_with_the_fix(X):
     assert len(caught) == 1
     assert model.n_undecided_ > 0
     assert_valid(model, X, 1e-4)
-    with pytest.warns(ConvergenceWarning, match="tol=0"):
-        OAVI(1e-4, solver="cg", boost="none", tol=0.01, max_degree=3).fit(X)
+    assert OAVI(1e-4, max_degree=3).fit(X).n_undecided_ == 0  # the cure that the warning names
 
 
 def test_the_solver_limit_does_not_touch_boosted_decisions(X):

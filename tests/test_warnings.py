@@ -74,7 +74,7 @@ def test_of_the_svm_alone(table, caught):
 
 
 def test_of_the_svm_in_a_classifier(table, caught):
-    VanishingIdealClassifier(OAVI(0.05), final=L1SVC(max_iter=1)).fit(*table)
+    VanishingIdealClassifier(OAVI(0.05), final_estimator=L1SVC(max_iter=1)).fit(*table)
     assert_named(caught, ConvergenceWarning)
     assert "L1SVC stopped after 1 steps" in str(caught[0].message)
 

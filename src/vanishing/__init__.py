@@ -21,7 +21,7 @@ from .classification import (
 )
 from .detection import VanishingIdealDetector
 from .engine.moments import Moments
-from .ideals import ABM, AVI, OAVI, VCA, oavi_path
+from .ideals import ABM, AVI, OAVI, VCA, ideal_path
 from .polynomials import Polynomial, Polynomials, Terms
 from .progress import show_progress
 from .rows.disk import open_rows
@@ -47,7 +47,7 @@ __all__ = [
     "VanishingIdealClassifierCV",
     "VanishingIdealDetector",
     "degree_bound",
-    "oavi_path",
+    "ideal_path",
     "open_rows",
     "out_of_sample_bound",
     "show_progress",

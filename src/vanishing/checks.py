@@ -393,7 +393,7 @@ def warn_undecided(n_undecided: int, solver: str, boost: str) -> None:
     """Say that a solver gave up on some terms."""
     cure = "scale the columns to [0, 1], raise tau or raise max_iter"
     if solver != "omp" or boost == "none":
-        cure = "use solver='omp' with boost='wihb', raise max_iter or set tol=0"
+        cure = "use solver='omp' with boost='wihb', or raise max_iter or tol"
     _warn(
         f"{n_undecided} terms joined the order ideal without proof that they lead no generator, because "
         f"solver={solver!r} gave up on them: {cure}.",

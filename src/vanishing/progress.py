@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
-__all__ = ["Progress", "row_progress", "show_progress"]
+__all__ = ["Progress", "row_progress", "search_progress", "show_progress"]
 
 
 class Progress:
@@ -56,6 +56,7 @@ class _Shown:
     """Whether passes over the rows are shown, and how many there were."""
 
     depth = 0
+    hidden = 0  # searches whose own bar stands for their passes
     n_passes = 0
 
 
@@ -66,7 +67,8 @@ _shown = _Shown()
 def show_progress() -> Iterator[None]:
     """Show a bar for every pass over the data: rows done, rows a second, time left.
 
-    Works for every data source. Needs ``pip install 'vanishing[progress]'``.
+    Works for every data source. A search for psi and C has a bar of its own, which counts pairs of a psi and a fold; in
+    memory, where passes are short, it replaces theirs. Needs ``pip install 'vanishing[progress]'``.
 
     Examples
     --------
@@ -87,7 +89,18 @@ def show_progress() -> Iterator[None]:
 
 def row_progress(n_rows: int | None, *, quiet: bool = False) -> Progress:
     """The bar for one pass over so many rows (None: not known), shown inside of :func:`show_progress`."""
-    if quiet or not _shown.depth:
+    if quiet or not _shown.depth or _shown.hidden:
         return Progress(n_rows, "", shown=False)
     _shown.n_passes += 1
     return Progress(n_rows, f"pass {_shown.n_passes}", shown=True, unit=" rows")
+
+
+@contextmanager
+def search_progress(total: int, *, passes: bool) -> Iterator[Progress]:
+    """The bar for a search, shown inside of :func:`show_progress`, with those of its passes or instead of them."""
+    with Progress(total, "psi x fold", shown=_shown.depth > 0) as progress:
+        _shown.hidden += not passes
+        try:
+            yield progress
+        finally:
+            _shown.hidden -= not passes

@@ -69,7 +69,7 @@ def test_generators_that_are_exact_on_every_class_are_marked_and_have_no_weight(
 
 def test_without_weights_the_printed_list_still_says_which_generators_are_exact():
     X, y = one_hot_table()
-    model = VanishingIdealClassifier(final=LogisticRegression(), scale_features=False).fit(X, y)
+    model = VanishingIdealClassifier(final_estimator=LogisticRegression(), scale_features=False).fit(X, y)
     plain = str(model.generators_)
     model.generators_.weights = None
     assert "generators vanish exactly on every class" in plain
@@ -82,9 +82,9 @@ def test_columns_without_information_are_zero_for_the_last_step():
     model = VanishingIdealClassifier().fit(X, y)
     left_out = np.append(model.generators_.exact, np.zeros(X.shape[1], dtype=bool))
     assert left_out.any()
-    columns = model.features(without_category(X))
+    columns = model.transform(without_category(X))
     np.testing.assert_array_equal(columns[:, left_out], 0.0)
-    np.testing.assert_allclose(model.features(X)[:, ~left_out].std(axis=0), 1.0, atol=1e-9)
+    np.testing.assert_allclose(model.transform(X)[:, ~left_out].std(axis=0), 1.0, atol=1e-9)
 
 
 @pytest.mark.parametrize("scale_input", [True, False])

@@ -62,7 +62,7 @@ def test_weights_count_like_repeated_rows(scale_input, final):
     counts = np.random.default_rng(1).integers(0, 4, len(y))
     X[counts == 0] *= 0.5 if not scale_input else 7.0  # must not change the range
     folds = [(np.arange(20, 60), np.arange(20)), (np.arange(40), np.arange(40, 60))]
-    options = {**GRID, "scale_input": scale_input, "final": final}
+    options = {**GRID, "scale_input": scale_input, "final_estimator": final}
     weighted = VanishingIdealClassifierCV(DENSE, cv=folds, **options).fit(X, y, sample_weight=counts)
     again, labels, split = repeated(X, y, counts, folds)
     plain = VanishingIdealClassifierCV(DENSE, cv=split, **options).fit(again, labels)
@@ -125,7 +125,7 @@ def test_weights_that_cannot_be_used_are_refused():
             self.C = C
 
     with pytest.raises(ValueError, match="Stubborn takes no sample_weight"):
-        VanishingIdealClassifierCV(DENSE, **GRID, final=Stubborn()).fit(X, y, np.ones(60))
+        VanishingIdealClassifierCV(DENSE, **GRID, final_estimator=Stubborn()).fit(X, y, np.ones(60))
 
 
 # --- parameters of the default estimator ------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ def test_the_search_has_the_weights_of_its_best_model():
 def test_the_score_is_the_one_that_was_asked_for(scoring):
     X, y = rings(90, noise=0.3)
     final = LogisticRegression(max_iter=1000)
-    search = VanishingIdealClassifierCV(DENSE, **GRID, scoring=scoring, final=final).fit(X[:60], y[:60])
+    search = VanishingIdealClassifierCV(DENSE, **GRID, scoring=scoring, final_estimator=final).fit(X[:60], y[:60])
     grid = GridSearchCV(search.best_estimator_, {"C": [1.0]}, scoring=scoring, cv=2).fit(X[:60], y[:60])
     assert search.score(X[60:], y[60:]) == pytest.approx(grid.score(X[60:], y[60:]), rel=1e-6)
     assert search.score(X[60:], y[60:]) != search.best_estimator_.score(X[60:], y[60:])

@@ -5,9 +5,10 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from vanishing import ABM, AVI, OAVI, VCA, RangeWarning, oavi_path
+from vanishing import ABM, AVI, OAVI, VCA, RangeWarning, ideal_path
 from vanishing.ideals.path import fit_together
 from vanishing.rows.arrays import as_rows
 
@@ -45,7 +46,7 @@ def assert_same_model(found, wanted, X, *, values=True):
 
 
 def assert_path_is_separate_fits(X, psis, sample_weight=None, *, values=True, **parameters):
-    path = oavi_path(X, psis, sample_weight, **parameters)
+    path = ideal_path(OAVI(**parameters), X, psis, sample_weight)
     assert [model.psi for model in path] == list(psis)
     for model in path:
         assert_same_model(model, OAVI(model.psi, **parameters).fit(X, sample_weight=sample_weight), X, values=values)
@@ -56,7 +57,7 @@ def assert_path_is_separate_fits(X, psis, sample_weight=None, *, values=True, **
     return path
 
 
-# --- oavi_path ----------------------------------------------------------------------------------------------------
+# --- ideal_path ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -81,8 +82,8 @@ def test_sample_weights(X, solver, whole):
     weights = rng.integers(0, 4, len(X)).astype(float) if whole else rng.random(len(X))
     assert_path_is_separate_fits(X, PSIS, weights, values=solver != "bpcg", **SOLVERS[solver])
     if whole:
-        repeated = oavi_path(np.repeat(X, weights.astype(int), axis=0), PSIS, **DENSE)
-        for model, other in zip(oavi_path(X, PSIS, weights, **DENSE), repeated, strict=True):
+        repeated = ideal_path(OAVI(**DENSE), np.repeat(X, weights.astype(int), axis=0), PSIS)
+        for model, other in zip(ideal_path(OAVI(**DENSE), X, PSIS, weights), repeated, strict=True):
             assert_same_model(model, other, X)
 
 
@@ -94,7 +95,7 @@ def test_psis_may_be_unsorted_and_repeated(X):
 
 
 def test_one_psi_may_be_given_as_a_number(X):
-    (model,) = oavi_path(X, 0.01, **DENSE)
+    (model,) = ideal_path(OAVI(**DENSE), X, 0.01)
     assert_same_model(model, OAVI(0.01, **DENSE).fit(X), X)
 
 
@@ -149,7 +150,7 @@ def test_blocks_of_a_later_degree_build_on_what_was_kept():
 def test_only_the_psis_that_overflow_warn_and_the_others_are_complete(X):
     psis = [1e-9, 0.1, 1e-10, 1e-2]
     with pytest.warns(ConvergenceWarning, match="max_terms=40") as caught:
-        path = oavi_path(X, psis, max_terms=40, **DENSE)
+        path = ideal_path(OAVI(max_terms=40, **DENSE), X, psis)
     assert ["1e-09" in str(warning.message) for warning in caught] == [True, False]
     assert ["1e-10" in str(warning.message) for warning in caught] == [False, True]
     assert [model.complete_ for model in path] == [False, True, False, True]
@@ -194,7 +195,7 @@ def test_constant_and_repeated_columns(X, order):
 
 def test_names_of_columns_are_kept(X):
     frame = pd.DataFrame(X, columns=["width", "height", "depth"])
-    for model in oavi_path(frame, PSIS, **DENSE):
+    for model in ideal_path(OAVI(**DENSE), frame, PSIS):
         assert list(model.feature_names_in_) == ["width", "height", "depth"]
         assert model.n_features_in_ == 3
         wanted = OAVI(model.psi, **DENSE).fit(frame)
@@ -207,7 +208,7 @@ def test_names_of_columns_are_kept(X):
 
 def test_the_number_of_threads_does_not_change_a_bit_of_a_path():
     X = surface(100_000)
-    one, two = (oavi_path(X, PSIS, n_jobs=n, **DENSE) for n in (1, 2))
+    one, two = (ideal_path(OAVI(n_jobs=n, **DENSE), X, PSIS) for n in (1, 2))
     for a, b in zip(one, two, strict=True):
         np.testing.assert_array_equal(a.generators_.coef, b.generators_.coef)
         np.testing.assert_array_equal(a.generators_.exponents, b.generators_.exponents)
@@ -219,7 +220,7 @@ def test_each_pass_over_the_rows_serves_all_psis(X, monkeypatch):
     passes = []
     original = vanishing.engine.grams.mean_grams
     monkeypatch.setattr(vanishing.engine.grams, "mean_grams", lambda *a: passes.append(1) or original(*a))
-    path = oavi_path(X, PSIS, **DENSE)
+    path = ideal_path(OAVI(**DENSE), X, PSIS)
     assert len(passes) == max(model.degree_ for model in path) - 1  # the survey is the pass of degree 1
 
 
@@ -227,15 +228,15 @@ def test_a_path_refuses_what_a_fit_refuses(X):
     bad = X.copy()
     bad[7, 1] = np.nan
     with pytest.raises(ValueError, match=r"NaN.*column 1.*row 7"):
-        oavi_path(bad, PSIS)
+        ideal_path(OAVI(), bad, PSIS)
     with pytest.raises(ValueError, match="max_terms=3"):
-        oavi_path(X, PSIS, max_terms=3)
+        ideal_path(OAVI(max_terms=3), X, PSIS)
     with pytest.raises(ValueError, match="solver"):
-        oavi_path(X, PSIS, solver="newton")
+        ideal_path(OAVI(solver="newton"), X, PSIS)
     with pytest.raises(ValueError, match="sample_weight"):
-        oavi_path(X, PSIS, np.ones(3))
+        ideal_path(OAVI(), X, PSIS, np.ones(3))
     with pytest.warns(RangeWarning, match="'x0'") as caught:
-        oavi_path(2.0 * X, [1.0, 0.5], **DENSE)
+        ideal_path(OAVI(**DENSE), 2.0 * X, [1.0, 0.5])
     assert len(caught) == 1
 
 
@@ -255,7 +256,27 @@ def test_a_path_refuses_what_a_fit_refuses(X):
 )
 def test_wrong_psis_are_refused(X, psis, message):
     with pytest.raises(ValueError, match=message):
-        oavi_path(X, psis)
+        ideal_path(OAVI(), X, psis)
+
+
+@pytest.mark.parametrize("algorithm", [ABM(max_degree=4), AVI(max_degree=4, pivot_tol=0.01)], ids=repr)
+def test_a_path_of_every_algorithm_that_visits_monomials_is_separate_fits(X, algorithm):
+    weights = np.random.default_rng(1).random(len(X))
+    path = ideal_path(algorithm, X, PSIS, weights)
+    assert [model.psi for model in path] == PSIS
+    for model in path:
+        assert type(model) is type(algorithm)
+        assert_same_model(model, clone(algorithm).set_params(psi=model.psi).fit(X, sample_weight=weights), X)
+    assert not hasattr(algorithm, "generators_")
+
+
+def test_a_path_refuses_what_shares_no_passes_before_it_reads_a_row(X):
+    with pytest.raises(ValueError, match=r"VCA shares no passes between psis.*fit it once for every psi"):
+        ideal_path(VCA(), X, PSIS)
+    with pytest.raises(ValueError, match="an object, not a class"):
+        ideal_path(OAVI, X, PSIS)
+    with pytest.raises(ValueError, match="below 1"):
+        ideal_path(ABM(), "no rows", [0.1, 1.0])
 
 
 # --- fit_together -------------------------------------------------------------------------------------------------

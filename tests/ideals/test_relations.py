@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import minmax_scale
 
-from vanishing import ABM, AVI, OAVI, VCA, Moments, oavi_path, open_rows
+from vanishing import ABM, AVI, OAVI, VCA, Moments, ideal_path, open_rows
 from vanishing.cli.main import main
 
 N_ROWS = 1000
@@ -146,7 +146,7 @@ def test_every_way_to_fit_gives_the_same_answer(tmp_path):
     moments.update(X[300:])
     array = pytest.importorskip("dask.array")
     models = [OAVI(2e-3, max_degree=3).fit(Z) for Z in (open_rows(tmp_path), moments, array.from_array(X, (300, 3)))]
-    for model in (*models, oavi_path(X, [2e-3, 1e-3], max_degree=3)[0]):
+    for model in (*models, ideal_path(OAVI(max_degree=3), X, [2e-3, 1e-3])[0]):
         np.testing.assert_array_equal(model.relations().related, expected.related)
         np.testing.assert_allclose(model.relations().permuted_mse, expected.permuted_mse, rtol=1e-9)
         assert str(model.relations()) == str(expected)

@@ -193,7 +193,7 @@ def test_the_classifier_gives_the_model_in_memory_and_predicts_lazily(client, n_
     assert_same_classifier(found, expected)
     assert_lazy(found.decision_function(D), expected.decision_function(X), length=not as_frame)
     assert_lazy(found.predict(D), expected.predict(X), length=not as_frame)
-    assert_lazy(found.features(D), expected.features(X), length=not as_frame)
+    assert_lazy(found.transform(D), expected.transform(X), length=not as_frame)
     assert found.score(D, labels) == expected.score(X, y)
     weights = np.random.default_rng(0).random(len(y))
     in_series = dd.from_pandas(pd.Series(weights), npartitions=6, sort=False) if as_frame else weights
@@ -257,8 +257,8 @@ def test_a_share_of_outliers_is_refused_before_anything_is_computed(passes):
 
 def test_another_last_step_is_refused_on_dask_collections():
     X, y = circles(n_classes=2)
-    with pytest.raises(ValueError, match="final must be None"):
-        VanishingIdealClassifier(final=L1SVC()).fit(in_blocks(X), in_blocks(y))
+    with pytest.raises(ValueError, match="final_estimator must be None"):
+        VanishingIdealClassifier(final_estimator=L1SVC()).fit(in_blocks(X), in_blocks(y))
 
 
 def n_passes(passes, work):

@@ -98,7 +98,7 @@ def test_predictions_send_small_matrices_only(sent):
         OAVI(0.1).fit(unit(few)).transform(X),
         L1SVC().fit(few, labels).predict(X),
         classifier.predict(X),
-        classifier.features(X),
+        classifier.transform(X),
         VanishingIdealDetector(OAVI(1e-3)).fit(few).predict(X),
     ):
         assert isinstance(lazy, da.Array)

@@ -88,7 +88,7 @@ def test_the_classifier_stays_on_the_gpu(to_gpu, kernel):
     y = np.where(X[:, 0] + 0.2 * X[:, 1] > 0.6, 3, 1)
     expected = VanishingIdealClassifier(OAVI(0.001)).fit(X, y)
     found = VanishingIdealClassifier(OAVI(0.001)).fit(to_gpu(X), to_gpu(y))
-    np.testing.assert_allclose(found.final_.coef_, expected.final_.coef_, atol=1e-6)
+    np.testing.assert_allclose(found.final_estimator_.coef_, expected.final_estimator_.coef_, atol=1e-6)
     predicted = found.predict(to_gpu(X))
     assert type(predicted) is type(to_gpu(y))
     np.testing.assert_array_equal(host(predicted), expected.predict(X))

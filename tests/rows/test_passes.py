@@ -29,7 +29,7 @@ from makers import (
 from sklearn.base import clone
 
 import vanishing.rows.readers
-from vanishing import ABM, AVI, OAVI, PerClass, oavi_path, open_rows, show_progress
+from vanishing import ABM, AVI, OAVI, PerClass, ideal_path, open_rows, show_progress
 from vanishing.rows.arrays import ArrayRows
 from vanishing.rows.disk import DiskRows
 from vanishing.rows.protocol import InFolds, Rows
@@ -62,7 +62,7 @@ def test_several_psi_need_the_passes_of_the_smallest(passes, tmp_path):
     OAVI(2e-4).fit(rows)
     alone = len(passes)
     passes.clear()
-    oavi_path(rows, [1e-2, 1e-3, 2e-4])
+    ideal_path(OAVI(), rows, [1e-2, 1e-3, 2e-4])
     assert len(passes) <= alone
 
 

@@ -65,7 +65,7 @@ from vanishing import (
     RangeWarning,
     VanishingIdealClassifier,
     VanishingIdealDetector,
-    oavi_path,
+    ideal_path,
     open_rows,
 )
 from vanishing.rows.protocol import Rows
@@ -341,8 +341,8 @@ def test_every_source_says_which_law_a_row_breaks(make, tmp_path):
 @pytest.mark.parametrize("make", EVERYWHERE, ids=name_of)
 def test_models_along_psi_are_the_same_in_every_source(make, tmp_path):
     X, psis = surface(), [1e-2, 1e-3, 2e-4]
-    expected = oavi_path(as_fitted(X, make), psis, max_degree=3)
-    found = oavi_path(make(X, tmp_path), psis, max_degree=3)
+    expected = ideal_path(OAVI(max_degree=3), as_fitted(X, make), psis)
+    found = ideal_path(OAVI(max_degree=3), make(X, tmp_path), psis)
     for model, wanted in zip(found, expected, strict=True):
         assert_same_generators(model.generators_, wanted.generators_)
 
@@ -458,7 +458,7 @@ def test_double_precision_is_not_warned_of(make, tmp_path):
 
 def test_the_smallest_of_several_psi_is_compared_with_single_precision():
     X = surface().astype(np.float32)
-    assert warned(lambda: oavi_path(X, [1e-3, 1e-15], max_degree=1)) == [RangeWarning]
+    assert warned(lambda: ideal_path(OAVI(max_degree=1), X, [1e-3, 1e-15])) == [RangeWarning]
 
 
 # --- scores and weights -----------------------------------------------------------------------------------------------

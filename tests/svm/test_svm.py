@@ -1,4 +1,4 @@
-"""The l1 SVM: sums against formulas, the small problem against all faces, the solution against its dual and others."""
+"""The l1 SVM: the solution against its dual and others, for every C, weight, label and kind of rows."""
 
 from __future__ import annotations
 
@@ -12,10 +12,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from reference import (
     hard_margin,
-    quadratic_l1_descent,
-    quadratic_l1_minimum,
-    quadratic_l1_objective,
-    quadratic_l1_violation,
     svm_dual_objective,
     svm_dual_point,
     svm_gradient,
@@ -24,26 +20,13 @@ from reference import (
     svm_shortfall,
 )
 from scipy.optimize import minimize
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from vanishing import L1SVC, svm_path
 from vanishing.rows.arrays import as_rows
-from vanishing.rows.protocol import JoinedRows
 from vanishing.svm import SquaredHinge, duality_gap, hyperplanes
-from vanishing.svm.subproblem import minimise, violation
 
-SHAPES = {  # (rows, columns): what is more than one
-    "one row": (1, 1),
-    "one chunk": (40, 3),
-    "chunks": (5_000, 5),
-    "blocks for the sums": (280_000, 2),
-    "blocks for the Hessian": (20_000, 60),
-    "wide": (50, 3_000),
-    "integers": (300, 4),
-}
-QUADRATICS = ("well-conditioned", "bad scaling", "duplicate", "opposite", "low rank", "nearly equal", "zero optimum")
 TABLES = (
     "normal",
     "unit cube",
@@ -56,8 +39,6 @@ TABLES = (
     "weights",
     "one positive row",
 )
-
-by_shape = pytest.mark.parametrize("shape", SHAPES)
 
 
 def solution(model, k=0):
@@ -98,255 +79,6 @@ def make_table(kind, seed):
 
 tables = st.builds(make_table, st.sampled_from(TABLES), st.integers(0, 2**32 - 1))
 moderate = st.floats(-2.0, 2.0).map(lambda exponent: 10.0**exponent)
-
-
-@pytest.fixture(name="noisy", scope="module")
-def noisy_table():
-    """200 rows, 6 columns of which 2 matter; labels -1 and 1."""
-    rng = np.random.default_rng(7)
-    X = rng.standard_normal((200, 6))
-    return X, np.where(X[:, 0] - 0.5 * X[:, 3] + 0.7 * rng.standard_normal(200) > 0.2, 1.0, -1.0)
-
-
-# --- sums over rows ---------------------------------------------------------------------------------------------------
-
-
-def make_sums(shape):
-    """Rows, signed weights with zeros among them, and two points between which some rows change sides."""
-    n, p = SHAPES[shape]
-    rng = np.random.default_rng(3)
-    if shape == "integers":  # many rows lie exactly on the margin
-        Z = rng.integers(-1, 2, (n, p)).astype(float)
-        x, y = rng.integers(-1, 2, (2, p + 1)).astype(float)
-    else:
-        Z = rng.standard_normal((n, p))
-        x, y = rng.standard_normal((2, p + 1)) / np.sqrt(p)
-    signed = rng.choice([-2.5, -1.0, 0.0, 0.3, 1.0], n)
-    signed[0] = -1.0
-    return Z, signed, x, y
-
-
-def full_hessian(Z, signed, x, columns):
-    short = (svm_shortfall(Z, signed, x) > 0.0) & (signed != 0.0)
-    A = np.column_stack([Z[short][:, columns], np.ones(short.sum())])
-    return 2.0 * (A.T * np.abs(signed[short])) @ A
-
-
-@by_shape
-def test_sums_are_those_of_the_formulas_for_each_label(shape):
-    Z, signed, x, _ = make_sums(shape)
-    sums = SquaredHinge(as_rows(Z, signed)).sums(x)
-    xi = svm_shortfall(Z, signed, x)
-    for label, rows in enumerate((signed < 0.0, signed > 0.0)):
-        weighted = np.abs(signed[rows]) * xi[rows]
-        assert sums.squares[label] == pytest.approx(weighted @ xi[rows], rel=1e-10)
-        assert sums.shortfall[label] == pytest.approx(weighted.sum(), rel=1e-10)
-        np.testing.assert_allclose(sums.moments[label], Z[rows].T @ weighted, atol=1e-10 * np.abs(signed).sum())
-
-
-@by_shape
-def test_loss_and_slope_are_value_and_gradient(shape):
-    Z, signed, x, _ = make_sums(shape)
-    sums = SquaredHinge(as_rows(Z, signed)).sums(x)
-    assert sums.loss == pytest.approx(svm_objective(Z, signed, 1.0, x) - np.abs(x[:-1]).sum(), rel=1e-9)
-    np.testing.assert_allclose(sums.slope, svm_gradient(Z, signed, 1.0, x), atol=1e-10 * np.abs(signed).sum())
-
-
-def test_slope_is_the_difference_quotient_of_the_loss():
-    Z, signed, x, _ = make_sums("one chunk")
-    data = SquaredHinge(as_rows(Z, signed))
-    step = 1e-6
-    quotients = [
-        (data.sums(x + step * unit).loss - data.sums(x - step * unit).loss) / (2.0 * step) for unit in np.eye(x.size)
-    ]
-    np.testing.assert_allclose(data.sums(x).slope, quotients, atol=1e-5)
-
-
-@by_shape
-def test_losses_along_a_line_are_the_loss_at_each_point(shape):
-    Z, signed, x, direction = make_sums(shape)
-    steps = np.array([0.0, 0.25, 1.0, -3.0])
-    losses = SquaredHinge(as_rows(Z, signed)).losses(x, direction, steps)
-    expected = [np.abs(signed) @ svm_shortfall(Z, signed, x + t * direction) ** 2 for t in steps]
-    np.testing.assert_allclose(losses, expected, rtol=1e-10)
-
-
-@by_shape
-def test_hessian_counts_the_short_rows_in_the_chosen_columns(shape):
-    Z, signed, x, _ = make_sums(shape)
-    p = min(Z.shape[1], 100)
-    data = SquaredHinge(as_rows(Z, signed))
-    for columns in (np.arange(p), np.arange(p)[::-2].copy(), np.empty(0, dtype=np.int64)):
-        expected = full_hessian(Z, signed, x, columns)
-        np.testing.assert_allclose(data.hessian(x, columns), expected, atol=1e-10 * np.abs(signed).sum())
-
-
-@by_shape
-def test_hessian_from_another_point_is_that_from_scratch(shape):
-    Z, signed, x, y = make_sums(shape)
-    columns = np.arange(Z.shape[1])[-50:]
-    data = SquaredHinge(as_rows(Z, signed))
-    there = full_hessian(Z, signed, y, columns)
-    given_start = there.copy()
-    found = data.hessian(x, columns, (y, given_start))
-    np.testing.assert_allclose(found, full_hessian(Z, signed, x, columns), atol=1e-10 * np.abs(signed).sum())
-    np.testing.assert_array_equal(given_start, there)
-
-
-def test_hessian_from_the_same_point_changes_nothing():
-    Z, signed, x, _ = make_sums("chunks")
-    known = full_hessian(Z, signed, x, np.arange(5))
-    found = SquaredHinge(as_rows(Z, signed)).hessian(x, np.arange(5), (x, known))
-    np.testing.assert_array_equal(found, known)
-
-
-@by_shape
-def test_diagonal_counts_all_rows_with_centred_columns(shape):
-    Z, signed, _, _ = make_sums(shape)
-    data = SquaredHinge(as_rows(Z, signed))
-    weights = np.abs(signed)
-    centred = Z - np.average(Z, axis=0, weights=weights)
-    expected = np.maximum(weights @ centred**2, 1e-6 * (weights @ Z**2))
-    np.testing.assert_allclose(data.diagonal, 2.0 * np.append(expected, weights.sum()), rtol=1e-8)
-    assert data.total_weight == pytest.approx(weights.sum())
-
-
-def test_joined_sources_give_the_sums_of_one_array():
-    Z, signed, x, y = make_sums("chunks")
-    parts = [slice(0, 10), slice(10, 3_000), slice(3_000, None)]
-    joined = SquaredHinge(JoinedRows([as_rows(Z[rows], signed[rows]) for rows in parts]))
-    whole = SquaredHinge(as_rows(Z, signed))
-    for part, one in zip(joined.sums(x), whole.sums(x), strict=True):
-        np.testing.assert_allclose(part, one, rtol=1e-10)
-    np.testing.assert_allclose(joined.losses(x, y, np.ones(1)), whole.losses(x, y, np.ones(1)), rtol=1e-10)
-    np.testing.assert_allclose(joined.hessian(x, np.arange(5)), whole.hessian(x, np.arange(5)), rtol=1e-10)
-
-
-# --- the small problem ------------------------------------------------------------------------------------------------
-
-
-def make_quadratic(kind, n, seed):
-    """H, r, penalty and a start; half of the problems have a free coordinate, and some of the starts are far away."""
-    rng = np.random.default_rng(seed)
-    A = rng.standard_normal((int(rng.integers(n, 3 * n + 2)), n))
-    if kind == "bad scaling":
-        A *= 10.0 ** rng.uniform(-3, 3, n)
-    elif kind == "duplicate":
-        A[:, rng.integers(0, n, n // 2)] = A[:, [0]]
-    elif kind == "opposite":
-        A[:, n // 2 :] = -2.0 * A[:, [0]]
-    elif kind == "low rank":
-        rank = max(1, n // 3)
-        A = A[:, :rank] @ rng.standard_normal((rank, n))
-    elif kind == "nearly equal":
-        A[:, n // 2 :] = A[:, [0]] + 1e-6 * A[:, n // 2 :]
-    H = A.T @ A
-    H[np.diag_indices(n)] *= 1.1 if kind == "well-conditioned" else 1.0 + 1e-10
-    r = 3.0 * A.T @ rng.standard_normal(A.shape[0])
-    penalty = np.full(n, 10.0 ** rng.uniform(-1.0, 1.5))
-    if kind == "zero optimum":
-        penalty[:] = 1.5 * np.abs(r).max()
-    elif rng.random() < 0.5:
-        penalty[-1] = 0.0
-    start = rng.standard_normal(n) * (rng.random(n) < 0.5) * 10.0 ** rng.choice([-np.inf, 0.0, 5.0])
-    return H, r, penalty, start
-
-
-def solved(H, r, penalty, start, tol=1e-9):
-    x = start.copy()
-    minimise(H, r, penalty, x, tol)
-    return x
-
-
-small_quadratics = st.builds(make_quadratic, st.sampled_from(QUADRATICS), st.integers(1, 5), st.integers(0, 2**32 - 1))
-large_quadratics = st.builds(make_quadratic, st.sampled_from(QUADRATICS), st.integers(2, 60), st.integers(0, 2**32 - 1))
-
-
-@settings(max_examples=80, deadline=None)
-@given(problem=small_quadratics)
-def test_small_problem_reaches_the_best_of_all_faces(problem):
-    H, r, penalty, _ = problem
-    x, best = solved(*problem), quadratic_l1_minimum(H, r, penalty)
-    excess = quadratic_l1_objective(H, r, penalty, x) - quadratic_l1_objective(H, r, penalty, best)
-    size = np.abs(x) @ np.abs(H) @ np.abs(x) + np.abs(r) @ np.abs(x)
-    assert excess <= 1e-9 * np.abs(x - best).sum() + 1e-12 * size  # by convexity
-
-
-@settings(max_examples=25, deadline=None)
-@given(n=st.integers(10, 40), seed=st.integers(0, 2**32 - 1))
-def test_small_problem_agrees_with_coordinate_descent(n, seed):
-    H, r, penalty, start = make_quadratic("well-conditioned", n, seed)
-    expected = quadratic_l1_descent(H, r, penalty)
-    np.testing.assert_allclose(solved(H, r, penalty, start), expected, atol=1e-6 * np.abs(expected).max() + 1e-9)
-
-
-@settings(max_examples=150, deadline=None)
-@given(problem=large_quadratics)
-def test_small_problem_leaves_a_violation_within_the_tolerance(problem):
-    H, r, penalty, _ = problem
-    x = solved(*problem)
-    rounding = (np.abs(H) @ np.abs(x) + np.abs(r) + penalty).max()
-    assert quadratic_l1_violation(H, r, penalty, x) <= 1e-9 + 1e-11 * rounding
-
-
-@settings(max_examples=150, deadline=None)
-@given(problem=large_quadratics, tol=st.sampled_from([1e-9, 1e-2, 10.0, np.inf]))
-def test_small_problem_never_ends_above_its_start(problem, tol):
-    H, r, penalty, start = problem
-    x = solved(H, r, penalty, start, tol)
-    before, after = (quadratic_l1_objective(H, r, penalty, point) for point in (start, x))
-    size = np.abs(start) @ np.abs(H) @ np.abs(start) + np.abs(r) @ np.abs(start)
-    assert after <= before + 1e-13 * size
-
-
-def test_small_problem_of_one_variable_is_a_soft_threshold():
-    for r, penalty, expected in [
-        (-5.0, 1.0, 2.0),
-        (5.0, 1.0, -2.0),
-        (0.9, 1.0, 0.0),
-        (-1.0, 1.0, 0.0),
-        (4.0, 0.0, -2.0),
-    ]:
-        for start in (0.0, 7.0, -1e8):
-            x = solved(np.array([[2.0]]), np.array([r]), np.array([penalty]), np.array([start]))
-            assert x[0] == pytest.approx(expected, abs=1e-12)
-
-
-def test_small_problem_with_a_heavy_penalty_ends_at_exactly_zero_from_afar():
-    H, r, penalty, _ = make_quadratic("zero optimum", 30, 0)
-    np.testing.assert_array_equal(solved(H, r, penalty, np.full(30, -1e6)), 0.0)
-
-
-def test_small_problem_with_only_free_coordinates_is_a_linear_system():
-    H, r, _, start = make_quadratic("well-conditioned", 12, 1)
-    np.testing.assert_allclose(solved(H, r, np.zeros(12), start), np.linalg.solve(H, -r), rtol=1e-9)
-
-
-def test_small_problem_stays_at_an_optimum_and_leaves_its_matrix_alone():
-    H, r, penalty, start = make_quadratic("well-conditioned", 20, 2)
-    once = solved(H, r, penalty, start)
-    kept = H.copy(), r.copy(), penalty.copy()
-    np.testing.assert_allclose(solved(H, r, penalty, once), once, rtol=1e-9, atol=1e-13)
-    for now, before in zip((H, r, penalty), kept, strict=True):
-        np.testing.assert_array_equal(now, before)
-
-
-def test_small_problem_in_plain_python_gives_the_compiled_result():
-    plain = getattr(minimise, "py_func", minimise)
-    H, r, penalty, start = make_quadratic("duplicate", 12, 3)
-    x = start.copy()
-    plain(H, r, penalty, x, 1e-9)
-    np.testing.assert_allclose(x, solved(H, r, penalty, start), rtol=1e-9, atol=1e-12)
-
-
-@settings(max_examples=60, deadline=None)
-@given(problem=large_quadratics)
-def test_violation_is_the_distance_of_zero_from_the_subgradients(problem):
-    H, r, penalty, start = problem
-    for x in (start, np.zeros_like(start), solved(*problem)):
-        found = violation(H @ x + r, penalty, x)
-        rounding = 1e-13 * (np.abs(H) @ np.abs(x) + np.abs(r) + penalty).max()
-        assert found == pytest.approx(quadratic_l1_violation(H, r, penalty, x), rel=1e-10, abs=rounding)
 
 
 # --- the solution and its certificate ---------------------------------------------------------------------------------
@@ -759,106 +491,6 @@ def test_too_few_steps_in_a_path_name_each_c(noisy):
         svm_path(X, y, [30.0, 2.0], max_iter=1)
     assert sorted(re.search(r"lower C=(\d+)", str(warning.message))[1] for warning in caught) == ["2", "30"]
     assert {warning.filename for warning in caught} == {__file__}
-
-
-# --- wrong input ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("C", [0, 0.0, -1.0, "a", np.nan, None, True, [1.0], np.inf], ids=repr)
-def test_wrong_c_is_refused_with_its_name_and_value(noisy, C):
-    with pytest.raises(ValueError, match=r"^C must be .*got " + re.escape(repr(C))):
-        L1SVC(C).fit(*noisy)
-
-
-@pytest.mark.parametrize("Cs", [[], np.array([]), None, "a", [1.0, 0.0], [1.0, -2.0], [np.nan], [[1.0, 2.0]]], ids=repr)
-def test_wrong_cs_are_refused(noisy, Cs):
-    with pytest.raises(ValueError, match="Cs must be"):
-        svm_path(*noisy, Cs)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"tol": -1e-6}, "tol must be at least 0"),
-        ({"tol": "small"}, "tol must be a number, got 'small'"),
-        ({"max_iter": 0}, "max_iter must be an integer of at least 1, got 0"),
-        ({"max_iter": 2.5}, "max_iter must be an integer"),
-        ({"n_jobs": 0}, "n_jobs must be None or an integer other than 0"),
-    ],
-)
-def test_wrong_parameters_are_refused(noisy, parameters, message):
-    with pytest.raises(ValueError, match=message):
-        L1SVC(**parameters).fit(*noisy)
-    with pytest.raises(ValueError, match=message):
-        svm_path(*noisy, [1.0, 2.0], **parameters)
-
-
-@pytest.mark.parametrize("label", ["spam", 3, True])
-def test_one_class_is_refused_by_name(noisy, label):
-    X, _ = noisy
-    for fit in (L1SVC().fit, lambda X, y: svm_path(X, y, [1.0])):
-        with pytest.raises(ValueError, match=f"at least 2 classes.*{label}"):
-            fit(X, [label] * len(X))
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_values_that_are_not_finite_are_refused(noisy, bad):
-    X, y = noisy
-    worse = X.copy()
-    worse[3, 1] = bad
-    model = L1SVC().fit(X, y)
-    for call in (lambda: L1SVC().fit(worse, y), lambda: svm_path(worse, y, [1.0]), lambda: model.predict(worse)):
-        with pytest.raises(ValueError, match="NaN" if np.isnan(bad) else "infinity"):
-            call()
-
-
-def test_wrong_shapes_are_refused(noisy):
-    X, y = noisy
-    for rows, labels, message in [
-        (X[:, 0], y, "2D array"),
-        (X[:-1], y, "inconsistent numbers of samples"),
-        (X, np.column_stack([y, y]), "1d array"),
-        (X[:, :0], y, "0 feature"),
-    ]:
-        for fit in (L1SVC().fit, lambda X, y: svm_path(X, y, [1.0])):
-            with pytest.raises(ValueError, match=message):
-                fit(rows, labels)
-    with pytest.raises(ValueError, match="5 features, but L1SVC is expecting 6"):
-        L1SVC().fit(X, y).decision_function(X[:, :5])
-
-
-def test_labels_that_are_measurements_are_refused(noisy):
-    X, _ = noisy
-    with pytest.raises(ValueError, match="continuous"):
-        L1SVC().fit(X, X[:, 0])
-
-
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        (np.ones(199), r"shape \(200,\).*\(199,\)"),
-        (np.ones((200, 1)), r"shape \(200,\)"),
-        (np.full(200, -1.0), "not negative"),
-        (np.zeros(200), "not all zero"),
-        (np.full(200, np.nan), "finite"),
-    ],
-)
-def test_wrong_weights_are_refused(noisy, weights, message):
-    with pytest.raises(ValueError, match=message):
-        L1SVC().fit(*noisy, weights)
-    with pytest.raises(ValueError, match=message):
-        svm_path(*noisy, [1.0], weights)
-
-
-def test_prediction_before_a_fit_is_refused(noisy):
-    with pytest.raises(NotFittedError):
-        L1SVC().predict(noisy[0])
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks([L1SVC()])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 # --- hard cases -------------------------------------------------------------------------------------------------------

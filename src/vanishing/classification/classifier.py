@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -25,7 +25,7 @@ from ..svm import L1SVC
 from .features import FeatureMap
 from .per_class import PerClass
 
-__all__ = ["ClassGenerator", "ClassGenerators", "VanishingIdealClassifier"]
+__all__ = ["ClassGenerator", "ClassGenerators", "VanishingIdealClassifier", "takes_no_weight"]
 
 _SHOWN = 20  # generators that a printed list shows before it is cut
 
@@ -104,36 +104,37 @@ def _final_has(name: str) -> Any:
     """Whether the last step, fitted or to be fitted, has the method."""
 
     def check(self: Any) -> bool:
-        final = getattr(self, "final_", self.final)
+        final = getattr(self, "final_estimator_", self.final_estimator)
         getattr(L1SVC() if final is None else final, name)
         return True
 
     return check
 
 
-class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """One vanishing ideal per class, then a linear classifier on ``|g(x)|`` (Section 3.2 of the paper).
 
     Scales the columns to [0, 1], fits the generators g of each class, and separates the classes by a sparse
-    linear SVM in the values ``|g(x)|`` and, with ``append_input``, in x itself.
+    linear SVM in the values ``|g(x)|`` and, with ``append_input``, in x itself. ``transform`` gives these columns, so
+    that the classifier can also stand in the middle of a pipeline.
 
     Parameters
     ----------
     estimator : OAVI, ABM, AVI or VCA, default=None
         Finds the generators of a class; None stands for ``OAVI()``.
-    C : float, default=1.0
-        Weight of the SVM's loss against its penalty.
-    scale_features : bool, default=True
-        Divide the columns that the SVM sees by their standard deviation, so that the penalty treats them alike.
-        With it or not, columns that are constant up to rounding on the training rows are left out (0 for every row).
-    append_input : bool, default=True
-        Give the SVM the scaled input columns, too.
-    final : classifier, default=None
+    final_estimator : classifier, default=None
         Any scikit-learn classifier for the last step; None stands for ``L1SVC(C)``. With one, ``C`` is not used.
     scale_input : bool, default=True
         Scale the columns to [0, 1] by the range of the training data; switch it off for data that are already so.
+    append_input : bool, default=True
+        Give the SVM the scaled input columns, too.
+    scale_features : bool, default=True
+        Divide the columns that the SVM sees by their standard deviation, so that the penalty treats them alike.
+        With it or not, columns that are constant up to rounding on the training rows are left out (0 for every row).
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
+    C : float, default=1.0
+        Weight of the SVM's loss against its penalty.
 
     Attributes
     ----------
@@ -151,7 +152,7 @@ class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, BaseEstimator):  #
         The fitted scaling.
     ideals_ : PerClass
         The fitted ideals.
-    final_ : classifier
+    final_estimator_ : classifier
         The fitted last step. If it is not linear, there is no ``linear_coef_`` and no ``intercept_``.
     n_features_in_, feature_names_in_ :
         As in scikit-learn.
@@ -179,20 +180,20 @@ class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, BaseEstimator):  #
         self,
         estimator: Any = None,
         *,
-        C: float = 1.0,
-        scale_features: bool = True,
-        append_input: bool = True,
-        final: Any = None,
+        final_estimator: Any = None,
         scale_input: bool = True,
+        append_input: bool = True,
+        scale_features: bool = True,
         n_jobs: int | None = None,
+        C: float = 1.0,
     ):
         self.estimator = estimator
-        self.C = C
-        self.scale_features = scale_features
-        self.append_input = append_input
-        self.final = final
+        self.final_estimator = final_estimator
         self.scale_input = scale_input
+        self.append_input = append_input
+        self.scale_features = scale_features
         self.n_jobs = n_jobs
+        self.C = C
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit scaling, ideals and the last step.
@@ -242,9 +243,9 @@ class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, BaseEstimator):  #
 
     def _fit_final(self, data: Labelled, mapping: FeatureMap, reach: Float1D) -> tuple[FeatureMap, Any]:
         """The fitted map, and the SVM, whose columns are computed anew in every pass."""
-        if self.final is not None:
+        if self.final_estimator is not None:
             raise ValueError(
-                "final must be None for data outside of memory: only the built-in SVM fits them in passes."
+                "final_estimator must be None for data outside of memory: only the built-in SVM fits them in passes."
             )
         mapping = mapping.fitted_on(data.rows, reach, scale=self.scale_features)
         svm = L1SVC(self.C, n_jobs=self.n_jobs)
@@ -258,21 +259,21 @@ class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, BaseEstimator):  #
         """The fitted map and the last step, from columns that are kept."""
         columns, weights = mapping.over(rows), rows.sample_weight
         mapping = mapping.fitted_by(columns, weights, reach, scale=self.scale_features)
-        final = L1SVC(self.C, n_jobs=self.n_jobs) if self.final is None else clone(self.final)
+        final = L1SVC(self.C, n_jobs=self.n_jobs) if self.final_estimator is None else clone(self.final_estimator)
         y = data.classes[rows.labels]
         if weights is None:
             final.fit(columns, y)
         elif has_fit_parameter(final, "sample_weight"):
             final.fit(columns, y, sample_weight=weights)
         else:
-            raise ValueError(f"{type(final).__name__} takes no sample_weight: leave it out, or choose another final.")
+            raise ValueError(takes_no_weight(final))
         return mapping, final
 
     def _store(
         self, classes: Array, scaler: MinMaxScaler | None, ideals: PerClass, mapping: FeatureMap, final: Any
     ) -> None:
         """Set what predictions need."""
-        self.classes_, self.scaler_, self.ideals_, self.final_ = classes, scaler, ideals, final
+        self.classes_, self.scaler_, self.ideals_, self.final_estimator_ = classes, scaler, ideals, final
         self._map = mapping
 
     def _read_weights(self, columns: Float2D | None) -> None:
@@ -285,14 +286,14 @@ class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, BaseEstimator):  #
             if hasattr(self, name):  # of an earlier fit
                 delattr(self, name)
         assert mapping.exact is not None
-        if columns is not None and not _is_linear(self.final_, columns):
+        if columns is not None and not _is_linear(self.final_estimator_, columns):
             self.generators_ = ClassGenerators(self.classes_, lists, None, mapping.exact)
             return
-        coef = np.atleast_2d(self.final_.coef_) / mapping.width
+        coef = np.atleast_2d(self.final_estimator_.coef_) / mapping.width
         inputs = coef[:, mapping.n_generators :] if self.append_input else np.zeros((len(coef), n))
         self.generators_ = ClassGenerators(self.classes_, lists, coef[:, : mapping.n_generators], mapping.exact)
         self.linear_coef_ = inputs * scale
-        self.intercept_ = np.atleast_1d(self.final_.intercept_) + inputs @ offset
+        self.intercept_ = np.atleast_1d(self.final_estimator_.intercept_) + inputs @ offset
 
     def predict(self, X: Any) -> Any:
         """Labels of the rows.
@@ -306,8 +307,8 @@ class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, BaseEstimator):  #
         ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        if not isinstance(self.final_, L1SVC):
-            return np.asarray(self.final_.predict(self.features(X)))
+        if not isinstance(self.final_estimator_, L1SVC):
+            return np.asarray(self.final_estimator_.predict(self._columns(X)))
         return best_labels(self.decision_function(X), self.classes_)
 
     @available_if(_final_has("decision_function"))  # type: ignore[untyped-decorator]
@@ -323,9 +324,10 @@ class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, BaseEstimator):  #
         ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
         check_is_fitted(self)
-        if not isinstance(self.final_, L1SVC):
-            return np.asarray(self.final_.decision_function(self.features(X)))
-        return as_vector(self._map.scores(self._scaled(X), self.final_.coef_, self.final_.intercept_))
+        svm = self.final_estimator_
+        if not isinstance(svm, L1SVC):
+            return np.asarray(svm.decision_function(self._columns(X)))
+        return as_vector(self._map.scores(self._scaled(X), svm.coef_, svm.intercept_))
 
     @available_if(_final_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Float2D:
@@ -340,32 +342,44 @@ class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, BaseEstimator):  #
         ndarray of shape (n_samples, n_classes)
         """
         check_is_fitted(self)
-        return np.asarray(self.final_.predict_proba(self.features(X)))
+        return np.asarray(self.final_estimator_.predict_proba(self._columns(X)))
 
-    def features(self, X: Any) -> Any:
-        """The columns that the last step sees.
+    def transform(self, X: Any) -> Any:
+        """The columns that the last step sees: ``|g(x)|`` for every generator and, with ``append_input``, the inputs.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or another data source
 
         Returns
         -------
-        ndarray of shape (n_samples, n_generators) or (n_samples, n_generators + n_features)
+        array of shape (n_samples, n_generators) or (n_samples, n_generators + n_features)
+            Of the kind of ``X``: on the same device, lazy for Dask and for files.
         """
         check_is_fitted(self)
-        return with_names(self._map.over(self._scaled(X)), self.feature_names)
+        return with_names(self._columns(X), self.get_feature_names_out)
 
-    def feature_names(self) -> Array:
-        """Names of the columns that the last step sees: the class and the polynomial in scaled variables, then inputs.
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names of the columns of ``transform``: the class and the polynomial in scaled variables, then the inputs.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of the input columns; those seen in fit by default.
 
         Returns
         -------
         ndarray of str objects
         """
         check_is_fitted(self)
-        names = self.ideals_.get_feature_names_out()
-        return np.append(names, input_names(self)) if self.append_input else names
+        names = self.ideals_.get_feature_names_out(input_features)
+        if not self.append_input:
+            return names
+        return np.append(names, input_names(self) if input_features is None else list(map(str, input_features)))
+
+    def _columns(self, X: Any) -> Any:
+        """What ``transform`` gives, whatever container ``set_output`` asks for."""
+        return self._map.over(self._scaled(X))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Share of the rows whose label is predicted.
@@ -383,7 +397,7 @@ class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, BaseEstimator):  #
         float
         """
         check_is_fitted(self)
-        if not is_source(X) or not isinstance(self.final_, L1SVC):
+        if not is_source(X) or not isinstance(self.final_estimator_, L1SVC):
             return float(super().score(X, y, sample_weight))
         table, true = self._confusion(X, y, sample_weight)
         known = np.searchsorted(self.classes_, true)
@@ -395,11 +409,17 @@ class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, BaseEstimator):  #
         data = read_labelled(clone(self), X, y, sample_weight, at_least=1)
         rows = finite_blocks(self, data.rows)
         rows = rows if self.scaler_ is None else scaled_rows(rows, self.scaler_)
-        return self._map.confusion(rows, self.final_.coef_, self.final_.intercept_, data.keys), data.classes
+        svm = self.final_estimator_
+        return self._map.confusion(rows, svm.coef_, svm.intercept_, data.keys), data.classes
 
     def _scaled(self, X: Any) -> Rows:
         rows = read_finite(self, X)
         return rows if self.scaler_ is None else scaled_rows(rows, self.scaler_)
+
+
+def takes_no_weight(final: Any) -> str:
+    """What to tell users who weight the rows of a last step that cannot."""
+    return f"{type(final).__name__} takes no sample_weight: leave it out, or choose another final_estimator."
 
 
 def _is_linear(final: Any, columns: Float2D) -> bool:

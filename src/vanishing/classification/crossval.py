@@ -62,7 +62,7 @@ class Scores(NamedTuple):
 class Study:
     """What a cross-validation is about: labelled rows, an algorithm, values of C, a score, and the options.
 
-    ``final`` is the last step, of which C is set; None stands for :class:`~vanishing.L1SVC`.
+    ``final_estimator`` is the last step, of which C is set; None stands for :class:`~vanishing.L1SVC`.
     """
 
     X: Array
@@ -77,7 +77,7 @@ class Study:
     scale_features: bool
     append_input: bool
     n_jobs: int | None
-    final: Any = None
+    final_estimator: Any = None
 
     def weights_of(self, rows: Int1D) -> Float1D | None:
         """Weights of some rows."""
@@ -86,10 +86,10 @@ class Study:
     def finals(self, columns: Array, train: Int1D) -> list[Any]:
         """The last step for every C, fitted."""
         y, weights = self.y[train], self.weights_of(train)
-        if self.final is None:
+        if self.final_estimator is None:
             return list(svm_path(columns, y, self.Cs, weights, n_jobs=1))
         options = {} if weights is None else {"sample_weight": weights}
-        return [clone(self.final).set_params(C=C).fit(columns, y, **options) for C in self.Cs]
+        return [clone(self.final_estimator).set_params(C=C).fit(columns, y, **options) for C in self.Cs]
 
     def score(self, model: Any, X: Array, test: Int1D) -> float:
         """The score of a model on rows, weighted if it can be."""
@@ -190,13 +190,13 @@ def _score_group(
     def work(mapping: FeatureMap, k: int, same: list[int]) -> None:
         fold, models = folds[k], ideals[same[0]][k]
         if mapping.n_generators:
-            room = _used_memory(memory, largest) if study.final is None else None
+            room = _used_memory(memory, largest) if study.final_estimator is None else None
             result.scores[same, :, fold.number] = _scores(study, fold, models, mapping, trains[k], tests[k], room)
         result.n_generators[same, fold.number] = mapping.n_generators
         progress.advance(len(same))
 
     # Of another last step nobody knows what its fits share: liblinear's draw from the same random numbers.
-    threads = n_threads(study.n_jobs) if study.final is None else 1
+    threads = n_threads(study.n_jobs) if study.final_estimator is None else 1
     with WarningRelay() as relay, one_blas_thread(), ThreadPoolExecutor(threads) as pool:
         try:
             for done in [pool.submit(relay.task(work), *task) for task in tasks]:
@@ -252,7 +252,7 @@ def _classifier(
         C=final.C,
         scale_features=study.scale_features,
         append_input=study.append_input,
-        final=study.final,
+        final_estimator=study.final_estimator,
         scale_input=fold.scaler is not None,
     )
     for part in (per_class, model):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.metaestimators import available_if
@@ -22,13 +21,13 @@ from ..ideals.abm import ABM
 from ..ideals.avi import AVI
 from ..ideals.default import DefaultIdeal
 from ..ideals.ideal import VanishingIdeal
-from ..progress import Progress, show_progress
+from ..progress import search_progress
 from ..rows.arrays import ArrayRows
 from ..rows.disk import ScaledOnDisk
 from ..rows.labels import Labelled, read_labelled
 from ..rows.reading import is_source
 from ..svm import L1SVC
-from .classifier import ClassGenerators, VanishingIdealClassifier
+from .classifier import ClassGenerators, VanishingIdealClassifier, takes_no_weight
 from .crossval import Scores, Study, folds_by_scaling, score_folds, takes_weights
 from .crossval_source import Options, score_source, survey_folds, tabulated_score
 
@@ -42,7 +41,7 @@ _MANY_TERMS = 300  # ... and those that it may, if they are the terms of degree 
 
 def _refitted(self: Any) -> bool:
     if not self.refit:
-        raise AttributeError("refit=False: there is no model to predict with; set refit=True.")
+        raise AttributeError("refit=False: there is no fitted model; set refit=True.")
     return True
 
 
@@ -74,7 +73,7 @@ def _scorer_of_predictions(scoring: Any) -> Any:
     return scorer
 
 
-class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """:class:`VanishingIdealClassifier` with ``psi`` and ``C`` chosen by cross-validation.
 
     Gram matrices add over rows, so those of the training folds are sums of those of the parts, and one pass per
@@ -85,6 +84,15 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, BaseEstimator): 
     ----------
     estimator : OAVI, ABM, AVI or VCA, default=None
         Finds the generators of a class; None stands for ``OAVI()``. Its ``psi`` is not used.
+    final_estimator : classifier, default=None
+        Any scikit-learn classifier with a parameter ``C`` for the last step, such as
+        ``LinearSVC(penalty="l1")``, which is fitted for one pair after the other; None stands for ``L1SVC``, which goes
+        along C at the price of little more than one, for several pairs at a time.
+    scale_input, append_input, scale_features :
+        As for :class:`VanishingIdealClassifier`. The scaling of a fold uses its training rows only; folds share
+        passes where their columns have the same ranges, and always with ``scale_input=False``.
+    n_jobs : int, optional
+        Threads; all cores by default. The result does not depend on it.
     psis : "auto" or array-like, default="auto"
         Values of psi. "auto": two per decade, from the largest variance of a column within a class (above which
         every column leads a generator) down over five decades, or as far as each ideal stays small: 100 terms and
@@ -97,18 +105,6 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, BaseEstimator): 
         As in scikit-learn; None stands for accuracy.
     refit : bool, default=True
         Fit the best pair to all rows. Without it there is no ``predict``.
-    scale_features, append_input, scale_input :
-        As for :class:`VanishingIdealClassifier`. The scaling of a fold uses its training rows only; folds share
-        passes where their columns have the same ranges, and always with ``scale_input=False``.
-    final : classifier, default=None
-        Any scikit-learn classifier with a parameter ``C`` for the last step, such as
-        ``LinearSVC(penalty="l1")``, which is fitted for one pair after the other; None stands for ``L1SVC``, which goes
-        along C at the price of little more than one, for several pairs at a time.
-    n_jobs : int, optional
-        Threads; all cores by default. The result does not depend on it.
-    progress : bool, default=False
-        Show a progress bar, and one for every pass over data outside of memory; needs
-        ``pip install 'vanishing[progress]'``.
 
     Attributes
     ----------
@@ -153,30 +149,28 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, BaseEstimator): 
         self,
         estimator: Any = None,
         *,
+        final_estimator: Any = None,
+        scale_input: bool = True,
+        append_input: bool = True,
+        scale_features: bool = True,
+        n_jobs: int | None = None,
         psis: Any = "auto",
         Cs: Any = (0.1, 1.0, 10.0),
         cv: Any = 3,
         scoring: Any = None,
         refit: bool = True,
-        scale_features: bool = True,
-        append_input: bool = True,
-        scale_input: bool = True,
-        final: Any = None,
-        n_jobs: int | None = None,
-        progress: bool = False,
     ):
         self.estimator = estimator
+        self.final_estimator = final_estimator
+        self.scale_input = scale_input
+        self.append_input = append_input
+        self.scale_features = scale_features
+        self.n_jobs = n_jobs
         self.psis = psis
         self.Cs = Cs
         self.cv = cv
         self.scoring = scoring
         self.refit = refit
-        self.scale_features = scale_features
-        self.append_input = append_input
-        self.scale_input = scale_input
-        self.final = final
-        self.n_jobs = n_jobs
-        self.progress = progress
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Score every pair of psi and C on every fold, then fit the best pair to all rows.
@@ -194,20 +188,20 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, BaseEstimator): 
         -------
         self
         """
-        for name in ("refit", "scale_features", "append_input", "scale_input", "progress"):
+        for name in ("refit", "scale_features", "append_input", "scale_input"):
             check_flag(name, getattr(self, name))
         check_n_jobs(self.n_jobs)
         if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
             raise ValueError(f"scoring must be None, a name or a function; got {self.scoring!r}.")
         Cs = check_numbers("Cs", self.Cs, above=0.0)
-        if self.final is not None and (isinstance(self.final, type) or not hasattr(self.final, "C")):
-            raise ValueError(f"final must be None or a classifier with a parameter C; got {self.final!r}.")
+        final = self.final_estimator
+        if final is not None and (isinstance(final, type) or not hasattr(final, "C")):
+            raise ValueError(f"final_estimator must be None or a classifier with a parameter C; got {final!r}.")
         with all_or_nothing(self):
             data = read_labelled(self, X, y, sample_weight)
             data.require_weights()
-            if sample_weight is not None and not (self.final is None or has_fit_parameter(self.final, "sample_weight")):
-                name = type(self.final).__name__
-                raise ValueError(f"{name} takes no sample_weight: leave it out, or choose another final.")
+            if sample_weight is not None and not (final is None or has_fit_parameter(final, "sample_weight")):
+                raise ValueError(takes_no_weight(final))
             template = clone(self._template())
             take_input_from(self, template)
             score = self._score_in_memory if isinstance(data.rows, ArrayRows) else self._score_in_passes
@@ -240,14 +234,14 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, BaseEstimator): 
             rows.sample_weight,
             template,
             Cs,
-            check_scoring(L1SVC() if self.final is None else self.final, self.scoring),
+            check_scoring(L1SVC() if self.final_estimator is None else self.final_estimator, self.scoring),
             whole_model=not (self.scoring is None or isinstance(self.scoring, str)),
             scale_features=self.scale_features,
             append_input=self.append_input,
             n_jobs=self.n_jobs,
-            final=self.final,
+            final_estimator=self.final_estimator,
         )
-        with Progress(len(psis) * len(splits), "psi x fold", shown=self.progress) as progress:
+        with search_progress(len(psis) * len(splits), passes=False) as progress:
             groups = folds_by_scaling(X, splits, scale_input=self.scale_input)
             return psis, len(splits), score_folds(study, psis, groups, progress), automatic
 
@@ -255,22 +249,21 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, BaseEstimator): 
         self, data: Labelled, template: VanishingIdeal, Cs: list[float]
     ) -> tuple[list[float], int, Scores, bool]:
         """The same for rows that are not in memory."""
-        if self.final is not None:
+        if self.final_estimator is not None:
             raise ValueError(
-                "final must be None for data outside of memory: only the built-in SVM fits them in passes."
+                "final_estimator must be None for data outside of memory: only the built-in SVM fits them in passes."
             )
         if isinstance(self.cv, bool) or not isinstance(self.cv, Integral) or self.cv < 2:
             raise ValueError(f"cv must be a number of folds, at least 2, for data outside of memory; got {self.cv!r}.")
         n_folds, names = int(self.cv), input_names(self)
         scorer = _scorer_of_predictions(self.scoring)
-        with show_progress() if self.progress else nullcontext():  # ideals and SVMs consist of passes
-            if isinstance(data.rows, ScaledOnDisk) and data.rows.scaler is None:
-                survey_scaled(data.rows, lambda rows: [rows], names, scale=False)  # finds the scaling
-            folds = survey_folds(data, n_folds, names, scale_input=self.scale_input, ahead=template._looks_ahead)
-            psis, automatic = self._grid(folds.largest_variance, template)
-            options = Options(template, Cs, scorer, self.scale_features, self.append_input, self.n_jobs)
-            with Progress(len(psis) * n_folds, "psi x fold", shown=self.progress) as progress:
-                return psis, n_folds, score_source(folds, options, psis, progress), automatic
+        if isinstance(data.rows, ScaledOnDisk) and data.rows.scaler is None:
+            survey_scaled(data.rows, lambda rows: [rows], names, scale=False)  # finds the scaling
+        folds = survey_folds(data, n_folds, names, scale_input=self.scale_input, ahead=template._looks_ahead)
+        psis, automatic = self._grid(folds.largest_variance, template)
+        options = Options(template, Cs, scorer, self.scale_features, self.append_input, self.n_jobs)
+        with search_progress(len(psis) * n_folds, passes=True) as progress:
+            return psis, n_folds, score_source(folds, options, psis, progress), automatic
 
     def _grid(self, variance: Callable[[], float], template: VanishingIdeal) -> tuple[list[float], bool]:
         """The values of psi, and whether they were proposed; then ``template`` is kept small, too."""
@@ -313,16 +306,15 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, BaseEstimator): 
         self.best_score_ = float(mean[self.best_index_])
 
     def _refit(self, data: Labelled) -> None:
-        estimator = clone(self._template())
-        final = None if self.final is None else clone(self.final).set_params(C=self.best_params_["C"])
+        psi, C = self.best_params_["psi"], self.best_params_["C"]
         best = VanishingIdealClassifier(
-            estimator.set_params(psi=self.best_params_["psi"]),
-            C=self.best_params_["C"],
-            scale_features=self.scale_features,
-            append_input=self.append_input,
+            clone(self._template()).set_params(psi=psi),
+            final_estimator=None if self.final_estimator is None else clone(self.final_estimator).set_params(C=C),
             scale_input=self.scale_input,
-            final=final,
+            append_input=self.append_input,
+            scale_features=self.scale_features,
             n_jobs=self.n_jobs,
+            C=C,
         )
         best._fit_labelled(self, data)
         self.best_estimator_ = best
@@ -346,7 +338,7 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, BaseEstimator): 
         best = self.best_estimator_
         if self.scoring is None:
             return float(best.score(X, y, sample_weight))
-        if is_source(X) and self.final is None:
+        if is_source(X) and self.final_estimator is None:
             scorer = _scorer_of_predictions(self.scoring)
             return tabulated_score(scorer, *best._confusion(X, y, sample_weight), best.classes_)
         options = {} if sample_weight is None else {"sample_weight": sample_weight}
@@ -402,3 +394,35 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, BaseEstimator): 
         """
         check_is_fitted(self)
         return self.best_estimator_.decision_function(X)
+
+    def transform(self, X: Any) -> Any:
+        """The columns that the last step of the best model sees.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or another data source
+
+        Returns
+        -------
+        array of shape (n_samples, n_generators) or (n_samples, n_generators + n_features)
+        """
+        _refitted(self)  # not by available_if: the wrapper for set_output would undo it
+        check_is_fitted(self)
+        return self.best_estimator_.transform(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names of the columns of ``transform``: the class and the polynomial in scaled variables, then the inputs.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of the input columns; those seen in fit by default.
+
+        Returns
+        -------
+        ndarray of str objects
+        """
+        _refitted(self)
+        check_is_fitted(self)
+        names: Array = self.best_estimator_.get_feature_names_out(input_features)
+        return names

@@ -17,6 +17,7 @@ from ..classification.classifier import VanishingIdealClassifier
 from ..datasets import make_ellipsoid, make_synthetic
 from ..ideals.oavi import OAVI
 from ..polynomials.polynomial import Polynomial
+from ..solvers import Status
 from ..svm import L1SVC
 
 __all__ = ["run"]
@@ -72,7 +73,7 @@ def _true_equation() -> Polynomial:
     eye = np.eye(3, dtype=np.int64)
     exponents = np.vstack([2 * eye[::-1], eye[::-1], np.zeros((1, 3), dtype=np.int64)])
     coef = np.concatenate([(1 / a**2)[::-1], (-2 * c / a**2)[::-1], [np.sum(c**2 / a**2) - 1.0]])
-    return Polynomial(exponents, coef / coef[0], _NAMES, mse=0.0, gap=0.0, n_iter=0, status="vanishing")
+    return Polynomial(exponents, coef / coef[0], _NAMES, mse=0.0, gap=0.0, n_iter=0, status=Status.VANISHING)
 
 
 def _coefficient_error(found: Polynomial, true: Polynomial) -> float:

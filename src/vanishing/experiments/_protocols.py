@@ -35,6 +35,7 @@ from ..ideals.ideal import VanishingIdeal
 from ..ideals.oavi import OAVI
 from ..ideals.vca import VCA
 from ..polynomials.polynomial import Polynomials
+from ._authors import PublishedOAVI, PublishedVCA
 
 __all__ = [
     "ALGORITHMS",
@@ -93,13 +94,13 @@ def ideal_of(name: str, protocol: str, psi: float = 0.005, n_jobs: int | None = 
     published = protocol == "published"
     shared: dict[str, Any] = {"psi": psi, "max_terms": _MAX_TERMS, "n_jobs": n_jobs}
     if name == "VCA":
-        return VCA(products="all" if published else "unique", **shared)
+        return (PublishedVCA if published else VCA)(**shared)
     shared["order"] = "degcolex" if published else "deglex"
     if name in ("ABM", "AVI"):
         return (ABM if name == "ABM" else AVI)(**shared)
     solver, boost = _SOLVERS[name]
     if published:
-        shared.update(tol=1e-4, max_iter=10_000, polish=False, start="constant")
+        return PublishedOAVI(solver=solver, boost=boost, max_iter=10_000, polish=False, **shared)
     return OAVI(solver=solver, boost=boost, **shared)
 
 
@@ -164,7 +165,7 @@ def _search(name: str, protocol: str, y: Array, n_jobs: int | None) -> Vanishing
         scale_features=False,
         append_input=False,
         scale_input=not published,
-        final=_liblinear() if published else None,
+        final_estimator=_liblinear() if published else None,
         n_jobs=n_jobs,
     )
 
@@ -180,7 +181,7 @@ def _tune_ideals(name: str, protocol: str, X: Float2D, y: Array, n_jobs: int | N
         scale_features=False,
         append_input=False,
         scale_input=search.scale_input,
-        final=None if search.final is None else search.final.set_params(C=C),
+        final_estimator=None if search.final_estimator is None else search.final_estimator.set_params(C=C),
         n_jobs=n_jobs,
     ).fit(X, y)
     fitted = time.perf_counter()

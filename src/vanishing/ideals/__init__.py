@@ -3,7 +3,7 @@
 from .abm import ABM
 from .avi import AVI
 from .oavi import OAVI
-from .path import oavi_path
+from .path import ideal_path
 from .vca import VCA
 
-__all__ = ["ABM", "AVI", "OAVI", "VCA", "oavi_path"]
+__all__ = ["ABM", "AVI", "OAVI", "VCA", "ideal_path"]

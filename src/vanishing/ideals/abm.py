@@ -29,7 +29,7 @@ class ABM(MonomialIdeal):
 
     Attributes
     ----------
-    generators_, order_ideal_, n_basis_, degree_, complete_, n_undecided_, n_iter_, n_features_in_, feature_names_in_ :
+    generators_, order_ideal_, n_basis_, degree_, complete_, n_undecided_, n_features_in_, feature_names_in_ :
         As for :class:`OAVI`; ``n_undecided_`` is always 0.
 
     Examples

@@ -189,7 +189,6 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if built.overflow:
             warn_overflow(built.degree, self.max_terms, self.psi)
         self.degree_ = built.degree
-        self.n_iter_ = built.degree
         self.complete_ = built.complete
         self.n_basis_ = built.basis.size
         self._store(built)

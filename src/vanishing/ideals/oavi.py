@@ -52,11 +52,8 @@ class OAVI(MonomialIdeal):
     max_terms : int, default=5000
         A border that could take ``|G| + |O|`` beyond this is not entered; the model so far is kept, with a
         warning.
-    eps : float, default=0.01
-        A solver may stop when its gap is at most ``eps * psi``.
-    tol : float, default=0.0
-        A solver gives up when a step gains less than ``tol * psi``. The paper uses 1e-4, which decides many
-        terms wrongly for small psi; 0 switches it off.
+    tol : float, default=0.01
+        A solver may stop when its gap, which certifies how far it is from the minimum, is at most ``tol * psi``.
     max_iter : int, default=1_000_000
         Most iterations of a first-order solver for one term; for "omp", thousands of multiplications for all terms of
         a fit that only the exact minimum over the l1 ball can decide.
@@ -64,9 +61,6 @@ class OAVI(MonomialIdeal):
         Refit the coefficients of a generator by least squares on the support that the solver found. Same
         terms, same zeros, smaller mean square; without it coefficients are where the solver crossed ``psi``,
         as in the paper.
-    start : {"steepest", "constant"}, default="steepest"
-        Vertex of the l1 ball that cg, pcg and bpcg start from, where no boost gives a better point: the one of
-        steepest descent from 0, or the constant term's, as in the authors' code.
     n_jobs : int, optional
         Threads for passes over the rows; all cores by default. The result does not depend on it.
 
@@ -86,7 +80,7 @@ class OAVI(MonomialIdeal):
     n_undecided_ : int
         Terms that were put into O without a certificate, because a solver gave up.
     n_iter_ : int
-        Rounds of the main loop, which is ``degree_``.
+        Iterations of the solver for all terms, those that joined O included; 1 where boosting left it nothing to do.
     n_features_in_, feature_names_in_ :
         As in scikit-learn.
 
@@ -120,11 +114,9 @@ class OAVI(MonomialIdeal):
         feature_order: Any = None,
         max_degree: int = 10,
         max_terms: int = 5000,
-        eps: float = 0.01,
-        tol: float = 0.0,
+        tol: float = 0.01,
         max_iter: int = 1_000_000,
         polish: bool = True,
-        start: str = "steepest",
         n_jobs: int | None = None,
     ):
         self.psi = psi
@@ -135,11 +127,9 @@ class OAVI(MonomialIdeal):
         self.feature_order = feature_order
         self.max_degree = max_degree
         self.max_terms = max_terms
-        self.eps = eps
         self.tol = tol
         self.max_iter = max_iter
         self.polish = polish
-        self.start = start
         self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
@@ -152,17 +142,18 @@ class OAVI(MonomialIdeal):
                 f"boost={self.boost!r} works with solver {' or '.join(map(repr, partners))}, not with {self.solver!r}."
             )
         check_number("tau", self.tau, low=2.0, finite=self.solver != "agd")
-        check_number("eps", self.eps, low=0.0, below=1.0)
-        check_number("tol", self.tol, low=0.0)
+        check_number("tol", self.tol, low=0.0, below=1.0)
         check_flag("polish", self.polish)
-        check_choice("start", self.start, ("steepest", "constant"))
         check_count("max_iter", self.max_iter)
 
-    def _rule(self) -> Rule:
-        stop = Stop(float(self.psi), float(self.eps * self.psi), float(self.tol * self.psi), int(self.max_iter))
+    def _search(self) -> Search:
+        """How a solver looks for coefficients, and when it stops."""
+        stop = Stop(float(self.psi), float(self.tol * self.psi), 0.0, int(self.max_iter))
         radius = np.inf if self.solver == "agd" else float(self.tau - 1.0)
-        from_constant = self.start == "constant" and self.solver != "agd"
-        search = Search(radius, self.solver, self.boost, bool(self.polish), stop, from_constant)
+        return Search(radius, self.solver, self.boost, bool(self.polish), stop)
+
+    def _rule(self) -> Rule:
+        search = self._search()
         return Rule(
             lambda gram, n_basis, stage: split_oavi(gram, n_basis, search=search, stage=stage),
             lambda factor, n_basis, stage: split_oavi_exact(factor, n_basis, search=search, stage=stage),
@@ -171,5 +162,7 @@ class OAVI(MonomialIdeal):
 
     def _store(self, built: Construction) -> None:
         super()._store(built)
+        # scikit-learn asks a transformer with max_iter for at least one, and boosting may leave nothing to iterate.
+        self.n_iter_ = max(1, sum(split.total_iter for split in built.basis.splits))
         if self.n_undecided_:
             warn_undecided(self.n_undecided_, self.solver, self.boost)

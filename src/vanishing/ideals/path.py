@@ -6,60 +6,74 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from ..checks import check_numbers, take_input_from
+from sklearn.base import clone
+
+from ..checks import check_ideal, check_numbers, take_input_from
 from ..engine.construction import Fit, construct
 from ..engine.grams import MonomialGrams, Part
 from ..engine.survey import Survey, surveys
 from ..rows.protocol import JoinedRows, Rows
 from ..threads import n_threads
 from .ideal import MonomialIdeal, VanishingIdeal
-from .oavi import OAVI
 
-__all__ = ["fit_together", "oavi_path"]
+__all__ = ["fit_together", "ideal_path"]
 
 
-def oavi_path(X: Any, psis: Any, sample_weight: Any = None, **parameters: Any) -> list[OAVI]:
-    """Fitted :class:`OAVI` models for several psi, at about the price of the one with the smallest.
+def ideal_path(estimator: Any, X: Any, psis: Any, sample_weight: Any = None) -> list[Any]:
+    """Models for several psi, at about the price of the one with the smallest.
 
     Each pass over the data serves all models.
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
+    estimator : OAVI, ABM or AVI
+        A clone of it is fitted for every psi; its own ``psi`` is not used.
+    X : array-like of shape (n_samples, n_features), or another data source
         Scaled to [0, 1] for the theory to hold, for instance by ``MinMaxScaler``.
     psis : array-like of shape (n_psis,)
         Bounds on the mean square.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows in every mean; not all zero.
-    **parameters :
-        Of :class:`OAVI`, other than ``psi``.
 
     Returns
     -------
-    list of OAVI
-        One for each psi, in the order given.
+    list of estimators
+        The fitted clones, one for each psi, in the order given.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from vanishing import oavi_path
+    >>> from vanishing import OAVI, ideal_path
     >>> X = np.random.default_rng(0).uniform(size=(1000, 2))
     >>> X[:, 1] = 0.99 * X[:, 0] ** 2 + 0.01 * X[:, 1]
-    >>> for model in oavi_path(X, [0.1, 0.01, 1e-4]):
+    >>> for model in ideal_path(OAVI(), X, [0.1, 0.01, 1e-4]):
     ...     print(model.psi, len(model.generators_), model.generators_[0])
     0.1 2 x0 - 0.5053
     0.01 2 x1 - 0.9894*x0 + 0.1588
     0.0001 2 x0^2 - 1.002*x1
     """
-    models = [OAVI(psi, **parameters) for psi in check_numbers("psis", psis, low=0.0)]
+    template = _check_shares_passes(estimator)
+    models = [clone(template).set_params(psi=psi) for psi in check_numbers("psis", psis, low=0.0)]
+    for model in models:
+        model._check_parameters()
     first = models[0]
-    first._check_parameters()
     rows = first._read(X, sample_weight)
     for model in models[1:]:
         take_input_from(first, model)
-    rows, found = min(models, key=lambda model: model.psi)._survey(rows)
+    rows, found = min(models, key=lambda model: float(model.psi))._survey(rows)
     fit_together(models, [rows], [(0,)] * len(models), [found])
     return models
+
+
+def _check_shares_passes(estimator: Any) -> MonomialIdeal:
+    """Refuse estimators that gain nothing from a path."""
+    template = check_ideal(estimator, VanishingIdeal)
+    if isinstance(template, MonomialIdeal):
+        return template
+    raise ValueError(
+        f"{type(estimator).__name__} shares no passes between psis, because its products depend on psi: use OAVI, ABM "
+        "or AVI, or fit it once for every psi."
+    )
 
 
 def fit_together(

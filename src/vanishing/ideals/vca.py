@@ -39,9 +39,6 @@ class VCA(VanishingIdeal):
         shrink with the number of rows m (to mean squares of the order 1/m^2), so everything of degree 2
         vanishes for m well above 1/sqrt(psi): spurious vanishing. "mean-square": they have mean square 1,
         which removes that effect, but then VCA tends to run up to ``max_degree`` with very many polynomials.
-    products : {"unique", "all"}, default="unique"
-        Whether ``f_i f_j`` and ``f_j f_i`` at degree 2 are one candidate, or two as in the authors' code
-        (their difference is an exact, and useless, generator).
     max_terms : int, default=2000
         As for :class:`OAVI`; smaller, because all products of a degree are decomposed at once.
     max_degree, n_jobs :
@@ -53,7 +50,7 @@ class VCA(VanishingIdeal):
         The vanishing polynomials. Written out as monomials only on demand.
     components_ : Polynomials
         The non-vanishing polynomials F without the constant.
-    n_basis_, degree_, complete_, n_iter_, n_features_in_, feature_names_in_ :
+    n_basis_, degree_, complete_, n_features_in_, feature_names_in_ :
         As for :class:`OAVI`; ``n_basis_`` is the size of F with the constant.
 
     Examples
@@ -66,19 +63,19 @@ class VCA(VanishingIdeal):
     x1 - 0.5*x0...
     """
 
+    _unique_products = True  # f_i f_j and f_j f_i of degree 2 are one candidate
+
     def __init__(
         self,
         psi: float = 0.005,
         *,
         normalization: str = "unit",
-        products: str = "unique",
         max_degree: int = 10,
         max_terms: int = 2000,
         n_jobs: int | None = None,
     ):
         self.psi = psi
         self.normalization = normalization
-        self.products = products
         self.max_degree = max_degree
         self.max_terms = max_terms
         self.n_jobs = n_jobs
@@ -86,7 +83,6 @@ class VCA(VanishingIdeal):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice("normalization", self.normalization, ("unit", "mean-square"))
-        check_choice("products", self.products, ("unique", "all"))
 
     def _plan(self, found: Survey) -> tuple[ProductBasis, Rule]:
         length = float(1.0 / np.sqrt(found.total_weight)) if self.normalization == "unit" else 1.0
@@ -96,7 +92,7 @@ class VCA(VanishingIdeal):
             lambda factor, n_basis, _: split_vca_exact(factor, n_basis, **options),
             whole=True,
         )
-        return ProductBasis(found.low.size, length, self.products == "unique"), rule
+        return ProductBasis(found.low.size, length, self._unique_products), rule
 
     def _grams(self, part: Part, basis: ProductBasis) -> ProductGrams:
         return ProductGrams(part, basis.n_features)

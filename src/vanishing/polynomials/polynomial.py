@@ -43,8 +43,8 @@ class Polynomial:
         minimise nothing.
     n_iter : int
         Iterations of the solver.
-    status : str
-        Why the solver stopped.
+    status : Status
+        Why the solver stopped, see :class:`~vanishing.solvers.Status`; VANISHING where there is none.
     """
 
     exponents: Int2D
@@ -53,7 +53,7 @@ class Polynomial:
     mse: float
     gap: float
     n_iter: int
-    status: str
+    status: Status
 
     @property
     def degree(self) -> int:
@@ -119,7 +119,7 @@ class Polynomials(Sequence[Polynomial]):
         Mean square over the training data, and how much smaller it could be at most with the same leading
         term (NaN for AVI and VCA, which minimise nothing).
     n_iter, status : ndarray of shape (n_polynomials,)
-        Solver iterations, and why the solver stopped (a :class:`~vanishing.solvers.Status`).
+        Solver iterations, and why the solver stopped, each a :class:`~vanishing.solvers.Status`.
     feature_names : tuple of str
 
     Examples
@@ -131,7 +131,7 @@ class Polynomials(Sequence[Polynomial]):
     >>> print(G[0])
     x1^2 + x0^2 - 1
     >>> G[0].degree, G[0].status
-    (2, 'vanishing')
+    (2, <Status.VANISHING: 0>)
     """
 
     _written: tuple[Int2D, Float2D, Int1D] | None = None
@@ -144,12 +144,13 @@ class Polynomials(Sequence[Polynomial]):
         mse: Float1D,
         gap: Float1D,
         n_iter: Int1D,
-        status: Int1D,
+        status: Array,
         n_free: Int1D | None,
     ):
         self.form = form
         self.feature_names = tuple(feature_names)
-        self.mse, self.gap, self.n_iter, self.status = mse, gap, n_iter, status
+        self.mse, self.gap, self.n_iter = mse, gap, n_iter
+        self.status = np.array([Status(code) for code in status], dtype=object)
         self._n_free = n_free
 
     @property
@@ -279,7 +280,7 @@ class Polynomials(Sequence[Polynomial]):
             mse=float(self.mse[g]),
             gap=float(self.gap[g]),
             n_iter=int(self.n_iter[g]),
-            status=Status(self.status[g]).name.lower(),
+            status=self.status[g],
         )
 
     def __iter__(self) -> Iterator[Polynomial]:

@@ -14,8 +14,8 @@ class Status(IntEnum):
 
     VANISHING = 0  #: loss <= psi: the polynomial is a generator
     IMPOSSIBLE = 1  #: loss - gap > psi: no generator with this leading term exists in the ball
-    OPTIMAL = 2  #: gap <= eps * psi: optimal to the requested accuracy, and the loss is above psi
-    STALLED = 3  #: a step made less progress than tol * psi, or progress is too slow to decide within max_iter
+    OPTIMAL = 2  #: gap <= tol * psi: optimal to the requested accuracy, and the loss is above psi
+    STALLED = 3  #: a step made less than the progress asked for, or progress is too slow to decide within max_iter
     MAX_ITER = 4  #: the iteration limit was reached
 
     @property

@@ -1,0 +1,39 @@
+"""The algorithms as the authors' code runs them, where that differs from ours."""
+
+from __future__ import annotations
+
+from ..decisions import Search
+from ..ideals.oavi import OAVI
+from ..ideals.vca import VCA
+
+__all__ = ["PublishedOAVI", "PublishedVCA"]
+
+
+class PublishedOAVI(OAVI):
+    """:class:`~vanishing.OAVI` whose solvers start at the constant term, and give up when a step gains little.
+
+    That decides many terms wrongly for small psi.
+
+    Examples
+    --------
+    >>> search = PublishedOAVI(psi=0.5, solver="bpcg")._search()
+    >>> search.from_constant, search.stop.progress
+    (True, 5e-05)
+    """
+
+    _from_constant = True
+    _least_gain = 1e-4  # of a step, relative to psi
+
+    def _search(self) -> Search:
+        search = super()._search()
+        stop = search.stop._replace(progress=float(self._least_gain * self.psi))
+        return search._replace(stop=stop, from_constant=self._from_constant and self.solver != "agd")
+
+
+class PublishedVCA(VCA):
+    """:class:`~vanishing.VCA` with ``f_i f_j`` and ``f_j f_i`` of degree 2 as two products.
+
+    Their difference is an exact, and useless, generator.
+    """
+
+    _unique_products = False
