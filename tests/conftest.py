@@ -8,6 +8,8 @@ from hypothesis import settings
 from vanishing import datasets
 from vanishing.rows.disk import ComputedOnDisk, DiskRows
 
+collect_ignore_glob = ["*/conftest.py"]  # of which --doctest-modules would collect only one, by its name
+
 # The same examples in every run; HYPOTHESIS_PROFILE=default looks for new ones.
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
