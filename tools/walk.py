@@ -1,7 +1,7 @@
 """The walk through the house: which files and functions of the package a call passes through.
 
-    python tools/walk.py            # counts
-    python tools/walk.py --files    # and the files in the order in which the data meet them
+python tools/walk.py            # counts
+python tools/walk.py --files    # and the files in the order in which the data meet them
 """
 
 from __future__ import annotations

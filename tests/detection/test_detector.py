@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from vanishing import ABM, AVI, OAVI, VCA, VanishingIdealDetector
+from vanishing import ABM, AVI, OAVI, VCA, VanishingIdealDetector, open_rows
 
 DENSE = OAVI(psi=0.001, solver="cg", boost="ihb")
 
@@ -153,3 +153,16 @@ def test_wrong_input_is_refused(ring):
         VanishingIdealDetector(whiten="yes").fit(ring)
     with pytest.raises(ValueError, match="expecting 2 features"):
         VanishingIdealDetector(DENSE).fit(ring).predict(ring[:, :1])
+
+
+def test_a_detector_needs_no_more_passes_than_the_fit_of_its_ideal(tmp_path, monkeypatch):
+    from vanishing.rows.disk import DiskRows
+
+    X = np.random.default_rng(0).random((500, 2))
+    np.save(tmp_path / "rows.npy", X)
+    passes, original = [], DiskRows.reduce_blocks
+    monkeypatch.setattr(DiskRows, "reduce_blocks", lambda self, *a, **k: passes.append(1) or original(self, *a, **k))
+    OAVI(0.02).fit(open_rows(tmp_path / "rows.npy"))
+    alone = len(passes)
+    VanishingIdealDetector(OAVI(0.02), scale_input=False).fit(open_rows(tmp_path / "rows.npy"))
+    assert len(passes) - alone <= alone + 1  # and one for the scores of the rows

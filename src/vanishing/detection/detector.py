@@ -121,7 +121,9 @@ class VanishingIdealDetector(DefaultIdeal, OutlierMixin, BaseEstimator):  # type
             require_finite(rows, input_names(self))
             rows = rows.without_zero_weights()
         ideal: VanishingIdeal = clone(self._template())
-        scaler, rows, _, (found,) = survey_scaled(rows, lambda rows: [rows], input_names(self), scale=self.scale_input)
+        scaler, rows, _, (found,) = survey_scaled(
+            rows, lambda rows: [rows], input_names(self), scale=self.scale_input, ahead=ideal._looks_ahead
+        )
         take_input_from(self, ideal)
         ideal._fit_rows(rows, found)
         generators: Polynomials = ideal.generators_

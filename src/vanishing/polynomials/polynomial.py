@@ -268,7 +268,9 @@ class Polynomials(Sequence[Polynomial]):
             return self._select(np.arange(len(self))[index])
         if len(self) == 0:
             raise IndexError("There are no polynomials: none has a mean square of at most psi; raise psi.")
-        g = range(len(self))[int(index)]
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"There are {len(self)} polynomials, numbered from 0; got number {index}.")
+        g = int(index) % len(self)
         coef, lead = self.coef[g], self._monomials[2][g]
         others = [t for t in np.flatnonzero(coef)[::-1] if t != lead]
         others.sort(key=lambda t: -int(self.exponents[t].sum()))
