@@ -119,7 +119,7 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
 
 
 def check_labels(y: Any, at_least: int = 2) -> tuple[Array, Int1D]:
-    """The classes, at least so many, and for each row the position of its class among them."""
+    """The classes, at least ``at_least`` of them, and for each row the position of its class."""
     check_classification_targets(y)
     classes, codes = np.unique(np.asarray(y), return_inverse=True)
     if len(classes) < at_least:
@@ -234,7 +234,7 @@ def input_names(estimator: Any) -> list[str]:
 
 
 def check_scaler(name: str, scaler: Any, n_features: int) -> Any:
-    """Refuse what is not a fitted MinMaxScaler of so many columns."""
+    """Refuse what is not a fitted MinMaxScaler of ``n_features`` columns."""
     if not (isinstance(scaler, MinMaxScaler) and hasattr(scaler, "scale_")) or scaler.clip:
         raise ValueError(f"{name} must be a fitted MinMaxScaler without clip; got {scaler!r}.")
     if len(scaler.scale_) != n_features:

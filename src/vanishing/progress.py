@@ -88,7 +88,7 @@ def show_progress() -> Iterator[None]:
 
 
 def row_progress(n_rows: int | None, *, quiet: bool = False) -> Progress:
-    """The bar for one pass over so many rows (None: not known), shown inside of :func:`show_progress`."""
+    """The bar for one pass over ``n_rows`` rows (None: not known), shown inside of :func:`show_progress`."""
     if quiet or not _shown.depth or _shown.hidden:
         return Progress(n_rows, "", shown=False)
     _shown.n_passes += 1

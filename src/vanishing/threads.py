@@ -68,7 +68,7 @@ class _OneBlasThread:
 
 _shared = _OneBlasThread()
 if hasattr(os, "register_at_fork"):
-    # A fork waits until nobody is changing the limit, so that a child finds the lock free and the counter right.
+    # A fork waits until no thread changes the limit, so that a child finds the lock free and the counter right.
     os.register_at_fork(
         before=_shared.lock.acquire, after_in_parent=_shared.lock.release, after_in_child=_shared.forget
     )

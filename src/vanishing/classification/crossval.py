@@ -195,19 +195,19 @@ def _score_group(
         result.n_generators[same, fold.number] = mapping.n_generators
         progress.advance(len(same))
 
-    # Of another last step nobody knows what its fits share: liblinear's draw from the same random numbers.
+    # Fits of another last step may share state: liblinear's draw from the same random numbers.
     threads = n_threads(study.n_jobs) if study.final_estimator is None else 1
     with WarningRelay() as relay, one_blas_thread(), ThreadPoolExecutor(threads) as pool:
         try:
             for done in [pool.submit(relay.task(work), *task) for task in tasks]:
                 done.result()
-        except BaseException:  # an interrupt, too: nobody wants what is left
+        except BaseException:  # an interrupt, too: the other tasks are not needed
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 
 def _used_memory(thread: threading.local, n_entries: int) -> Float1D:
-    """Room for so many numbers that this thread has used before: fresh memory is slow to come by."""
+    """Memory for ``n_entries`` numbers that this thread has used before: fresh memory is slow."""
     if not hasattr(thread, "memory"):
         thread.memory = np.empty(n_entries)
     room: Float1D = thread.memory

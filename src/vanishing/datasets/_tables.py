@@ -36,7 +36,7 @@ class _Table:
     openml: int  # data id
     digest: str  # of the values, see _digest
     openml_shift: int = 0  # how much larger the labels are there
-    left_out: int = 0  # so many features, from the first on, are not used in the paper
+    left_out: int = 0  # number of features, from the first on, that the paper does not use
     paper: str = ""  # to be cited too
 
     @property

@@ -106,7 +106,7 @@ class Progress:
         return np.where(share <= 8.0 * self.gram.shape[0] * EPS * self.size(j, x, lead_coef), 0.0, x)
 
     def keep(self, j: int, n_iter: int = 0) -> None:
-        """Candidate j joins the basis, after so many iterations of a solver."""
+        """Candidate j joins the basis, after ``n_iter`` iterations of a solver."""
         self.members.append(self.n_basis + j)
         self._Q = None
         self._lost_iter += n_iter

@@ -85,7 +85,7 @@ def kernel_source(terms: Sequence[Term], n_features: int, number: str, *, weight
 
 
 def _rows_source(terms: Sequence[Term], n_features: int, number: str, many: int, *, weighted: bool) -> str:
-    """The part for so many rows: first all of them are read, so that the memory has something to do meanwhile."""
+    """The code for ``many`` rows: it reads all of them first, so that memory and arithmetic overlap."""
     place = {term: k for k, term in enumerate(terms)}
     columns = range(n_features)
     lines = []

@@ -1,6 +1,6 @@
 """The first pass over the data: how many rows, in which range, and the Gram of the columns.
 
-Where reading takes longer than computing, it takes along the Gram of all terms of degree 2.
+Where reading takes longer than computing, the pass also sums the Gram of all terms of degree 2.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .gram import block_rows, border_gram, mean_of_parts, products_and_range, ra
 
 __all__ = ["Survey", "early_terms", "survey", "surveys", "surveys_if_any"]
 
-_EARLY = 100  # terms of degree up to 2 that are taken along
+_EARLY = 100  # terms of degree up to 2 whose Gram the first pass sums at most
 
 
 class Survey(NamedTuple):

@@ -64,7 +64,7 @@ def _panels(n_rows: int, n_columns: int, path: Path, files: list[Path], **option
 
 
 def _grid(n_panels: int) -> tuple[int, int]:
-    """Rows and columns of so many panels."""
+    """Rows and columns of a grid of panels."""
     return -(-n_panels // 3), min(n_panels, 3)
 
 

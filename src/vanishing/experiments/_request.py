@@ -20,7 +20,7 @@ SYNTHETIC = "synthetic"
 
 @dataclass(frozen=True)
 class Request:
-    """An experiment on these data sets, with these algorithms, so many times."""
+    """An experiment: data sets, algorithms, and the number of runs."""
 
     experiment: str
     data: tuple[str, ...]

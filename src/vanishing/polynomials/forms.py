@@ -48,7 +48,7 @@ class Candidates(NamedTuple):
 
 
 def uneven(n_rows: int) -> int:
-    """At least so many rows: a multiple of 8, not of 64.
+    """At least ``n_rows`` rows: a multiple of 8, not of 64.
 
     Values of different columns at a distance of a large power of two would share the same few lines of the cache.
 

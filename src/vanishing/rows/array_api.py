@@ -86,7 +86,7 @@ def in_float64(X: Any) -> Any:
 
 
 def empty_like(X: Any, n_columns: int) -> Any:
-    """Room for so many float64 columns for the rows of ``X``, where ``X`` is."""
+    """An array for ``n_columns`` float64 columns of the rows of ``X``, where ``X`` is."""
     if isinstance(X, np.ndarray):
         return np.empty((X.shape[0], n_columns))
     namespace = namespace_of(X)
@@ -105,7 +105,7 @@ def to_host(X: Any) -> Array:
 
 
 def free_memory(X: Any, wanted: int) -> int:
-    """Bytes that are free where ``X`` is; what the library holds in reserve counts, too, if so many are wanted."""
+    """Bytes that are free where ``X`` is; what the library holds in reserve counts as well, if ``wanted`` bytes need it."""
     kind, device = type(X).__module__.split(".")[0], getattr(X, "device", None)
     if kind == "cupy":
         import cupy

@@ -58,7 +58,7 @@ class ArrayRows(Rows):
     def reduce_or_none(
         self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], *, block_rows: int
     ) -> T | None:
-        """The same; None if the kernel gave that for all blocks."""
+        """As :meth:`reduce_blocks`; None if the kernel gave None for all blocks."""
         results = self._run(lambda rows: kernel(self._block(rows)), block_rows)
         return functools.reduce(functools.partial(merge, combine), results)
 
@@ -159,7 +159,7 @@ def in_order(
                 submit(1, tasks)
                 yield result
                 progress.advance(n_rows)
-        finally:  # after an error, or when nobody wants the rest
+        finally:  # after an error, or when the consumer stops early
             for future, _ in ahead:
                 future.cancel()
 

@@ -52,7 +52,7 @@ class Labelled(NamedTuple):
 
 
 def read_labelled(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, at_least: int = 2) -> Labelled:
-    """Checked rows with labels, of at least so many classes.
+    """Checked rows with labels of at least ``at_least`` classes.
 
     Labels of :class:`Rows` come with them; for everything else they are ``y``.
     """

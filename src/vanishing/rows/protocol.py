@@ -139,7 +139,7 @@ class Rows(ABC):
     # How rows change on their way. Where they are in memory, the changed ones are kept, too.
 
     def changed(self, change: Change, n_features: int | None = None) -> Rows:
-        """The same source with its blocks changed; of so many columns, where they become more or fewer."""
+        """The same source with its blocks changed, to ``n_features`` columns where their number changes."""
         return View(self, change, n_features)
 
     def scaled(self, scale: Float1D, offset: Float1D) -> Rows:

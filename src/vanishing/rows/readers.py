@@ -53,14 +53,14 @@ class Reader(ABC):
 
     @abstractmethod
     def pieces(self, block_rows: int, *, only_labels: bool = False) -> Iterator[Piece]:
-        """All rows, in order, in pieces of about so many."""
+        """All rows, in order, in pieces of about ``block_rows``."""
 
     @abstractmethod
     def block(self, piece: Piece, *, only_labels: bool = False) -> Block:
         """The rows of a piece; runs in the threads that compute."""
 
     def groups(self, threads: int) -> Iterator[Piece] | None:
-        """All rows in groups that can be read independently of each other, if there are enough for so many threads."""
+        """All rows in groups that can be read independently of each other, if there are enough for ``threads`` threads."""
         return None
 
     def group_blocks(self, group: Piece, only_labels: bool) -> Iterator[Block]:
@@ -116,7 +116,7 @@ class NpyReader(Reader):
         self._local = threading.local()
 
     def pieces(self, block_rows: int, *, only_labels: bool = False) -> Iterator[Piece]:
-        """All rows, in order, in pieces of about so many."""
+        """All rows, in order, in pieces of about ``block_rows``."""
         for part, header in enumerate(self.headers):
             for start in range(0, header.shape[0], block_rows):
                 yield Piece(part, start, min(block_rows, header.shape[0] - start), None)
@@ -291,7 +291,7 @@ class ArrowReader(Reader):
                 yield Piece(part, start, n_waiting, waiting)
 
     def groups(self, threads: int) -> Iterator[Piece] | None:
-        """Row groups of Parquet files, if there are enough for so many threads."""
+        """Row groups of Parquet files, if there are enough for ``threads`` threads."""
         if self.kind != "parquet" or sum(fragment.num_row_groups for fragment in self.fragments) < 4 * threads:
             return None
         return self._row_groups()

@@ -23,7 +23,7 @@ T = TypeVar("T")
 def together(rows: Rows, tasks: Sequence[Callable[[Rows], T]], *, threads: int = 1) -> list[T]:
     """The results of ``task(rows)`` for every task, from shared passes.
 
-    Rows in memory are quick to come by: there each task makes its own passes, on so many threads.
+    Rows in memory are quick to reach: there each task makes its own passes, on ``threads`` threads.
 
     Examples
     --------

@@ -23,20 +23,20 @@ class Lowest(NamedTuple):
     signed: Float1D
 
     def thinned(self, most: int, least: float = 0.0) -> Lowest:
-        """At most so many of the rows, below a lower limit; none where that would be lower than ``least``."""
+        """At most ``most`` of the rows, below a lower limit; none where that would be lower than ``least``."""
         limit, places = _lowest(self.numbers, self.limit, most, least)
         return Lowest(limit, self.numbers[places], self.Z[places], self.signed[places])
 
 
 def _lowest(numbers: Float1D, limit: float, most: int, least: float) -> tuple[float, Int1D]:
-    """The limit below which at most so many numbers are, at most the one given, and their places."""
+    """The limit below which at most ``most`` numbers lie, no higher than the given one, and their places."""
     if np.count_nonzero(numbers < limit) > most:
         limit = min(limit, float(np.partition(numbers, most)[most]))
     return limit, np.flatnonzero((numbers < limit) & (limit >= least))
 
 
 def lowest_of(Z: Any, signed: Any, numbers: Float1D, limit: float, most: int, least: float = 0.0) -> Lowest:
-    """At most so many rows of a block, of those with numbers below the limit."""
+    """At most ``most`` rows of a block, those with the lowest numbers below the limit."""
     limit, places = _lowest(numbers, limit, most, least)
     if isinstance(Z, np.ndarray):
         return Lowest(limit, numbers[places], Z[places], signed[places])
@@ -76,7 +76,7 @@ class Near(NamedTuple):
 
 
 def new_near(Z: Any, signed: Any, x: Float1D, before: Sequence[tuple[Float1D, float]], most: int) -> Lowest:
-    """At most so many rows of a block that are near the margin at x, and were not at the points before."""
+    """At most ``most`` rows of a block that are near the margin at x and were not at the points before."""
     margins = np.where(to_host(signed) != 0.0, _margins(Z, signed, x), np.inf)
     for point, limit in before:
         margins[_margins(Z, signed, point) < limit] = np.inf
