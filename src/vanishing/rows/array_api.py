@@ -105,7 +105,7 @@ def to_host(X: Any) -> Array:
 
 
 def free_memory(X: Any, wanted: int) -> int:
-    """Bytes that are free where ``X`` is; what the library holds in reserve counts as well, if ``wanted`` bytes need it."""
+    """Bytes that are free where ``X`` is, with the library's own reserve if ``wanted`` bytes need it."""
     kind, device = type(X).__module__.split(".")[0], getattr(X, "device", None)
     if kind == "cupy":
         import cupy

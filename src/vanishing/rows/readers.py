@@ -60,7 +60,7 @@ class Reader(ABC):
         """The rows of a piece; runs in the threads that compute."""
 
     def groups(self, threads: int) -> Iterator[Piece] | None:
-        """All rows in groups that can be read independently of each other, if there are enough for ``threads`` threads."""
+        """All rows in groups that can be read independently, if there are enough for ``threads`` threads."""
         return None
 
     def group_blocks(self, group: Piece, only_labels: bool) -> Iterator[Block]:
