@@ -40,6 +40,7 @@ __all__ = [
     "quoted",
     "require_numeric",
     "take_input_from",
+    "warn_clipped",
     "warn_gap",
     "warn_long",
     "warn_moments_end",
@@ -337,6 +338,16 @@ def warn_outside_unit_cube(low: Float1D, high: Float1D, names: Sequence[str]) ->
             "on degree, size and out-of-sample error do not hold; scale with sklearn.preprocessing.MinMaxScaler first.",
             RangeWarning,
         )
+
+
+def warn_clipped(n_clipped: int, n_rows: int, name: str) -> None:
+    """Say how many rows lie far outside of the training range."""
+    _warn(
+        f"{n_clipped} of {n_rows} rows lie outside of the range of the training rows by more than that range, most of "
+        f"them in column {name!r}: their values were clipped to a quarter of the range beyond it; check these rows, or "
+        "fit with rows like them.",
+        RangeWarning,
+    )
 
 
 def warn_single_precision(psi: float) -> None:

@@ -7,12 +7,18 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
-from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from .._typing import Array, Bool1D, Float1D, Float2D
-from ..checks import all_or_nothing, check_flag, input_names, no_generator, take_input_from, warn_outside_unit_cube
+from ..checks import (
+    all_or_nothing,
+    input_names,
+    no_generator,
+    take_input_from,
+    warn_clipped,
+    warn_outside_unit_cube,
+)
 from ..engine.scaling import scaled_rows, survey_scaled
 from ..engine.survey import Survey
 from ..ideals.default import DefaultIdeal
@@ -22,39 +28,54 @@ from ..rows.labels import Labelled, as_vector, best_labels, read_labelled
 from ..rows.protocol import Rows, with_names
 from ..rows.reading import finite_blocks, is_source, read_finite
 from ..svm import L1SVC
-from .features import FeatureMap
+from .explain import N_PRINTED, Explanation, Formula, changes_of_label
+from .features import ColumnOptions, FeatureMap, column_names
 from .per_class import PerClass
+from .probabilities import Calibration, probabilities
+from .sampling import Sample, class_factors, class_weighted, stratified_sample
+from .transforms import InputTransform, check_scaling, in_variables, transform_of
 
 __all__ = ["ClassGenerator", "ClassGenerators", "VanishingIdealClassifier", "takes_no_weight"]
 
+SAMPLE_ROWS = 10_000  # whose quantiles are taken for those of all rows, outside of memory
+SEARCH_TOL = 5e-3  # relative duality gap of an SVM that only helps to choose
 _SHOWN = 20  # generators that a printed list shows before it is cut
 
 
 class ClassGenerator(NamedTuple):
-    """A polynomial that vanishes on a class, and its weight in the decision.
+    """A polynomial g that vanishes on a class, with the weights of ``|g|`` and of ``g`` in the decision.
 
-    The weight is a number for two classes, one number per class for more, None if the last step is not linear.
+    A weight is a number for two classes, one number per class for more, None if the last step is not linear.
     An ``exact`` polynomial vanishes, up to rounding, on the training rows of every class: it tells no classes apart,
-    and its weight is 0.
+    and its weights are 0.
     """
 
     label: Any
     polynomial: Polynomial
     weight: Any
     exact: bool
+    signed_weight: Any = 0.0
 
 
 class ClassGenerators(Sequence[ClassGenerator]):
-    """The generators of all classes with their weights in the decision, in the order of the feature columns.
+    """The generators of all classes with their weights in the decision.
 
     The polynomials are in the units of the data given to ``fit``; printed, the ones with the largest weights
     come first.
     """
 
-    def __init__(self, labels: Array, lists: Sequence[Polynomials], weights: Float2D | None, exact: Bool1D):
+    def __init__(
+        self,
+        labels: Array,
+        lists: Sequence[Polynomials],
+        weights: Float2D | None,
+        signed_weights: Float2D | None,
+        exact: Bool1D,
+    ):
         self.labels = labels
         self.lists = tuple(lists)
         self.weights = weights
+        self.signed_weights = signed_weights
         self.exact = exact
         self._places = [(k, g) for k, polynomials in enumerate(self.lists) for g in range(len(polynomials))]
 
@@ -66,38 +87,49 @@ class ClassGenerators(Sequence[ClassGenerator]):
             return [self[i] for i in range(len(self))[index]]
         i = range(len(self))[int(index)]
         k, g = self._places[i]
-        weight: Any = None
-        if self.weights is not None:
-            weight = float(self.weights[0, i]) if len(self.weights) == 1 else self.weights[:, i]
-        return ClassGenerator(self.labels[k], self.lists[k][g], weight, bool(self.exact[i]))
+        weights = [_weight_of(weights, i) for weights in (self.weights, self.signed_weights)]
+        return ClassGenerator(self.labels[k], self.lists[k][g], weights[0], bool(self.exact[i]), weights[1])
 
     def __iter__(self) -> Iterator[ClassGenerator]:
         return (self[i] for i in range(len(self)))
 
     def __str__(self) -> str:
-        if self.weights is None:
-            order = np.flatnonzero(~self.exact)
-        else:
-            order = np.argsort(-np.abs(self.weights).max(axis=0), kind="stable")
-            order = order[np.abs(self.weights).max(axis=0)[order] > 0.0]
         lines = []
-        if self.weights is not None:
+        if self.weights is None or self.signed_weights is None:
+            shown: list[tuple[int, Any, str]] = [(int(i), None, "|") for i in np.flatnonzero(~self.exact)]
+        else:
             towards = self.labels[1:] if len(self.weights) == 1 else self.labels
             lines.append(f"weight towards class {', '.join(map(str, towards))}; polynomial; class that it vanishes on")
-        for i in order[:_SHOWN]:
-            label, polynomial, weight, _ = self[i]
-            shown = "" if weight is None else " ".join(f"{w:+10.3g}" for w in np.atleast_1d(weight)) + "  "
-            lines.append(f"{shown}|{polynomial}|  (class {label})")
-        if len(order) > _SHOWN:
-            lines.append(f"... and {len(order) - _SHOWN} more")
-        if len(order) < len(self):
-            lines.append(f"{len(self) - len(order)} generators have weight 0")
+            both = np.hstack([self.weights, self.signed_weights])
+            order = np.argsort(-np.abs(both).max(axis=0), kind="stable")
+            order = order[np.abs(both).max(axis=0)[order] > 0.0]
+            shown = [(int(i) % len(self), both[:, i], "|" if i < len(self) else "") for i in order]
+        for i, weight, bar in shown[:_SHOWN]:
+            label, polynomial, *_ = self[i]
+            numbers = "" if weight is None else " ".join(f"{w:+10.3g}" for w in weight) + "  "
+            lines.append(f"{numbers}{bar}{polynomial}{bar}  (class {label})")
+        if len(shown) > _SHOWN:
+            lines.append(f"... and {len(shown) - _SHOWN} more")
+        n_used = len({i for i, *_ in shown})
+        if n_used < len(self):
+            lines.append(f"{len(self) - n_used} generators have weight 0")
         if self.exact.any():
             lines.append(f"{self.exact.sum()} generators vanish exactly on every class, and tell none apart")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
         return f"<ClassGenerators: {len(self)} of {len(self.labels)} classes>"
+
+
+def _weight_of(weights: Float2D | None, i: int) -> Any:
+    """The weight of column i: a number for two classes."""
+    if weights is None:
+        return None
+    return float(weights[0, i]) if len(weights) == 1 else weights[:, i]
+
+
+def _has_probabilities(self: Any) -> bool:
+    return getattr(self, "_calibration", None) is not None or bool(_final_has("predict_proba")(self))
 
 
 def _final_has(name: str) -> Any:
@@ -124,13 +156,26 @@ class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, TransformerMixin, 
         Finds the generators of a class; None stands for ``OAVI()``.
     final_estimator : classifier, default=None
         Any scikit-learn classifier for the last step; None stands for ``L1SVC(C)``. With one, ``C`` is not used.
-    scale_input : bool, default=True
-        Scale the columns to [0, 1] by the range of the training data; switch it off for data that are already so.
+    scale_input : bool or {"minmax", "arcsinh", "rank"}, default=True
+        True: scale the columns to [0, 1] by the range of the training data; switch it off for data that are already so.
+        The others clip new values to a quarter of the range beyond it, and count outliers in a warning; "minmax" is
+        otherwise the same, "arcsinh" takes ``arcsinh((x - median) / IQR)`` first where a column has heavy tails
+        (inter-quartile range below 15% of the range), "rank" takes the rank among the training values. Outside of
+        memory the quantiles are those of a sample of 10,000 rows.
+    features : {"absolute", "signed", "both"}, default="absolute"
+        Give the last step ``|g(x)|``, as in the paper, ``g(x)``, or both. Beside the inputs, ``g`` of degree 1 says
+        nothing new and is left out.
     append_input : bool, default=True
         Give the SVM the scaled input columns, too.
+    hinges : int, default=0
+        How many columns ``max(0, x_j - knot)`` to add for every input, with knots at quantiles from 10 to 90%.
+    monomials : {1, 2}, default=1
+        2 adds all products of two inputs.
     scale_features : bool, default=True
         Divide the columns that the SVM sees by their standard deviation, so that the penalty treats them alike.
         With it or not, columns that are constant up to rounding on the training rows are left out (0 for every row).
+    class_weight : dict or "balanced", default=None
+        Factors of the weights of the rows of every class, as in scikit-learn.
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
     C : float, default=1.0
@@ -176,22 +221,33 @@ class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, TransformerMixin, 
     (np.str_('inner'), 2)
     """
 
+    _accuracies: tuple[float, float] | None = None  # of the printed terms, and of all, on training rows
+    _calibration: Calibration | None = None
+
     def __init__(
         self,
         estimator: Any = None,
         *,
         final_estimator: Any = None,
-        scale_input: bool = True,
+        scale_input: Any = True,
+        features: str = "absolute",
         append_input: bool = True,
+        hinges: int = 0,
+        monomials: int = 1,
         scale_features: bool = True,
+        class_weight: Any = None,
         n_jobs: int | None = None,
         C: float = 1.0,
     ):
         self.estimator = estimator
         self.final_estimator = final_estimator
         self.scale_input = scale_input
+        self.features = features
         self.append_input = append_input
+        self.hinges = hinges
+        self.monomials = monomials
         self.scale_features = scale_features
+        self.class_weight = class_weight
         self.n_jobs = n_jobs
         self.C = C
 
@@ -210,56 +266,126 @@ class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, TransformerMixin, 
         -------
         self
         """
-        for name in ("scale_features", "append_input", "scale_input"):
-            check_flag(name, getattr(self, name))
         with all_or_nothing(self):
+            self._check_options()
             self._fit_labelled(self, read_labelled(self, X, y, sample_weight).without_zero_weights())
         return self
 
-    def _fit_labelled(self, source: Any, data: Labelled) -> None:
-        """Fit to checked data, whose columns ``source`` knows."""
+    def _check_options(self) -> ColumnOptions:
+        check_scaling(self.scale_input)
+        return ColumnOptions.of(self)
+
+    def _fit_labelled(self, source: Any, data: Labelled, sample: Sample | None = None, tol: float = 1e-6) -> None:
+        """Fit to checked data, whose columns ``source`` knows.
+
+        A ``sample`` of them, if given, tells quantiles, and chooses the columns that the SVM on all rows sees.
+        """
+        options = ColumnOptions.of(self)
         take_input_from(source, self)
-        names = input_names(self)
-        scaler, rows, parts, found = survey_scaled(
-            data.rows, data.parts, names, scale=self.scale_input, ahead=PerClass(self.estimator)._looks_ahead
-        )
-        whole = Survey.of_parts(found)
-        if not self.scale_input:
+        names, few, screened = input_names(self), None, sample is not None
+        if sample is None and not isinstance(data.rows, ArrayRows) and self._needs_sample:
+            sample = stratified_sample(data, SAMPLE_ROWS, names)
+        factors = self._class_factors(data, sample)
+        data, scaler = class_weighted(data, factors), None
+        if isinstance(self.scale_input, str):
+            scaler = transform_of(self.scale_input, data.rows, sample, names)
+            data = data._replace(rows=scaler.over(data.rows))
+        scale = scaler is None and bool(self.scale_input)
+        ahead = PerClass(self.estimator)._looks_ahead
+        min_max, rows, parts, surveys = survey_scaled(data.rows, data.parts, names, scale=scale, ahead=ahead)
+        self.scaler_ = min_max if scaler is None else scaler
+        whole = Survey.of_parts(surveys)
+        if scaler is None and not scale:
             warn_outside_unit_cube(whole.low, whole.high, names)
         data = data._replace(rows=rows)
         ideals = PerClass(self.estimator, n_jobs=self.n_jobs)
         take_input_from(source, ideals)
-        ideals._fit_parts(data, parts, found)
-        mapping = FeatureMap.of(ideals.estimators_, append_input=self.append_input)
+        ideals._fit_parts(data, parts, surveys)
+        if sample is not None:
+            few = self._sampled(data, sample, factors)
+        seen = rows.X if isinstance(rows, ArrayRows) else np.empty((0, rows.n_features)) if few is None else few.X
+        mapping = FeatureMap.of(ideals.estimators_, options.extras(seen), options.features)
         if mapping.n_generators == 0:
             raise ValueError(no_generator(ideals.estimators_[0].psi))
         reach = np.maximum(np.abs(whole.low), np.abs(whole.high))
-        if isinstance(rows, ArrayRows):
-            mapping, final = self._fit_final_in_memory(data, rows, mapping, reach)
-        else:
-            mapping, final = self._fit_final(data, mapping, reach)
-        self._store(data.classes, scaler, ideals, mapping, final)
+        if screened and sample is not None and few is not None and self.final_estimator is None:
+            mapping = self._screened(mapping, few, self.C / sample.share, reach)
+        fit_final = self._fit_final_in_memory if isinstance(rows, ArrayRows) else self._fit_final
+        mapping, final = fit_final(data, mapping, reach, tol)
+        self._store(data.classes, self.scaler_, ideals, mapping, final)
         self._read_weights(mapping.over(as_rows(rows.X[:100])) if isinstance(rows, ArrayRows) else None)
+        known = rows if isinstance(rows, ArrayRows) else few
+        if isinstance(final, L1SVC) and known is not None:
+            self._accuracies = self._accuracy_of_printed(known)
 
-    def _fit_final(self, data: Labelled, mapping: FeatureMap, reach: Float1D) -> tuple[FeatureMap, Any]:
+    def _accuracy_of_printed(self, rows: ArrayRows) -> tuple[float, float] | None:
+        """The share of some training rows that the printed terms alone are right on, and that of all terms.
+
+        Terms that are left out count with their mean.
+        """
+        coef, intercept = self._planes
+        if coef.shape[1] <= N_PRINTED or rows.labels is None:
+            return None
+        columns = self._used_map.over(as_rows(rows.X[:SAMPLE_ROWS], n_jobs=self.n_jobs))
+        order = np.argsort(-np.abs(coef).max(axis=0), kind="stable")
+        parts = columns.copy()
+        parts[:, order[N_PRINTED:]] = columns[:, order[N_PRINTED:]].mean(axis=0)
+        labels, classes = rows.labels[:SAMPLE_ROWS], np.arange(len(self.classes_))
+        said = [best_labels(as_vector(values @ coef.T + intercept), classes) for values in (parts, columns)]
+        return float(np.mean(said[0] == labels)), float(np.mean(said[1] == labels))
+
+    def _sampled(self, data: Labelled, sample: Sample, factors: Float1D | None) -> ArrayRows:
+        """The rows of a sample as the ideals see them, weighted like all."""
+        numbered = data._replace(rows=sample.rows, keys=list(range(len(data.classes))))
+        rows = self._in_unit_cube(class_weighted(numbered, factors).rows)
+        assert isinstance(rows, ArrayRows)
+        return rows
+
+    @property
+    def _needs_sample(self) -> bool:
+        """Whether rows outside of memory have to be sampled."""
+        return isinstance(self.scale_input, str) or self.hinges > 0 or self.class_weight is not None
+
+    def _class_factors(self, data: Labelled, sample: Sample | None) -> Float1D | None:
+        if self.class_weight is None:
+            return None
+        if sample is not None:
+            return class_factors(self.class_weight, data.classes, sample.n_rows)
+        assert isinstance(data.rows, ArrayRows)
+        assert data.rows.labels is not None
+        n_rows = np.bincount(data.rows.labels, minlength=len(data.classes)).astype(np.float64)
+        return class_factors(self.class_weight, data.classes, n_rows)
+
+    def _screened(self, mapping: FeatureMap, rows: ArrayRows, C: float, reach: Float1D) -> FeatureMap:
+        """The map to the columns that the SVM on a sample uses: all columns of many rows would be a burden."""
+        columns = mapping.over(rows)
+        mapping.fitted_by(columns, rows.sample_weight, reach, scale=self.scale_features)
+        svm = L1SVC(C, tol=SEARCH_TOL, n_jobs=self.n_jobs).fit(columns, rows.labels, rows.sample_weight)
+        used = (svm.coef_ != 0.0).any(axis=0)
+        return mapping.select(used) if used[: mapping.absolute.size + mapping.signed.size].any() else mapping
+
+    def _fit_final(self, data: Labelled, mapping: FeatureMap, reach: Float1D, tol: float) -> tuple[FeatureMap, Any]:
         """The fitted map, and the SVM, whose columns are computed anew in every pass."""
         if self.final_estimator is not None:
             raise ValueError(
                 "final_estimator must be None for data outside of memory: only the built-in SVM fits them in passes."
             )
         mapping = mapping.fitted_on(data.rows, reach, scale=self.scale_features)
-        svm = L1SVC(self.C, n_jobs=self.n_jobs)
+        svm = L1SVC(self.C, n_jobs=self.n_jobs, tol=tol)
         svm.n_features_in_ = mapping.n_columns
         svm._fit_from([self.C], data._replace(rows=mapping.columns_of(data.rows)), [svm])
         return mapping, svm
 
     def _fit_final_in_memory(
-        self, data: Labelled, rows: ArrayRows, mapping: FeatureMap, reach: Float1D
+        self, data: Labelled, mapping: FeatureMap, reach: Float1D, tol: float
     ) -> tuple[FeatureMap, Any]:
         """The fitted map and the last step, from columns that are kept."""
+        rows = data.rows
+        assert isinstance(rows, ArrayRows)
         columns, weights = mapping.over(rows), rows.sample_weight
         mapping = mapping.fitted_by(columns, weights, reach, scale=self.scale_features)
-        final = L1SVC(self.C, n_jobs=self.n_jobs) if self.final_estimator is None else clone(self.final_estimator)
+        svm = L1SVC(self.C, n_jobs=self.n_jobs, tol=tol)
+        final = svm if self.final_estimator is None else clone(self.final_estimator)
         y = data.classes[rows.labels]
         if weights is None:
             final.fit(columns, y)
@@ -269,31 +395,70 @@ class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, TransformerMixin, 
             raise ValueError(takes_no_weight(final))
         return mapping, final
 
-    def _store(
-        self, classes: Array, scaler: MinMaxScaler | None, ideals: PerClass, mapping: FeatureMap, final: Any
-    ) -> None:
+    def _store(self, classes: Array, scaler: Any, ideals: PerClass, mapping: FeatureMap, final: Any) -> None:
         """Set what predictions need."""
         self.classes_, self.scaler_, self.ideals_, self.final_estimator_ = classes, scaler, ideals, final
         self._map = mapping
+        self._calibration = None
+        self._accuracies = None
+        self._set_planes()
+
+    def _set_planes(self) -> None:
+        """Set the map to the columns with a weight, with these weights: all that the SVM's decisions need."""
+        svm = self.final_estimator_
+        if not isinstance(svm, L1SVC):
+            return
+        used = (svm.coef_ != 0.0).any(axis=0)
+        coef, intercept = svm.coef_[:, used], svm.intercept_
+        if self._calibration is not None:
+            coef, intercept = coef * self._calibration.scale[:, None], self._calibration(intercept)
+        self._used_map, self._planes = self._map.select(used), (np.ascontiguousarray(coef), intercept)
+
+    @property
+    def n_columns_(self) -> int:
+        """Number of columns that have a weight in the decision; all of them where the last step is not linear."""
+        coef = getattr(self.final_estimator_, "coef_", None)
+        return self._map.n_columns if coef is None else int((np.atleast_2d(coef) != 0.0).any(axis=0).sum())
+
+    def _calibrate(self, calibration: Calibration) -> None:
+        """Turn decisions into log-odds."""
+        self._calibration = calibration
+        self._set_planes()
+        self._read_weights(None)
+
+    @property
+    def _units(self) -> tuple[Float1D, Float1D]:
+        """Scale and offset from the variables of the formula to the unit cube."""
+        if self.scaler_ is None:
+            return np.ones(self.n_features_in_), np.zeros(self.n_features_in_)
+        if isinstance(self.scaler_, InputTransform):
+            return self.scaler_.affine
+        return self.scaler_.scale_, self.scaler_.min_
 
     def _read_weights(self, columns: Float2D | None) -> None:
         """Set ``generators_`` and, if the last step is linear on these columns, the weights, in the input's units."""
         n, mapping = self.n_features_in_, self._map
-        scaler = self.scaler_
-        scale, offset = (np.ones(n), np.zeros(n)) if scaler is None else (scaler.scale_, scaler.min_)
-        lists = [polynomials.in_units((scale, offset)) for polynomials in mapping.lists]
+        scale, offset = self._units
+        variables = input_names(self)
+        if isinstance(self.scaler_, InputTransform):
+            variables = self.scaler_.variables(variables)
+        lists = [in_variables(polynomials.in_units((scale, offset)), variables) for polynomials in mapping.lists]
         for name in ("linear_coef_", "intercept_"):
             if hasattr(self, name):  # of an earlier fit
                 delattr(self, name)
-        assert mapping.exact is not None
+        exact = np.zeros(mapping.n_generators, dtype=bool) if mapping.exact is None else mapping.exact
         if columns is not None and not _is_linear(self.final_estimator_, columns):
-            self.generators_ = ClassGenerators(self.classes_, lists, None, mapping.exact)
+            self.generators_ = ClassGenerators(self.classes_, lists, None, None, exact)
             return
-        coef = np.atleast_2d(self.final_estimator_.coef_) / mapping.width
-        inputs = coef[:, mapping.n_generators :] if self.append_input else np.zeros((len(coef), n))
-        self.generators_ = ClassGenerators(self.classes_, lists, coef[:, : mapping.n_generators], mapping.exact)
+        coef, intercept = np.atleast_2d(self.final_estimator_.coef_), np.atleast_1d(self.final_estimator_.intercept_)
+        if self._calibration is not None:
+            coef, intercept = coef * self._calibration.scale[:, None], self._calibration(intercept)
+        coef = coef / mapping.width
+        self.generators_ = ClassGenerators(self.classes_, lists, *mapping.by_generator(coef), exact)
+        inputs = np.zeros((len(coef), n))
+        inputs[:, mapping.extras.inputs] = mapping.of_extras(coef)[:, : mapping.extras.inputs.size]
         self.linear_coef_ = inputs * scale
-        self.intercept_ = np.atleast_1d(self.final_estimator_.intercept_) + inputs @ offset
+        self.intercept_ = intercept + inputs @ offset
 
     def predict(self, X: Any) -> Any:
         """Labels of the rows.
@@ -327,11 +492,11 @@ class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, TransformerMixin, 
         svm = self.final_estimator_
         if not isinstance(svm, L1SVC):
             return np.asarray(svm.decision_function(self._columns(X)))
-        return as_vector(self._map.scores(self._scaled(X), svm.coef_, svm.intercept_))
+        return as_vector(self._used_map.scores(self._scaled(X), *self._planes))
 
-    @available_if(_final_has("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Float2D:
-        """Probabilities of the classes, where the last step has them.
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities of the classes, where the last step has them, or where a search has calibrated the decisions.
 
         Parameters
         ----------
@@ -342,7 +507,93 @@ class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, TransformerMixin, 
         ndarray of shape (n_samples, n_classes)
         """
         check_is_fitted(self)
-        return np.asarray(self.final_estimator_.predict_proba(self._columns(X)))
+        if self._calibration is None:
+            return np.asarray(self.final_estimator_.predict_proba(self._columns(X)))
+        return probabilities(self.decision_function(X))
+
+    @property
+    def formula_(self) -> Formula:
+        """The decision as a formula in the units of the table, for the built-in SVM."""
+        check_is_fitted(self)
+        if not isinstance(self.final_estimator_, L1SVC):
+            raise AttributeError(f"{type(self.final_estimator_).__name__} gives no formula: use final_estimator=None.")
+        transform = self.scaler_ if isinstance(self.scaler_, InputTransform) else None
+        return Formula(self._used_map, *self._planes, self._units, input_names(self), transform)
+
+    @property
+    def _score_names(self) -> list[str]:
+        """What the scores are called."""
+        kind = "decision" if self._calibration is None else "log-odds"
+        classes = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+        return [f"{kind} of {label}" for label in classes]
+
+    def to_sympy(self) -> Any:
+        """The decision as a SymPy expression in symbols named like the inputs; one for each class if there are several.
+
+        Exact for rows within the training range; needs ``pip install 'vanishing[sympy]'``.
+
+        Returns
+        -------
+        sympy expression, or list of them
+        """
+        expressions = self.formula_.to_sympy()
+        return expressions[0] if len(expressions) == 1 else expressions
+
+    def explain(self, x: Any, towards: Any = None) -> Explanation:
+        """What each term contributes to the decision for one row, and which input to change to change its label.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,)
+        towards : label, optional
+            The class whose decision to explain, among more than two; the predicted one by default.
+
+        Returns
+        -------
+        Explanation
+            Printed, the largest contributions come first.
+        """
+        formula = self.formula_
+        row = np.asarray(x, dtype=np.float64).reshape(1, -1)
+        label = self.predict(row)[0]
+        if len(self.classes_) == 2:
+            towards, k = self.classes_[1], 0
+        else:
+            towards = label if towards is None else towards
+            k = int(np.flatnonzero(self.classes_ == towards)[0]) if towards in self.classes_ else -1
+            if k < 0:
+                raise ValueError(f"towards must be one of {self.classes_.tolist()}, got {towards!r}.")
+        variables = row if formula.transform is None else formula.transform.curve(row)
+        parts = formula.contributions(self._used_map.over(self._in_unit_cube(as_rows(row))), variables)[k]
+        pairs = sorted(
+            zip((term.text for term in formula.terms), parts.tolist(), strict=True), key=lambda p: -abs(p[1])
+        )
+        changes = changes_of_label(self.predict, row[0], *self._input_range, input_names(self))
+        decision = float(formula.intercept[k] + parts.sum())
+        return Explanation(label, towards, decision, float(formula.intercept[k]), pairs, changes)
+
+    @property
+    def _input_range(self) -> tuple[Float1D, Float1D]:
+        if isinstance(self.scaler_, InputTransform):
+            return self.scaler_.input_range
+        scale, offset = self._units
+        return -offset / scale, (1.0 - offset) / scale
+
+    def __str__(self) -> str:
+        if not isinstance(getattr(self, "final_estimator_", None), L1SVC):
+            return repr(self)
+        formula = self.formula_
+        lines = formula.to_text(self._score_names)
+        return "\n".join([repr(self), *lines, *self._cost_of_the_rest()])
+
+    def _cost_of_the_rest(self) -> list[str]:
+        """What the terms that are not printed are worth."""
+        if self._accuracies is None:
+            return []
+        part, whole = self._accuracies
+        return [
+            f"right on {100.0 * whole:.1f}% of the training rows, with the printed terms alone on {100.0 * part:.1f}%"
+        ]
 
     def transform(self, X: Any) -> Any:
         """The columns that the last step sees: ``|g(x)|`` for every generator and, with ``append_input``, the inputs.
@@ -372,10 +623,13 @@ class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, TransformerMixin, 
         ndarray of str objects
         """
         check_is_fitted(self)
-        names = self.ideals_.get_feature_names_out(input_features)
-        if not self.append_input:
-            return names
-        return np.append(names, input_names(self) if input_features is None else list(map(str, input_features)))
+        names = self.ideals_.get_feature_names_out(input_features) if self._map.n_generators == self._n_found else None
+        inputs = input_names(self) if input_features is None else list(map(str, input_features))
+        return column_names(self._map, self.classes_, inputs, names)
+
+    @property
+    def _n_found(self) -> int:
+        return sum(len(ideal.generators_) for ideal in self.ideals_.estimators_)
 
     def _columns(self, X: Any) -> Any:
         """What ``transform`` gives, whatever container ``set_output`` asks for."""
@@ -407,13 +661,20 @@ class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, TransformerMixin, 
     def _confusion(self, X: Any, y: Any, sample_weight: Any) -> tuple[Float2D, Array]:
         """Weight of the rows of each label in a source for which the SVM predicts each class, and those labels."""
         data = read_labelled(clone(self), X, y, sample_weight, at_least=1)
-        rows = finite_blocks(self, data.rows)
-        rows = rows if self.scaler_ is None else scaled_rows(rows, self.scaler_)
-        svm = self.final_estimator_
-        return self._map.confusion(rows, svm.coef_, svm.intercept_, data.keys), data.classes
+        rows = self._in_unit_cube(finite_blocks(self, data.rows))
+        return self._used_map.confusion(rows, *self._planes, data.keys), data.classes
 
     def _scaled(self, X: Any) -> Rows:
         rows = read_finite(self, X)
+        if isinstance(self.scaler_, InputTransform) and isinstance(rows, ArrayRows):
+            n_clipped, worst = self.scaler_.n_outliers(rows.X)
+            if n_clipped:
+                warn_clipped(n_clipped, len(rows), input_names(self)[worst])
+        return self._in_unit_cube(rows)
+
+    def _in_unit_cube(self, rows: Rows) -> Rows:
+        if isinstance(self.scaler_, InputTransform):
+            return self.scaler_.over(rows)
         return rows if self.scaler_ is None else scaled_rows(rows, self.scaler_)
 
 

@@ -1,4 +1,4 @@
-"""The models of a cross-validation from shared Gram matrices, and their scores along C.
+"""The models of a cross-validation in memory from shared Gram matrices, and their scores along C.
 
 Each class is cut into the parts that the training sets are made of: with three folds, three parts, and a
 training set is two of them. Every pass over the parts serves all psi and all folds.
@@ -6,14 +6,11 @@ training set is two of them. Every pass over the parts serves all psi and all fo
 
 from __future__ import annotations
 
-import inspect
-import pickle
 import threading
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +18,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import MinMaxScaler
 
-from .._typing import Array, Bool1D, Float1D, Int1D
+from .._typing import Array, Bool1D, Float1D, Float2D, Int1D
 from ..checks import WarningRelay, take_input_from
 from ..ideals.ideal import VanishingIdeal
 from ..ideals.path import fit_together
@@ -30,11 +27,10 @@ from ..rows.arrays import as_rows
 from ..rows.protocol import Rows
 from ..svm import svm_path
 from ..threads import n_threads, one_blas_thread
-from .classifier import VanishingIdealClassifier
-from .features import FeatureMap
-from .per_class import PerClass
+from .features import ColumnOptions, FeatureMap
+from .scoring import HeldOut, Scores, equal_models, held_out_scores, takes_weights
 
-__all__ = ["Fold", "Scores", "Study", "folds_by_scaling", "score_folds", "takes_weights"]
+__all__ = ["Fold", "FoldModel", "Study", "folds_by_scaling", "score_folds"]
 
 
 class Fold(NamedTuple):
@@ -46,92 +42,113 @@ class Fold(NamedTuple):
     scaler: MinMaxScaler | None
 
 
-class Scores(NamedTuple):
-    """Scores ``(n_psis, n_Cs, n_folds)`` and numbers of generators ``(n_psis, n_folds)``.
+class FoldModel(NamedTuple):
+    """What was fitted to the training rows of a fold for one pair of psi and C."""
 
-    Scores are NaN where no class has a generator. ``too_large`` says for which psi some ideal was not finished,
-    because it went beyond the terms allowed.
-    """
-
-    scores: Array
-    n_generators: Array
-    too_large: Array
+    fold: Fold
+    ideals: tuple[VanishingIdeal, ...]
+    mapping: FeatureMap
+    final: Any
 
 
 @dataclass(frozen=True)
 class Study:
-    """What a cross-validation is about: labelled rows, an algorithm, values of C, a score, and the options.
+    """What a cross-validation is about: labelled rows, an algorithm, a score, and the options.
 
-    ``final_estimator`` is the last step, of which C is set; None stands for :class:`~vanishing.L1SVC`.
+    ``X`` are the rows as they are, or transformed once for all folds. ``weights`` count in the fit, ``score_weights``
+    in the score. ``scorer`` is None for accuracy. ``final_estimator`` is the last step, of which C is set; None stands
+    for :class:`~vanishing.L1SVC`.
     """
 
     X: Array
-    y: Array
     classes: Array
     codes: Int1D
     weights: Float1D | None
+    score_weights: Float1D | None
     template: VanishingIdeal
-    Cs: Sequence[float]
-    scorer: Callable[..., float]
-    whole_model: bool  # whether the score wants the classifier and the rows, not the SVM and its columns
-    scale_features: bool
-    append_input: bool
+    columns: ColumnOptions
+    scorer: Callable[..., float] | None
     n_jobs: int | None
     final_estimator: Any = None
+    whole_model: Callable[[FoldModel], Any] | None = None  # makes the classifier for a score that wants it and the rows
+    tol: float = 1e-6  # of the SVM
+    max_iter: int = 200  # Newton steps of the SVM
+    most_columns: int | None = None  # that a psi may have and still be scored
+    keep_models: bool = False
+    whole_rows: Array | None = None  # the rows as they are, for such a score
 
     def weights_of(self, rows: Int1D) -> Float1D | None:
-        """Weights of some rows."""
+        """Weights of some rows in the fit."""
         return None if self.weights is None else self.weights[rows]
 
-    def finals(self, columns: Array, train: Int1D) -> list[Any]:
+    @property
+    def by_decisions(self) -> bool:
+        """Whether decisions on the held-out rows are all that the score needs."""
+        return self.final_estimator is None and self.whole_model is None
+
+    def held_out(self, folds: Sequence[Fold]) -> HeldOut:
+        """The rows that the folds are tested on."""
+        own = self.score_weights
+        return HeldOut(
+            self.classes,
+            [self.codes[fold.test] for fold in folds],
+            [None if own is None else own[fold.test] for fold in folds],
+            [self.weights_of(fold.test) for fold in folds],
+        )
+
+    def finals(self, columns: Array, train: Int1D, Cs: Sequence[float]) -> list[Any]:
         """The last step for every C, fitted."""
-        y, weights = self.y[train], self.weights_of(train)
+        y, weights = self.codes[train], self.weights_of(train)
         if self.final_estimator is None:
-            return list(svm_path(columns, y, self.Cs, weights, n_jobs=1))
-        options = {} if weights is None else {"sample_weight": weights}
-        return [clone(self.final_estimator).set_params(C=C).fit(columns, y, **options) for C in self.Cs]
+            return list(svm_path(columns, y, Cs, weights, n_jobs=1, tol=self.tol, max_iter=self.max_iter))
+        y, options = self.classes[y], {} if weights is None else {"sample_weight": weights}
+        return [clone(self.final_estimator).set_params(C=C).fit(columns, y, **options) for C in Cs]
 
     def score(self, model: Any, X: Array, test: Int1D) -> float:
         """The score of a model on rows, weighted if it can be."""
-        weights = self.weights_of(test) if takes_weights(self.scorer) else None
-        options = {} if weights is None else {"sample_weight": weights}
-        return float(self.scorer(model, X, self.y[test], **options))
+        own = self.score_weights if takes_weights(self.scorer) else None
+        options = {} if own is None else {"sample_weight": own[test]}
+        assert self.scorer is not None
+        return float(self.scorer(model, X, self.classes[self.codes[test]], **options))
 
 
-def takes_weights(scorer: Any) -> bool:
-    """Whether a scorer of scikit-learn, or a function, takes ``sample_weight``."""
-    if hasattr(scorer, "_score_func"):
-        scorer = scorer._score_func
-    elif hasattr(scorer, "_estimator"):  # that of the estimator's own score
-        scorer = scorer._estimator.score
-    return "sample_weight" in inspect.signature(scorer).parameters
-
-
-def folds_by_scaling(X: Array, splits: Sequence[tuple[Int1D, Int1D]], *, scale_input: bool) -> list[list[Fold]]:
+def folds_by_scaling(X: Array, splits: Sequence[tuple[Int1D, Int1D]], *, scale: bool) -> list[list[Fold]]:
     """The folds, those whose training rows have the same ranges together: only these have Grams in common."""
     groups: dict[bytes, list[Fold]] = {}
     for number, (train, test) in enumerate(splits):
-        scaler = MinMaxScaler().fit(X[train]) if scale_input else None
+        scaler = MinMaxScaler().fit(X[train]) if scale else None
         key = b"" if scaler is None else scaler.scale_.tobytes() + scaler.min_.tobytes()
         groups.setdefault(key, []).append(Fold(number, train, test, scaler))
     return list(groups.values())
 
 
-def score_folds(study: Study, psis: Sequence[float], groups: Sequence[list[Fold]], progress: Progress) -> Scores:
-    """Train and score every pair of psi and C on every fold."""
-    n_folds = sum(len(group) for group in groups)
-    result = Scores(
-        np.full((len(psis), len(study.Cs), n_folds), np.nan),
-        np.zeros((len(psis), n_folds), dtype=np.int64),
-        np.zeros(len(psis), dtype=bool),
-    )
+def score_folds(
+    study: Study,
+    psis: Sequence[float],
+    Cs: Sequence[float],
+    groups: Sequence[list[Fold]],
+    progress: Progress,
+    *,
+    at_least: int = 0,
+) -> Scores:
+    """Train and score every pair of psi and C on every fold.
+
+    Where the study bounds the columns, pairs beyond are left out, but for the first ``at_least`` psis.
+    """
+    folds = sorted((fold for group in groups for fold in group), key=lambda fold: fold.number)
+    result = Scores.empty(len(psis), len(Cs), len(folds))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the final fit repeats what matters
         for group in groups:
             scaler = group[0].scaler
             X = study.X if scaler is None else scaler.transform(study.X)
             ideals = _ideals(study, X, psis, group, result.too_large)
-            _score_group(study, X, group, ideals, result, progress)
+            _fit_group(study, X, Cs, group, ideals, result, progress, at_least)
+    if study.by_decisions:
+        rows = study.held_out(folds)
+        for (i, c), decisions in result.held_out.items():
+            if len(decisions) == len(folds) and all(own is not None for own in decisions):
+                result.scores[i, c] = held_out_scores(study.scorer, rows, decisions)
     return result
 
 
@@ -166,32 +183,46 @@ def _parts(chosen: Bool1D, folds: Sequence[Fold]) -> tuple[list[Int1D], list[tup
     return parts, [tuple(np.flatnonzero(pattern[used]).tolist()) for pattern in patterns]
 
 
-def _score_group(
+def _fit_group(
     study: Study,
     X: Array,
+    Cs: Sequence[float],
     folds: Sequence[Fold],
     ideals: Sequence[Sequence[tuple[VanishingIdeal, ...]]],
     result: Scores,
     progress: Progress,
+    at_least: int,
 ) -> None:
-    """Fill in the scores of the folds of a group, on several threads."""
+    """Fit the last step for the folds of a group, on several threads; scores what is not scored by decisions."""
     trains = [X[fold.train] for fold in folds]
     tests = [X[fold.test] for fold in folds]
-    known: dict[tuple[int, bytes], list[int]] = {}  # neighbouring psi often give the same generators
-    for i, k in product(range(len(ideals)), range(len(folds))):
-        known.setdefault((k, pickle.dumps([ideal.generators_.form for ideal in ideals[i][k]])), []).append(i)
-    tasks = [
-        (FeatureMap.of(ideals[same[0]][k], append_input=study.append_input), k, same) for (k, _), same in known.items()
-    ]
+    extras = [study.columns.extras(train) for train in trains]
+    n_folds = result.scores.shape[2]
+    tasks = []
+    for k, same in equal_models((i, k, fitted) for i, row in enumerate(ideals) for k, fitted in enumerate(row)):
+        mapping = FeatureMap.of(ideals[same[0]][k], extras[k], study.columns.features)
+        if study.most_columns is not None and mapping.n_columns > study.most_columns:
+            result.too_large[same] = True
+        tasks.append((mapping, k, same))
+    if study.most_columns is not None:  # an automatic walk needs no pairs that it will not take
+        tasks = [task for task in tasks if not result.too_large[task[2]].all() or task[2][0] < at_least]
     tasks.sort(key=lambda task: -task[0].n_columns)  # the longest first
-    largest = max(map(len, trains + tests)) * tasks[0][0].n_columns
+    largest = max(map(len, trains + tests)) * max((task[0].n_columns for task in tasks), default=0)
     memory = threading.local()
 
     def work(mapping: FeatureMap, k: int, same: list[int]) -> None:
-        fold, models = folds[k], ideals[same[0]][k]
+        fold = folds[k]
         if mapping.n_generators:
             room = _used_memory(memory, largest) if study.final_estimator is None else None
-            result.scores[same, :, fold.number] = _scores(study, fold, models, mapping, trains[k], tests[k], room)
+            fits = _fold_fits(study, Cs, fold, ideals[same[0]][k], mapping, trains[k], tests[k], room)
+            for c, fit in enumerate(fits):
+                result.scores[same, c, fold.number] = fit.score
+                result.n_used[same, c, fold.number] = fit.n_used
+                for i in same:
+                    if fit.decisions is not None:
+                        result.held_out.setdefault((i, c), [None] * n_folds)[fold.number] = fit.decisions  # type: ignore[list-item]
+                    if study.keep_models:
+                        result.models.setdefault((i, c), [None] * n_folds)[fold.number] = fit.model
         result.n_generators[same, fold.number] = mapping.n_generators
         progress.advance(len(same))
 
@@ -214,16 +245,26 @@ def _used_memory(thread: threading.local, n_entries: int) -> Float1D:
     return room
 
 
-def _scores(
+class _Fit(NamedTuple):
+    """One pair on one fold: the decisions on the test rows, or where these do not do, the score."""
+
+    decisions: Float2D | None
+    score: float
+    n_used: float
+    model: FoldModel
+
+
+def _fold_fits(
     study: Study,
+    Cs: Sequence[float],
     fold: Fold,
     ideals: tuple[VanishingIdeal, ...],
     mapping: FeatureMap,
     train: Array,
     test: Array,
     room: Float1D | None,
-) -> Float1D:
-    """Scores for every C; ``room`` is memory for the columns of either set of rows, if they may share it."""
+) -> list[_Fit]:
+    """Fits for every C; ``room`` is memory for the columns of either set of rows, if they may share it."""
 
     def columns_of(rows: Array) -> Array:
         shape = (len(rows), mapping.n_columns)
@@ -232,30 +273,23 @@ def _scores(
 
     columns = columns_of(train)
     reach = np.abs(train).max(axis=0)
-    mapping = mapping.fitted_by(columns, study.weights_of(fold.train), reach, scale=study.scale_features)
-    finals = study.finals(columns, fold.train)
-    if study.whole_model:
-        models = [_classifier(study, fold, ideals, mapping, final) for final in finals]
-        return np.array([study.score(model, study.X[fold.test], fold.test) for model in models])
+    mapping = mapping.fitted_by(columns, study.weights_of(fold.train), reach, scale=study.columns.scale)
+    finals = study.finals(columns, fold.train, Cs)
+    models = [FoldModel(fold, ideals, mapping, final) for final in finals]
+    if study.whole_model is not None:
+        rows = study.whole_rows
+        assert rows is not None
+        scores = [study.score(study.whole_model(model), rows[fold.test], fold.test) for model in models]
+        return [_Fit(None, score, _n_used(model.final), model) for score, model in zip(scores, models, strict=True)]
     held_out = columns_of(test)
-    return np.array([study.score(final, held_out, fold.test) for final in finals])
+    if study.final_estimator is not None:
+        scores = [study.score(final, held_out, fold.test) for final in finals]
+        return [_Fit(None, score, _n_used(model.final), model) for score, model in zip(scores, models, strict=True)]
+    decisions = [held_out @ svm.coef_.T + svm.intercept_ for svm in finals]
+    return [_Fit(own, np.nan, _n_used(model.final), model) for own, model in zip(decisions, models, strict=True)]
 
 
-def _classifier(
-    study: Study, fold: Fold, ideals: tuple[VanishingIdeal, ...], mapping: FeatureMap, final: Any
-) -> VanishingIdealClassifier:
-    """The classifier that consists of these pieces."""
-    per_class = PerClass(study.template)
-    per_class.classes_, per_class.estimators_ = study.classes, list(ideals)
-    model = VanishingIdealClassifier(
-        study.template,
-        C=final.C,
-        scale_features=study.scale_features,
-        append_input=study.append_input,
-        final_estimator=study.final_estimator,
-        scale_input=fold.scaler is not None,
-    )
-    for part in (per_class, model):
-        take_input_from(study.template, part)
-    model._store(study.classes, fold.scaler, per_class, mapping, final)
-    return model
+def _n_used(final: Any) -> float:
+    """Number of columns with a weight; NaN where the last step is not linear."""
+    coef = getattr(final, "coef_", None)
+    return float("nan") if coef is None else float((np.atleast_2d(coef) != 0.0).any(axis=0).sum())

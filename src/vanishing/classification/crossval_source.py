@@ -6,18 +6,17 @@ classes go through the data together: first their ideals, degree by degree, then
 
 from __future__ import annotations
 
-import pickle
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import MinMaxScaler
 
-from .._typing import Array, Float1D, Float2D
+from .._typing import Array, Float1D
 from ..checks import quoted, take_input_from
 from ..engine.scaling import first_units, require_finite_survey, scaled_rows, scaler_of_range
 from ..engine.survey import Survey, surveys_if_any
@@ -29,21 +28,21 @@ from ..rows.protocol import InFolds, Rows
 from ..rows.together import together
 from ..svm import L1SVC
 from ..threads import one_blas_thread
-from .crossval import Scores
-from .features import FeatureMap
+from .features import ColumnOptions, Extras, FeatureMap
+from .scoring import Scores, equal_models, tabulated_score
 
-__all__ = ["Folds", "Options", "score_source", "survey_folds", "tabulated_score"]
+__all__ = ["Folds", "Options", "score_source", "survey_folds"]
 
 
 class Folds(NamedTuple):
     """The folds of a source: for each the scaling that its training rows define (None: none).
 
-    ``found[j][k]`` holds, in the units of fold j, the surveys of class k in each fold.
+    ``surveys[j][k]`` holds, in the units of fold j, the surveys of class k in each fold.
     """
 
     data: Labelled
     scalers: list[MinMaxScaler | None]
-    found: list[list[list[Survey]]]
+    surveys: list[list[list[Survey]]]
 
     @property
     def number(self) -> int:
@@ -62,13 +61,13 @@ class Folds(NamedTuple):
 
     def reach(self, j: int) -> Float1D:
         """The largest absolute value of every column on the rows that fold j is trained on, in its units."""
-        found = [parts[i] for parts in self.found[j] for i in self.others(j)]
-        return np.asarray(np.max([np.maximum(np.abs(part.low), np.abs(part.high)) for part in found], axis=0))
+        parts = [by_fold[i] for by_fold in self.surveys[j] for i in self.others(j)]
+        return np.asarray(np.max([np.maximum(np.abs(part.low), np.abs(part.high)) for part in parts], axis=0))
 
     def largest_variance(self) -> float:
         """Of a column within a class, in the units of the folds."""
         variances = []
-        for classes in self.found:
+        for classes in self.surveys:
             for parts in classes:
                 gram = Survey.of_parts(parts).gram
                 variances.append(np.diag(gram)[1:] - gram[0, 1:] ** 2)
@@ -81,8 +80,8 @@ class Options(NamedTuple):
     template: VanishingIdeal
     Cs: Sequence[float]
     scorer: Callable[..., float]
-    scale_features: bool
-    append_input: bool
+    columns: ColumnOptions
+    extras: Extras
     n_jobs: int | None
 
 
@@ -113,11 +112,7 @@ def survey_folds(data: Labelled, n_folds: int, names: Sequence[str], *, scale_in
 
 def score_source(folds: Folds, options: Options, psis: Sequence[float], progress: Progress) -> Scores:
     """Train and score every pair of psi and C on every fold."""
-    result = Scores(
-        np.full((len(psis), len(options.Cs), folds.number), np.nan),
-        np.zeros((len(psis), folds.number), dtype=np.int64),
-        np.zeros(len(psis), dtype=bool),
-    )
+    result = Scores.empty(len(psis), len(options.Cs), folds.number)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the final fit repeats what matters
         ideals = _ideals(folds, options, psis, result.too_large)
@@ -141,7 +136,7 @@ def _ideals(
         for model in own:
             take_input_from(options.template, model)
         parts = [folds.rows(source, j, (i,)).where_label(data.keys[k]) for i in folds.others(j)]
-        found = [folds.found[j][k][i] for i in folds.others(j)]
+        found = [folds.surveys[j][k][i] for i in folds.others(j)]
         fit_together(own, parts, [tuple(range(len(parts)))] * len(own), found)
 
     tasks = [partial(fit, j=j, k=k) for j in range(folds.number) for k in range(len(data.keys))]
@@ -159,54 +154,29 @@ def _score(
     progress: Progress,
 ) -> None:
     """Fill in the scores; neighbouring psi often give the same generators and share them."""
-    known: dict[tuple[int, bytes], list[int]] = {}
-    for (i, j), fitted in ideals.items():
-        forms = pickle.dumps([ideal.generators_.form for ideal in fitted])
-        known.setdefault((j, forms), []).append(i)
 
     def score(source: Rows, j: int, same: list[int]) -> None:
-        mapping = FeatureMap.of(ideals[same[0], j], append_input=options.append_input)
+        mapping = FeatureMap.of(ideals[same[0], j], options.extras, options.columns.features)
         if mapping.n_generators:
-            result.scores[same, :, j] = _fold_scores(folds, options, mapping, source, j)
+            result.scores[same, :, j], result.n_used[same, :, j] = _fold_scores(folds, options, mapping, source, j)
         result.n_generators[same, j] = mapping.n_generators
         progress.advance(len(same))
 
-    tasks = [partial(score, j=j, same=same) for (j, _), same in known.items()]
+    tasks = [partial(score, j=j, same=same) for j, same in equal_models((i, j, own) for (i, j), own in ideals.items())]
     with one_blas_thread():
         together(folds.data.rows, tasks)
 
 
-def _fold_scores(folds: Folds, options: Options, mapping: FeatureMap, source: Rows, j: int) -> Float1D:
-    """Scores for every C."""
+def _fold_scores(folds: Folds, options: Options, mapping: FeatureMap, source: Rows, j: int) -> tuple[Float1D, Float1D]:
+    """Scores and numbers of columns with a weight, for every C."""
     data, Cs = folds.data, sorted(options.Cs)
     train, test = folds.rows(source, j, folds.others(j)), folds.rows(source, j, (j,))
-    mapping = mapping.fitted_on(train, folds.reach(j), scale=options.scale_features)
+    mapping = mapping.fitted_on(train, folds.reach(j), scale=options.columns.scale)
     svms = [L1SVC(C, n_jobs=options.n_jobs) for C in Cs]
     svms[0]._fit_from(Cs, data._replace(rows=mapping.columns_of(train)), svms)
-    scores = {
-        svm.C: tabulated_score(
-            options.scorer, mapping.confusion(test, svm.coef_, svm.intercept_, data.keys), data.classes, data.classes
-        )
-        for svm in svms
-    }
-    return np.array([scores[C] for C in options.Cs])
-
-
-class _Tabulated(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier that knows what it said."""
-
-    def __init__(self, classes: Array, said: Array):
-        self.classes_ = classes
-        self.said = said
-
-    def predict(self, X: Any) -> Array:
-        """What it said of the rows whose numbers are given."""
-        return np.asarray(self.said[np.asarray(X)[:, 0]])
-
-
-def tabulated_score(scorer: Callable[..., float], table: Float2D, labels: Array, classes: Array) -> float:
-    """A score of predictions, from how much weight of the rows of each label was taken for each class."""
-    true, said = np.nonzero(table)
-    numbers = np.arange(len(true))[:, None]
-    model = _Tabulated(classes, classes[said])
-    return float(scorer(model, numbers, labels[true], sample_weight=table[true, said]))
+    scores, n_used = {}, {}
+    for svm in svms:
+        table = mapping.confusion(test, svm.coef_, svm.intercept_, data.keys)
+        scores[svm.C] = tabulated_score(options.scorer, table, data.classes, data.classes)
+        n_used[svm.C] = float((svm.coef_ != 0.0).any(axis=0).sum())
+    return np.array([scores[C] for C in options.Cs]), np.array([n_used[C] for C in options.Cs])

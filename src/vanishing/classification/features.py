@@ -5,18 +5,19 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._typing import Bool1D, Float1D, Float2D
+from .._typing import Array, Bool1D, Float1D, Float2D, Int1D
+from ..checks import check_choice, check_count, check_flag
 from ..ideals.ideal import VanishingIdeal
 from ..polynomials.forms import Evaluator, MonomialForm, ProductForm, term_values
 from ..polynomials.polynomial import Polynomials
 from ..rows.array_api import empty_like, in_float64, namespace_of, on_device_of, to_host
 from ..rows.protocol import Block, Rows
 
-__all__ = ["FeatureMap"]
+__all__ = ["ColumnOptions", "Extras", "FeatureMap", "column_names", "hinge_knots"]
 
 _EPS = float(np.finfo(np.float64).eps)
 _CONSTANT = 1e-12  # spread of an input column that is constant up to rounding, relative to its values ...
@@ -24,37 +25,191 @@ _ROUNDED = 8.0 * _EPS  # ... and to 1, where scaling has moved them to 0
 
 
 @dataclass(frozen=True)
-class FeatureMap:
-    """``x -> (|g_1(x)|, ..., |g_k(x)|, x_1, ..., x_n) / width``, the last n only with ``append_input``.
+class Extras:
+    """Columns beside the generators: inputs t, hinges ``max(0, t_j - knot)``, and products ``t_i t_j``."""
 
-    ``lists`` holds the polynomials of each class; without a ``width`` the columns are not divided. An infinite width
-    leaves a column out: it is 0 for every row. ``exact`` says which polynomials vanish on the rows of all classes.
+    inputs: Int1D
+    hinges: Int1D
+    knots: Float1D
+    left: Int1D
+    right: Int1D
+
+    @classmethod
+    def of(
+        cls, n_features: int, *, append_input: bool = False, knots: Float2D | None = None, products: bool = False
+    ) -> Extras:
+        """All inputs, hinges at ``knots`` (one column for each feature; NaN: none), and all products of degree 2."""
+        none = np.empty(0, dtype=np.int64)
+        inputs = np.arange(n_features) if append_input else none
+        left, right = np.triu_indices(n_features) if products else (none, none)
+        if knots is None:
+            return cls(inputs, none, np.empty(0), left, right)
+        columns, rows = np.nonzero(~np.isnan(knots.T))
+        return cls(inputs, columns, knots[rows, columns], left, right)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return int(self.inputs.size + self.hinges.size + self.left.size)
+
+    def fill(self, X: Any, out: Any) -> None:
+        """Write the columns to ``out``."""
+        start, stop = self.inputs.size, self.inputs.size + self.hinges.size
+        if start:
+            out[:, :start] = X if start == X.shape[1] else _columns(X, self.inputs)
+        if stop > start:
+            beyond = _columns(X, self.hinges) - on_device_of(X, self.knots)
+            out[:, start:stop] = namespace_of(X).clip(beyond, 0.0, None)
+        if self.left.size:
+            out[:, stop:] = _columns(X, self.left) * _columns(X, self.right)
+
+    def select(self, chosen: Bool1D) -> Extras:
+        """Some of the columns."""
+        inputs, hinges, products = np.split(chosen, [self.inputs.size, self.inputs.size + self.hinges.size])
+        return Extras(
+            self.inputs[inputs], self.hinges[hinges], self.knots[hinges], self.left[products], self.right[products]
+        )
+
+
+def _columns(X: Any, index: Int1D) -> Any:
+    return namespace_of(X).take(X, on_device_of(X, index), axis=1)
+
+
+def hinge_knots(X: Float2D, n_knots: int) -> Float2D | None:
+    """Inner quantiles of every column, ``(n_knots, n_features)``; NaN where one repeats another or the largest value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> hinge_knots(np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]]), 1)
+    array([[ 1., nan]])
+    """
+    if n_knots == 0:
+        return None
+    levels = np.linspace(0.1, 0.9, n_knots) if n_knots > 1 else np.array([0.5])
+    knots: Float2D = np.quantile(X, levels, axis=0)
+    repeated = np.vstack([np.zeros((1, X.shape[1]), dtype=bool), np.diff(knots, axis=0) == 0.0])
+    knots[repeated | (knots >= X.max(axis=0))] = np.nan
+    return knots
+
+
+class ColumnOptions(NamedTuple):
+    """Which columns the last step sees: the parameters of a classifier that say so."""
+
+    features: str = "absolute"
+    append_input: bool = True
+    scale: bool = True
+    hinges: int = 0
+    monomials: int = 1
+
+    @classmethod
+    def of(cls, estimator: Any) -> ColumnOptions:
+        """Those of an estimator, checked."""
+        check_choice("features", estimator.features, ("both", "absolute", "signed"))
+        for name in ("append_input", "scale_features"):
+            check_flag(name, getattr(estimator, name))
+        if estimator.hinges != 0:
+            check_count("hinges", estimator.hinges)
+        if estimator.monomials not in (1, 2) or isinstance(estimator.monomials, bool):
+            raise ValueError(f"monomials must be 1 or 2, the largest degree of products; got {estimator.monomials!r}.")
+        return cls(
+            estimator.features,
+            bool(estimator.append_input),
+            bool(estimator.scale_features),
+            int(estimator.hinges),
+            int(estimator.monomials),
+        )
+
+    def extras(self, X: Float2D) -> Extras:
+        """The columns beside the generators, for rows in the unit cube of which ``X`` are some."""
+        return Extras.of(
+            X.shape[1],
+            append_input=self.append_input,
+            knots=hinge_knots(X, self.hinges),
+            products=self.monomials > 1,
+        )
+
+
+@dataclass(frozen=True)
+class FeatureMap:
+    """``t -> (|g(t)| for some generators, g(t) for some, extra columns) / width``, for rows t in the unit cube.
+
+    ``lists`` holds the polynomials of each class, numbered through; ``absolute`` and ``signed`` the numbers of those
+    that give a column |g| and g. Without a ``width`` the columns are not divided. An infinite width leaves a column
+    out: it is 0 for every row. ``exact`` says which polynomials vanish on the rows of all classes.
     """
 
     lists: tuple[Polynomials, ...]
-    append_input: bool = False
+    absolute: Int1D
+    signed: Int1D
+    extras: Extras
     width: Float1D | None = None
     exact: Bool1D | None = None
     _evaluator: Evaluator = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        evaluator = Evaluator([polynomials.form for polynomials in self.lists], absolute=True)
+        evaluator = Evaluator([polynomials.form for polynomials in self.lists], absolute=self._only_absolute)
         object.__setattr__(self, "_evaluator", evaluator)
 
     @classmethod
-    def of(cls, ideals: Sequence[VanishingIdeal], *, append_input: bool) -> FeatureMap:
-        """The map for fitted estimators, one per class."""
-        return cls(tuple(ideal.generators_ for ideal in ideals), append_input)
+    def of(
+        cls, ideals: Sequence[VanishingIdeal], extras: Extras | None = None, features: str = "absolute"
+    ) -> FeatureMap:
+        """The map for fitted estimators, one per class; ``features`` is "absolute", "signed" or "both".
+
+        Beside the inputs, signed generators of degree 1 would say nothing new, and are left out.
+        """
+        lists = tuple(ideal.generators_ for ideal in ideals)
+        extras = Extras.of(len(lists[0].feature_names)) if extras is None else extras
+        degrees = np.concatenate([polynomials.degrees for polynomials in lists])
+        numbers = np.arange(degrees.size)
+        signed = numbers[degrees > 1] if extras.inputs.size else numbers
+        absolute = numbers[:0] if features == "signed" else numbers
+        return cls(lists, absolute, numbers[:0] if features == "absolute" else signed, extras)
 
     @property
     def n_generators(self) -> int:
         """Number of polynomials."""
-        return self._evaluator.n_columns
+        return sum(len(polynomials) for polynomials in self.lists)
 
     @property
     def n_columns(self) -> int:
         """Number of output columns."""
-        return self.n_generators + (len(self.lists[0].feature_names) if self.append_input else 0)
+        return int(self.absolute.size + self.signed.size) + self.extras.n_columns
+
+    @property
+    def _only_absolute(self) -> bool:
+        return self.absolute.size == self.n_generators and self.signed.size == 0
+
+    def by_generator(self, values: Float2D) -> tuple[Float2D, Float2D]:
+        """Values of columns ``(n, n_columns)`` for |g| and for g, each ``(n, n_generators)``; 0 where there is none."""
+        sizes = [np.zeros((len(values), self.n_generators)) for _ in range(2)]
+        sizes[0][:, self.absolute] = values[:, : self.absolute.size]
+        sizes[1][:, self.signed] = values[:, self.absolute.size : self.absolute.size + self.signed.size]
+        return sizes[0], sizes[1]
+
+    def of_extras(self, values: Float2D) -> Float2D:
+        """Values of the columns ``(n, n_columns)`` for the extra columns alone."""
+        return values[:, self.absolute.size + self.signed.size :]
+
+    def select(self, chosen: Bool1D) -> FeatureMap:
+        """The map to some of the columns, with no more polynomials than these need; ``exact`` is not kept."""
+        first, second = self.absolute.size, self.absolute.size + self.signed.size
+        absolute, signed = self.absolute[chosen[:first]], self.signed[chosen[first:second]]
+        used = np.union1d(absolute, signed)
+        ends = np.cumsum([len(polynomials) for polynomials in self.lists])
+        parts = np.split(used, np.searchsorted(used, ends[:-1]))
+        starts = ends - [len(polynomials) for polynomials in self.lists]
+        lists = tuple(
+            polynomials[part - start] for polynomials, part, start in zip(self.lists, parts, starts, strict=True)
+        )
+        return FeatureMap(
+            lists,
+            np.searchsorted(used, absolute),
+            np.searchsorted(used, signed),
+            self.extras.select(chosen[second:]),
+            None if self.width is None else self.width[chosen],
+        )
 
     def over(self, rows: Rows, out: Any = None) -> Any:
         """The columns for all rows, ``(n_samples, n_columns)``, in one pass; written to ``out`` if given."""
@@ -120,15 +275,23 @@ class FeatureMap:
 
     def _fitted(self, mean: Float1D, deviation: Float1D, reach: Float1D, *, scale: bool) -> FeatureMap:
         noise = np.concatenate([_noise(polynomials.form, np.maximum(reach, 1.0)) for polynomials in self.lists])
-        exact = np.hypot(mean, deviation)[: noise.size] <= noise
+        places = np.concatenate([self.absolute, self.signed])
         rounding = np.maximum(_CONSTANT * (np.abs(mean) + deviation), _ROUNDED)
-        bound = np.append(noise, rounding[noise.size :])
+        bound = np.append(noise[places], rounding[places.size :])
+        exact = np.zeros(self.n_generators, dtype=bool)
+        exact[places] = np.hypot(mean, deviation)[: places.size] <= noise[places]
         return replace(self, width=np.where(deviation <= bound, np.inf, deviation if scale else 1.0), exact=exact)
 
     def _fill(self, X: Any, out: Any) -> None:
-        self._evaluator.fill(X, out[:, : self.n_generators])
-        if self.append_input:
-            out[:, self.n_generators :] = X
+        first, second = self.absolute.size, self.absolute.size + self.signed.size
+        if self._only_absolute:
+            self._evaluator.fill(X, out[:, :first])
+        else:
+            values = empty_like(X, self.n_generators)
+            self._evaluator.fill(X, values)
+            out[:, :first] = namespace_of(X).abs(_columns(values, self.absolute))
+            out[:, first:second] = _columns(values, self.signed)
+        self.extras.fill(X, out[:, second:])
         if self.width is not None:
             out /= on_device_of(X, self.width)
 
@@ -196,3 +359,22 @@ def _merge_moments(
     share = b[0] / max(total, 1e-300)
     step = b[1] - a[1]
     return total, a[1] + share * step, a[2] + b[2] + a[0] * share * step**2
+
+
+def column_names(mapping: FeatureMap, classes: Array, inputs: Sequence[str], generators: Array | None) -> Array:
+    """Names of the columns: the class and the polynomial, with bars for |g| where g has a column, too; then the extras.
+
+    ``generators`` are the names of the polynomials, where they are known.
+    """
+    if generators is None:
+        pairs = zip(classes, mapping.lists, strict=True)
+        generators = np.array(
+            [f"{label}: {text}" for label, polynomials in pairs for text in polynomials], dtype=object
+        )
+    extras, names = mapping.extras, list(generators[mapping.absolute])
+    if mapping.signed.size:
+        names = [f"|{name}|" for name in names] + list(generators[mapping.signed])
+    names += [inputs[j] for j in extras.inputs]
+    names += [f"max(0, {inputs[j]} - {knot:.4g})" for j, knot in zip(extras.hinges, extras.knots, strict=True)]
+    names += [f"{inputs[i]}*{inputs[j]}" for i, j in zip(extras.left, extras.right, strict=True)]
+    return np.array(names, dtype=object)

@@ -134,7 +134,7 @@ class PerClass(DefaultIdeal, TransformerMixin, BaseEstimator):  # type: ignore[m
         ndarray of shape (n_samples, n_generators)
         """
         check_is_fitted(self)
-        values = FeatureMap.of(self.estimators_, append_input=False).over(read_finite(self, X))
+        values = FeatureMap.of(self.estimators_).over(read_finite(self, X))
         return with_names(values, lambda: self.get_feature_names_out())
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:

@@ -3,40 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import KFold, RepeatedStratifiedKFold, StratifiedKFold, check_cv
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from .._typing import Array, Float1D, Float2D
-from ..checks import all_or_nothing, check_flag, check_folds, check_n_jobs, check_numbers, input_names, take_input_from
+from ..checks import (
+    all_or_nothing,
+    check_choice,
+    check_count,
+    check_flag,
+    check_folds,
+    check_n_jobs,
+    check_numbers,
+    input_names,
+    take_input_from,
+)
 from ..engine.scaling import survey_scaled
 from ..ideals.abm import ABM
 from ..ideals.avi import AVI
 from ..ideals.default import DefaultIdeal
 from ..ideals.ideal import VanishingIdeal
+from ..ideals.oavi import OAVI
 from ..progress import search_progress
 from ..rows.arrays import ArrayRows
 from ..rows.disk import ScaledOnDisk
-from ..rows.labels import Labelled, read_labelled
+from ..rows.labels import Labelled, best_labels, read_labelled
 from ..rows.reading import is_source
-from ..svm import L1SVC
-from .classifier import ClassGenerators, VanishingIdealClassifier, takes_no_weight
-from .crossval import Scores, Study, folds_by_scaling, score_folds, takes_weights
-from .crossval_source import Options, score_source, survey_folds, tabulated_score
+from .classifier import SAMPLE_ROWS, SEARCH_TOL, ClassGenerators, VanishingIdealClassifier, takes_no_weight
+from .crossval import Fold, FoldModel, Study, folds_by_scaling, score_folds
+from .crossval_source import Options, score_source, survey_folds
+from .explain import Explanation
+from .features import ColumnOptions
+from .per_class import PerClass
+from .probabilities import Calibration, calibrate, probabilities
+from .sampling import Sample, class_factors, class_weighted, stratified_sample
+from .scoring import Scores, Speaks, scorer_of_predictions, tabulated_score
+from .transforms import TRANSFORMS, InputTransform, check_scaling, transform_of
+from .walk import Walk, most_columns, most_terms, psi_grid
 
 __all__ = ["VanishingIdealClassifierCV"]
 
-_PER_DECADE = 2  # psis of an automatic grid
-_DECADES = 5
-_TERMS = 100  # terms and generators of a class that an automatic grid may always reach ...
-_MANY_TERMS = 300  # ... and those that it may, if they are the terms of degree 2
+_CS = (0.01, 0.03, 0.1, 0.3, 1.0, 10.0)
+_FEW_ROWS = 1000  # below which folds are repeated, and ranks are not tried
+_RIVALS = ("arcsinh", "rank")  # ways of scaling that "auto" compares
+_SEARCH_STEPS = 12  # Newton steps of an SVM in an automatic search
+_MEMBER_PSIS = 3  # whose models are averaged, at most
+_ONLY_OURS = "final_estimator must be None for data outside of memory: only the built-in SVM fits them in passes."
+_PAPER = {
+    "scale_input": True,
+    "features": "absolute",
+    "append_input": False,
+    "scale_features": False,
+    "psis": (0.1, 0.05, 0.01, 0.005, 0.001, 0.0005, 0.0001),
+    "Cs": (0.1, 1.0, 10.0),
+    "cv": KFold(3),
+    "search_rows": None,
+    "probability": False,
+}
 
 
 def _refitted(self: Any) -> bool:
@@ -60,17 +92,35 @@ def _variance(rows: ArrayRows, span: Float1D) -> float:
     return float(np.average((X - mean) ** 2, axis=0, weights=rows.sample_weight).max())
 
 
-def _scorer_of_predictions(scoring: Any) -> Any:
-    """The scorer, if it needs no more than how often each class was taken for each."""
-    if scoring is not None and not isinstance(scoring, str):
-        raise ValueError("scoring must be the name of a score, such as 'accuracy' or 'f1', for data outside of memory.")
-    scorer = check_scoring(L1SVC(), "accuracy" if scoring is None else scoring)
-    if getattr(scorer, "_response_method", "predict") != "predict" or not takes_weights(scorer):
-        raise ValueError(
-            f"scoring={scoring!r} needs the scores of single rows, or takes no weights; for data outside of memory use "
-            "one of predictions, such as 'accuracy', 'balanced_accuracy' or 'f1'."
-        )
-    return scorer
+def _has_probabilities(self: Any) -> bool:
+    if not hasattr(self, "best_estimator_"):
+        if self.final_estimator is None and not self.probability:
+            raise AttributeError("probability=False: there are no probabilities; set probability=True.")
+        return _refitted(self) and (self.final_estimator is None or hasattr(self.final_estimator, "predict_proba"))
+    return hasattr(self.best_estimator_, "predict_proba")
+
+
+class _Prepared(NamedTuple):
+    """A study with its folds and values of psi, for one way of scaling the columns."""
+
+    scaling: Any
+    transform: InputTransform | None
+    study: Study
+    groups: list[list[Fold]]
+    psis: list[float]
+    automatic: bool
+
+
+class _Searched(NamedTuple):
+    """Pairs of psi and C with their scores, and the study that they come from, if it was in memory."""
+
+    psis: list[float]
+    Cs: list[float]
+    scores: Scores
+    n_folds: int
+    automatic: bool
+    study: Study | None = None
+    folds: list[Fold] | None = None
 
 
 class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -150,27 +200,69 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
         estimator: Any = None,
         *,
         final_estimator: Any = None,
-        scale_input: bool = True,
+        scale_input: Any = "auto",
+        features: str = "both",
         append_input: bool = True,
+        hinges: int = 0,
+        monomials: int = 1,
         scale_features: bool = True,
+        class_weight: Any = None,
         n_jobs: int | None = None,
         psis: Any = "auto",
-        Cs: Any = (0.1, 1.0, 10.0),
-        cv: Any = 3,
+        Cs: Any = "auto",
+        cv: Any = "auto",
         scoring: Any = None,
         refit: bool = True,
+        search_rows: int | None = 10_000,
+        probability: bool = True,
+        average: bool = False,
+        sparsity: str | None = None,
+        max_columns: int | None = None,
     ):
         self.estimator = estimator
         self.final_estimator = final_estimator
         self.scale_input = scale_input
+        self.features = features
         self.append_input = append_input
+        self.hinges = hinges
+        self.monomials = monomials
         self.scale_features = scale_features
+        self.class_weight = class_weight
         self.n_jobs = n_jobs
         self.psis = psis
         self.Cs = Cs
         self.cv = cv
         self.scoring = scoring
         self.refit = refit
+        self.search_rows = search_rows
+        self.probability = probability
+        self.average = average
+        self.sparsity = sparsity
+        self.max_columns = max_columns
+
+    @classmethod
+    def paper(cls, estimator: Any = None, **options: Any) -> Self:
+        """The search of the paper's experiments: |g| alone, contiguous folds, 7 psi and 3 C, all rows.
+
+        Parameters
+        ----------
+        estimator : OAVI, ABM, AVI or VCA, default=None
+            None stands for ``OAVI(solver="cg", boost="ihb")``, the paper's CGAVI-IHB.
+        **options :
+            Parameters that are to be otherwise.
+
+        Returns
+        -------
+        VanishingIdealClassifierCV
+
+        Examples
+        --------
+        >>> from vanishing import VanishingIdealClassifierCV
+        >>> VanishingIdealClassifierCV.paper().features
+        'absolute'
+        """
+        estimator = OAVI(solver="cg", boost="ihb") if estimator is None else estimator
+        return cls(estimator, **{**_PAPER, **options})
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Score every pair of psi and C on every fold, then fit the best pair to all rows.
@@ -188,84 +280,193 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
         -------
         self
         """
-        for name in ("refit", "scale_features", "append_input", "scale_input"):
-            check_flag(name, getattr(self, name))
-        check_n_jobs(self.n_jobs)
-        if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
-            raise ValueError(f"scoring must be None, a name or a function; got {self.scoring!r}.")
-        Cs = check_numbers("Cs", self.Cs, above=0.0)
-        final = self.final_estimator
-        if final is not None and (isinstance(final, type) or not hasattr(final, "C")):
-            raise ValueError(f"final_estimator must be None or a classifier with a parameter C; got {final!r}.")
+        self._check_options()
         with all_or_nothing(self):
             data = read_labelled(self, X, y, sample_weight)
             data.require_weights()
+            final = self.final_estimator
             if sample_weight is not None and not (final is None or has_fit_parameter(final, "sample_weight")):
                 raise ValueError(takes_no_weight(final))
             template = clone(self._template())
             take_input_from(self, template)
-            score = self._score_in_memory if isinstance(data.rows, ArrayRows) else self._score_in_passes
-            psis, n_folds, found, automatic = score(data, template, Cs)
+            sample = self._sample(data)
+            if sample is not None:
+                searched = self._search_in_memory(data._replace(rows=sample.rows), template, sample)
+            elif isinstance(data.rows, ArrayRows):
+                searched = self._search_in_memory(data, template, None)
+            else:
+                searched = self._search_in_passes(data, template)
             self.classes_ = data.classes
-            self.n_splits_ = n_folds
-            self._choose(psis, Cs, found, found.too_large if automatic else np.zeros(len(psis), dtype=bool))
-            if hasattr(self, "best_estimator_"):  # of an earlier fit
-                del self.best_estimator_
+            self.n_splits_ = searched.n_folds
+            pairs = self._choose(searched)
+            for name in ("best_estimator_", "estimators_"):  # of an earlier fit
+                if hasattr(self, name):
+                    delattr(self, name)
             if self.refit:
-                self._refit(data.without_zero_weights())
+                self._refit(data.without_zero_weights(), searched, pairs, sample)
         return self
 
-    def _score_in_memory(
-        self, data: Labelled, template: VanishingIdeal, Cs: list[float]
-    ) -> tuple[list[float], int, Scores, bool]:
-        """The values of psi, the number of folds, the scores, and whether the psi were proposed."""
+    def _check_options(self) -> None:
+        ColumnOptions.of(self)
+        check_scaling(self.scale_input, ("auto", *TRANSFORMS))
+        for name in ("refit", "probability", "average"):
+            check_flag(name, getattr(self, name))
+        check_n_jobs(self.n_jobs)
+        if self.search_rows is not None:
+            check_count("search_rows", self.search_rows)
+        if self.max_columns is not None:
+            check_count("max_columns", self.max_columns)
+        if self.sparsity is not None:
+            check_choice("sparsity", self.sparsity, ("1se",))
+        if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
+            raise ValueError(f"scoring must be None, a name or a function; got {self.scoring!r}.")
+        if not isinstance(self.Cs, str):
+            check_numbers("Cs", self.Cs, above=0.0)
+        elif self.Cs != "auto":
+            raise ValueError(f"Cs must be 'auto' or a list of numbers, got {self.Cs!r}.")
+        final = self.final_estimator
+        if final is not None and (isinstance(final, type) or not hasattr(final, "C")):
+            raise ValueError(f"final_estimator must be None or a classifier with a parameter C; got {final!r}.")
+
+    def _sample(self, data: Labelled) -> Sample | None:
+        """The rows to search on, where these are not all rows in memory."""
+        if self.search_rows is None:
+            return None
+        if isinstance(data.rows, ArrayRows) and len(data.rows) <= self.search_rows:
+            return None
+        if self.final_estimator is not None and not isinstance(data.rows, ArrayRows):
+            raise ValueError(_ONLY_OURS)
+        self._find_scaling(data)
+        return stratified_sample(data, int(self.search_rows), input_names(self))
+
+    def _find_scaling(self, data: Labelled) -> None:
+        """By a pass over a file that was opened to be scaled."""
+        if isinstance(data.rows, ScaledOnDisk) and data.rows.scaler is None:
+            survey_scaled(data.rows, lambda rows: [rows], input_names(self), scale=False)
+
+    def _search_in_memory(self, data: Labelled, template: VanishingIdeal, sample: Sample | None) -> _Searched:
+        """Score pairs on folds of rows in memory, with the transform of the columns that does best."""
         rows = data.rows
         assert isinstance(rows, ArrayRows)
         assert rows.labels is not None
-        X, codes, classes = rows.X, rows.labels, data.classes
-        y = classes[codes]
-        splits = check_folds(check_cv(self.cv, y, classifier=True), X, y, classes, codes, rows.sample_weight)
-        psis, automatic = self._grid(lambda: _largest_variance(rows, scale=self.scale_input), template)
+        codes, classes = rows.labels, data.classes
+        splits = check_folds(self._splitter(codes), rows.X, classes[codes], classes, codes, rows.sample_weight)
+        kinds = _RIVALS if self.scale_input == "auto" and len(codes) >= _FEW_ROWS else (self._plain_scaling,)
+        searches = [self._prepared(data, template, sample, splits, kind) for kind in kinds]
+        Cs, windowed = self._c_grid(), isinstance(self.Cs, str) and self.sparsity is None and self.max_columns is None
+        with search_progress(len(kinds) * len(searches[0].psis) * len(splits), passes=False) as progress:
+            if not searches[0].automatic:
+                tried = [score_folds(search.study, search.psis, Cs, search.groups, progress) for search in searches]
+                scores, chosen = max(
+                    zip(tried, searches, strict=True),
+                    key=lambda pair: np.nanmax(pair[0].scores.mean(axis=2), initial=-np.inf),
+                )
+                psis = chosen.psis
+            else:
+                walks = [
+                    Walk(search.study, search.psis, Cs, search.groups, progress, window=windowed) for search in searches
+                ]
+                for walk in walks if len(walks) > 1 else []:
+                    walk.explore()
+                walk = max(walks, key=lambda walk: walk.best)  # of equals, the first
+                walk.finish()
+                psis, scores, chosen = walk.psis, walk.scores, searches[walks.index(walk)]
+        self.best_scaling_, self._transform = chosen.scaling, chosen.transform
+        folds = sorted((fold for group in chosen.groups for fold in group), key=lambda fold: fold.number)
+        return _Searched(psis, Cs, scores, len(splits), chosen.automatic, chosen.study, folds)
+
+    @property
+    def _plain_scaling(self) -> Any:
+        """The scaling where none is chosen by scores."""
+        return "arcsinh" if self.scale_input == "auto" else self.scale_input
+
+    def _prepared(
+        self, data: Labelled, template: VanishingIdeal, sample: Sample | None, splits: Any, scaling: Any
+    ) -> _Prepared:
+        """The study of rows in memory with one way of scaling."""
+        rows = data.rows
+        assert isinstance(rows, ArrayRows)
+        assert rows.labels is not None
+        raw, codes, classes, transform = rows.X, rows.labels, data.classes, None
+        if isinstance(scaling, str):
+            transform = transform_of(scaling, rows.without_zero_weights(), sample, input_names(self))
+            X = np.asarray(transform(np.asarray(raw, dtype=np.float64)))
+            rows = ArrayRows(X, rows.sample_weight, codes, rows.n_jobs)
+        scale = transform is None and bool(scaling)
+        template = clone(template)
+        take_input_from(self, template)
+        psis, automatic = self._grid(lambda: _largest_variance(rows, scale=scale), template, len(codes), len(classes))
+        named = self.scoring is None or isinstance(self.scoring, str)
+        scorer = None
+        if self.scoring is not None or self.final_estimator is not None:
+            scorer = check_scoring(Speaks() if self.final_estimator is None else self.final_estimator, self.scoring)
+        counts = np.bincount(codes, minlength=len(classes)).astype(np.float64)
+        weighted = class_weighted(data._replace(rows=rows), class_factors(self.class_weight, classes, counts)).rows
+        assert isinstance(weighted, ArrayRows)
+        n_train = min(len(train) for train, _ in splits)
         study = Study(
-            X,
-            y,
+            rows.X,
             classes,
             codes,
+            weighted.sample_weight,
             rows.sample_weight,
             template,
-            Cs,
-            check_scoring(L1SVC() if self.final_estimator is None else self.final_estimator, self.scoring),
-            whole_model=not (self.scoring is None or isinstance(self.scoring, str)),
-            scale_features=self.scale_features,
-            append_input=self.append_input,
-            n_jobs=self.n_jobs,
+            ColumnOptions.of(self),
+            scorer,
+            self.n_jobs,
             final_estimator=self.final_estimator,
+            whole_model=None if named else partial(self._fold_classifier, classes=classes, transform=transform),
+            whole_rows=raw,
+            tol=SEARCH_TOL if automatic else 1e-6,
+            max_iter=_SEARCH_STEPS if automatic else 200,
+            most_columns=most_columns(n_train, len(classes)) if automatic else None,
+            keep_models=self.average,
         )
-        with search_progress(len(psis) * len(splits), passes=False) as progress:
-            groups = folds_by_scaling(X, splits, scale_input=self.scale_input)
-            return psis, len(splits), score_folds(study, psis, groups, progress), automatic
+        return _Prepared(scaling, transform, study, folds_by_scaling(rows.X, splits, scale=scale), psis, automatic)
 
-    def _score_in_passes(
-        self, data: Labelled, template: VanishingIdeal, Cs: list[float]
-    ) -> tuple[list[float], int, Scores, bool]:
-        """The same for rows that are not in memory."""
+    def _splitter(self, codes: Array) -> Any:
+        """The folds: for "auto" three, shuffled, three times over for less than 1,000 rows, two where rows are few."""
+        if isinstance(self.cv, str):
+            if self.cv != "auto":
+                raise ValueError(f"cv must be 'auto', a number, a splitter or a list of folds; got {self.cv!r}.")
+            n_splits = int(np.clip(np.bincount(codes).min(), 2, 3))
+            if len(codes) < _FEW_ROWS:
+                return RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=3, random_state=0)
+            return StratifiedKFold(n_splits, shuffle=True, random_state=0)
+        return check_cv(self.cv, codes, classifier=True)
+
+    def _search_in_passes(self, data: Labelled, template: VanishingIdeal) -> _Searched:
+        """The same for all rows of a source that is not in memory."""
         if self.final_estimator is not None:
-            raise ValueError(
-                "final_estimator must be None for data outside of memory: only the built-in SVM fits them in passes."
-            )
-        if isinstance(self.cv, bool) or not isinstance(self.cv, Integral) or self.cv < 2:
+            raise ValueError(_ONLY_OURS)
+        cv = 3 if isinstance(self.cv, str) and self.cv == "auto" else self.cv
+        if isinstance(cv, bool) or not isinstance(cv, Integral) or cv < 2:
             raise ValueError(f"cv must be a number of folds, at least 2, for data outside of memory; got {self.cv!r}.")
-        n_folds, names = int(self.cv), input_names(self)
-        scorer = _scorer_of_predictions(self.scoring)
-        if isinstance(data.rows, ScaledOnDisk) and data.rows.scaler is None:
-            survey_scaled(data.rows, lambda rows: [rows], names, scale=False)  # finds the scaling
-        folds = survey_folds(data, n_folds, names, scale_input=self.scale_input, ahead=template._looks_ahead)
-        psis, automatic = self._grid(folds.largest_variance, template)
-        options = Options(template, Cs, scorer, self.scale_features, self.append_input, self.n_jobs)
+        if self.average:
+            raise ValueError("average=True needs a search in memory: set search_rows, for instance to 10_000.")
+        n_folds, names = int(cv), input_names(self)
+        scorer = scorer_of_predictions(self.scoring)
+        self._find_scaling(data)
+        columns, sample = ColumnOptions.of(self), None
+        if isinstance(self.scale_input, str) or columns.hinges or self.class_weight is not None:
+            sample = stratified_sample(data, SAMPLE_ROWS, names)
+            data = class_weighted(data, class_factors(self.class_weight, data.classes, sample.n_rows))
+        head = np.empty((0, self.n_features_in_)) if sample is None else sample.rows.X
+        scale = self.best_scaling_ = self._plain_scaling
+        if isinstance(scale, str):
+            transform = transform_of(scale, data.rows, sample, names)
+            data, head, scale = data._replace(rows=transform.over(data.rows)), transform(head), False
+        folds = survey_folds(data, n_folds, names, scale_input=bool(scale), ahead=template._looks_ahead)
+        n_rows = sum(part.n_samples for parts in folds.surveys[0] for part in parts)
+        psis, automatic = self._grid(folds.largest_variance, template, n_rows, len(data.classes))
+        Cs = self._c_grid()
+        options = Options(template, Cs, scorer, columns, columns.extras(head), self.n_jobs)
         with search_progress(len(psis) * n_folds, passes=True) as progress:
-            return psis, n_folds, score_source(folds, options, psis, progress), automatic
+            return _Searched(psis, Cs, score_source(folds, options, psis, progress), n_folds, automatic)
 
-    def _grid(self, variance: Callable[[], float], template: VanishingIdeal) -> tuple[list[float], bool]:
+    def _grid(
+        self, variance: Callable[[], float], template: VanishingIdeal, n_rows: int, n_classes: int
+    ) -> tuple[list[float], bool]:
         """The values of psi, and whether they were proposed; then ``template`` is kept small, too."""
         if not isinstance(self.psis, str):
             return check_numbers("psis", self.psis, low=0.0), False
@@ -274,19 +475,28 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
         largest = variance() or 0.1
         if isinstance(template, (ABM, AVI)):  # of which psi has to be below 1
             largest = min(largest, 0.5)
-        n = self.n_features_in_
-        enough = max(_TERMS, min((n + 1) * (n + 2) // 2 + n, _MANY_TERMS), 3 * (n + 1))
+        enough = most_terms(n_rows, self.n_features_in_, n_classes)
         template.set_params(max_terms=min(template.max_terms, enough))
-        steps = np.arange(_DECADES * _PER_DECADE + 1) / _PER_DECADE
-        return [float(psi) for psi in largest * 10.0**-steps], True
+        return psi_grid(largest), True
 
-    def _choose(self, psis: list[float], Cs: list[float], found: Scores, left_out: Array) -> None:
-        """Set ``cv_results_`` and the best pair."""
-        if left_out.all():
-            left_out[int(np.argmax(psis))] = False
-        kept = np.flatnonzero(~left_out)
-        pairs = [(psis[i], C) for i in kept for C in Cs]
-        scores = found.scores[kept].reshape(len(pairs), -1)
+    def _c_grid(self) -> list[float]:
+        return list(_CS) if isinstance(self.Cs, str) else check_numbers("Cs", self.Cs, above=0.0)
+
+    def _choose(self, searched: _Searched) -> list[tuple[int, int]]:
+        """Set ``cv_results_`` and the best pair; gives the places of all pairs in the scores, in the same order."""
+        psis, Cs, found = searched.psis, searched.Cs, searched.scores
+        left_out = found.too_large.copy() if searched.automatic else np.zeros(len(psis), dtype=bool)
+        tried = np.asarray(~np.isnan(found.n_used).all(axis=2))
+        if not searched.automatic:
+            tried[:] = True
+        if left_out[tried.any(axis=1)].all():
+            left_out[int(np.nanargmax(psis))] = False
+        places = [(i, c) for i in range(len(psis)) for c in range(len(Cs)) if tried[i, c] and not left_out[i]]
+        if not places:
+            raise ValueError("No psi gives a generator for any class in every fold: raise psis or max_degree.")
+        pairs = [(psis[i], Cs[c]) for i, c in places]
+        index = tuple(np.array(places).T)
+        scores, used = found.scores[index], found.n_used[index]
         mean = scores.mean(axis=1)
         if np.isnan(mean).all():
             raise ValueError("No psi gives a generator for any class in every fold: raise psis or max_degree.")
@@ -298,26 +508,115 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
             "mean_test_score": mean,
             "std_test_score": scores.std(axis=1),
             "rank_test_score": rankdata(np.where(np.isnan(mean), np.inf, -mean), method="min").astype(np.int32),
-            "mean_n_generators": np.repeat(found.n_generators[kept].mean(axis=1), len(Cs)),
+            "mean_n_generators": found.n_generators[index[0]].mean(axis=1),
+            "mean_n_columns": used.mean(axis=1),
         }
         ranks = self.cv_results_["rank_test_score"]
-        self.best_index_ = min(range(len(pairs)), key=lambda k: (ranks[k], -pairs[k][0], pairs[k][1]))
+        best = min(range(len(pairs)), key=lambda k: (ranks[k], -pairs[k][0], pairs[k][1]))
+        self.best_index_ = self._smallest_near(best, mean, scores, used.mean(axis=1), searched)
         self.best_params_ = self.cv_results_["params"][self.best_index_]
         self.best_score_ = float(mean[self.best_index_])
+        return places
 
-    def _refit(self, data: Labelled) -> None:
-        psi, C = self.best_params_["psi"], self.best_params_["C"]
-        best = VanishingIdealClassifier(
+    def _smallest_near(self, best: int, mean: Float1D, scores: Float2D, size: Float1D, searched: _Searched) -> int:
+        """The best pair, or with ``sparsity`` or ``max_columns`` the pair to take instead of it."""
+        allowed = ~np.isnan(mean)
+        if self.max_columns is not None and (allowed & (size <= self.max_columns)).any():
+            allowed &= size <= self.max_columns
+            best = int(np.flatnonzero(allowed)[np.argmax(mean[allowed])])
+        if self.sparsity is None:
+            return best
+        allowed &= mean >= mean[best] - self._standard_error(mean[best], scores[best], searched)
+        return int(min(np.flatnonzero(allowed), key=lambda k: (size[k], -mean[k])))
+
+    def _standard_error(self, mean: float, scores: Float1D, searched: _Searched) -> float:
+        """Of a mean score: for accuracy that of a share of the rows, else that of a mean over folds."""
+        if self.scoring in (None, "accuracy") and searched.study is not None:
+            return float(np.sqrt(max(mean * (1.0 - mean), 0.0) / len(searched.study.codes)))
+        return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else 0.0
+
+    def _refit(self, data: Labelled, searched: _Searched, places: list[tuple[int, int]], sample: Sample | None) -> None:
+        best = places[self.best_index_]
+        self.best_estimator_ = self._refitted_pair(data, searched, best, sample)
+        if self.average:
+            self.estimators_ = self._members(data, searched, places, sample)
+
+    def _refitted_pair(
+        self, data: Labelled, searched: _Searched, pair: tuple[int, int], sample: Sample | None
+    ) -> VanishingIdealClassifier:
+        """The classifier with a pair of psi and C, fitted to all rows; its decisions are calibrated, if they can be."""
+        psi, C = searched.psis[pair[0]], searched.Cs[pair[1]]
+        C *= 1.0 if sample is None else sample.share
+        model = self._classifier(psi, C)
+        model._fit_labelled(self, data, sample)
+        while self.max_columns is not None and model.n_columns_ > self.max_columns and C > 1e-12:
+            C *= 0.7
+            model = self._classifier(psi, C)
+            model._fit_labelled(self, data, sample)
+        calibration = self._calibration_of(searched, pair)
+        if calibration is not None:
+            model._calibrate(calibration)
+        return model
+
+    def _calibration_of(self, searched: _Searched, pair: tuple[int, int]) -> Calibration | None:
+        if not self.probability or searched.study is None or pair not in searched.scores.held_out:
+            return None
+        assert searched.folds is not None
+        rows = searched.study.held_out(searched.folds)
+        return calibrate(*rows.together(searched.scores.held_out[pair]))
+
+    def _members(
+        self, data: Labelled, searched: _Searched, places: list[tuple[int, int]], sample: Sample | None
+    ) -> list[VanishingIdealClassifier]:
+        """The models to average: of up to three psi within a standard error of the best, fold models and refits."""
+        mean = self.cv_results_["mean_test_score"]
+        scores = np.array([self.cv_results_[f"split{k}_test_score"] for k in range(searched.n_folds)]).T
+        best = int(np.nanargmax(mean))
+        near = mean >= mean[best] - self._standard_error(mean[best], scores[best], searched)
+        chosen: dict[int, tuple[int, int]] = {}
+        for k in sorted(np.flatnonzero(near), key=lambda k: -mean[k]):
+            if len(chosen) < _MEMBER_PSIS:
+                chosen.setdefault(places[k][0], places[k])
+        members = []
+        for pair in chosen.values():
+            calibration = self._calibration_of(searched, pair)
+            for fold_model in searched.scores.models[pair]:
+                member = self._fold_classifier(fold_model, data.classes, self._transform)
+                if calibration is not None:
+                    member._calibrate(calibration)
+                members.append(member)
+            is_best = pair == places[self.best_index_]
+            members.append(self.best_estimator_ if is_best else self._refitted_pair(data, searched, pair, sample))
+        return members
+
+    def _classifier(self, psi: float, C: float) -> VanishingIdealClassifier:
+        final = self.final_estimator
+        return VanishingIdealClassifier(
             clone(self._template()).set_params(psi=psi),
-            final_estimator=None if self.final_estimator is None else clone(self.final_estimator).set_params(C=C),
-            scale_input=self.scale_input,
+            final_estimator=None if final is None else clone(final).set_params(C=C),
+            scale_input=getattr(self, "best_scaling_", self._plain_scaling),
+            features=self.features,
             append_input=self.append_input,
+            hinges=self.hinges,
+            monomials=self.monomials,
             scale_features=self.scale_features,
+            class_weight=self.class_weight,
             n_jobs=self.n_jobs,
             C=C,
         )
-        best._fit_labelled(self, data)
-        self.best_estimator_ = best
+
+    def _fold_classifier(
+        self, fitted: FoldModel, classes: Array, transform: InputTransform | None
+    ) -> VanishingIdealClassifier:
+        """The classifier that consists of the pieces of a fold."""
+        model = self._classifier(fitted.ideals[0].psi, fitted.final.C)
+        per_class = PerClass(model.estimator)
+        per_class.classes_, per_class.estimators_ = classes, list(fitted.ideals)
+        for part in (per_class, model):
+            take_input_from(self, part)
+        scaler = fitted.fold.scaler if transform is None else transform
+        model._store(classes, scaler, per_class, fitted.mapping, fitted.final)
+        return model
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The score ``scoring`` of the best model; for None, the share of the rows whose label it predicts.
@@ -339,7 +638,7 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
         if self.scoring is None:
             return float(best.score(X, y, sample_weight))
         if is_source(X) and self.final_estimator is None:
-            scorer = _scorer_of_predictions(self.scoring)
+            scorer = scorer_of_predictions(self.scoring)
             return tabulated_score(scorer, *best._confusion(X, y, sample_weight), best.classes_)
         options = {} if sample_weight is None else {"sample_weight": sample_weight}
         return float(check_scoring(best, self.scoring)(best, X, y, **options))
@@ -378,11 +677,15 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
         ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        return self.best_estimator_.predict(X)
+        if not self.average:
+            return self.best_estimator_.predict(X)
+        return best_labels(self.decision_function(X), self.classes_)
 
     @available_if(_refitted)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Any:
-        """Signed scores of the best model: one column per class, or one value per row for two classes.
+        """Decisions of the best model, or of the average: one column per class, or one value per row for two classes.
+
+        With ``probability`` these are log-odds.
 
         Parameters
         ----------
@@ -393,7 +696,69 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
         ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
         check_is_fitted(self)
-        return self.best_estimator_.decision_function(X)
+        if not self.average:
+            return self.best_estimator_.decision_function(X)
+        return sum(member.decision_function(X) for member in self.estimators_) / len(self.estimators_)
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities of the classes: the logistic function, or softmax, of the decisions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        if self.final_estimator is not None:
+            return self.best_estimator_.predict_proba(X)
+        return probabilities(self.decision_function(X))
+
+    def _single(self) -> VanishingIdealClassifier:
+        """The best model, where it is what predicts."""
+        _refitted(self)
+        check_is_fitted(self, "best_estimator_")
+        if self.average:
+            raise ValueError(
+                "An average has no single formula: ask best_estimator_ or one of estimators_, or set average=False."
+            )
+        best: VanishingIdealClassifier = self.best_estimator_
+        return best
+
+    def to_sympy(self) -> Any:
+        """The decision of the best model in SymPy, see :meth:`VanishingIdealClassifier.to_sympy`.
+
+        Returns
+        -------
+        sympy expression, or list of them
+        """
+        return self._single().to_sympy()
+
+    def explain(self, x: Any, towards: Any = None) -> Explanation:
+        """What each term contributes to the decision for one row, and which input to change to change its label.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,)
+        towards : label, optional
+            The class whose decision to explain, among more than two; the predicted one by default.
+
+        Returns
+        -------
+        Explanation
+            Printed, the largest contributions come first.
+        """
+        return self._single().explain(x, towards)
+
+    def __str__(self) -> str:
+        if not hasattr(self, "best_estimator_"):
+            return repr(self)
+        text = str(self.best_estimator_).partition("\n")[2]
+        kind = "the mean of the decisions of several models, one of them:\n" if self.average else ""
+        return f"{self!r}\n{kind}{text}\ncross-validated score {self.best_score_:.4g}"
 
     def transform(self, X: Any) -> Any:
         """The columns that the last step of the best model sees.

@@ -12,7 +12,8 @@ from .kept import Near
 from .subproblem import minimise, violation
 from .sums import SquaredHinge, Sums
 
-_FEW = 1024  # columns whose Hessian is kept up to date as a whole
+_FEW = 1024  # columns whose Hessian is kept up to date as a whole, unless the working set is a small part of them
+_SMALL_PART = 3
 _STEPS = 0.5 ** np.arange(1.0, 13.0)  # tried when a full step does not lower the objective enough
 _ENOUGH = 1e-3  # of the predicted decrease
 _ROUNDING = 1e-13  # of the objective, in which its changes are lost
@@ -177,10 +178,19 @@ def _objective(x: Float1D, C: float, loss: float) -> float:
 
 def _curvature(data: SquaredHinge, x: Float1D, slope: Float1D, known: _Curvature | None) -> _Curvature:
     """The Hessian at x over the working set, and where columns are few over all of them, from one known elsewhere."""
-    columns = np.arange(x.size - 1) if x.size <= _FEW else _working_set(x, slope)
-    if known is None or np.setdiff1d(columns, known.columns).size or known.columns.size > 3 * columns.size:
+    columns = _working_set(x, slope)
+    if x.size <= min(_FEW, _SMALL_PART * columns.size):
+        columns = np.arange(x.size - 1)
+    if known is None or not _among(columns, known.columns, x.size) or known.columns.size > 3 * columns.size:
         return _Curvature(x, columns, data.hessian(x, columns))
     return _Curvature(x, known.columns, data.hessian(x, known.columns, (known.x, known.hessian)))
+
+
+def _among(columns: Int1D, others: Int1D, size: int) -> bool:
+    """Whether all columns are among the others."""
+    known = np.zeros(size, dtype=bool)
+    known[others] = True
+    return bool(known[columns].all())
 
 
 def _working_set(x: Float1D, slope: Float1D) -> Int1D:

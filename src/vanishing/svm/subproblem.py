@@ -25,7 +25,8 @@ def minimise(H: Float2D, r: Float1D, penalty: Float1D, x: Float1D, tol: float) -
     Ends when no entry of the shortest subgradient is larger than ``tol``.
     """
     n = x.size
-    gradient = np.dot(H, x) + r
+    gradient = np.empty(n)
+    _fill_gradient(H, r, x, gradient)
     for _ in range(_SWEEPS):
         _descend(H, penalty, x, gradient)
     face = np.empty(n, dtype=np.int64)
@@ -39,11 +40,11 @@ def minimise(H: Float2D, r: Float1D, penalty: Float1D, x: Float1D, tol: float) -
             size += 1
     for _ in range(10 * n):
         size = _to_the_minimiser_of_the_face(H, r, penalty, x, sign, L, face, size)
-        gradient = np.dot(H, x) + r
+        _fill_gradient(H, r, x, gradient)
         largest = 0.0
         for j in range(n):
-            if sign[j] == 0.0:
-                largest = max(largest, abs(gradient[j]) - penalty[j])
+            if sign[j] == 0.0 and abs(gradient[j]) - penalty[j] > largest:
+                largest = abs(gradient[j]) - penalty[j]
         if largest <= tol:
             return
         for j in range(n):
@@ -51,6 +52,17 @@ def minimise(H: Float2D, r: Float1D, penalty: Float1D, x: Float1D, tol: float) -
                 sign[j] = 1.0 if gradient[j] < 0.0 else -1.0
                 append_column(H, L, face, size, j, _LEAST)
                 size += 1
+
+
+@compiled
+def _fill_gradient(H: Float2D, r: Float1D, x: Float1D, gradient: Float1D) -> None:
+    """``Hx + r``, by the rows of the symmetric H where x is not zero."""
+    for i in range(x.size):
+        gradient[i] = r[i]
+    for j in range(x.size):
+        if x[j] != 0.0:
+            for i in range(x.size):
+                gradient[i] += x[j] * H[j, i]
 
 
 @compiled
@@ -62,7 +74,8 @@ def violation(gradient: Float1D, penalty: Float1D, x: Float1D) -> float:
             size = abs(gradient[j] + (penalty[j] if x[j] > 0.0 else -penalty[j]))
         else:
             size = abs(gradient[j]) - penalty[j]
-        largest = max(largest, size)
+        if size > largest:
+            largest = size
     return largest
 
 
@@ -72,7 +85,10 @@ def _descend(H: Float2D, penalty: Float1D, x: Float1D, gradient: Float1D) -> Non
     for j in range(x.size):
         target = x[j] - gradient[j] / H[j, j]
         shrink = penalty[j] / H[j, j]
-        target = max(target - shrink, 0.0) if target > 0.0 else min(target + shrink, 0.0)
+        if abs(target) <= shrink:
+            target = 0.0
+        else:
+            target += -shrink if target > 0.0 else shrink
         change = target - x[j]
         if change != 0.0:
             x[j] = target
@@ -95,7 +111,9 @@ def _to_the_minimiser_of_the_face(
         for a in range(size):
             j = face[a]
             if penalty[j] > 0.0 and target[a] * sign[j] <= 0.0:
-                step = min(step, x[j] / (x[j] - target[a]) if x[j] != 0.0 else 0.0)
+                length = x[j] / (x[j] - target[a]) if x[j] != 0.0 else 0.0
+                if length < step:
+                    step = length
         for a in range(size - 1, -1, -1):
             j = face[a]
             x[j] += step * (target[a] - x[j])

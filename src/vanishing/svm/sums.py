@@ -16,7 +16,7 @@ import numpy as np
 from .._compiled import compiled
 from .._typing import Array, Bool1D, Float1D, Float2D, Int1D
 from ..rows.array_api import in_float64, namespace_of, on_device_of, to_host
-from ..rows.arrays import ArrayRows
+from ..rows.arrays import ArrayRows, as_block
 from ..rows.protocol import Rows
 from .kept import SHORT, Lowest, Near, drawn, merge, new_near
 
@@ -270,6 +270,8 @@ class SquaredHinge:
             return kernel(np.ascontiguousarray(Z) if isinstance(Z, np.ndarray) else in_float64(Z), signed)
 
         block_rows = int(np.clip(16_000_000 // (work + 20), 8192, 131_072))  # a few milliseconds
+        if isinstance(self.rows, ArrayRows) and len(self.rows) <= block_rows:  # one block needs no machinery
+            return contiguous(as_block(self.rows.X), self.rows.sample_weight)
         return self.rows.reduce(contiguous, combine, block_rows=block_rows, width=3 * self.n_columns + 8)
 
 

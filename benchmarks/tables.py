@@ -1,0 +1,148 @@
+"""The classifier on tables that it was not made for: errors, log loss, calibration, columns, CPU time, and its rivals.
+
+    OMP_NUM_THREADS=1 python benchmarks/tables.py > benchmarks/tables.md    about half an hour of CPU
+    python benchmarks/tables.py --models default boosting --tables pima glass
+
+Stratified 60/40 splits, seeds 0 to 2; everything is tuned on the training rows. The tables are looked for in the folder
+VANISHING_DATA: its tables/*.npz (X, y), and the paper's six, sampled to 10,000 rows; three come with scikit-learn.
+"""
+
+import argparse
+import platform
+import time
+import warnings
+
+import numpy as np
+from data import FOLDER, table
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegressionCV
+from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from sklearn.svm import SVC
+
+from vanishing import VanishingIdealClassifierCV, __version__
+
+SKLEARN = {"breast_cancer": load_breast_cancer, "wine": load_wine, "digits": load_digits}
+PAPER = ("bank", "credit", "htru", "seeds", "skin", "spam")
+MOST = 10_000
+
+
+def tables() -> list[str]:
+    return [*sorted(path.stem for path in (FOLDER / "tables").glob("*.npz")), *SKLEARN, *PAPER]
+
+
+def load(name: str) -> tuple[np.ndarray, np.ndarray]:
+    if name in SKLEARN:
+        return SKLEARN[name](return_X_y=True)
+    if name in PAPER:
+        X, y = table(name)
+        chosen = np.random.default_rng(0).permutation(len(y))[:MOST]
+        return X[chosen], y[chosen]
+    with np.load(FOLDER / "tables" / f"{name}.npz") as file:
+        return file["X"], file["y"]
+
+
+def logistic(degree: int):
+    steps = [StandardScaler()]
+    if degree > 1:
+        steps += [PolynomialFeatures(degree, include_bias=False), StandardScaler()]
+    return make_pipeline(*steps, LogisticRegressionCV(Cs=(0.01, 0.1, 1.0, 10.0), cv=3, max_iter=2000))
+
+
+def kernel_svm():
+    grid = {"svc__C": (1.0, 10.0, 100.0), "svc__gamma": ("scale", 0.01, 0.1)}
+    return GridSearchCV(make_pipeline(StandardScaler(), SVC()), grid, cv=3)
+
+
+def without_ideals():
+    """The same columns and the same SVM, with inputs, hinges and products, but hardly a generator."""
+    return VanishingIdealClassifierCV(psis=[1e3], hinges=5, monomials=2, features="absolute", n_jobs=1)
+
+
+MODELS = {
+    "default": lambda: VanishingIdealClassifierCV(n_jobs=1),
+    "average": lambda: VanishingIdealClassifierCV(average=True, n_jobs=1),
+    "1se": lambda: VanishingIdealClassifierCV(sparsity="1se", n_jobs=1),
+    "boosting": lambda: HistGradientBoostingClassifier(random_state=0),
+    "RBF SVM": kernel_svm,
+    "logistic": lambda: logistic(1),
+    "logistic, degree 2": lambda: logistic(2),
+    "no ideals": without_ideals,
+}
+
+
+def calibration_error(probabilities: np.ndarray, right: np.ndarray, n_bins: int = 10) -> float:
+    """Expected calibration error of the predicted class: mean difference of confidence and share of right answers."""
+    confidence = probabilities.max(axis=1)
+    bins = np.minimum((confidence * n_bins).astype(int), n_bins - 1)
+    return float(sum(abs((confidence[bins == b] - right[bins == b]).sum()) for b in range(n_bins)) / len(right))
+
+
+def measure(make, X, y, seed: int) -> dict[str, float]:
+    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.4, stratify=y, random_state=seed)
+    begin = time.process_time()
+    model = make().fit(X_train, y_train)
+    seconds = time.process_time() - begin
+    found = {"error": 100.0 * (1.0 - np.mean(model.predict(X_test) == y_test)), "s": seconds}
+    found["columns"] = getattr(getattr(model, "best_estimator_", None), "n_columns_", np.nan)
+    if hasattr(model, "predict_proba"):
+        probabilities = model.predict_proba(X_test)
+        codes = np.searchsorted(model.classes_, y_test)
+        found["log loss"] = float(-np.log(np.maximum(probabilities[np.arange(len(codes)), codes], 1e-15)).mean())
+        found["ECE"] = calibration_error(probabilities, probabilities.argmax(axis=1) == codes)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tables", nargs="*", default=tables())
+    parser.add_argument("--models", nargs="*", default=list(MODELS))
+    parser.add_argument("--seeds", type=int, default=3)
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    print("# Tables\n")
+    print(f"`python benchmarks/tables.py`, vanishing {__version__}, Python {platform.python_version()}.\n")
+    results: dict[str, dict[str, dict[str, float]]] = {}
+    print("| table | rows x columns | " + " | ".join(arguments.models) + " |")
+    print("|---|---|" + "---|" * len(arguments.models))
+    for name in arguments.tables:
+        X, y = load(name)
+        warm_up(X, y)
+        results[name] = {}
+        for model in arguments.models:
+            runs = [measure(MODELS[model], X, y, seed) for seed in range(arguments.seeds)]
+            results[name][model] = {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
+        cells = [f"{found['error']:.2f} ({found['s']:.1f} s)" for found in results[name].values()]
+        print(f"| {name} | {X.shape[0]:,} x {X.shape[1]} | " + " | ".join(cells) + " |", flush=True)
+    summary(results, arguments.models)
+
+
+def warm_up(X, y) -> None:
+    """Load compiled code."""
+    VanishingIdealClassifierCV(psis=[0.1, 0.01], Cs=[1.0], cv=2, n_jobs=1).fit(X[:400], np.arange(len(X[:400])) % 3)
+
+
+def summary(results, models) -> None:
+    print("\n## Means over the tables\n")
+    print("| | " + " | ".join(models) + " |\n|---|" + "---|" * len(models))
+    for key in ("error", "log loss", "ECE", "columns", "s"):
+        cells = [[found[model].get(key, np.nan) for found in results.values()] for model in models]
+        middle = np.median if key == "columns" else np.mean
+        print(f"| {key} | " + " | ".join(f"{middle(cell):.3g}" for cell in cells) + " |")
+    if "boosting" in models:
+        rest = [model for model in models if model != "boosting"]
+        print("\n## Against boosting: difference of errors in points\n")
+        print("| | mean | standard error | better on | worst |\n|---|---|---|---|---|")
+        for model in rest:
+            gaps = np.array([found[model]["error"] - found["boosting"]["error"] for found in results.values()])
+            worst = max(results, key=lambda name: results[name][model]["error"] - results[name]["boosting"]["error"])
+            print(
+                f"| {model} | {gaps.mean():+.2f} | {gaps.std(ddof=1) / np.sqrt(len(gaps)) if len(gaps) > 1 else 0:.2f} "
+                f"| {(gaps < 0).sum()} of {len(gaps)} | {worst} {gaps.max():+.2f} |"
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,183 @@
+"""Scores of a cross-validation: from decisions, from tables of predictions, and what a search knows of its pairs."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import check_scoring
+
+from .._typing import Array, Bool1D, Float1D, Float2D, Int1D
+from ..ideals.ideal import VanishingIdeal
+from ..rows.labels import as_vector, best_labels
+from ..svm import L1SVC
+from .probabilities import calibrate, probabilities
+
+__all__ = [
+    "HeldOut",
+    "Scores",
+    "Speaks",
+    "equal_models",
+    "held_out_scores",
+    "scorer_of_predictions",
+    "tabulated_score",
+    "takes_weights",
+]
+
+
+@dataclass
+class Scores:
+    """What a search knows: psi by psi, C by C, fold by fold.
+
+    ``scores`` and ``n_used``, the number of columns with a weight, are ``(n_psis, n_Cs, n_folds)``, NaN where nothing
+    was fitted; ``n_generators`` is ``(n_psis, n_folds)``. ``too_large`` says for which psi some ideal was not finished,
+    because it went beyond the terms allowed, or has too many columns for the rows. ``held_out[i, c]`` are the decisions
+    of a pair on the held-out rows of every fold, where they are kept; ``models[i, c]`` the fitted pieces of every fold.
+    """
+
+    scores: Array
+    n_used: Array
+    n_generators: Array
+    too_large: Bool1D
+    held_out: dict[tuple[int, int], list[Float2D]] = field(default_factory=dict)
+    models: dict[tuple[int, int], list[Any]] = field(default_factory=dict)
+
+    @classmethod
+    def empty(cls, n_psis: int, n_Cs: int, n_folds: int) -> Scores:
+        """Nothing fitted yet."""
+        return cls(
+            np.full((n_psis, n_Cs, n_folds), np.nan),
+            np.full((n_psis, n_Cs, n_folds), np.nan),
+            np.zeros((n_psis, n_folds), dtype=np.int64),
+            np.zeros(n_psis, dtype=bool),
+        )
+
+    def put(self, psis: Sequence[int], Cs: Sequence[int], other: Scores) -> None:
+        """Take over the results for some psis and Cs."""
+        places = np.ix_(psis, Cs)
+        self.scores[places], self.n_used[places] = other.scores, other.n_used
+        self.n_generators[psis], self.too_large[psis] = other.n_generators, other.too_large
+        for mine, theirs in ((self.held_out, other.held_out), (self.models, other.models)):
+            mine.update({(psis[i], Cs[c]): value for (i, c), value in theirs.items()})
+
+
+def equal_models(ideals: Iterable[tuple[int, int, Sequence[VanishingIdeal]]]) -> list[tuple[int, list[int]]]:
+    """Folds, each with the psis that give the same generators in it, from (psi, fold, fitted estimators)."""
+    known: dict[tuple[int, bytes], list[int]] = {}
+    for psi, fold, fitted in ideals:
+        known.setdefault((fold, pickle.dumps([ideal.generators_.form for ideal in fitted])), []).append(psi)
+    return [(fold, psis) for (fold, _), psis in known.items()]
+
+
+def takes_weights(scorer: Any) -> bool:
+    """Whether a scorer of scikit-learn, or a function, takes ``sample_weight``."""
+    if hasattr(scorer, "_score_func"):
+        scorer = scorer._score_func
+    elif hasattr(scorer, "_estimator"):  # that of the estimator's own score
+        scorer = scorer._estimator.score
+    return "sample_weight" in inspect.signature(scorer).parameters
+
+
+class Speaks(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier with all that a score may ask for; to look up the scorer of a name."""
+
+    def fit(self, X: Any, y: Any) -> Speaks:
+        """Nothing."""
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Labels."""
+        raise NotImplementedError
+
+    def decision_function(self, X: Any) -> Array:
+        """Decisions."""
+        raise NotImplementedError
+
+    def predict_proba(self, X: Any) -> Float2D:
+        """Probabilities."""
+        raise NotImplementedError
+
+
+class _Answers(Speaks):
+    """A classifier that has answered already; its rows are the numbers of answers."""
+
+    def __init__(self, classes: Array, predictions: Array, decisions: Float2D | None = None, log_odds: Any = None):
+        self.classes_ = classes
+        self.predictions = predictions
+        self.decisions = decisions
+        self.log_odds = log_odds
+
+    def predict(self, X: Any) -> Array:
+        """Labels."""
+        return np.asarray(self.predictions[np.asarray(X)[:, 0]])
+
+    def decision_function(self, X: Any) -> Array:
+        """Decisions."""
+        assert self.decisions is not None
+        return np.asarray(as_vector(self.decisions[np.asarray(X)[:, 0]]))
+
+    def predict_proba(self, X: Any) -> Float2D:
+        """Probabilities."""
+        return np.asarray(probabilities(as_vector(self.log_odds[np.asarray(X)[:, 0]])))
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """The test rows of every fold: classes, numbers of the classes, and weights for the score and for the fit."""
+
+    classes: Array
+    codes: list[Int1D]
+    weights: list[Float1D | None]
+    fit_weights: list[Float1D | None]
+
+    def together(self, decisions: Sequence[Float2D]) -> tuple[Float2D, Int1D, Float1D | None]:
+        """Decisions, numbers of classes and weights in the fit of all folds."""
+        if any(weights is None for weights in self.fit_weights):
+            return np.concatenate(decisions), np.concatenate(self.codes), None
+        weights = np.concatenate([weights for weights in self.fit_weights if weights is not None])
+        return np.concatenate(decisions), np.concatenate(self.codes), weights
+
+
+def held_out_scores(scorer: Callable[..., float] | None, rows: HeldOut, decisions: Sequence[Float2D]) -> Float1D:
+    """The score of every fold from its decisions; None stands for accuracy.
+
+    A score of probabilities sees those that a calibration on the decisions of all folds gives.
+    """
+    needs = np.atleast_1d(getattr(scorer, "_response_method", ())) if scorer is not None else ()
+    calibration = calibrate(*rows.together(decisions)) if "predict_proba" in needs else None
+    scores = []
+    for own, codes, weights in zip(decisions, rows.codes, rows.weights, strict=True):
+        said = best_labels(as_vector(own), np.arange(len(rows.classes)))
+        if scorer is None:
+            scores.append(float(np.average(said == codes, weights=weights)))
+            continue
+        answers = _Answers(rows.classes, rows.classes[said], own, None if calibration is None else calibration(own))
+        options = {} if weights is None or not takes_weights(scorer) else {"sample_weight": weights}
+        scores.append(float(scorer(answers, np.arange(len(codes))[:, None], rows.classes[codes], **options)))
+    return np.array(scores)
+
+
+def tabulated_score(scorer: Callable[..., float], table: Float2D, labels: Array, classes: Array) -> float:
+    """A score of predictions, from how much weight of the rows of each label was taken for each class."""
+    true, said = np.nonzero(table)
+    answers = _Answers(classes, classes[said])
+    return float(scorer(answers, np.arange(len(true))[:, None], labels[true], sample_weight=table[true, said]))
+
+
+def scorer_of_predictions(scoring: Any) -> Any:
+    """The scorer, if it needs no more than how often each class was taken for each."""
+    if scoring is not None and not isinstance(scoring, str):
+        raise ValueError("scoring must be the name of a score, such as 'accuracy' or 'f1', for data outside of memory.")
+    scorer = check_scoring(L1SVC(), "accuracy" if scoring is None else scoring)
+    if getattr(scorer, "_response_method", "predict") != "predict" or not takes_weights(scorer):
+        raise ValueError(
+            f"scoring={scoring!r} needs the scores of single rows, or takes no weights; for data outside of memory use "
+            "one of predictions, such as 'accuracy', 'balanced_accuracy' or 'f1', or set search_rows, so that the "
+            "search runs on a sample in memory."
+        )
+    return scorer
