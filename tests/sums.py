@@ -13,12 +13,6 @@ def all_terms(n_features, degree):
     return [t for d in range(degree + 1) for t in itertools.combinations_with_replacement(range(n_features), d)]
 
 
-def program(terms):
-    """``left`` and ``right`` of the terms: each is an earlier one times a column."""
-    place = {term: k for k, term in enumerate(terms)}
-    return np.array([place[t[:-1]] for t in terms]), np.array([t[-1] if t else 0 for t in terms])
-
-
 def direct_gram(X, terms, weights=None):
     """Weighted mean of the products of the terms, in extended precision."""
     X = np.asarray(X).astype(np.longdouble)

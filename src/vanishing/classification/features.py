@@ -140,8 +140,8 @@ def _noise(form: MonomialForm | ProductForm, reach: Float1D) -> Float1D:
     ``8 n eps (sum of |c_t| |t|)^2``. Divided by a spread below the root of that, a column would be rounding made large.
     """
     if isinstance(form, MonomialForm):
-        terms = term_values(reach[None, :], form.left, form.right)[:, 0]
-        size = np.abs(form.coef) @ terms + np.abs(form.lead_coef) * terms[form.lead_left] * reach[form.lead_right]
+        terms = term_values(reach[None, :], form.basis)[:, 0]
+        size = np.abs(form.coef) @ terms + np.abs(form.lead_coef) * terms[form.leads.left] * reach[form.leads.right]
     else:
         size = np.abs(form.factor) * _sizes_of_mixtures(form, float(reach.max()))[form.chosen]
     return np.asarray(np.sqrt(8.0 * form.width * _EPS) * size)

@@ -11,7 +11,7 @@ import numpy as np
 from .._typing import Float2D, Int1D
 from ..decisions import Mixture, Split
 from ..polynomials.forms import Candidates, Layer, MonomialForm, ProductForm
-from ..polynomials.terms import Term, border
+from ..polynomials.terms import Program, Term, border
 
 __all__ = ["Basis", "MonomialBasis", "ProductBasis"]
 
@@ -88,22 +88,14 @@ class MonomialBasis:
 
     def form(self) -> MonomialForm:
         """The generators, ready to be evaluated."""
-        left, right = self.program(self.terms)
-        lead_left, lead_right = self.program((*self.terms, *self.leads))
+        program = Program.of((*self.terms, *self.leads), self.feature_order)
         coef = np.zeros((self.n_generators, self.size))
         row = 0
         for split in self.splits:
             coef[row : row + split.generators.size, : split.coef.shape[1]] = split.coef
             row += split.generators.size
         lead_coef = np.concatenate([np.empty(0), *(split.lead_coef for split in self.splits)])
-        return MonomialForm(left, right, coef, lead_left[self.size :], lead_right[self.size :], lead_coef)
-
-    def program(self, terms: tuple[Term, ...]) -> tuple[Int1D, Int1D]:
-        """For each term the row of its parent and the column to multiply it by; the constant's entries are not used."""
-        row_of = {term: row for row, term in enumerate(self.terms)}
-        left = np.array([row_of[term[:-1]] for term in terms], dtype=np.int64)
-        right = np.array([self.feature_order[term[-1]] if term else 0 for term in terms], dtype=np.int64)
-        return left, right
+        return MonomialForm(program[: self.size], coef, program[self.size :], lead_coef)
 
 
 @dataclass(frozen=True)

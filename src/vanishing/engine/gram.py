@@ -16,8 +16,8 @@ import numpy as np
 
 from .._compiled import compiled
 from .._typing import Float1D, Float2D, Int1D
-from ..polynomials.forms import batched_terms, fill_terms, program_term, uneven
-from ..polynomials.terms import Term
+from ..polynomials.forms import batched_terms, fill_terms, uneven
+from ..polynomials.terms import Program, Term, multiply
 from ..rows.array_api import namespace_of, on_device_of, to_host
 from ..rows.protocol import Block, Reduction, Rows, reduce_together
 from . import cuda
@@ -94,22 +94,22 @@ def _monomial_gram(X: Float2D, weights: Float1D, left: Int1D, right: Int1D, n_ba
     return total
 
 
-def mean_gram(rows: Rows, left: Int1D, right: Int1D, n_basis: int) -> Float2D:
-    """Mean over the rows of ``C[O|C]'``, shape ``(n_candidates, n_terms)``, for terms given as a program.
+def mean_gram(rows: Rows, program: Program, n_basis: int) -> Float2D:
+    """Mean over the rows of ``C[O|C]'``, shape ``(n_candidates, n_terms)``.
 
     The first ``n_basis`` terms are O, the others C. Of ``C C'`` only what lies on or below the diagonal is
     meaningful.
     """
-    return mean_grams([rows], left, right, n_basis)[0]
+    return mean_grams([rows], program, n_basis)[0]
 
 
-def mean_grams(parts: Sequence[Rows], left: Int1D, right: Int1D, n_basis: int) -> list[Float2D]:
+def mean_grams(parts: Sequence[Rows], program: Program, n_basis: int) -> list[Float2D]:
     """As :func:`mean_gram`, for each of several sources; those that are parts of the same share the pass."""
-    n_terms = left.size
+    n_terms = program.size
     work = (n_terms - n_basis) * n_terms
 
     def kernel(X: Any, weights: Any) -> Float2D:
-        return _sum_of_products(X, weights, left, right, n_basis)
+        return _sum_of_products(X, weights, program, n_basis)
 
     requests = [_mean_request(rows, kernel, block_rows(work, n_terms), 2 * n_terms) for rows in parts]
     return [total / weight for weight, total in reduce_together(requests)]
@@ -153,24 +153,24 @@ def _add_each(a: tuple[float, Float2D], b: tuple[float, Float2D]) -> tuple[float
     return a[0] + b[0], a[1] + b[1]
 
 
-def _sum_of_products(X: Any, weights: Any, left: Int1D, right: Int1D, n_basis: int) -> Float2D:
+def _sum_of_products(X: Any, weights: Any, program: Program, n_basis: int) -> Float2D:
     """Sum over the rows of w * C[O|C]', on the device of ``X``."""
     if isinstance(X, np.ndarray):
         weights = _NO_WEIGHTS if weights is None else weights
-        return _monomial_gram(X, weights, left, right, n_basis, chunk_rows(X.shape[0]))
-    monomials = _monomials(left, right, n_basis) if cuda.has_kernels(X) else None
+        return _monomial_gram(X, weights, program.left, program.right, n_basis, chunk_rows(X.shape[0]))
+    monomials = _monomials(tuple(program.terms), n_basis) if cuda.has_kernels(X) else None
     if monomials is not None:
         sums, _ = cuda.sum_monomials(X, weights, monomials.closed)
         return np.asarray(sums[monomials.places])
-    grams = [_batched_gram(*batch, left, right, n_basis) for batch in _batches(X, weights)]
+    grams = [_batched_gram(*batch, program, n_basis) for batch in _batches(X, weights)]
     return np.asarray(np.sum(grams, axis=0))
 
 
-def products_and_range(X: Any, weights: Any, left: Int1D, right: Int1D) -> tuple[Float2D, Float2D]:
+def products_and_range(X: Any, weights: Any, program: Program) -> tuple[Float2D, Float2D]:
     """The same for all terms after the constant, and the range of every column ``(2, n_features)``."""
-    monomials = _monomials(left, right, 1) if cuda.has_kernels(X) else None
+    monomials = _monomials(tuple(program.terms), 1) if cuda.has_kernels(X) else None
     if monomials is None:
-        return _sum_of_products(X, weights, left, right, 1), range_of(X, weights)
+        return _sum_of_products(X, weights, program, 1), range_of(X, weights)
     sums, found = cuda.sum_monomials(X, weights, monomials.closed)
     return np.asarray(sums[monomials.places]), found
 
@@ -182,16 +182,12 @@ class _Monomials(NamedTuple):
     places: Int1D
 
 
-def _monomials(left: Int1D, right: Int1D, n_basis: int) -> _Monomials | None:
-    """The products of candidates and terms; None if they are many."""
-    return _monomials_of(tuple(program_term(left, right, k) for k in range(left.size)), n_basis)
-
-
 @lru_cache(maxsize=64)
-def _monomials_of(terms: tuple[Term, ...], n_basis: int) -> _Monomials | None:
+def _monomials(terms: tuple[Term, ...], n_basis: int) -> _Monomials | None:
+    """The products of candidates and terms; None if they are many."""
     if len(terms) > 4 * cuda.MOST_MONOMIALS:
         return None
-    products = [[tuple(sorted((*u, *t))) for t in terms] for u in terms[n_basis:]]
+    products = [[multiply(u, t) for t in terms] for u in terms[n_basis:]]
     closed = cuda.closed([product for row in products for product in row])
     if len(closed) > cuda.MOST_MONOMIALS:
         return None
@@ -214,10 +210,10 @@ def _batches(X: Any, weights: Any) -> list[tuple[Any, Any]]:
     ]
 
 
-def _batched_gram(X: Any, weights: Any, left: Int1D, right: Int1D, n_basis: int) -> Float2D:
+def _batched_gram(X: Any, weights: Any, program: Program, n_basis: int) -> Float2D:
     """Sum over the rows of w * C[O|C]', from one small product per batch: a device works on many at a time."""
     namespace = namespace_of(X)
-    table = batched_terms(X, left, right)
+    table = batched_terms(X, program)
     candidates = table[:, n_basis:, :] if weights is None else table[:, n_basis:, :] * weights
     products = namespace.matmul(candidates, namespace.permute_dims(table, (0, 2, 1)))
     return np.array(to_host(namespace.sum(products, axis=0)))

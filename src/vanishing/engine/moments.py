@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import combinations_with_replacement
-from math import comb
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._typing import Float1D, Float2D, Int1D
+from .._typing import Float1D, Float2D
 from ..checks import check_count, check_scaler, input_names
-from ..polynomials.terms import Term
+from ..polynomials.terms import Program, Term, count_terms, multiply, terms_up_to
 from ..rows.archive import DAMAGED, Archive
 from ..rows.array_api import namespace_of
 from ..rows.protocol import Block
@@ -81,7 +79,7 @@ class Moments:
     def __init__(self, n_features: int, degree: int = 3, *, scaler: Any = None, n_jobs: int | None = None):
         check_count("n_features", n_features)
         check_count("degree", degree)
-        n_terms = _n_terms(n_features, degree)
+        n_terms = count_terms(degree, n_features)
         if n_terms > _MOST_TERMS:
             raise ValueError(
                 f"There are {n_terms:,} terms of degree up to {degree} in {n_features} columns, more than "
@@ -91,7 +89,7 @@ class Moments:
         self.degree = int(degree)
         self.scaler = None if scaler is None else check_scaler("scaler", scaler, n_features)
         self.n_jobs = n_jobs
-        self.terms = _terms(self.n_features, self.degree)
+        self.terms = terms_up_to(self.degree, self.n_features)
         self.feature_names: tuple[str, ...] | None = None
         self.n_samples = 0
         self.total_weight = 0.0
@@ -126,12 +124,12 @@ class Moments:
         self._check_names(rows.feature_names or columns.names)
         source = rows if self.scaler is None else rows.scaled(self.scaler.scale_, self.scaler.min_)
         n_terms = len(self.terms)
-        left, right = _program(self.terms)
+        program = Program.of(self.terms)
 
         def kernel(block: Block) -> tuple[Float2D, Float2D, int, float] | None:
             if block.X.shape[0] == 0:
                 return None
-            total, ends = products_and_range(block.X, block.weights, left, right)
+            total, ends = products_and_range(block.X, block.weights, program)
             weight = float(block.X.shape[0] if block.weights is None else namespace_of(block.X).sum(block.weights))
             return total, ends, int(block.X.shape[0]), weight
 
@@ -376,23 +374,9 @@ def _products_agree(total: Float2D, terms: list[Term], bound: Float2D) -> bool:
     place = {term: k for k, term in enumerate(terms)}
     lower = [term for term in terms if len(term) < len(terms[-1])]
     for v in sorted({v for term in terms for v in term}):
-        times_v = [place[tuple(sorted((*term, v)))] for term in lower]  # move v from one factor to the other
+        times_v = [place[multiply(term, (v,))] for term in lower]  # move v from one factor to the other
         without = [place[term] for term in lower]
         moved = np.abs(total[np.ix_(times_v, without)] - total[np.ix_(without, times_v)])
         if (moved > _ROUNDING * bound[np.ix_(times_v, without)]).any():
             return False
     return True
-
-
-def _n_terms(n_features: int, degree: int) -> int:
-    return comb(n_features + degree, degree)
-
-
-def _terms(n_features: int, degree: int) -> list[Term]:
-    return [term for d in range(degree + 1) for term in combinations_with_replacement(range(n_features), d)]
-
-
-def _program(terms: list[Term]) -> tuple[Int1D, Int1D]:
-    place = {term: k for k, term in enumerate(terms)}
-    left = np.array([place[term[:-1]] if term else 0 for term in terms])
-    return left, np.array([term[-1] if term else 0 for term in terms])
