@@ -32,7 +32,8 @@ import vanishing.rows.readers
 from vanishing import ABM, AVI, OAVI, PerClass, ideal_path, open_rows, show_progress
 from vanishing.rows.arrays import ArrayRows
 from vanishing.rows.disk import DiskRows
-from vanishing.rows.protocol import InFolds, Rows
+from vanishing.rows.folds import InFolds
+from vanishing.rows.protocol import Cost, Rows
 from vanishing.rows.together import together
 
 # --- passes -----------------------------------------------------------------------------------------------------------
@@ -82,6 +83,8 @@ def test_three_classes_need_no_more_passes_than_the_slowest_of_them(passes, tmp_
 
 # --- together ---------------------------------------------------------------------------------------------------------
 
+SMALL = Cost(work=10**9, width=1, fewest=100)  # blocks of 100 rows
+
 
 class Counted(Rows):
     """Rows outside of memory, as far as anybody can tell, that count passes over them."""
@@ -95,18 +98,18 @@ class Counted(Rows):
         self.fail_in = fail_in
         self.error = error
 
-    def reduce_blocks(self, kernel, combine, *, block_rows, width):
+    def reduce(self, kernel, combine, cost):
         self.n_passes += 1
         if self.n_passes == self.fail_in:
             raise self.error
-        return self.inside.reduce_blocks(kernel, combine, block_rows=block_rows, width=width)
+        return self.inside.reduce(kernel, combine, cost)
 
-    def map_blocks(self, kernel, n_columns, *, block_rows, width, out=None):
-        return self.inside.map_blocks(kernel, n_columns, block_rows=block_rows, width=width, out=out)
+    def map(self, kernel, n_columns, cost, out=None):
+        return self.inside.map(kernel, n_columns, cost, out)
 
 
 def total(rows, power=1):
-    return rows.reduce(lambda X, _: float((X**power).sum()), lambda a, b: a + b, block_rows=100, width=1)
+    return rows.reduce(lambda block: float((block.X**power).sum()), lambda a, b: a + b, SMALL)
 
 
 def in_passes(n_passes):
@@ -174,7 +177,7 @@ def test_an_error_in_a_pass_ends_everything(kind, fail_in):
 
 def test_a_kernel_that_fails_for_one_task_ends_everything():
     def failing(rows):
-        return rows.reduce(lambda X, _: 1 / 0, lambda a, b: a + b, block_rows=100, width=1)
+        return rows.reduce(lambda block: 1 / 0, lambda a, b: a + b, SMALL)
 
     error = within(60, lambda: together(Counted(surface(300)), [in_passes(5), failing]))
     assert isinstance(error, ZeroDivisionError)
@@ -194,7 +197,7 @@ def test_a_task_that_survives_an_error_of_a_pass_does_not_hang():
 def test_an_interrupt_in_a_fit_of_several_classes_ends_it(tmp_path, monkeypatch):
     X, y = THREE
     rows = open_rows(write_parquet(tmp_path, X, y=y), label="y")
-    original, calls = DiskRows.reduce_blocks, []
+    original, calls = DiskRows.reduce, []
 
     def interrupted(self, *arguments, **options):
         calls.append(1)
@@ -202,7 +205,7 @@ def test_an_interrupt_in_a_fit_of_several_classes_ends_it(tmp_path, monkeypatch)
             raise KeyboardInterrupt
         return original(self, *arguments, **options)
 
-    monkeypatch.setattr(DiskRows, "reduce_blocks", interrupted)
+    monkeypatch.setattr(DiskRows, "reduce", interrupted)
     model = PerClass(OAVI(2e-4))
     assert isinstance(within(60, lambda: model.fit(rows)), KeyboardInterrupt)
     assert_not_fitted(model)

@@ -24,8 +24,9 @@ from ..engine.survey import Survey, surveys_if_any
 from ..ideals.ideal import VanishingIdeal
 from ..ideals.path import fit_together
 from ..progress import Progress
+from ..rows.folds import InFolds
 from ..rows.labels import Labelled
-from ..rows.protocol import InFolds, Rows
+from ..rows.protocol import Rows
 from ..rows.together import together
 from ..svm import L1SVC
 from ..threads import one_blas_thread

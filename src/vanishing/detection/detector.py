@@ -20,7 +20,7 @@ from ..polynomials.polynomial import Polynomials
 from ..rows.array_api import empty_like, namespace_of, on_device_of
 from ..rows.arrays import ArrayRows
 from ..rows.labels import as_vector
-from ..rows.protocol import Rows
+from ..rows.protocol import Block, Rows
 from ..rows.reading import is_dask, read_finite, read_rows, require_finite
 
 __all__ = ["VanishingIdealDetector"]
@@ -205,13 +205,14 @@ class VanishingIdealDetector(DefaultIdeal, OutlierMixin, BaseEstimator):  # type
     def _scores(self, rows: Rows) -> Any:
         evaluator = Evaluator([self.ideal_.generators_.form], absolute=False)
 
-        def kernel(X: Any, out: Any) -> None:
+        def kernel(block: Block, out: Any) -> None:
+            X = block.X
             values = empty_like(X, evaluator.n_columns)
             evaluator.fill(X, values)
             squares = (values @ on_device_of(X, self._whitening)) ** 2
             out[:, 0] = -(namespace_of(X).sum(squares, axis=1) ** 0.5)
 
-        return as_vector(rows.map(kernel, 1, block_rows=min(evaluator.block_rows, 8192), width=evaluator.width))
+        return as_vector(rows.map(kernel, 1, evaluator.cost))
 
 
 def _check_contamination(contamination: Any) -> float | None:

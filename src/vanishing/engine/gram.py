@@ -19,11 +19,10 @@ from .._typing import Float1D, Float2D, Int1D
 from ..polynomials.forms import batched_terms, fill_terms, uneven
 from ..polynomials.terms import Program, Term, multiply
 from ..rows.array_api import namespace_of, on_device_of, to_host
-from ..rows.protocol import Block, Reduction, Rows, reduce_together
+from ..rows.protocol import Block, Cost, Reduction, Rows, reduce_together
 from . import cuda
 
 __all__ = [
-    "block_rows",
     "border_gram",
     "chunk_rows",
     "mean_gram",
@@ -111,7 +110,7 @@ def mean_grams(parts: Sequence[Rows], program: Program, n_basis: int) -> list[Fl
     def kernel(X: Any, weights: Any) -> Float2D:
         return _sum_of_products(X, weights, program, n_basis)
 
-    requests = [_mean_request(rows, kernel, block_rows(work, n_terms), 2 * n_terms) for rows in parts]
+    requests = [_mean_request(rows, kernel, Cost(work, 2 * n_terms)) for rows in parts]
     return [total / weight for weight, total in reduce_together(requests)]
 
 
@@ -131,22 +130,17 @@ def value_gram(rows: Rows, values: Callable[[Any], Any], n_basis: int, n_terms: 
             total += to_host(candidates @ table.T)
         return total
 
-    ((weight, total),) = reduce_together([_mean_request(rows, kernel, block_rows(work, n_terms), 4 * n_terms)])
+    ((weight, total),) = reduce_together([_mean_request(rows, kernel, Cost(work, 4 * n_terms))])
     return np.asarray(total / weight)
 
 
-def _mean_request(rows: Rows, kernel: Callable[[Any, Any], Float2D], length: int, width: int) -> Reduction:
+def _mean_request(rows: Rows, kernel: Callable[[Any, Any], Float2D], cost: Cost) -> Reduction:
     """The sum of the weights and the sum of a kernel."""
 
-    def with_weight(block: Block) -> tuple[float, Float2D] | None:
-        n_rows = block.X.shape[0]
-        if n_rows == 0:
-            return None
-        return float(n_rows if block.weights is None else namespace_of(block.X).sum(block.weights)), kernel(
-            block.X, block.weights
-        )
+    def with_weight(block: Block) -> tuple[float, Float2D]:
+        return block.total_weight, kernel(block.X, block.weights)
 
-    return Reduction(rows, with_weight, _add_each, length, width)
+    return Reduction(rows, with_weight, _add_each, cost)
 
 
 def _add_each(a: tuple[float, Float2D], b: tuple[float, Float2D]) -> tuple[float, Float2D]:
@@ -289,8 +283,8 @@ def triangular_factor(rows: Rows, values: Callable[[Any], Any], n_terms: int) ->
     def combine(a: tuple[float, Float2D], b: tuple[float, Float2D]) -> tuple[float, Float2D]:
         return a[0] + b[0], _upper(np.vstack([a[1], b[1]]))
 
-    length = int(np.clip(2_000_000 // n_terms, 2 * n_terms, 65_536))
-    request = _mean_request(rows, kernel, length, 4 * n_terms)._replace(combine=combine)
+    cost = Cost(n_terms * n_terms, 4 * n_terms, fewest=max(1024, 4 * n_terms))
+    request = _mean_request(rows, kernel, cost)._replace(combine=combine)
     ((weight, factor),) = reduce_together([request])
     square = np.zeros((n_terms, n_terms))
     square[: factor.shape[0]] = factor  # fewer rows than terms: the rest of R is zero
@@ -304,8 +298,3 @@ def _upper(matrix: Float2D) -> Float2D:
 def chunk_rows(n_rows: int) -> int:
     """Rows to evaluate and multiply at a time: chunks of equal size, as short ones are padded."""
     return uneven(-(-n_rows // -(-n_rows // _CHUNK)))
-
-
-def block_rows(work: int, n_terms: int) -> int:
-    """Rows of a block that keeps one thread busy for about a millisecond, for ``work`` products a row."""
-    return int(np.clip(30_000_000 // (work + 8 * n_terms + 50), 1024, 131_072))

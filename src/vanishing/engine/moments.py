@@ -11,13 +11,11 @@ from .._typing import Float1D, Float2D
 from ..checks import check_count, check_scaler, input_names
 from ..polynomials.terms import Program, Term, count_terms, multiply, terms_up_to
 from ..rows.archive import DAMAGED, Archive
-from ..rows.array_api import namespace_of
-from ..rows.protocol import Block
 from ..rows.reading import read_rows, require_finite
 from ..rows.writing import complete_file
-from .gram import border_gram, products_and_range
+from .gram import border_gram
 from .scaling import scaler_of_range
-from .survey import Survey
+from .survey import Survey, sum_terms
 
 __all__ = ["Moments"]
 
@@ -123,26 +121,12 @@ class Moments:
             raise ValueError(f"X has {rows.n_features} columns, but these are moments of {self.n_features}.")
         self._check_names(rows.feature_names or columns.names)
         source = rows if self.scaler is None else rows.scaled(self.scaler.scale_, self.scaler.min_)
-        n_terms = len(self.terms)
-        program = Program.of(self.terms)
-
-        def kernel(block: Block) -> tuple[Float2D, Float2D, int, float] | None:
-            if block.X.shape[0] == 0:
-                return None
-            total, ends = products_and_range(block.X, block.weights, program)
-            weight = float(block.X.shape[0] if block.weights is None else namespace_of(block.X).sum(block.weights))
-            return total, ends, int(block.X.shape[0]), weight
-
-        def combine(a: Any, b: Any) -> tuple[Float2D, Float2D, int, float]:
-            ends = np.stack([np.fmin(a[1][0], b[1][0]), np.fmax(a[1][1], b[1][1])])
-            return a[0] + b[0], ends, a[2] + b[2], a[3] + b[3]
-
-        block_rows = int(np.clip(30_000_000 // (n_terms * n_terms), 1024, 131_072))
-        total, ends, n_samples, weight = source.reduce_blocks(kernel, combine, block_rows=block_rows, width=2 * n_terms)
-        if not np.isfinite(total).all():
+        total = sum_terms(source, Program.of(self.terms))
+        if not np.isfinite(total.gram).all():
             require_finite(rows, input_names(columns))
             raise ValueError("Products of columns overflow on these rows; scale them to [0, 1] first.")
-        self._add(border_gram(np.array([[weight]]), total), ends[0], ends[1], n_samples, weight)
+        gram = border_gram(np.array([[total.total_weight]]), total.gram)
+        self._add(gram, total.range[0], total.range[1], total.n_samples, total.total_weight)
         self.feature_names = self.feature_names or rows.feature_names or columns.names
         self.single_precision |= rows.single_precision
         return self

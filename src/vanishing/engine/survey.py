@@ -14,9 +14,8 @@ import numpy as np
 
 from .._typing import Float1D, Float2D
 from ..polynomials.terms import Program, Term, count_terms, terms_up_to
-from ..rows.array_api import namespace_of
-from ..rows.protocol import Block, Reduction, Rows, reduce_together
-from .gram import block_rows, border_gram, mean_of_parts, products_and_range, range_of
+from ..rows.protocol import Block, Cost, Reduction, Rows, reduce_together
+from .gram import border_gram, mean_of_parts, products_and_range, range_of
 
 __all__ = ["Survey", "survey", "surveys", "surveys_if_any"]
 
@@ -112,11 +111,10 @@ def surveys_if_any(parts: Sequence[Rows], *, raw: Sequence[Rows] = (), ahead: bo
     """As :func:`surveys`; None where there are no rows."""
     n = parts[0].n_features
     degree = 2 if ahead and parts[0].reading_dominates and count_terms(2, n) <= _EARLY else 1
-    n_terms = count_terms(degree, n)
-    kernel = partial(_survey_block, program=Program.of(terms_up_to(degree, n)))
-    length = block_rows(n_terms * n_terms, n_terms)
-    requests = [Reduction(rows, kernel, _add_surveys, length, 3 * n_terms) for rows in parts]
-    requests += [Reduction(rows, _range_block, _wider, length, 2 * n) for rows in raw]
+    program = Program.of(terms_up_to(degree, n))
+    kernel, cost = partial(_survey_block, program=program), _survey_cost(program)
+    requests = [Reduction(rows, kernel, _add_surveys, cost) for rows in parts]
+    requests += [Reduction(rows, _range_block, _wider, cost) for rows in raw]
     results = reduce_together(requests)
     found = [None if total is None else total.survey for total in results[: len(parts)]]
     for k, ends in enumerate(results[len(parts) :]):
@@ -125,8 +123,17 @@ def surveys_if_any(parts: Sequence[Rows], *, raw: Sequence[Rows] = (), ahead: bo
     return found
 
 
-def _range_block(block: Block) -> Float2D | None:
-    return range_of(block.X, block.weights) if block.X.shape[0] else None
+def sum_terms(rows: Rows, program: Program) -> SurveySums:
+    """Sums over the rows of the products of the terms of a program, and the ranges of the columns, in one pass."""
+    return rows.reduce(partial(_survey_block, program=program), _add_surveys, _survey_cost(program))
+
+
+def _survey_cost(program: Program) -> Cost:
+    return Cost(program.size**2, 2 * program.size)
+
+
+def _range_block(block: Block) -> Float2D:
+    return range_of(block.X, block.weights)
 
 
 def _wider(a: Float2D, b: Float2D) -> Float2D:
@@ -159,13 +166,9 @@ class SurveySums(NamedTuple):
         return Survey(first, self.range[0], self.range[1], self.n_samples, self.total_weight, ahead)
 
 
-def _survey_block(block: Block, program: Program) -> SurveySums | None:
-    X, weights = block.X, block.weights
-    n_rows = X.shape[0]
-    if n_rows == 0:
-        return None
-    gram, ends = products_and_range(X, weights, program)
-    return SurveySums(gram, ends, n_rows, float(n_rows if weights is None else namespace_of(X).sum(weights)))
+def _survey_block(block: Block, program: Program) -> SurveySums:
+    gram, ends = products_and_range(block.X, block.weights, program)
+    return SurveySums(gram, ends, int(block.X.shape[0]), block.total_weight)
 
 
 def _add_surveys(a: SurveySums, b: SurveySums) -> SurveySums:

@@ -15,7 +15,7 @@ import numpy as np
 from .._compiled import compiled
 from .._typing import Float1D, Float2D, Int1D
 from ..rows.array_api import namespace_of, on_device_of
-from ..rows.protocol import Rows
+from ..rows.protocol import Cost, Rows
 from .terms import Program, multiply
 
 __all__ = [
@@ -349,7 +349,6 @@ class Evaluator:
         self.forms = [form for form in forms if form.n_polynomials]
         self.absolute = absolute
         self.n_columns = sum(form.n_polynomials for form in self.forms)
-        self.block_rows = int(np.clip(20_000_000 // (sum(form.work for form in self.forms) + 100), 1024, 65_536))
 
     def fill(self, block: Any, out: Any) -> None:
         """Write the values on a block of rows to ``out``, ``(n_rows, n_columns)``."""
@@ -359,10 +358,10 @@ class Evaluator:
             start += form.n_polynomials
 
     @property
-    def width(self) -> int:
-        """Numbers of working memory for a row, about."""
-        return 2 * sum(form.width for form in self.forms) + self.n_columns
+    def cost(self) -> Cost:
+        """Of one row."""
+        return Cost(sum(form.work for form in self.forms), 2 * sum(form.width for form in self.forms) + self.n_columns)
 
     def over(self, rows: Rows) -> Any:
         """Values on all rows, ``(n_samples, n_columns)``."""
-        return rows.map(self.fill, self.n_columns, block_rows=self.block_rows, width=self.width)
+        return rows.map(lambda block, out: self.fill(block.X, out), self.n_columns, self.cost)

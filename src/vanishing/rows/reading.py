@@ -13,7 +13,7 @@ from .._typing import Array, Float2D, Int1D
 from ..checks import check_n_jobs, check_weights, input_names, require_numeric
 from .array_api import is_device_array, namespace_of, require_unmasked, to_host
 from .arrays import ArrayRows
-from .protocol import Block, Rows
+from .protocol import Block, Cost, Rows
 
 __all__ = [
     "finite_blocks",
@@ -183,9 +183,7 @@ class _Bad(NamedTuple):
     first: list[tuple[int, int, bool] | None]
 
 
-def _bad_values(block: Block) -> _Bad | None:
-    if block.X.shape[0] == 0:
-        return None
+def _bad_values(block: Block) -> _Bad:
     namespace = namespace_of(block.X)
     if _sum_is_finite(block.X, namespace):
         return _Bad(np.zeros(block.X.shape[1], dtype=np.int64), [None] * block.X.shape[1])
@@ -209,7 +207,7 @@ def _combine_bad(a: _Bad, b: _Bad) -> _Bad:
 def require_finite(rows: Rows, names: Sequence[str]) -> None:
     """Refuse NaN and infinity, naming the first column that has one."""
     n = rows.n_features
-    found = rows.reduce_blocks(_bad_values, _combine_bad, block_rows=65_536, width=2 * n)
+    found = rows.reduce(_bad_values, _combine_bad, Cost(n, 2 * n))
     message = _complaint(found, names, rows)
     if message:
         raise ValueError(message)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from ..checks import WarningRelay
 from .arrays import ArrayRows
-from .protocol import Block, Reduction, Rows, View, reduce_together
+from .protocol import Block, Cost, Reduction, Rows, View, reduce_together
 
 __all__ = ["together"]
 
@@ -162,18 +162,14 @@ class _Seat(Rows):
         self.reading_dominates = source.reading_dominates
         self.single_precision = source.single_precision
 
-    def reduce_blocks(
-        self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], *, block_rows: int, width: int
-    ) -> T:
+    def reduce(self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], cost: Cost) -> T:
         """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""
-        result: T = self.meeting.ask(self.number, Reduction(self, kernel, combine, block_rows, width))
+        result: T = self.meeting.ask(self.number, Reduction(self, kernel, combine, cost))
         return result
 
-    def map_blocks(
-        self, kernel: Callable[[Block, Any], None], n_columns: int, *, block_rows: int, width: int, out: Any = None
-    ) -> Any:
+    def map(self, kernel: Callable[[Block, Any], None], n_columns: int, cost: Cost, out: Any = None) -> Any:
         """The columns ``(n_samples, n_columns)`` that ``kernel(block, out)`` computes."""
-        return self.meeting.source.map_blocks(kernel, n_columns, block_rows=block_rows, width=width, out=out)
+        return self.meeting.source.map(kernel, n_columns, cost, out)
 
     def place(self, part: int, row: int) -> str:
         """Where row ``row`` of part ``part`` is, in words."""
