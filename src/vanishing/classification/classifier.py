@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from .._typing import Array, Bool1D, Float1D, Float2D
 from ..checks import all_or_nothing, check_flag, input_names, no_generator, take_input_from, warn_outside_unit_cube
-from ..engine.scaling import scaled_rows, survey_scaled
-from ..engine.survey import Survey
+from ..engine.scaling import scale_and_survey_parts, scaled_rows, survey_parts
 from ..ideals.default import DefaultIdeal
 from ..polynomials.polynomial import Polynomial, Polynomials
 from ..rows.arrays import ArrayRows, as_rows
@@ -220,16 +219,15 @@ class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, TransformerMixin, 
         """Fit to checked data, whose columns ``source`` knows."""
         take_input_from(source, self)
         names = input_names(self)
-        scaler, rows, parts, found = survey_scaled(
-            data.rows, data.parts, names, scale=self.scale_input, ahead=PerClass(self.estimator)._looks_ahead
-        )
-        whole = Survey.of_parts(found)
+        first_pass = scale_and_survey_parts if self.scale_input else survey_parts
+        first = first_pass(data.rows, names, data.parts, ahead=PerClass(self.estimator)._looks_ahead)
+        rows, whole = first.rows, first.whole
         if not self.scale_input:
             warn_outside_unit_cube(whole.low, whole.high, names)
         data = data._replace(rows=rows)
         ideals = PerClass(self.estimator, n_jobs=self.n_jobs)
         take_input_from(source, ideals)
-        ideals._fit_parts(data, parts, found)
+        ideals._fit_parts(data, first.parts, first.surveys)
         mapping = FeatureMap.of(ideals.estimators_, append_input=self.append_input)
         if mapping.n_generators == 0:
             raise ValueError(no_generator(ideals.estimators_[0].psi))
@@ -238,7 +236,7 @@ class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, TransformerMixin, 
             mapping, final = self._fit_final_in_memory(data, rows, mapping, reach)
         else:
             mapping, final = self._fit_final(data, mapping, reach)
-        self._store(data.classes, scaler, ideals, mapping, final)
+        self._store(data.classes, first.scaler, ideals, mapping, final)
         self._read_weights(mapping.over(as_rows(rows.X[:100])) if isinstance(rows, ArrayRows) else None)
 
     def _fit_final(self, data: Labelled, mapping: FeatureMap, reach: Float1D) -> tuple[FeatureMap, Any]:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from .._typing import Array, Float1D, Float2D
 from ..checks import all_or_nothing, check_flag, check_folds, check_n_jobs, check_numbers, input_names, take_input_from
-from ..engine.scaling import survey_scaled
+from ..engine.scaling import survey_parts
 from ..ideals.abm import ABM
 from ..ideals.avi import AVI
 from ..ideals.default import DefaultIdeal
@@ -258,7 +258,7 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
         n_folds, names = int(self.cv), input_names(self)
         scorer = _scorer_of_predictions(self.scoring)
         if isinstance(data.rows, ScaledOnDisk) and data.rows.scaler is None:
-            survey_scaled(data.rows, lambda rows: [rows], names, scale=False)  # finds the scaling
+            survey_parts(data.rows, names)  # finds the scaling
         folds = survey_folds(data, n_folds, names, scale_input=self.scale_input, ahead=template._looks_ahead)
         psis, automatic = self._grid(folds.largest_variance, template)
         options = Options(template, Cs, scorer, self.scale_features, self.append_input, self.n_jobs)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._typing import Float1D, Float2D
 from ..checks import all_or_nothing, check_flag, check_n_jobs, input_names, take_input_from
 from ..engine.gram import value_gram
-from ..engine.scaling import scaled_rows, survey_scaled
+from ..engine.scaling import scale_and_survey_parts, scaled_rows, survey_parts
 from ..ideals.default import DefaultIdeal
 from ..ideals.ideal import VanishingIdeal
 from ..polynomials.forms import Evaluator
@@ -121,9 +121,8 @@ class VanishingIdealDetector(DefaultIdeal, OutlierMixin, BaseEstimator):  # type
             require_finite(rows, input_names(self))
             rows = rows.without_zero_weights()
         ideal: VanishingIdeal = clone(self._template())
-        scaler, rows, _, (found,) = survey_scaled(
-            rows, lambda rows: [rows], input_names(self), scale=self.scale_input, ahead=ideal._looks_ahead
-        )
+        first_pass = scale_and_survey_parts if self.scale_input else survey_parts
+        rows, _, (found,), scaler = first_pass(rows, input_names(self), ahead=ideal._looks_ahead)
         take_input_from(self, ideal)
         ideal._fit_rows(rows, found)
         generators: Polynomials = ideal.generators_

@@ -28,7 +28,7 @@ from ..engine.basis import MonomialBasis, ProductBasis
 from ..engine.construction import Construction, Fit, Rule, construct
 from ..engine.grams import Grams, Known, MonomialGrams, Part
 from ..engine.moments import Moments
-from ..engine.scaling import survey_scaled
+from ..engine.scaling import survey_parts
 from ..engine.survey import Survey
 from ..polynomials.polynomial import Polynomial, Polynomials, Terms
 from ..polynomials.terms import ORDERS, exponents_of
@@ -142,9 +142,7 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _survey(self, rows: Rows) -> tuple[Rows, Survey]:
         """The first pass: refuses data that cannot be fitted, and warns of those outside the unit cube, or rounded."""
-        _, rows, _, (found,) = survey_scaled(
-            rows, lambda rows: [rows], input_names(self), scale=False, ahead=self._looks_ahead
-        )
+        rows, _, (found,), _ = survey_parts(rows, input_names(self), ahead=self._looks_ahead)
         warn_outside_unit_cube(found.low, found.high, input_names(self))
         if rows.single_precision:
             warn_single_precision(self.psi)

@@ -21,7 +21,7 @@ from ..checks import (
     take_input_from,
     warn_gap,
 )
-from ..engine.scaling import survey_scaled
+from ..engine.scaling import survey_parts
 from ..rows.array_api import in_float64, on_device_of
 from ..rows.labels import Labelled, as_vector, best_labels, read_labelled
 from ..rows.protocol import Block, Cost, Rows
@@ -175,7 +175,7 @@ def _surveyed(estimator: Any, data: Labelled) -> Labelled:
     """The data; those outside of memory are checked, and scaled if they were opened so, by a pass."""
     if data.in_memory:
         return data
-    _, rows, _, _ = survey_scaled(data.rows, lambda rows: [rows], input_names(estimator), scale=False)
+    rows = survey_parts(data.rows, input_names(estimator)).rows
     return data._replace(rows=rows)
 
 
