@@ -34,8 +34,8 @@ def assert_same_moments(found, expected, rtol=1e-12):
     assert found.n_samples == expected.n_samples
     assert found.total_weight == pytest.approx(expected.total_weight, rel=1e-12)
     np.testing.assert_allclose(found.gram, expected.gram, rtol=rtol, atol=1e-15)
-    np.testing.assert_array_equal(found.survey().low, expected.survey().low)
-    np.testing.assert_array_equal(found.survey().high, expected.survey().high)
+    np.testing.assert_array_equal(found._survey().low, expected._survey().low)
+    np.testing.assert_array_equal(found._survey().high, expected._survey().high)
 
 
 def assert_same_model(found, expected):

@@ -1,4 +1,4 @@
-"""The decisions themselves, and how a decision in progress is kept."""
+"""What a decision is, and the border that it is made about, candidate by candidate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..solvers import Solution
 EPS = float(np.finfo(np.float64).eps)
 
 
-class Split(NamedTuple):
+class Decision(NamedTuple):
     """Decision about monomial candidates.
 
     Generator g is ``lead_coef[g] * u + sum_j coef[g, j] * t_j``, with ``u`` candidate ``generators[g]`` and
@@ -54,8 +54,8 @@ class _Generator(NamedTuple):
     lead_coef: float
 
 
-class Progress:
-    """A split under way: candidates of a Gram go, in their order, either to the basis or to the generators."""
+class Border:
+    """The candidates of a degree, which go one after the other either to the basis or to the generators."""
 
     def __init__(self, gram: Float2D, n_basis: int):
         self.gram = gram
@@ -136,13 +136,13 @@ class Progress:
                 gap = solution.gap + max(loss - solution.loss, 0.0)
                 self._generators[g] = _Generator(j, solution._replace(x=x, loss=loss, gap=gap), False, lead)
 
-    def split(self, n_undecided: int = 0, state: Any = None) -> Split:
+    def decision(self, n_undecided: int = 0, state: Any = None) -> Decision:
         """The decision, once every candidate has its place."""
         solutions = [generator.solution for generator in self._generators]
         coef = np.zeros((len(solutions), len(self.members)))
         for g, solution in enumerate(solutions):
             coef[g, : solution.x.size] = solution.x
-        return Split(
+        return Decision(
             kept=np.array(self.members[self.n_basis :], dtype=np.int64) - self.n_basis,
             generators=np.array([generator.j for generator in self._generators], dtype=np.int64),
             coef=coef,

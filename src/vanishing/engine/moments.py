@@ -72,7 +72,7 @@ class Moments:
     x0^2 - x1
     """
 
-    holds_no_rows = True
+    _holds_no_rows = True
 
     def __init__(self, n_features: int, degree: int = 3, *, scaler: Any = None, n_jobs: int | None = None):
         check_count("n_features", n_features)
@@ -244,7 +244,7 @@ class Moments:
         moments._require_possible()
         return moments
 
-    def survey(self) -> Survey:
+    def _survey(self) -> Survey:
         """What the first pass of a fit would find."""
         n = self.n_features
         gram = self.gram

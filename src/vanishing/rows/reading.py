@@ -50,7 +50,7 @@ def read_rows(estimator: Any, X: Any, sample_weight: Any = None, *, labels: Any 
     """
     n_jobs = getattr(estimator, "n_jobs", None)
     check_n_jobs(n_jobs)
-    if getattr(type(X), "holds_no_rows", False):
+    if getattr(type(X), "_holds_no_rows", False):
         raise ValueError("Moments have no rows: only OAVI, ABM and AVI can be fitted to them.")
     require_in_memory(X)
     require_unmasked(X=X, sample_weight=sample_weight)
