@@ -61,7 +61,7 @@ def test_whole_weights_repeat_rows():
 
 def test_rows_without_weight_do_not_widen_the_range():
     X = np.vstack([surface(), [[9.0, -9.0, 9.0]]])
-    found = Moments(3, 2).update(X, np.append(np.ones(N_ROWS), 0.0)).survey()
+    found = Moments(3, 2).update(X, np.append(np.ones(N_ROWS), 0.0))._survey()
     np.testing.assert_array_equal(found.low, surface().min(axis=0))
     np.testing.assert_array_equal(found.high, surface().max(axis=0))
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from .._compiled import compiled
 from .._typing import Float1D, Float2D, Int1D
-from ..polynomials.forms import batched_terms, fill_terms, uneven
+from ..polynomials.forms import batched_terms, fill_terms, padded_length
 from ..polynomials.terms import Program, Term, multiply
 from ..rows.array_api import namespace_of, on_device_of, to_host
 from ..rows.protocol import Block, Cost, Reduction, Rows, reduce_together
@@ -297,4 +297,4 @@ def _upper(matrix: Float2D) -> Float2D:
 
 def chunk_rows(n_rows: int) -> int:
     """Rows to evaluate and multiply at a time: chunks of equal size, as short ones are padded."""
-    return uneven(-(-n_rows // -(-n_rows // _CHUNK)))
+    return padded_length(-(-n_rows // -(-n_rows // _CHUNK)))

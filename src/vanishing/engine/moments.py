@@ -115,7 +115,7 @@ class Moments:
         -------
         self
         """
-        columns = _Columns(self.n_jobs)
+        columns = _InputColumns(self.n_jobs)
         rows = read_rows(columns, X, sample_weight)
         if rows.n_features != self.n_features:
             raise ValueError(f"X has {rows.n_features} columns, but these are moments of {self.n_features}.")
@@ -299,7 +299,7 @@ class Moments:
             raise ValueError("There are no rows in these moments: update them first.")
 
 
-class _Columns(BaseEstimator):  # type: ignore[misc]
+class _InputColumns(BaseEstimator):  # type: ignore[misc]
     """Stands in for an estimator when rows are read."""
 
     def __init__(self, n_jobs: int | None):

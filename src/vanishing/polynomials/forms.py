@@ -26,9 +26,9 @@ __all__ = [
     "ProductForm",
     "batched_terms",
     "fill_terms",
+    "padded_length",
     "product_values",
     "term_values",
-    "uneven",
 ]
 
 _CACHE_ENTRIES = 65_536  # float64 values of one chunk: half a megabyte, within a core's second-level cache
@@ -47,14 +47,14 @@ class Candidates(NamedTuple):
         return self.left.size
 
 
-def uneven(n_rows: int) -> int:
-    """At least ``n_rows`` rows: a multiple of 8, not of 64.
+def padded_length(n_rows: int) -> int:
+    """The length of a chunk with room for ``n_rows`` rows: a multiple of 8, not of 64.
 
     Values of different columns at a distance of a large power of two would share the same few lines of the cache.
 
     Examples
     --------
-    >>> uneven(1000), uneven(1024)
+    >>> padded_length(1000), padded_length(1024)
     (1000, 1032)
     """
     length = -(-n_rows // 8) * 8
@@ -174,7 +174,7 @@ class MonomialForm:
         if not isinstance(block, np.ndarray):
             self._fill_on_device(block, out, absolute=absolute)
             return
-        chunk = uneven(int(np.clip(_CACHE_ENTRIES // sum(self.coef.shape), 32, 1024)))
+        chunk = padded_length(int(np.clip(_CACHE_ENTRIES // sum(self.coef.shape), 32, 1024)))
         basis, leads = self.basis, self.leads
         _fill_generators(
             block, basis.left, basis.right, self.coef, leads.left, leads.right, self.lead_coef, absolute, chunk, out

@@ -77,7 +77,7 @@ def read_rows(estimator: Any, X: Any, sample_weight: Any = None, *, labels: Any 
     else:
         validate_data(estimator, X, skip_check_array=True, reset=reset)
     rows = ArrayRows(table, check_weights(sample_weight, table.shape[0]), labels, n_jobs)
-    if isinstance(table, _Columns):
+    if isinstance(table, _FrameColumns):
         rows.single_precision = _has_single(X)
     return rows
 
@@ -130,7 +130,7 @@ def _learn_columns(estimator: Any, rows: Rows, *, reset: bool) -> Rows:
     return rows
 
 
-class _Columns:
+class _FrameColumns:
     """The columns of a frame side by side, as an array of which only slices are made."""
 
     def __init__(self, columns: Sequence[Array]):
@@ -168,7 +168,7 @@ def input_frame(X: Any) -> Any:
         if not all(dtype.is_numeric() or str(dtype) == "Boolean" for dtype in X.dtypes):
             return None
         columns = [X[:, j].to_numpy() for j in range(X.shape[1])]
-    return _Columns(columns) if all(column.dtype.kind in "biuf" for column in columns) else None
+    return _FrameColumns(columns) if all(column.dtype.kind in "biuf" for column in columns) else None
 
 
 def _has_single(frame: Any) -> bool:
