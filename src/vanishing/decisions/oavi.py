@@ -19,11 +19,12 @@ class Stage(NamedTuple):
     """How far the decisions of a fit have come.
 
     ``boosting`` is on until (INF) holds for the first time; ``work`` is the number of multiplications that exact
-    answers may still take.
+    answers may still take; ``columns`` are terms of the basis that do not depend on each other, None for all of them.
     """
 
     boosting: bool = True
     work: float = np.inf
+    columns: Int1D | None = None
 
     @property
     def spent(self) -> bool:
@@ -75,12 +76,12 @@ def decide_oavi(gram: Float2D, n_basis: int, *, oracle: Oracle, stage: Stage | N
     ``stage`` is how far the decisions before have come.
     """
     psi = oracle.stop.psi
-    boosting, work = stage or Stage()
+    boosting, work, columns = stage or Stage()
     border = Border(gram, n_basis)
     sweep = None
     if oracle.boost != "none" and (boosting or oracle.exact):
         try:
-            sweep = CholeskySweep(gram, n_basis, skip=not boosting)
+            sweep = CholeskySweep(gram, n_basis, columns)
         except np.linalg.LinAlgError:
             return None
     largest = min(oracle.radius, 1e8) * border.lengths.max()
@@ -114,7 +115,11 @@ def decide_oavi(gram: Float2D, n_basis: int, *, oracle: Oracle, stage: Stage | N
             sweep.append_or_skip(j)
     if sweep is not None and oracle.polish and sweep.n == sweep.n_members:
         border.clean(sweep.inverse(), psi)
-    return border.decision(n_undecided, Stage(boosting, work))
+    return border.decision(n_undecided, _next_stage(boosting, work, sweep))
+
+
+def _next_stage(boosting: bool, work: float, sweep: CholeskySweep | QRSweep | None) -> Stage:
+    return Stage(boosting, work, None if boosting or sweep is None else np.array(sweep.columns))
 
 
 def _decide(border: Border, j: int, oracle: Oracle, work: float) -> tuple[Solution, float]:
@@ -224,9 +229,9 @@ def decide_oavi_exact(factor: Float2D, n_basis: int, *, oracle: Oracle, stage: S
     further than its rounding; they supply a sparse support, on which the least-squares problem is solved anew.
     """
     psi = oracle.stop.psi
-    boosting, work = stage or Stage()
+    boosting, work, columns = stage or Stage()
     border = Border(factor.T @ factor, n_basis)
-    sweep = QRSweep(factor, n_basis, skip=not boosting) if boosting or oracle.exact else None
+    sweep = QRSweep(factor, n_basis, columns) if boosting or oracle.exact else None
     n_undecided = 0
     for j in range(border.n_candidates):
         if sweep is not None:
@@ -250,7 +255,7 @@ def decide_oavi_exact(factor: Float2D, n_basis: int, *, oracle: Oracle, stage: S
         border.keep(j, solution.n_iter)
         if sweep is not None:
             sweep.append_or_skip(j)
-    return border.decision(n_undecided, Stage(boosting, work))
+    return border.decision(n_undecided, _next_stage(boosting, work, sweep))
 
 
 def _sparse_or_dense_exact(factor: Float2D, border: Border, j: int, dense: Solution, oracle: Oracle) -> Solution:
@@ -279,7 +284,7 @@ def _support(border: Border, j: int, y0: Float1D, oracle: Oracle) -> tuple[Int1D
 
 def _least_squares(factor: Float2D, border: Border, j: int, support: Int1D) -> Solution:
     """The best polynomial with terms in ``support``; coefficients that are zero to rounding are exact zeros."""
-    columns = factor[:, np.array(border.members)[support]]
+    columns = factor[:, border.members[support]]
     x = np.zeros(len(border.members))
     x[support] = np.linalg.lstsq(columns, -factor[:, border.n_basis + j], rcond=None)[0]
     solution = Solution(border.without_dust(j, x), np.inf, 0.0, 0, Status.VANISHING)
@@ -294,6 +299,6 @@ def _vanishes(mse: float, border: Border, j: int, x: Float1D, psi: float) -> boo
 
 def _measured(factor: Float2D, border: Border, j: int, solution: Solution) -> Solution:
     """The solution with its loss measured as the square of a residual, not as a difference of Gram entries."""
-    residual = factor[:, border.members] @ solution.x + factor[:, border.n_basis + j]
+    residual = factor @ border.coefficients(j, solution.x)
     loss = float(residual @ residual)
     return solution._replace(loss=loss, gap=solution.gap + max(loss - solution.loss, 0.0))
