@@ -102,7 +102,8 @@ def peak_memory():
 def measure_memory(n_rows):
     """What a fit with many terms takes more than one with few rows, against the formula of the guide, in MB."""
     from vanishing import OAVI, open_rows
-    from vanishing.engine.gram import block_rows, chunk_rows
+    from vanishing.engine.gram import chunk_rows
+    from vanishing.rows.protocol import Cost
     from vanishing.threads import n_threads
 
     n = 8
@@ -121,7 +122,7 @@ def measure_memory(n_rows):
     n_terms = model.n_basis_ + len(model.generators_)
     n_candidates = n_terms - 1 - n - n * (n + 1) // 2  # of degree 3, the last pass
     work = n_terms * n_candidates
-    rows = block_rows(work, n_terms)
+    rows = Cost(work, 2 * n_terms).block_rows
     threads = n_threads(None)
     block, table, gram = 2 * rows * n * 8, chunk_rows(rows) * n_terms * 8, work * 8
     bound = threads * (block + table + gram) + 3 * gram + 3 * n_terms * n_terms * 8

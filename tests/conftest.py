@@ -66,10 +66,10 @@ def passes(monkeypatch):
 
         monkeypatch.setattr(source, method, counted)
 
-    count(DiskRows, "reduce_blocks")
+    count(DiskRows, "reduce")
     count(ComputedOnDisk, "write")
     with suppress(ImportError):
         from vanishing.rows.dask import DaskRows
 
-        count(DaskRows, "reduce_blocks")
+        count(DaskRows, "reduce")
     return made

@@ -24,7 +24,7 @@ from vanishing import (
     show_progress,
 )
 from vanishing.rows.disk import DiskRows
-from vanishing.rows.protocol import InFolds
+from vanishing.rows.folds import fold_numbers
 
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -118,7 +118,7 @@ def tuner(estimator=None, **options):
 
 
 def fold_of(m, n_folds, part=0):
-    return InFolds((0,), n_folds).fold_of(part, 0, m)
+    return fold_numbers(np.empty((1, 1)), part, 0, m, n_folds)
 
 
 def accuracy(y, predicted, sample_weight=None):
@@ -484,7 +484,7 @@ def test_an_interrupt_in_a_pass_ends_the_search(passes, tmp_path, monkeypatch):
     rows, _ = npy_file(*three_classes(), tmp_path)
     tuner(refit=False).fit(rows)
     for stop in (1, 2, 4, len(passes) - 1):
-        original, calls = DiskRows.reduce_blocks, []
+        original, calls = DiskRows.reduce, []
 
         def interrupted(self, *arguments, calls=calls, stop=stop, original=original, **options):
             calls.append(1)
@@ -494,7 +494,7 @@ def test_an_interrupt_in_a_pass_ends_the_search(passes, tmp_path, monkeypatch):
 
         model = tuner()
         with monkeypatch.context() as patch:
-            patch.setattr(DiskRows, "reduce_blocks", interrupted)
+            patch.setattr(DiskRows, "reduce", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 model.fit(rows)
         assert len(calls) == stop

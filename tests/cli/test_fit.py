@@ -497,7 +497,7 @@ def interrupt(*arguments, **options):
 @pytest.mark.parametrize("quiet", [False, True])
 @pytest.mark.parametrize("label", [False, True])
 def test_an_interrupt_in_the_fit_is_no_error(quiet, label, both, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(DiskRows, "reduce_blocks", interrupt)
+    monkeypatch.setattr(DiskRows, "reduce", interrupt)
     arguments = ["--columns", "a,b", *(["--label", "y"] if label else []), "--features", tmp_path / "f.npy"]
     assert fit(both, *arguments, quiet=quiet) == 130
     seen = capsys.readouterr()

@@ -160,8 +160,8 @@ def test_a_detector_needs_no_more_passes_than_the_fit_of_its_ideal(tmp_path, mon
 
     X = np.random.default_rng(0).random((500, 2))
     np.save(tmp_path / "rows.npy", X)
-    passes, original = [], DiskRows.reduce_blocks
-    monkeypatch.setattr(DiskRows, "reduce_blocks", lambda self, *a, **k: passes.append(1) or original(self, *a, **k))
+    passes, original = [], DiskRows.reduce
+    monkeypatch.setattr(DiskRows, "reduce", lambda self, *a, **k: passes.append(1) or original(self, *a, **k))
     OAVI(0.02).fit(open_rows(tmp_path / "rows.npy"))
     alone = len(passes)
     VanishingIdealDetector(OAVI(0.02), scale_input=False).fit(open_rows(tmp_path / "rows.npy"))

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 from makers import as_fitted, name_of, some_weights, surface, torch_float32, torch_tensor
-from sums import all_terms, assert_same_model, assert_same_moments, direct_gram, program
+from sums import all_terms, assert_same_model, assert_same_moments, direct_gram
 
 from vanishing import OAVI, Moments
 from vanishing.engine import cuda
@@ -111,7 +111,7 @@ def test_the_kernel_sums_monomials_and_finds_ranges(n_features, degree, m, weigh
 def test_the_gram_is_made_of_sums_of_distinct_monomials(n_features, degree, n_basis):
     X = np.random.default_rng(0).random((200, n_features))
     terms = all_terms(n_features, degree)
-    monomials = _monomials(*program(terms), n_basis)
+    monomials = _monomials(tuple(terms), n_basis)
     assert len(monomials.closed) <= min(cuda.MOST_MONOMIALS, (len(terms) - n_basis) * len(terms) + n_features + 1)
     assert monomials.places.shape == (len(terms) - n_basis, len(terms))
     means = np.array([np.prod(X[:, list(term)], axis=1).mean() for term in monomials.closed])
@@ -119,8 +119,8 @@ def test_the_gram_is_made_of_sums_of_distinct_monomials(n_features, degree, n_ba
 
 
 def test_many_monomials_are_left_to_matrix_products():
-    assert _monomials(*program(all_terms(8, 2)), 9) is None
-    assert _monomials(*program(all_terms(600, 1)), 1) is None
+    assert _monomials(tuple(all_terms(8, 2)), 9) is None
+    assert _monomials(tuple(all_terms(600, 1)), 1) is None
 
 
 @pytest.fixture

@@ -13,20 +13,13 @@ from reference import term_column
 from vanishing.engine.gram import border_gram, mean_gram, triangular_factor, value_gram
 from vanishing.engine.survey import survey
 from vanishing.polynomials.forms import term_values
+from vanishing.polynomials.terms import Program
 from vanishing.rows.arrays import as_rows
 
 
 def all_terms(n_features, degree):
     """Terms up to the degree, as tuples of variables, in ascending order."""
     return [t for d in range(degree + 1) for t in itertools.combinations_with_replacement(range(n_features), d)]
-
-
-def program(terms):
-    """``left`` and ``right`` of the terms: each is an earlier one times a column."""
-    row_of = {term: k for k, term in enumerate(terms)}
-    left = np.array([row_of[term[:-1]] for term in terms])
-    right = np.array([term[-1] if term else 0 for term in terms])
-    return left, right
 
 
 def evaluated(X, terms):
@@ -69,7 +62,7 @@ QUADRATIC = all_terms(2, 2)  # 3 terms of degree <= 1, 3 of degree 2
 @pytest.mark.parametrize("m", [1, 2, 7, 8, 9, 255, 256, 257, 4095, 4096, 4097, 8193])
 def test_mean_gram_is_the_mean_of_products_whatever_the_number_of_rows(m):
     X = data(m, 2)
-    found = mean_gram(as_rows(X), *program(QUADRATIC), 3)
+    found = mean_gram(as_rows(X), Program.of(QUADRATIC), 3)
     assert_same_gram(found, direct_mean_gram(X, QUADRATIC, 3), 3)
 
 
@@ -79,19 +72,19 @@ def test_mean_gram_of_more_candidates_than_a_panel_holds(m):
     n_basis = 84
     assert len(terms) - n_basis > 96
     X = data(m, 6)
-    assert_same_gram(mean_gram(as_rows(X), *program(terms), n_basis), direct_mean_gram(X, terms, n_basis), n_basis)
+    assert_same_gram(mean_gram(as_rows(X), Program.of(terms), n_basis), direct_mean_gram(X, terms, n_basis), n_basis)
 
 
 @pytest.mark.parametrize("n_candidates", [95, 96, 97, 192, 193])
 def test_mean_gram_at_the_edges_of_panels(n_candidates):
     terms = all_terms(20, 2)[: 21 + n_candidates]
     X = data(300, 20)
-    assert_same_gram(mean_gram(as_rows(X), *program(terms), 21), direct_mean_gram(X, terms, 21), 21)
+    assert_same_gram(mean_gram(as_rows(X), Program.of(terms), 21), direct_mean_gram(X, terms, 21), 21)
 
 
 def test_mean_gram_over_several_blocks():
     X = data(300_000, 2)
-    assert_same_gram(mean_gram(as_rows(X), *program(QUADRATIC), 3), direct_mean_gram(X, QUADRATIC, 3), 3)
+    assert_same_gram(mean_gram(as_rows(X), Program.of(QUADRATIC), 3), direct_mean_gram(X, QUADRATIC, 3), 3)
 
 
 @settings(max_examples=30, deadline=None)
@@ -107,7 +100,7 @@ def test_mean_gram_of_random_shapes(m, n, degree, seed, weighted):
     n_basis = sum(len(t) < degree for t in terms)
     X = np.random.default_rng(seed).uniform(-1.0, 1.0, (m, n))
     weights = np.random.default_rng(seed + 1).random(m) + 0.1 if weighted else None
-    found = mean_gram(as_rows(X, weights), *program(terms), n_basis)
+    found = mean_gram(as_rows(X, weights), Program.of(terms), n_basis)
     expected = direct_mean_gram(X, terms, n_basis, weights)
     np.testing.assert_allclose(meaningful(found, n_basis), meaningful(expected, n_basis), rtol=1e-11, atol=1e-13)
 
@@ -137,8 +130,8 @@ def test_survey_with_weights():
 
 
 def values_of(terms):
-    left, right = program(terms)
-    return lambda block: term_values(block, left, right)
+    program = Program.of(terms)
+    return lambda block: term_values(block, program)
 
 
 @pytest.mark.parametrize("m", [1, 511, 512, 513, 8191, 8192, 8193])
@@ -188,7 +181,7 @@ def all_results(rows):
     found = survey(rows)
     return [
         *found,
-        meaningful(mean_gram(rows, *program(QUADRATIC), 3), 3),
+        meaningful(mean_gram(rows, Program.of(QUADRATIC), 3), 3),
         value_gram(rows, values, 3, 6),
         triangular_factor(rows, values, 6),
     ]
@@ -207,7 +200,7 @@ def test_number_of_threads_does_not_change_a_bit(m, weighted):
 def test_number_of_threads_does_not_change_a_bit_of_a_wide_gram():
     terms = all_terms(6, 4)
     X = data(4000, 6)
-    one, two = (mean_gram(as_rows(X, n_jobs=n_jobs), *program(terms), 84) for n_jobs in (1, 2))
+    one, two = (mean_gram(as_rows(X, n_jobs=n_jobs), Program.of(terms), 84) for n_jobs in (1, 2))
     np.testing.assert_array_equal(one, two)
 
 
@@ -220,7 +213,7 @@ def test_weights_count_like_repeated_rows(m):
     repeated = as_rows(np.repeat(X, repeats, axis=0))
     assert survey(weighted).total_weight == survey(repeated).total_weight
     assert_same_gram(
-        mean_gram(weighted, *program(QUADRATIC), 3), mean_gram(repeated, *program(QUADRATIC), 3), n_basis=3
+        mean_gram(weighted, Program.of(QUADRATIC), 3), mean_gram(repeated, Program.of(QUADRATIC), 3), n_basis=3
     )
     values = values_of(QUADRATIC)
     np.testing.assert_allclose(value_gram(weighted, values, 3, 6), value_gram(repeated, values, 3, 6), rtol=1e-12)
@@ -284,17 +277,17 @@ def test_border_gram_of_successive_degrees_is_the_gram_of_all_terms():
     gram = survey(as_rows(X)).gram
     for degree in (2, 3):
         terms = all_terms(3, degree)
-        gram = border_gram(gram, mean_gram(as_rows(X), *program(terms), gram.shape[0]))
+        gram = border_gram(gram, mean_gram(as_rows(X), Program.of(terms), gram.shape[0]))
         np.testing.assert_allclose(gram, direct_gram(evaluated(X, terms)), rtol=1e-12)
         np.testing.assert_array_equal(gram, gram.T)
 
 
 def test_mean_gram_multiplies_by_any_earlier_term():
     # Not a chain of powers: x1 x0 through x1, then x1 x0 x1.
-    left, right = np.array([0, 0, 1, 2]), np.array([0, 1, 0, 1])
+    program = Program(np.array([0, 0, 1, 2]), np.array([0, 1, 0, 1]))
     X = data(100, 2)
     columns = np.column_stack([np.ones(100), X[:, 1], X[:, 1] * X[:, 0], X[:, 1] ** 2 * X[:, 0]])
-    found = mean_gram(as_rows(X), left, right, 2)
+    found = mean_gram(as_rows(X), program, 2)
     for k, t in itertools.product(range(2), range(4)):
         if t <= 2 + k:
             assert found[k, t] == pytest.approx(np.mean(columns[:, 2 + k] * columns[:, t]), rel=1e-12)

@@ -61,7 +61,7 @@ def test_whole_weights_repeat_rows():
 
 def test_rows_without_weight_do_not_widen_the_range():
     X = np.vstack([surface(), [[9.0, -9.0, 9.0]]])
-    found = Moments(3, 2).update(X, np.append(np.ones(N_ROWS), 0.0)).survey()
+    found = Moments(3, 2).update(X, np.append(np.ones(N_ROWS), 0.0))._survey()
     np.testing.assert_array_equal(found.low, surface().min(axis=0))
     np.testing.assert_array_equal(found.high, surface().max(axis=0))
 
@@ -87,8 +87,8 @@ def test_moments_of_random_shapes_are_plain_sums_however_they_are_collected(m, n
     whole = parts[0].merge(parts[1])
     assert whole.n_samples == m
     np.testing.assert_allclose(whole.gram, direct_gram(X, whole.terms, weights), rtol=1e-10, atol=1e-13)
-    np.testing.assert_array_equal(whole.survey().low, X.min(axis=0))
-    np.testing.assert_array_equal(whole.survey().high, X.max(axis=0))
+    np.testing.assert_array_equal(whole._survey().low, X.min(axis=0))
+    np.testing.assert_array_equal(whole._survey().high, X.max(axis=0))
     assert np.linalg.eigvalsh(whole.gram).min() > -1e-13
 
 
@@ -267,7 +267,7 @@ def test_nothing_is_left_when_everything_is_subtracted():
 def test_the_range_is_forgotten_when_everything_is_subtracted():
     far = Moments(3, 2).update(5.0 * surface())
     moments = Moments(3, 2).update(5.0 * surface()).subtract(far).update(surface())
-    np.testing.assert_array_equal(moments.survey().high, surface().max(axis=0))
+    np.testing.assert_array_equal(moments._survey().high, surface().max(axis=0))
 
 
 def test_more_rows_than_there_are_cannot_be_subtracted():

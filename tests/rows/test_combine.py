@@ -27,7 +27,6 @@ REDUCTIONS = {
     ("gram", "_add_each"): "vanishing.engine.gram._add_each",
     ("gram", "combine"): "vanishing.engine.gram.triangular_factor.<locals>.combine",
     ("labels", "combine"): "vanishing.rows.labels._classes_of.<locals>.combine",
-    ("moments", "combine"): "vanishing.engine.moments.Moments.update.<locals>.combine",
     ("reading", "_combine_bad"): "vanishing.rows.reading._combine_bad",
     ("protocol", "operator.add"): "_operator.add",
     ("survey", "_add_surveys"): "vanishing.engine.survey._add_surveys",
@@ -46,10 +45,7 @@ def combines_in(path):
             continue
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         named = [word.value for word in node.keywords if word.arg == "combine"]
-        if (
-            name in ("reduce", "_reduce", "reduce_blocks", "reduce_or_none")
-            and ast.unparse(node.func) != "functools.reduce"
-        ):
+        if name in ("reduce", "_reduce", "reduce_or_none") and ast.unparse(node.func) != "functools.reduce":
             yield from (ast.unparse(found) for found in named or node.args[1:2])
         elif name == "Reduction":
             yield from (ast.unparse(found) for found in named or node.args[2:3])

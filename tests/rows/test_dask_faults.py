@@ -131,7 +131,7 @@ def test_a_cluster_closed_in_a_pass_is_a_clear_error(passes, model):
 
 
 def test_a_cluster_closed_between_passes_is_a_clear_error(monkeypatch):
-    original, n_passes = dask_source.DaskRows.reduce_blocks, []
+    original, n_passes = dask_source.DaskRows.reduce, []
 
     with little_cluster() as (cluster, _):
 
@@ -141,7 +141,7 @@ def test_a_cluster_closed_between_passes_is_a_clear_error(monkeypatch):
                 cluster.close()
             return original(self, *args, **options)
 
-        monkeypatch.setattr(dask_source.DaskRows, "reduce_blocks", closing)
+        monkeypatch.setattr(dask_source.DaskRows, "reduce", closing)
         error = outcome(lambda: OAVI(1e-4).fit(in_blocks(arc())), 60)
     assert len(n_passes) >= 2
     assert isinstance(error, ConnectionError), repr(error)

@@ -32,7 +32,8 @@ import vanishing.rows.readers
 from vanishing import ABM, AVI, OAVI, PerClass, ideal_path, open_rows, show_progress
 from vanishing.rows.arrays import ArrayRows
 from vanishing.rows.disk import DiskRows
-from vanishing.rows.protocol import InFolds, Rows
+from vanishing.rows.folds import InFolds, NumberFolds, fold_numbers
+from vanishing.rows.protocol import Cost, Rows
 from vanishing.rows.together import together
 
 # --- passes -----------------------------------------------------------------------------------------------------------
@@ -82,6 +83,8 @@ def test_three_classes_need_no_more_passes_than_the_slowest_of_them(passes, tmp_
 
 # --- together ---------------------------------------------------------------------------------------------------------
 
+SMALL = Cost(work=10**9, width=1, fewest=100)  # blocks of 100 rows
+
 
 class Counted(Rows):
     """Rows outside of memory, as far as anybody can tell, that count passes over them."""
@@ -95,18 +98,18 @@ class Counted(Rows):
         self.fail_in = fail_in
         self.error = error
 
-    def reduce_blocks(self, kernel, combine, *, block_rows, width):
+    def reduce(self, kernel, combine, cost):
         self.n_passes += 1
         if self.n_passes == self.fail_in:
             raise self.error
-        return self.inside.reduce_blocks(kernel, combine, block_rows=block_rows, width=width)
+        return self.inside.reduce(kernel, combine, cost)
 
-    def map_blocks(self, kernel, n_columns, *, block_rows, width, out=None):
-        return self.inside.map_blocks(kernel, n_columns, block_rows=block_rows, width=width, out=out)
+    def map(self, kernel, n_columns, cost, out=None):
+        return self.inside.map(kernel, n_columns, cost, out)
 
 
 def total(rows, power=1):
-    return rows.reduce(lambda X, _: float((X**power).sum()), lambda a, b: a + b, block_rows=100, width=1)
+    return rows.reduce(lambda block: float((block.X**power).sum()), lambda a, b: a + b, SMALL)
 
 
 def in_passes(n_passes):
@@ -174,7 +177,7 @@ def test_an_error_in_a_pass_ends_everything(kind, fail_in):
 
 def test_a_kernel_that_fails_for_one_task_ends_everything():
     def failing(rows):
-        return rows.reduce(lambda X, _: 1 / 0, lambda a, b: a + b, block_rows=100, width=1)
+        return rows.reduce(lambda block: 1 / 0, lambda a, b: a + b, SMALL)
 
     error = within(60, lambda: together(Counted(surface(300)), [in_passes(5), failing]))
     assert isinstance(error, ZeroDivisionError)
@@ -194,7 +197,7 @@ def test_a_task_that_survives_an_error_of_a_pass_does_not_hang():
 def test_an_interrupt_in_a_fit_of_several_classes_ends_it(tmp_path, monkeypatch):
     X, y = THREE
     rows = open_rows(write_parquet(tmp_path, X, y=y), label="y")
-    original, calls = DiskRows.reduce_blocks, []
+    original, calls = DiskRows.reduce, []
 
     def interrupted(self, *arguments, **options):
         calls.append(1)
@@ -202,7 +205,7 @@ def test_an_interrupt_in_a_fit_of_several_classes_ends_it(tmp_path, monkeypatch)
             raise KeyboardInterrupt
         return original(self, *arguments, **options)
 
-    monkeypatch.setattr(DiskRows, "reduce_blocks", interrupted)
+    monkeypatch.setattr(DiskRows, "reduce", interrupted)
     model = PerClass(OAVI(2e-4))
     assert isinstance(within(60, lambda: model.fit(rows)), KeyboardInterrupt)
     assert_not_fitted(model)
@@ -221,20 +224,34 @@ def test_tasks_in_memory_make_their_own_passes():
 
 
 def test_every_row_is_in_one_fold_whatever_the_blocks():
-    folds = InFolds((0,), 5)
-    whole = folds.fold_of(2, 0, 10_000)
+    X = np.empty((1, 1))
+    whole = fold_numbers(X, 2, 0, 10_000, 5)
     for size in (1, 7, 1000, 9999):
-        parts = [folds.fold_of(2, start, min(size, 10_000 - start)) for start in range(0, 10_000, size)]
+        parts = [fold_numbers(X, 2, start, min(size, 10_000 - start), 5) for start in range(0, 10_000, size)]
         np.testing.assert_array_equal(np.concatenate(parts), whole)
     assert set(whole.tolist()) == set(range(5))
-    assert (folds.fold_of(3, 0, 10_000) != whole).mean() == pytest.approx(0.8, abs=0.03)
+    assert (fold_numbers(X, 3, 0, 10_000, 5) != whole).mean() == pytest.approx(0.8, abs=0.03)
+
+
+@pytest.mark.parametrize("n_folds", [2, 3, 7, 64])
+def test_folds_are_splitmix64_of_the_place_in_unsigned_arithmetic(n_folds):
+    places = (1000 << 40) + 17 + np.arange(2000)
+
+    def expected(place):
+        mixed = (int(place) + 1) * 0x9E3779B97F4A7C15 % 2**64
+        mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+        mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB % 2**64
+        return (mixed ^ (mixed >> 31)) % n_folds
+
+    numbers = fold_numbers(np.empty((1, 1)), 1000, 17, 2000, n_folds)
+    np.testing.assert_array_equal(numbers, [expected(place) for place in places])
 
 
 @pytest.mark.parametrize("n_folds", [2, 3, 5, 10])
 @pytest.mark.parametrize("part", [0, 1, 1000])
 def test_folds_are_balanced(n_folds, part):
     m = 200_000
-    counts = np.bincount(InFolds((0,), n_folds).fold_of(part, 12_345, m).astype(int), minlength=n_folds)
+    counts = np.bincount(fold_numbers(np.empty((1, 1)), part, 12_345, m, n_folds), minlength=n_folds)
     assert counts.sum() == m
     share = 1.0 / n_folds
     assert np.abs(counts - m * share).max() < 5.0 * np.sqrt(m * share * (1.0 - share))
@@ -246,15 +263,15 @@ def test_folds_of_rows_on_disk_do_not_depend_on_how_they_are_read(batch, tmp_pat
     write_parquet(tmp_path, X, n_files=3, row_group_size=29)
     for name in ("_BATCH", "_BLOCK", "_SMALL", "_GROUP"):
         monkeypatch.setattr(vanishing.rows.readers, name, batch)
-    rows = open_rows(tmp_path)
-    expected = np.concatenate([InFolds((0,), 4).fold_of(part, 0, 300) for part in range(3)])
+    rows = open_rows(tmp_path).changed(NumberFolds(4))
+    expected = np.concatenate([fold_numbers(X, part, 0, 300, 4) for part in range(3)])
     seen = 0
     for k in range(4):
-        inside = rows.changed(InFolds((k,), 4)).to_numpy()
+        inside = rows.changed(InFolds((k,))).to_numpy()
         np.testing.assert_array_equal(inside, X[expected == k])
         seen += len(inside)
     assert seen == N_ROWS
-    others = rows.changed(InFolds((0, 1, 3), 4)).to_numpy()
+    others = rows.changed(InFolds((0, 1, 3))).to_numpy()
     np.testing.assert_array_equal(others, X[expected != 2])
 
 

@@ -273,14 +273,14 @@ def test_a_file_that_has_been_deleted_is_named(make, tmp_path):
 
 def test_a_file_that_changes_between_two_passes_is_named(tmp_path, monkeypatch):
     rows = npy_files(surface(), tmp_path)
-    original = DiskRows.reduce_blocks
+    original = DiskRows.reduce
 
     def meddling(self, *arguments, **options):
         result = original(self, *arguments, **options)
         os.utime(rows.files[1], (0, 0))
         return result
 
-    monkeypatch.setattr(DiskRows, "reduce_blocks", meddling)
+    monkeypatch.setattr(DiskRows, "reduce", meddling)
     model = OAVI(2e-4)
     with pytest.raises(ValueError, match=r"part1\.npy has changed"):
         model.fit(rows)

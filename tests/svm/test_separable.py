@@ -30,9 +30,9 @@ class CountedRows(ArrayRows):
 
     n_passes = 0
 
-    def reduce_blocks(self, *arguments, **options):
+    def reduce(self, *arguments, **options):
         self.n_passes += 1
-        return super().reduce_blocks(*arguments, **options)
+        return super().reduce(*arguments, **options)
 
 
 def make_rows(kind, n=20_000, n_columns=10, seed=0):

@@ -19,8 +19,7 @@ from ..checks import (
     warn_clipped,
     warn_outside_unit_cube,
 )
-from ..engine.scaling import scaled_rows, survey_scaled
-from ..engine.survey import Survey
+from ..engine.scaling import scale_and_survey_parts, scaled_rows, survey_parts
 from ..ideals.default import DefaultIdeal
 from ..polynomials.polynomial import Polynomial, Polynomials
 from ..rows.arrays import ArrayRows, as_rows
@@ -291,16 +290,16 @@ class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, TransformerMixin, 
             scaler = transform_of(self.scale_input, data.rows, sample, names)
             data = data._replace(rows=scaler.over(data.rows))
         scale = scaler is None and bool(self.scale_input)
-        ahead = PerClass(self.estimator)._looks_ahead
-        min_max, rows, parts, surveys = survey_scaled(data.rows, data.parts, names, scale=scale, ahead=ahead)
-        self.scaler_ = min_max if scaler is None else scaler
-        whole = Survey.of_parts(surveys)
+        first_pass = scale_and_survey_parts if scale else survey_parts
+        first = first_pass(data.rows, names, data.parts, ahead=PerClass(self.estimator)._looks_ahead)
+        self.scaler_ = first.scaler if scaler is None else scaler
+        rows, whole = first.rows, first.whole
         if scaler is None and not scale:
             warn_outside_unit_cube(whole.low, whole.high, names)
         data = data._replace(rows=rows)
         ideals = PerClass(self.estimator, n_jobs=self.n_jobs)
         take_input_from(source, ideals)
-        ideals._fit_parts(data, parts, surveys)
+        ideals._fit_parts(data, first.parts, first.surveys)
         if sample is not None:
             few = self._sampled(data, sample, factors)
         seen = rows.X if isinstance(rows, ArrayRows) else np.empty((0, rows.n_features)) if few is None else few.X
@@ -582,18 +581,16 @@ class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, TransformerMixin, 
     def __str__(self) -> str:
         if not isinstance(getattr(self, "final_estimator_", None), L1SVC):
             return repr(self)
-        formula = self.formula_
-        lines = formula.to_text(self._score_names)
-        return "\n".join([repr(self), *lines, *self._cost_of_the_rest()])
+        return "\n".join([repr(self), *self._formula_lines()])
 
-    def _cost_of_the_rest(self) -> list[str]:
-        """What the terms that are not printed are worth."""
+    def _formula_lines(self) -> list[str]:
+        """The formula, the largest contributions first, and what the terms that are not printed are worth."""
+        lines = self.formula_.to_text(self._score_names)
         if self._accuracies is None:
-            return []
+            return lines
         part, whole = self._accuracies
-        return [
-            f"right on {100.0 * whole:.1f}% of the training rows, with the printed terms alone on {100.0 * part:.1f}%"
-        ]
+        alone = f"with the printed terms alone on {100.0 * part:.1f}%"
+        return [*lines, f"right on {100.0 * whole:.1f}% of the training rows, {alone}"]
 
     def transform(self, X: Any) -> Any:
         """The columns that the last step sees: ``|g(x)|`` for every generator and, with ``append_input``, the inputs.

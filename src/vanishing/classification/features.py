@@ -15,7 +15,7 @@ from ..ideals.ideal import VanishingIdeal
 from ..polynomials.forms import Evaluator, MonomialForm, ProductForm, term_values
 from ..polynomials.polynomial import Polynomials
 from ..rows.array_api import empty_like, in_float64, namespace_of, on_device_of, to_host
-from ..rows.protocol import Block, Rows
+from ..rows.protocol import Block, Cost, Rows
 
 __all__ = ["ColumnOptions", "Extras", "FeatureMap", "column_names", "hinge_knots"]
 
@@ -213,26 +213,24 @@ class FeatureMap:
 
     def over(self, rows: Rows, out: Any = None) -> Any:
         """The columns for all rows, ``(n_samples, n_columns)``, in one pass; written to ``out`` if given."""
-        return rows.map(self._fill, self.n_columns, block_rows=self._evaluator.block_rows, width=self._width, out=out)
+        return rows.map(self._fill, self.n_columns, self._cost, out)
 
     def scores(self, rows: Rows, coef: Float2D, intercept: Float1D) -> Any:
         """``columns @ coef.T + intercept``, ``(n_samples, n_scores)``, without keeping the columns."""
 
-        def kernel(X: Any, out: Any) -> None:
-            columns = empty_like(X, self.n_columns)
-            self._fill(X, columns)
-            out[:, :] = columns @ on_device_of(X, coef).T + on_device_of(X, intercept)
+        def kernel(block: Block, out: Any) -> None:
+            columns = empty_like(block.X, self.n_columns)
+            self._fill(block, columns)
+            out[:, :] = columns @ on_device_of(block.X, coef).T + on_device_of(block.X, intercept)
 
-        return rows.map(kernel, coef.shape[0], block_rows=min(self._evaluator.block_rows, 8192), width=self._width)
+        return rows.map(kernel, coef.shape[0], self._cost)
 
     def confusion(self, rows: Rows, coef: Float2D, intercept: Float1D, keys: Sequence[Any]) -> Float2D:
         """Total weight of the rows with each key (one a row) for which the scores speak for each class, in one pass."""
 
-        def kernel(block: Block) -> Float2D | None:
-            if block.X.shape[0] == 0:
-                return None
+        def kernel(block: Block) -> Float2D:
             columns = empty_like(block.X, self.n_columns)
-            self._fill(block.X, columns)
+            self._fill(block, columns)
             scores = columns @ on_device_of(block.X, coef).T + on_device_of(block.X, intercept)
             namespace = namespace_of(scores)
             found = scores[:, 0] > 0.0 if len(coef) == 1 else namespace.argmax(scores, axis=1)
@@ -243,17 +241,16 @@ class FeatureMap:
             return np.array([np.bincount(found[of], weights[of], n_classes) for of in map(block.labels.__eq__, keys)])
 
         n_classes = max(len(coef), 2)
-        block_rows = min(self._evaluator.block_rows, 8192)
-        return rows.reduce_blocks(kernel, operator.add, block_rows=block_rows, width=self._width)
+        return rows.reduce(kernel, operator.add, self._cost)
 
     @property
-    def _width(self) -> int:
-        return self._evaluator.width + 2 * self.n_columns
+    def _cost(self) -> Cost:
+        cost = self._evaluator.cost
+        return cost._replace(width=cost.width + 2 * self.n_columns)
 
     def columns_of(self, rows: Rows) -> Rows:
         """Rows of the columns: kept in memory if the rows are, else computed in every pass."""
-        width, block_rows = self._width, self._evaluator.block_rows
-        return rows.computed(self._fill, self.n_columns, block_rows=block_rows, width=width)
+        return rows.computed(self._fill, self.n_columns, self._cost)
 
     def fitted_on(self, rows: Rows, reach: Float1D, *, scale: bool) -> FeatureMap:
         """The map without the columns that are constant on these rows, the others over their deviation if ``scale``.
@@ -261,7 +258,7 @@ class FeatureMap:
         Takes one pass; ``reach`` holds the largest absolute value of every input column.
         """
         moments: tuple[float, Float1D, Float1D] = self.columns_of(rows).reduce(
-            _block_moments, _merge_moments, block_rows=self._evaluator.block_rows, width=self._width
+            _block_moments, _merge_moments, self._cost
         )
         weight, mean, square = moments
         return self._fitted(mean, np.sqrt(square / weight), reach, scale=scale)
@@ -282,7 +279,8 @@ class FeatureMap:
         exact[places] = np.hypot(mean, deviation)[: places.size] <= noise[places]
         return replace(self, width=np.where(deviation <= bound, np.inf, deviation if scale else 1.0), exact=exact)
 
-    def _fill(self, X: Any, out: Any) -> None:
+    def _fill(self, block: Block, out: Any) -> None:
+        X = block.X
         first, second = self.absolute.size, self.absolute.size + self.signed.size
         if self._only_absolute:
             self._evaluator.fill(X, out[:, :first])
@@ -303,8 +301,8 @@ def _noise(form: MonomialForm | ProductForm, reach: Float1D) -> Float1D:
     ``8 n eps (sum of |c_t| |t|)^2``. Divided by a spread below the root of that, a column would be rounding made large.
     """
     if isinstance(form, MonomialForm):
-        terms = term_values(reach[None, :], form.left, form.right)[:, 0]
-        size = np.abs(form.coef) @ terms + np.abs(form.lead_coef) * terms[form.lead_left] * reach[form.lead_right]
+        terms = term_values(reach[None, :], form.basis)[:, 0]
+        size = np.abs(form.coef) @ terms + np.abs(form.lead_coef) * terms[form.leads.left] * reach[form.leads.right]
     else:
         size = np.abs(form.factor) * _sizes_of_mixtures(form, float(reach.max()))[form.chosen]
     return np.asarray(np.sqrt(8.0 * form.width * _EPS) * size)
@@ -341,8 +339,9 @@ def _table_on_device(block: Block, found: Any, keys: Sequence[Any], n_classes: i
     return to_host((true if block.weights is None else true * block.weights[:, None]).T @ said)
 
 
-def _block_moments(columns: Any, weights: Any) -> tuple[float, Float1D, Float1D]:
+def _block_moments(block: Block) -> tuple[float, Float1D, Float1D]:
     """Total weight, mean, and sum of squares around it."""
+    columns, weights = block.X, block.weights
     namespace = namespace_of(columns)
     if weights is None:
         weights = namespace.ones_like(columns[:, 0])

@@ -20,7 +20,7 @@ from ..checks import (
     warn_outside_unit_cube,
     warn_single_precision,
 )
-from ..engine.scaling import survey_scaled
+from ..engine.scaling import survey_parts
 from ..engine.survey import Survey
 from ..ideals.default import DefaultIdeal
 from ..ideals.ideal import VanishingIdeal
@@ -93,10 +93,9 @@ class PerClass(DefaultIdeal, TransformerMixin, BaseEstimator):  # type: ignore[m
             data = read_labelled(self, X, y, sample_weight, at_least=1)
             data.require_weights()
             names = input_names(self)
-            _, rows, parts, found = survey_scaled(data.rows, data.parts, names, scale=False, ahead=self._looks_ahead)
-            whole = Survey.of_parts(found)
-            warn_outside_unit_cube(whole.low, whole.high, names)
-            self._fit_parts(data._replace(rows=rows), parts, found)
+            first = survey_parts(data.rows, names, data.parts, ahead=self._looks_ahead)
+            warn_outside_unit_cube(first.whole.low, first.whole.high, names)
+            self._fit_parts(data._replace(rows=first.rows), first.parts, first.surveys)
         if not any(len(model.generators_) for model in self.estimators_):
             warn_no_generator(self.estimators_[0].psi)
         return self

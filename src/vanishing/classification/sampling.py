@@ -12,8 +12,9 @@ from .._typing import Array, Float1D
 from ..checks import quoted
 from ..rows.array_api import namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows
+from ..rows.folds import fold_numbers
 from ..rows.labels import Labelled
-from ..rows.protocol import Block, InFolds
+from ..rows.protocol import Block, Cost
 from ..rows.reading import require_finite
 from ..svm.kept import Lowest, lowest_of, merge
 
@@ -59,7 +60,7 @@ def stratified_sample(data: Labelled, most: int, names: Sequence[str]) -> Sample
             empty = Lowest(1.0, np.empty(0), np.empty((0, n_features)), np.empty(0))
             return _Found(np.zeros(len(keys)), none, none, (empty,) * len(keys))
         namespace = namespace_of(block.X)
-        numbers = InFolds((), _N_NUMBERS).fold_of(block.part, block.start, n_rows) / _N_NUMBERS
+        numbers = to_host(fold_numbers(block.X, block.part, block.start, n_rows, _N_NUMBERS)) / _N_NUMBERS
         weights = np.ones(n_rows) if block.weights is None else to_host(block.weights)
         own = [to_host(block.labels == key) & (weights > 0.0) for key in keys]
         signed = weights if isinstance(block.X, np.ndarray) else on_device_of(block.X, weights)
@@ -78,7 +79,7 @@ def stratified_sample(data: Labelled, most: int, names: Sequence[str]) -> Sample
             tuple(merge(x, y, most) for x, y in zip(a.lowest, b.lowest, strict=True)),
         )
 
-    found = data.rows.reduce_blocks(kernel, combine, block_rows=65_536, width=3 * data.rows.n_features)
+    found = data.rows.reduce(kernel, combine, Cost(8 * data.rows.n_features, 3 * data.rows.n_features))
     if not (np.isfinite(found.low).all() and np.isfinite(found.high).all()):
         require_finite(data.rows, names)
     empty = np.flatnonzero(found.n_rows == 0.0)

@@ -27,7 +27,7 @@ from ..checks import (
     input_names,
     take_input_from,
 )
-from ..engine.scaling import survey_scaled
+from ..engine.scaling import survey_parts
 from ..ideals.abm import ABM
 from ..ideals.avi import AVI
 from ..ideals.default import DefaultIdeal
@@ -342,7 +342,7 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
     def _find_scaling(self, data: Labelled) -> None:
         """By a pass over a file that was opened to be scaled."""
         if isinstance(data.rows, ScaledOnDisk) and data.rows.scaler is None:
-            survey_scaled(data.rows, lambda rows: [rows], input_names(self), scale=False)
+            survey_parts(data.rows, input_names(self))
 
     def _search_in_memory(self, data: Labelled, template: VanishingIdeal, sample: Sample | None) -> _Searched:
         """Score pairs on folds of rows in memory, with the transform of the columns that does best."""
@@ -754,11 +754,12 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
         return self._single().explain(x, towards)
 
     def __str__(self) -> str:
-        if not hasattr(self, "best_estimator_"):
+        best = getattr(self, "best_estimator_", None)
+        if best is None or self.final_estimator is not None:
             return repr(self)
-        text = str(self.best_estimator_).partition("\n")[2]
-        kind = "the mean of the decisions of several models, one of them:\n" if self.average else ""
-        return f"{self!r}\n{kind}{text}\ncross-validated score {self.best_score_:.4g}"
+        mean = ["the mean of the decisions of several models, one of them:"] if self.average else []
+        score = f"cross-validated score {self.best_score_:.4g}"
+        return "\n".join([repr(self), *mean, *best._formula_lines(), score])
 
     def transform(self, X: Any) -> Any:
         """The columns that the last step of the best model sees.

@@ -11,9 +11,9 @@ import numpy as np
 
 from .._typing import Bool1D, Float1D, Float2D
 from ..polynomials.polynomial import Polynomials
-from ..rows.array_api import namespace_of, on_device_of, to_host
+from ..rows.array_api import in_float64, namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows
-from ..rows.protocol import Rows
+from ..rows.protocol import Block, Cost, Rows
 from ..rows.reading import require_finite
 from .sampling import Sample
 
@@ -120,13 +120,13 @@ class InputTransform:
         scale, offset = (on_device_of(X, part) for part in self.affine)
         return namespace_of(X).clip(self.curve(X) * scale + offset, -_MARGIN, 1.0 + _MARGIN)
 
-    def fill(self, X: Any, out: Any) -> None:
+    def fill(self, block: Block, out: Any) -> None:
         """Write the transformed rows to ``out``."""
-        out[:, :] = self(X)
+        out[:, :] = self(in_float64(block.X))
 
     def over(self, rows: Rows) -> Rows:
         """The transformed rows of a source: kept in memory if the rows are, else computed in every pass."""
-        return rows.computed(self.fill, self.n_features, block_rows=8192, width=4 * self.n_features)
+        return rows.computed(self.fill, self.n_features, Cost(50 * self.n_features, 4 * self.n_features))
 
     def n_outliers(self, X: Float2D) -> tuple[int, int]:
         """How many rows have a value more than a whole range outside of the training range, and the column where."""

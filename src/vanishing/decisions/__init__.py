@@ -1,6 +1,6 @@
 """What an algorithm decides at one degree: which candidates join the basis, and which lead a generator.
 
-A split is a function of the Gram of ``[O|C]`` (O: basis, C: candidates; one row and column each), or, where a
+A decision is a function of the Gram of ``[O|C]`` (O: basis, C: candidates; one row and column each), or, where a
 float64 Gram cannot tell a mean square from ``psi``, of the triangular factor R of that Gram (``..._exact``).
 It never sees data. From a Gram it returns None when a decision is lost in rounding; the caller then comes
 back with the factor.
@@ -10,23 +10,23 @@ differ in how a polynomial is normalised: OAVI sets its leading coefficient to 1
 norm of its coefficients, and VCA that of its coefficients on the projected products.
 """
 
-from .abm import split_abm, split_abm_exact
-from .avi import split_avi, split_avi_exact
-from .decision import Mixture, Split
-from .oavi import Search, Stage, split_oavi, split_oavi_exact
-from .vca import split_vca, split_vca_exact
+from .abm import decide_abm, decide_abm_exact
+from .avi import decide_avi, decide_avi_exact
+from .decision import Decision, Mixture
+from .oavi import Oracle, Stage, decide_oavi, decide_oavi_exact
+from .vca import decide_vca, decide_vca_exact
 
 __all__ = [
+    "Decision",
     "Mixture",
-    "Search",
-    "Split",
+    "Oracle",
     "Stage",
-    "split_abm",
-    "split_abm_exact",
-    "split_avi",
-    "split_avi_exact",
-    "split_oavi",
-    "split_oavi_exact",
-    "split_vca",
-    "split_vca_exact",
+    "decide_abm",
+    "decide_abm_exact",
+    "decide_avi",
+    "decide_avi_exact",
+    "decide_oavi",
+    "decide_oavi_exact",
+    "decide_vca",
+    "decide_vca_exact",
 ]

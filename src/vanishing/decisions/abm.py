@@ -1,4 +1,4 @@
-"""ABM's split: the approximate Buchberger-Moeller algorithm (Limbeck, 2013)."""
+"""ABM's decision: the approximate Buchberger-Moeller algorithm (Limbeck, 2013)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from scipy.linalg import solve_triangular
 from .._compiled import compiled
 from .._typing import Float1D, Float2D
 from ..solvers import Solution, Status
-from .decision import EPS, Progress, Split
+from .decision import EPS, Border, Decision
 from .sweeps import CholeskySweep, QRSweep
 
 
-def split_abm(gram: Float2D, n_basis: int, *, psi: float) -> Split | None:
+def decide_abm(gram: Float2D, n_basis: int, *, psi: float) -> Decision | None:
     """Decide which candidates lead a polynomial with unit coefficient vector and mean square <= psi.
 
     The best such polynomial with terms ``[O, u]`` belongs to the smallest eigenvalue of their Gram ``H``, and
@@ -20,48 +20,48 @@ def split_abm(gram: Float2D, n_basis: int, *, psi: float) -> Split | None:
     ``G_O - psi I`` is positive definite, and the sign of the next Cholesky pivot decides: ABM is the
     column-skipping factorisation of ``G - psi I``.
     """
-    progress = Progress(gram, n_basis)
+    border = Border(gram, n_basis)
     try:
         sweep = CholeskySweep(gram - psi * np.eye(gram.shape[0]), n_basis)
     except np.linalg.LinAlgError:
         return None
     spectrum = None
-    for j in range(progress.n_candidates):
+    for j in range(border.n_candidates):
         pivot, y = sweep.pivot(j), -sweep.solve(j)
-        if abs(pivot) <= progress.noise(j, y):
+        if abs(pivot) <= border.noise(j, y):
             return None
         if pivot > 0.0:
             sweep.append(j)
-            progress.keep(j)
+            border.keep(j)
             spectrum = None
             continue
         if spectrum is None:
-            spectrum = np.linalg.eigh(progress.Q)
-        vector = _bordered_eigenvector(*spectrum, *progress.problem(j)[1:], psi)
-        loss = progress.mean_square(j, vector[:-1], vector[-1])
-        progress.generate(j, Solution(vector[:-1], loss, 0.0, 0, Status.VANISHING), True, float(vector[-1]))
-    progress.clean(sweep.inverse(), psi)
-    return progress.split()
+            spectrum = np.linalg.eigh(border.Q)
+        vector = _bordered_eigenvector(*spectrum, *border.problem(j)[1:], psi)
+        loss = border.mean_square(j, vector[:-1], vector[-1])
+        border.generate(j, Solution(vector[:-1], loss, 0.0, 0, Status.VANISHING), True, float(vector[-1]))
+    border.clean(sweep.inverse(), psi)
+    return border.decision()
 
 
-def split_abm_exact(factor: Float2D, n_basis: int, *, psi: float) -> Split:
-    """As :func:`split_abm`, from singular values of the triangular factor: vanishing up to psi or to rounding."""
-    progress = Progress(factor.T @ factor, n_basis)
+def decide_abm_exact(factor: Float2D, n_basis: int, *, psi: float) -> Decision:
+    """As :func:`decide_abm`, from singular values of the triangular factor: vanishing up to psi or to rounding."""
+    border = Border(factor.T @ factor, n_basis)
     sweep = QRSweep(factor, n_basis)
-    for j in range(progress.n_candidates):
+    for j in range(border.n_candidates):
         vector = _smallest_singular_vector(sweep.bordered(j), np.append(-sweep.solve(j), 1.0))
-        columns = [*progress.members, n_basis + j]
+        columns = [*border.members, n_basis + j]
         residual = factor[:, columns] @ vector
         loss = float(residual @ residual)
-        rounding = 8.0 * factor.shape[0] * EPS * float(np.abs(vector) @ progress.lengths[columns])
+        rounding = 8.0 * factor.shape[0] * EPS * float(np.abs(vector) @ border.lengths[columns])
         if loss <= max(psi, rounding**2):
             vector = vector * np.copysign(1.0, vector[-1])
-            x = progress.without_dust(j, vector[:-1], vector[-1])
-            progress.generate(j, Solution(x, loss, 0.0, 0, Status.VANISHING), lead_coef=float(vector[-1]))
+            x = border.without_dust(j, vector[:-1], vector[-1])
+            border.generate(j, Solution(x, loss, 0.0, 0, Status.VANISHING), lead_coef=float(vector[-1]))
         else:
             sweep.append(j)
-            progress.keep(j)
-    return progress.split()
+            border.keep(j)
+    return border.decision()
 
 
 def _smallest_singular_vector(R: Float2D, vector: Float1D) -> Float1D:

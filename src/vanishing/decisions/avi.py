@@ -1,4 +1,4 @@
-"""AVI's split: the approximate vanishing ideal algorithm (Heldt, Kreuzer, Pokutta and Poulisse, 2009)."""
+"""AVI's decision: the approximate vanishing ideal algorithm (Heldt, Kreuzer, Pokutta and Poulisse, 2009)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from scipy.linalg import solve_triangular
 
 from .._typing import Bool1D, Float1D, Float2D, Int1D
 from ..solvers import Status
-from .decision import EPS, Split
+from .decision import EPS, Decision
 
 
-def split_avi(gram: Float2D, n_basis: int, *, psi: float, pivot_tol: float) -> Split | None:
+def decide_avi(gram: Float2D, n_basis: int, *, psi: float, pivot_tol: float) -> Decision | None:
     """Decide which candidates lead a row of the stabilised echelon form of the approximate kernel.
 
     The approximate kernel is spanned by the eigenvectors of the Gram with eigenvalue <= psi: every
@@ -25,8 +25,8 @@ def split_avi(gram: Float2D, n_basis: int, *, psi: float, pivot_tol: float) -> S
     return _echelon_split(gram, vectors[:, small], n_basis, psi, pivot_tol, _dust(values, small))
 
 
-def split_avi_exact(factor: Float2D, n_basis: int, *, psi: float, pivot_tol: float) -> Split:
-    """As :func:`split_avi`, from singular values of the triangular factor: vanishing up to psi or to rounding."""
+def decide_avi_exact(factor: Float2D, n_basis: int, *, psi: float, pivot_tol: float) -> Decision:
+    """As :func:`decide_avi`, from singular values of the triangular factor: vanishing up to psi or to rounding."""
     _, singular, right = np.linalg.svd(factor)
     rounding = 8.0 * factor.shape[0] * EPS * singular[0]
     small = singular <= max(np.sqrt(psi), rounding)
@@ -36,8 +36,8 @@ def split_avi_exact(factor: Float2D, n_basis: int, *, psi: float, pivot_tol: flo
 
 def _echelon_split(
     matrix: Float2D, kernel: Float2D, n_basis: int, psi: float, pivot_tol: float, dust: float, exact: bool = False
-) -> Split:
-    """Split by the rows of the echelon form that are still psi-vanishing once their negligible entries are dropped."""
+) -> Decision:
+    """Decide by the rows of the echelon form that still vanish once their negligible entries are dropped."""
     pivots, rows = _stabilised_echelon_form(kernel, n_basis, max(pivot_tol, dust))
     rows[np.abs(rows) <= dust] = 0.0
     mse = _mean_squares(matrix, rows, exact)
@@ -48,7 +48,7 @@ def _echelon_split(
     kept = np.setdiff1d(np.arange(matrix.shape[1] - n_basis), generators)
     columns = np.concatenate([np.arange(n_basis), n_basis + kept])
     n_generators = generators.size
-    return Split(
+    return Decision(
         kept=kept,
         generators=generators,
         coef=rows[np.ix_(order, columns)],

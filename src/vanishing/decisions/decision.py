@@ -1,4 +1,4 @@
-"""The decisions themselves, and how a decision in progress is kept."""
+"""What a decision is, and the border that it is made about, candidate by candidate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..solvers import Solution
 EPS = float(np.finfo(np.float64).eps)
 
 
-class Split(NamedTuple):
+class Decision(NamedTuple):
     """Decision about monomial candidates.
 
     Generator g is ``lead_coef[g] * u + sum_j coef[g, j] * t_j``, with ``u`` candidate ``generators[g]`` and
@@ -54,14 +54,15 @@ class _Generator(NamedTuple):
     lead_coef: float
 
 
-class Progress:
-    """A split under way: candidates of a Gram go, in their order, either to the basis or to the generators."""
+class Border:
+    """The candidates of a degree, which go one after the other either to the basis or to the generators."""
 
     def __init__(self, gram: Float2D, n_basis: int):
         self.gram = gram
         self.n_basis = n_basis
         self.lengths = np.sqrt(np.diag(gram))
-        self.members = list(range(n_basis))
+        self._order = np.arange(gram.shape[0])  # the members of the basis, then room for more
+        self._n_members = n_basis
         self._Q: Float2D | None = None
         self._generators: list[_Generator] = []
         self._lost_iter = 0
@@ -70,6 +71,11 @@ class Progress:
     def n_candidates(self) -> int:
         """Number of candidates to decide about."""
         return int(self.gram.shape[0]) - self.n_basis
+
+    @property
+    def members(self) -> Int1D:
+        """Rows of the Gram that belong to the basis so far."""
+        return self._order[: self._n_members]
 
     @property
     def Q(self) -> Float2D:  # noqa: N802
@@ -85,10 +91,15 @@ class Progress:
 
     def mean_square(self, j: int, x: Float1D, lead_coef: float = 1.0) -> float:
         """Mean square of ``lead_coef * u_j + sum_i x_i t_i``, over the first terms of the basis, from the Gram."""
+        coef = self.coefficients(j, x, lead_coef)
+        return float(coef @ self.gram @ coef)
+
+    def coefficients(self, j: int, x: Float1D, lead_coef: float = 1.0) -> Float1D:
+        """The same polynomial on all rows of the Gram."""
         coef = np.zeros(self.gram.shape[0])
         coef[self.members[: x.size]] = x
         coef[self.n_basis + j] = lead_coef
-        return float(coef @ self.gram @ coef)
+        return coef
 
     def size(self, j: int, x: Float1D, lead_coef: float = 1.0) -> float:
         """Bound ``|lead_coef u| + sum_i |x_i| |t_i|`` on the root mean square of every partial sum of terms."""
@@ -107,7 +118,8 @@ class Progress:
 
     def keep(self, j: int, n_iter: int = 0) -> None:
         """Candidate j joins the basis, after ``n_iter`` iterations of a solver."""
-        self.members.append(self.n_basis + j)
+        self._order[self._n_members] = self.n_basis + j
+        self._n_members += 1
         self._Q = None
         self._lost_iter += n_iter
 
@@ -136,14 +148,14 @@ class Progress:
                 gap = solution.gap + max(loss - solution.loss, 0.0)
                 self._generators[g] = _Generator(j, solution._replace(x=x, loss=loss, gap=gap), False, lead)
 
-    def split(self, n_undecided: int = 0, state: Any = None) -> Split:
+    def decision(self, n_undecided: int = 0, state: Any = None) -> Decision:
         """The decision, once every candidate has its place."""
         solutions = [generator.solution for generator in self._generators]
         coef = np.zeros((len(solutions), len(self.members)))
         for g, solution in enumerate(solutions):
             coef[g, : solution.x.size] = solution.x
-        return Split(
-            kept=np.array(self.members[self.n_basis :], dtype=np.int64) - self.n_basis,
+        return Decision(
+            kept=self.members[self.n_basis :] - self.n_basis,
             generators=np.array([generator.j for generator in self._generators], dtype=np.int64),
             coef=coef,
             lead_coef=np.array([generator.lead_coef for generator in self._generators], dtype=np.float64),

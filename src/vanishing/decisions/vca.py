@@ -1,4 +1,4 @@
-"""VCA's split: vanishing component analysis (Livni et al., 2013)."""
+"""VCA's decision: vanishing component analysis (Livni et al., 2013)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .._typing import Bool1D, Float1D, Float2D
 from .decision import EPS, Mixture
 
 
-def split_vca(gram: Float2D, n_basis: int, *, psi: float, length: float) -> Mixture | None:
+def decide_vca(gram: Float2D, n_basis: int, *, psi: float, length: float) -> Mixture | None:
     """Decide which combinations of the projected products vanish.
 
     With ``S = G_CC - G_CF G_FF^-1 G_FC``, the Gram of the products' residuals on F, an eigenvector v of S
@@ -31,8 +31,8 @@ def split_vca(gram: Float2D, n_basis: int, *, psi: float, length: float) -> Mixt
     return _mixture(projection, values, vectors, values <= psi, length)
 
 
-def split_vca_exact(factor: Float2D, n_basis: int, *, psi: float, length: float) -> Mixture:
-    """As :func:`split_vca`, from the triangular factor, whose corner is that of S: up to psi or to rounding."""
+def decide_vca_exact(factor: Float2D, n_basis: int, *, psi: float, length: float) -> Mixture:
+    """As :func:`decide_vca`, from the triangular factor, whose corner is that of S: up to psi or to rounding."""
     _, singular, right = np.linalg.svd(factor[n_basis:, n_basis:])
     rounding = 8.0 * factor.shape[0] * EPS * float(np.linalg.norm(factor[:, n_basis:], axis=0).max())
     projection = -solve_triangular(factor[:n_basis, :n_basis], factor[:n_basis, n_basis:])

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._typing import Float1D, Float2D
 from ..checks import all_or_nothing, check_flag, check_n_jobs, input_names, take_input_from
 from ..engine.gram import value_gram
-from ..engine.scaling import scaled_rows, survey_scaled
+from ..engine.scaling import scale_and_survey_parts, scaled_rows, survey_parts
 from ..ideals.default import DefaultIdeal
 from ..ideals.ideal import VanishingIdeal
 from ..polynomials.forms import Evaluator
@@ -20,7 +20,7 @@ from ..polynomials.polynomial import Polynomials
 from ..rows.array_api import empty_like, namespace_of, on_device_of
 from ..rows.arrays import ArrayRows
 from ..rows.labels import as_vector
-from ..rows.protocol import Rows
+from ..rows.protocol import Block, Rows
 from ..rows.reading import is_dask, read_finite, read_rows, require_finite
 
 __all__ = ["VanishingIdealDetector"]
@@ -121,9 +121,8 @@ class VanishingIdealDetector(DefaultIdeal, OutlierMixin, BaseEstimator):  # type
             require_finite(rows, input_names(self))
             rows = rows.without_zero_weights()
         ideal: VanishingIdeal = clone(self._template())
-        scaler, rows, _, (found,) = survey_scaled(
-            rows, lambda rows: [rows], input_names(self), scale=self.scale_input, ahead=ideal._looks_ahead
-        )
+        first_pass = scale_and_survey_parts if self.scale_input else survey_parts
+        rows, _, (found,), scaler = first_pass(rows, input_names(self), ahead=ideal._looks_ahead)
         take_input_from(self, ideal)
         ideal._fit_rows(rows, found)
         generators: Polynomials = ideal.generators_
@@ -205,13 +204,14 @@ class VanishingIdealDetector(DefaultIdeal, OutlierMixin, BaseEstimator):  # type
     def _scores(self, rows: Rows) -> Any:
         evaluator = Evaluator([self.ideal_.generators_.form], absolute=False)
 
-        def kernel(X: Any, out: Any) -> None:
+        def kernel(block: Block, out: Any) -> None:
+            X = block.X
             values = empty_like(X, evaluator.n_columns)
             evaluator.fill(X, values)
             squares = (values @ on_device_of(X, self._whitening)) ** 2
             out[:, 0] = -(namespace_of(X).sum(squares, axis=1) ** 0.5)
 
-        return as_vector(rows.map(kernel, 1, block_rows=min(evaluator.block_rows, 8192), width=evaluator.width))
+        return as_vector(rows.map(kernel, 1, evaluator.cost))
 
 
 def _check_contamination(contamination: Any) -> float | None:

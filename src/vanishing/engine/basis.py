@@ -9,9 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from .._typing import Float2D, Int1D
-from ..decisions import Mixture, Split
+from ..decisions import Decision, Mixture
 from ..polynomials.forms import Candidates, Layer, MonomialForm, ProductForm
-from ..polynomials.terms import Term, border
+from ..polynomials.terms import Program, Term, border
 
 __all__ = ["Basis", "MonomialBasis", "ProductBasis"]
 
@@ -30,7 +30,7 @@ class Basis(Protocol):
     def border(self, degree: int, limit: int) -> Any:
         """The candidates of this degree, or None when there are more than ``limit``."""
 
-    def extend(self, new: Any, split: Any, gram: Float2D) -> Basis:
+    def extend(self, new: Any, decision: Any, gram: Float2D) -> Basis:
         """The basis after a decision about the candidates ``new``, which the Gram of both has led to."""
 
 
@@ -39,7 +39,7 @@ class MonomialBasis:
     """An order ideal O and the generators found with it (OAVI, ABM, AVI).
 
     ``terms`` are in the order in which they joined O, as tuples of positions in ``feature_order``, which
-    names a column of the data for each. ``leads`` are the generators' leading terms, and ``splits`` the
+    names a column of the data for each. ``leads`` are the generators' leading terms, and ``decisions`` the
     decisions that gave them. ``moments`` are the means of the powers of each column, from 0 on, up to twice the
     largest one that was examined.
     """
@@ -48,7 +48,7 @@ class MonomialBasis:
     order: str
     terms: tuple[Term, ...] = ((),)
     leads: tuple[Term, ...] = ()
-    splits: tuple[Split, ...] = ()
+    decisions: tuple[Decision, ...] = ()
     moments: tuple[tuple[float, ...], ...] = ()
 
     @property
@@ -67,13 +67,13 @@ class MonomialBasis:
             return [(i,) for i in range(self.feature_order.size)] if self.feature_order.size <= limit else None
         return border([term for term in self.terms if len(term) == degree - 1], self.order, limit)
 
-    def extend(self, new: list[Term], split: Split, gram: Float2D) -> MonomialBasis:
+    def extend(self, new: list[Term], decision: Decision, gram: Float2D) -> MonomialBasis:
         """The basis after a decision about the candidates ``new``, which the Gram of both has led to."""
         return replace(
             self,
-            terms=(*self.terms, *(new[i] for i in split.kept)),
-            leads=(*self.leads, *(new[i] for i in split.generators)),
-            splits=(*self.splits, split),
+            terms=(*self.terms, *(new[i] for i in decision.kept)),
+            leads=(*self.leads, *(new[i] for i in decision.generators)),
+            decisions=(*self.decisions, decision),
             moments=self._more_moments(new, gram),
         )
 
@@ -88,22 +88,14 @@ class MonomialBasis:
 
     def form(self) -> MonomialForm:
         """The generators, ready to be evaluated."""
-        left, right = self.program(self.terms)
-        lead_left, lead_right = self.program((*self.terms, *self.leads))
+        program = Program.of((*self.terms, *self.leads), self.feature_order)
         coef = np.zeros((self.n_generators, self.size))
         row = 0
-        for split in self.splits:
-            coef[row : row + split.generators.size, : split.coef.shape[1]] = split.coef
-            row += split.generators.size
-        lead_coef = np.concatenate([np.empty(0), *(split.lead_coef for split in self.splits)])
-        return MonomialForm(left, right, coef, lead_left[self.size :], lead_right[self.size :], lead_coef)
-
-    def program(self, terms: tuple[Term, ...]) -> tuple[Int1D, Int1D]:
-        """For each term the row of its parent and the column to multiply it by; the constant's entries are not used."""
-        row_of = {term: row for row, term in enumerate(self.terms)}
-        left = np.array([row_of[term[:-1]] for term in terms], dtype=np.int64)
-        right = np.array([self.feature_order[term[-1]] if term else 0 for term in terms], dtype=np.int64)
-        return left, right
+        for decision in self.decisions:
+            coef[row : row + decision.generators.size, : decision.coef.shape[1]] = decision.coef
+            row += decision.generators.size
+        lead_coef = np.concatenate([np.empty(0), *(decision.lead_coef for decision in self.decisions)])
+        return MonomialForm(program[: self.size], coef, program[self.size :], lead_coef)
 
 
 @dataclass(frozen=True)
@@ -114,7 +106,7 @@ class ProductBasis:
     constant: float
     unique: bool
     layers: tuple[Layer, ...] = ()
-    splits: tuple[Mixture, ...] = ()
+    decisions: tuple[Mixture, ...] = ()
 
     @property
     def size(self) -> int:
@@ -148,10 +140,10 @@ class ProductBasis:
         weights = np.concatenate([[self.constant], np.ones(self.n_features)])
         return gram * np.outer(weights, weights)
 
-    def extend(self, new: Candidates, split: Mixture, gram: Float2D) -> ProductBasis:
+    def extend(self, new: Candidates, decision: Mixture, gram: Float2D) -> ProductBasis:
         """The basis after a decision about the candidates ``new``, which the Gram of both has led to."""
-        layer = Layer(new, split.kept, split.vanishing)
-        return replace(self, layers=(*self.layers, layer), splits=(*self.splits, split))
+        layer = Layer(new, decision.kept, decision.vanishing)
+        return replace(self, layers=(*self.layers, layer), decisions=(*self.decisions, decision))
 
     def form(self, *, kept: bool = False) -> ProductForm:
         """The vanishing polynomials, or those of F without the constant, ready to be evaluated."""

@@ -8,9 +8,10 @@ single fit is a group of one.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -44,8 +45,19 @@ class Rule(NamedTuple):
     state: Any = None
 
 
+class Effort(NamedTuple):
+    """What the decisions of a fit have taken, without the passes over rows: seconds, and iterations of solvers."""
+
+    seconds: float = 0.0
+    n_iter: int = 0
+
+    def after(self, begin: float, decision: Any) -> Effort:
+        """With a decision that began at this time."""
+        return Effort(self.seconds + time.perf_counter() - begin, self.n_iter + getattr(decision, "total_iter", 0))
+
+
 class Construction(NamedTuple):
-    """A finished basis, the last degree examined, and how the loop ended.
+    """A finished basis, the last degree examined, how the loop ended, and what its decisions took.
 
     ``complete``: no candidate was left. ``overflow``: the next border would have gone beyond ``max_terms``.
     """
@@ -54,6 +66,7 @@ class Construction(NamedTuple):
     degree: int
     complete: bool
     overflow: bool
+    effort: Effort
 
 
 @dataclass
@@ -64,6 +77,7 @@ class Fit:
     rule: Rule
     parts: tuple[int, ...] = (0,)
     ended: Construction | None = None
+    effort: Effort = field(default_factory=Effort)
 
     def __post_init__(self) -> None:
         self.state = self.rule.state
@@ -80,13 +94,19 @@ class Fit:
     def decide(self, grams: Grams, new: Any) -> None:
         """Decide about the candidates ``new``: from their Gram, or from its factor if rounding would decide."""
         gram = _require_finite(grams.of(self.parts, self.basis, new))
-        decision = self.rule.from_gram(gram, self.basis.size, self.state)
+        decision = self._timed(self.rule.from_gram, gram)
         if decision is None:
             factor = grams.factor(self.parts, self.basis, new)
             with np.errstate(over="ignore", invalid="ignore"):
                 gram = _require_finite(factor.T @ factor)
-            decision = self.rule.from_factor(factor, self.basis.size, self.state)
+            decision = self._timed(self.rule.from_factor, factor)
         self.basis, self.state = self.basis.extend(new, decision, gram), decision.state
+
+    def _timed(self, decide: Callable[[Float2D, int, Any], Any], matrix: Float2D) -> Any:
+        begin = time.perf_counter()
+        decision = decide(matrix, self.basis.size, self.state)
+        self.effort = self.effort.after(begin, decision)
+        return decision
 
     def leave(self, degree: int, size: int) -> None:
         """After a degree: the fit ends if no term was kept, or if its decisions may take no more work."""
@@ -96,7 +116,7 @@ class Fit:
 
     def end(self, degree: int, *, complete: bool, overflow: bool = False) -> None:
         """The fit ends after this degree."""
-        self.ended = Construction(self.basis, degree, complete, overflow)
+        self.ended = Construction(self.basis, degree, complete, overflow, self.effort)
 
 
 def construct(

@@ -16,14 +16,13 @@ import numpy as np
 
 from .._compiled import compiled
 from .._typing import Float1D, Float2D, Int1D
-from ..polynomials.forms import batched_terms, fill_terms, program_term, uneven
-from ..polynomials.terms import Term
+from ..polynomials.forms import batched_terms, fill_terms, padded_length
+from ..polynomials.terms import Program, Term, multiply
 from ..rows.array_api import namespace_of, on_device_of, to_host
-from ..rows.protocol import Block, Reduction, Rows, reduce_together
+from ..rows.protocol import Block, Cost, Reduction, Rows, reduce_together
 from . import cuda
 
 __all__ = [
-    "block_rows",
     "border_gram",
     "chunk_rows",
     "mean_gram",
@@ -94,24 +93,24 @@ def _monomial_gram(X: Float2D, weights: Float1D, left: Int1D, right: Int1D, n_ba
     return total
 
 
-def mean_gram(rows: Rows, left: Int1D, right: Int1D, n_basis: int) -> Float2D:
-    """Mean over the rows of ``C[O|C]'``, shape ``(n_candidates, n_terms)``, for terms given as a program.
+def mean_gram(rows: Rows, program: Program, n_basis: int) -> Float2D:
+    """Mean over the rows of ``C[O|C]'``, shape ``(n_candidates, n_terms)``.
 
     The first ``n_basis`` terms are O, the others C. Of ``C C'`` only what lies on or below the diagonal is
     meaningful.
     """
-    return mean_grams([rows], left, right, n_basis)[0]
+    return mean_grams([rows], program, n_basis)[0]
 
 
-def mean_grams(parts: Sequence[Rows], left: Int1D, right: Int1D, n_basis: int) -> list[Float2D]:
+def mean_grams(parts: Sequence[Rows], program: Program, n_basis: int) -> list[Float2D]:
     """As :func:`mean_gram`, for each of several sources; those that are parts of the same share the pass."""
-    n_terms = left.size
+    n_terms = program.size
     work = (n_terms - n_basis) * n_terms
 
     def kernel(X: Any, weights: Any) -> Float2D:
-        return _sum_of_products(X, weights, left, right, n_basis)
+        return _sum_of_products(X, weights, program, n_basis)
 
-    requests = [_mean_request(rows, kernel, block_rows(work, n_terms), 2 * n_terms) for rows in parts]
+    requests = [_mean_request(rows, kernel, Cost(work, 2 * n_terms)) for rows in parts]
     return [total / weight for weight, total in reduce_together(requests)]
 
 
@@ -131,46 +130,41 @@ def value_gram(rows: Rows, values: Callable[[Any], Any], n_basis: int, n_terms: 
             total += to_host(candidates @ table.T)
         return total
 
-    ((weight, total),) = reduce_together([_mean_request(rows, kernel, block_rows(work, n_terms), 4 * n_terms)])
+    ((weight, total),) = reduce_together([_mean_request(rows, kernel, Cost(work, 4 * n_terms))])
     return np.asarray(total / weight)
 
 
-def _mean_request(rows: Rows, kernel: Callable[[Any, Any], Float2D], length: int, width: int) -> Reduction:
+def _mean_request(rows: Rows, kernel: Callable[[Any, Any], Float2D], cost: Cost) -> Reduction:
     """The sum of the weights and the sum of a kernel."""
 
-    def with_weight(block: Block) -> tuple[float, Float2D] | None:
-        n_rows = block.X.shape[0]
-        if n_rows == 0:
-            return None
-        return float(n_rows if block.weights is None else namespace_of(block.X).sum(block.weights)), kernel(
-            block.X, block.weights
-        )
+    def with_weight(block: Block) -> tuple[float, Float2D]:
+        return block.total_weight, kernel(block.X, block.weights)
 
-    return Reduction(rows, with_weight, _add_each, length, width)
+    return Reduction(rows, with_weight, _add_each, cost)
 
 
 def _add_each(a: tuple[float, Float2D], b: tuple[float, Float2D]) -> tuple[float, Float2D]:
     return a[0] + b[0], a[1] + b[1]
 
 
-def _sum_of_products(X: Any, weights: Any, left: Int1D, right: Int1D, n_basis: int) -> Float2D:
+def _sum_of_products(X: Any, weights: Any, program: Program, n_basis: int) -> Float2D:
     """Sum over the rows of w * C[O|C]', on the device of ``X``."""
     if isinstance(X, np.ndarray):
         weights = _NO_WEIGHTS if weights is None else weights
-        return _monomial_gram(X, weights, left, right, n_basis, chunk_rows(X.shape[0]))
-    monomials = _monomials(left, right, n_basis) if cuda.has_kernels(X) else None
+        return _monomial_gram(X, weights, program.left, program.right, n_basis, chunk_rows(X.shape[0]))
+    monomials = _monomials(tuple(program.terms), n_basis) if cuda.has_kernels(X) else None
     if monomials is not None:
         sums, _ = cuda.sum_monomials(X, weights, monomials.closed)
         return np.asarray(sums[monomials.places])
-    grams = [_batched_gram(*batch, left, right, n_basis) for batch in _batches(X, weights)]
+    grams = [_batched_gram(*batch, program, n_basis) for batch in _batches(X, weights)]
     return np.asarray(np.sum(grams, axis=0))
 
 
-def products_and_range(X: Any, weights: Any, left: Int1D, right: Int1D) -> tuple[Float2D, Float2D]:
+def products_and_range(X: Any, weights: Any, program: Program) -> tuple[Float2D, Float2D]:
     """The same for all terms after the constant, and the range of every column ``(2, n_features)``."""
-    monomials = _monomials(left, right, 1) if cuda.has_kernels(X) else None
+    monomials = _monomials(tuple(program.terms), 1) if cuda.has_kernels(X) else None
     if monomials is None:
-        return _sum_of_products(X, weights, left, right, 1), range_of(X, weights)
+        return _sum_of_products(X, weights, program, 1), range_of(X, weights)
     sums, found = cuda.sum_monomials(X, weights, monomials.closed)
     return np.asarray(sums[monomials.places]), found
 
@@ -182,16 +176,12 @@ class _Monomials(NamedTuple):
     places: Int1D
 
 
-def _monomials(left: Int1D, right: Int1D, n_basis: int) -> _Monomials | None:
-    """The products of candidates and terms; None if they are many."""
-    return _monomials_of(tuple(program_term(left, right, k) for k in range(left.size)), n_basis)
-
-
 @lru_cache(maxsize=64)
-def _monomials_of(terms: tuple[Term, ...], n_basis: int) -> _Monomials | None:
+def _monomials(terms: tuple[Term, ...], n_basis: int) -> _Monomials | None:
+    """The products of candidates and terms; None if they are many."""
     if len(terms) > 4 * cuda.MOST_MONOMIALS:
         return None
-    products = [[tuple(sorted((*u, *t))) for t in terms] for u in terms[n_basis:]]
+    products = [[multiply(u, t) for t in terms] for u in terms[n_basis:]]
     closed = cuda.closed([product for row in products for product in row])
     if len(closed) > cuda.MOST_MONOMIALS:
         return None
@@ -214,10 +204,10 @@ def _batches(X: Any, weights: Any) -> list[tuple[Any, Any]]:
     ]
 
 
-def _batched_gram(X: Any, weights: Any, left: Int1D, right: Int1D, n_basis: int) -> Float2D:
+def _batched_gram(X: Any, weights: Any, program: Program, n_basis: int) -> Float2D:
     """Sum over the rows of w * C[O|C]', from one small product per batch: a device works on many at a time."""
     namespace = namespace_of(X)
-    table = batched_terms(X, left, right)
+    table = batched_terms(X, program)
     candidates = table[:, n_basis:, :] if weights is None else table[:, n_basis:, :] * weights
     products = namespace.matmul(candidates, namespace.permute_dims(table, (0, 2, 1)))
     return np.array(to_host(namespace.sum(products, axis=0)))
@@ -293,8 +283,8 @@ def triangular_factor(rows: Rows, values: Callable[[Any], Any], n_terms: int) ->
     def combine(a: tuple[float, Float2D], b: tuple[float, Float2D]) -> tuple[float, Float2D]:
         return a[0] + b[0], _upper(np.vstack([a[1], b[1]]))
 
-    length = int(np.clip(2_000_000 // n_terms, 2 * n_terms, 65_536))
-    request = _mean_request(rows, kernel, length, 4 * n_terms)._replace(combine=combine)
+    cost = Cost(n_terms * n_terms, 4 * n_terms, fewest=max(1024, 4 * n_terms))
+    request = _mean_request(rows, kernel, cost)._replace(combine=combine)
     ((weight, factor),) = reduce_together([request])
     square = np.zeros((n_terms, n_terms))
     square[: factor.shape[0]] = factor  # fewer rows than terms: the rest of R is zero
@@ -307,9 +297,4 @@ def _upper(matrix: Float2D) -> Float2D:
 
 def chunk_rows(n_rows: int) -> int:
     """Rows to evaluate and multiply at a time: chunks of equal size, as short ones are padded."""
-    return uneven(-(-n_rows // -(-n_rows // _CHUNK)))
-
-
-def block_rows(work: int, n_terms: int) -> int:
-    """Rows of a block that keeps one thread busy for about a millisecond, for ``work`` products a row."""
-    return int(np.clip(30_000_000 // (work + 8 * n_terms + 50), 1024, 131_072))
+    return padded_length(-(-n_rows // -(-n_rows // _CHUNK)))

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from .._typing import Float2D, Int1D
-from ..polynomials.forms import Candidates, product_values, program_term, term_values
-from ..polynomials.terms import ORDERS, Term
+from .._typing import Float2D
+from ..polynomials.forms import Candidates, product_values, term_values
+from ..polynomials.terms import ORDERS, Program, Term, border
 from ..rows.array_api import namespace_of
 from ..rows.protocol import JoinedRows, Rows
 from .basis import MonomialBasis, ProductBasis
@@ -136,21 +136,22 @@ class MonomialGrams:
 
     def extend(self, block: list[Term]) -> None:
         """Find the Gram entries of these candidates, by at most one pass."""
-        left, right = self._basis.program((*self._basis.terms, *block))
-        found = self._entries(left, right, self._basis.size)
-        self._grams = [border_gram(gram, more) for gram, more in zip(self._grams, found, strict=True)]
-        self._use(replace(self._basis, terms=(*self._basis.terms, *block)))
+        terms = (*self._basis.terms, *block)
+        entries = self._entries(Program.of(terms, self._basis.feature_order), self._basis.size)
+        self._grams = [border_gram(gram, more) for gram, more in zip(self._grams, entries, strict=True)]
+        self._use(replace(self._basis, terms=terms))
 
-    def _entries(self, left: Int1D, right: Int1D, n_basis: int) -> list[Float2D]:
+    def _entries(self, program: Program, n_basis: int) -> list[Float2D]:
         """``C[O|C]'`` of every part."""
-        terms = [program_term(left, right, k) for k in range(left.size)]
+        terms = program.terms
         if all(known.has(terms, n_basis) for known in self._known):
             return [known.of(terms, n_basis) for known in self._known]
         rows = [part.require_rows() for part in self._parts]
         if not rows[0].reading_dominates:
-            return mean_grams(rows, left, right, n_basis)
-        left, right, more = _look_ahead(terms, left, right, n_basis)
-        self._known = [Known([*terms, *more], gram, n_basis) for gram in mean_grams(rows, left, right, n_basis)]
+            return mean_grams(rows, program, n_basis)
+        terms_ahead = _with_next_degree(terms, n_basis)
+        grams = mean_grams(rows, Program.of(terms_ahead), n_basis)
+        self._known = [Known(terms_ahead, gram, n_basis) for gram in grams]
         return [known.of(terms, n_basis) for known in self._known]
 
     def of(self, parts: tuple[int, ...], basis: MonomialBasis, new: list[Term]) -> Float2D:
@@ -158,22 +159,20 @@ class MonomialGrams:
         if parts not in self._means:
             weights = [self._parts[k].weight for k in parts]
             self._means[parts] = mean_of_parts([self._grams[k] for k in parts], weights)
-        index = [self._row_of[term] for term in (*basis.terms, *new)]
-        gram = self._means[parts]
-        return gram if index == list(range(len(gram))) else np.asarray(gram[np.ix_(index, index)])
+        return _principal(self._means[parts], [self._row_of[term] for term in (*basis.terms, *new)])
 
     def factor(self, parts: tuple[int, ...], basis: MonomialBasis, new: list[Term]) -> Float2D:
         """The triangular factor of that Gram, without forming it: one pass."""
-        left, right = basis.program((*basis.terms, *new))
+        program = Program.of((*basis.terms, *new), basis.feature_order)
         rows = JoinedRows([self._parts[k].require_rows() for k in parts])
-        return triangular_factor(rows, lambda block: term_values(block, left, right), left.size)
+        return triangular_factor(rows, lambda block: term_values(block, program), program.size)
 
     def restrict(self, bases: Sequence[MonomialBasis]) -> None:
         """Forget the terms that none of these bases holds."""
         kept = {term for basis in bases for term in basis.terms}
         terms = tuple(term for term in self._basis.terms if term in kept)
         index = [self._row_of[term] for term in terms]
-        self._grams = [np.asarray(gram[np.ix_(index, index)]) for gram in self._grams]
+        self._grams = [_principal(gram, index) for gram in self._grams]
         self._use(replace(self._basis, terms=terms))
 
     def _use(self, basis: MonomialBasis) -> None:
@@ -182,17 +181,16 @@ class MonomialGrams:
         self._means = {}
 
 
-def _look_ahead(terms: list[Term], left: Int1D, right: Int1D, n_basis: int) -> tuple[Int1D, Int1D, list[Term]]:
-    """The program with the candidates of the next degree added, if they are few; and these terms."""
-    columns = sorted({term[0] for term in terms[:n_basis] if len(term) == 1})
-    more: dict[Term, tuple[int, int]] = {}
-    for k in range(n_basis, len(terms)):
-        for v in columns:
-            more.setdefault(tuple(sorted((*terms[k], v))), (k, v))
-    if (len(terms) - n_basis + len(more)) * (len(terms) + len(more)) > _LITTLE:
-        return left, right, []
-    programs = np.array(list(more.values()), dtype=np.int64).reshape(-1, 2)
-    return np.append(left, programs[:, 0]), np.append(right, programs[:, 1]), list(more)
+def _principal(gram: Float2D, index: list[int]) -> Float2D:
+    """The principal submatrix of these rows and columns; the matrix itself if they are all of them."""
+    return gram if index == list(range(len(gram))) else np.asarray(gram[np.ix_(index, index)])
+
+
+def _with_next_degree(terms: list[Term], n_basis: int) -> list[Term]:
+    """The basis and its candidates, and the candidates of the next degree if all of these were kept, unless many."""
+    ahead = border(terms[n_basis:], "deglex", _LITTLE)
+    both = [*terms, *(ahead or [])]
+    return both if (len(both) - n_basis) * len(both) <= _LITTLE else terms
 
 
 class ProductGrams:

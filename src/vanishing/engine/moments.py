@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from itertools import combinations_with_replacement
-from math import comb
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._typing import Float1D, Float2D, Int1D
+from .._typing import Float1D, Float2D
 from ..checks import check_count, check_scaler, input_names
-from ..polynomials.terms import Term
+from ..polynomials.terms import Program, Term, count_terms, multiply, terms_up_to
 from ..rows.archive import DAMAGED, Archive
-from ..rows.array_api import namespace_of
-from ..rows.protocol import Block
 from ..rows.reading import read_rows, require_finite
 from ..rows.writing import complete_file
-from .gram import border_gram, products_and_range
+from .gram import border_gram
 from .scaling import scaler_of_range
-from .survey import Survey
+from .survey import Survey, sum_terms
 
 __all__ = ["Moments"]
 
@@ -76,12 +72,12 @@ class Moments:
     x0^2 - x1
     """
 
-    holds_no_rows = True
+    _holds_no_rows = True
 
     def __init__(self, n_features: int, degree: int = 3, *, scaler: Any = None, n_jobs: int | None = None):
         check_count("n_features", n_features)
         check_count("degree", degree)
-        n_terms = _n_terms(n_features, degree)
+        n_terms = count_terms(degree, n_features)
         if n_terms > _MOST_TERMS:
             raise ValueError(
                 f"There are {n_terms:,} terms of degree up to {degree} in {n_features} columns, more than "
@@ -91,7 +87,7 @@ class Moments:
         self.degree = int(degree)
         self.scaler = None if scaler is None else check_scaler("scaler", scaler, n_features)
         self.n_jobs = n_jobs
-        self.terms = _terms(self.n_features, self.degree)
+        self.terms = terms_up_to(self.degree, self.n_features)
         self.feature_names: tuple[str, ...] | None = None
         self.n_samples = 0
         self.total_weight = 0.0
@@ -119,32 +115,18 @@ class Moments:
         -------
         self
         """
-        columns = _Columns(self.n_jobs)
+        columns = _InputColumns(self.n_jobs)
         rows = read_rows(columns, X, sample_weight)
         if rows.n_features != self.n_features:
             raise ValueError(f"X has {rows.n_features} columns, but these are moments of {self.n_features}.")
         self._check_names(rows.feature_names or columns.names)
         source = rows if self.scaler is None else rows.scaled(self.scaler.scale_, self.scaler.min_)
-        n_terms = len(self.terms)
-        left, right = _program(self.terms)
-
-        def kernel(block: Block) -> tuple[Float2D, Float2D, int, float] | None:
-            if block.X.shape[0] == 0:
-                return None
-            total, ends = products_and_range(block.X, block.weights, left, right)
-            weight = float(block.X.shape[0] if block.weights is None else namespace_of(block.X).sum(block.weights))
-            return total, ends, int(block.X.shape[0]), weight
-
-        def combine(a: Any, b: Any) -> tuple[Float2D, Float2D, int, float]:
-            ends = np.stack([np.fmin(a[1][0], b[1][0]), np.fmax(a[1][1], b[1][1])])
-            return a[0] + b[0], ends, a[2] + b[2], a[3] + b[3]
-
-        block_rows = int(np.clip(30_000_000 // (n_terms * n_terms), 1024, 131_072))
-        total, ends, n_samples, weight = source.reduce_blocks(kernel, combine, block_rows=block_rows, width=2 * n_terms)
-        if not np.isfinite(total).all():
+        total = sum_terms(source, Program.of(self.terms))
+        if not np.isfinite(total.gram).all():
             require_finite(rows, input_names(columns))
             raise ValueError("Products of columns overflow on these rows; scale them to [0, 1] first.")
-        self._add(border_gram(np.array([[weight]]), total), ends[0], ends[1], n_samples, weight)
+        gram = border_gram(np.array([[total.total_weight]]), total.gram)
+        self._add(gram, total.range[0], total.range[1], total.n_samples, total.total_weight)
         self.feature_names = self.feature_names or rows.feature_names or columns.names
         self.single_precision |= rows.single_precision
         return self
@@ -262,7 +244,7 @@ class Moments:
         moments._require_possible()
         return moments
 
-    def survey(self) -> Survey:
+    def _survey(self) -> Survey:
         """What the first pass of a fit would find."""
         n = self.n_features
         gram = self.gram
@@ -317,7 +299,7 @@ class Moments:
             raise ValueError("There are no rows in these moments: update them first.")
 
 
-class _Columns(BaseEstimator):  # type: ignore[misc]
+class _InputColumns(BaseEstimator):  # type: ignore[misc]
     """Stands in for an estimator when rows are read."""
 
     def __init__(self, n_jobs: int | None):
@@ -376,23 +358,9 @@ def _products_agree(total: Float2D, terms: list[Term], bound: Float2D) -> bool:
     place = {term: k for k, term in enumerate(terms)}
     lower = [term for term in terms if len(term) < len(terms[-1])]
     for v in sorted({v for term in terms for v in term}):
-        times_v = [place[tuple(sorted((*term, v)))] for term in lower]  # move v from one factor to the other
+        times_v = [place[multiply(term, (v,))] for term in lower]  # move v from one factor to the other
         without = [place[term] for term in lower]
         moved = np.abs(total[np.ix_(times_v, without)] - total[np.ix_(without, times_v)])
         if (moved > _ROUNDING * bound[np.ix_(times_v, without)]).any():
             return False
     return True
-
-
-def _n_terms(n_features: int, degree: int) -> int:
-    return comb(n_features + degree, degree)
-
-
-def _terms(n_features: int, degree: int) -> list[Term]:
-    return [term for d in range(degree + 1) for term in combinations_with_replacement(range(n_features), d)]
-
-
-def _program(terms: list[Term]) -> tuple[Int1D, Int1D]:
-    place = {term: k for k, term in enumerate(terms)}
-    left = np.array([place[term[:-1]] if term else 0 for term in terms])
-    return left, np.array([term[-1] if term else 0 for term in terms])

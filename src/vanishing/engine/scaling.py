@@ -1,8 +1,9 @@
-"""Scaling to the unit cube, as part of the first pass."""
+"""The first pass of a fit: a survey of the rows, and their scaling to the unit cube."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.preprocessing import MinMaxScaler
@@ -14,7 +15,15 @@ from ..rows.protocol import Rows
 from ..rows.reading import require_finite
 from .survey import Survey, surveys
 
-__all__ = ["require_finite_survey", "scaled_rows", "scaler_of_range", "survey_scaled"]
+__all__ = [
+    "FirstPass",
+    "first_units",
+    "require_finite_survey",
+    "scale_and_survey_parts",
+    "scaled_rows",
+    "scaler_of_range",
+    "survey_parts",
+]
 
 
 def scaler_of_range(low: Float1D, high: Float1D, n_samples: int) -> MinMaxScaler:
@@ -36,40 +45,73 @@ def scaled_rows(rows: Rows, scaler: MinMaxScaler) -> Rows:
     return rows.scaled(scaler.scale_, scaler.min_)
 
 
-def survey_scaled(
-    rows: Rows,
-    split: Callable[[Rows], Sequence[Rows]],
-    names: Sequence[str],
-    *,
-    scale: bool,
-    ahead: bool = False,
-) -> tuple[MinMaxScaler | None, Rows, list[Rows], list[Survey]]:
-    """The scaling of all rows to [0, 1] (None without ``scale``), the scaled rows, and the parts of them with surveys.
+class FirstPass(NamedTuple):
+    """The rows to fit to, their parts, a survey of each part, and the scaling to [0, 1], if any."""
 
-    Elsewhere than in memory this takes one pass: the survey is made in units that a few rows suggest, and then
-    converted. As these rows have no larger range than all have, nothing is lost in rounding. With ``ahead``, it takes
-    along the terms of degree 2, as :func:`~vanishing.engine.survey.surveys` does.
+    rows: Rows
+    parts: list[Rows]
+    surveys: list[Survey]
+    scaler: MinMaxScaler | None = None
+
+    @property
+    def whole(self) -> Survey:
+        """The survey of all rows."""
+        return Survey.of_parts(self.surveys)
+
+
+Split = Callable[[Rows], Sequence[Rows]]
+
+
+def one_part(rows: Rows) -> Sequence[Rows]:
+    """All rows."""
+    return [rows]
+
+
+def survey_parts(rows: Rows, names: Sequence[str], split: Split = one_part, *, ahead: bool = False) -> FirstPass:
+    """Survey the parts of rows, which are fitted to as they are.
+
+    With ``ahead``, the pass sums the terms of degree 2 as well, as :func:`~vanishing.engine.survey.surveys` does. Rows
+    on disk that were opened with ``scale=True`` learn their scaling in the same pass.
     """
     if isinstance(rows, ScaledOnDisk) and rows.scaler is None:
-        rows.scaler, _, _, found = survey_scaled(rows.source, split, names, scale=True, ahead=ahead)
-        return _scaled_again(rows, split, found, scale=scale)
-    if not scale or isinstance(rows, ArrayRows):
-        scaler = None
-        if scale:
-            (whole,) = require_finite_survey(surveys([rows]), rows, names)
-            scaler = scaler_of_range(whole.low, whole.high, whole.n_samples)
-            rows = scaled_rows(rows, scaler)
-        parts = list(split(rows))
-        return scaler, rows, parts, require_finite_survey(surveys(parts, ahead=ahead), rows, names)
-    first = first_units(rows)
-    raw = split(rows)
-    found = require_finite_survey(surveys(split(scaled_rows(rows, first)), raw=raw, ahead=ahead), rows, names)
-    whole = Survey.of_parts(found)
-    assert whole.raw_range is not None
-    scaler = scaler_of_range(*whole.raw_range, whole.n_samples)
-    again = scaler_of_range(whole.low, whole.high, whole.n_samples)  # from the first units to the last
-    rows = scaled_rows(rows, scaler)
-    return scaler, rows, list(split(rows)), [part.scaled(again.scale_, again.min_) for part in found]
+        below = scale_and_survey_parts(rows.source, names, split, ahead=ahead)
+        rows.scaler = below.scaler
+        return FirstPass(rows, list(split(rows)), below.surveys)
+    parts = list(split(rows))
+    return FirstPass(rows, parts, require_finite_survey(surveys(parts, ahead=ahead), rows, names))
+
+
+def scale_and_survey_parts(
+    rows: Rows, names: Sequence[str], split: Split = one_part, *, ahead: bool = False
+) -> FirstPass:
+    """Scale all rows to [0, 1], and survey the parts of the scaled ones.
+
+    Elsewhere than in memory this takes one pass: the survey is made in units that a few rows suggest, and then
+    converted. As these rows have no larger range than all have, nothing is lost in rounding.
+    """
+    if isinstance(rows, ArrayRows):
+        (found,) = require_finite_survey(surveys([rows]), rows, names)
+        scaler = scaler_of_range(found.low, found.high, found.n_samples)
+        return survey_parts(scaled_rows(rows, scaler), names, split, ahead=ahead)._replace(scaler=scaler)
+    if isinstance(rows, ScaledOnDisk) and rows.scaler is None:
+        return _to_unit_range(survey_parts(rows, names, split, ahead=ahead), split)
+    in_first_units = scaled_rows(rows, first_units(rows))
+    found_parts = surveys(split(in_first_units), raw=split(rows), ahead=ahead)
+    first = FirstPass(in_first_units, [], require_finite_survey(found_parts, rows, names))
+    low, high = first.whole.raw_range or (first.whole.low, first.whole.high)
+    scaler = scaler_of_range(low, high, first.whole.n_samples)
+    scaled = scaled_rows(rows, scaler)
+    return FirstPass(scaled, list(split(scaled)), _to_unit_range(first, split).surveys, scaler)
+
+
+def _to_unit_range(found: FirstPass, split: Split) -> FirstPass:
+    """The same rows scaled to [0, 1], by their surveys, which are converted."""
+    whole = found.whole
+    scaler = scaler_of_range(whole.low, whole.high, whole.n_samples)
+    rows = scaled_rows(found.rows, scaler)
+    return FirstPass(
+        rows, list(split(rows)), [part.scaled(scaler.scale_, scaler.min_) for part in found.surveys], scaler
+    )
 
 
 def first_units(rows: Rows) -> MinMaxScaler:
@@ -79,18 +121,6 @@ def first_units(rows: Rows) -> MinMaxScaler:
     if len(head) == 0:
         head = np.zeros((1, rows.n_features))
     return scaler_of_range(head.min(axis=0), head.max(axis=0), len(head))
-
-
-def _scaled_again(
-    rows: Rows, split: Callable[[Rows], Sequence[Rows]], found: list[Survey], *, scale: bool
-) -> tuple[MinMaxScaler | None, Rows, list[Rows], list[Survey]]:
-    """The same for rows that have just been scaled and surveyed: another scaling changes nothing, up to rounding."""
-    if not scale:
-        return None, rows, list(split(rows)), found
-    whole = Survey.of_parts(found)
-    scaler = scaler_of_range(whole.low, whole.high, whole.n_samples)
-    rows = rows.scaled(scaler.scale_, scaler.min_)
-    return scaler, rows, list(split(rows)), [part.scaled(scaler.scale_, scaler.min_) for part in found]
 
 
 def require_finite_survey(found: list[Survey], rows: Rows, names: Sequence[str]) -> list[Survey]:

@@ -7,18 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from itertools import combinations_with_replacement, product
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 
 from .._typing import Float1D, Float2D
-from ..polynomials.terms import Term
-from ..rows.array_api import namespace_of
-from ..rows.protocol import Block, Reduction, Rows, reduce_together
-from .gram import block_rows, border_gram, mean_of_parts, products_and_range, range_of
+from ..polynomials.terms import Program, Term, count_terms, terms_up_to
+from ..rows.protocol import Block, Cost, Reduction, Rows, reduce_together
+from .gram import border_gram, mean_of_parts, products_and_range, range_of
 
-__all__ = ["Survey", "early_terms", "survey", "surveys", "surveys_if_any"]
+__all__ = ["Survey", "survey", "surveys", "surveys_if_any"]
 
 _EARLY = 100  # terms of degree up to 2 whose Gram the first pass sums at most
 
@@ -27,7 +26,7 @@ class Survey(NamedTuple):
     """What the first pass finds: the Gram of ``[1, x_1, ..., x_n]``, the range of every column, and how many rows.
 
     ``total_weight`` is the sum of the sample weights, or the number of rows when there are none. ``ahead`` is the Gram
-    of all terms of degree up to 2, as :func:`early_terms` lists them, if the pass took them along; ``raw_range`` the
+    of all terms of degree up to 2, if the pass took them along; ``raw_range`` the
     range of the columns before they were scaled, if it was asked for.
     """
 
@@ -43,7 +42,7 @@ class Survey(NamedTuple):
     def known(self) -> tuple[list[Term], Float2D]:
         """The terms whose Gram the pass found, and that Gram."""
         gram = self.gram if self.ahead is None else self.ahead
-        return early_terms(self.low.size)[: len(gram)], gram
+        return terms_up_to(2, self.low.size)[: len(gram)], gram
 
     @classmethod
     def of_parts(cls, parts: Sequence[Survey]) -> Survey:
@@ -62,7 +61,7 @@ class Survey(NamedTuple):
 
     def scaled(self, scale: Float1D, offset: Float1D) -> Survey:
         """The survey of ``scale * x + offset``, for positive scales."""
-        terms = early_terms(scale.size)
+        terms = terms_up_to(2, scale.size)
         change = np.zeros((len(terms), len(terms)))
         place = {term: k for k, term in enumerate(terms)}
         for k, term in enumerate(terms):
@@ -111,12 +110,11 @@ def surveys(parts: Sequence[Rows], *, raw: Sequence[Rows] = (), ahead: bool = Fa
 def surveys_if_any(parts: Sequence[Rows], *, raw: Sequence[Rows] = (), ahead: bool = False) -> list[Survey | None]:
     """As :func:`surveys`; None where there are no rows."""
     n = parts[0].n_features
-    degree = 2 if ahead and parts[0].reading_dominates and len(early_terms(n)) <= _EARLY else 1
-    n_terms = len(early_terms(n)) if degree == 2 else n + 1
-    kernel = partial(_survey_block, n_terms=n_terms)
-    length = block_rows(n_terms * n_terms, n_terms)
-    requests = [Reduction(rows, kernel, _add_surveys, length, 3 * n_terms) for rows in parts]
-    requests += [Reduction(rows, _range_block, _wider, length, 2 * n) for rows in raw]
+    degree = 2 if ahead and parts[0].reading_dominates and count_terms(2, n) <= _EARLY else 1
+    program = Program.of(terms_up_to(degree, n))
+    kernel, cost = partial(_survey_block, program=program), _survey_cost(program)
+    requests = [Reduction(rows, kernel, _add_surveys, cost) for rows in parts]
+    requests += [Reduction(rows, _range_block, _wider, cost) for rows in raw]
     results = reduce_together(requests)
     found = [None if total is None else total.survey for total in results[: len(parts)]]
     for k, ends in enumerate(results[len(parts) :]):
@@ -125,8 +123,17 @@ def surveys_if_any(parts: Sequence[Rows], *, raw: Sequence[Rows] = (), ahead: bo
     return found
 
 
-def _range_block(block: Block) -> Float2D | None:
-    return range_of(block.X, block.weights) if block.X.shape[0] else None
+def sum_terms(rows: Rows, program: Program) -> SurveySums:
+    """Sums over the rows of the products of the terms of a program, and the ranges of the columns, in one pass."""
+    return rows.reduce(partial(_survey_block, program=program), _add_surveys, _survey_cost(program))
+
+
+def _survey_cost(program: Program) -> Cost:
+    return Cost(program.size**2, 2 * program.size)
+
+
+def _range_block(block: Block) -> Float2D:
+    return range_of(block.X, block.weights)
 
 
 def _wider(a: Float2D, b: Float2D) -> Float2D:
@@ -159,16 +166,9 @@ class SurveySums(NamedTuple):
         return Survey(first, self.range[0], self.range[1], self.n_samples, self.total_weight, ahead)
 
 
-def _survey_block(block: Block, n_terms: int) -> SurveySums | None:
-    X, weights = block.X, block.weights
-    n_rows, n = X.shape
-    if n_rows == 0:
-        return None
-    terms = early_terms(n)[:n_terms]
-    left = np.array([1 + term[0] if len(term) == 2 else 0 for term in terms])
-    right = np.array([term[-1] if term else 0 for term in terms])
-    gram, found = products_and_range(X, weights, left, right)
-    return SurveySums(gram, found, n_rows, float(n_rows if weights is None else namespace_of(X).sum(weights)))
+def _survey_block(block: Block, program: Program) -> SurveySums:
+    gram, ends = products_and_range(block.X, block.weights, program)
+    return SurveySums(gram, ends, int(block.X.shape[0]), block.total_weight)
 
 
 def _add_surveys(a: SurveySums, b: SurveySums) -> SurveySums:
@@ -176,15 +176,3 @@ def _add_surveys(a: SurveySums, b: SurveySums) -> SurveySums:
     with np.errstate(invalid="ignore"):  # infinities, which are refused later
         gram = a.gram + b.gram
     return SurveySums(gram, ends, a.n_samples + b.n_samples, a.total_weight + b.total_weight)
-
-
-def early_terms(n_features: int) -> list[Term]:
-    """The constant, the columns, and the products of two of them.
-
-    Examples
-    --------
-    >>> early_terms(2)
-    [(), (0,), (1,), (0, 0), (0, 1), (1, 1)]
-    """
-    columns = range(n_features)
-    return [term for degree in range(3) for term in combinations_with_replacement(columns, degree)]

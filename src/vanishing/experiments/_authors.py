@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..decisions import Search
+from ..decisions import Oracle
 from ..ideals.oavi import OAVI
 from ..ideals.vca import VCA
 
@@ -16,18 +16,18 @@ class PublishedOAVI(OAVI):
 
     Examples
     --------
-    >>> search = PublishedOAVI(psi=0.5, solver="bpcg")._search()
-    >>> search.from_constant, search.stop.progress
+    >>> oracle = PublishedOAVI(psi=0.5, solver="bpcg")._oracle()
+    >>> oracle.from_constant, oracle.stop.progress
     (True, 5e-05)
     """
 
     _from_constant = True
     _least_gain = 1e-4  # of a step, relative to psi
 
-    def _search(self) -> Search:
-        search = super()._search()
-        stop = search.stop._replace(progress=float(self._least_gain * self.psi))
-        return search._replace(stop=stop, from_constant=self._from_constant and self.solver != "agd")
+    def _oracle(self) -> Oracle:
+        oracle = super()._oracle()
+        stop = oracle.stop._replace(progress=float(self._least_gain * self.psi))
+        return oracle._replace(stop=stop, from_constant=self._from_constant and self.solver != "agd")
 
 
 class PublishedVCA(VCA):

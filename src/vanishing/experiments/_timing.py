@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .._typing import Array, Float1D, Float2D, Int1D
+from ..engine.construction import Effort
 from ..ideals.ideal import VanishingIdeal
 from ._figures import draw_times
 from ._protocols import ideal_of, limits_accepted, tuned_psi
@@ -71,55 +71,25 @@ def one_run(
 def _point(ideal: VanishingIdeal, X: Float2D, y: Array) -> dict[str, Any]:
     """The median of a few fits of all classes."""
     fits = [_fit_classes(ideal, X, y) for _ in range(REPEATS)]
-    _, decisions, models = fits[0]
+    _, effort, models = fits[0]
     return {
         "seconds": float(np.median([fit[0] for fit in fits])),
         "deciding": float(np.median([fit[1].seconds for fit in fits])),
-        "iterations": decisions.iterations,
+        "iterations": effort.n_iter,
         "n_generators": sum(len(model.generators_) for model in models),
         "size": sum(len(model.generators_) + model.n_basis_ for model in models),
     }
 
 
-@dataclass
-class _Decisions:
-    """What the decisions on small matrices took: time, and iterations of solvers."""
-
-    seconds: float = 0.0
-    iterations: int = 0
-
-
-def _fit_classes(ideal: VanishingIdeal, X: Float2D, y: Array) -> tuple[float, _Decisions, list[VanishingIdeal]]:
-    """Seconds to fit every class, what of it was not a pass over the rows, and the fitted estimators."""
+def _fit_classes(ideal: VanishingIdeal, X: Float2D, y: Array) -> tuple[float, Effort, list[VanishingIdeal]]:
+    """Seconds to fit every class, what of it the decisions took, and the fitted estimators."""
     classes = [np.ascontiguousarray(X[y == label]) for label in np.unique(y)]
-    models, decisions = [clone(ideal) for _ in classes], _Decisions()
-    for model in models:
-        _watch(model, decisions)
+    models, total = [clone(ideal) for _ in classes], Effort()
     begin = time.perf_counter()
     for model, rows in zip(models, classes, strict=True):
-        model.fit(rows)
-    return time.perf_counter() - begin, decisions, models
-
-
-def _watch(model: Any, decisions: _Decisions) -> None:
-    """Have a model add up what its decisions take."""
-    plan: Callable[..., Any] = model._plan
-
-    def timed(decide: Callable[..., Any]) -> Callable[..., Any]:
-        def watched(*arguments: Any) -> Any:
-            begin = time.perf_counter()
-            split = decide(*arguments)
-            decisions.seconds += time.perf_counter() - begin
-            decisions.iterations += getattr(split, "total_iter", 0)
-            return split
-
-        return watched
-
-    def watched_plan(found: Any) -> Any:
-        basis, rule = plan(found)
-        return basis, rule._replace(from_gram=timed(rule.from_gram), from_factor=timed(rule.from_factor))
-
-    model._plan = watched_plan
+        effort = model._fit_rows(*model._survey(model._read(rows, None))).effort
+        total = Effort(total.seconds + effort.seconds, total.n_iter + effort.n_iter)
+    return time.perf_counter() - begin, total, models
 
 
 def report(request: Request, records: Mapping[Key, Record]) -> Report:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..decisions import (
-    split_abm,
-    split_abm_exact,
+    decide_abm,
+    decide_abm_exact,
 )
 from ..engine.construction import Rule
 from .ideal import MonomialIdeal, check_unit_psi
@@ -65,6 +65,6 @@ class ABM(MonomialIdeal):
     def _rule(self) -> Rule:
         psi = float(self.psi)
         return Rule(
-            lambda gram, n_basis, _: split_abm(gram, n_basis, psi=psi),
-            lambda factor, n_basis, _: split_abm_exact(factor, n_basis, psi=psi),
+            lambda gram, n_basis, _: decide_abm(gram, n_basis, psi=psi),
+            lambda factor, n_basis, _: decide_abm_exact(factor, n_basis, psi=psi),
         )

@@ -6,8 +6,8 @@ from typing import Any
 
 from ..checks import check_number
 from ..decisions import (
-    split_avi,
-    split_avi_exact,
+    decide_avi,
+    decide_avi_exact,
 )
 from ..engine.construction import Rule
 from .ideal import MonomialIdeal, check_unit_psi
@@ -75,7 +75,7 @@ class AVI(MonomialIdeal):
     def _rule(self) -> Rule:
         options = {"psi": float(self.psi), "pivot_tol": float(self.pivot_tol)}
         return Rule(
-            lambda gram, n_basis, _: split_avi(gram, n_basis, **options),
-            lambda factor, n_basis, _: split_avi_exact(factor, n_basis, **options),
+            lambda gram, n_basis, _: decide_avi(gram, n_basis, **options),
+            lambda factor, n_basis, _: decide_avi_exact(factor, n_basis, **options),
             whole=True,
         )

@@ -28,7 +28,7 @@ from ..engine.basis import MonomialBasis, ProductBasis
 from ..engine.construction import Construction, Fit, Rule, construct
 from ..engine.grams import Grams, Known, MonomialGrams, Part
 from ..engine.moments import Moments
-from ..engine.scaling import survey_scaled
+from ..engine.scaling import survey_parts
 from ..engine.survey import Survey
 from ..polynomials.polynomial import Polynomial, Polynomials, Terms
 from ..polynomials.terms import ORDERS, exponents_of
@@ -142,9 +142,7 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _survey(self, rows: Rows) -> tuple[Rows, Survey]:
         """The first pass: refuses data that cannot be fitted, and warns of those outside the unit cube, or rounded."""
-        _, rows, _, (found,) = survey_scaled(
-            rows, lambda rows: [rows], input_names(self), scale=False, ahead=self._looks_ahead
-        )
+        rows, _, (found,), _ = survey_parts(rows, input_names(self), ahead=self._looks_ahead)
         warn_outside_unit_cube(found.low, found.high, input_names(self))
         if rows.single_precision:
             warn_single_precision(self.psi)
@@ -156,7 +154,7 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"{type(self).__name__} needs the rows: fit OAVI, ABM or AVI to moments.")
         if sample_weight is not None:
             raise ValueError("sample_weight cannot be given for moments: give it to their update.")
-        found = moments.survey()
+        found = moments._survey()
         self.n_features_in_ = moments.n_features
         if moments.feature_names is not None:
             self.feature_names_in_ = np.array(moments.feature_names, dtype=object)
@@ -168,11 +166,11 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         part = Part(None, Known(moments.terms, moments.gram), moments.total_weight)
         self._fit_part(part, found, min(self.max_degree, moments.degree))
 
-    def _fit_rows(self, rows: Rows, found: Survey) -> None:
+    def _fit_rows(self, rows: Rows, found: Survey) -> Construction:
         """Fit to rows that have been surveyed, with the input columns known."""
-        self._fit_part(Part.surveyed(rows, found), found, self.max_degree)
+        return self._fit_part(Part.surveyed(rows, found), found, self.max_degree)
 
-    def _fit_part(self, part: Part, found: Survey, max_degree: int) -> None:
+    def _fit_part(self, part: Part, found: Survey, max_degree: int) -> Construction:
         """Fit to what is known of some data, up to a degree."""
         self._check_parameters()
         self._check_width()
@@ -183,6 +181,7 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if max_degree < self.max_degree and not (built.complete or built.overflow):
             warn_moments_end(max_degree)
         self._finish(built, found)
+        return built
 
     def _finish(self, built: Construction, found: Survey) -> None:
         """Set the fitted attributes, and warn about what is missing in them."""
@@ -265,19 +264,19 @@ class MonomialIdeal(VanishingIdeal):
 
     def _store(self, built: Construction) -> None:
         basis: MonomialBasis = built.basis
-        names, splits = input_names(self), basis.splits
+        names, decisions = input_names(self), basis.decisions
         self.generators_ = Polynomials(
             basis.form(),
             names,
-            mse=np.concatenate([split.mse for split in splits]),
-            gap=np.concatenate([split.gap for split in splits]),
-            n_iter=np.concatenate([split.n_iter for split in splits]),
-            status=np.concatenate([split.status for split in splits]),
-            n_free=np.concatenate([split.n_free for split in splits]),
+            mse=np.concatenate([decision.mse for decision in decisions]),
+            gap=np.concatenate([decision.gap for decision in decisions]),
+            n_iter=np.concatenate([decision.n_iter for decision in decisions]),
+            status=np.concatenate([decision.status for decision in decisions]),
+            n_free=np.concatenate([decision.n_free for decision in decisions]),
         )
         columns = [tuple(int(basis.feature_order[i]) for i in term) for term in basis.terms]
         self.order_ideal_ = Terms(exponents_of(columns, len(names)), names)
-        self.n_undecided_ = sum(split.n_undecided for split in splits)
+        self.n_undecided_ = sum(decision.n_undecided for decision in decisions)
 
     def _output_names(self, names: list[str]) -> list[str]:
         return [_short_text(polynomial.renamed(names)) for polynomial in self.generators_]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..checks import check_choice, check_count, check_flag, check_number, warn_undecided
-from ..decisions import Search, Stage, split_oavi, split_oavi_exact
+from ..decisions import Oracle, Stage, decide_oavi, decide_oavi_exact
 from ..engine.construction import Construction, Rule
 from ..solvers import SOLVERS, Stop
 from .ideal import MonomialIdeal
@@ -146,23 +146,23 @@ class OAVI(MonomialIdeal):
         check_flag("polish", self.polish)
         check_count("max_iter", self.max_iter)
 
-    def _search(self) -> Search:
+    def _oracle(self) -> Oracle:
         """How a solver looks for coefficients, and when it stops."""
         stop = Stop(float(self.psi), float(self.tol * self.psi), 0.0, int(self.max_iter))
         radius = np.inf if self.solver == "agd" else float(self.tau - 1.0)
-        return Search(radius, self.solver, self.boost, bool(self.polish), stop)
+        return Oracle(radius, self.solver, self.boost, bool(self.polish), stop)
 
     def _rule(self) -> Rule:
-        search = self._search()
+        oracle = self._oracle()
         return Rule(
-            lambda gram, n_basis, stage: split_oavi(gram, n_basis, search=search, stage=stage),
-            lambda factor, n_basis, stage: split_oavi_exact(factor, n_basis, search=search, stage=stage),
+            lambda gram, n_basis, stage: decide_oavi(gram, n_basis, oracle=oracle, stage=stage),
+            lambda factor, n_basis, stage: decide_oavi_exact(factor, n_basis, oracle=oracle, stage=stage),
             state=Stage(work=float(_WORK_PER_ITER * self.max_iter)),
         )
 
     def _store(self, built: Construction) -> None:
         super()._store(built)
         # scikit-learn asks a transformer with max_iter for at least one, and boosting may leave nothing to iterate.
-        self.n_iter_ = max(1, sum(split.total_iter for split in built.basis.splits))
+        self.n_iter_ = max(1, built.effort.n_iter)
         if self.n_undecided_:
             warn_undecided(self.n_undecided_, self.solver, self.boost)

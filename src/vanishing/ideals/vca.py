@@ -7,8 +7,8 @@ import numpy as np
 from .._typing import Float1D
 from ..checks import check_choice, input_names
 from ..decisions import (
-    split_vca,
-    split_vca_exact,
+    decide_vca,
+    decide_vca_exact,
 )
 from ..engine.basis import ProductBasis
 from ..engine.construction import Construction, Rule
@@ -88,8 +88,8 @@ class VCA(VanishingIdeal):
         length = float(1.0 / np.sqrt(found.total_weight)) if self.normalization == "unit" else 1.0
         options = {"psi": float(self.psi), "length": length}
         rule = Rule(
-            lambda gram, n_basis, _: split_vca(gram, n_basis, **options),
-            lambda factor, n_basis, _: split_vca_exact(factor, n_basis, **options),
+            lambda gram, n_basis, _: decide_vca(gram, n_basis, **options),
+            lambda factor, n_basis, _: decide_vca_exact(factor, n_basis, **options),
             whole=True,
         )
         return ProductBasis(found.low.size, length, self._unique_products), rule
@@ -99,7 +99,8 @@ class VCA(VanishingIdeal):
 
     def _store(self, built: Construction) -> None:
         basis: ProductBasis = built.basis
-        self.generators_ = self._polynomials(basis.form(), np.concatenate([split.mse for split in basis.splits]))
+        mse = np.concatenate([decision.mse for decision in basis.decisions])
+        self.generators_ = self._polynomials(basis.form(), mse)
         kept = basis.form(kept=True)
         self.components_ = self._polynomials(kept, np.full(kept.chosen.size, basis.constant**2))
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations_with_replacement
-from math import comb
 
 import numpy as np
 
 from .._typing import Float2D, Int1D, Int2D
-from .forms import Layer, MonomialForm, ProductForm, program_term
-from .terms import Term, exponents_of
+from .forms import Layer, MonomialForm, ProductForm
+from .terms import count_terms, exponents_of, multiply, terms_up_to
 
 __all__ = ["monomials_of"]
 
@@ -25,13 +23,9 @@ def monomials_of(form: MonomialForm | ProductForm, n_features: int) -> tuple[Int
 def _written_out(form: MonomialForm, n_features: int) -> tuple[Int2D, Float2D, Int1D]:
     """The order ideal's terms, then the leading ones."""
     n_generators, n_basis = form.coef.shape
-    terms = [program_term(form.left, form.right, k) for k in range(n_basis)]
-    leads = [
-        tuple(sorted((*terms[parent], int(column))))
-        for parent, column in zip(form.lead_left, form.lead_right, strict=True)
-    ]
+    terms = [*form.basis.terms, *form.basis.products(form.leads)]
     coef = np.hstack([form.coef, np.diag(form.lead_coef)])
-    return exponents_of([*terms, *leads], n_features), coef, n_basis + np.arange(n_generators)
+    return exponents_of(terms, n_features), coef, n_basis + np.arange(n_generators)
 
 
 def _multiplied_out(form: ProductForm, n_features: int) -> tuple[Int2D, Float2D, Int1D]:
@@ -42,18 +36,15 @@ def _multiplied_out(form: ProductForm, n_features: int) -> tuple[Int2D, Float2D,
     """
     degree = len(form.layers)
     widest = max((len(layer.products) for layer in form.layers), default=1)
-    if comb(n_features + degree, degree) * widest > _MOST_ENTRIES:
+    if count_terms(degree, n_features) * widest > _MOST_ENTRIES:
         raise ValueError(
             f"{widest} products of degree {degree} in {n_features} variables are too many to write out as monomials; "
             "use evaluate() instead."
         )
-    terms: list[Term] = [t for d in range(degree + 1) for t in combinations_with_replacement(range(n_features), d)]
+    terms = terms_up_to(degree, n_features)
     index = {term: i for i, term in enumerate(terms)}
-    lower = comb(n_features + degree - 1, degree - 1) if degree else 1
-    moved = np.array(
-        [[index[tuple(sorted((*t, v)))] for t in terms[:lower]] for v in range(n_features)], dtype=np.int64
-    )
-
+    lower = count_terms(degree - 1, n_features) if degree else 1
+    moved = np.array([[index[multiply(t, (v,))] for t in terms[:lower]] for v in range(n_features)], dtype=np.int64)
     coef = _coefficients(form, moved, len(terms))
     # Products cancel to rounding rather than to zero; dust is no term, and certainly no leading one.
     coef[np.abs(coef) <= 1e-13 * _coefficients(_absolute(form), moved, len(terms))] = 0.0

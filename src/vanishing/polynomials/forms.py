@@ -15,7 +15,8 @@ import numpy as np
 from .._compiled import compiled
 from .._typing import Float1D, Float2D, Int1D
 from ..rows.array_api import namespace_of, on_device_of
-from ..rows.protocol import Rows
+from ..rows.protocol import Cost, Rows
+from .terms import Program, multiply
 
 __all__ = [
     "Candidates",
@@ -25,10 +26,9 @@ __all__ = [
     "ProductForm",
     "batched_terms",
     "fill_terms",
+    "padded_length",
     "product_values",
-    "program_term",
     "term_values",
-    "uneven",
 ]
 
 _CACHE_ENTRIES = 65_536  # float64 values of one chunk: half a megabyte, within a core's second-level cache
@@ -47,14 +47,14 @@ class Candidates(NamedTuple):
         return self.left.size
 
 
-def uneven(n_rows: int) -> int:
-    """At least ``n_rows`` rows: a multiple of 8, not of 64.
+def padded_length(n_rows: int) -> int:
+    """The length of a chunk with room for ``n_rows`` rows: a multiple of 8, not of 64.
 
     Values of different columns at a distance of a large power of two would share the same few lines of the cache.
 
     Examples
     --------
-    >>> uneven(1000), uneven(1024)
+    >>> padded_length(1000), padded_length(1024)
     (1000, 1032)
     """
     length = -(-n_rows // 8) * 8
@@ -79,33 +79,33 @@ def fill_terms(X: Float2D, left: Int1D, right: Int1D, columns: Float2D, table: F
             row[i] = parent[i] * factor[i]
 
 
-def batched_terms(X: Any, left: Int1D, right: Int1D) -> Any:
+def batched_terms(X: Any, program: Program) -> Any:
     """Values of terms on a device, ``(n_batches, n_terms, length)``, for rows ``(n_batches, length, n_features)``."""
     namespace = namespace_of(X)
     columns = namespace.permute_dims(X, (0, 2, 1))
-    table = namespace.empty((X.shape[0], left.size, X.shape[1]), dtype=namespace.float64, device=X.device)
+    table = namespace.empty((X.shape[0], program.size, X.shape[1]), dtype=namespace.float64, device=X.device)
     table[:, 0, :] = 1.0
-    for k in range(1, left.size):
-        parent, factor = int(left[k]), columns[:, int(right[k]), :]
+    for k in range(1, program.size):
+        parent, factor = int(program.left[k]), columns[:, int(program.right[k]), :]
         table[:, k, :] = factor if parent == 0 else table[:, parent, :] * factor
     return table
 
 
-def term_values(X: Any, left: Int1D, right: Int1D) -> Any:
+def term_values(X: Any, program: Program) -> Any:
     """Values of the terms on the rows of ``X``, shape ``(n_terms, n_rows)``, on the device of ``X``.
 
     Examples
     --------
     >>> import numpy as np
-    >>> term_values(np.array([[2.0, 3.0]]), np.array([0, 0, 1]), np.array([0, 0, 1]))  # 1, x0, x0*x1
+    >>> term_values(np.array([[2.0, 3.0]]), Program.of([(), (0,), (0, 1)]))
     array([[1.],
            [2.],
            [6.]])
     """
     if not isinstance(X, np.ndarray):
-        return batched_terms(X[None, :, :], left, right)[0, :, :]
-    table = np.empty((left.size, X.shape[0]))
-    fill_terms(X, left, right, np.empty(X.shape[::-1]), table)
+        return batched_terms(X[None, :, :], program)[0, :, :]
+    table = np.empty((program.size, X.shape[0]))
+    fill_terms(X, program.left, program.right, np.empty(X.shape[::-1]), table)
     return table
 
 
@@ -145,15 +145,13 @@ def _fill_generators(
 class MonomialForm:
     """Generators ``sum_j coef[g, j] t_j + lead_coef[g] u_g`` over the terms ``t_j`` of an order ideal.
 
-    ``left``/``right`` are the program of the ``n_basis`` terms (entry 0 is the constant),
-    ``lead_left``/``lead_right`` that of the leading terms; ``coef`` has shape ``(n_generators, n_basis)``.
+    ``basis`` is the program of the ``n_basis`` terms ``t_j``, ``leads`` makes the leading terms ``u_g`` of these;
+    ``coef`` has shape ``(n_generators, n_basis)``.
     """
 
-    left: Int1D
-    right: Int1D
+    basis: Program
     coef: Float2D
-    lead_left: Int1D
-    lead_right: Int1D
+    leads: Program
     lead_coef: Float1D
 
     @property
@@ -176,32 +174,29 @@ class MonomialForm:
         if not isinstance(block, np.ndarray):
             self._fill_on_device(block, out, absolute=absolute)
             return
-        chunk = uneven(int(np.clip(_CACHE_ENTRIES // sum(self.coef.shape), 32, 1024)))
-        program = (self.left, self.right, self.coef, self.lead_left, self.lead_right, self.lead_coef)
-        _fill_generators(block, *program, absolute, chunk, out)
+        chunk = padded_length(int(np.clip(_CACHE_ENTRIES // sum(self.coef.shape), 32, 1024)))
+        basis, leads = self.basis, self.leads
+        _fill_generators(
+            block, basis.left, basis.right, self.coef, leads.left, leads.right, self.lead_coef, absolute, chunk, out
+        )
 
     def _fill_on_device(self, X: Any, out: Any, *, absolute: bool) -> None:
-        table = term_values(X, self.left, self.right)
+        table = term_values(X, self.basis)
         values = on_device_of(X, self.coef) @ table
         for g in range(self.n_polynomials):
-            lead = table[int(self.lead_left[g]), :] * X[:, int(self.lead_right[g])]
+            lead = table[int(self.leads.left[g]), :] * X[:, int(self.leads.right[g])]
             values[g, :] += float(self.lead_coef[g]) * lead
         out[:, :] = namespace_of(X).abs(values).T if absolute else values.T
 
     @property
     def degrees(self) -> Int1D:
         """Degree of every generator."""
-        return np.array([1 + len(program_term(self.left, self.right, k)) for k in self.lead_left], dtype=np.int64)
+        return np.array([len(term) for term in self.basis.products(self.leads)], dtype=np.int64)
 
     def select(self, index: Int1D) -> MonomialForm:
         """The form of some of the generators."""
-        return replace(
-            self,
-            coef=np.ascontiguousarray(self.coef[index]),
-            lead_left=self.lead_left[index],
-            lead_right=self.lead_right[index],
-            lead_coef=self.lead_coef[index],
-        )
+        coef = np.ascontiguousarray(self.coef[index])
+        return replace(self, coef=coef, leads=self.leads[index], lead_coef=self.lead_coef[index])
 
     def scaled(self, factor: Float1D) -> MonomialForm:
         """Each generator times its factor."""
@@ -214,33 +209,25 @@ class MonomialForm:
         those are all in the order ideal (except the term itself, when it is a leading one): the same terms
         carry the result.
         """
-        n_basis = self.left.size
-        row_of = {program_term(self.left, self.right, k): k for k in range(n_basis)}
-        shift = np.full((n_basis, int(self.right.max(initial=0)) + 1), -1)
+        n_basis = self.basis.size
+        row_of = {term: k for k, term in enumerate(self.basis.terms)}
+        shift = np.full((n_basis, int(self.basis.right.max(initial=0)) + 1), -1)
         for term, k in row_of.items():
             for v in range(shift.shape[1]):
-                shift[k, v] = row_of.get(tuple(sorted((*term, v))), -1)
+                shift[k, v] = row_of.get(multiply(term, (v,)), -1)
         expansion = np.zeros((n_basis, n_basis))
         expansion[0, 0] = 1.0
         for k in range(1, n_basis):
-            _multiply_into(expansion[self.left[k]], self.right[k], scale, offset, shift, expansion[k])
+            parent, v = self.basis.left[k], self.basis.right[k]
+            _multiply_into(expansion[parent], v, scale, offset, shift, expansion[k])
         coef = self.coef @ expansion
         lead_coef = np.empty_like(self.lead_coef)
-        for g, (parent, v) in enumerate(zip(self.lead_left, self.lead_right, strict=True)):
+        for g, (parent, v) in enumerate(zip(self.leads.left, self.leads.right, strict=True)):
             lower = np.zeros(n_basis)
             _multiply_into(expansion[parent], v, scale, offset, shift, lower, top=parent)
             coef[g] += self.lead_coef[g] * lower
             lead_coef[g] = self.lead_coef[g] * expansion[parent, parent] * scale[v]
         return replace(self, coef=coef, lead_coef=lead_coef)
-
-
-def program_term(left: Int1D, right: Int1D, k: int) -> tuple[int, ...]:
-    """Term k of a program as the sorted tuple of its columns."""
-    columns = []
-    while k > 0:
-        columns.append(int(right[k]))
-        k = left[k]
-    return tuple(sorted(columns))
 
 
 def _multiply_into(
@@ -362,7 +349,6 @@ class Evaluator:
         self.forms = [form for form in forms if form.n_polynomials]
         self.absolute = absolute
         self.n_columns = sum(form.n_polynomials for form in self.forms)
-        self.block_rows = int(np.clip(20_000_000 // (sum(form.work for form in self.forms) + 100), 1024, 65_536))
 
     def fill(self, block: Any, out: Any) -> None:
         """Write the values on a block of rows to ``out``, ``(n_rows, n_columns)``."""
@@ -372,10 +358,10 @@ class Evaluator:
             start += form.n_polynomials
 
     @property
-    def width(self) -> int:
-        """Numbers of working memory for a row, about."""
-        return 2 * sum(form.width for form in self.forms) + self.n_columns
+    def cost(self) -> Cost:
+        """Of one row."""
+        return Cost(sum(form.work for form in self.forms), 2 * sum(form.width for form in self.forms) + self.n_columns)
 
     def over(self, rows: Rows) -> Any:
         """Values on all rows, ``(n_samples, n_columns)``."""
-        return rows.map(self.fill, self.n_columns, block_rows=self.block_rows, width=self.width)
+        return rows.map(lambda block, out: self.fill(block.X, out), self.n_columns, self.cost)

@@ -1,4 +1,4 @@
-"""Terms, their orders, and the border.
+"""Terms: which there are, their products, their orders, the border, and the program that evaluates them.
 
 A term is the sorted tuple of its variables: ``x0^2 x2`` is ``(0, 0, 2)``, the constant is ``()``. Dividing by
 a variable drops an entry, and both orders of this module are orders of tuples. Variables are counted in the
@@ -9,15 +9,100 @@ data.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from math import comb
 from typing import TypeAlias
 
 import numpy as np
 
-from .._typing import Int2D
+from .._typing import Int1D, Int2D
 
-__all__ = ["ORDERS", "Term", "border", "exponents_of"]
+__all__ = ["ORDERS", "Program", "Term", "border", "count_terms", "exponents_of", "multiply", "terms_up_to"]
 
 Term: TypeAlias = tuple[int, ...]
+
+
+def terms_up_to(degree: int, n_features: int) -> list[Term]:
+    """All terms up to a degree, degree by degree in DegLex.
+
+    Examples
+    --------
+    >>> terms_up_to(2, 2)
+    [(), (0,), (1,), (0, 0), (0, 1), (1, 1)]
+    """
+    return [term for d in range(degree + 1) for term in combinations_with_replacement(range(n_features), d)]
+
+
+def count_terms(degree: int, n_features: int) -> int:
+    """How many terms there are up to a degree.
+
+    Examples
+    --------
+    >>> count_terms(2, 2)
+    6
+    """
+    return comb(n_features + degree, degree)
+
+
+def multiply(*terms: Term) -> Term:
+    """The product of terms.
+
+    Examples
+    --------
+    >>> multiply((0, 2), (1,))
+    (0, 1, 2)
+    """
+    return tuple(sorted(variable for term in terms for variable in term))
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Terms as one multiplication each: term k is term ``left[k]`` times column ``right[k]``.
+
+    Term 0 is the constant, whose entries are not used.
+
+    Examples
+    --------
+    >>> program = Program.of([(), (0,), (0, 1)])
+    >>> program.left, program.right
+    (array([0, 0, 1]), array([0, 0, 1]))
+    >>> program.terms
+    [(), (0,), (0, 1)]
+    """
+
+    left: Int1D
+    right: Int1D
+
+    @classmethod
+    def of(cls, terms: Sequence[Term], columns: Int1D | None = None) -> Program:
+        """The program of terms, the quotient of each by its last variable among them; variable v is ``columns[v]``."""
+        row_of = {term: row for row, term in enumerate(terms)}
+        left = np.array([row_of[term[:-1]] for term in terms], dtype=np.int64)
+        right = np.array([term[-1] if term else 0 for term in terms], dtype=np.int64)
+        return cls(left, right if columns is None else columns[right])
+
+    @property
+    def size(self) -> int:
+        """Number of terms."""
+        return int(self.left.size)
+
+    @property
+    def terms(self) -> list[Term]:
+        """The terms, in columns of the data."""
+        terms: list[Term] = [()] * min(self.size, 1)
+        for parent, column in zip(self.left[1:].tolist(), self.right[1:].tolist(), strict=True):
+            terms.append(multiply(terms[parent], (column,)))
+        return terms
+
+    def products(self, factors: Program) -> list[Term]:
+        """The terms that a second program makes of those of this one."""
+        terms = self.terms
+        pairs = zip(factors.left.tolist(), factors.right.tolist(), strict=True)
+        return [multiply(terms[parent], (column,)) for parent, column in pairs]
+
+    def __getitem__(self, rows: slice | Int1D) -> Program:
+        return Program(self.left[rows], self.right[rows])
 
 
 def _backwards(term: Term) -> Term:

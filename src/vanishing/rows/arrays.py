@@ -13,7 +13,7 @@ import numpy as np
 from .._typing import Array, Float1D, Float2D
 from ..progress import Progress, row_progress
 from ..threads import n_threads, one_blas_thread
-from .protocol import Block, Rows, SignedBy, merge
+from .protocol import Block, Cost, Rows, SignedBy, merge
 
 __all__ = ["ArrayRows", "as_block", "as_rows", "in_order"]
 
@@ -47,27 +47,21 @@ class ArrayRows(Rows):
         self.labelled = labels is not None
         self.single_precision = X.dtype.kind == "f" and X.dtype.itemsize < 8
 
-    def reduce_blocks(
-        self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], *, block_rows: int, width: int
-    ) -> T:
+    def reduce(self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], cost: Cost) -> T:
         """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""
-        total = self.reduce_or_none(kernel, combine, block_rows=block_rows)
+        total = self.reduce_or_none(kernel, combine, cost)
         assert total is not None
         return total
 
-    def reduce_or_none(
-        self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], *, block_rows: int
-    ) -> T | None:
-        """As :meth:`reduce_blocks`; None if the kernel gave None for all blocks."""
-        results = self._run(lambda rows: kernel(self._block(rows)), block_rows)
+    def reduce_or_none(self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], cost: Cost) -> T | None:
+        """As :meth:`reduce`; None if the kernel gave None for all blocks."""
+        results = self._run(lambda rows: kernel(self._block(rows)), cost.block_rows)
         return functools.reduce(functools.partial(merge, combine), results)
 
-    def map_blocks(
-        self, kernel: Callable[[Block, Any], None], n_columns: int, *, block_rows: int, width: int, out: Any = None
-    ) -> Float2D:
+    def map(self, kernel: Callable[[Block, Any], None], n_columns: int, cost: Cost, out: Any = None) -> Float2D:
         """The columns ``(n_samples, n_columns)`` that ``kernel(block, out)`` computes; in ``out`` if given."""
         out = np.empty((len(self), n_columns)) if out is None else out
-        for _ in self._run(lambda rows: kernel(self._block(rows), out[rows]), block_rows):
+        for _ in self._run(lambda rows: kernel(self._block(rows), out[rows]), cost.block_rows):
             pass
         return np.asarray(out)
 
@@ -92,9 +86,9 @@ class ArrayRows(Rows):
         signed = SignedBy(label)(Block(self.X, self.sample_weight, self.labels)).weights
         return ArrayRows(self.X, signed, self.labels, self.n_jobs)
 
-    def computed(self, kernel: Callable[[Any, Any], None], n_columns: int, *, block_rows: int, width: int) -> ArrayRows:
-        """Rows of the columns that ``kernel(X, out)`` computes."""
-        columns = self.map(kernel, n_columns, block_rows=block_rows, width=width)
+    def computed(self, kernel: Callable[[Block, Any], None], n_columns: int, cost: Cost) -> ArrayRows:
+        """Rows of the columns that ``kernel(block, out)`` computes."""
+        columns = self.map(kernel, n_columns, cost)
         return ArrayRows(columns, self.sample_weight, self.labels, self.n_jobs)
 
     def without_zero_weights(self) -> ArrayRows:
@@ -171,7 +165,7 @@ def as_rows(X: Any, sample_weight: Float1D | None = None, n_jobs: int | None = N
     --------
     >>> import numpy as np
     >>> rows = as_rows(np.ones((5, 2)))
-    >>> rows.reduce(lambda block, weights: block.sum(), lambda a, b: a + b, block_rows=2, width=2)
+    >>> rows.reduce(lambda block: block.X.sum(), lambda a, b: a + b, Cost(work=2, width=2))
     np.float64(10.0)
     """
     return ArrayRows(np.asarray(X), sample_weight, n_jobs=n_jobs)

@@ -14,7 +14,7 @@ from ..checks import check_weights
 from ..progress import Progress, row_progress
 from .array_api import require_unmasked
 from .arrays import ArrayRows
-from .protocol import Block, Rows, merge
+from .protocol import Block, Cost, Rows, merge
 
 __all__ = ["DaskRows", "dask_rows"]
 
@@ -121,11 +121,9 @@ class DaskRows(Rows):
         self.n_samples = None if np.isnan(lengths).any() else int(sum(lengths))
         self._cluster = _Cluster()
 
-    def reduce_blocks(
-        self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], *, block_rows: int, width: int
-    ) -> T:
+    def reduce(self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], cost: Cost) -> T:
         """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""
-        task = functools.partial(_reduce_block, kernel, combine, block_rows)
+        task = functools.partial(_reduce_block, kernel, combine, cost)
         run = delayed(task, pure=False, traverse=False)
         leaves = [run(k, *parts) for k, parts in enumerate(self._blocks)]
         add = delayed(functools.partial(_add_up, combine), pure=False)
@@ -139,14 +137,12 @@ class DaskRows(Rows):
         result: T = total
         return result
 
-    def map_blocks(
-        self, kernel: Callable[[Block, Any], None], n_columns: int, *, block_rows: int, width: int, out: Any = None
-    ) -> Any:
+    def map(self, kernel: Callable[[Block, Any], None], n_columns: int, cost: Cost, out: Any = None) -> Any:
         """A lazy Dask array with the columns ``(n_samples, n_columns)`` that ``kernel(block, out)`` computes."""
         import dask.array
 
         lengths = (np.nan,) * len(self._blocks) if self.feature_names is not None else self.X.chunks[0]
-        run = delayed(functools.partial(_map_block, kernel, n_columns, block_rows), pure=False, traverse=False)
+        run = delayed(functools.partial(_map_block, kernel, n_columns, cost), pure=False, traverse=False)
         blocks = [
             dask.array.from_delayed(run(k, *parts), shape=(length, n_columns), dtype=np.float64)
             for (k, parts), length in zip(enumerate(self._blocks), lengths, strict=True)
@@ -321,22 +317,22 @@ class _InPart:
 
 
 def _reduce_block(
-    kernel: Callable[[Block], Any], combine: Any, block_rows: int, part: int, X: Any, weights: Any, labels: Any
+    kernel: Callable[[Block], Any], combine: Any, cost: Cost, part: int, X: Any, weights: Any, labels: Any
 ) -> tuple[int, Any]:
     """Number of rows, and what the kernel gives for them."""
     rows = _as_rows(X, weights, labels)
     if len(rows) == 0:
         return 0, None
-    return len(rows), rows.reduce_or_none(_InPart(kernel, part), combine, block_rows=block_rows)
+    return len(rows), rows.reduce_or_none(_InPart(kernel, part), combine, cost)
 
 
 def _map_block(
-    kernel: Callable[[Block, Any], None], n_columns: int, block_rows: int, part: int, X: Any, weights: Any, labels: Any
+    kernel: Callable[[Block, Any], None], n_columns: int, cost: Cost, part: int, X: Any, weights: Any, labels: Any
 ) -> Float2D:
     rows = _as_rows(X, weights, labels)
     if len(rows) == 0:
         return np.empty((0, n_columns))
-    return rows.map_blocks(_InPart(kernel, part), n_columns, block_rows=block_rows, width=0)
+    return rows.map(_InPart(kernel, part), n_columns, cost)
 
 
 def _add_up(combine: Any, results: list[tuple[int, Any]]) -> tuple[int, Any]:

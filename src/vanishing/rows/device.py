@@ -13,7 +13,7 @@ from .._typing import Float2D
 from ..checks import check_weights
 from ..progress import row_progress
 from .array_api import free_memory, has_kernels, in_float64, is_device_array, namespace_of, on_device_of, to_host
-from .protocol import Block, Rows, merge
+from .protocol import Block, Cost, Rows, merge
 
 __all__ = ["DeviceRows"]
 
@@ -70,23 +70,19 @@ class DeviceRows(Rows):
             weights = check_weights(sample_weight, self.n_samples)
             self.sample_weight = None if weights is None else on_device_of(X, weights)
 
-    def reduce_blocks(
-        self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], *, block_rows: int, width: int
-    ) -> T:
+    def reduce(self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], cost: Cost) -> T:
         """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""
-        results = (kernel(self._block(rows)) for rows in self._slices(width))
+        results = (kernel(self._block(rows)) for rows in self._slices(cost.width))
         total = functools.reduce(functools.partial(merge, combine), results)
         assert total is not None
         return total
 
-    def map_blocks(
-        self, kernel: Callable[[Block, Any], None], n_columns: int, *, block_rows: int, width: int, out: Any = None
-    ) -> Any:
+    def map(self, kernel: Callable[[Block, Any], None], n_columns: int, cost: Cost, out: Any = None) -> Any:
         """The columns ``(n_samples, n_columns)`` that ``kernel(block, out)`` computes, on the device."""
         namespace = namespace_of(self.X)
         if out is None:
             out = namespace.empty((self.n_samples, n_columns), dtype=namespace.float64, device=self.X.device)
-        for rows in self._slices(width):
+        for rows in self._slices(cost.width):
             kernel(self._block(rows), out[rows, :])
         return out
 

@@ -16,7 +16,7 @@ from ..checks import check_scaler
 from ..progress import row_progress
 from ..threads import n_threads, one_blas_thread
 from .arrays import in_order
-from .protocol import Block, Computed, Rows, View, merge
+from .protocol import Block, Computed, Cost, Rows, View, merge
 from .readers import ArrowReader, NpyReader, Piece, Reader
 from .writing import feature_writer
 
@@ -146,15 +146,13 @@ class DiskRows(Rows):
         """The files, in the order in which they are read."""
         return self.reader.files
 
-    def reduce_blocks(
-        self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], *, block_rows: int, width: int
-    ) -> T:
+    def reduce(self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], cost: Cost) -> T:
         """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""
         add = functools.partial(merge, combine)
         threads = n_threads(self.n_jobs)
         groups = self.reader.groups(threads)
         if groups is None:
-            results = self.each_block(kernel, block_rows)
+            results = self.each_block(kernel, cost.block_rows)
         else:
             # Reading, converting and computing in one thread: what was just read is still in the cache.
             results = self._in_order(
@@ -168,11 +166,9 @@ class DiskRows(Rows):
             raise ValueError(f"There are no rows in {self.reader.name_of(0)}.")
         return total
 
-    def map_blocks(
-        self, kernel: Callable[[Block, Any], None], n_columns: int, *, block_rows: int, width: int, out: Any = None
-    ) -> Rows:
+    def map(self, kernel: Callable[[Block, Any], None], n_columns: int, cost: Cost, out: Any = None) -> Rows:
         """The columns that ``kernel(block, out)`` computes, when they are read or written."""
-        return ComputedOnDisk(self, Computed(kernel, n_columns), block_rows)
+        return ComputedOnDisk(self, Computed(kernel, n_columns), cost.block_rows)
 
     def each_block(self, kernel: Callable[[Block], T], block_rows: int) -> Iterator[T]:
         """``kernel(block)`` for all blocks, in order; the next ones are being read meanwhile."""

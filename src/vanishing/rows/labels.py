@@ -14,7 +14,7 @@ from .._typing import Array
 from ..checks import check_class_weights, check_labels, check_n_jobs, check_weights, input_names
 from .array_api import is_device_array, namespace_of, on_device_of, require_unmasked, to_host
 from .arrays import ArrayRows
-from .protocol import Block, Rows
+from .protocol import Block, Cost, Rows
 from .reading import is_dask, is_source, read_rows, require_finite, require_in_memory
 
 __all__ = ["Labelled", "as_vector", "best_labels", "read_labelled"]
@@ -114,7 +114,7 @@ def _classes_of(rows: Rows) -> Array:
             raise too_many
         return a | b
 
-    found = rows.label_rows().reduce_blocks(kernel, combine, block_rows=262_144, width=1)
+    found = rows.label_rows().reduce(kernel, combine, Cost(work=1, width=1))
     _require_one_kind(found)
     return np.array(sorted(found))
 

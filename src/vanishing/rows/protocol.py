@@ -12,23 +12,24 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
-from .._typing import Array, Bool1D, Float1D, Float2D
+from .._typing import Bool1D, Float1D, Float2D
 from .array_api import empty_like, namespace_of, on_device_of, to_host
 
 __all__ = [
     "Block",
     "Computed",
-    "InFolds",
+    "Cost",
     "JoinedRows",
     "Reduction",
     "Rows",
     "View",
     "merge",
     "reduce_together",
+    "where",
     "with_names",
 ]
 
@@ -38,9 +39,9 @@ T = TypeVar("T")
 class Block(NamedTuple):
     """Some consecutive rows: ``X`` is a float64 array ``(n_rows, n_features)`` in C or Fortran order.
 
-    (A source on a device hands out that device's arrays instead, of any floating type.) ``weights`` and ``labels``
-    belong to the rows, if there are any. The rows are those from ``start`` on of part number ``part`` of the source,
-    which is a file, or whatever the source consists of; rows that a view has left out are not counted there.
+    (A source on a device hands out that device's arrays instead, of any floating type.) ``weights``, ``labels`` and
+    ``folds`` belong to the rows, if there are any. The rows are those from ``start`` on of part ``part`` of the source,
+    such as a file; rows that a view has left out are not counted there.
     """
 
     X: Any
@@ -48,12 +49,48 @@ class Block(NamedTuple):
     labels: Any = None
     part: int = 0
     start: int = 0
+    folds: Any = None
 
-
-Kernel = Callable[[Any, Any], T]
+    @property
+    def total_weight(self) -> float:
+        """Sum of the weights, or the number of rows when there are none."""
+        return float(self.X.shape[0] if self.weights is None else namespace_of(self.X).sum(self.weights))
 
 
 Change = Callable[[Block], Block]
+
+
+class Cost(NamedTuple):
+    """What a kernel needs for a row, from which a source chooses the length of its blocks.
+
+    ``work`` is the number of multiplications, ``width`` that of numbers in working memory. A kernel with a fixed effort
+    for a block, such as the factorisation of a matrix, says how many rows make up for it: ``fewest``.
+    """
+
+    work: int
+    width: int
+    fewest: int = 1024
+
+    @property
+    def block_rows(self) -> int:
+        """Rows that keep one thread busy for about a millisecond, in at most 16 MB of working memory.
+
+        Examples
+        --------
+        >>> Cost(work=100, width=20).block_rows, Cost(work=10**6, width=20).block_rows
+        (104857, 1024)
+        """
+        longest = min(_BLOCK_WORK // (self.work + 4 * self.width + 50), _BLOCK_NUMBERS // max(self.width, 1), _LONGEST)
+        return max(longest, self.fewest)
+
+    def both(self, other: Cost) -> Cost:
+        """The cost of two kernels on the same block."""
+        return Cost(max(self.work, other.work), max(self.width, other.width), max(self.fewest, other.fewest))
+
+
+_BLOCK_WORK = 30_000_000
+_BLOCK_NUMBERS = 2**21
+_LONGEST = 131_072
 
 
 class Rows(ABC):
@@ -82,40 +119,19 @@ class Rows(ABC):
     reading_dominates: bool = False
     single_precision: bool = False
 
-    def reduce(self, kernel: Kernel[T], combine: Callable[[T, T], T], *, block_rows: int, width: int) -> T:
-        """Combine ``kernel(X, weights)`` over all blocks, in the order of the rows.
-
-        ``combine`` must not change its arguments: a cluster that has lost a sum adds up the same results again.
-        ``block_rows`` keep one core busy for about a millisecond; a row takes ``width`` numbers of working memory.
-        """
-
-        def on_block(block: Block) -> T | None:
-            return kernel(block.X, block.weights) if block.X.shape[0] else None
-
-        return self.reduce_blocks(on_block, combine, block_rows=block_rows, width=width)
-
-    def map(
-        self, kernel: Callable[[Any, Any], None], n_columns: int, *, block_rows: int, width: int, out: Any = None
-    ) -> Any:
-        """The columns that ``kernel(X, out)`` computes, in the container of the source; written to ``out`` if given."""
-        return self.map_blocks(
-            lambda block, out: kernel(block.X, out), n_columns, block_rows=block_rows, width=width, out=out
-        )
-
     @abstractmethod
-    def reduce_blocks(
-        self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], *, block_rows: int, width: int
-    ) -> T:
+    def reduce(self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], cost: Cost) -> T:
         """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows.
 
-        ``combine`` must not change its arguments.
+        ``combine`` must not change its arguments: a cluster that has lost a sum adds up the same results again.
         """
 
     @abstractmethod
-    def map_blocks(
-        self, kernel: Callable[[Block, Any], None], n_columns: int, *, block_rows: int, width: int, out: Any = None
-    ) -> Any:
-        """The columns ``(n_samples, n_columns)`` that ``kernel(block, out)`` computes."""
+    def map(self, kernel: Callable[[Block, Any], None], n_columns: int, cost: Cost, out: Any = None) -> Any:
+        """The columns ``(n_samples, n_columns)`` that ``kernel(block, out)`` computes, in the container of the source.
+
+        They are written to ``out``, if that is given.
+        """
 
     def place(self, part: int, row: int) -> str:
         """Where row ``row`` of part ``part`` is, in words."""
@@ -127,9 +143,8 @@ class Rows(ABC):
 
     def to_numpy(self) -> Float2D:
         """All rows in one array in memory."""
-        blocks: list[Float2D] = self.reduce_blocks(
-            lambda block: [np.array(to_host(block.X))], operator.add, block_rows=65_536, width=self.n_features
-        )
+        cost = Cost(self.n_features, self.n_features)
+        blocks: list[Float2D] = self.reduce(lambda block: [np.array(to_host(block.X))], operator.add, cost)
         return np.concatenate(blocks)
 
     def label_rows(self) -> Rows:
@@ -154,9 +169,9 @@ class Rows(ABC):
         """The same rows, their weights negative where the label is not this one."""
         return self.changed(SignedBy(label))
 
-    def computed(self, kernel: Callable[[Any, Any], None], n_columns: int, *, block_rows: int, width: int) -> Rows:
-        """Rows of the columns that ``kernel(X, out)`` computes; from scratch in every pass."""
-        return self.changed(Computed(lambda block, out: kernel(block.X, out), n_columns), n_columns)
+    def computed(self, kernel: Callable[[Block, Any], None], n_columns: int, cost: Cost) -> Rows:
+        """Rows of the columns that ``kernel(block, out)`` computes; from scratch in every pass."""
+        return self.changed(Computed(kernel, n_columns), n_columns)
 
 
 def merge(combine: Callable[[T, T], T], a: T | None, b: T | None) -> T | None:
@@ -173,31 +188,22 @@ class View(Rows):
         self.source = source
         self.change = change
         self.n_features = source.n_features if n_features is None else n_features
-        self.n_samples = None if isinstance(change, (_WhereLabel, InFolds)) else source.n_samples
+        self.n_samples = None if getattr(change, "leaves_out_rows", False) else source.n_samples
         self.feature_names = source.feature_names if n_features is None else None
         self.labelled = source.labelled
         self.reading_dominates = source.reading_dominates
         self.single_precision = source.single_precision
 
-    def reduce_blocks(
-        self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], *, block_rows: int, width: int
-    ) -> T:
+    def reduce(self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], cost: Cost) -> T:
         """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""
-        result: T = reduce_together([Reduction(self, kernel, combine, block_rows, width)])[0]
+        result: T = reduce_together([Reduction(self, kernel, combine, cost)])[0]
         return result
 
-    def map_blocks(
-        self, kernel: Callable[[Block, Any], None], n_columns: int, *, block_rows: int, width: int, out: Any = None
-    ) -> Any:
+    def map(self, kernel: Callable[[Block, Any], None], n_columns: int, cost: Cost, out: Any = None) -> Any:
         """The columns ``(n_samples, n_columns)`` that ``kernel(block, out)`` computes."""
         change = self.change
-        return self.source.map_blocks(
-            lambda block, out: kernel(change(block), out),
-            n_columns,
-            block_rows=block_rows,
-            width=width + self.n_features,
-            out=out,
-        )
+        cost = cost._replace(width=cost.width + self.n_features)
+        return self.source.map(lambda block, out: kernel(change(block), out), n_columns, cost, out)
 
     def head(self) -> Float2D:
         """A few of the rows, in NumPy."""
@@ -228,10 +234,11 @@ class _Scaled:
 class _WhereLabel:
     """The rows with a label."""
 
+    leaves_out_rows: ClassVar = True
     label: Any
 
     def __call__(self, block: Block) -> Block:
-        return _chosen(block, block.labels == self.label)
+        return where(block, block.labels == self.label)
 
 
 @dataclass(frozen=True)
@@ -244,30 +251,6 @@ class SignedBy:
         positive, negative = (on_device_of(block.X, np.float64(value)) for value in (1.0, -1.0))
         signed = namespace_of(block.X).where(block.labels == self.label, positive, negative)
         return block._replace(weights=signed if block.weights is None else signed * block.weights)
-
-
-@dataclass(frozen=True)
-class InFolds:
-    """The rows of some folds of a cross-validation; a row's fold is a hash of its place.
-
-    To be applied to a source itself, whose blocks know the places of their rows.
-    """
-
-    folds: tuple[int, ...]
-    n_folds: int
-
-    def __call__(self, block: Block) -> Block:
-        """The rows that are in the folds."""
-        chosen = np.isin(self.fold_of(block.part, block.start, block.X.shape[0]), self.folds)
-        return _chosen(block, on_device_of(block.X, chosen))
-
-    def fold_of(self, part: int, start: int, n_rows: int) -> Array:
-        """The fold of each of these rows: splitmix64 (Steele, Lea and Flood 2014) of the place, modulo the number."""
-        place = np.arange(start, start + n_rows, dtype=np.uint64) + (np.uint64(part) << np.uint64(40))
-        mixed = (place + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return (mixed ^ (mixed >> np.uint64(31))) % np.uint64(self.n_folds)
 
 
 @dataclass(frozen=True)
@@ -285,10 +268,13 @@ class Computed:
         return block._replace(X=out)
 
 
-def _chosen(block: Block, chosen: Bool1D) -> Block:
+def where(block: Block, chosen: Bool1D) -> Block:
+    """The chosen rows of a block, which keeps its order of memory."""
     X = block.X[chosen] if not isinstance(block.X, np.ndarray) or block.X.flags.c_contiguous else block.X.T[:, chosen].T
-    weights, labels = (None if values is None else values[chosen] for values in (block.weights, block.labels))
-    return block._replace(X=X, weights=weights, labels=labels)
+    weights, labels, folds = (
+        None if values is None else values[chosen] for values in (block.weights, block.labels, block.folds)
+    )
+    return block._replace(X=X, weights=weights, labels=labels, folds=folds)
 
 
 class JoinedRows(Rows):
@@ -299,29 +285,27 @@ class JoinedRows(Rows):
         self.n_features = self.sources[0].n_features
         self.single_precision = any(source.single_precision for source in self.sources)
 
-    def reduce_blocks(
-        self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], *, block_rows: int, width: int
-    ) -> T:
+    def reduce(self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], cost: Cost) -> T:
         """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""
-        requests = [Reduction(source, kernel, combine, block_rows, width) for source in self.sources]
+        requests = [Reduction(source, kernel, combine, cost) for source in self.sources]
         total: T = functools.reduce(combine, reduce_together(requests))
         return total
 
-    def map_blocks(
-        self, kernel: Callable[[Block, Any], None], n_columns: int, *, block_rows: int, width: int, out: Any = None
-    ) -> Any:
+    def map(self, kernel: Callable[[Block, Any], None], n_columns: int, cost: Cost, out: Any = None) -> Any:
         """Not for joined rows."""
         raise NotImplementedError
 
 
 class Reduction(NamedTuple):
-    """A pending reduction over rows: what to sum, how to combine, and what a row costs."""
+    """A pending reduction over rows: what to sum, how to combine, and what a row costs.
+
+    The kernel never gets a block without rows.
+    """
 
     rows: Rows
     kernel: Callable[[Block], Any]
     combine: Callable[[Any, Any], Any]
-    block_rows: int
-    width: int
+    cost: Cost
 
 
 def reduce_together(requests: Sequence[Reduction]) -> list[Any]:
@@ -330,25 +314,24 @@ def reduce_together(requests: Sequence[Reduction]) -> list[Any]:
     groups: dict[int, list[tuple[tuple[Change, ...], int]]] = {}
     roots: dict[int, Rows] = {}
     for i, request in enumerate(requests):
-        root, changes = _way(request.rows)
+        root, changes = _root_and_changes(request.rows)
         roots[id(root)] = root
         groups.setdefault(id(root), []).append((changes, i))
     for key, group in groups.items():
-        group.sort(key=lambda entry: [id(change) for change in entry[0]])  # equal ways beside each other
+        group.sort(key=lambda entry: [id(change) for change in entry[0]])  # the same changes beside each other
         members = [requests[i] for _, i in group]
-        found: list[Any] = roots[key].reduce_blocks(
+        totals: list[Any] = roots[key].reduce(
             _Joint([(changes, request.kernel) for (changes, _), request in zip(group, members, strict=True)]),
             _JointCombine([request.combine for request in members]),
-            block_rows=min(request.block_rows for request in members),
-            width=max(request.width for request in members),
+            functools.reduce(Cost.both, [request.cost for request in members]),
         )
-        for (_, i), result in zip(group, found, strict=True):
+        for (_, i), result in zip(group, totals, strict=True):
             results[i] = result
     return results
 
 
-def _way(rows: Rows) -> tuple[Rows, tuple[Change, ...]]:
-    """The source behind views, and the changes on the way from there."""
+def _root_and_changes(rows: Rows) -> tuple[Rows, tuple[Change, ...]]:
+    """The source behind views, and the changes that these make, the first one first."""
     changes: list[Change] = []
     while isinstance(rows, View):
         changes.insert(0, rows.change)
@@ -367,7 +350,7 @@ class _Joint:
 
     def run(self, stack: list[tuple[Change | None, Block]]) -> list[Any]:
         """The results on the block at the bottom of ``stack``, above which are the latest changes of it."""
-        results = []
+        results: list[Any] = []
         for changes, kernel in self.members:
             if isinstance(kernel, _Joint) and not changes:
                 results.append(kernel.run(stack))
@@ -378,7 +361,8 @@ class _Joint:
             del stack[same + 1 :]
             for change in changes[same:]:
                 stack.append((change, change(stack[-1][1])))
-            results.append(kernel(stack[-1][1]))
+            changed = stack[-1][1]
+            results.append(kernel(changed) if changed.X.shape[0] else None)
         return results
 
 

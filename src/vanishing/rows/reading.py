@@ -13,7 +13,7 @@ from .._typing import Array, Float2D, Int1D
 from ..checks import check_n_jobs, check_weights, input_names, require_numeric
 from .array_api import is_device_array, namespace_of, require_unmasked, to_host
 from .arrays import ArrayRows
-from .protocol import Block, Rows
+from .protocol import Block, Cost, Rows
 
 __all__ = [
     "finite_blocks",
@@ -50,7 +50,7 @@ def read_rows(estimator: Any, X: Any, sample_weight: Any = None, *, labels: Any 
     """
     n_jobs = getattr(estimator, "n_jobs", None)
     check_n_jobs(n_jobs)
-    if getattr(type(X), "holds_no_rows", False):
+    if getattr(type(X), "_holds_no_rows", False):
         raise ValueError("Moments have no rows: only OAVI, ABM and AVI can be fitted to them.")
     require_in_memory(X)
     require_unmasked(X=X, sample_weight=sample_weight)
@@ -77,7 +77,7 @@ def read_rows(estimator: Any, X: Any, sample_weight: Any = None, *, labels: Any 
     else:
         validate_data(estimator, X, skip_check_array=True, reset=reset)
     rows = ArrayRows(table, check_weights(sample_weight, table.shape[0]), labels, n_jobs)
-    if isinstance(table, _Columns):
+    if isinstance(table, _FrameColumns):
         rows.single_precision = _has_single(X)
     return rows
 
@@ -130,7 +130,7 @@ def _learn_columns(estimator: Any, rows: Rows, *, reset: bool) -> Rows:
     return rows
 
 
-class _Columns:
+class _FrameColumns:
     """The columns of a frame side by side, as an array of which only slices are made."""
 
     def __init__(self, columns: Sequence[Array]):
@@ -168,7 +168,7 @@ def input_frame(X: Any) -> Any:
         if not all(dtype.is_numeric() or str(dtype) == "Boolean" for dtype in X.dtypes):
             return None
         columns = [X[:, j].to_numpy() for j in range(X.shape[1])]
-    return _Columns(columns) if all(column.dtype.kind in "biuf" for column in columns) else None
+    return _FrameColumns(columns) if all(column.dtype.kind in "biuf" for column in columns) else None
 
 
 def _has_single(frame: Any) -> bool:
@@ -183,9 +183,7 @@ class _Bad(NamedTuple):
     first: list[tuple[int, int, bool] | None]
 
 
-def _bad_values(block: Block) -> _Bad | None:
-    if block.X.shape[0] == 0:
-        return None
+def _bad_values(block: Block) -> _Bad:
     namespace = namespace_of(block.X)
     if _sum_is_finite(block.X, namespace):
         return _Bad(np.zeros(block.X.shape[1], dtype=np.int64), [None] * block.X.shape[1])
@@ -209,7 +207,7 @@ def _combine_bad(a: _Bad, b: _Bad) -> _Bad:
 def require_finite(rows: Rows, names: Sequence[str]) -> None:
     """Refuse NaN and infinity, naming the first column that has one."""
     n = rows.n_features
-    found = rows.reduce_blocks(_bad_values, _combine_bad, block_rows=65_536, width=2 * n)
+    found = rows.reduce(_bad_values, _combine_bad, Cost(n, 2 * n))
     message = _complaint(found, names, rows)
     if message:
         raise ValueError(message)

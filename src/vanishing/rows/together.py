@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from ..checks import WarningRelay
 from .arrays import ArrayRows
-from .protocol import Block, Reduction, Rows, View, reduce_together
+from .protocol import Block, Cost, Reduction, Rows, View, reduce_together
 
 __all__ = ["together"]
 
@@ -42,118 +42,107 @@ def together(rows: Rows, tasks: Sequence[Callable[[Rows], T]], *, threads: int =
         if isinstance(source, ArrayRows) or len(tasks) == 1:
             with ThreadPoolExecutor(min(len(tasks), threads)) as pool:
                 return list(pool.map(lambda task: task(rows), tasks))
-        return _Meeting(source, len(tasks)).run([_with_changes(task, rows) for task in tasks])
+        return _SharedPasses(source, len(tasks)).run([_with_changes(task, rows) for task in tasks])
 
 
 def _with_changes(task: Callable[[Rows], T], rows: Rows) -> Callable[[Rows], T]:
     """The task on views like those of ``rows``, of another source; the changes are the same objects for all tasks."""
 
-    def rebuilt(rows: Rows, seat: Rows) -> Rows:
+    def with_source(rows: Rows, source: Rows) -> Rows:
         if not isinstance(rows, View):
-            return seat
-        return View(rebuilt(rows.source, seat), rows.change, rows.n_features)
+            return source
+        return View(with_source(rows.source, source), rows.change, rows.n_features)
 
-    return lambda seat: task(rebuilt(rows, seat))
-
-
-class _Asked:
-    """A reduction that a task waits for."""
-
-    def __init__(self, request: Reduction):
-        self.request = request
-        self.answered = False
-        self.result: Any = None
-        self.error: BaseException | None = None
+    return lambda source: task(with_source(rows, source))
 
 
-class _Meeting:
-    """Conducts the tasks: the calling thread makes the passes, so that an interrupt ends everything."""
+class _SharedPasses:
+    """Runs the tasks, each in its thread; the calling thread makes the passes, so that an interrupt ends everything."""
 
     def __init__(self, source: Rows, n_tasks: int):
         self.source = source
         self.changed = threading.Condition()
-        self.asked: list[list[_Asked]] = [[] for _ in range(n_tasks)]
+        self.pending: list[list[tuple[Reduction, Future[Any]]]] = [[] for _ in range(n_tasks)]
         self.live = set(range(n_tasks))
         self.closed = False
         self.failure: BaseException | None = None
 
     def run(self, tasks: Sequence[Callable[[Rows], T]]) -> list[T]:
         with ThreadPoolExecutor(len(tasks)) as pool:
-            futures = [pool.submit(self._attend, k, task) for k, task in enumerate(tasks)]
+            futures = [pool.submit(self._run_task, number, task) for number, task in enumerate(tasks)]
             try:
-                while self._everybody_waits():
-                    self._answer()
+                while self._all_wait():
+                    self._make_pass()
             except BaseException as error:
                 self._close(error)
                 raise
             return [future.result() for future in futures]
 
-    def ask(self, seat: int, request: Reduction) -> Any:
-        """Wait for the next pass and return its result; called by a task."""
-        asked = _Asked(request)
+    def result_of(self, number: int, request: Reduction) -> Any:
+        """The result of a reduction, after the next pass; called by task ``number``."""
+        result: Future[Any] = Future()
         with self.changed:
             if self.closed:
                 raise RuntimeError("The passes have ended.")
-            self.asked[seat].append(asked)
+            self.pending[number].append((request, result))
             self.changed.notify_all()
-            self.changed.wait_for(lambda: asked.answered)
-        if asked.error is not None:
-            raise asked.error
-        return asked.result
+        return result.result()
 
-    def _attend(self, seat: int, task: Callable[[Rows], T]) -> T:
+    def _run_task(self, number: int, task: Callable[[Rows], T]) -> T:
         try:
-            return task(_Seat(self, seat))
+            return task(_TaskRows(self, number))
         except BaseException as error:
             self.failure = self.failure or error
             raise
         finally:
             with self.changed:
-                self.live.discard(seat)
+                self.live.discard(number)
                 self.changed.notify_all()
 
-    def _everybody_waits(self) -> bool:
+    def _all_wait(self) -> bool:
         """Wait until all live tasks do; False when none is left. If one has failed, the others need not go on."""
         with self.changed:
-            while not (self.failure or all(self.asked[seat] for seat in self.live)):
-                self.changed.wait(timeout=1.0)  # in short bits, so that an interrupt gets through
+            while not (self.failure or all(self.pending[number] for number in self.live)):
+                self.changed.wait(timeout=1.0)  # a short time, so that an interrupt gets through
             if self.failure:
                 raise self.failure
             return bool(self.live)
 
-    def _answer(self) -> None:
-        with self.changed:
-            batch = [asked for waiting in self.asked for asked in waiting]
-            for waiting in self.asked:
-                waiting.clear()
-        error = None
+    def _make_pass(self) -> None:
+        """Answer all pending reductions by one pass; every task gets its error, and an interrupt ends all of them."""
+        batch = self._take_pending()
         try:
-            results = reduce_together([asked.request._replace(rows=self.source) for asked in batch])
-        except Exception as caught:
-            error, results = caught, [None] * len(batch)
-        except BaseException as caught:
-            self._finish(batch, [None] * len(batch), caught)
-            raise
-        self._finish(batch, results, error)
+            totals = reduce_together([request._replace(rows=self.source) for request, _ in batch])
+        except BaseException as error:
+            for _, result in batch:
+                result.set_exception(error)
+            if not isinstance(error, Exception):
+                raise
+        else:
+            for (_, result), total in zip(batch, totals, strict=True):
+                result.set_result(total)
 
-    def _finish(self, batch: Sequence[_Asked], results: Sequence[Any], error: BaseException | None) -> None:
+    def _take_pending(self) -> list[tuple[Reduction, Future[Any]]]:
         with self.changed:
-            for asked, result in zip(batch, results, strict=True):
-                asked.result, asked.error, asked.answered = result, error, True
-            self.changed.notify_all()
+            batch = [entry for entries in self.pending for entry in entries]
+            for entries in self.pending:
+                entries.clear()
+        return batch
 
     def _close(self, error: BaseException) -> None:
+        """Let no task wait for a pass that will not come."""
         with self.changed:
             self.closed = True
-        self._finish([asked for waiting in self.asked for asked in waiting], [None] * sum(map(len, self.asked)), error)
+        for _, result in self._take_pending():
+            result.set_exception(error)
 
 
-class _Seat(Rows):
-    """The source as a task sees it: reductions wait for the others."""
+class _TaskRows(Rows):
+    """The source as a task sees it: a reduction waits for those of the other tasks."""
 
-    def __init__(self, meeting: _Meeting, number: int):
-        source = meeting.source
-        self.meeting = meeting
+    def __init__(self, passes: _SharedPasses, number: int):
+        source = passes.source
+        self.passes = passes
         self.number = number
         self.n_features = source.n_features
         self.n_samples = source.n_samples
@@ -162,19 +151,15 @@ class _Seat(Rows):
         self.reading_dominates = source.reading_dominates
         self.single_precision = source.single_precision
 
-    def reduce_blocks(
-        self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], *, block_rows: int, width: int
-    ) -> T:
+    def reduce(self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], cost: Cost) -> T:
         """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""
-        result: T = self.meeting.ask(self.number, Reduction(self, kernel, combine, block_rows, width))
+        result: T = self.passes.result_of(self.number, Reduction(self, kernel, combine, cost))
         return result
 
-    def map_blocks(
-        self, kernel: Callable[[Block, Any], None], n_columns: int, *, block_rows: int, width: int, out: Any = None
-    ) -> Any:
+    def map(self, kernel: Callable[[Block, Any], None], n_columns: int, cost: Cost, out: Any = None) -> Any:
         """The columns ``(n_samples, n_columns)`` that ``kernel(block, out)`` computes."""
-        return self.meeting.source.map_blocks(kernel, n_columns, block_rows=block_rows, width=width, out=out)
+        return self.passes.source.map(kernel, n_columns, cost, out)
 
     def place(self, part: int, row: int) -> str:
         """Where row ``row`` of part ``part`` is, in words."""
-        return self.meeting.source.place(part, row)
+        return self.passes.source.place(part, row)

@@ -12,11 +12,11 @@ from .quadratic import (
     STALLED,
     TIE,
     exact_step,
+    first_check,
     frank_wolfe_step,
     from_weights,
     hopeless,
     loss_and_gaps,
-    patience,
     product,
     strong_convexity,
     verdict,
@@ -45,7 +45,7 @@ def _cg(
     for it in range(max_iter + 1):
         if it % REFRESH == 0:
             product(Q, x, Qx)
-        if it == patience(n):
+        if it == first_check(n):
             convex = strong_convexity(Q)
         loss, gap, forward, best = loss_and_gaps(Qx, c, r, x, radius, convex)
         bound = max(bound, loss - gap)
@@ -118,7 +118,7 @@ def _pairwise(
         if it % REFRESH == 0:
             from_weights(weights, radius, x)
             product(Q, x, Qx)
-        if it == patience(n):
+        if it == first_check(n):
             convex = strong_convexity(Q)
         loss, gap, forward, best = loss_and_gaps(Qx, c, r, x, radius, convex)
         bound = max(bound, loss - gap)

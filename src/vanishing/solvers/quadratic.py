@@ -54,8 +54,8 @@ def strong_convexity(Q: Float2D) -> float:
 
 
 @compiled
-def patience(n: int) -> int:
-    """Iterations that cost about as much as the eigenvalue for the sharper gap, which only lasting problems need."""
+def first_check(n: int) -> int:
+    """The iteration at which a solver first computes the sharper gap: its eigenvalue costs as much as all before."""
     return max(512, n * n // 4)
 
 

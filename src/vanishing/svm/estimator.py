@@ -21,10 +21,10 @@ from ..checks import (
     take_input_from,
     warn_gap,
 )
-from ..engine.scaling import survey_scaled
+from ..engine.scaling import survey_parts
 from ..rows.array_api import in_float64, on_device_of
 from ..rows.labels import Labelled, as_vector, best_labels, read_labelled
-from ..rows.protocol import Rows
+from ..rows.protocol import Block, Cost, Rows
 from ..rows.reading import read_finite
 from ..rows.together import together
 from ..threads import one_blas_thread
@@ -122,11 +122,12 @@ class L1SVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         rows = read_finite(self, X)
 
-        def kernel(X: Any, out: Any) -> None:
-            out[:, :] = in_float64(X) @ on_device_of(X, self.coef_.T) + on_device_of(X, self.intercept_)
+        def kernel(block: Block, out: Any) -> None:
+            X = in_float64(block.X)
+            out[:, :] = X @ on_device_of(X, self.coef_.T) + on_device_of(X, self.intercept_)
 
         n_scores = len(self.coef_)
-        return as_vector(rows.map(kernel, n_scores, block_rows=8192, width=rows.n_features + n_scores))
+        return as_vector(rows.map(kernel, n_scores, Cost(rows.n_features * n_scores, rows.n_features + n_scores)))
 
     def predict(self, X: Any) -> Any:
         """Labels of the rows.
@@ -174,7 +175,7 @@ def _surveyed(estimator: Any, data: Labelled) -> Labelled:
     """The data; those outside of memory are checked, and scaled if they were opened so, by a pass."""
     if data.in_memory:
         return data
-    _, rows, _, _ = survey_scaled(data.rows, lambda rows: [rows], input_names(estimator), scale=False)
+    rows = survey_parts(data.rows, input_names(estimator)).rows
     return data._replace(rows=rows)
 
 

@@ -17,7 +17,7 @@ from .._compiled import compiled
 from .._typing import Array, Bool1D, Float1D, Float2D, Int1D
 from ..rows.array_api import in_float64, namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows, as_block
-from ..rows.protocol import Rows
+from ..rows.protocol import Block, Cost, Rows
 from .kept import SHORT, Lowest, Near, drawn, merge, new_near
 
 _CACHE_ENTRIES = 32_768  # float64 values of one chunk of rows: a quarter of a megabyte
@@ -266,13 +266,14 @@ class SquaredHinge:
     def _reduce(self, kernel: Callable[[Any, Any], T], combine: Callable[[T, T], T], work: int) -> T:
         """Combine ``kernel(Z, signed weights)`` over blocks, for ``work`` operations a row."""
 
-        def contiguous(Z: Any, signed: Any) -> T:
-            return kernel(np.ascontiguousarray(Z) if isinstance(Z, np.ndarray) else in_float64(Z), signed)
+        def contiguous(block: Block) -> T:
+            Z = np.ascontiguousarray(block.X) if isinstance(block.X, np.ndarray) else in_float64(block.X)
+            return kernel(Z, block.weights)
 
-        block_rows = int(np.clip(16_000_000 // (work + 20), 8192, 131_072))  # a few milliseconds
-        if isinstance(self.rows, ArrayRows) and len(self.rows) <= block_rows:  # one block needs no machinery
-            return contiguous(as_block(self.rows.X), self.rows.sample_weight)
-        return self.rows.reduce(contiguous, combine, block_rows=block_rows, width=3 * self.n_columns + 8)
+        cost = Cost(2 * work, 3 * self.n_columns + 8, fewest=8192)
+        if isinstance(self.rows, ArrayRows) and len(self.rows) <= cost.block_rows:  # one block needs no machinery
+            return contiguous(Block(as_block(self.rows.X), self.rows.sample_weight))
+        return self.rows.reduce(contiguous, combine, cost)
 
 
 def _moments_of(Z: Any, signed: Any) -> Float2D:
