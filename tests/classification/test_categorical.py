@@ -3,12 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from searches import grid_search
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from vanishing import ABM, AVI, OAVI, VCA, VanishingIdealClassifier, VanishingIdealClassifierCV, open_rows
+from vanishing import ABM, AVI, OAVI, VCA, VanishingIdealClassifier, open_rows
 
 ESTIMATORS = [OAVI(), OAVI(1e-6), OAVI(solver="cg", boost="ihb"), ABM(), AVI(), VCA()]
 
@@ -135,8 +136,8 @@ def test_rows_of_a_file_leave_out_the_same_columns(tmp_path, scale_features):
 def test_a_search_on_one_hot_columns_is_stable_in_memory_and_on_disk(tmp_path):
     X, y = one_hot_table(150)
     grid = {"psis": [0.05, 0.01], "Cs": [0.1, 1.0]}
-    here = VanishingIdealClassifierCV(**grid).fit(X, y)
-    there = VanishingIdealClassifierCV(**grid).fit(rows_on_disk(tmp_path / "rows.parquet", X, y))
+    here = grid_search(**grid).fit(X, y)
+    there = grid_search(**grid).fit(rows_on_disk(tmp_path / "rows.parquet", X, y))
     names = there.feature_names_in_
     for search, table in ((here, np.asarray), (there, lambda X: pd.DataFrame(X, columns=names))):
         assert search.best_score_ > 0.85
@@ -152,14 +153,14 @@ def test_scores_of_a_search_do_not_depend_on_rounding():
     y = np.append(y, y[:4])
     folds = [(np.arange(120), np.arange(100, 124)), (np.arange(4, 124), np.arange(4))]
     scores = [
-        VanishingIdealClassifierCV(psis=[0.01], Cs=[1.0], cv=folds).fit(X * factor, y).cv_results_["mean_test_score"]
+        grid_search(psis=[0.01], Cs=[1.0], cv=folds).fit(X * factor, y).cv_results_["mean_test_score"]
         for factor in (1.0, 1.0 + 1e-12, 1.0 - 3e-13)
     ]
     np.testing.assert_array_equal(scores[0], scores[1])
     np.testing.assert_array_equal(scores[0], scores[2])
 
 
-@pytest.mark.parametrize("model", [VanishingIdealClassifier(), VanishingIdealClassifierCV(psis=[0.01], Cs=[1.0])])
+@pytest.mark.parametrize("model", [VanishingIdealClassifier(), grid_search(psis=[0.01], Cs=[1.0])])
 def test_a_pipeline_from_categories_predicts_unseen_ones(model):
     rng = np.random.default_rng(0)
     table = pd.DataFrame(

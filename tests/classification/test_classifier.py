@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from rings import ALGORITHMS, DENSE, rings, unit_rings
+from searches import grid_search
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
@@ -176,7 +177,7 @@ def test_weights_that_the_last_step_cannot_use_are_refused():
 )
 def test_labels_of_any_kind_come_back(labels):
     X, y = rings()
-    for clf in (VanishingIdealClassifier(DENSE), VanishingIdealClassifierCV(DENSE, psis=[0.003], Cs=[1.0])):
+    for clf in (VanishingIdealClassifier(DENSE), grid_search(DENSE, psis=[0.003], Cs=[1.0])):
         clf.fit(X, labels[y])
         assert list(clf.classes_) == sorted(labels)
         found = clf.predict(X)
@@ -214,7 +215,7 @@ def test_messages_name_a_class_as_the_user_does():
 @pytest.mark.parametrize(("value", "word"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")])
 @pytest.mark.parametrize(
     "model",
-    [PerClass(DENSE), VanishingIdealClassifier(DENSE), VanishingIdealClassifierCV(DENSE, psis=[0.01])],
+    [PerClass(DENSE), VanishingIdealClassifier(DENSE), grid_search(DENSE, psis=[0.01])],
     ids=lambda model: type(model).__name__,
 )
 def test_non_finite_input_names_the_column(model, value, word):
@@ -233,7 +234,7 @@ def test_non_finite_input_names_the_column(model, value, word):
 
 def test_other_columns_than_fitted_are_refused_in_scikit_learns_words():
     X, y = unit_rings()
-    for model in (VanishingIdealClassifier(DENSE), VanishingIdealClassifierCV(DENSE, psis=[0.01])):
+    for model in (VanishingIdealClassifier(DENSE), grid_search(DENSE, psis=[0.01])):
         model.fit(X, y)
         for wrong in (X[:, :2], np.hstack([X, X])):
             with pytest.raises(ValueError, match="is expecting 3 features as input"):
@@ -250,7 +251,7 @@ def test_other_columns_than_fitted_are_refused_in_scikit_learns_words():
 
 def test_labels_never_seen_count_as_wrong():
     X, y = rings()
-    for clf in (VanishingIdealClassifier(DENSE), VanishingIdealClassifierCV(DENSE, psis=[0.003])):
+    for clf in (VanishingIdealClassifier(DENSE), grid_search(DENSE, psis=[0.003])):
         labels = np.array(["a", "b"])[y].astype(object)
         clf.fit(X, labels)
         right = int(np.sum(clf.predict(X) == labels))
@@ -329,7 +330,7 @@ def test_fit_does_not_touch_parameters_or_data():
     X, y = unit_rings()
     X.setflags(write=False)
     y.setflags(write=False)
-    for model in (PerClass(DENSE), VanishingIdealClassifier(DENSE), VanishingIdealClassifierCV(DENSE, psis=[0.01])):
+    for model in (PerClass(DENSE), VanishingIdealClassifier(DENSE), grid_search(DENSE, psis=[0.01])):
         before = repr(model.get_params())
         model.fit(X, y)
         assert repr(model.get_params()) == before
@@ -400,7 +401,7 @@ def test_generators_are_a_sequence():
 def test_names_of_columns_appear_in_the_polynomials():
     X, y = rings()
     frame = pd.DataFrame(X, columns=["width", "height", "depth"])
-    for clf in (VanishingIdealClassifier(DENSE), VanishingIdealClassifierCV(DENSE, psis=[0.003])):
+    for clf in (VanishingIdealClassifier(DENSE), grid_search(DENSE, psis=[0.003])):
         clf.fit(frame, y)
         assert list(clf.feature_names_in_) == ["width", "height", "depth"]
         text = str(clf.generators_)
@@ -432,7 +433,7 @@ def test_an_overflowing_class_warns_and_the_model_so_far_is_used():
 
 
 BOTH = pytest.mark.parametrize(
-    "model", [VanishingIdealClassifier(DENSE), VanishingIdealClassifierCV(DENSE, psis=[0.003])], ids=["alone", "search"]
+    "model", [VanishingIdealClassifier(DENSE), grid_search(DENSE, psis=[0.003])], ids=["alone", "search"]
 )
 
 

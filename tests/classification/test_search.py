@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from rings import ALGORITHMS, DENSE, rings, unit_rings
+from searches import grid_search
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, make_scorer
@@ -24,7 +25,7 @@ from sklearn.model_selection import (
 from sklearn.preprocessing import MinMaxScaler
 
 import vanishing.classification.crossval
-from vanishing import ABM, AVI, OAVI, VCA, VanishingIdealClassifier, VanishingIdealClassifierCV, show_progress
+from vanishing import ABM, AVI, OAVI, VCA, VanishingIdealClassifier, show_progress
 
 PSIS = [0.05, 0.003]
 CS = [0.1, 1.0]
@@ -76,14 +77,14 @@ FOLDS = {
 )
 def test_scores_are_those_of_grid_search(folds, scale_input):
     X, y = (rings if scale_input else unit_rings)(noise=0.2)
-    search = VanishingIdealClassifierCV(DENSE, psis=PSIS, Cs=CS, cv=FOLDS[folds], scale_input=scale_input)
+    search = grid_search(DENSE, psis=PSIS, Cs=CS, cv=FOLDS[folds], scale_input=scale_input)
     assert_same_as_grid_search(search, X, y)
 
 
 @ALGORITHMS
 def test_scores_are_those_of_grid_search_for_every_algorithm_and_three_classes(estimator):
     X, y = rings(3, noise=0.2)
-    assert_same_as_grid_search(VanishingIdealClassifierCV(estimator, psis=[0.01, 0.001], Cs=[1.0]), X, y)
+    assert_same_as_grid_search(grid_search(estimator, psis=[0.01, 0.001], Cs=[1.0]), X, y)
 
 
 @pytest.mark.parametrize("append_input", [True, False])
@@ -91,7 +92,7 @@ def test_scores_are_those_of_grid_search_for_every_algorithm_and_three_classes(e
 def test_scores_are_those_of_grid_search_with_other_options(append_input, scale_features):
     X, y = rings(noise=0.2)
     options = {"append_input": append_input, "scale_features": scale_features}
-    assert_same_as_grid_search(VanishingIdealClassifierCV(DENSE, psis=PSIS, Cs=CS, **options), X, y)
+    assert_same_as_grid_search(grid_search(DENSE, psis=PSIS, Cs=CS, **options), X, y)
 
 
 def squared_accuracy(model, X, y):
@@ -106,9 +107,7 @@ def squared_accuracy(model, X, y):
 def test_scores_are_those_of_grid_search_for_other_scores(scoring):
     X, y = rings(noise=0.2)
     used = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:25]]  # 40 and 25 rows
-    assert_same_as_grid_search(
-        VanishingIdealClassifierCV(DENSE, psis=PSIS, Cs=[1.0], scoring=scoring), X[used], y[used]
-    )
+    assert_same_as_grid_search(grid_search(DENSE, psis=PSIS, Cs=[1.0], scoring=scoring), X[used], y[used])
 
 
 def test_scores_are_those_of_grid_search_for_a_psi_without_generators_in_some_fold():
@@ -117,7 +116,7 @@ def test_scores_are_those_of_grid_search_for_a_psi_without_generators_in_some_fo
     x = rng.random(60)
     X = np.column_stack([x, 0.5 * x + 0.2 * rng.random(60) * (np.arange(60) < 5)])
     y = np.arange(60) % 2
-    search = VanishingIdealClassifierCV(
+    search = grid_search(
         OAVI(max_degree=1, solver="cg", boost="ihb"), psis=[0.2, 1e-9], Cs=[1.0], cv=KFold(2), scale_input=False
     ).fit(X, y)
     assert np.isnan(search.cv_results_["split1_test_score"]).tolist() == [False, True]
@@ -130,7 +129,7 @@ def test_training_rows_that_are_listed_twice_count_twice():
     X, y = rings(noise=0.2)
     rng = np.random.default_rng(0)
     folds = [(rng.integers(0, 80, 80), np.arange(80)) for _ in range(3)]
-    assert_same_as_grid_search(VanishingIdealClassifierCV(DENSE, psis=PSIS, Cs=CS, cv=folds), X, y)
+    assert_same_as_grid_search(grid_search(DENSE, psis=PSIS, Cs=CS, cv=folds), X, y)
 
 
 @pytest.mark.parametrize("kind", ["mask", "negative"])
@@ -138,7 +137,7 @@ def test_training_rows_may_be_masks_or_counted_from_the_end_as_in_grid_search(ki
     X, y = rings(noise=0.2)
     masks = [np.arange(80) < 50, np.arange(80) >= 30]
     folds = [(mask if kind == "mask" else np.flatnonzero(mask) - 80, np.flatnonzero(~mask)) for mask in masks]
-    assert_same_as_grid_search(VanishingIdealClassifierCV(DENSE, psis=PSIS, Cs=CS, cv=folds), X, y)
+    assert_same_as_grid_search(grid_search(DENSE, psis=PSIS, Cs=CS, cv=folds), X, y)
 
 
 def test_a_callable_score_sees_the_rows_of_the_user():
@@ -146,18 +145,18 @@ def test_a_callable_score_sees_the_rows_of_the_user():
         return accuracy_score(y, model.predict(X), sample_weight=X[:, 2])
 
     X, y = rings(noise=0.2)
-    assert_same_as_grid_search(VanishingIdealClassifierCV(DENSE, psis=PSIS, Cs=CS, scoring=weighted_accuracy), X, y)
+    assert_same_as_grid_search(grid_search(DENSE, psis=PSIS, Cs=CS, scoring=weighted_accuracy), X, y)
 
 
 def test_several_scores_at_once_are_refused():
     X, y = rings()
     with pytest.raises(ValueError, match="scoring"):
-        VanishingIdealClassifierCV(DENSE, psis=[0.01], scoring=["accuracy", "f1"]).fit(X, y)
+        grid_search(DENSE, psis=[0.01], scoring=["accuracy", "f1"]).fit(X, y)
 
 
 def test_results_hold_every_pair():
     X, y = rings(3, noise=0.2)
-    search = VanishingIdealClassifierCV(DENSE, psis=[0.001, 0.05], Cs=[10.0, 0.1], cv=4).fit(X, y)
+    search = grid_search(DENSE, psis=[0.001, 0.05], Cs=[10.0, 0.1], cv=4).fit(X, y)
     results = search.cv_results_
     pairs = [(0.001, 10.0), (0.001, 0.1), (0.05, 10.0), (0.05, 0.1)]
     assert [(p["psi"], p["C"]) for p in results["params"]] == pairs
@@ -181,7 +180,7 @@ def test_results_hold_every_pair():
 def test_the_best_estimator_is_a_direct_fit(estimator):
     X, y = rings(3, noise=0.2)
     frame = pd.DataFrame(X, columns=["width", "height", "depth"])
-    search = VanishingIdealClassifierCV(estimator, psis=[0.01, 0.001], append_input=False).fit(frame, y)
+    search = grid_search(estimator, psis=[0.01, 0.001], append_input=False).fit(frame, y)
     wanted = VanishingIdealClassifier(
         clone(estimator).set_params(psi=search.best_params_["psi"]), C=search.best_params_["C"], append_input=False
     ).fit(frame, y)
@@ -195,7 +194,7 @@ def test_the_best_estimator_is_a_direct_fit(estimator):
 
 def test_ties_choose_the_largest_psi_then_the_smallest_c():
     X, y = rings(noise=0.01)
-    search = VanishingIdealClassifierCV(DENSE, psis=[1e-4, 0.003, 1e-3], Cs=[10.0, 3.0, 30.0]).fit(X, y)
+    search = grid_search(DENSE, psis=[1e-4, 0.003, 1e-3], Cs=[10.0, 3.0, 30.0]).fit(X, y)
     assert (search.cv_results_["mean_test_score"] == 1.0).all()
     assert (search.cv_results_["rank_test_score"] == 1).all()
     assert search.best_params_ == {"psi": 0.003, "C": 3.0}
@@ -208,7 +207,7 @@ def within_class_variance(X, y):
 
 def test_automatic_psis_descend_over_five_decades():
     X, y = rings()
-    search = VanishingIdealClassifierCV(OAVI(solver="cg", boost="ihb", max_degree=4), Cs=[1.0, 10.0]).fit(X[:, :2], y)
+    search = grid_search(OAVI(solver="cg", boost="ihb", max_degree=4), Cs=[1.0, 10.0]).fit(X[:, :2], y)
     psis = search.cv_results_["param_psi"][::2]
     assert psis[0] == pytest.approx(within_class_variance(X[:, :2], y))
     np.testing.assert_allclose(psis[1:] / psis[:-1], 10.0**-0.5)
@@ -240,7 +239,7 @@ def test_automatic_psis_leave_out_exactly_those_whose_ideals_are_too_large():
     X, y = rng.random((150, 8)), np.arange(150) % 2
     # Two ideals of at most 50 terms in every fold: the estimator's own bound, if it is the smaller one.
     dense = OAVI(solver="cg", boost="ihb", max_terms=50)
-    search = VanishingIdealClassifierCV(dense, Cs=[1.0], refit=False).fit(X, y)
+    search = grid_search(dense, Cs=[1.0], refit=False).fit(X, y)
     found = search.cv_results_["param_psi"]
     grid = within_class_variance(X, y) * 10.0 ** -(np.arange(11) / 2)
     small = []
@@ -261,7 +260,7 @@ def test_automatic_psis_leave_out_exactly_those_whose_ideals_are_too_large():
 def test_automatic_psis_keep_the_largest_when_all_are_too_large():
     rng = np.random.default_rng(0)
     X, y = rng.random((60, 8)), np.arange(60) % 2
-    search = VanishingIdealClassifierCV(OAVI(solver="cg", boost="ihb", max_terms=9), Cs=[1.0], refit=False)
+    search = grid_search(OAVI(solver="cg", boost="ihb", max_terms=9), Cs=[1.0], refit=False)
     search.fit(X * [1, 1, 1, 1, 1, 1, 1, 100], y)
     np.testing.assert_allclose(search.cv_results_["param_psi"][0], within_class_variance(X, y))
 
@@ -269,22 +268,22 @@ def test_automatic_psis_keep_the_largest_when_all_are_too_large():
 @pytest.mark.parametrize("estimator", [ABM(), AVI(max_degree=3), VCA(max_degree=3)], ids=["ABM", "AVI", "VCA"])
 def test_automatic_psis_suit_every_algorithm(estimator):
     X, y = rings(noise=0.05)
-    search = VanishingIdealClassifierCV(estimator, Cs=[1.0], cv=2).fit(X, y)
+    search = grid_search(estimator, Cs=[1.0], cv=2).fit(X, y)
     assert search.best_score_ > 0.9
     assert (np.diff(search.cv_results_["param_psi"]) <= 0).all()
 
 
 def test_automatic_psis_for_columns_of_true_and_false():
     X, y = rings()
-    search = VanishingIdealClassifierCV(DENSE, Cs=[1.0]).fit(X.mean(axis=0) < X, y)
-    wanted = VanishingIdealClassifierCV(DENSE, Cs=[1.0]).fit((X.mean(axis=0) < X).astype(float), y)
+    search = grid_search(DENSE, Cs=[1.0]).fit(X.mean(axis=0) < X, y)
+    wanted = grid_search(DENSE, Cs=[1.0]).fit((X.mean(axis=0) < X).astype(float), y)
     np.testing.assert_allclose(search.cv_results_["param_psi"], wanted.cv_results_["param_psi"])
 
 
 def test_automatic_psis_for_small_integers():
     X, y = rings()
     data = np.round(255 * MinMaxScaler().fit_transform(X) - 128).astype(np.int8)
-    search = VanishingIdealClassifierCV(DENSE, Cs=[1.0]).fit(data, y)
+    search = grid_search(DENSE, Cs=[1.0]).fit(data, y)
     assert search.cv_results_["param_psi"][0] == pytest.approx(within_class_variance(data.astype(float), y))
 
 
@@ -294,16 +293,16 @@ def test_automatic_psis_for_small_integers():
 def test_automatic_psis_stay_below_1_for_algorithms_that_need_it(algorithm, case):
     X, y = rings()
     if case == "unscaled":
-        search = VanishingIdealClassifierCV(algorithm(max_degree=2), scale_input=False)
+        search = grid_search(algorithm(max_degree=2), scale_input=False)
     else:  # every class is one point
-        X, search = np.column_stack([y, 1 - y]), VanishingIdealClassifierCV(algorithm(max_degree=2))
+        X, search = np.column_stack([y, 1 - y]), grid_search(algorithm(max_degree=2))
     search.fit(X, y)
     assert search.cv_results_["param_psi"].max() < 1.0
 
 
 def test_without_refit_there_are_results_but_no_model():
     X, y = rings()
-    search = VanishingIdealClassifierCV(DENSE, psis=PSIS, refit=False).fit(X, y)
+    search = grid_search(DENSE, psis=PSIS, refit=False).fit(X, y)
     assert len(search.cv_results_["params"]) == 6
     assert search.best_params_ in search.cv_results_["params"]
     for method in ("predict", "decision_function"):
@@ -317,13 +316,13 @@ def test_without_refit_there_are_results_but_no_model():
             use()
     assert not hasattr(search, "best_estimator_")
     assert not hasattr(search, "generators_")
-    refitted = VanishingIdealClassifierCV(DENSE, psis=PSIS).fit(X, y)
+    refitted = grid_search(DENSE, psis=PSIS).fit(X, y)
     np.testing.assert_array_equal(search.cv_results_["mean_test_score"], refitted.cv_results_["mean_test_score"])
 
 
 def test_a_fit_without_refit_forgets_the_model_of_the_first():
     X, y = rings()
-    search = VanishingIdealClassifierCV(DENSE, psis=PSIS).fit(X, y)
+    search = grid_search(DENSE, psis=PSIS).fit(X, y)
     search.set_params(refit=False).fit(X, 1 - y)
     assert not hasattr(search, "best_estimator_")
     assert not hasattr(search, "generators_")
@@ -334,8 +333,8 @@ def test_a_class_with_fewer_rows_than_folds_is_refused():
     labels = np.where(np.arange(len(y)) < 2, "rare", "common").astype(object)
     labels[10:40] = "other"
     with pytest.raises(ValueError, match=r"'rare'.* has 2 rows, fewer than the 3 folds: lower cv, or leave out"):
-        VanishingIdealClassifierCV(DENSE, psis=PSIS).fit(X, labels)
-    search = VanishingIdealClassifierCV(DENSE, psis=PSIS, cv=2).fit(X, labels)
+        grid_search(DENSE, psis=PSIS).fit(X, labels)
+    search = grid_search(DENSE, psis=PSIS, cv=2).fit(X, labels)
     assert list(search.classes_) == ["common", "other", "rare"]
 
 
@@ -349,7 +348,7 @@ def test_folds_that_lack_a_class_in_training_are_refused(folds):
     order = np.argsort(y)
     number = 0 if isinstance(folds, KFold) else 1
     with pytest.raises(ValueError, match=rf"training rows of fold {number} have none of class .*stratified"):
-        VanishingIdealClassifierCV(DENSE, psis=PSIS, cv=folds).fit(X[order], y[order])
+        grid_search(DENSE, psis=PSIS, cv=folds).fit(X[order], y[order])
 
 
 @pytest.mark.parametrize("name", ["psis", "Cs"])
@@ -372,28 +371,28 @@ def test_folds_that_lack_a_class_in_training_are_refused(folds):
 def test_wrong_grids_are_refused(name, value, message):
     X, y = rings()
     with pytest.raises(ValueError, match=rf"{name} {message}"):
-        VanishingIdealClassifierCV(DENSE, **{"psis": [0.01], name: value}).fit(X, y)
+        grid_search(DENSE, **{"psis": [0.01], name: value}).fit(X, y)
 
 
 def test_c_of_zero_is_refused_and_psi_of_zero_is_not():
     X, y = rings()
     with pytest.raises(ValueError, match=r"Cs must be above 0.*, got 0"):
-        VanishingIdealClassifierCV(DENSE, psis=[0.01], Cs=[1, 0]).fit(X, y)
-    search = VanishingIdealClassifierCV(OAVI(max_degree=2, solver="agd", boost="ihb"), psis=[0.0, 0.01]).fit(X, y)
+        grid_search(DENSE, psis=[0.01], Cs=[1, 0]).fit(X, y)
+    search = grid_search(OAVI(max_degree=2, solver="agd", boost="ihb"), psis=[0.0, 0.01]).fit(X, y)
     assert search.best_params_["psi"] == 0.01
 
 
 def test_an_infinite_c_is_refused_without_nonsense_about_minus_infinity():
     X, y = rings()
     with pytest.raises(ValueError, match="Cs") as caught:
-        VanishingIdealClassifierCV(DENSE, psis=[0.01], Cs=[np.inf]).fit(X, y)
+        grid_search(DENSE, psis=[0.01], Cs=[np.inf]).fit(X, y)
     assert "-inf" not in str(caught.value)
 
 
 @pytest.mark.parametrize("kind", [tuple, np.array, pd.Series, lambda values: values[0]], ids=str)
 def test_grids_may_be_any_kind_of_list_or_one_number(kind):
     X, y = rings()
-    search = VanishingIdealClassifierCV(DENSE, psis=kind([0.01, 0.001]), Cs=kind([1, 2])).fit(X, y)
+    search = grid_search(DENSE, psis=kind([0.01, 0.001]), Cs=kind([1, 2])).fit(X, y)
     assert len(search.cv_results_["params"]) == np.size(search.psis) * np.size(search.Cs)
     assert type(search.best_params_["psi"]) is type(search.best_params_["C"]) is float
 
@@ -404,40 +403,40 @@ def test_grids_may_be_any_kind_of_list_or_one_number(kind):
 def test_wrong_folds_are_refused(cv, message):
     X, y = rings()
     with pytest.raises(ValueError, match=message):
-        VanishingIdealClassifierCV(DENSE, psis=[0.01], cv=cv).fit(X, y)
+        grid_search(DENSE, psis=[0.01], cv=cv).fit(X, y)
 
 
 def test_no_folds_at_all_are_refused_as_such():
     X, y = rings()
     with pytest.raises(ValueError, match=r"cv|fold.*at least"):
-        VanishingIdealClassifierCV(DENSE, psis=[0.01], cv=[]).fit(X, y)
+        grid_search(DENSE, psis=[0.01], cv=[]).fit(X, y)
 
 
 def test_a_fold_without_test_rows_is_refused_as_such():
     X, y = rings()
     with pytest.raises(ValueError, match="fold 0"):
-        VanishingIdealClassifierCV(DENSE, psis=[0.01], cv=[(np.arange(80), np.arange(0))]).fit(X, y)
+        grid_search(DENSE, psis=[0.01], cv=[(np.arange(80), np.arange(0))]).fit(X, y)
 
 
 def test_wrong_scores_are_refused():
     X, y = rings()
     with pytest.raises(ValueError, match="scoring"):
-        VanishingIdealClassifierCV(DENSE, psis=[0.01], scoring="goodness").fit(X, y)
+        grid_search(DENSE, psis=[0.01], scoring="goodness").fit(X, y)
     with pytest.raises(AttributeError, match="predict_proba"):
-        VanishingIdealClassifierCV(DENSE, psis=[0.01], scoring="neg_log_loss").fit(X, y)
+        grid_search(DENSE, psis=[0.01], scoring="neg_log_loss").fit(X, y)
 
 
 @pytest.mark.parametrize("name", ["refit"])
 def test_flags_of_the_search_must_be_true_or_false(name):
     X, y = rings()
     with pytest.raises(ValueError, match=f"{name} must be True or False, got 1"):
-        VanishingIdealClassifierCV(**{name: 1}).fit(X, y)
+        grid_search(**{name: 1}).fit(X, y)
 
 
 @pytest.mark.parametrize("estimator", [DENSE, OAVI(), VCA()], ids=["OAVI-cg", "OAVI-bpcg", "VCA"])
 def test_the_number_of_threads_does_not_change_a_bit_of_the_search(estimator):
     X, y = rings(3, n=3000)
-    search = VanishingIdealClassifierCV(estimator, psis=[0.05, 0.005], Cs=CS, scoring=decision_sum)
+    search = grid_search(estimator, psis=[0.05, 0.005], Cs=CS, scoring=decision_sum)
     one, two = (clone(search).set_params(n_jobs=n).fit(X, y) for n in (1, 2))
     for name, column in one.cv_results_.items():
         assert np.array_equal(column, two.cv_results_[name]), name
@@ -453,7 +452,7 @@ def decision_sum(model, X, y):
 def test_progress_is_shown_on_the_standard_error(capsys):
     X, y = rings()
     with show_progress():
-        VanishingIdealClassifierCV(DENSE, psis=PSIS, refit=False).fit(X, y)
+        grid_search(DENSE, psis=PSIS, refit=False).fit(X, y)
     out, err = capsys.readouterr()
     assert out == ""
     assert "psi x fold" in err
@@ -462,7 +461,7 @@ def test_progress_is_shown_on_the_standard_error(capsys):
     with show_progress():
         VanishingIdealClassifier(DENSE).fit(X, y)
     assert "pass 1" in capsys.readouterr().err
-    VanishingIdealClassifierCV(DENSE, psis=PSIS).fit(X, y)
+    grid_search(DENSE, psis=PSIS).fit(X, y)
     assert capsys.readouterr().err == ""
 
 
@@ -470,8 +469,8 @@ def test_progress_without_tqdm_names_the_extra(monkeypatch):
     X, y = rings()
     monkeypatch.setitem(sys.modules, "tqdm", None)
     with pytest.raises(ImportError, match=r"pip install 'vanishing\[progress\]'"), show_progress():
-        VanishingIdealClassifierCV(DENSE, psis=PSIS).fit(X, y)
-    assert VanishingIdealClassifierCV(DENSE, psis=PSIS).fit(X, y).best_score_ > 0.8
+        grid_search(DENSE, psis=PSIS).fit(X, y)
+    assert grid_search(DENSE, psis=PSIS).fit(X, y).best_score_ > 0.8
 
 
 def test_filters_of_warnings_are_as_before_after_a_fit_with_threads(monkeypatch):
@@ -503,15 +502,13 @@ def test_filters_of_warnings_are_as_before_after_a_fit_with_threads(monkeypatch)
     monkeypatch.setattr(vanishing.classification.crossval, "svm_path", svm)
     monkeypatch.setattr(vanishing.classification.crossval.FeatureMap, "fitted_by", before_svm)
     before = list(warnings.filters)
-    VanishingIdealClassifierCV(DENSE, psis=[0.003], cv=2, scale_input=False, n_jobs=2, refit=False, scoring=score).fit(
-        X, y
-    )
+    grid_search(DENSE, psis=[0.003], cv=2, scale_input=False, n_jobs=2, refit=False, scoring=score).fit(X, y)
     assert warnings.filters == before
 
 
 def test_pickle_and_clone_keep_the_search():
     X, y = rings()
-    search = VanishingIdealClassifierCV(DENSE, psis=PSIS, Cs=CS).fit(X, y)
+    search = grid_search(DENSE, psis=PSIS, Cs=CS).fit(X, y)
     again = pickle.loads(pickle.dumps(search))
     np.testing.assert_array_equal(again.decision_function(X), search.decision_function(X))
     assert again.best_params_ == search.best_params_
@@ -533,7 +530,7 @@ def test_grid_search_in_processes_over_the_classifier():
 def test_the_defaults_tell_rings_apart():
     X, y = rings(3, noise=0.05)
     fresh, labels = rings(3, noise=0.05, seed=1)
-    search = VanishingIdealClassifierCV().fit(X[:, :2], y)
+    search = grid_search().fit(X[:, :2], y)
     assert search.score(fresh[:, :2], labels) > 0.95
     assert isinstance(search.best_estimator_.estimator, OAVI)
     assert VanishingIdealClassifier().fit(X[:, :2], y).score(fresh[:, :2], labels) > 0.9

@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from searches import grid_search
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score, f1_score, fbeta_score, make_scorer
@@ -63,9 +64,9 @@ def test_weights_count_like_repeated_rows(scale_input, final):
     X[counts == 0] *= 0.5 if not scale_input else 7.0  # must not change the range
     folds = [(np.arange(20, 60), np.arange(20)), (np.arange(40), np.arange(40, 60))]
     options = {**GRID, "scale_input": scale_input, "final_estimator": final}
-    weighted = VanishingIdealClassifierCV(DENSE, cv=folds, **options).fit(X, y, sample_weight=counts)
+    weighted = grid_search(DENSE, cv=folds, **options).fit(X, y, sample_weight=counts)
     again, labels, split = repeated(X, y, counts, folds)
-    plain = VanishingIdealClassifierCV(DENSE, cv=split, **options).fit(again, labels)
+    plain = grid_search(DENSE, cv=split, **options).fit(again, labels)
     np.testing.assert_allclose(weighted.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"])
     np.testing.assert_array_equal(weighted.cv_results_["mean_n_generators"], plain.cv_results_["mean_n_generators"])
     assert weighted.best_params_ == plain.best_params_
@@ -75,8 +76,8 @@ def test_weights_count_like_repeated_rows(scale_input, final):
 
 def test_equal_weights_change_nothing():
     X, y = rings()
-    plain = VanishingIdealClassifierCV(DENSE, **GRID).fit(X, y)
-    weighted = VanishingIdealClassifierCV(DENSE, **GRID).fit(X, y, np.full(len(y), 2.0))
+    plain = grid_search(DENSE, **GRID).fit(X, y)
+    weighted = grid_search(DENSE, **GRID).fit(X, y, np.full(len(y), 2.0))
     np.testing.assert_allclose(weighted.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"], atol=0.04)
 
 
@@ -85,7 +86,7 @@ def test_automatic_psis_know_the_weights():
     weights = np.random.default_rng(1).uniform(0.1, 2.0, len(y))
     weights[:10] = 0.0
     X[:10] *= 100.0
-    search = VanishingIdealClassifierCV(DENSE, Cs=[1.0], cv=2, refit=False).fit(X, y, weights)
+    search = grid_search(DENSE, Cs=[1.0], cv=2, refit=False).fit(X, y, weights)
     Z = (X[10:] - X[10:].min(axis=0)) / np.ptp(X[10:], axis=0)
     variances = [np.cov(Z[y[10:] == k].T, aweights=weights[10:][y[10:] == k], ddof=0).diagonal().max() for k in (0, 1)]
     assert search.cv_results_["param_psi"].max() == pytest.approx(max(variances))
@@ -96,7 +97,7 @@ def test_scores_of_folds_are_weighted(scoring):
     X, y = rings(noise=0.3)
     weights = np.random.default_rng(1).uniform(0.0, 5.0, len(y)) ** 3
     fold = [(np.arange(40), np.arange(40, 60))]
-    search = VanishingIdealClassifierCV(DENSE, psis=[0.01], Cs=[1.0], cv=fold, scoring=scoring).fit(X, y, weights)
+    search = grid_search(DENSE, psis=[0.01], Cs=[1.0], cv=fold, scoring=scoring).fit(X, y, weights)
     model = VanishingIdealClassifier(clone(DENSE).set_params(psi=0.01)).fit(X[:40], y[:40], weights[:40])
     score = {None: lambda y, said, sample_weight: np.average(y == said, weights=sample_weight)}.get(
         scoring, balanced_accuracy_score if scoring == "balanced_accuracy" else f1_score
@@ -108,16 +109,16 @@ def test_scores_of_folds_are_weighted(scoring):
 
 def test_a_function_without_weights_is_called_without_them():
     X, y = rings()
-    search = VanishingIdealClassifierCV(DENSE, **GRID, scoring=lambda model, X, y: model.score(X, y))
+    search = grid_search(DENSE, **GRID, scoring=lambda model, X, y: model.score(X, y))
     assert 0.5 < search.fit(X, y, np.linspace(0.1, 1.0, len(y))).best_score_ <= 1.0
 
 
 def test_weights_that_cannot_be_used_are_refused():
     X, y = rings()
     with pytest.raises(ValueError, match="All rows of class 1 have sample_weight 0"):
-        VanishingIdealClassifierCV(DENSE, **GRID).fit(X, y, (y == 0).astype(float))
+        grid_search(DENSE, **GRID).fit(X, y, (y == 0).astype(float))
     with pytest.raises(ValueError, match="no rows to test on"):
-        VanishingIdealClassifierCV(DENSE, **GRID, cv=[(np.arange(40), np.arange(40, 60))]).fit(X, y, np.arange(60) < 40)
+        grid_search(DENSE, **GRID, cv=[(np.arange(40), np.arange(40, 60))]).fit(X, y, np.arange(60) < 40)
 
     class Stubborn(KNeighborsClassifier):
         def __init__(self, C=1.0):
@@ -125,7 +126,7 @@ def test_weights_that_cannot_be_used_are_refused():
             self.C = C
 
     with pytest.raises(ValueError, match="Stubborn takes no sample_weight"):
-        VanishingIdealClassifierCV(DENSE, **GRID, final_estimator=Stubborn()).fit(X, y, np.ones(60))
+        grid_search(DENSE, **GRID, final_estimator=Stubborn()).fit(X, y, np.ones(60))
 
 
 # --- parameters of the default estimator ------------------------------------------------------------------------------
@@ -168,7 +169,7 @@ def test_grid_search_over_the_default_classifier():
 
 def test_the_search_has_the_weights_of_its_best_model():
     X, y = rings()
-    search = VanishingIdealClassifierCV(DENSE, **GRID)
+    search = grid_search(DENSE, **GRID)
     assert not hasattr(search, "linear_coef_")
     search.fit(X, y)
     np.testing.assert_array_equal(search.linear_coef_, search.best_estimator_.linear_coef_)
@@ -182,7 +183,7 @@ def test_the_search_has_the_weights_of_its_best_model():
 def test_the_score_is_the_one_that_was_asked_for(scoring):
     X, y = rings(90, noise=0.3)
     final = LogisticRegression(max_iter=1000)
-    search = VanishingIdealClassifierCV(DENSE, **GRID, scoring=scoring, final_estimator=final).fit(X[:60], y[:60])
+    search = grid_search(DENSE, **GRID, scoring=scoring, final_estimator=final).fit(X[:60], y[:60])
     grid = GridSearchCV(search.best_estimator_, {"C": [1.0]}, scoring=scoring, cv=2).fit(X[:60], y[:60])
     assert search.score(X[60:], y[60:]) == pytest.approx(grid.score(X[60:], y[60:]), rel=1e-6)
     assert search.score(X[60:], y[60:]) != search.best_estimator_.score(X[60:], y[60:])
@@ -191,14 +192,14 @@ def test_the_score_is_the_one_that_was_asked_for(scoring):
 def test_the_score_takes_weights():
     X, y = rings(90, noise=0.3)
     weights = np.random.default_rng(0).random(30)
-    search = VanishingIdealClassifierCV(DENSE, **GRID, scoring="f1").fit(X[:60], y[:60])
+    search = grid_search(DENSE, **GRID, scoring="f1").fit(X[:60], y[:60])
     expected = f1_score(y[60:], search.predict(X[60:]), sample_weight=weights)
     assert search.score(X[60:], y[60:], weights) == pytest.approx(expected)
 
 
 def test_the_score_of_rows_in_a_file_is_the_one_that_was_asked_for(tmp_path):
     X, y = rings(90, noise=0.3)
-    search = VanishingIdealClassifierCV(DENSE, **GRID, cv=2, scoring="f1")
+    search = grid_search(DENSE, **GRID, cv=2, scoring="f1")
     search.fit(open_rows(table_on_disk(tmp_path / "train.parquet", X, y), label="label"))
     rows = open_rows(table_on_disk(tmp_path / "test.parquet", X[:40], y[:40]), label="label")
     assert search.score(rows) == pytest.approx(f1_score(y[:40], search.predict(rows)))
@@ -218,8 +219,8 @@ def test_the_score_of_rows_in_a_file_is_the_one_that_was_asked_for(tmp_path):
         (lambda X, y, huge: L1SVC(tol=huge).fit(X, y), "tol"),
         (lambda X, y, huge: svm_path(X, y, [1.0, huge]), "every entry of Cs"),
         (lambda X, y, huge: VanishingIdealClassifier(DENSE, C=huge).fit(X, y), "C"),
-        (lambda X, y, huge: VanishingIdealClassifierCV(DENSE, psis=[0.1, huge]).fit(X, y), "every entry of psis"),
-        (lambda X, y, huge: VanishingIdealClassifierCV(DENSE, Cs=[huge]).fit(X, y), "every entry of Cs"),
+        (lambda X, y, huge: grid_search(DENSE, psis=[0.1, huge]).fit(X, y), "every entry of psis"),
+        (lambda X, y, huge: grid_search(DENSE, Cs=[huge]).fit(X, y), "every entry of Cs"),
     ],
 )
 @pytest.mark.filterwarnings("ignore::vanishing.RangeWarning")

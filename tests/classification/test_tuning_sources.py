@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from searches import grid_search
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, make_scorer, matthews_corrcoef
@@ -19,7 +20,6 @@ from vanishing import (
     VCA,
     RangeWarning,
     VanishingIdealClassifier,
-    VanishingIdealClassifierCV,
     open_rows,
     show_progress,
 )
@@ -114,7 +114,7 @@ def name_of(make):
 
 def tuner(estimator=None, **options):
     options = {"psis": PSIS, "Cs": CS, "cv": 2} | options
-    return VanishingIdealClassifierCV(OAVI(max_degree=2) if estimator is None else estimator, **options)
+    return grid_search(OAVI(max_degree=2) if estimator is None else estimator, **options)
 
 
 def fold_of(m, n_folds, part=0):

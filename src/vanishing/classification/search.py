@@ -25,6 +25,7 @@ from ..checks import (
     check_n_jobs,
     check_numbers,
     input_names,
+    quoted,
     take_input_from,
 )
 from ..engine.scaling import survey_parts
@@ -124,11 +125,17 @@ class _Searched(NamedTuple):
 
 
 class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """:class:`VanishingIdealClassifier` with ``psi`` and ``C`` chosen by cross-validation.
+    """:class:`VanishingIdealClassifier` with ``psi``, ``C`` and the scaling of the columns chosen by cross-validation.
 
-    Gram matrices add over rows, so those of the training folds are sums of those of the parts, and one pass per
-    degree serves every psi and every fold; the SVMs are warm-started along C. Scores are those of
-    ``GridSearchCV`` over :class:`VanishingIdealClassifier`, up to rounding.
+    The default search walks down psi, in half-decades from the largest variance of a column within a class, until four
+    values in a row bring no better score, or until the ideals or the columns become too many for the rows. Each step
+    tries a window of values of C. Gram matrices add over rows, so those of the training folds are sums of those of the
+    parts, and one pass per degree serves several psi and every fold; the SVMs are warm-started along C. With explicit
+    ``psis`` and ``Cs``, every pair is scored, and scores are those of ``GridSearchCV`` over
+    :class:`VanishingIdealClassifier`, up to rounding.
+
+    Decisions are log-odds: a logistic model of the decisions on held-out rows scales the best model's (Platt 1999), so
+    ``predict_proba`` is their logistic function, or softmax.
 
     Parameters
     ----------
@@ -138,39 +145,62 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
         Any scikit-learn classifier with a parameter ``C`` for the last step, such as
         ``LinearSVC(penalty="l1")``, which is fitted for one pair after the other; None stands for ``L1SVC``, which goes
         along C at the price of little more than one, for several pairs at a time.
-    scale_input, append_input, scale_features :
-        As for :class:`VanishingIdealClassifier`. The scaling of a fold uses its training rows only; folds share
-        passes where their columns have the same ranges, and always with ``scale_input=False``.
+    scale_input : bool or {"auto", "minmax", "arcsinh", "rank"}, default="auto"
+        As for :class:`VanishingIdealClassifier`; "auto" takes the better of "arcsinh" and "rank" at the largest psi,
+        and "arcsinh" for fewer than 1,000 rows. True scales each fold by its own training rows; the others transform
+        the columns once, by all rows to be searched on.
+    features : {"both", "absolute", "signed"}, default="both"
+        Give the last step ``g(x)`` and ``|g(x)|``, or one of them.
+    append_input, hinges, monomials, scale_features, class_weight :
+        As for :class:`VanishingIdealClassifier`.
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
     psis : "auto" or array-like, default="auto"
-        Values of psi. "auto": two per decade, from the largest variance of a column within a class (above which
-        every column leads a generator) down over five decades, or as far as each ideal stays small: 100 terms and
-        generators, or up to 300 if these are of degree 2, or three times the number of columns.
-    Cs : array-like, default=(0.1, 1.0, 10.0)
-        Values of C.
-    cv : int, splitter or iterable of (train, test), default=3
-        As in scikit-learn; a number means stratified folds.
+        Values of psi; "auto" is the walk. There, the ideal of a class may have ``12 sqrt(m) / K`` terms and generators
+        for m rows of K classes, but at least 40, at most 600, and ``2 n + 2`` for n columns.
+    Cs : "auto" or array-like, default="auto"
+        Values of C; "auto" is a window of 0.01, 0.03, 0.1, 0.3, 1 and 10.
+    cv : "auto", int, splitter or iterable of (train, test), default="auto"
+        As in scikit-learn; a number means stratified folds. "auto": three shuffled stratified folds, three times over
+        for fewer than 1,000 rows.
     scoring : str or callable, default=None
-        As in scikit-learn; None stands for accuracy.
+        As in scikit-learn; None stands for accuracy. Scores of probabilities see calibrated ones.
     refit : bool, default=True
         Fit the best pair to all rows. Without it there is no ``predict``.
+    search_rows : int or None, default=10_000
+        With more rows, or rows that are not in memory, search on a stratified sample of this many, and fit the best
+        pair to all rows, with C divided by the ratio of rows, in the columns that the sample needs. None searches on
+        all rows, in passes where they are not in memory.
+    probability : bool, default=True
+        Turn decisions into log-odds. Without it they are those of the SVM.
+    average : bool, default=False
+        Predict by the mean of the decisions of the models of all folds, and of those fitted to all rows, for up to
+        three psi within one standard error of the best. More accurate, but no single formula.
+    sparsity : {"1se"} or None, default=None
+        "1se" takes the pair with the fewest columns among those within one standard error of the best.
+    max_columns : int or None, default=None
+        Most columns that may have a weight: pairs with fewer are preferred, and C is lowered until this is so.
 
     Attributes
     ----------
     best_params_ : dict
         The pair with the best mean score; of equals, the largest psi, then the smallest C.
+    best_scaling_ : bool or str
+        The way of scaling that was chosen.
     best_score_ : float
         Its mean score.
     best_index_ : int
         Its place in ``cv_results_``.
     cv_results_ : dict of arrays
-        As in scikit-learn: ``params``, ``param_psi``, ``param_C``, ``split0_test_score``, ...,
-        ``mean_test_score``, ``std_test_score``, ``rank_test_score``, and ``mean_n_generators``.
+        As in scikit-learn, for the pairs that were tried: ``params``, ``param_psi``, ``param_C``,
+        ``split0_test_score``, ..., ``mean_test_score``, ``std_test_score``, ``rank_test_score``, and
+        ``mean_n_generators``, ``mean_n_columns`` (those with a weight).
     best_estimator_ : VanishingIdealClassifier
         Fitted to all rows.
+    estimators_ : list of VanishingIdealClassifier
+        The models that are averaged, with ``average``.
     generators_ : ClassGenerators
-        Its generators: class, equation, weight.
+        Generators of the best model: class, equation, weights.
     linear_coef_, intercept_ : ndarray
         Its other weights, where the last step is linear.
     classes_ : ndarray of shape (n_classes,)
@@ -179,6 +209,10 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
         Number of folds.
     n_features_in_, feature_names_in_ :
         As in scikit-learn.
+
+    References
+    ----------
+    Platt, "Probabilistic outputs for support vector machines", Advances in Large Margin Classifiers, 1999.
 
     Examples
     --------
@@ -350,7 +384,7 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
         assert isinstance(rows, ArrayRows)
         assert rows.labels is not None
         codes, classes = rows.labels, data.classes
-        splits = check_folds(self._splitter(codes), rows.X, classes[codes], classes, codes, rows.sample_weight)
+        splits = check_folds(self._splitter(codes, classes), rows.X, classes[codes], classes, codes, rows.sample_weight)
         kinds = _RIVALS if self.scale_input == "auto" and len(codes) >= _FEW_ROWS else (self._plain_scaling,)
         searches = [self._prepared(data, template, sample, splits, kind) for kind in kinds]
         Cs, windowed = self._c_grid(), isinstance(self.Cs, str) and self.sparsity is None and self.max_columns is None
@@ -396,7 +430,7 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
         template = clone(template)
         take_input_from(self, template)
         psis, automatic = self._grid(lambda: _largest_variance(rows, scale=scale), template, len(codes), len(classes))
-        named = self.scoring is None or isinstance(self.scoring, str)
+        by_answers = self.scoring is None or isinstance(self.scoring, str) or hasattr(self.scoring, "_response_method")
         scorer = None
         if self.scoring is not None or self.final_estimator is not None:
             scorer = check_scoring(Speaks() if self.final_estimator is None else self.final_estimator, self.scoring)
@@ -415,7 +449,7 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
             scorer,
             self.n_jobs,
             final_estimator=self.final_estimator,
-            whole_model=None if named else partial(self._fold_classifier, classes=classes, transform=transform),
+            whole_model=None if by_answers else partial(self._fold_classifier, classes=classes, transform=transform),
             whole_rows=raw,
             tol=SEARCH_TOL if automatic else 1e-6,
             max_iter=_SEARCH_STEPS if automatic else 200,
@@ -424,12 +458,18 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
         )
         return _Prepared(scaling, transform, study, folds_by_scaling(rows.X, splits, scale=scale), psis, automatic)
 
-    def _splitter(self, codes: Array) -> Any:
+    def _splitter(self, codes: Array, classes: Array) -> Any:
         """The folds: for "auto" three, shuffled, three times over for less than 1,000 rows, two where rows are few."""
         if isinstance(self.cv, str):
             if self.cv != "auto":
                 raise ValueError(f"cv must be 'auto', a number, a splitter or a list of folds; got {self.cv!r}.")
-            n_splits = int(np.clip(np.bincount(codes).min(), 2, 3))
+            fewest = int(np.argmin(np.bincount(codes)))
+            n_splits = min(int(np.bincount(codes)[fewest]), 3)
+            if n_splits < 2:
+                raise ValueError(
+                    f"Class {quoted(classes[fewest])} has one row, but a search needs two: leave out the class, or fit "
+                    "VanishingIdealClassifier with a psi and a C of your own."
+                )
             if len(codes) < _FEW_ROWS:
                 return RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=3, random_state=0)
             return StratifiedKFold(n_splits, shuffle=True, random_state=0)

@@ -16,12 +16,12 @@ _PER_DECADE = 2  # values of psi
 _DECADES = 6.5
 _CHEAP = 6  # values of psi that are tried to compare transforms
 _STRIDE = 3  # values of psi that share passes before the walk looks at the scores
-_PATIENCE = 5  # values of psi in a row without a better score that end the walk
+_PATIENCE = 4  # values of psi in a row without a better score that end the walk
 _BELOW, _ABOVE = 1, 1  # values of C in the window beside the last best one
 _TERMS = 12.0  # terms of a class over the root of the number of rows, for one class in K: divided by K
 _FEW_TERMS, _MANY_TERMS = 40, 600
 _COLUMN_SHARE, _COLUMNS = 0.3, 750  # most columns: a share of the training rows, or this many
-_WORK = 6e9  # multiplications of the Hessians of a Newton step
+_WORK = 1.5e9  # multiplications of the Hessians of a Newton step, one for each plane
 
 
 def psi_grid(largest: float) -> list[float]:
@@ -57,7 +57,7 @@ def most_columns(n_rows: int, n_classes: int) -> int:
 class Walk:
     """A search down the values of psi, a few at a time, on the folds of a study.
 
-    Ends after five values without a better score, or where the ideals or the columns become too many; between the last
+    Ends after four values without a better score, or where the ideals or the columns become too many; between the last
     value before that and the first beyond, one more is tried. With ``window``, later values of psi see only the Cs
     around the best of the one before.
 

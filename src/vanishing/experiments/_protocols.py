@@ -156,14 +156,12 @@ def tuned_psi(name: str, protocol: str, X: Float2D, y: Array, n_jobs: int | None
 
 def _search(name: str, protocol: str, y: Array, n_jobs: int | None) -> VanishingIdealClassifierCV:
     published = protocol == "published"
-    return VanishingIdealClassifierCV(
+    return VanishingIdealClassifierCV.paper(
         ideal_of(name, protocol),
         psis=PSIS,
         Cs=CS,
         cv=list(_folds(len(y), protocol)),
         refit=False,
-        scale_features=False,
-        append_input=False,
         scale_input=not published,
         final_estimator=_liblinear() if published else None,
         n_jobs=n_jobs,

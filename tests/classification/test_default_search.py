@@ -1,0 +1,292 @@
+"""The search as users meet it: the walk, probabilities, sparse and averaged models, samples, formulas, bad input."""
+
+import numpy as np
+import pytest
+import sympy
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import log_loss, make_scorer
+
+from vanishing import OAVI, RangeWarning, VanishingIdealClassifier, VanishingIdealClassifierCV, open_rows
+from vanishing.classification.features import FeatureMap, hinge_knots
+from vanishing.classification.sampling import class_factors, stratified_sample
+from vanishing.classification.walk import most_columns, most_terms, psi_grid
+from vanishing.rows.labels import read_labelled
+
+
+def circles(n_classes=2, m=240, seed=0, noise=0.15):
+    """Noisy circles, and a column with heavy tails that says nothing."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(m) % n_classes
+    angle, radius = rng.uniform(0, 2 * np.pi, m), 1.0 + 0.7 * y + rng.normal(0.0, noise, m)
+    return np.column_stack([radius * np.cos(angle), radius * np.sin(angle), rng.standard_cauchy(m)]), y
+
+
+SMALL = {"cv": 2, "n_jobs": 1}
+
+
+@pytest.fixture(scope="module", params=[2, 3])
+def fitted(request):
+    X, y = circles(request.param)
+    labels = np.array(["a", "b", "c"])[y]
+    return VanishingIdealClassifierCV(**SMALL).fit(X, labels), X, labels, circles(request.param, seed=1)
+
+
+@pytest.mark.filterwarnings("ignore::vanishing.RangeWarning")
+def test_the_default_separates_circles_and_gives_log_odds(fitted):
+    clf, _, _, (fresh, y) = fitted
+    assert clf.best_params_["psi"] < 0.2
+    assert np.mean(clf.predict(fresh) == np.array(["a", "b", "c"])[y]) > 0.9
+    given, decision = clf.predict_proba(fresh), clf.decision_function(fresh)
+    np.testing.assert_allclose(given.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(clf.classes_[given.argmax(axis=1)], clf.predict(fresh))
+    if decision.ndim == 1:
+        np.testing.assert_allclose(np.log(given[:, 1] / given[:, 0]), decision, rtol=1e-6)
+    else:
+        np.testing.assert_allclose(given, np.exp(decision) / np.exp(decision).sum(axis=1, keepdims=True), rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::vanishing.RangeWarning")
+def test_contributions_and_sympy_add_up_to_the_decision(fitted):
+    clf, X, _, _ = fitted
+    for row in X[:3]:
+        found = clf.explain(row)
+        expected = np.atleast_1d(clf.decision_function(row[None, :])[0])
+        k = 0 if len(expected) == 1 else int(np.flatnonzero(clf.classes_ == found.towards)[0])
+        assert found.decision == pytest.approx(expected[k], abs=1e-10)
+        total = found.intercept + sum(value for _, value in found.contributions)
+        assert total == pytest.approx(expected[k], abs=1e-10)
+        expressions = np.atleast_1d(clf.to_sympy())
+        point = {sympy.Symbol(f"x{j}"): value for j, value in enumerate(row)}
+        assert float(expressions[k].subs(point)) == pytest.approx(expected[k], abs=1e-8)
+
+
+def test_the_changes_that_an_explanation_names_change_the_label(fitted):
+    clf, X, _, _ = fitted
+    found = clf.explain(X[0])
+    assert found.changes
+    for change in found.changes:
+        row = X[:1].copy()
+        j = int(change.name[1:])
+        assert row[0, j] == change.value
+        row[0, j] = change.new_value
+        assert clf.predict(row)[0] == change.new_label != found.label
+        row[0, j] = change.value + 0.999 * (change.new_value - change.value)
+        assert clf.predict(row)[0] == found.label
+    assert str(found).startswith(f"predicted {found.label}")
+
+
+def test_the_print_is_the_formula_with_the_transform_spelled_out(fitted):
+    clf, *_ = fitted
+    text = str(clf)
+    assert "log-odds of b" in text
+    assert "cross-validated score" in text
+    formula = clf.best_estimator_.formula_
+    assert formula.ordered()[0].text in text
+    assert len(formula.terms) == clf.best_estimator_.n_columns_
+    if "u_x2" in text:
+        assert "where u_x2 = arcsinh((x2" in text
+    assert str(VanishingIdealClassifierCV()) == repr(VanishingIdealClassifierCV())
+
+
+def test_tried_pairs_are_a_walk_down_psi_with_a_window_of_c(fitted):
+    clf, *_ = fitted
+    psis = clf.cv_results_["param_psi"]
+    assert len(psis) < 14 * 6
+    assert set(clf.cv_results_["param_C"]) <= {0.01, 0.03, 0.1, 0.3, 1.0, 10.0}
+    assert clf.best_score_ == clf.cv_results_["mean_test_score"].max()
+    assert np.isfinite(clf.cv_results_["mean_n_columns"]).all()
+
+
+def test_sparsity_and_max_columns_bound_the_formula():
+    X, y = circles(2, noise=0.3)
+    whole = VanishingIdealClassifierCV(**SMALL).fit(X, y)
+    sparse = VanishingIdealClassifierCV(sparsity="1se", **SMALL).fit(X, y)
+    few = VanishingIdealClassifierCV(max_columns=2, **SMALL).fit(X, y)
+    assert sparse.best_estimator_.n_columns_ <= whole.best_estimator_.n_columns_
+    error = 1.0 - whole.best_score_
+    assert sparse.best_score_ >= whole.best_score_ - np.sqrt(error * (1.0 - error) / len(y)) - 1e-12
+    assert few.best_estimator_.n_columns_ <= 2
+    assert few.score(X, y) > 0.7
+
+
+@pytest.mark.filterwarnings("ignore::vanishing.RangeWarning")
+def test_an_average_is_the_mean_of_its_members_log_odds():
+    X, y = circles(3)
+    clf = VanishingIdealClassifierCV(average=True, **SMALL).fit(X, y)
+    assert len(clf.estimators_) >= 3
+    expected = np.mean([member.decision_function(X) for member in clf.estimators_], axis=0)
+    np.testing.assert_allclose(clf.decision_function(X), expected)
+    np.testing.assert_array_equal(clf.predict(X), clf.predict_proba(X).argmax(axis=1))
+    with pytest.raises(ValueError, match="no single formula"):
+        clf.explain(X[0])
+
+
+def test_scores_of_probabilities_come_from_calibrated_decisions():
+    X, y = circles(2, noise=0.4)
+    found = VanishingIdealClassifierCV(scoring="neg_log_loss", **SMALL).fit(X, y)
+    assert -found.best_score_ < np.log(2.0)
+    assert -found.best_score_ == pytest.approx(log_loss(y, found.predict_proba(X)), abs=0.15)
+    assert 0.5 < VanishingIdealClassifierCV(scoring="roc_auc", **SMALL).fit(X, y).best_score_ <= 1.0
+    scorer = make_scorer(log_loss, greater_is_better=False, response_method="predict_proba")
+    assert VanishingIdealClassifierCV(scoring=scorer, **SMALL).fit(X, y).best_score_ == pytest.approx(found.best_score_)
+
+
+def test_class_weights_count_like_sample_weights_in_the_fit():
+    X, y = circles(2, noise=0.4)
+    options = {"psis": [0.1, 0.01], "Cs": [0.1, 1.0], **SMALL}
+    by_class = VanishingIdealClassifierCV(class_weight={0: 1.0, 1: 5.0}, **options).fit(X, y)
+    assert (by_class.predict(X) == 1).mean() > (VanishingIdealClassifierCV(**options).fit(X, y).predict(X) == 1).mean()
+    alone = VanishingIdealClassifier(OAVI(0.01), class_weight={1: 5.0}, n_jobs=1).fit(X, y)
+    weighted = VanishingIdealClassifier(OAVI(0.01), n_jobs=1).fit(X, y, np.where(y == 1, 5.0, 1.0))
+    np.testing.assert_allclose(alone.decision_function(X), weighted.decision_function(X), atol=1e-9)
+    np.testing.assert_allclose(class_factors("balanced", np.arange(2), np.array([1.0, 3.0])), [2.0, 2.0 / 3.0])
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [("equal", "None, 'balanced' or a dict"), ({7: 1.0}, "the class 7"), ({0: -1.0}, "positive number")],
+)
+def test_bad_class_weights_say_what_is_wrong(weights, message):
+    X, y = circles()
+    with pytest.raises(ValueError, match=message):
+        VanishingIdealClassifier(class_weight=weights).fit(X, y)
+
+
+def test_a_sampled_search_fits_all_rows(tmp_path):
+    X, y = circles(2, m=1500)
+    here = VanishingIdealClassifierCV(search_rows=300, **SMALL).fit(X, y)
+    assert here.score(X, y) > 0.93
+    assert pytest.approx(here.best_params_["C"] / 5.0, rel=0.02) == here.best_estimator_.C
+    np.save(tmp_path / "rows.npy", np.column_stack([X, y]))
+    there = VanishingIdealClassifierCV(search_rows=300, **SMALL).fit(open_rows(tmp_path / "rows.npy", label=3))
+    assert there.best_params_ == pytest.approx(here.best_params_, rel=1e-9)
+    np.testing.assert_array_equal(there.predict(X), here.predict(X))
+    assert there.predict_proba(X).shape == (1500, 2)
+
+
+def test_a_stratified_sample_keeps_the_shares_and_depends_on_no_blocks():
+    X, y = circles(3, m=3000)
+    y = np.where(np.arange(3000) < 40, 2, y % 2)
+    clf = VanishingIdealClassifierCV()
+    data = read_labelled(clf, X, y)
+    sample = stratified_sample(data, 300, ["a", "b", "c"])
+    np.testing.assert_array_equal(sample.n_rows, np.bincount(y))
+    counts = np.bincount(sample.rows.labels)
+    assert counts[2] == 30
+    np.testing.assert_allclose(counts[:2], np.bincount(y)[:2] / 10, atol=1)
+    np.testing.assert_array_equal(sample.low, X.min(axis=0))
+    whole = stratified_sample(data, 5000, ["a", "b", "c"])
+    assert len(whole.rows) == 3000
+    assert sorted(map(tuple, whole.rows.X)) == sorted(map(tuple, X))
+
+
+def test_outliers_are_clipped_and_counted(fitted):
+    clf, X, _, _ = fitted
+    far = X[:5].copy()
+    far[0, 0], far[1, 1] = 1e9, -1e9
+    with pytest.warns(RangeWarning, match="2 of 5 rows lie outside of the range"):
+        found = clf.decision_function(far)
+    assert np.isfinite(found).all()
+    assert np.abs(found).max() < 1e3
+
+
+@pytest.mark.parametrize("features", ["absolute", "signed", "both"])
+@pytest.mark.parametrize("extras", [{}, {"hinges": 2, "monomials": 2}, {"append_input": False}])
+def test_columns_of_every_kind_give_the_formula(features, extras):
+    X, y = circles(3, m=120)
+    clf = VanishingIdealClassifier(OAVI(0.01), scale_input="arcsinh", features=features, n_jobs=1, **extras).fit(X, y)
+    names = clf.get_feature_names_out()
+    assert clf.transform(X).shape == (120, len(names))
+    expected = clf.decision_function(X[:1])[0]
+    formula = clf.formula_
+    found = [clf.explain(X[0], towards=label).decision for label in clf.classes_]
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    point = {sympy.Symbol(f"x{j}"): value for j, value in enumerate(X[0])}
+    np.testing.assert_allclose([float(e.subs(point)) for e in formula.to_sympy()], expected, atol=1e-8)
+    final = clf.final_estimator_
+    np.testing.assert_allclose(clf.transform(X) @ final.coef_.T + final.intercept_, clf.decision_function(X), atol=1e-9)
+
+
+def test_signed_generators_of_degree_1_are_left_out_beside_the_inputs():
+    X, y = circles(2, m=120)
+    clf = VanishingIdealClassifier(OAVI(0.01), features="both", n_jobs=1).fit(X, y)
+    degrees = np.concatenate([ideal.generators_.degrees for ideal in clf.ideals_.estimators_])
+    both = FeatureMap.of(clf.ideals_.estimators_, features="both")
+    assert both.signed.size == degrees.size
+    assert clf._map.signed.size == (degrees > 1).sum()
+
+
+def test_knots_are_distinct_quantiles_inside_of_the_range():
+    X = np.column_stack([np.linspace(0, 1, 101), np.r_[np.zeros(90), np.linspace(0, 1, 11)]])
+    knots = hinge_knots(X, 5)
+    np.testing.assert_allclose(knots[:, 0], [0.1, 0.3, 0.5, 0.7, 0.9])
+    assert np.isnan(knots[:, 1]).sum() >= 3
+    assert hinge_knots(X, 0) is None
+
+
+def test_limits_of_the_walk_grow_with_the_rows():
+    assert most_terms(100, 3, 2) == 60
+    assert most_terms(10**6, 3, 2) == 600
+    assert most_terms(100, 50, 2) == 102
+    assert most_columns(700, 2) == 750
+    assert most_columns(10_000, 7) < most_columns(10_000, 2)
+    grid = psi_grid(0.2)
+    assert grid[0] == 0.2
+    np.testing.assert_allclose(np.diff(np.log10(grid)), -0.5)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"scale_input": "log"}, "scale_input must be True, False or one of 'auto', 'minmax', 'arcsinh', 'rank'"),
+        ({"features": "square"}, "features must be one of"),
+        ({"monomials": 3}, "monomials must be 1 or 2"),
+        ({"hinges": -1}, "hinges must be"),
+        ({"search_rows": 0}, "search_rows must be"),
+        ({"max_columns": 0}, "max_columns must be"),
+        ({"sparsity": "2se"}, "sparsity must be one of '1se'"),
+        ({"Cs": "all"}, "Cs must be 'auto'"),
+        ({"cv": "three"}, "cv must be 'auto'"),
+        ({"average": 1}, "average must be True or False"),
+    ],
+)
+def test_bad_options_name_the_choices(options, message):
+    X, y = circles()
+    with pytest.raises(ValueError, match=message):
+        VanishingIdealClassifierCV(**options).fit(X, y)
+
+
+def test_a_class_with_one_row_is_refused_with_the_fix():
+    X, y = circles(2, m=60)
+    with pytest.raises(ValueError, match="Class 9 has one row, but a search needs two: leave out the class"):
+        VanishingIdealClassifierCV(n_jobs=1).fit(X, np.where(np.arange(60) == 5, 9, y))
+
+
+def test_constant_columns_and_more_columns_than_rows_are_fine():
+    X, y = circles(2, m=60)
+    wide = np.column_stack([X, np.ones(60), np.random.default_rng(0).normal(size=(60, 70))])
+    clf = VanishingIdealClassifierCV(**SMALL).fit(wide, y)
+    assert np.isfinite(clf.decision_function(wide)).all()
+    assert clf.linear_coef_[0, 3] == 0.0
+
+
+def test_the_paper_keeps_its_pipeline():
+    paper = VanishingIdealClassifierCV.paper(Cs=[1.0])
+    assert (paper.features, paper.append_input, paper.scale_features, paper.scale_input) == (
+        "absolute",
+        False,
+        False,
+        True,
+    )
+    assert (paper.search_rows, paper.probability, paper.Cs) == (None, False, [1.0])
+    X, y = circles(2, m=90)
+    clf = paper.set_params(psis=[0.1, 0.01], n_jobs=1).fit(X, y)
+    assert not hasattr(clf, "predict_proba")
+    svm = clf.best_estimator_.final_estimator_
+    columns = clf.transform(X)
+    np.testing.assert_allclose(clf.decision_function(X), columns @ svm.coef_[0] + svm.intercept_, atol=1e-9)
+
+
+def test_nothing_is_explained_before_a_fit():
+    with pytest.raises(NotFittedError):
+        VanishingIdealClassifierCV().explain([0.0])

@@ -1,0 +1,62 @@
+"""Calibration: the likelihood that others find, the right probabilities, and no trouble with separable decisions."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from vanishing.classification.probabilities import Calibration, calibrate, probabilities
+
+
+def log_loss(calibration, decisions, codes):
+    log_odds = calibration(decisions)
+    given = probabilities(log_odds[:, 0] if log_odds.shape[1] == 1 else log_odds)
+    return -np.log(given[np.arange(len(codes)), codes]).mean()
+
+
+def test_two_classes_agree_with_logistic_regression():
+    rng = np.random.default_rng(0)
+    decisions = rng.normal(size=(4000, 1))
+    codes = (rng.random(4000) < 1.0 / (1.0 + np.exp(-(2.0 * decisions[:, 0] - 0.5)))).astype(int)
+    found = calibrate(decisions, codes)
+    expected = LogisticRegression(C=np.inf).fit(decisions, codes)
+    np.testing.assert_allclose(found.scale, expected.coef_[0], rtol=0.02)
+    np.testing.assert_allclose(found.offset, expected.intercept_, atol=0.01)
+
+
+def test_several_classes_improve_on_every_common_scale():
+    rng = np.random.default_rng(1)
+    codes = rng.integers(0, 3, 2000)
+    decisions = rng.normal(size=(2000, 3)) + 1.5 * np.eye(3)[codes] * [1.0, 2.0, 0.5]
+    found = log_loss(calibrate(decisions, codes), decisions, codes)
+    others = [log_loss(Calibration(np.full(3, s), np.zeros(3)), decisions, codes) for s in np.geomspace(0.1, 10, 30)]
+    assert found < min(others)
+
+
+def test_weights_count_like_repeated_rows():
+    rng = np.random.default_rng(2)
+    decisions, counts = rng.normal(size=(300, 1)), rng.integers(1, 4, 300)
+    codes = (decisions[:, 0] + rng.normal(size=300) > 0).astype(int)
+    weighted = calibrate(decisions, codes, counts.astype(float))
+    repeated = calibrate(np.repeat(decisions, counts, axis=0), np.repeat(codes, counts))
+    np.testing.assert_allclose(weighted.scale, repeated.scale, rtol=0.02)  # the labels' uncertainty knows rows only
+
+
+@pytest.mark.parametrize("n_scores", [1, 3])
+def test_separable_and_constant_decisions_stay_finite(n_scores):
+    codes = np.arange(60) % max(n_scores, 2)
+    right = np.eye(max(n_scores, 2))[codes][:, -n_scores:] * 2.0 - 1.0
+    for decisions in (right, np.zeros_like(right), 1e12 * right):
+        found = calibrate(decisions, codes)
+        assert np.isfinite(found.scale).all()
+        assert np.isfinite(found.offset).all()
+    log_odds = calibrate(right, codes)(right)
+    given = probabilities(log_odds[:, 0] if n_scores == 1 else log_odds)
+    np.testing.assert_allclose(given.sum(axis=1), 1.0)
+    assert (given[np.arange(60), codes] > 0.9).all()
+
+
+@pytest.mark.parametrize("shape", [(7,), (7, 3)])
+def test_probabilities_are_the_same_in_every_array_library(shape):
+    strict = pytest.importorskip("array_api_strict")
+    log_odds = np.random.default_rng(3).normal(scale=100.0, size=shape)
+    np.testing.assert_allclose(np.asarray(probabilities(strict.asarray(log_odds))), probabilities(log_odds), atol=1e-12)
