@@ -9,6 +9,7 @@ import numpy as np
 from ..checks import check_choice, check_count, check_flag, check_number, warn_undecided
 from ..decisions import Oracle, Stage, decide_oavi, decide_oavi_exact
 from ..engine.construction import Construction, Rule
+from ..files.fields import Integer
 from ..solvers import SOLVERS, Stop
 from .ideal import MonomialIdeal
 
@@ -102,6 +103,8 @@ class OAVI(MonomialIdeal):
     >>> ideal.transform([[0.6, 0.8], [0.0, 0.0]])[:, 0].round(3)
     array([0., 1.])
     """
+
+    _fields = {"n_iter_": Integer(low=1)}
 
     def __init__(
         self,

@@ -14,6 +14,7 @@ from ..engine.basis import ProductBasis
 from ..engine.construction import Construction, Rule
 from ..engine.grams import Part, ProductGrams
 from ..engine.survey import Survey
+from ..files.saved import Object
 from ..polynomials.forms import ProductForm
 from ..polynomials.polynomial import Polynomials
 from ..solvers import Status
@@ -62,6 +63,8 @@ class VCA(VanishingIdeal):
     >>> print(vca.generators_.monic()[0])
     x1 - 0.5*x0...
     """
+
+    _fields = {"components_": Object("Polynomials")}
 
     _unique_products = True  # f_i f_j and f_j f_i of degree 2 are one candidate
 

@@ -14,11 +14,14 @@ import numpy as np
 
 from .._compiled import compiled
 from .._typing import Float1D, Float2D, Int1D
+from ..files.fields import Number, Numbers, Record, TupleOf, require
 from ..rows.array_api import namespace_of, on_device_of
 from ..rows.protocol import Cost, Rows
 from .terms import Program, multiply
 
 __all__ = [
+    "MONOMIAL_FORM",
+    "PRODUCT_FORM",
     "Candidates",
     "Evaluator",
     "Layer",
@@ -365,3 +368,52 @@ class Evaluator:
     def over(self, rows: Rows) -> Any:
         """Values on all rows, ``(n_samples, n_columns)``."""
         return rows.map(lambda block, out: self.fill(block.X, out), self.n_columns, self.cost)
+
+
+# What forms consist of in files.
+
+
+def _check_program(program: Program) -> None:
+    require(program.left.size == program.right.size > 0, "a program has no terms, or factors without terms")
+    require(bool((program.left[1:] < np.arange(1, program.size)).all()), "a term is made of a later one")
+
+
+def _check_monomial_form(form: MonomialForm) -> None:
+    n_generators = form.lead_coef.size
+    require(form.coef.shape == (n_generators, form.basis.size), "there are other coefficients than terms")
+    require(form.leads.left.size == form.leads.right.size == n_generators, "a generator has no leading term")
+    require(bool((form.leads.left < form.basis.size).all()), "a leading term is made of a missing one")
+
+
+def _check_product_form(form: ProductForm) -> None:
+    size, n_vanishing = 1, 0
+    for number, layer in enumerate(form.layers):
+        products = layer.products
+        width = size + len(products)
+        require(products.left.size == products.right.size, "a product has one factor only")
+        require(layer.kept.shape[1] == layer.vanishing.shape[1] == width, "there are other coefficients than products")
+        last = form.scale.size if number == 0 else size
+        require(bool((products.left < size).all() and (products.right < last).all()), "a product has a missing factor")
+        size, n_vanishing = size + layer.kept.shape[0], n_vanishing + layer.vanishing.shape[0]
+    require(form.chosen.size == form.factor.size, "there are other factors than polynomials")
+    require(bool((form.chosen < n_vanishing).all()), "there are fewer polynomials than chosen ones")
+    require(form.scale.size == form.offset.size, "a column has a scale without an offset")
+
+
+_INDICES = Numbers("i8", (None,), low=0)
+_VECTOR, _MATRIX = Numbers("f8", (None,)), Numbers("f8", (None, None))
+_PROGRAM = {"left": _INDICES, "right": _INDICES}
+_LAYER = Record(Layer, {"products": Record(Candidates, _PROGRAM), "kept": _MATRIX, "vanishing": _MATRIX})
+
+MONOMIAL_FORM = Record(
+    MonomialForm,
+    {"basis": Record(Program, _PROGRAM, _check_program), "coef": _MATRIX, "leads": Record(Program, _PROGRAM)}
+    | {"lead_coef": _VECTOR},
+    _check_monomial_form,
+)
+PRODUCT_FORM = Record(
+    ProductForm,
+    {"constant": Number(), "layers": TupleOf(_LAYER), "chosen": _INDICES, "factor": _VECTOR}
+    | {"scale": _VECTOR, "offset": _VECTOR},
+    _check_product_form,
+)
