@@ -131,8 +131,8 @@ def read_container(path: str | os.PathLike[str]) -> tuple[dict[str, Any], ArrayR
         raise damaged(path, "its header is another one")
     if int(version or 0) > VERSION:
         raise ModelFileError(
-            f"{os.fspath(path)} has format {version}, and this version of vanishing reads formats up to {VERSION}: install "
-            "a newer one."
+            f"{os.fspath(path)} has format {version}, but this version of vanishing reads formats up to {VERSION}: "
+            "install a newer one."
         )
     return header, arrays
 

@@ -161,9 +161,8 @@ class Labels(Field):
     def pack(self, value: Any, arrays: ArrayWriter) -> dict[str, Any]:
         """What stands for the value in the header."""
         values = np.asarray(value)
-        if values.dtype.kind not in "OUbiuf" or not all(
-            isinstance(v, (str, bool, int, float)) for v in values.tolist()
-        ):
+        plain = all(isinstance(label, (str, bool, int, float)) for label in values.tolist())
+        if values.dtype.kind not in "OUbiuf" or not plain:
             raise ValueError(f"Labels of type {values.dtype} cannot be saved: use texts or numbers as labels.")
         return {"dtype": values.dtype.str if values.dtype.kind != "U" else "U", "values": values.tolist()}
 
@@ -177,7 +176,7 @@ class Labels(Field):
             "b": (bool,),
             "i": (int,),
             "u": (int,),
-            "f": (float, int),
+            "f": (float,),
         }
         require(isinstance(kind, str) and isinstance(values, list), "something else stands in place of labels")
         letter = kind.lstrip("<>|=")[:1]
@@ -239,9 +238,7 @@ class Record(Field):
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
         """The value."""
-        require(
-            isinstance(data, dict) and set(data) == set(self.fields), "an entry is missing, or there is another one"
-        )
+        require(isinstance(data, dict) and set(data) == set(self.fields), "an entry is missing, or there is one more")
         value = self.make(**{name: field.unpack(data[name], arrays) for name, field in self.fields.items()})
         if self.check is not None:
             self.check(value)
@@ -263,9 +260,7 @@ class Either(Field):
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
         """The value."""
-        require(
-            isinstance(data, dict) and set(data) == {"type", "value"}, "something else stands in place of an object"
-        )
+        require(isinstance(data, dict) and set(data) == {"type", "value"}, "something else stands for an object")
         for kind, record in self.records:
             if data["type"] == kind.__name__:
                 return record.unpack(data["value"], arrays)

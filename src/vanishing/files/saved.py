@@ -58,7 +58,9 @@ class Saved:
 
     def _set(self, data: Any, arrays: ArrayReader) -> None:
         fields = self._all_fields()
-        require(isinstance(data, dict) and set(data) in ({*()}, set(fields)), f"there is no such {type(self).__name__}")
+        require(
+            isinstance(data, dict) and (not data or set(data) == set(fields)), f"there is no such {type(self).__name__}"
+        )
         if data:
             for name, field in fields.items():
                 self.__dict__[name] = field.unpack(data[name], arrays)
@@ -93,9 +95,7 @@ class SavedEstimator(Saved):
             model.n_features_in_ = Integer(low=1, high=10**7).unpack(data["n_features"], arrays)  # type: ignore[attr-defined]
         if data["feature_names"] is not None:
             names = ListOf(Text()).unpack(data["feature_names"], arrays)
-            require(
-                len(names) == getattr(model, "n_features_in_", -1), "it has another number of names than of columns"
-            )
+            require(len(names) == getattr(model, "n_features_in_", -1), "it has other names than columns")
             model.feature_names_in_ = np.array(names, dtype=object)  # type: ignore[attr-defined]
         model._set(data["fitted"], arrays)
         return model
@@ -113,9 +113,7 @@ class Object(Field):
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
         """The value."""
-        require(
-            isinstance(data, dict) and set(data) == {"kind", "model"}, "something else stands in place of an object"
-        )
+        require(isinstance(data, dict) and set(data) == {"kind", "model"}, "something else stands for an object")
         require(isinstance(data["kind"], str) and data["kind"] in self.names, f"there is a {data['kind']!r}")
         return _CLASSES[data["kind"]]._unpack(data["model"], arrays)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -52,7 +52,7 @@ class VanishingIdeal(SavedEstimator, TransformerMixin, BaseEstimator):  # type: 
     max_terms: int
     n_jobs: int | None
 
-    _fields = {
+    _fields: ClassVar = {
         "generators_": Object("Polynomials"),
         "degree_": Integer(low=0),
         "complete_": Flag(),
@@ -235,7 +235,7 @@ class MonomialIdeal(VanishingIdeal):
     order: str
     feature_order: Any
 
-    _fields = {"order_ideal_": Object("Terms"), "n_undecided_": Integer(low=0), "_margins": MARGINS}
+    _fields: ClassVar = {"order_ideal_": Object("Terms"), "n_undecided_": Integer(low=0), "_margins": MARGINS}
 
     _looks_ahead = True
 

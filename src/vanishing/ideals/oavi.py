@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -104,7 +104,7 @@ class OAVI(MonomialIdeal):
     array([0., 1.])
     """
 
-    _fields = {"n_iter_": Integer(low=1)}
+    _fields: ClassVar = {"n_iter_": Integer(low=1)}
 
     def __init__(
         self,
