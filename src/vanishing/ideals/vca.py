@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from .._typing import Float1D
@@ -64,7 +66,7 @@ class VCA(VanishingIdeal):
     x1 - 0.5*x0...
     """
 
-    _fields = {"components_": Object("Polynomials")}
+    _fields: ClassVar = {"components_": Object("Polynomials")}
 
     _unique_products = True  # f_i f_j and f_j f_i of degree 2 are one candidate
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
@@ -149,7 +149,7 @@ class Polynomials(Saved, Sequence[Polynomial]):
 
     _written: tuple[Int2D, Float2D, Int1D] | None = None
 
-    _fields = {
+    _fields: ClassVar = {
         "form": Either([(MonomialForm, MONOMIAL_FORM), (ProductForm, PRODUCT_FORM)]),
         "feature_names": TupleOf(Text()),
         "mse": Numbers("f8", (None,), low=0.0),
@@ -378,7 +378,7 @@ class Terms(Saved, Sequence[str]):
     ['1', 'a^2*b']
     """
 
-    _fields = {"exponents": Numbers("i8", (None, None), low=0, high=1000), "feature_names": TupleOf(Text())}
+    _fields: ClassVar = {"exponents": Numbers("i8", (None, None), low=0, high=1000), "feature_names": TupleOf(Text())}
 
     def _check_saved(self) -> None:
         require(self.exponents.shape[1] == len(self.feature_names), "there are other names than columns")
