@@ -24,7 +24,7 @@ from vanishing import (
     show_progress,
 )
 from vanishing.rows.disk import DiskRows
-from vanishing.rows.folds import InFolds
+from vanishing.rows.folds import fold_numbers
 
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -118,7 +118,7 @@ def tuner(estimator=None, **options):
 
 
 def fold_of(m, n_folds, part=0):
-    return InFolds((0,), n_folds).fold_of(part, 0, m)
+    return fold_numbers(np.empty((1, 1)), part, 0, m, n_folds)
 
 
 def accuracy(y, predicted, sample_weight=None):

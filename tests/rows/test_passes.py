@@ -32,7 +32,7 @@ import vanishing.rows.readers
 from vanishing import ABM, AVI, OAVI, PerClass, ideal_path, open_rows, show_progress
 from vanishing.rows.arrays import ArrayRows
 from vanishing.rows.disk import DiskRows
-from vanishing.rows.folds import InFolds
+from vanishing.rows.folds import InFolds, NumberFolds, fold_numbers
 from vanishing.rows.protocol import Cost, Rows
 from vanishing.rows.together import together
 
@@ -224,20 +224,34 @@ def test_tasks_in_memory_make_their_own_passes():
 
 
 def test_every_row_is_in_one_fold_whatever_the_blocks():
-    folds = InFolds((0,), 5)
-    whole = folds.fold_of(2, 0, 10_000)
+    X = np.empty((1, 1))
+    whole = fold_numbers(X, 2, 0, 10_000, 5)
     for size in (1, 7, 1000, 9999):
-        parts = [folds.fold_of(2, start, min(size, 10_000 - start)) for start in range(0, 10_000, size)]
+        parts = [fold_numbers(X, 2, start, min(size, 10_000 - start), 5) for start in range(0, 10_000, size)]
         np.testing.assert_array_equal(np.concatenate(parts), whole)
     assert set(whole.tolist()) == set(range(5))
-    assert (folds.fold_of(3, 0, 10_000) != whole).mean() == pytest.approx(0.8, abs=0.03)
+    assert (fold_numbers(X, 3, 0, 10_000, 5) != whole).mean() == pytest.approx(0.8, abs=0.03)
+
+
+@pytest.mark.parametrize("n_folds", [2, 3, 7, 64])
+def test_folds_are_splitmix64_of_the_place_in_unsigned_arithmetic(n_folds):
+    places = (1000 << 40) + 17 + np.arange(2000)
+
+    def expected(place):
+        mixed = (int(place) + 1) * 0x9E3779B97F4A7C15 % 2**64
+        mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+        mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB % 2**64
+        return (mixed ^ (mixed >> 31)) % n_folds
+
+    numbers = fold_numbers(np.empty((1, 1)), 1000, 17, 2000, n_folds)
+    np.testing.assert_array_equal(numbers, [expected(place) for place in places])
 
 
 @pytest.mark.parametrize("n_folds", [2, 3, 5, 10])
 @pytest.mark.parametrize("part", [0, 1, 1000])
 def test_folds_are_balanced(n_folds, part):
     m = 200_000
-    counts = np.bincount(InFolds((0,), n_folds).fold_of(part, 12_345, m).astype(int), minlength=n_folds)
+    counts = np.bincount(fold_numbers(np.empty((1, 1)), part, 12_345, m, n_folds), minlength=n_folds)
     assert counts.sum() == m
     share = 1.0 / n_folds
     assert np.abs(counts - m * share).max() < 5.0 * np.sqrt(m * share * (1.0 - share))
@@ -249,15 +263,15 @@ def test_folds_of_rows_on_disk_do_not_depend_on_how_they_are_read(batch, tmp_pat
     write_parquet(tmp_path, X, n_files=3, row_group_size=29)
     for name in ("_BATCH", "_BLOCK", "_SMALL", "_GROUP"):
         monkeypatch.setattr(vanishing.rows.readers, name, batch)
-    rows = open_rows(tmp_path)
-    expected = np.concatenate([InFolds((0,), 4).fold_of(part, 0, 300) for part in range(3)])
+    rows = open_rows(tmp_path).changed(NumberFolds(4))
+    expected = np.concatenate([fold_numbers(X, part, 0, 300, 4) for part in range(3)])
     seen = 0
     for k in range(4):
-        inside = rows.changed(InFolds((k,), 4)).to_numpy()
+        inside = rows.changed(InFolds((k,))).to_numpy()
         np.testing.assert_array_equal(inside, X[expected == k])
         seen += len(inside)
     assert seen == N_ROWS
-    others = rows.changed(InFolds((0, 1, 3), 4)).to_numpy()
+    others = rows.changed(InFolds((0, 1, 3))).to_numpy()
     np.testing.assert_array_equal(others, X[expected != 2])
 
 

@@ -24,7 +24,7 @@ from ..engine.survey import Survey, surveys_if_any
 from ..ideals.ideal import VanishingIdeal
 from ..ideals.path import fit_together
 from ..progress import Progress
-from ..rows.folds import InFolds
+from ..rows.folds import InFolds, NumberFolds
 from ..rows.labels import Labelled
 from ..rows.protocol import Rows
 from ..rows.together import together
@@ -54,7 +54,7 @@ class Folds(NamedTuple):
     def rows(self, source: Rows, j: int, folds: tuple[int, ...]) -> Rows:
         """The rows of some folds in the units of fold j."""
         scaler = self.scalers[j]
-        inside = source.changed(InFolds(folds, self.number))
+        inside = source.changed(InFolds(folds))
         return inside if scaler is None else inside.scaled(scaler.scale_, scaler.min_)
 
     def others(self, j: int) -> tuple[int, ...]:
@@ -89,9 +89,10 @@ class Options(NamedTuple):
 
 def survey_folds(data: Labelled, n_folds: int, names: Sequence[str], *, scale_input: bool, ahead: bool) -> Folds:
     """The first pass: ranges and Grams of every class in every fold, in the units of every fold."""
+    data = data._replace(rows=data.rows.changed(NumberFolds(n_folds)))
     rows = scaled_rows(data.rows, first_units(data.rows)) if scale_input else data.rows
-    parts = [rows.changed(InFolds((i,), n_folds)).where_label(key) for key in data.keys for i in range(n_folds)]
-    raw = [data.rows.changed(InFolds((i,), n_folds)).where_label(key) for key in data.keys for i in range(n_folds)]
+    parts = [rows.changed(InFolds((i,))).where_label(key) for key in data.keys for i in range(n_folds)]
+    raw = [data.rows.changed(InFolds((i,))).where_label(key) for key in data.keys for i in range(n_folds)]
     flat = surveys_if_any(parts, raw=raw if scale_input else (), ahead=ahead)
     for number, found in enumerate(flat):
         if found is None or found.total_weight == 0.0:

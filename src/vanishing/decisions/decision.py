@@ -61,7 +61,8 @@ class Border:
         self.gram = gram
         self.n_basis = n_basis
         self.lengths = np.sqrt(np.diag(gram))
-        self.members = list(range(n_basis))
+        self._order = np.arange(gram.shape[0])  # the first _n_members entries are the basis
+        self._n_members = n_basis
         self._Q: Float2D | None = None
         self._generators: list[_Generator] = []
         self._iter_of_kept = 0
@@ -70,6 +71,11 @@ class Border:
     def n_candidates(self) -> int:
         """Number of candidates."""
         return int(self.gram.shape[0]) - self.n_basis
+
+    @property
+    def members(self) -> Int1D:
+        """Rows of the Gram that belong to the basis so far."""
+        return self._order[: self._n_members]
 
     @property
     def Q(self) -> Float2D:  # noqa: N802
@@ -85,10 +91,15 @@ class Border:
 
     def mean_square(self, j: int, x: Float1D, lead_coef: float = 1.0) -> float:
         """Mean square of ``lead_coef * u_j + sum_i x_i t_i``, over the first terms of the basis, from the Gram."""
+        coef = self.coefficients(j, x, lead_coef)
+        return float(coef @ self.gram @ coef)
+
+    def coefficients(self, j: int, x: Float1D, lead_coef: float = 1.0) -> Float1D:
+        """Coefficients of ``lead_coef * u_j + sum_i x_i t_i`` on all rows of the Gram."""
         coef = np.zeros(self.gram.shape[0])
         coef[self.members[: x.size]] = x
         coef[self.n_basis + j] = lead_coef
-        return float(coef @ self.gram @ coef)
+        return coef
 
     def size(self, j: int, x: Float1D, lead_coef: float = 1.0) -> float:
         """Bound ``|lead_coef u| + sum_i |x_i t_i|`` on the root mean square of every partial sum of the polynomial."""
@@ -107,7 +118,8 @@ class Border:
 
     def keep(self, j: int, n_iter: int = 0) -> None:
         """Add candidate j to the basis, after ``n_iter`` solver iterations."""
-        self.members.append(self.n_basis + j)
+        self._order[self._n_members] = self.n_basis + j
+        self._n_members += 1
         self._Q = None
         self._iter_of_kept += n_iter
 
@@ -144,7 +156,7 @@ class Border:
         for g, solution in enumerate(solutions):
             coef[g, : solution.x.size] = solution.x
         return Decision(
-            kept=np.array(self.members[self.n_basis :], dtype=np.int64) - self.n_basis,
+            kept=self.members[self.n_basis :] - self.n_basis,
             generators=np.array([generator.j for generator in self._generators], dtype=np.int64),
             coef=coef,
             lead_coef=np.array([generator.lead_coef for generator in self._generators], dtype=np.float64),

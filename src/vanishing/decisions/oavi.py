@@ -24,11 +24,12 @@ class Stage(NamedTuple):
     """The state of a fit between decisions.
 
     ``boosting`` is on until (INF) holds for the first time; ``work`` is the number of multiplications left for exact
-    minima over the l1 ball.
+    minima over the l1 ball; ``columns`` are linearly independent terms of the basis, None for all of them.
     """
 
     boosting: bool = True
     work: float = np.inf
+    columns: Int1D | None = None
 
     @property
     def spent(self) -> bool:
@@ -80,12 +81,12 @@ def decide_oavi(gram: Float2D, n_basis: int, *, oracle: Oracle, stage: Stage | N
     of the fit returned.
     """
     psi = oracle.stop.psi
-    boosting, work = stage or Stage()
+    boosting, work, columns = stage or Stage()
     border = Border(gram, n_basis)
     sweep = None
     if oracle.boost != "none" and (boosting or oracle.exact):
         try:
-            sweep = CholeskySweep(gram, n_basis, skip=not boosting)
+            sweep = CholeskySweep(gram, n_basis, columns)
         except np.linalg.LinAlgError:
             return None
     largest = min(oracle.radius, 1e8) * border.lengths.max()
@@ -119,7 +120,11 @@ def decide_oavi(gram: Float2D, n_basis: int, *, oracle: Oracle, stage: Stage | N
             sweep.append_or_skip(j)
     if sweep is not None and oracle.polish and sweep.n == sweep.n_members:
         border.clean(sweep.inverse(), psi)
-    return border.decision(n_undecided, Stage(boosting, work))
+    return border.decision(n_undecided, _next_stage(boosting, work, sweep))
+
+
+def _next_stage(boosting: bool, work: float, sweep: CholeskySweep | QRSweep | None) -> Stage:
+    return Stage(boosting, work, None if boosting or sweep is None else np.array(sweep.columns))
 
 
 def _solve_within_work(border: Border, j: int, oracle: Oracle, work: float) -> tuple[Solution, float]:
@@ -233,9 +238,9 @@ def decide_oavi_exact(factor: Float2D, n_basis: int, *, oracle: Oracle, stage: S
     rounding limits them; they choose a sparse support, on which the factor gives the least-squares solution.
     """
     psi = oracle.stop.psi
-    boosting, work = stage or Stage()
+    boosting, work, columns = stage or Stage()
     border = Border(factor.T @ factor, n_basis)
-    sweep = QRSweep(factor, n_basis, skip=not boosting) if boosting or oracle.exact else None
+    sweep = QRSweep(factor, n_basis, columns) if boosting or oracle.exact else None
     n_undecided = 0
     for j in range(border.n_candidates):
         if sweep is not None:
@@ -259,7 +264,7 @@ def decide_oavi_exact(factor: Float2D, n_basis: int, *, oracle: Oracle, stage: S
         border.keep(j, solution.n_iter)
         if sweep is not None:
             sweep.append_or_skip(j)
-    return border.decision(n_undecided, Stage(boosting, work))
+    return border.decision(n_undecided, _next_stage(boosting, work, sweep))
 
 
 def _sparse_or_dense_exact(factor: Float2D, border: Border, j: int, dense: Solution, oracle: Oracle) -> Solution:
@@ -288,7 +293,7 @@ def _sparse_support(border: Border, j: int, y0: Float1D, oracle: Oracle) -> tupl
 
 def _least_squares(factor: Float2D, border: Border, j: int, support: Int1D) -> Solution:
     """The least-squares polynomial with terms in ``support``; negligible coefficients become exact zeros."""
-    columns = factor[:, np.array(border.members)[support]]
+    columns = factor[:, border.members[support]]
     x = np.zeros(len(border.members))
     x[support] = np.linalg.lstsq(columns, -factor[:, border.n_basis + j], rcond=None)[0]
     solution = Solution(border.without_negligible(j, x), np.inf, 0.0, 0, Status.VANISHING)
@@ -303,6 +308,6 @@ def _vanishes(mse: float, border: Border, j: int, x: Float1D, psi: float) -> boo
 
 def _measure_loss(factor: Float2D, border: Border, j: int, solution: Solution) -> Solution:
     """The solution with its loss computed as a squared residual, not as a difference of Gram entries."""
-    residual = factor[:, border.members] @ solution.x + factor[:, border.n_basis + j]
+    residual = factor @ border.coefficients(j, solution.x)
     loss = float(residual @ residual)
     return solution._replace(loss=loss, gap=solution.gap + max(loss - solution.loss, 0.0))

@@ -13,27 +13,15 @@ from abc import ABC, abstractmethod
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from .._compiled import compiled
 from .._typing import Float1D, Float2D, Int1D
-from ..cholesky import append_column
 from .decision import EPS
-
-
-@compiled
-def _solve_transposed(L: Float2D, w: Float1D) -> Float1D:
-    """x with L'x = w, for the lower triangle of the leading rows and columns of L."""
-    x = w.copy()
-    for k in range(x.size - 1, -1, -1):
-        x[k] /= L[k, k]
-        for i in range(k):
-            x[i] -= x[k] * L[k, i]
-    return x
 
 
 class _Sweep(ABC):
     """L L' = Gram of the ``n`` columns so far; ``W[:n]`` = L^-1 times their inner products with the candidates.
 
-    ``columns`` says which members of the basis these are: all of them, unless some that depend on others are skipped.
+    ``columns`` says which members of the basis these are: all of them, unless some depend on others. Projections of
+    candidates that follow each other without one being appended are solved together, ever more of them at a time.
     """
 
     L: Float2D
@@ -41,6 +29,8 @@ class _Sweep(ABC):
     n: int
     n_members: int
     columns: list[int]
+    _solved: Float2D  # projections of the candidates from ``_first_solved`` on
+    _first_solved: int
 
     @abstractmethod
     def pivot(self, j: int) -> float:
@@ -56,7 +46,18 @@ class _Sweep(ABC):
 
     def solve(self, j: int) -> Float1D:
         """Coefficients of the projection of candidate j on the columns: ``(A'A)^-1 A'u``."""
-        return np.asarray(_solve_transposed(self.L, np.ascontiguousarray(self.W[: self.n, j])))
+        place = j - self._first_solved
+        if not 0 <= place < self._solved.shape[1]:
+            n_together = 2 * self._solved.shape[1] + 1
+            self._first_solved, place = j, 0
+            self._solved = solve_triangular(
+                self.L[: self.n, : self.n],
+                self.W[: self.n, j : j + n_together],
+                lower=True,
+                trans="T",
+                check_finite=False,
+            )
+        return np.asarray(self._solved[:, place])
 
     def minimiser(self, j: int) -> Float1D:
         """Coefficients on all members of the basis of the polynomial with leading term j and least mean square."""
@@ -92,12 +93,14 @@ class _Sweep(ABC):
         self.L[: self.n, : self.n] = L
         self.W = np.empty((size, n_candidates))
         self.W[: self.n] = W
+        self._first_solved, self._solved = 0, np.empty((self.n, 0))
 
     def _grow(self, j: int, row: Float1D, diagonal: float) -> None:
         self.L[self.n, : self.n] = self.W[: self.n, j]
         self.L[self.n, self.n] = diagonal
         self.W[self.n] = row
         self.n += 1
+        self._solved = np.empty((self.n, 0))
         self.columns.append(self.n_members)
         self.n_members += 1
 
@@ -115,8 +118,8 @@ class CholeskySweep(_Sweep):
     (0.75, array([0.5]))
     """
 
-    def __init__(self, gram: Float2D, n_basis: int, *, skip: bool = False):
-        columns = _independent_columns(gram, n_basis) if skip else np.arange(n_basis)
+    def __init__(self, gram: Float2D, n_basis: int, columns: Int1D | None = None):
+        columns = np.arange(n_basis) if columns is None else columns
         L: Float2D = np.asarray(np.linalg.cholesky(gram[np.ix_(columns, columns)]), dtype=np.float64)
         W = solve_triangular(L, gram[columns, n_basis:], lower=True, check_finite=False)
         self._cross = gram[n_basis:, n_basis:]
@@ -149,16 +152,15 @@ class QRSweep(_Sweep):
     (1e-24, array([0.5]))
     """
 
-    def __init__(self, factor: Float2D, n_basis: int, *, skip: bool = False):
-        columns, lengths = np.arange(n_basis), np.linalg.norm(factor, axis=0)
-        if skip:
-            rounding = 8.0 * factor.shape[0] * EPS * lengths[:n_basis]
-            columns = np.flatnonzero(np.abs(np.diag(factor)[:n_basis]) > rounding)
+    def __init__(self, factor: Float2D, n_basis: int, columns: Int1D | None = None):
+        self._lengths = np.linalg.norm(factor[:, n_basis:], axis=0)
+        if columns is None:
+            columns = np.arange(n_basis)
+        else:
             chosen = np.concatenate([columns, np.arange(n_basis, factor.shape[1])])
             factor = np.asarray(np.linalg.qr(factor[:, chosen], mode="r"))
         n = columns.size
         self._residuals = factor[n:, n:].copy()
-        self._lengths = lengths[n_basis:]
         self._reserve(factor[:n, :n].T, factor[:n, n:], columns.tolist(), n_basis)
 
     def pivot(self, j: int) -> float:
@@ -178,19 +180,3 @@ class QRSweep(_Sweep):
             self._residuals -= np.outer(direction, part)
             row += part
         self._grow(j, row, diagonal)
-
-
-def _independent_columns(gram: Float2D, n_basis: int) -> Int1D:
-    """The columns of the basis, in order, that are no combinations of earlier ones, up to rounding."""
-    L, face = np.empty((n_basis, n_basis)), np.empty(n_basis, dtype=np.int64)
-    return face[: _factor_skipping(np.ascontiguousarray(gram), L, face)]
-
-
-@compiled
-def _factor_skipping(gram: Float2D, L: Float2D, face: Int1D) -> int:
-    """A Cholesky factorisation of the leading part of the Gram that passes over dependent columns, and their number."""
-    size = int(np.int64(0))
-    for j in range(face.size):
-        if append_column(gram, L, face, size, j, 1e-300) > 8.0 * face.size * EPS:
-            size += 1
-    return size

@@ -158,9 +158,7 @@ class MonomialGrams:
         if parts not in self._means:
             weights = [self._parts[k].weight for k in parts]
             self._means[parts] = mean_of_parts([self._grams[k] for k in parts], weights)
-        index = [self._row_of[term] for term in (*basis.terms, *new)]
-        gram = self._means[parts]
-        return gram if index == list(range(len(gram))) else np.asarray(gram[np.ix_(index, index)])
+        return _principal(self._means[parts], [self._row_of[term] for term in (*basis.terms, *new)])
 
     def factor(self, parts: tuple[int, ...], basis: MonomialBasis, new: list[Term]) -> Float2D:
         """The triangular factor of that Gram, from one pass that does not form the Gram."""
@@ -173,13 +171,18 @@ class MonomialGrams:
         kept = {term for basis in bases for term in basis.terms}
         terms = tuple(term for term in self._basis.terms if term in kept)
         index = [self._row_of[term] for term in terms]
-        self._grams = [np.asarray(gram[np.ix_(index, index)]) for gram in self._grams]
+        self._grams = [_principal(gram, index) for gram in self._grams]
         self._use(replace(self._basis, terms=terms))
 
     def _use(self, basis: MonomialBasis) -> None:
         self._basis = basis
         self._row_of = {term: row for row, term in enumerate(basis.terms)}
         self._means = {}
+
+
+def _principal(gram: Float2D, index: list[int]) -> Float2D:
+    """The principal submatrix of these rows and columns, without a copy if they are all rows in order."""
+    return gram if index == list(range(len(gram))) else np.asarray(gram[np.ix_(index, index)])
 
 
 def _with_next_degree(terms: list[Term], n_basis: int) -> list[Term]:

@@ -3,37 +3,71 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from .._typing import Array
-from .array_api import on_device_of
+from .array_api import namespace_of
 from .protocol import Block, where
 
-__all__ = ["InFolds"]
+__all__ = ["InFolds", "NumberFolds", "fold_numbers"]
+
+_STEP, _MIX_1, _MIX_2 = (
+    int(np.uint64(factor).view(np.int64)) for factor in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+)
+
+
+@dataclass(frozen=True)
+class NumberFolds:
+    """Blocks with the fold of each of their rows, computed where the rows are.
+
+    To be applied to a source itself, whose blocks know the places of their rows. Views of the same numbered rows
+    compute the numbers once in a pass.
+    """
+
+    n_folds: int
+
+    def __call__(self, block: Block) -> Block:
+        """The block with its folds."""
+        return block._replace(folds=fold_numbers(block.X, block.part, block.start, block.X.shape[0], self.n_folds))
 
 
 @dataclass(frozen=True)
 class InFolds:
-    """The rows of some folds of a cross-validation; a row's fold is a hash of its place.
-
-    To be applied to a source itself, whose blocks know the places of their rows.
-    """
+    """The rows of some folds, of rows whose folds are numbered."""
 
     leaves_out_rows: ClassVar = True
     folds: tuple[int, ...]
-    n_folds: int
 
     def __call__(self, block: Block) -> Block:
         """The rows that are in the folds."""
-        chosen = np.isin(self.fold_of(block.part, block.start, block.X.shape[0]), self.folds)
-        return where(block, on_device_of(block.X, chosen))
+        chosen = block.folds == self.folds[0]
+        for fold in self.folds[1:]:
+            chosen = chosen | (block.folds == fold)
+        return where(block, chosen)
 
-    def fold_of(self, part: int, start: int, n_rows: int) -> Array:
-        """The fold of each of these rows: splitmix64 (Steele, Lea and Flood 2014) of the place, modulo the number."""
-        place = np.arange(start, start + n_rows, dtype=np.uint64) + (np.uint64(part) << np.uint64(40))
-        mixed = (place + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return (mixed ^ (mixed >> np.uint64(31))) % np.uint64(self.n_folds)
+
+def fold_numbers(X: Any, part: int, start: int, n_rows: int, n_folds: int) -> Any:
+    """Folds of the rows from ``start`` on of a part of a source, on the device of ``X``.
+
+    splitmix64 (Steele, Lea and Flood 2014, doi:10.1145/2660193.2660195) of the place, modulo the number of folds. The
+    arithmetic of unsigned integers is done on signed ones, which all array libraries have: products wrap alike.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> fold_numbers(np.empty((6, 1)), 0, 0, 6, 3)
+    array([1, 0, 1, 1, 1, 0])
+    """
+    namespace = namespace_of(X)
+    first = start + (part << 40) + 1
+    place = namespace.arange(first, first + n_rows, dtype=namespace.int64, device=X.device)
+    mixed = _mix(place * _STEP, 30) * _MIX_1
+    mixed = _mix(_mix(mixed, 27) * _MIX_2, 31)
+    negative = namespace.astype(mixed < 0, namespace.int64)  # 2^64 too small
+    return (mixed % n_folds + negative * (2**64 % n_folds)) % n_folds
+
+
+def _mix(values: Any, shift: int) -> Any:
+    """``values ^ (values >> shift)``, with zeros shifted in."""
+    return values ^ ((values >> shift) & ((1 << (64 - shift)) - 1))

@@ -39,9 +39,9 @@ T = TypeVar("T")
 class Block(NamedTuple):
     """Consecutive rows: ``X`` is a float64 array ``(n_rows, n_features)`` in C or Fortran order.
 
-    (A source on a device hands out that device's arrays instead, of any floating type.) ``weights`` and ``labels``
-    are those of the rows, or None. The rows start at row ``start`` of part ``part`` of the source, for instance of a
-    file; ``start`` does not count rows that a view leaves out.
+    (A source on a device hands out that device's arrays instead, of any floating type.) ``weights``, ``labels`` and
+    ``folds`` are those of the rows, or None. The rows start at row ``start`` of part ``part`` of the source, for
+    instance of a file; ``start`` does not count rows that a view leaves out.
     """
 
     X: Any
@@ -49,6 +49,7 @@ class Block(NamedTuple):
     labels: Any = None
     part: int = 0
     start: int = 0
+    folds: Any = None
 
     @property
     def total_weight(self) -> float:
@@ -270,8 +271,10 @@ class Computed:
 def where(block: Block, chosen: Bool1D) -> Block:
     """The chosen rows of a block, in the same memory order."""
     X = block.X[chosen] if not isinstance(block.X, np.ndarray) or block.X.flags.c_contiguous else block.X.T[:, chosen].T
-    weights, labels = (None if values is None else values[chosen] for values in (block.weights, block.labels))
-    return block._replace(X=X, weights=weights, labels=labels)
+    weights, labels, folds = (
+        None if values is None else values[chosen] for values in (block.weights, block.labels, block.folds)
+    )
+    return block._replace(X=X, weights=weights, labels=labels, folds=folds)
 
 
 class JoinedRows(Rows):

@@ -13,6 +13,7 @@ from .solution import Solution, Status, Stop
 
 _SINGULAR = 1e-13  # relative pivot up to which a column depends on those in the support
 _EVENTS = 20  # per coefficient; a path that takes more goes round in circles of rounding
+_REFRESH = 16  # events after which the gradient is computed anew
 
 
 @compiled
@@ -63,9 +64,12 @@ def _follow(
             longest = min(longest, level - np.sqrt(square))
         if longest <= step:
             step, last = longest, True
+        norm, loss = norm + step * rate, loss - rate * step * (2.0 * level - step)
         level = max(level - step, 0.0)
         for a in range(size):
             x[face[a]] += step * d[a]
+        for i in range(n):
+            g[i] += step * change[i]
         left = -1
         if not last and leaving >= 0:
             left = face[leaving]
@@ -73,7 +77,8 @@ def _follow(
             delete_column(L, face, leaving, size)
             size -= 1
             barred[:] = False
-        norm, loss = _gradient_and_loss(Q, c, r, face[:size], x, g)
+        if it % _REFRESH == 0 or last:
+            norm, loss = _gradient_and_loss(Q, c, r, face[:size], x, g)
         if last or size == 0 or loss - 2.1 * level * (radius - norm) > psi:
             return it + 1
     return max_iter
