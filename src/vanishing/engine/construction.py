@@ -162,7 +162,7 @@ def construct(
 
 def _decide_all(grams: Grams, fits: Sequence[Fit], borders: Sequence[Any], block: Any, n_threads: int) -> None:
     """Let every fit decide about its own candidates in the block."""
-    tasks = [(fit, grams.own(block, border)) for fit, border in zip(fits, borders, strict=True) if len(border)]
+    tasks = [(fit, grams.intersection(block, border)) for fit, border in zip(fits, borders, strict=True) if len(border)]
     tasks = [(fit, new) for fit, new in tasks if len(new)]
     if len(tasks) == 1:
         fit, new = tasks[0]

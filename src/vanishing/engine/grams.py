@@ -24,7 +24,7 @@ from .survey import Survey
 
 __all__ = ["Grams", "Known", "MonomialGrams", "Part", "ProductGrams"]
 
-_LITTLE = 100  # multiplications per row; a pass that stays below also sums the candidates of the next degree
+_LOOKAHEAD_WORK = 100  # multiplications per row; a pass that stays below also sums the candidates of the next degree
 
 
 class Known:
@@ -91,7 +91,7 @@ class Grams(Protocol):
     def extend(self, block: Any) -> None:
         """Get the Gram entries of these candidates, in at most one pass."""
 
-    def own(self, block: Any, border: Any) -> Any:
+    def intersection(self, block: Any, border: Any) -> Any:
         """The candidates of the block that belong to the border of a fit."""
 
     def of(self, parts: tuple[int, ...], basis: Any, new: Any) -> Float2D:
@@ -126,7 +126,7 @@ class MonomialGrams:
             return borders[0]
         return sorted(set().union(*borders), key=ORDERS[self._basis.order])
 
-    def own(self, block: list[Term], border: list[Term]) -> list[Term]:
+    def intersection(self, block: list[Term], border: list[Term]) -> list[Term]:
         """The candidates of the block that belong to the border of a fit."""
         if block is border:
             return border
@@ -187,9 +187,9 @@ def _principal(gram: Float2D, index: list[int]) -> Float2D:
 
 def _with_next_degree(terms: list[Term], n_basis: int) -> list[Term]:
     """The terms and, unless that costs much, the candidates of the next degree in case all candidates are kept."""
-    ahead = border(terms[n_basis:], "deglex", _LITTLE)
+    ahead = border(terms[n_basis:], "deglex", _LOOKAHEAD_WORK)
     both = [*terms, *(ahead or [])]
-    return both if (len(both) - n_basis) * len(both) <= _LITTLE else terms
+    return both if (len(both) - n_basis) * len(both) <= _LOOKAHEAD_WORK else terms
 
 
 class ProductGrams:
@@ -204,7 +204,7 @@ class ProductGrams:
         """The candidates of the fit."""
         return borders[0]
 
-    def own(self, block: Candidates, border: Candidates) -> Candidates:
+    def intersection(self, block: Candidates, border: Candidates) -> Candidates:
         """The candidates of the fit."""
         return border
 

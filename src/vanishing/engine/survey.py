@@ -19,7 +19,7 @@ from .gram import border_gram, mean_of_parts, products_and_range, range_of
 
 __all__ = ["Survey", "survey", "surveys", "surveys_if_any"]
 
-_EARLY = 100  # the first pass sums the Gram of the terms of degree up to 2 if there are at most this many
+_LOOKAHEAD_TERMS = 100  # the first pass sums the Gram of the terms of degree up to 2 if there are at most this many
 
 
 class Survey(NamedTuple):
@@ -110,7 +110,7 @@ def surveys(parts: Sequence[Rows], *, raw: Sequence[Rows] = (), ahead: bool = Fa
 def surveys_if_any(parts: Sequence[Rows], *, raw: Sequence[Rows] = (), ahead: bool = False) -> list[Survey | None]:
     """As :func:`surveys`; None for parts without rows."""
     n = parts[0].n_features
-    degree = 2 if ahead and parts[0].reading_dominates and count_terms(2, n) <= _EARLY else 1
+    degree = 2 if ahead and parts[0].reading_dominates and count_terms(2, n) <= _LOOKAHEAD_TERMS else 1
     program = Program.of(terms_up_to(degree, n))
     kernel, cost = partial(_survey_block, program=program), _survey_cost(program)
     requests = [Reduction(rows, kernel, _add_surveys, cost) for rows in parts]

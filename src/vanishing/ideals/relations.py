@@ -64,7 +64,7 @@ class Relations:
 
     def __str__(self) -> str:
         if self.n_columns == 1:
-            return "There is one column only: its range is what the polynomials describe."
+            return "There is only one column: the polynomials describe its range."
         n, k, u = self.related.size, int(self.related.sum()), int(self.unclear.sum())
         if k == u == 0:
             return (

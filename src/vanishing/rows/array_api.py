@@ -104,8 +104,8 @@ def to_host(X: Any) -> Array:
     return np.asarray(X)
 
 
-def free_memory(X: Any, wanted: int) -> int:
-    """Free bytes on the device of ``X``; includes the library's memory pool if ``wanted`` bytes need it."""
+def free_memory(X: Any, needed: int) -> int:
+    """Free bytes on the device of ``X``; includes PyTorch's reserve only if ``needed`` bytes do not fit without it."""
     kind, device = type(X).__module__.split(".")[0], getattr(X, "device", None)
     if kind == "cupy":
         import cupy
@@ -116,7 +116,7 @@ def free_memory(X: Any, wanted: int) -> int:
         import torch
 
         free = int(torch.cuda.mem_get_info(device)[0])
-        if free < wanted:  # the next line is slow
+        if free < needed:  # the next line is slow
             free += int(torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device))
         return free
     return _HOST_MEMORY

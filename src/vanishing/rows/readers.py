@@ -254,9 +254,9 @@ class ArrowReader(Reader):
         """Raise ValueError if a file lacks a column, or a column has values other than numbers."""
         import pyarrow.types as types
 
-        wanted = [name for name in (*self.names, self.label, self.weight) if name is not None]
+        required = [name for name in (*self.names, self.label, self.weight) if name is not None]
         for file, schema in zip(self.files, schemas, strict=True):
-            missing = [name for name in wanted if name not in schema.names]
+            missing = [name for name in required if name not in schema.names]
             if missing:
                 raise ValueError(
                     f"{file} has no column {missing[0]!r}, but {self.files[0]} has: all files must have the same "

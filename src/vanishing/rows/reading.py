@@ -176,23 +176,24 @@ def _has_single(frame: Any) -> bool:
     return any(str(dtype).lower() in ("float32", "float16") for dtype in frame.dtypes)
 
 
-class _Bad(NamedTuple):
+class _NonFinite(NamedTuple):
     """Per column the number of values that are not finite, and the first one: part, row, and whether it is NaN."""
 
     counts: Int1D
     first: list[tuple[int, int, bool] | None]
 
 
-def _bad_values(block: Block) -> _Bad:
+def _count_non_finite(block: Block) -> _NonFinite:
+    """Count the values of a block that are not finite, and locate the first one in each column."""
     namespace = namespace_of(block.X)
     if _sum_is_finite(block.X, namespace):
-        return _Bad(np.zeros(block.X.shape[1], dtype=np.int64), [None] * block.X.shape[1])
+        return _NonFinite(np.zeros(block.X.shape[1], dtype=np.int64), [None] * block.X.shape[1])
     bad = to_host(~namespace.isfinite(block.X))
     first: list[tuple[int, int, bool] | None] = [None] * bad.shape[1]
     for j in np.flatnonzero(bad.any(axis=0)):
         i = int(np.argmax(bad[:, j]))
         first[j] = block.part, block.start + i, bool(np.isnan(float(block.X[i, int(j)])))
-    return _Bad(bad.sum(axis=0), first)
+    return _NonFinite(bad.sum(axis=0), first)
 
 
 def _sum_is_finite(X: Any, namespace: Any) -> bool:
@@ -200,28 +201,30 @@ def _sum_is_finite(X: Any, namespace: Any) -> bool:
         return bool(namespace.isfinite(namespace.sum(X)))
 
 
-def _combine_bad(a: _Bad, b: _Bad) -> _Bad:
-    return _Bad(a.counts + b.counts, [x if x is not None else y for x, y in zip(a.first, b.first, strict=True)])
+def _add_non_finite(a: _NonFinite, b: _NonFinite) -> _NonFinite:
+    return _NonFinite(a.counts + b.counts, [x if x is not None else y for x, y in zip(a.first, b.first, strict=True)])
 
 
 def require_finite(rows: Rows, names: Sequence[str]) -> None:
     """Raise ValueError for NaN and infinity, naming the first column that has one."""
     n = rows.n_features
-    bad = rows.reduce(_bad_values, _combine_bad, Cost(n, 2 * n))
-    message = _complaint(bad, names, rows)
+    non_finite = rows.reduce(_count_non_finite, _add_non_finite, Cost(n, 2 * n))
+    message = _non_finite_message(non_finite, names, rows)
     if message:
         raise ValueError(message)
 
 
-def _complaint(bad: _Bad, names: Sequence[str], rows: Rows | _Finite) -> str | None:
+def _non_finite_message(non_finite: _NonFinite, names: Sequence[str], rows: Rows | _Finite) -> str | None:
+    """The error about the first column with a value that is not finite; None if there is no such column."""
     for j, name in enumerate(names):
-        first = bad.first[j]
+        first = non_finite.first[j]
         if first is not None:
             part, row, is_nan = first
             where = "" if name == f"x{j}" else f" ({name!r})"
             return (
-                f"Input X contains {'NaN' if is_nan else 'infinity (inf)'} in column {j}{where}: {bad.counts[j]} "
-                f"such values, the first {rows.place(part, row)}. Impute them or drop those rows."
+                f"Input X contains {'NaN' if is_nan else 'infinity (inf)'} in column {j}{where}: "
+                f"{non_finite.counts[j]} such values, the first {rows.place(part, row)}. Impute them or drop those "
+                "rows."
             )
     return None
 
@@ -236,7 +239,7 @@ class _Finite:
     def __call__(self, block: Block) -> Block:
         namespace = namespace_of(block.X)
         if not _sum_is_finite(block.X, namespace):
-            message = _complaint(_bad_values(block), self.names, self)
+            message = _non_finite_message(_count_non_finite(block), self.names, self)
             if message:
                 raise ValueError(message)
         return block
