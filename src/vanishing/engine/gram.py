@@ -154,7 +154,7 @@ def _sum_of_products(X: Any, weights: Any, program: Program, n_basis: int) -> Fl
     monomials = _monomials(tuple(program.terms), n_basis) if cuda.has_kernels(X) else None
     if monomials is not None:
         sums, _ = cuda.sum_monomials(X, weights, monomials.closed)
-        return np.asarray(sums[monomials.index])
+        return np.asarray(sums[monomials.positions])
     grams = [_batched_gram(*batch, program, n_basis) for batch in _batches(X, weights)]
     return np.asarray(np.sum(grams, axis=0))
 
@@ -165,14 +165,14 @@ def products_and_range(X: Any, weights: Any, program: Program) -> tuple[Float2D,
     if monomials is None:
         return _sum_of_products(X, weights, program, 1), range_of(X, weights)
     sums, ends = cuda.sum_monomials(X, weights, monomials.closed)
-    return np.asarray(sums[monomials.index]), ends
+    return np.asarray(sums[monomials.positions]), ends
 
 
 class _Monomials(NamedTuple):
-    """The distinct products of candidates and terms, closed; ``closed[index[c, t]]`` is candidate c times term t."""
+    """The distinct products of candidates and terms, closed; ``closed[positions[c, t]]`` is candidate c times term t."""
 
     closed: list[Term]
-    index: Int2D
+    positions: Int2D
 
 
 @lru_cache(maxsize=64)
