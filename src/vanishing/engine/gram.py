@@ -169,7 +169,7 @@ def products_and_range(X: Any, weights: Any, program: Program) -> tuple[Float2D,
 
 
 class _Monomials(NamedTuple):
-    """The distinct products of candidates and terms, closed; ``closed[positions[c, t]]`` is candidate c times term t."""
+    """Distinct products of candidates and terms, closed; ``closed[positions[c, t]]`` is candidate c times term t."""
 
     closed: list[Term]
     positions: Int2D
