@@ -1,4 +1,4 @@
-"""The approximate Buchberger-Moeller algorithm (Limbeck 2013)."""
+"""The approximate Buchberger-Moeller algorithm (Limbeck 2013, PhD thesis, Universitaet Passau)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ __all__ = ["ABM"]
 class ABM(MonomialIdeal):
     """Approximate Buchberger-Moeller algorithm (Limbeck, 2013).
 
-    As :class:`OAVI`, but a term leads a generator when some polynomial with coefficients of *Euclidean norm
-    1* has mean square at most ``psi``: the smallest eigenvalue of the Gram matrix of O and the term.
+    As :class:`OAVI`, but a term leads a generator if some polynomial over O and the term with coefficients of
+    *Euclidean norm 1* has mean square at most ``psi``; the smallest such mean square is the smallest eigenvalue of the
+    Gram matrix of O and the term.
 
     Parameters
     ----------
@@ -31,6 +32,10 @@ class ABM(MonomialIdeal):
     ----------
     generators_, order_ideal_, n_basis_, degree_, complete_, n_undecided_, n_features_in_, feature_names_in_ :
         As for :class:`OAVI`; ``n_undecided_`` is always 0.
+
+    References
+    ----------
+    Limbeck, "Computation of Approximate Border Bases and Applications", PhD thesis, Universitaet Passau, 2013.
 
     Examples
     --------

@@ -15,13 +15,13 @@ from .ideal import MonomialIdeal
 
 __all__ = ["OAVI"]
 
-_WORK_PER_ITER = 2000  # multiplications that exact decisions of a fit may take for each of max_iter: a second or two
+_WORK_PER_ITER = 2000  # multiplications of exact decisions for each of max_iter; by default a second or two in all
 
 
 class OAVI(MonomialIdeal):
-    """Oracle approximate vanishing ideal algorithm (Algorithm 1 of the paper).
+    """Oracle approximate vanishing ideal algorithm (Wirth, Kera and Pokutta, 2023; Algorithm 1).
 
-    Terms are visited in ascending order. A term u leads a generator when some polynomial with leading
+    OAVI visits terms in ascending order. A term u leads a generator if some polynomial with leading
     coefficient 1, other terms in the order ideal O and coefficients of l1 norm at most ``tau`` has mean
     square at most ``psi`` over the data; otherwise u joins O. Each decision is one small l1-constrained
     quadratic problem and comes with a certificate.
@@ -30,38 +30,36 @@ class OAVI(MonomialIdeal):
     ----------
     psi : float, default=0.005
         Largest mean square of a generator over the data. Where a float64 Gram matrix cannot resolve it, and
-        for 0 (exact vanishing up to rounding), decisions are made on triangular factors of the evaluated
-        data.
+        for 0 (exact vanishing up to rounding), triangular factors of the evaluated data decide.
     tau : float, default=1000.0
-        Bound on the l1 norm of a generator's coefficients, at least 2. The guarantees out of sample need it.
+        Bound on the l1 norm of a generator's coefficients, at least 2. The out-of-sample guarantees need it.
         ``solver="agd"`` does not enforce it.
     solver : {"omp", "bpcg", "pcg", "cg", "agd"}, default="omp"
-        "omp": orthogonal matching pursuit finds generators of few terms, and where the bound tau matters the exact
-        minimum over the l1 ball decides. The paper's first-order methods: (blended) pairwise or plain conditional
-        gradients on the l1 ball, or accelerated gradient descent without constraint.
+        "omp": orthogonal matching pursuit for generators of few terms; where the bound tau is active, the exact
+        minimum over the l1 ball decides. The others are the paper's first-order methods: (blended) pairwise or plain
+        conditional gradients on the l1 ball, or accelerated gradient descent without constraint.
     boost : {"wihb", "ihb", "none"}, default="wihb"
-        Inverse Hessian boosting. "ihb" (with cg or agd) starts the solver at the unconstrained minimiser:
-        fastest, dense generators. "wihb" (with omp, cg, pcg or bpcg) uses that only to decide, and then asks the
-        solver for a sparse generator.
+        Inverse Hessian boosting. "ihb" (with cg or agd) starts the solver at the unconstrained minimiser: fastest,
+        but generators are dense. "wihb" (with omp, cg, pcg or bpcg) uses the minimiser only to decide, and then runs
+        the solver for a sparse generator.
     order : {"deglex", "degcolex"}, default="deglex"
-        Order of terms of one degree: the paper's, or the one the authors' code visits them in.
+        Order of the terms of one degree: the paper's, or that of the authors' code.
     feature_order : None, "pearson", "rev-pearson" or permutation, default=None
-        Order of the variables: as in the data, by ascending or descending sum of absolute correlations, or as
-        given.
+        Order of the variables: as in the data, by ascending or descending sum of absolute correlations, or the given
+        permutation.
     max_degree : int, default=10
-        Degrees above are not examined.
+        Largest degree to examine.
     max_terms : int, default=5000
-        A border that could take ``|G| + |O|`` beyond this is not entered; the model so far is kept, with a
-        warning.
+        The fit stops, with a warning, before a border that could take ``|G| + |O|`` beyond this.
     tol : float, default=0.01
-        A solver may stop when its gap, which certifies how far it is from the minimum, is at most ``tol * psi``.
+        A solver may stop if its gap, which certifies its distance from the minimum, is at most ``tol * psi``.
     max_iter : int, default=1_000_000
-        Most iterations of a first-order solver for one term; for "omp", thousands of multiplications for all terms of
-        a fit that only the exact minimum over the l1 ball can decide.
+        Most iterations of a first-order solver for one term. For "omp" it limits the work of exact minima over the l1
+        ball: 2,000 multiplications for each of ``max_iter``, over all terms of a fit.
     polish : bool, default=True
-        Refit the coefficients of a generator by least squares on the support that the solver found. Same
-        terms, same zeros, smaller mean square; without it coefficients are where the solver crossed ``psi``,
-        as in the paper.
+        Refit the coefficients of a generator by least squares on its support, for the same terms, the same zeros and a
+        smaller mean square. Without it, the coefficients are those at which the solver's loss fell below ``psi``, as
+        in the paper.
     n_jobs : int, optional
         Threads for passes over the rows; all cores by default. The result does not depend on it.
 
@@ -79,15 +77,17 @@ class OAVI(MonomialIdeal):
     complete_ : bool
         Whether the border was exhausted within ``max_degree`` and ``max_terms``.
     n_undecided_ : int
-        Terms that were put into O without a certificate, because a solver gave up.
+        Terms that joined O without a certificate, because a solver gave up.
     n_iter_ : int
-        Iterations of the solver for all terms, those that joined O included; 1 where boosting left it nothing to do.
+        Solver iterations for all terms, including those that joined O; 1 if boosting decided about all terms.
     n_features_in_, feature_names_in_ :
         As in scikit-learn.
 
     References
     ----------
-    Wirth, Kera and Pokutta, "Approximate Vanishing Ideal Computations at Scale", ICLR 2023.
+    Wirth, Kera and Pokutta, "Approximate Vanishing Ideal Computations at Scale", ICLR 2023, arXiv:2207.01236.
+
+    Wirth and Pokutta, "Conditional Gradients for the Approximately Vanishing Ideal", AISTATS 2022, arXiv:2202.03349.
 
     Examples
     --------
@@ -150,7 +150,7 @@ class OAVI(MonomialIdeal):
         check_count("max_iter", self.max_iter)
 
     def _oracle(self) -> Oracle:
-        """How a solver looks for coefficients, and when it stops."""
+        """The oracle: solver, boost, radius of the l1 ball, and when to stop."""
         stop = Stop(float(self.psi), float(self.tol * self.psi), 0.0, int(self.max_iter))
         radius = np.inf if self.solver == "agd" else float(self.tau - 1.0)
         return Oracle(radius, self.solver, self.boost, bool(self.polish), stop)
@@ -165,7 +165,7 @@ class OAVI(MonomialIdeal):
 
     def _store(self, built: Construction) -> None:
         super()._store(built)
-        # scikit-learn asks a transformer with max_iter for at least one, and boosting may leave nothing to iterate.
+        # scikit-learn requires n_iter_ >= 1 of a transformer with max_iter; boosting may decide without iterations.
         self.n_iter_ = max(1, built.effort.n_iter)
         if self.n_undecided_:
             warn_undecided(self.n_undecided_, self.solver, self.boost)

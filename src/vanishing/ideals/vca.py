@@ -1,4 +1,4 @@
-"""Vanishing component analysis (Livni et al. 2013)."""
+"""Vanishing component analysis (Livni et al. 2013, https://proceedings.mlr.press/v28/livni13.html)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["VCA"]
 class VCA(VanishingIdeal):
     """Vanishing component analysis (Livni et al., 2013).
 
-    Needs no term order: the candidates of degree d are the products of the non-vanishing polynomials F of
+    VCA needs no term order: the candidates of degree d are the products of the non-vanishing polynomials F of
     degree 1 with those of degree d-1, projected on the orthogonal complement of F. Principal components with
     mean square at most ``psi`` vanish, the others join F.
 
@@ -38,9 +38,9 @@ class VCA(VanishingIdeal):
         Largest mean square of a generator over the data, for a unit vector of coefficients on the projected
         products.
     normalization : {"unit", "mean-square"}, default="unit"
-        "unit": the members of F have Euclidean norm 1 over the data, as published. Products of them then
-        shrink with the number of rows m (to mean squares of the order 1/m^2), so everything of degree 2
-        vanishes for m well above 1/sqrt(psi): spurious vanishing. "mean-square": they have mean square 1,
+        "unit": the members of F have Euclidean norm 1 over the data, as published. Their products then
+        shrink with the number of rows m (to mean squares of the order 1/m^2), so all polynomials of degree 2
+        vanish for m well above 1/sqrt(psi): spurious vanishing. "mean-square": the members have mean square 1,
         which removes that effect, but then VCA tends to run up to ``max_degree`` with very many polynomials.
     max_terms : int, default=2000
         As for :class:`OAVI`; smaller, because all products of a degree are decomposed at once.
@@ -50,11 +50,16 @@ class VCA(VanishingIdeal):
     Attributes
     ----------
     generators_ : Polynomials
-        The vanishing polynomials. Written out as monomials only on demand.
+        The vanishing polynomials; expanded into monomials at the first use of their coefficients.
     components_ : Polynomials
         The non-vanishing polynomials F without the constant.
     n_basis_, degree_, complete_, n_features_in_, feature_names_in_ :
         As for :class:`OAVI`; ``n_basis_`` is the size of F with the constant.
+
+    References
+    ----------
+    Livni, Lehavi, Schein, Nachliely, Shalev-Shwartz and Globerson, "Vanishing Component Analysis", ICML 2013,
+    https://proceedings.mlr.press/v28/livni13.html.
 
     Examples
     --------
@@ -89,15 +94,15 @@ class VCA(VanishingIdeal):
         super()._check_parameters()
         check_choice("normalization", self.normalization, ("unit", "mean-square"))
 
-    def _plan(self, found: Survey) -> tuple[ProductBasis, Rule]:
-        length = float(1.0 / np.sqrt(found.total_weight)) if self.normalization == "unit" else 1.0
+    def _plan(self, survey: Survey) -> tuple[ProductBasis, Rule]:
+        length = float(1.0 / np.sqrt(survey.total_weight)) if self.normalization == "unit" else 1.0
         options = {"psi": float(self.psi), "length": length}
         rule = Rule(
             lambda gram, n_basis, _: decide_vca(gram, n_basis, **options),
             lambda factor, n_basis, _: decide_vca_exact(factor, n_basis, **options),
             whole=True,
         )
-        return ProductBasis(found.low.size, length, self._unique_products), rule
+        return ProductBasis(survey.low.size, length, self._unique_products), rule
 
     def _grams(self, part: Part, basis: ProductBasis) -> ProductGrams:
         return ProductGrams(part, basis.n_features)
@@ -110,18 +115,18 @@ class VCA(VanishingIdeal):
         self.components_ = self._polynomials(kept, np.full(kept.chosen.size, basis.constant**2))
 
     def _polynomials(self, form: ProductForm, mse: Float1D) -> Polynomials:
-        none = np.zeros(mse.size, dtype=np.int64)
+        zeros = np.zeros(mse.size, dtype=np.int64)
         return Polynomials(
             form,
             input_names(self),
             mse=mse,
             gap=np.full(mse.size, np.nan),
-            n_iter=none,
-            status=none + int(Status.VANISHING),
+            n_iter=zeros,
+            status=zeros + int(Status.VANISHING),
             n_free=None,
         )
 
     def _output_names(self, names: list[str]) -> list[str]:
-        """Products of sums have no short names; they are numbered by degree, as their monomials would fill pages."""
+        """Numbered names per degree: the monomials of a product of sums would make names of pages."""
         degrees = self.generators_.degrees
         return [f"vca_degree{d}_{np.sum(degrees[:g] == d)}" for g, d in enumerate(degrees)]

@@ -1,7 +1,7 @@
-"""Polynomials as programs: how terms and generators are evaluated on a block of rows.
+"""Forms of polynomials: evaluate terms and generators on a block of rows.
 
-A monomial costs one multiplication: an earlier row of the table times a column of the data. Nothing evaluated
-outlives its chunk of rows, which is small enough to stay in the cache.
+A monomial costs one multiplication: an earlier row of the table times a column of the data. The values of terms
+exist for one chunk of rows at a time, which is small enough to stay in the cache.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class Candidates(NamedTuple):
 
 
 def padded_length(n_rows: int) -> int:
-    """The length of a chunk with room for ``n_rows`` rows: a multiple of 8, not of 64.
+    """The length of a chunk for ``n_rows`` rows: a multiple of 8 but not of 64.
 
-    Values of different columns at a distance of a large power of two would share the same few lines of the cache.
+    Columns whose addresses differ by a multiple of a large power of two compete for the same few cache lines.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def _fill_generators(
     table = np.empty((left.size, chunk))
     columns = np.empty((n_features, chunk))
     values = np.empty((n_generators, chunk))
-    table[:] = 0.0  # the last chunk may be short; what lies behind it must be finite
+    table[:] = 0.0  # the last chunk may be short, and the product needs finite values behind it
     for start in range(0, n_rows, chunk):
         stop = min(start + chunk, n_rows)
         fill_terms(X[start:stop], left, right, columns, table)
@@ -148,8 +148,8 @@ def _fill_generators(
 class MonomialForm:
     """Generators ``sum_j coef[g, j] t_j + lead_coef[g] u_g`` over the terms ``t_j`` of an order ideal.
 
-    ``basis`` is the program of the ``n_basis`` terms ``t_j``, ``leads`` makes the leading terms ``u_g`` of these;
-    ``coef`` has shape ``(n_generators, n_basis)``.
+    ``basis`` is the program of the ``n_basis`` terms ``t_j``; ``leads`` multiplies some of them by a column each, to
+    the leading terms ``u_g``; ``coef`` has shape ``(n_generators, n_basis)``.
     """
 
     basis: Program
@@ -164,12 +164,12 @@ class MonomialForm:
 
     @property
     def work(self) -> int:
-        """Multiplications for one row, about."""
+        """Multiplications per row, roughly."""
         return int(self.coef.size)
 
     @property
     def width(self) -> int:
-        """Values computed for one row, about."""
+        """Values computed per row, roughly."""
         return sum(self.coef.shape)
 
     def fill(self, block: Any, out: Any, *, absolute: bool) -> None:
@@ -208,9 +208,8 @@ class MonomialForm:
     def compose(self, scale: Float1D, offset: Float1D) -> MonomialForm:
         """The generators as polynomials of z, where x = scale * z + offset.
 
-        ``t * x_v`` becomes ``t(z) * (scale_v z_v + offset_v)``. Only divisors of ``t * x_v`` appear, and
-        those are all in the order ideal (except the term itself, when it is a leading one): the same terms
-        carry the result.
+        ``t * x_v`` becomes ``t(z) * (scale_v z_v + offset_v)``. Only divisors of ``t * x_v`` appear, and all of
+        these are in the order ideal, except a leading term itself: the result has the same terms.
         """
         n_basis = self.basis.size
         row_of = {term: k for k, term in enumerate(self.basis.terms)}
@@ -236,7 +235,7 @@ class MonomialForm:
 def _multiply_into(
     parent: Float1D, v: int, scale: Float1D, offset: Float1D, shift: Int1D, out: Float1D, top: int = -1
 ) -> None:
-    """out = parent * (scale_v z_v + offset_v), without the product of term ``top``."""
+    """Add ``parent * (scale_v z_v + offset_v)`` to ``out``, without the term ``scale_v z_v`` times term ``top``."""
     out += offset[v] * parent
     for k in np.flatnonzero(parent):
         if k != top:
@@ -244,7 +243,7 @@ def _multiply_into(
 
 
 class Layer(NamedTuple):
-    """One degree of a basis of products: which products, and the combinations of them that were kept or vanish.
+    """One degree of a basis of products: the products, and the combinations of them that were kept or vanish.
 
     ``kept`` and ``vanishing`` have shape ``(n_polynomials, n_before + n_products)``: coefficients on the
     basis polynomials of lower degree, then on the products.
@@ -259,8 +258,8 @@ class Layer(NamedTuple):
 class ProductForm:
     """Polynomials built layer by layer as linear combinations of products (VCA), in x = scale * z + offset.
 
-    ``constant`` is the value of basis polynomial 0; ``chosen`` says which of the vanishing polynomials the
-    form stands for, each times its ``factor``.
+    ``constant`` is the value of basis polynomial 0. The form consists of the vanishing polynomials with indices
+    ``chosen``, each times its ``factor``.
     """
 
     constant: float
@@ -284,17 +283,17 @@ class ProductForm:
 
     @property
     def n_polynomials(self) -> int:
-        """Number of vanishing polynomials that the form stands for."""
+        """Number of vanishing polynomials in the form."""
         return int(self.chosen.size)
 
     @property
     def work(self) -> int:
-        """Multiplications for one row, about."""
+        """Multiplications per row, roughly."""
         return self._widest * self._widest
 
     @property
     def width(self) -> int:
-        """Values computed for one row, about."""
+        """Values computed per row, roughly."""
         return 2 * self._widest
 
     @property
@@ -314,12 +313,12 @@ class ProductForm:
                 matrix @ namespace.concat([table[: layer.kept.shape[1] - len(layer.products), :], product])
                 for matrix, layer, product in zip(vanishing, self.layers, products, strict=True)
             ]
-            wanted = namespace.take(namespace.concat(values), chosen, axis=0) * factor
-            out[start : start + chunk, :] = namespace.abs(wanted).T if absolute else wanted.T
+            generators = namespace.take(namespace.concat(values), chosen, axis=0) * factor
+            out[start : start + chunk, :] = namespace.abs(generators).T if absolute else generators.T
 
     @property
     def degrees(self) -> Int1D:
-        """Number of the layer that every generator comes from."""
+        """Degree of every generator: the number of its layer, counted from 1."""
         counts = [layer.vanishing.shape[0] for layer in self.layers]
         return np.repeat(np.arange(1, len(counts) + 1), counts)[self.chosen]
 
@@ -337,7 +336,7 @@ class ProductForm:
 
 
 def product_values(table: Any, columns: Any, products: Candidates) -> Any:
-    """Values of the products, one per row; at degree 1, where ``table`` is the constant alone, those of columns."""
+    """Values of the products, one per row; at degree 1, where ``table`` has only the constant, values of columns."""
     namespace = namespace_of(table)
     left, right = (on_device_of(table, index) for index in products)
     if table.shape[0] == 1:
@@ -346,7 +345,7 @@ def product_values(table: Any, columns: Any, products: Candidates) -> Any:
 
 
 class Evaluator:
-    """Several lists of polynomials, evaluated side by side in one pass."""
+    """Evaluates several lists of polynomials side by side, in one pass."""
 
     def __init__(self, forms: Sequence[MonomialForm | ProductForm], *, absolute: bool):
         self.forms = [form for form in forms if form.n_polynomials]
@@ -362,7 +361,7 @@ class Evaluator:
 
     @property
     def cost(self) -> Cost:
-        """Of one row."""
+        """Cost of one row."""
         return Cost(sum(form.work for form in self.forms), 2 * sum(form.width for form in self.forms) + self.n_columns)
 
     def over(self, rows: Rows) -> Any:
