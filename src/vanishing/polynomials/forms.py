@@ -281,6 +281,26 @@ class ProductForm:
             table = namespace.concat([table, on_device_of(X, layer.kept) @ wide])
         return table, products
 
+    def gradients(self, X: Any, new: Candidates) -> Any:
+        """Derivatives of the basis polynomials and of further products, ``(n_polynomials, n_features * n_rows)``.
+
+        In the columns of ``X`` as they are: those of x = scale * z + offset by z.
+        """
+        namespace = namespace_of(X)
+        table, _ = self.basis_values(X)
+        columns = X.T * on_device_of(X, self.scale[:, None]) + on_device_of(X, self.offset[:, None])
+        derivatives = []
+        for j in range(X.shape[1]):
+            slopes = namespace.zeros_like(columns)
+            slopes[j, :] = float(self.scale[j])
+            derivative = namespace.zeros_like(table[:1, :])
+            for layer in self.layers:
+                further = _product_slopes(table, derivative, slopes, layer.products)
+                wide = namespace.concat([derivative, further])
+                derivative = namespace.concat([derivative, on_device_of(X, layer.kept) @ wide])
+            derivatives.append(namespace.concat([derivative, _product_slopes(table, derivative, slopes, new)]))
+        return namespace.concat(derivatives, axis=1)
+
     @property
     def n_polynomials(self) -> int:
         """Number of vanishing polynomials in the form."""
@@ -342,6 +362,16 @@ def product_values(table: Any, columns: Any, products: Candidates) -> Any:
     if table.shape[0] == 1:
         return namespace.take(columns, right, axis=0)
     return namespace.take(table, left, axis=0) * namespace.take(table, right, axis=0)
+
+
+def _product_slopes(table: Any, derivative: Any, slopes: Any, products: Candidates) -> Any:
+    """Derivatives of products from values and derivatives of the factors; at degree 1 those of the columns."""
+    namespace = namespace_of(table)
+    left, right = (on_device_of(table, index) for index in products)
+    if derivative.shape[0] == 1:
+        return namespace.take(slopes, right, axis=0)
+    first, second = (namespace.take(table, index, axis=0) for index in (left, right))
+    return namespace.take(derivative, left, axis=0) * second + first * namespace.take(derivative, right, axis=0)
 
 
 class Evaluator:
