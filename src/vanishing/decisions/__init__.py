@@ -12,6 +12,7 @@ norm of its coefficients, and VCA that of its coefficients on the projected prod
 from .abm import decide_abm, decide_abm_exact
 from .avi import decide_avi, decide_avi_exact
 from .decision import Decision, Mixture
+from .gradient import decide_gradient, decide_vca_gradient
 from .oavi import Oracle, Stage, decide_oavi, decide_oavi_exact
 from .vca import decide_vca, decide_vca_exact
 
@@ -24,8 +25,10 @@ __all__ = [
     "decide_abm_exact",
     "decide_avi",
     "decide_avi_exact",
+    "decide_gradient",
     "decide_oavi",
     "decide_oavi_exact",
     "decide_vca",
     "decide_vca_exact",
+    "decide_vca_gradient",
 ]

@@ -36,13 +36,15 @@ class Rule(NamedTuple):
     """An algorithm: its decision from a Gram (None if rounding would decide), and from a triangular factor.
 
     Both take the matrix, the size of the basis and the state of the fit, which a decision may change; ``state`` is the
-    initial one. ``whole`` says that all candidates of a degree must be decided together.
+    initial one. ``whole`` says that all candidates of a degree must be decided together. With ``gradients``, a decision
+    from a Gram also takes the Gram of the gradients, after the first matrix, and never leaves it to a factor.
     """
 
-    from_gram: Callable[[Float2D, int, Any], Any]
-    from_factor: Callable[[Float2D, int, Any], Any]
+    from_gram: Callable[..., Any]
+    from_factor: Callable[[Float2D, int, Any], Any] | None = None
     whole: bool = False
     state: Any = None
+    gradients: bool = False
 
 
 class Effort(NamedTuple):
@@ -94,17 +96,19 @@ class Fit:
     def decide(self, grams: Grams, new: Any) -> None:
         """Decide about the candidates ``new`` from the Gram, or from its triangular factor if rounding would decide."""
         gram = _require_finite(grams.of(self.parts, self.basis, new))
-        decision = self._timed(self.rule.from_gram, gram)
+        slopes = [grams.slopes(self.parts, self.basis, new, gram)] if self.rule.gradients else []
+        decision = self._timed(self.rule.from_gram, gram, *slopes)
         if decision is None:
+            assert self.rule.from_factor is not None
             factor = grams.factor(self.parts, self.basis, new)
             with np.errstate(over="ignore", invalid="ignore"):
                 gram = _require_finite(factor.T @ factor)
             decision = self._timed(self.rule.from_factor, factor)
         self.basis, self.state = self.basis.extend(new, decision, gram), decision.state
 
-    def _timed(self, decide: Callable[[Float2D, int, Any], Any], matrix: Float2D) -> Any:
+    def _timed(self, decide: Callable[..., Any], *matrices: Float2D) -> Any:
         begin = time.perf_counter()
-        decision = decide(matrix, self.basis.size, self.state)
+        decision = decide(*matrices, self.basis.size, self.state)
         self.effort = self.effort.after(begin, decision)
         return decision
 

@@ -114,7 +114,10 @@ def mean_grams(parts: Sequence[Rows], program: Program, n_basis: int) -> list[Fl
 
 
 def value_gram(rows: Rows, values: Callable[[Any], Any], n_basis: int, n_terms: int) -> Float2D:
-    """As :func:`mean_gram`, for polynomials that ``values(X)`` evaluates, one per row."""
+    """As :func:`mean_gram`, for polynomials that ``values(X)`` evaluates, one per row.
+
+    There may be several values for each row of X, as derivatives by each column, all first ones before all second ones.
+    """
     work = (n_terms - n_basis) * n_terms
     longest = int(np.clip(4 * _SMALL_GEMM // work // 8 * 8, 512, 8192))
 
@@ -125,7 +128,8 @@ def value_gram(rows: Rows, values: Callable[[Any], Any], n_basis: int, n_terms: 
             table = values(X[start : start + chunk, :])
             candidates = table[n_basis:, :]
             if weights is not None:
-                candidates = candidates * weights[start : start + chunk]
+                n_values = table.shape[1] // X[start : start + chunk, :].shape[0]
+                candidates = candidates * namespace_of(X).concat([weights[start : start + chunk]] * n_values)
             total += to_host(candidates @ table.T)
         return total
 

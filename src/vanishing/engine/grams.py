@@ -97,6 +97,9 @@ class Grams(Protocol):
     def of(self, parts: tuple[int, ...], basis: Any, new: Any) -> Float2D:
         """The Gram of a basis and its candidates."""
 
+    def slopes(self, parts: tuple[int, ...], basis: Any, new: Any, gram: Float2D) -> Float2D:
+        """Gram of the gradients of a basis and candidates, whose own Gram is ``gram``."""
+
     def factor(self, parts: tuple[int, ...], basis: Any, new: Any) -> Float2D:
         """The triangular factor of that Gram, from one pass that does not form the Gram."""
 
@@ -160,6 +163,10 @@ class MonomialGrams:
             self._means[parts] = mean_of_parts([self._grams[k] for k in parts], weights)
         return _principal(self._means[parts], [self._row_of[term] for term in (*basis.terms, *new)])
 
+    def slopes(self, parts: tuple[int, ...], basis: MonomialBasis, new: list[Term], gram: Float2D) -> Float2D:
+        """Gram of the gradients of a basis and candidates: no pass, as derivatives of terms are terms."""
+        return basis.slopes(new, gram)
+
     def factor(self, parts: tuple[int, ...], basis: MonomialBasis, new: list[Term]) -> Float2D:
         """The triangular factor of that Gram, from one pass that does not form the Gram."""
         program = Program.of((*basis.terms, *new), basis.feature_order)
@@ -219,6 +226,12 @@ class ProductGrams:
         # from lower degrees have an error of rounding / psi.
         values = _product_values(basis, new)
         total = value_gram(self._part.require_rows(), values, 0, basis.size + len(new))
+        return np.asarray((total + total.T) / 2.0)
+
+    def slopes(self, parts: tuple[int, ...], basis: ProductBasis, new: Candidates, gram: Float2D) -> Float2D:
+        """Gram of the gradients of [F|new]: one pass, over as many values for a row as there are columns."""
+        n_terms = basis.size + len(new)
+        total = value_gram(self._part.require_rows(), lambda X: basis.form().gradients(X, new), 0, n_terms)
         return np.asarray((total + total.T) / 2.0)
 
     def factor(self, parts: tuple[int, ...], basis: ProductBasis, new: Candidates) -> Float2D:

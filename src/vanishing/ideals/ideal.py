@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -30,24 +30,34 @@ from ..engine.grams import Grams, Known, MonomialGrams, Part
 from ..engine.moments import Moments
 from ..engine.scaling import survey_parts
 from ..engine.survey import Survey
+from ..files.fields import Flag, Integer, require
+from ..files.saved import Object, SavedEstimator
+from ..polynomials.forms import MonomialForm
 from ..polynomials.polynomial import Polynomial, Polynomials, Terms
 from ..polynomials.terms import ORDERS, exponents_of
 from ..rows.protocol import Rows, with_names
 from ..rows.reading import read_finite, read_rows
-from .relations import Margins, Relations, find_relations
+from .relations import MARGINS, Margins, Relations, find_relations
 
 __all__ = ["MonomialIdeal", "VanishingIdeal", "check_unit_psi"]
 
 _LONGEST_NAME = 60
 
 
-class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class VanishingIdeal(SavedEstimator, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base class of the four estimators: input, warnings, the fit, the transform and the names."""
 
     psi: float
     max_degree: int
     max_terms: int
     n_jobs: int | None
+
+    _fields: ClassVar = {
+        "generators_": Object("Polynomials"),
+        "degree_": Integer(low=0),
+        "complete_": Flag(),
+        "n_basis_": Integer(low=1),
+    }
 
     _looks_ahead = False  # whether a pass can sum the candidates of the next degree before this degree is decided
 
@@ -117,6 +127,10 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 raise ValueError("input_features is not equal to feature_names_in_.")
             names = given
         return np.array(self._output_names(names), dtype=object)
+
+    def _check_saved(self) -> None:
+        n = len(self.generators_.feature_names)
+        require(n == getattr(self, "n_features_in_", -1), "there are generators in other columns than those of the fit")
 
     def __str__(self) -> str:
         return self._describe(self.generators_) if hasattr(self, "generators_") else repr(self)
@@ -221,7 +235,18 @@ class MonomialIdeal(VanishingIdeal):
     order: str
     feature_order: Any
 
+    _fields: ClassVar = {"order_ideal_": Object("Terms"), "n_undecided_": Integer(low=0), "_margins": MARGINS}
+
     _looks_ahead = True
+
+    def _check_saved(self) -> None:
+        super()._check_saved()
+        n = len(self.generators_.feature_names)
+        require(isinstance(self.generators_.form, MonomialForm), "the generators are no sums of monomials")
+        require(len(self.order_ideal_.feature_names) == n, "the order ideal has other columns than the generators")
+        require(
+            self._margins.low.size == self._margins.high.size == len(self._margins.moments) == n, "a column is missing"
+        )
 
     def relations(self) -> Relations:
         """Which generators relate columns to each other, and which also vanish on independently permuted columns.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..checks import check_choice, check_count, check_flag, check_number, warn_undecided
-from ..decisions import Oracle, Stage, decide_oavi, decide_oavi_exact
+from ..decisions import Oracle, Stage, decide_gradient, decide_oavi, decide_oavi_exact
 from ..engine.construction import Construction, Rule
+from ..files.fields import Integer
 from ..solvers import SOLVERS, Stop
 from .ideal import MonomialIdeal
 
@@ -41,6 +42,10 @@ class OAVI(MonomialIdeal):
         Inverse Hessian boosting. "ihb" (with cg or agd) starts the solver at the unconstrained minimiser: fastest,
         but generators are dense. "wihb" (with omp, cg, pcg or bpcg) uses the minimiser only to decide, and then runs
         the solver for a sparse generator.
+    normalization : {"leading", "gradient"}, default="leading"
+        How a polynomial is scaled before its mean square is compared with ``psi``: to leading coefficient 1,
+        or by its gradient, ``mean g^2 <= psi * mean |grad g|^2``. Then psi is, to first order, a squared distance from
+        the zero set in the units of the columns, and neither their order nor a common scale decides what vanishes.
     order : {"deglex", "degcolex"}, default="deglex"
         Order of the terms of one degree: the paper's, or that of the authors' code.
     feature_order : None, "pearson", "rev-pearson" or permutation, default=None
@@ -103,6 +108,8 @@ class OAVI(MonomialIdeal):
     array([0., 1.])
     """
 
+    _fields: ClassVar = {"n_iter_": Integer(low=1)}
+
     def __init__(
         self,
         psi: float = 0.005,
@@ -110,6 +117,7 @@ class OAVI(MonomialIdeal):
         tau: float = 1000.0,
         solver: str = "omp",
         boost: str = "wihb",
+        normalization: str = "leading",
         order: str = "deglex",
         feature_order: Any = None,
         max_degree: int = 10,
@@ -123,6 +131,7 @@ class OAVI(MonomialIdeal):
         self.tau = tau
         self.solver = solver
         self.boost = boost
+        self.normalization = normalization
         self.order = order
         self.feature_order = feature_order
         self.max_degree = max_degree
@@ -141,6 +150,9 @@ class OAVI(MonomialIdeal):
             raise ValueError(
                 f"boost={self.boost!r} works with solver {' or '.join(map(repr, partners))}, not with {self.solver!r}."
             )
+        check_choice("normalization", self.normalization, ("leading", "gradient"))
+        if self.normalization == "gradient" and (self.solver, self.boost) != ("omp", "wihb"):
+            raise ValueError("normalization='gradient' works with solver='omp' and boost='wihb' only.")
         check_number("tau", self.tau, low=2.0, finite=self.solver != "agd")
         check_number("tol", self.tol, low=0.0, below=1.0)
         check_flag("polish", self.polish)
@@ -153,11 +165,20 @@ class OAVI(MonomialIdeal):
         return Oracle(radius, self.solver, self.boost, bool(self.polish), stop)
 
     def _rule(self) -> Rule:
-        oracle = self._oracle()
+        oracle, start = self._oracle(), Stage(work=float(_WORK_PER_ITER * self.max_iter))
+        if self.normalization == "gradient":
+            psi = float(self.psi)
+            return Rule(
+                lambda gram, slopes, n_basis, stage: decide_gradient(
+                    gram, slopes, n_basis, psi=psi, oracle=oracle, stage=stage
+                ),
+                state=start,
+                gradients=True,
+            )
         return Rule(
             lambda gram, n_basis, stage: decide_oavi(gram, n_basis, oracle=oracle, stage=stage),
             lambda factor, n_basis, stage: decide_oavi_exact(factor, n_basis, oracle=oracle, stage=stage),
-            state=Stage(work=float(_WORK_PER_ITER * self.max_iter)),
+            state=start,
         )
 
     def _store(self, built: Construction) -> None:

@@ -20,9 +20,10 @@ import numpy as np
 from scipy.special import xlogy
 
 from .._typing import Array, Bool1D, Float1D, Float2D, Int1D, Int2D
+from ..files.fields import Integer, Number, Numbers, Record, TupleOf
 from ..polynomials.polynomial import Polynomials, Terms
 
-__all__ = ["Margins", "Relations", "find_relations"]
+__all__ = ["MARGINS", "Margins", "Relations", "find_relations"]
 
 _SHARE = 0.5  # a relation has less than this share of its mean square on permuted columns
 _CHANCE = 0.05  # largest probability that permuted columns give as small a mean square; usually it is far smaller
@@ -38,6 +39,17 @@ class Margins:
     low: Float1D
     high: Float1D
     n_rows: int
+
+
+MARGINS = Record(
+    Margins,
+    {
+        "moments": TupleOf(TupleOf(Number())),
+        "low": Numbers("f8", (None,)),
+        "high": Numbers("f8", (None,)),
+        "n_rows": Integer(low=1),
+    },
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from .._typing import Float1D
@@ -9,11 +11,13 @@ from ..checks import check_choice, input_names
 from ..decisions import (
     decide_vca,
     decide_vca_exact,
+    decide_vca_gradient,
 )
 from ..engine.basis import ProductBasis
 from ..engine.construction import Construction, Rule
 from ..engine.grams import Part, ProductGrams
 from ..engine.survey import Survey
+from ..files.saved import Object
 from ..polynomials.forms import ProductForm
 from ..polynomials.polynomial import Polynomials
 from ..solvers import Status
@@ -34,11 +38,14 @@ class VCA(VanishingIdeal):
     psi : float, default=0.005
         Largest mean square of a generator over the data, for a unit vector of coefficients on the projected
         products.
-    normalization : {"unit", "mean-square"}, default="unit"
+    normalization : {"unit", "mean-square", "gradient"}, default="unit"
         "unit": the members of F have Euclidean norm 1 over the data, as published. Their products then
         shrink with the number of rows m (to mean squares of the order 1/m^2), so all polynomials of degree 2
         vanish for m well above 1/sqrt(psi): spurious vanishing. "mean-square": the members have mean square 1,
         which removes that effect, but then VCA tends to run up to ``max_degree`` with very many polynomials.
+        "gradient": a combination of products vanishes if ``mean g^2 <= psi * mean |grad g|^2``, so that psi is, to
+        first order, a squared distance from the zero set in the units of the columns (arXiv:1911.04174); the members
+        have mean square 1, and every degree takes one more pass.
     max_terms : int, default=2000
         As for :class:`OAVI`; smaller, because all products of a degree are decomposed at once.
     max_degree, n_jobs :
@@ -68,6 +75,8 @@ class VCA(VanishingIdeal):
     x1 - 0.5*x0...
     """
 
+    _fields: ClassVar = {"components_": Object("Polynomials")}
+
     _unique_products = True  # f_i f_j and f_j f_i of degree 2 are one candidate
 
     def __init__(
@@ -87,15 +96,23 @@ class VCA(VanishingIdeal):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_choice("normalization", self.normalization, ("unit", "mean-square"))
+        check_choice("normalization", self.normalization, ("unit", "mean-square", "gradient"))
 
     def _plan(self, survey: Survey) -> tuple[ProductBasis, Rule]:
         length = float(1.0 / np.sqrt(survey.total_weight)) if self.normalization == "unit" else 1.0
         options = {"psi": float(self.psi), "length": length}
-        rule = Rule(
-            lambda gram, n_basis, _: decide_vca(gram, n_basis, **options),
-            lambda factor, n_basis, _: decide_vca_exact(factor, n_basis, **options),
-            whole=True,
+        rule = (
+            Rule(
+                lambda gram, slopes, n_basis, _: decide_vca_gradient(gram, slopes, n_basis, **options),
+                whole=True,
+                gradients=True,
+            )
+            if self.normalization == "gradient"
+            else Rule(
+                lambda gram, n_basis, _: decide_vca(gram, n_basis, **options),
+                lambda factor, n_basis, _: decide_vca_exact(factor, n_basis, **options),
+                whole=True,
+            )
         )
         return ProductBasis(survey.low.size, length, self._unique_products), rule
 

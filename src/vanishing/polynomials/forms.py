@@ -14,11 +14,14 @@ import numpy as np
 
 from .._compiled import compiled
 from .._typing import Float1D, Float2D, Int1D
+from ..files.fields import Number, Numbers, Record, TupleOf, require
 from ..rows.array_api import namespace_of, on_device_of
 from ..rows.protocol import Cost, Rows
 from .terms import Program, multiply
 
 __all__ = [
+    "MONOMIAL_FORM",
+    "PRODUCT_FORM",
     "Candidates",
     "Evaluator",
     "Layer",
@@ -278,6 +281,26 @@ class ProductForm:
             table = namespace.concat([table, on_device_of(X, layer.kept) @ wide])
         return table, products
 
+    def gradients(self, X: Any, new: Candidates) -> Any:
+        """Derivatives of the basis polynomials and of further products, ``(n_polynomials, n_features * n_rows)``.
+
+        In the columns of ``X`` as they are: those of x = scale * z + offset by z.
+        """
+        namespace = namespace_of(X)
+        table, _ = self.basis_values(X)
+        columns = X.T * on_device_of(X, self.scale[:, None]) + on_device_of(X, self.offset[:, None])
+        derivatives = []
+        for j in range(X.shape[1]):
+            slopes = namespace.zeros_like(columns)
+            slopes[j, :] = float(self.scale[j])
+            derivative = namespace.zeros_like(table[:1, :])
+            for layer in self.layers:
+                further = _product_slopes(table, derivative, slopes, layer.products)
+                wide = namespace.concat([derivative, further])
+                derivative = namespace.concat([derivative, on_device_of(X, layer.kept) @ wide])
+            derivatives.append(namespace.concat([derivative, _product_slopes(table, derivative, slopes, new)]))
+        return namespace.concat(derivatives, axis=1)
+
     @property
     def n_polynomials(self) -> int:
         """Number of vanishing polynomials in the form."""
@@ -341,6 +364,16 @@ def product_values(table: Any, columns: Any, products: Candidates) -> Any:
     return namespace.take(table, left, axis=0) * namespace.take(table, right, axis=0)
 
 
+def _product_slopes(table: Any, derivative: Any, slopes: Any, products: Candidates) -> Any:
+    """Derivatives of products from values and derivatives of the factors; at degree 1 those of the columns."""
+    namespace = namespace_of(table)
+    left, right = (on_device_of(table, index) for index in products)
+    if derivative.shape[0] == 1:
+        return namespace.take(slopes, right, axis=0)
+    first, second = (namespace.take(table, index, axis=0) for index in (left, right))
+    return namespace.take(derivative, left, axis=0) * second + first * namespace.take(derivative, right, axis=0)
+
+
 class Evaluator:
     """Evaluates several lists of polynomials side by side, in one pass."""
 
@@ -364,3 +397,52 @@ class Evaluator:
     def over(self, rows: Rows) -> Any:
         """Values on all rows, ``(n_samples, n_columns)``."""
         return rows.map(lambda block, out: self.fill(block.X, out), self.n_columns, self.cost)
+
+
+# What forms consist of in files.
+
+
+def _check_program(program: Program) -> None:
+    require(program.left.size == program.right.size > 0, "a program has no terms, or factors without terms")
+    require(bool((program.left[1:] < np.arange(1, program.size)).all()), "a term is made of a later one")
+
+
+def _check_monomial_form(form: MonomialForm) -> None:
+    n_generators = form.lead_coef.size
+    require(form.coef.shape == (n_generators, form.basis.size), "there are other coefficients than terms")
+    require(form.leads.left.size == form.leads.right.size == n_generators, "a generator has no leading term")
+    require(bool((form.leads.left < form.basis.size).all()), "a leading term is made of a missing one")
+
+
+def _check_product_form(form: ProductForm) -> None:
+    size, n_vanishing = 1, 0
+    for number, layer in enumerate(form.layers):
+        products = layer.products
+        width = size + len(products)
+        require(products.left.size == products.right.size, "a product has one factor only")
+        require(layer.kept.shape[1] == layer.vanishing.shape[1] == width, "there are other coefficients than products")
+        last = form.scale.size if number == 0 else size
+        require(bool((products.left < size).all() and (products.right < last).all()), "a product has a missing factor")
+        size, n_vanishing = size + layer.kept.shape[0], n_vanishing + layer.vanishing.shape[0]
+    require(form.chosen.size == form.factor.size, "there are other factors than polynomials")
+    require(bool((form.chosen < n_vanishing).all()), "there are fewer polynomials than chosen ones")
+    require(form.scale.size == form.offset.size, "a column has a scale without an offset")
+
+
+_INDICES = Numbers("i8", (None,), low=0)
+_VECTOR, _MATRIX = Numbers("f8", (None,)), Numbers("f8", (None, None))
+_PROGRAM = {"left": _INDICES, "right": _INDICES}
+_LAYER = Record(Layer, {"products": Record(Candidates, _PROGRAM), "kept": _MATRIX, "vanishing": _MATRIX})
+
+MONOMIAL_FORM = Record(
+    MonomialForm,
+    {"basis": Record(Program, _PROGRAM, _check_program), "coef": _MATRIX, "leads": Record(Program, _PROGRAM)}
+    | {"lead_coef": _VECTOR},
+    _check_monomial_form,
+)
+PRODUCT_FORM = Record(
+    ProductForm,
+    {"constant": Number(), "layers": TupleOf(_LAYER), "chosen": _INDICES, "factor": _VECTOR}
+    | {"scale": _VECTOR, "offset": _VECTOR},
+    _check_product_form,
+)

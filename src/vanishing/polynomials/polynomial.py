@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
@@ -14,12 +14,15 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, Float1D, Float2D, Int1D, Int2D
+from ..files.container import ArrayReader, ArrayWriter
+from ..files.fields import Either, Field, Numbers, Optional, Text, TupleOf, require
+from ..files.saved import Saved
 from ..rows.arrays import as_rows
 from ..rows.protocol import Rows
 from ..rows.reading import require_finite
 from ..solvers import Status
 from .expansion import monomials_of
-from .forms import Evaluator, MonomialForm, ProductForm
+from .forms import MONOMIAL_FORM, PRODUCT_FORM, Evaluator, MonomialForm, ProductForm
 
 __all__ = ["Polynomial", "Polynomials", "Terms", "affine_map"]
 
@@ -107,7 +110,17 @@ class Polynomial:
         return f"$\\displaystyle {self.to_latex()}$"
 
 
-class Polynomials(Sequence[Polynomial]):
+class _StatusCodes(Field):
+    """An array of ``Status``."""
+
+    def pack(self, value: Any, arrays: ArrayWriter) -> Any:
+        return arrays.add(np.array([int(status) for status in value], dtype=np.int64))
+
+    def unpack(self, data: Any, arrays: ArrayReader) -> Any:
+        return np.array([Status(code) for code in Numbers("i8", (None,)).unpack(data, arrays)], dtype=object)
+
+
+class Polynomials(Saved, Sequence[Polynomial]):
     """A list of polynomials over shared terms, evaluated together.
 
     Polynomial g is ``sum_t coef[g, t] * prod_j x_j ** exponents[t, j]``. ``generators_`` of a fitted
@@ -135,6 +148,28 @@ class Polynomials(Sequence[Polynomial]):
     """
 
     _expansion: tuple[Int2D, Float2D, Int1D] | None = None
+
+    _fields: ClassVar = {
+        "form": Either([(MonomialForm, MONOMIAL_FORM), (ProductForm, PRODUCT_FORM)]),
+        "feature_names": TupleOf(Text()),
+        "mse": Numbers("f8", (None,), low=0.0),
+        "gap": Numbers("f8", (None,), finite=False),
+        "n_iter": Numbers("i8", (None,), low=0),
+        "status": _StatusCodes(),
+        "_n_free": Optional(Numbers("i8", (None,), low=0)),
+    }
+
+    def _check_saved(self) -> None:
+        n_free = [] if self._n_free is None else [self._n_free]
+        lengths = {len(values) for values in (self.mse, self.gap, self.n_iter, self.status, *n_free)}
+        require(lengths == {self.form.n_polynomials}, "there are other errors than polynomials")
+        n = len(self.feature_names)
+        if isinstance(self.form, ProductForm):
+            require(self.form.scale.size == n, "there are other names than columns")
+            return
+        columns = np.concatenate([self.form.basis.right, self.form.leads.right])
+        require(int(columns.max(initial=0)) < max(n, 1), "a polynomial has a column without a name")
+        require(all((counts <= self.form.basis.size).all() for counts in n_free), "a polynomial has missing terms")
 
     def __init__(
         self,
@@ -333,7 +368,7 @@ class Polynomials(Sequence[Polynomial]):
         )
 
 
-class Terms(Sequence[str]):
+class Terms(Saved, Sequence[str]):
     """Monomials with their exponents; an item is the monomial's text.
 
     Examples
@@ -342,6 +377,11 @@ class Terms(Sequence[str]):
     >>> list(Terms(np.array([[0, 0], [2, 1]]), ("a", "b")))
     ['1', 'a^2*b']
     """
+
+    _fields: ClassVar = {"exponents": Numbers("i8", (None, None), low=0, high=1000), "feature_names": TupleOf(Text())}
+
+    def _check_saved(self) -> None:
+        require(self.exponents.shape[1] == len(self.feature_names), "there are other names than columns")
 
     def __init__(self, exponents: Int2D, feature_names: Sequence[str]):
         self.exponents = exponents

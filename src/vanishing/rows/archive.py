@@ -14,7 +14,7 @@ import numpy as np
 
 from .._typing import Array
 
-__all__ = ["DAMAGED", "Archive"]
+__all__ = ["DAMAGED", "Archive", "require_small_directory"]
 
 DAMAGED = (  # the errors that reading a truncated or foreign file may raise
     ValueError,
@@ -53,7 +53,7 @@ class Archive:
     """
 
     def __init__(self, stream: IO[bytes]):
-        _require_small_directory(stream)
+        require_small_directory(stream)
         self._file = zipfile.ZipFile(stream)
         members = self._file.infolist()
         self._members = {member.filename.removesuffix(".npy"): member for member in members}
@@ -93,7 +93,7 @@ class Archive:
             return _unpack(stream, dtype, shape)
 
 
-def _require_small_directory(stream: IO[bytes]) -> None:
+def require_small_directory(stream: IO[bytes]) -> None:
     """Raise ValueError for zip files with many members, whose directory alone would fill the memory."""
     size = stream.seek(0, 2)
     stream.seek(max(size - _END.size - 20, 0))
