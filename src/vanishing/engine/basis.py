@@ -17,7 +17,7 @@ __all__ = ["Basis", "MonomialBasis", "ProductBasis"]
 
 
 class Basis(Protocol):
-    """The interface of the loop over degrees; each kind of basis has its own candidates and decisions."""
+    """A basis as the loop over degrees uses it; each kind has its own candidates and decisions."""
 
     @property
     def size(self) -> int:

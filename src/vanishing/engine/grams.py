@@ -81,7 +81,7 @@ class Part(NamedTuple):
 
 
 class Grams(Protocol):
-    """The interface of the loop over degrees; ``parts`` and ``basis`` are those of a fit, ``new`` its candidates."""
+    """Gram matrices as the loop over degrees uses them; ``parts`` and ``basis`` are those of a fit."""
 
     n_samples: int | None
 
