@@ -17,6 +17,7 @@ LAYERS = [
     {"_typing", "_compiled", "progress", "bounds"},
     {"cholesky", "checks", "threads"},
     {"rows", "solvers"},
+    {"files"},
     {"polynomials", "decisions", "datasets"},
     {"engine", "plots"},
     {"ideals", "svm"},

@@ -21,6 +21,7 @@ from .classification import (
 )
 from .detection import VanishingIdealDetector
 from .engine.moments import Moments
+from .files import ModelFileError, load, save
 from .ideals import ABM, AVI, OAVI, VCA, ideal_path
 from .polynomials import Polynomial, Polynomials, Terms
 from .progress import show_progress
@@ -37,6 +38,7 @@ __all__ = [
     "VCA",
     "ClassGenerator",
     "ClassGenerators",
+    "ModelFileError",
     "Moments",
     "PerClass",
     "Polynomial",
@@ -48,8 +50,10 @@ __all__ = [
     "VanishingIdealDetector",
     "degree_bound",
     "ideal_path",
+    "load",
     "open_rows",
     "out_of_sample_bound",
+    "save",
     "show_progress",
     "size_bound",
     "smallest_tau",

@@ -1,4 +1,4 @@
-"""The decorator for compiled code, and a word to the user while the first call compiles."""
+"""The decorator for compiled code, and one log message while the first call compiles."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _logger = logging.getLogger("vanishing")
 F = TypeVar("F", bound=Callable[..., Any])
 
 if hasattr(os, "register_at_fork"):
-    # A fork waits until no thread compiles: a child would inherit Numba's lock, and wait for it at its first fit.
+    # A fork waits until no thread compiles: otherwise a child inherits Numba's held lock and hangs at its first fit.
     os.register_at_fork(
         before=global_compiler_lock.acquire,
         after_in_parent=global_compiler_lock.release,
@@ -29,9 +29,9 @@ if hasattr(os, "register_at_fork"):
 def compiled(function: F) -> F:
     """Compile with Numba at the first call, without the GIL, cached on disk.
 
-    Where no folder can be written to (neither beside the package nor in the user's cache), nothing is cached and each
-    process compiles anew; ``NUMBA_CACHE_DIR`` names another folder. Kernels assign element by element: a slice of an
-    array on the left of an assignment makes Numba compile a check with a formatted message, which takes seconds.
+    Where neither the package's folder nor the user's cache is writable, nothing is cached and each process compiles
+    again; ``NUMBA_CACHE_DIR`` names another folder. Kernels assign element by element: assigning to a slice makes
+    Numba compile a check with a formatted message, which takes seconds.
 
     Examples
     --------
@@ -43,12 +43,12 @@ def compiled(function: F) -> F:
     """
     try:
         return cast("F", njit(cache=True, nogil=True, error_model="numpy")(function))
-    except RuntimeError:  # no place for the cache
+    except RuntimeError:  # no writable folder for the cache
         return cast("F", njit(nogil=True, error_model="numpy")(function))
 
 
 class _Announcement(event.Listener):  # type: ignore[misc]
-    """Says once in a process that kernels are being compiled; silent when they come from the cache."""
+    """Logs once per process that kernels are being compiled; silent when they come from the cache."""
 
     def __init__(self) -> None:
         self.made = False
@@ -60,7 +60,7 @@ class _Announcement(event.Listener):  # type: ignore[misc]
             _logger.warning("Compiling numerical kernels: a few seconds, the first time only.")
 
     def on_end(self, event: Any) -> None:
-        """Nothing to say."""
+        """Do nothing."""
 
 
 event.register("numba:compile", _Announcement())

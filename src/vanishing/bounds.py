@@ -1,9 +1,9 @@
-"""What theory promises before any data is seen.
+"""Bounds on degree, size and out-of-sample error that hold before any data is seen.
 
 All bounds are for data in the unit cube ``[0, 1]^n``. References: Wirth, Kera and Pokutta, "Approximate
-Vanishing Ideal Computations at Scale" (2023), Theorem 4.2; Wirth and Pokutta, "Conditional Gradients for the
-Approximately Vanishing Ideal" (2022); Mohri, Rostamizadeh and Talwalkar, "Foundations of Machine Learning"
-(2018), Theorems 3.3, 11.3 and 11.15.
+Vanishing Ideal Computations at Scale" (2023, arXiv:2207.01236), Theorem 4.2; Wirth and Pokutta, "Conditional
+Gradients for the Approximately Vanishing Ideal" (2022, arXiv:2202.03349); Mohri, Rostamizadeh and Talwalkar,
+"Foundations of Machine Learning" (2018), Theorems 3.3, 11.3 and 11.15.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def degree_bound(psi: float) -> int:
     if not 0.0 < psi < 1.0:
         raise ValueError(f"psi must lie in (0, 1) for this bound; got {psi!r}.")
     degree = ceil(-log(psi) / log(4.0))
-    # Powers of 4 are exact in binary: they have the last word over the logarithm's last digit.
+    # Powers of 4 are exact in binary, so they correct a rounded logarithm.
     if 4.0 ** (1 - degree) <= psi:
         return degree - 1
     return degree if 4.0**-degree <= psi else degree + 1
@@ -86,8 +86,8 @@ def out_of_sample_bound(mse: float, tau: float, n_samples: int, n_terms: int, de
     mse : float
         Mean square over the sample.
     tau : float
-        Bound on the l1 norm of all coefficients, the leading one included. A generator's own l1 norm may not
-        be put here after the fact; ``tau`` has to be chosen before the data are seen.
+        Bound on the l1 norm of all coefficients, the leading one included. Choose it before the fit: the bound
+        does not hold for the l1 norm of a generator that the fit returned.
     n_samples : int
         Number of independent samples m.
     n_terms : int

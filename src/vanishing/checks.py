@@ -1,4 +1,4 @@
-"""Input that is wrong, or unwise: one clear sentence each, with the fix in it."""
+"""Checks of parameters and input, and the package's warnings: one sentence each, with the fix in it."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ __all__ = [
 
 T = TypeVar("T")
 
-_NOT_THE_USER = ("vanishing", "sklearn", "joblib")  # packages whose lines a warning does not name
-_SLACK = 1e-6  # scalers miss the unit interval by rounding
-_WORK_PER_MINUTE = 60 * 10**10  # multiplications of matrix products on one core, about
+_NOT_THE_USER = ("vanishing", "sklearn", "joblib")  # packages that a warning's location skips
+_SLACK = 1e-6  # scaled data miss the unit interval by rounding
+_WORK_PER_MINUTE = 60 * 10**10  # multiplications that a matrix product makes on one core, roughly
 
 
 class RangeWarning(UserWarning):
-    """Data lie outside the unit cube, where the guarantees of the theory hold."""
+    """The data lie outside the unit cube, so the guarantees of the theory do not hold."""
 
 
 def check_number(
@@ -71,7 +71,7 @@ def check_number(
     below: float = float("inf"),
     finite: bool = True,
 ) -> None:
-    """Refuse what is not a real number, at least ``low``, above ``above`` and below ``below``."""
+    """Raise ValueError unless ``value`` is a real number, at least ``low``, above ``above`` and below ``below``."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or value != value:
         raise ValueError(f"{name} must be a number, got {value!r}.")
     try:
@@ -86,19 +86,19 @@ def check_number(
 
 
 def check_n_jobs(value: Any) -> None:
-    """Refuse what is not None or an integer other than 0."""
+    """Raise ValueError unless ``value`` is None or an integer other than 0."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or value == 0):
         raise ValueError(f"n_jobs must be None or an integer other than 0, got {value!r}.")
 
 
 def check_count(name: str, value: Any) -> None:
-    """Refuse what is not an integer >= 1."""
+    """Raise ValueError unless ``value`` is an integer >= 1."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or value < 1:
         raise ValueError(f"{name} must be an integer of at least 1, got {value!r}.")
 
 
 def check_numbers(name: str, values: Any, *, low: float = -float("inf"), above: float = -float("inf")) -> list[float]:
-    """A list of real numbers, each at least ``low`` and above ``above``."""
+    """Return ``values`` as a list of floats; raise ValueError unless each is at least ``low`` and above ``above``."""
     numbers = np.atleast_1d(np.asarray(values, dtype=object))
     if numbers.ndim != 1 or numbers.size == 0:
         raise ValueError(f"{name} must be a list of numbers, got {values!r}.")
@@ -108,19 +108,19 @@ def check_numbers(name: str, values: Any, *, low: float = -float("inf"), above: 
 
 
 def check_flag(name: str, value: Any) -> None:
-    """Refuse what is not True or False."""
+    """Raise ValueError unless ``value`` is True or False."""
     if not isinstance(value, (bool, np.bool_)):
         raise ValueError(f"{name} must be True or False, got {value!r}.")
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
-    """Refuse what is not one of the choices."""
+    """Raise ValueError unless ``value`` is one of the choices."""
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
 
 
 def check_labels(y: Any, at_least: int = 2) -> tuple[Array, Int1D]:
-    """The classes, at least ``at_least`` of them, and for each row the position of its class."""
+    """Return the classes, at least ``at_least`` of them, and for each row the index of its class."""
     check_classification_targets(y)
     classes, codes = np.unique(np.asarray(y), return_inverse=True)
     if len(classes) < at_least:
@@ -131,19 +131,19 @@ def check_labels(y: Any, at_least: int = 2) -> tuple[Array, Int1D]:
 
 
 def check_class_weights(weights: Float1D | None, codes: Any, classes: Array) -> None:
-    """Refuse a class of which no row has a weight."""
+    """Raise ValueError if all rows of a class have weight 0."""
     if weights is not None:
-        nothing = np.flatnonzero(np.bincount(codes, weights) == 0.0)
-        if nothing.size:
+        weightless = np.flatnonzero(np.bincount(codes, weights) == 0.0)
+        if weightless.size:
             raise ValueError(
-                f"All rows of class {quoted(classes[nothing[0]])} have sample_weight 0: leave out the class."
+                f"All rows of class {quoted(classes[weightless[0]])} have sample_weight 0: leave out the class."
             )
 
 
 def check_folds(
     splitter: Any, X: Array, y: Array, classes: Array, codes: Int1D, weights: Float1D | None = None
 ) -> list[tuple[Int1D, Int1D]]:
-    """The folds of a splitter, each with all classes among its training rows; without the rows that have no weight."""
+    """Return the splitter's folds without rows of weight 0; each must have training rows of every class."""
     counts = np.bincount(codes)
     fewest = int(np.argmin(counts))
     n_folds = splitter.get_n_splits(X, y)
@@ -152,8 +152,8 @@ def check_folds(
             f"Class {quoted(classes[fewest])} has {counts[fewest]} rows, fewer than the {n_folds} folds: lower cv, or "
             "leave out the class."
         )
-    everything = np.arange(len(codes))  # for boolean masks and negative numbers
-    splits = [(everything[train], everything[test]) for train, test in splitter.split(X, y)]
+    indices = np.arange(len(codes))  # turns boolean masks and negative indices into plain ones
+    splits = [(indices[train], indices[test]) for train, test in splitter.split(X, y)]
     if weights is not None:
         splits = [(train[weights[train] > 0.0], test[weights[test] > 0.0]) for train, test in splits]
     if not splits:
@@ -171,19 +171,19 @@ def check_folds(
 
 
 def quoted(label: Any) -> str:
-    """A label as its user would write it."""
+    """Return a label as the user would write it in Python."""
     return repr(label.item() if isinstance(label, np.generic) else label)
 
 
 def check_ideal(estimator: Any, kind: type) -> Any:
-    """Refuse what is not one of our transformers."""
+    """Return ``estimator``; raise ValueError unless it is an instance of ``kind``, the class of our transformers."""
     if not isinstance(estimator, kind):
         raise ValueError(f"estimator must be an OAVI, ABM, AVI or VCA (an object, not a class); got {estimator!r}.")
     return estimator
 
 
 def check_weights(sample_weight: Any, n_samples: int, *, all_zero: bool = False) -> Float1D | None:
-    """Weights as a float64 vector, not all zero unless that is allowed; None when there are none."""
+    """Return the weights as a float64 vector, not all zero unless ``all_zero`` allows it; None for None."""
     if sample_weight is None:
         return None
     weights = np.array(sample_weight, dtype=np.float64)
@@ -199,9 +199,9 @@ def check_weights(sample_weight: Any, n_samples: int, *, all_zero: bool = False)
 
 
 def feature_permutation(feature_order: Any, gram: Float2D) -> Int1D:
-    """Columns in the order in which terms are built from them.
+    """Return the columns in the order in which terms are built from them.
 
-    ``gram`` is that of the constant and the columns; it contains their correlations.
+    ``gram`` is the Gram of the constant and the columns, which determines their correlations.
 
     Examples
     --------
@@ -216,7 +216,7 @@ def feature_permutation(feature_order: Any, gram: Float2D) -> Int1D:
         check_choice("feature_order", feature_order, ("pearson", "rev-pearson"))
         covariance = gram[1:, 1:] - np.outer(gram[0, 1:], gram[0, 1:])
         deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-        # A column that is constant up to rounding correlates with nothing.
+        # A column that is constant up to rounding has correlation 0 with every other.
         deviation[deviation <= 1e-8 * np.sqrt(np.diag(gram)[1:])] = np.inf
         total = np.abs(covariance / np.outer(deviation, deviation)).sum(axis=1)
         return np.argsort(total if feature_order == "pearson" else -total, kind="stable")
@@ -228,14 +228,14 @@ def feature_permutation(feature_order: Any, gram: Float2D) -> Int1D:
 
 
 def input_names(estimator: Any) -> list[str]:
-    """Names of the columns that an estimator was fitted to; x0, x1, ... when they had none."""
+    """Return the names of the columns that an estimator was fitted to; x0, x1, ... if they had none."""
     if hasattr(estimator, "feature_names_in_"):
         return [str(name) for name in estimator.feature_names_in_]
     return [f"x{i}" for i in range(estimator.n_features_in_)]
 
 
 def check_scaler(name: str, scaler: Any, n_features: int) -> Any:
-    """Refuse what is not a fitted MinMaxScaler of ``n_features`` columns."""
+    """Return ``scaler``; raise ValueError unless it is a fitted MinMaxScaler of ``n_features`` columns."""
     if not (isinstance(scaler, MinMaxScaler) and hasattr(scaler, "scale_")) or scaler.clip:
         raise ValueError(f"{name} must be a fitted MinMaxScaler without clip; got {scaler!r}.")
     if len(scaler.scale_) != n_features:
@@ -245,7 +245,7 @@ def check_scaler(name: str, scaler: Any, n_features: int) -> Any:
 
 @contextmanager
 def all_or_nothing(estimator: Any) -> Iterator[None]:
-    """If a fit fails or is interrupted, the estimator is what it was before."""
+    """Restore the estimator's attributes if a fit fails or is interrupted."""
     before = dict(vars(estimator))
     try:
         yield
@@ -256,20 +256,20 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
 
 
 def take_input_from(source: Any, estimator: Any) -> None:
-    """Let ``estimator`` know the columns that ``source`` was fitted to."""
+    """Copy number and names of the columns that ``source`` was fitted to onto ``estimator``."""
     estimator.n_features_in_ = source.n_features_in_
     if hasattr(source, "feature_names_in_"):
         estimator.feature_names_in_ = source.feature_names_in_
 
 
 def require_numeric(X: Array) -> None:
-    """Refuse dates, text and the like."""
+    """Raise ValueError for dates, text and other values that are not numbers."""
     if X.dtype.kind not in "biuf":
         raise ValueError(f"Input X has values of type {X.dtype}; convert its columns to numbers.")
 
 
 class _Held(threading.local):
-    """Warnings of a thread that another one is to issue; None where it issues them itself."""
+    """Warnings of this thread that another thread will issue; None where the thread issues them itself."""
 
     warnings: list[tuple[str, type[Warning]]] | None = None
 
@@ -278,9 +278,9 @@ _held = _Held()
 
 
 class WarningRelay:
-    """Takes the warnings of tasks in other threads, whose stacks do not lead to the user's line, to this thread.
+    """Issues the warnings of tasks that run in other threads, whose stacks do not contain the user's line.
 
-    Leaving the context issues them in the order of the tasks.
+    Leaving the context issues them in this thread, in the order of the tasks.
 
     Examples
     --------
@@ -291,15 +291,15 @@ class WarningRelay:
     """
 
     def __init__(self) -> None:
-        self._taken: list[list[tuple[str, type[Warning]]]] = []
+        self._collected: list[list[tuple[str, type[Warning]]]] = []
 
     def task(self, work: Callable[..., T]) -> Callable[..., T]:
-        """The same task, with its warnings held back."""
-        taken: list[tuple[str, type[Warning]]] = []
-        self._taken.append(taken)
+        """Return the same task, with its warnings collected instead of issued."""
+        collected: list[tuple[str, type[Warning]]] = []
+        self._collected.append(collected)
 
         def run(*arguments: Any) -> T:
-            before, _held.warnings = _held.warnings, taken
+            before, _held.warnings = _held.warnings, collected
             try:
                 return work(*arguments)
             finally:
@@ -312,12 +312,12 @@ class WarningRelay:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
-            for message, category in (warning for taken in self._taken for warning in taken):
+            for message, category in (warning for collected in self._collected for warning in collected):
                 _warn(message, category)
 
 
 def _warn(message: str, category: type[Warning]) -> None:
-    """A warning that names the line which led to it, outside of this package and of those that call it."""
+    """Issue a warning that points at the user's line: the nearest one outside vanishing, scikit-learn and joblib."""
     if _held.warnings is not None:
         _held.warnings.append((message, category))
         return
@@ -328,7 +328,7 @@ def _warn(message: str, category: type[Warning]) -> None:
 
 
 def warn_outside_unit_cube(low: Float1D, high: Float1D, names: Sequence[str]) -> None:
-    """Say which guarantee is lost when the data leave [0, 1]."""
+    """Warn that the bounds do not hold if the data leave [0, 1]."""
     outside = np.flatnonzero((low < -_SLACK) | (high > 1.0 + _SLACK))
     if outside.size:
         j = outside[0]
@@ -351,7 +351,7 @@ def warn_clipped(n_clipped: int, n_rows: int, name: str) -> None:
 
 
 def warn_single_precision(psi: float) -> None:
-    """Say when rounding of the input alone is what psi asks for."""
+    """Warn if psi is below the mean squares that float32 rounding of the input alone produces."""
     rounding = float(np.finfo(np.float32).eps) ** 2
     if psi < rounding:
         _warn(
@@ -362,7 +362,7 @@ def warn_single_precision(psi: float) -> None:
 
 
 def warn_moments_end(degree: int) -> None:
-    """Say that more could be found from moments of a larger degree."""
+    """Warn that the model ends at the degree of the moments."""
     _warn(
         f"The moments go up to degree {degree}, and so does the model: for generators of higher degree collect moments "
         f"with degree={degree + 1}, or set max_degree={degree} if this is enough.",
@@ -371,17 +371,17 @@ def warn_moments_end(degree: int) -> None:
 
 
 def no_generator(psi: float) -> str:
-    """That no class has a generator, and what to do."""
+    """Return the message that no class has a generator."""
     return f"No class has a polynomial with mean square at most psi={psi:g}: raise psi or max_degree."
 
 
 def warn_no_generator(psi: float) -> None:
-    """Say that there will be no columns."""
+    """Warn that no class has a generator, so the transform has no columns."""
     _warn(no_generator(psi), ConvergenceWarning)
 
 
 def warn_overflow(degree: int, max_terms: int, psi: float) -> None:
-    """Say that the border grew too large to be entered."""
+    """Warn that the next border exceeds ``max_terms``."""
     _warn(
         f"The border of degree {degree + 1} would take |G| + |O| beyond max_terms={max_terms}; the model is complete "
         f"up to degree {degree} only. Raise psi (now {psi:g}) for a smaller model, or max_terms for a larger one.",
@@ -390,7 +390,7 @@ def warn_overflow(degree: int, max_terms: int, psi: float) -> None:
 
 
 def warn_long(degree: int, work: int) -> None:
-    """Say before a degree that takes minutes how to make it shorter."""
+    """Warn, before a degree that takes minutes, how to make the model smaller."""
     minutes = work / _WORK_PER_MINUTE
     if minutes > 1.0:
         _warn(
@@ -401,7 +401,7 @@ def warn_long(degree: int, work: int) -> None:
 
 
 def warn_undecided(n_undecided: int, solver: str, boost: str) -> None:
-    """Say that a solver gave up on some terms."""
+    """Warn that a solver gave up on some terms."""
     cure = "scale the columns to [0, 1], raise tau or raise max_iter"
     if solver != "omp" or boost == "none":
         cure = "use solver='omp' with boost='wihb', or raise max_iter or tol"
@@ -413,7 +413,7 @@ def warn_undecided(n_undecided: int, solver: str, boost: str) -> None:
 
 
 def warn_gap(svm: Any) -> None:
-    """Say that an SVM stopped before its duality gap was small enough."""
+    """Warn that an SVM stopped before its duality gap reached the tolerance."""
     worst = float((svm.gap_ / svm.objective_).max())
     _warn(
         f"L1SVC stopped after {svm.n_iter_.max()} steps with a duality gap of {worst:.2g} times the objective "

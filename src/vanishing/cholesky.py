@@ -15,7 +15,7 @@ __all__ = ["append_column", "delete_column", "solve_factored"]
 
 @compiled
 def append_column(H: Float2D, L: Float2D, face: Int1D, size: int, j: int, least: float) -> float:
-    """Coordinate j joins the face; its pivot, relative to ``H[j, j]``, is returned and raised to ``least``.
+    """Add coordinate j to the face; return its pivot relative to ``H[j, j]``, which L stores raised to ``least``.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def append_column(H: Float2D, L: Float2D, face: Int1D, size: int, j: int, least:
 
 @compiled
 def delete_column(L: Float2D, face: Int1D, k: int, size: int) -> None:
-    """The k-th coordinate leaves the face: rotations make the rest of L triangular again."""
+    """Remove the k-th coordinate from the face; rotations make the rest of L triangular again."""
     for a in range(k, size - 1):
         face[a] = face[a + 1]
         for b in range(a + 2):
@@ -54,7 +54,7 @@ def delete_column(L: Float2D, face: Int1D, k: int, size: int) -> None:
 
 @compiled
 def solve_factored(L: Float2D, v: Float1D, size: int) -> None:
-    """v becomes the solution of L L'x = v."""
+    """Overwrite v with the solution x of ``L L' x = v``."""
     for a in range(size):
         v[a] = (v[a] - np.dot(L[a, :a], v[:a])) / L[a, a]
     for a in range(size - 1, -1, -1):

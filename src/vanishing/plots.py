@@ -21,7 +21,7 @@ def zero_sets(polynomials: Polynomials, X: Any = None, *, ax: Any = None, resolu
     X : array-like of shape (n_samples, 2), optional
         Points to show; they also set the range of the axes, which is the unit square otherwise.
     ax : matplotlib Axes, optional
-        A new figure's by default.
+        The axes of a new figure by default.
     resolution : int, default=300
         Grid points along each axis.
 

@@ -1,4 +1,4 @@
-"""A progress bar, if one is wanted."""
+"""Progress bars for passes and searches, off unless the user asks for them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Progress", "row_progress", "search_progress", "show_progress"]
 
 
 class Progress:
-    """Counts finished pieces of work; shows a bar on the standard error when ``shown``, else nothing.
+    """Counts finished units of work; draws a bar on standard error if ``shown``.
 
     Examples
     --------
@@ -30,7 +30,7 @@ class Progress:
         return self._bar is not None
 
     def advance(self, n: int = 1) -> None:
-        """Some pieces are done."""
+        """Count ``n`` more units as finished."""
         if self._bar is not None:
             self._bar.update(n)
 
@@ -53,10 +53,10 @@ def _tqdm() -> Any:
 
 
 class _Shown:
-    """Whether passes over the rows are shown, and how many there were."""
+    """Whether passes over the rows are shown, and how many have been shown so far."""
 
     depth = 0
-    hidden = 0  # searches whose own bar stands for their passes
+    hidden = 0  # searches under way whose own bar replaces those of their passes
     n_passes = 0
 
 
@@ -88,7 +88,7 @@ def show_progress() -> Iterator[None]:
 
 
 def row_progress(n_rows: int | None, *, quiet: bool = False) -> Progress:
-    """The bar for one pass over ``n_rows`` rows (None: not known), shown inside of :func:`show_progress`."""
+    """Make the bar for one pass over ``n_rows`` rows (None if unknown), shown inside :func:`show_progress`."""
     if quiet or not _shown.depth or _shown.hidden:
         return Progress(n_rows, "", shown=False)
     _shown.n_passes += 1
@@ -97,7 +97,7 @@ def row_progress(n_rows: int | None, *, quiet: bool = False) -> Progress:
 
 @contextmanager
 def search_progress(total: int, *, passes: bool) -> Iterator[Progress]:
-    """The bar for a search, shown inside of :func:`show_progress`, with those of its passes or instead of them."""
+    """Show a bar for a search inside :func:`show_progress`: beside those of its passes, or instead of them."""
     with Progress(total, "psi x fold", shown=_shown.depth > 0) as progress:
         _shown.hidden += not passes
         try:

@@ -1,4 +1,4 @@
-"""How many threads work, and that BLAS does not start its own among them."""
+"""The number of threads to use, and a context that limits BLAS to one thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["n_threads", "one_blas_thread"]
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """Threads to use: all cores for None (or what OMP_NUM_THREADS allows), else joblib's reading of ``n_jobs``."""
+    """Number of threads: joblib's reading of ``n_jobs``; for None all cores, or fewer if OMP_NUM_THREADS says so."""
     if n_jobs is not None:
         return int(joblib.effective_n_jobs(n_jobs))
     allowed = os.environ.get("OMP_NUM_THREADS", "")
@@ -24,25 +24,25 @@ def n_threads(n_jobs: int | None) -> int:
 
 @functools.cache
 def _cores() -> int:
-    """Cores that this process may use; looking that up takes longer than a small fit."""
+    """Number of cores that this process may use; cached, because the lookup takes longer than a small fit."""
     return int(joblib.cpu_count())
 
 
 @functools.cache
 def _blas() -> ThreadpoolController:
-    import scipy.linalg  # noqa: F401  (its BLAS, the one compiled code calls, must be loaded to be found)
+    import scipy.linalg  # noqa: F401  (loads the BLAS that compiled code calls, so that the controller finds it)
 
     return ThreadpoolController()
 
 
 class _OneBlasThread:
-    """Pins BLAS to one thread while anybody is inside.
+    """Limits BLAS to one thread while any thread is inside the context.
 
-    The limit is one for the whole process, so the first one in sets it and the last one out lifts it.
+    The limit holds for the whole process: the first thread to enter sets it, the last one to leave lifts it.
     """
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()  # which a signal handler that forks may find held by its own thread
+        self.lock = threading.RLock()  # reentrant: a signal handler may fork while its own thread holds the lock
         self._users = 0
         self._limit: Any = None
 
@@ -59,7 +59,7 @@ class _OneBlasThread:
                 self._limit.restore_original_limits()
 
     def forget(self) -> None:
-        """In a forked child: the threads that were inside do not exist there."""
+        """Reset the state in a forked child, where the threads that were inside do not exist."""
         if self._users:
             self._users = 0
             self._limit.restore_original_limits()
@@ -68,16 +68,16 @@ class _OneBlasThread:
 
 _shared = _OneBlasThread()
 if hasattr(os, "register_at_fork"):
-    # A fork waits until no thread changes the limit, so that a child finds the lock free and the counter right.
+    # A fork waits until no thread changes the limit, so that the child starts with a free lock and the right counter.
     os.register_at_fork(
         before=_shared.lock.acquire, after_in_parent=_shared.lock.release, after_in_child=_shared.forget
     )
 
 
 def one_blas_thread() -> _OneBlasThread:
-    """A context in which BLAS uses one thread per caller.
+    """Return a context in which BLAS uses one thread per caller.
 
-    Rows are what is shared out among threads, and BLAS threads on small matrices only get in the way: once used,
-    they spin for a while and keep a core from the next pass.
+    Passes share out rows among threads. BLAS threads on small matrices slow them down: after a call they spin for
+    a while and keep a core from the next pass.
     """
     return _shared

@@ -286,7 +286,9 @@ def test_tables_that_cannot_be_the_data_set(tmp_path, spoil, message, suffix):
 def test_damaged_files(tmp_path, spoil):
     path = write(tmp_path / "seeds.csv.gz", made("seeds"))
     path.write_bytes(spoil(path.read_bytes()))
-    with pytest.raises(ValueError, match=r"seeds\.csv\.gz is damaged, or no CSV file of numbers \(.+\)\. Get it again"):
+    with pytest.raises(
+        ValueError, match=r"seeds\.csv\.gz is damaged, or not a CSV file of numbers \(.+\)\. Get it again"
+    ):
         load("seeds", data_dir=tmp_path)
 
 

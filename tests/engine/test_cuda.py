@@ -113,9 +113,9 @@ def test_the_gram_is_made_of_sums_of_distinct_monomials(n_features, degree, n_ba
     terms = all_terms(n_features, degree)
     monomials = _monomials(tuple(terms), n_basis)
     assert len(monomials.closed) <= min(cuda.MOST_MONOMIALS, (len(terms) - n_basis) * len(terms) + n_features + 1)
-    assert monomials.places.shape == (len(terms) - n_basis, len(terms))
+    assert monomials.positions.shape == (len(terms) - n_basis, len(terms))
     means = np.array([np.prod(X[:, list(term)], axis=1).mean() for term in monomials.closed])
-    np.testing.assert_allclose(means[monomials.places], direct_gram(X, terms)[n_basis:], rtol=1e-12)
+    np.testing.assert_allclose(means[monomials.positions], direct_gram(X, terms)[n_basis:], rtol=1e-12)
 
 
 def test_many_monomials_are_left_to_matrix_products():

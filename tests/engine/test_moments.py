@@ -273,7 +273,7 @@ def test_the_range_is_forgotten_when_everything_is_subtracted():
 def test_more_rows_than_there_are_cannot_be_subtracted():
     moments = Moments(3, 2).update(surface(100))
     before = state(moments)
-    with pytest.raises(ValueError, match="100 rows in these moments, so 200 cannot be taken away"):
+    with pytest.raises(ValueError, match="100 rows in these moments, so 200 cannot be subtracted"):
         moments.subtract(Moments(3, 2).update(surface(200)))
     assert state(moments) == before
 
@@ -289,8 +289,8 @@ def test_more_weight_than_there_is_cannot_be_subtracted():
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (Moments(3, 3), "3 columns up to degree 3 do not fit to those of 3 up to degree 2"),
-        (Moments(2, 2), "2 columns up to degree 2 do not fit to those of 3"),
+        (Moments(3, 3), "3 columns up to degree 3 do not match those of 3 up to degree 2"),
+        (Moments(2, 2), "2 columns up to degree 2 do not match those of 3"),
         (Moments(3, 2, scaler=SCALER), "scaled differently: give both the same scaler"),
         (None, "Expected Moments, got NoneType"),
         (np.eye(3), "Expected Moments, got ndarray"),

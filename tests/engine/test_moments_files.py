@@ -116,7 +116,7 @@ def test_a_folder_that_is_not_there_is_an_error(tmp_path):
 def test_a_truncated_file_is_refused(share, tmp_path):
     path = saved(tmp_path / "m.npz")
     os.truncate(path, int(share * path.stat().st_size))
-    with pytest.raises(ValueError, match=r"m\.npz is no file of moments, or it is damaged"):
+    with pytest.raises(ValueError, match=r"m\.npz is not a file of moments, or it is damaged"):
         Moments.load(path)
     gc.collect()
 
@@ -212,7 +212,7 @@ def rewritten(path, **changes):
 def test_a_foreign_file_is_refused_by_its_name(make, tmp_path):
     path = tmp_path / "foreign.npz"
     make(path)
-    with pytest.raises(ValueError, match=r"foreign\.npz (is no file of moments|was saved by another version)"):
+    with pytest.raises(ValueError, match=r"foreign\.npz (is not a file of moments|was saved by another version)"):
         Moments.load(path)
     gc.collect()
 
@@ -228,5 +228,5 @@ class Harmful:
 def test_pickled_content_is_refused(member, tmp_path):
     path = tmp_path / "m.npz"
     rewritten(path, **{member: np.array([Harmful()], dtype=object)})
-    with pytest.raises(ValueError, match="no file of moments"):
+    with pytest.raises(ValueError, match="is not a file of moments"):
         Moments.load(path)

@@ -200,7 +200,7 @@ def test_wrong_parameters_are_refused(arguments, message):
 def test_empty_moments_say_so():
     moments = Moments(3, 2)
     assert repr(moments) == "<Moments of 0 rows x 3 columns up to degree 2>"
-    for use in (lambda: moments.gram, moments.survey, lambda: OAVI().fit(moments)):
+    for use in (lambda: moments.gram, moments._survey, lambda: OAVI().fit(moments)):
         with pytest.raises(ValueError, match="no rows in these moments: update them first"):
             use()
     assert_same_moments(moments.merge(Moments(3, 2).update(surface())), Moments(3, 2).update(surface()))

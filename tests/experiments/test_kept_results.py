@@ -157,7 +157,7 @@ def test_a_damaged_record_is_made_again(run, tuning, tmp_path, damage):
     path = tmp_path / "table3-correct" / "runs" / "seeds" / "BPCGAVI" / "1.json"
     whole = json.loads(path.read_text())
     path.write_text(damage)
-    with pytest.warns(UserWarning, match=rf"{re.escape(str(path))} .*made again"):
+    with pytest.warns(UserWarning, match=rf"{re.escape(str(path))} .*that run is repeated"):
         report = run(runs=2)
     assert len(tuning) == 3
     assert json.loads(path.read_text()).keys() == whole.keys()

@@ -125,7 +125,7 @@ def test_constant_columns_relate_nothing():
 def test_one_column_has_a_range_only():
     model = OAVI().fit(noise(1))
     assert not model.relations().related.any()
-    assert str(model).splitlines()[-1] == "There is one column only: its range is what the polynomials describe."
+    assert str(model).splitlines()[-1] == "There is only one column: the polynomials describe its range."
 
 
 def test_rows_without_weight_do_not_hide_a_relation():

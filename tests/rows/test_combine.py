@@ -27,7 +27,7 @@ REDUCTIONS = {
     ("gram", "_add_each"): "vanishing.engine.gram._add_each",
     ("gram", "combine"): "vanishing.engine.gram.triangular_factor.<locals>.combine",
     ("labels", "combine"): "vanishing.rows.labels._classes_of.<locals>.combine",
-    ("reading", "_combine_bad"): "vanishing.rows.reading._combine_bad",
+    ("reading", "_add_non_finite"): "vanishing.rows.reading._add_non_finite",
     ("protocol", "operator.add"): "_operator.add",
     ("survey", "_add_surveys"): "vanishing.engine.survey._add_surveys",
     ("survey", "_wider"): "vanishing.engine.survey._wider",

@@ -52,7 +52,7 @@ def written(path, parts):
     return path
 
 
-def refuse(path, message="is no file of moments, or it is damaged"):
+def refuse(path, message="is not a file of moments, or it is damaged"):
     with little_memory(), pytest.raises(ValueError, match=message):
         Moments.load(path)
 

@@ -196,8 +196,8 @@ def column_of_dates(folder):
     ("make", "message"),
     [
         (truncated_npy, "truncated"),
-        (npy_without_data, r"no \.npy file"),
-        (npy_of_noise, r"no \.npy file"),
+        (npy_without_data, r"not a \.npy file"),
+        (npy_of_noise, r"not a \.npy file"),
         (npy_vector, "table of numbers"),
         (npy_of_text, "table of numbers"),
         (npy_of_complex_numbers, "table of numbers"),

@@ -1,4 +1,4 @@
-"""The command line: ``main`` reads the arguments, one module for each command."""
+"""The command line: ``main`` parses the arguments; each command has a module."""
 
 from .main import main
 

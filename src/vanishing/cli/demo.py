@@ -1,4 +1,4 @@
-"""What ``vanishing demo`` shows: a law found in two million points, and the paper's synthetic data set."""
+"""``vanishing demo``: finds a law in two million points, and classifies the paper's synthetic data set."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _AXES, _CENTRE, _NAMES = (3.0, 2.0, 1.0), (10.0, -4.0, 2.0), ("x", "y", "z")
 
 
 def run(n_samples: int = 2_000_000, random_state: int = 0, out: TextIO | None = None) -> None:
-    """Run both parts and print what they find to ``out`` (standard output by default).
+    """Run both parts and print the results to ``out`` (standard output by default).
 
     Parameters
     ----------
@@ -62,13 +62,13 @@ def _find_a_law(screen: _Screen, n_samples: int, random_state: int) -> None:
     )
     true = _true_equation()
     for polynomial in ideal.generators_.in_units(scaler).monic():
-        found = polynomial.renamed(_NAMES)
-        screen.say(f"  found  {found.to_text(6)} = 0", f"  true   {true.to_text(6)} = 0")
-        screen.say(f"  largest error of a coefficient, relative to the largest: {_coefficient_error(found, true):.1e}")
+        law = polynomial.renamed(_NAMES)
+        screen.say(f"  found  {law.to_text(6)} = 0", f"  true   {true.to_text(6)} = 0")
+        screen.say(f"  largest error of a coefficient, relative to the largest: {_coefficient_error(law, true):.1e}")
 
 
 def _true_equation() -> Polynomial:
-    """((x - cx) / a)^2 + ((y - cy) / b)^2 + ((z - cz) / c)^2 = 1, multiplied out, with leading coefficient 1."""
+    """((x - cx) / a)^2 + ((y - cy) / b)^2 + ((z - cz) / c)^2 = 1, expanded, with leading coefficient 1."""
     a, c = np.asarray(_AXES), np.asarray(_CENTRE)
     eye = np.eye(3, dtype=np.int64)
     exponents = np.vstack([2 * eye[::-1], eye[::-1], np.zeros((1, 3), dtype=np.int64)])
@@ -76,9 +76,9 @@ def _true_equation() -> Polynomial:
     return Polynomial(exponents, coef / coef[0], _NAMES, mse=0.0, gap=0.0, n_iter=0, status=Status.VANISHING)
 
 
-def _coefficient_error(found: Polynomial, true: Polynomial) -> float:
+def _coefficient_error(law: Polynomial, true: Polynomial) -> float:
     """Largest difference between coefficients of the same term, relative to the largest coefficient."""
-    first, second = (dict(zip(map(tuple, p.exponents), p.coef, strict=True)) for p in (found, true))
+    first, second = (dict(zip(map(tuple, p.exponents), p.coef, strict=True)) for p in (law, true))
     difference = max(abs(first.get(term, 0.0) - second.get(term, 0.0)) for term in first.keys() | second.keys())
     return float(difference / np.abs(true.coef).max())
 
@@ -108,7 +108,7 @@ def _tell_classes_apart(screen: _Screen, n_samples: int, random_state: int) -> N
 
 
 class _Screen:
-    """Lines of text, and a line that counts seconds while something runs."""
+    """Prints lines of text, and a line that counts seconds while a step runs."""
 
     def __init__(self, out: TextIO):
         self.out = out
@@ -123,7 +123,7 @@ class _Screen:
 
     @contextmanager
     def step(self, text: str) -> Iterator[_Seconds]:
-        """Show ``text`` with the seconds that have passed; yields a function that tells how long it took."""
+        """Show ``text`` with the elapsed seconds; yield a stop watch that returns them when called."""
         seconds = _Seconds()
         live = self.out.isatty()
         self.out.write(f"{text} ... ")
@@ -149,7 +149,7 @@ class _Screen:
 
 
 class _Seconds:
-    """A stop watch: called, it tells the seconds since it was made, until it is stopped."""
+    """A stop watch: a call returns the seconds from its start until now, or until it was stopped."""
 
     def __init__(self) -> None:
         self._begin = time.perf_counter()

@@ -1,4 +1,4 @@
-"""``vanishing fit``: the equations of a table in files."""
+"""``vanishing fit``: computes the equations of a table in files."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from ..rows.writing import check_target
 __all__ = ["add_arguments", "run"]
 
 _ALGORITHMS: dict[str, Any] = {"oavi": OAVI, "abm": ABM, "avi": AVI, "vca": VCA}
-_SHOWN = 30  # equations that are printed
-_DUST = 1e-7  # of the largest term
+_SHOWN = 30  # equations to print
+_NEGLIGIBLE = 1e-7  # terms below this share of the largest one are not printed
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of the command."""
+    """Add the arguments of the command."""
     parser.add_argument("files", nargs="+", help="files, patterns or folders: .parquet, .arrow, .feather, .csv or .npy")
     parser.add_argument("--psi", type=float, default=0.005, help="largest mean square of an equation (default: 0.005)")
     parser.add_argument("--algorithm", choices=sorted(_ALGORITHMS), default="oavi", help="(default: oavi)")
@@ -46,9 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Fit and print."""
+    """Fit a model, write its features if a file is given, and print the equations."""
     columns, label, weight = (
-        _as_given(value, arguments.files)
+        _column_ids(value, arguments.files)
         for value in (arguments.columns and _names(arguments.columns), arguments.label, arguments.weight)
     )
     if arguments.features:
@@ -76,8 +76,8 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
 
-def _as_given(value: Any, files: list[str]) -> Any:
-    """Columns of .npy files have numbers, all others have names."""
+def _column_ids(value: Any, files: list[str]) -> Any:
+    """Columns as numbers for .npy files, as names for all others."""
     if value is None or not find_files(files)[0].lower().endswith(".npy"):
         return value
     try:
@@ -88,7 +88,7 @@ def _as_given(value: Any, files: list[str]) -> Any:
 
 @contextmanager
 def _progress(*, shown: bool) -> Iterator[None]:
-    """Bars for passes, if they are wanted and can be shown."""
+    """Show bars for passes, if ``shown`` and tqdm is installed."""
     if not shown:
         yield
         return
@@ -106,7 +106,7 @@ def _progress(*, shown: bool) -> Iterator[None]:
 
 
 def _show(title: str, ideal: Any, scaler: Any) -> None:
-    """Equations in the units of the files, those that relate columns first, then the best; and how many do."""
+    """Print the equations in the units of the files, relations between columns first, and a sentence about these."""
     generators: Polynomials = ideal.generators_
     print(f"{title}: {len(generators)} equations" + (", in the units of the files" if scaler is not None else ""))
     shown = generators if scaler is None else generators.in_units(scaler)
@@ -127,8 +127,8 @@ def _show(title: str, ideal: Any, scaler: Any) -> None:
 
 
 def _tidy(polynomial: Polynomial, size: Float1D) -> Polynomial:
-    """Without what scaling back and forth has left, for columns of this size; then with 1 for the first coefficient."""
+    """Without terms that are rounding errors of the scaling, for columns of this size; the first coefficient is 1."""
     share = np.abs(polynomial.coef) * np.prod(size**polynomial.exponents, axis=1)
-    seen = share > _DUST * share.max()
-    coef = polynomial.coef[seen]
-    return replace(polynomial, exponents=polynomial.exponents[seen], coef=coef / coef[0])
+    kept = share > _NEGLIGIBLE * share.max()
+    coef = polynomial.coef[kept]
+    return replace(polynomial, exponents=polynomial.exponents[kept], coef=coef / coef[0])

@@ -17,7 +17,7 @@ __all__ = ["main"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit status.
+    """Run the command line and return the exit status.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     demo.add_argument("--rows", type=int, default=2_000_000, help="rows of each data set (default: 2,000,000)")
     demo.add_argument("--seed", type=int, default=0, help="seed of the random numbers (default: 0)")
     fit.add_arguments(commands.add_parser("fit", help="find the equations of tables in files, of any size"))
-    paper = commands.add_parser("reproduce", help="run the paper's experiments, next to what was published")
+    paper = commands.add_parser("reproduce", help="run the paper's experiments, beside the published results")
     reproduce.add_arguments(paper)
     arguments = parser.parse_args(argv)
     try:
@@ -62,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 @contextmanager
 def _termination_unwinds() -> Iterator[None]:
     """Let SIGTERM end a command like an interrupt, so that unfinished files are removed."""
-    if threading.current_thread() is not threading.main_thread():  # which alone may say what signals do
+    if threading.current_thread() is not threading.main_thread():  # only the main thread may set signal handlers
         yield
         return
 
@@ -83,6 +83,6 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 def _demo(arguments: argparse.Namespace) -> None:
     if arguments.rows < 100 or arguments.rows % 2:
         raise ValueError(f"--rows must be an even number of at least 100, got {arguments.rows}.")
-    from .demo import run  # here, so that --version and --help answer at once
+    from .demo import run  # imported here, so that --version and --help answer at once
 
     run(arguments.rows, arguments.seed)

@@ -1,4 +1,4 @@
-"""``vanishing reproduce``: the paper's experiments, next to what was published."""
+"""``vanishing reproduce``: runs the paper's experiments, beside the published results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["add_arguments", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of the command."""
+    """Add the arguments of the command."""
     shown = "; ".join(f"{name}: {experiment.what}" for name, experiment in EXPERIMENTS.items())
     parser.add_argument("experiment", choices=[*EXPERIMENTS, "all"], help=f"{shown}; all: one after the other")
     parser.add_argument("--data", nargs="+", metavar="NAME", help="data sets (default: those of the paper)")
@@ -19,16 +19,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--algorithms",
         nargs="+",
         metavar="NAME",
-        help=f"from {', '.join(ALGORITHMS)} (default: those of the paper, but for the SVM)",
+        help=f"from {', '.join(ALGORITHMS)} (default: those of the paper, except the SVM)",
     )
     parser.add_argument("--runs", type=int, help="random splits or subsets (default: 10)")
     parser.add_argument(
         "--protocol",
         choices=PROTOCOLS,
         default="correct",
-        help="what the methods are worth, or what the authors' code did (default: correct)",
+        help="the paper's method, or what the authors' code does (default: correct)",
     )
-    parser.add_argument("--psi", type=float, help="of the figures (default: 0.005 for fig1 and fig2, tuned for fig3)")
+    parser.add_argument("--psi", type=float, help="for figures (default: 0.005 for fig1 and fig2, tuned for fig3)")
     parser.add_argument("--quick", action="store_true", help="one run, small data: a minute or two")
     parser.add_argument(
         "--data-dir", metavar="DIR", help="folder of the data sets (default: VANISHING_DATA, or a cache)"
@@ -37,12 +37,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--results", metavar="DIR", default="vanishing-results", help="folder (default: vanishing-results)"
     )
     parser.add_argument("--jobs", type=int, default=1, help="processes, for table3 and bound (default: 1)")
-    parser.add_argument("--restart", action="store_true", help="delete the runs that are in the folder first")
+    parser.add_argument("--restart", action="store_true", help="first delete the runs in the folder")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Run the experiment, or all of them; print tables, and where the files are."""
+    """Run the experiment, or all of them; print the tables and the names of the files."""
     options: dict[str, Any] = {key: value for key, value in vars(arguments).items() if key != "command"}
     chosen = options.pop("experiment")
     if chosen != "all":

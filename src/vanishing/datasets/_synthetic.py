@@ -15,10 +15,10 @@ __all__ = ["make_ellipsoid", "make_synthetic"]
 def make_synthetic(
     n_samples: int = 2_000_000, *, noise: float = 0.05, random_state: int | np.random.RandomState | None = None
 ) -> tuple[Float2D, Int1D]:
-    """The paper's synthetic data set (Appendix D): two classes near two cylinders.
+    """Draw the paper's synthetic data set (arXiv:2207.01236, Appendix D): two classes near two cylinders.
 
     Class 0 satisfies ``x0^2 + 0.01 x1 + x2^2 = 1`` and class 1 ``x0^2 + x2^2 = 1.3``, in the part with positive
-    coordinates, before Gaussian noise is added to every coordinate. Drawn as in the authors' code.
+    coordinates, before Gaussian noise is added to every coordinate. The points are drawn as in the authors' code.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def make_ellipsoid(
     noise: float = 0.001,
     random_state: int | np.random.RandomState | None = None,
 ) -> Float2D:
-    """Points on the ellipsoid ``sum_j ((x_j - centre_j) / axes_j)^2 = 1``, in any number of dimensions.
+    """Draw points on the ellipsoid ``sum_j ((x_j - centre_j) / axes_j)^2 = 1``, in any number of dimensions.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The paper's six data sets: where they are looked for, and what is checked before anyone computes with them."""
+"""The paper's six data sets: finds or fetches them, and checks their size, labels and values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["TABLES", "cache_folder", "load"]
 
 @dataclass(frozen=True)
 class _Table:
-    """What is known about a data set."""
+    """The content, source and expected values of a data set."""
 
     title: str
     features: tuple[str, ...]
@@ -34,14 +34,14 @@ class _Table:
     citation: str
     doi: str
     openml: int  # data id
-    digest: str  # of the values, see _digest
-    openml_shift: int = 0  # how much larger the labels are there
-    left_out: int = 0  # number of features, from the first on, that the paper does not use
-    paper: str = ""  # to be cited too
+    digest: str  # digest of the values, see _digest
+    openml_shift: int = 0  # OpenML's labels minus those of the source
+    left_out: int = 0  # number of first features that the paper does not use
+    paper: str = ""  # a paper to cite as well
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows, and columns with the label."""
+        """Number of rows, and of columns including the label."""
         return sum(count for _, _, count in self.classes), len(self.features) + 1
 
     @property
@@ -51,7 +51,7 @@ class _Table:
 
     @property
     def source(self) -> str:
-        """Address of the original."""
+        """URL of the original."""
         return f"https://doi.org/{self.doi}"
 
     @property
@@ -159,19 +159,19 @@ def load(
     all_features: bool = False,
     return_X_y: bool = False,
 ) -> Any:
-    """One of the six data sets of the paper's experiments.
+    """Load one of the six data sets of the paper's experiments.
 
-    The table is looked for as ``<name>.csv.gz`` or ``<name>.csv`` (one header row, the label in the last column): in
-    ``data_dir`` only if that is given; else in the folder that the environment variable ``VANISHING_DATA`` names,
-    then in :func:`cache_folder`. If it is nowhere, it is fetched from OpenML and kept in the cache. Wherever it comes
-    from, its size, labels and values are checked.
+    Reads the table from ``<name>.csv.gz`` or ``<name>.csv`` (one header row, the label in the last column): from
+    ``data_dir`` if given; else from the folder that the environment variable ``VANISHING_DATA`` names, or from
+    :func:`cache_folder`. If there is none, it is fetched from OpenML and stored in the cache. Its size, labels and
+    values are checked in every case.
 
     Parameters
     ----------
     name : {"bank", "credit", "htru", "skin", "spam", "seeds"}
     data_dir : path, optional
     all_features : bool, default=False
-        With the features that the paper leaves out: the first of credit, LIMIT_BAL. The others have none.
+        Include the features that the paper leaves out. There is one: LIMIT_BAL, the first feature of credit.
     return_X_y : bool, default=False
         Return ``(data, target)`` only.
 
@@ -221,9 +221,9 @@ def load(
 
 
 def cache_folder() -> Path:
-    r"""The folder in which downloaded tables are kept.
+    r"""The folder that stores downloaded tables.
 
-    That is ``$XDG_CACHE_HOME/vanishing`` or ``~/.cache/vanishing``, and ``%LOCALAPPDATA%\vanishing`` on Windows.
+    It is ``$XDG_CACHE_HOME/vanishing`` or ``~/.cache/vanishing``, and ``%LOCALAPPDATA%\vanishing`` on Windows.
 
     Examples
     --------
@@ -236,7 +236,7 @@ def cache_folder() -> Path:
 
 
 def _obtain(name: str, data_dir: str | os.PathLike[str] | None) -> tuple[Float2D, str]:
-    """A table that has passed the checks, and where it comes from."""
+    """The checked table, and its source in words."""
     known, path = _KNOWN[name], _find(name, data_dir)
     if path is not None:
         table = _read(path, known)
@@ -249,7 +249,7 @@ def _obtain(name: str, data_dir: str | os.PathLike[str] | None) -> tuple[Float2D
 
 
 def _find(name: str, data_dir: str | os.PathLike[str] | None) -> Path | None:
-    """The file, None if it must be fetched."""
+    """The file of a data set; None if it must be fetched."""
     given = os.environ.get("VANISHING_DATA")
     if data_dir is not None:
         folders = [Path(data_dir).expanduser()]
@@ -266,7 +266,7 @@ def _find(name: str, data_dir: str | os.PathLike[str] | None) -> Path | None:
     return None
 
 
-def _again(known: _Table) -> str:
+def _remedy(known: _Table) -> str:
     return f"Get it again from {known.source} (as a table with {_FORMAT})."
 
 
@@ -277,16 +277,16 @@ def _openml_name(known: _Table) -> str:
 def _read(path: Path, known: _Table) -> Float2D:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about a file without rows, which its shape will tell
+            warnings.simplefilter("ignore")  # about a file without rows: the check of its shape reports it
             opened = gzip.open if path.suffix == ".gz" else open
             with opened(path, "rt", encoding="utf-8") as stream:
                 return np.loadtxt(_lines(stream, known), delimiter=",", skiprows=1, ndmin=2, comments=None)
     except (ValueError, EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"{path} is damaged, or no CSV file of numbers ({error}). {_again(known)}") from error
+        raise ValueError(f"{path} is damaged, or not a CSV file of numbers ({error}). {_remedy(known)}") from error
 
 
 def _lines(stream: IO[str], known: _Table) -> Iterator[str]:
-    """The lines that the table may have, and one more; a small file could unpack to any number of any length."""
+    """At most one line more than the table has, of limited length: a small file may unpack to a huge one."""
     rows, columns = known.shape
     longest = 64 * columns
     for _ in range(rows + 2):
@@ -297,14 +297,14 @@ def _lines(stream: IO[str], known: _Table) -> Iterator[str]:
 
 
 def _download(name: str) -> Float2D:
-    from sklearn.datasets import fetch_openml  # here, as few need it
+    from sklearn.datasets import fetch_openml  # imported here, because few users need it
 
     known, folder = _KNOWN[name], cache_folder()
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # one for every attempt; the error below says it once
+            warnings.simplefilter("ignore")  # one for every attempt; the error below reports them once
             fetched = fetch_openml(data_id=known.openml, as_frame=False, data_home=str(folder), parser="liac-arff")
-    except (OSError, HTTPException, ValueError) as error:  # no connection, or an answer that is none
+    except (OSError, HTTPException, ValueError) as error:  # no connection, or an invalid response
         raise FileNotFoundError(
             f"{name}.csv.gz is not on this computer, and {_openml_name(known)} cannot be fetched ({error}). Put "
             f"{name}.csv.gz into {folder} ({_FORMAT}; from {known.source}), or name the folder that has it in "
@@ -317,13 +317,13 @@ def _download(name: str) -> Float2D:
 
 
 def _as_table(fetched: Any, known: _Table) -> Float2D:
-    """Features and label as in the source, from what OpenML has."""
+    """Features and label as in the source, from OpenML's version of the table."""
     X = np.array(fetched.data, dtype=np.float64)
     for name, texts in (fetched.categories or {}).items():
-        # Numbers that OpenML takes for names come as positions in the list of names.
+        # Numbers that OpenML treats as categories arrive as indices into the list of categories.
         column = X[:, list(fetched.feature_names).index(name)]
-        there = np.isfinite(column)
-        column[there] = np.array(texts, dtype=np.float64)[column[there].astype(np.int64)]
+        finite = np.isfinite(column)
+        column[finite] = np.array(texts, dtype=np.float64)[column[finite].astype(np.int64)]
     # Without a target, the label is the last column.
     table = X if fetched.target is None else np.column_stack([X, np.asarray(fetched.target, dtype=np.float64)])
     table[:, -1] -= known.openml_shift
@@ -331,21 +331,21 @@ def _as_table(fetched: Any, known: _Table) -> Float2D:
 
 
 def _verify(table: Float2D, known: _Table, where: str) -> None:
-    """Refuse a table that cannot be the data set."""
+    """Raise ValueError if the shape, values or labels of a table are not those of the data set."""
     labels, counts = np.unique(table[:, -1], return_counts=True)
     if table.shape != known.shape:
-        found, expected = (f"{rows} rows and {columns} columns" for rows, columns in (table.shape, known.shape))
+        actual, expected = (f"{rows} rows and {columns} columns" for rows, columns in (table.shape, known.shape))
         if len(table) > known.shape[0]:
-            found = f"at least {found}"  # no more than one row too many was read
+            actual = f"at least {actual}"  # reading stops after one row too many
     elif not np.isfinite(table).all():
-        found, expected = "values that are missing or infinite", "numbers only"
+        actual, expected = "values that are missing or infinite", "numbers only"
     elif dict(zip(labels.tolist(), counts.tolist(), strict=True)) != known.counts:
         ours = [f"{label}: {count}" for label, count in known.counts.items()]
         theirs = [f"{label:g}: {count}" for label, count in zip(labels[:5], counts[:5], strict=True)]
-        found, expected = (f"rows by label {', '.join(both)}" for both in (theirs, ours))
+        actual, expected = (f"rows by label {', '.join(both)}" for both in (theirs, ours))
     else:
         return
-    raise ValueError(f"{where} has {found}, but {known.title} has {expected}. {_again(known)}")
+    raise ValueError(f"{where} has {actual}, but {known.title} has {expected}. {_remedy(known)}")
 
 
 def _digest(table: Float2D) -> str:
@@ -354,7 +354,7 @@ def _digest(table: Float2D) -> str:
 
 
 def _write(path: Path, table: Float2D, features: tuple[str, ...]) -> None:
-    """Write a table so that all or nothing of it is there, and that it reads back exactly."""
+    """Write a table atomically, with digits that read back exactly."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with (
         complete_file(path) as unfinished,

@@ -1,4 +1,4 @@
-"""Points on curves and surfaces of which the equations are known."""
+"""Points on curves and surfaces with known equations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["VARIETIES", "make_variety"]
 
 @dataclass(frozen=True)
 class _Variety:
-    """A set of points, in a text, in equations and as a function that draws its columns."""
+    """A variety: a description, its equations, and a function that draws the columns of its points."""
 
     about: str
     features: str
@@ -116,7 +116,7 @@ _KNOWN = {
         _torus,
     ),
     "cassini_oval": _Variety(
-        "Points in the plane of which the distances from (-1, 0) and (1, 0) have the product sqrt(2).",
+        "Points in the plane whose distances from (-1, 0) and (1, 0) have the product sqrt(2).",
         "x y",
         ("(x**2 + y**2)**2 - 2*(x**2 - y**2) - 1",),
         _cassini_oval,
@@ -129,7 +129,7 @@ _KNOWN = {
     ),
     "cusp": _Variety("The semicubical parabola, with a cusp at the origin.", "x y", ("y**2 - x**3",), _cusp),
     "twisted_cubic": _Variety(
-        "The curve (t, t^2, t^3): two equations are not enough for it.",
+        "The curve (t, t^2, t^3), which needs three equations.",
         "x y z",
         ("x**2 - y", "x*y - z", "y**2 - x*z"),
         _twisted_cubic,
@@ -187,7 +187,7 @@ def make_variety(
     noise: float = 0.0,
     random_state: int | np.random.RandomState | None = None,
 ) -> Any:
-    """Points on a curve or surface of which the equations are known.
+    """Draw points on a curve or surface with known equations.
 
     Parameters
     ----------
@@ -198,16 +198,15 @@ def make_variety(
     n_samples : int, default=1000
     noise : float, default=0.0
         Standard deviation of the Gaussian noise on a column, relative to the range (largest minus smallest value) of
-        that column. So it is the standard deviation after scaling to [0, 1].
+        that column; so it is the standard deviation after scaling to [0, 1].
     random_state : int, RandomState or None
-        The same number gives the same points with any noise.
+        The same seed gives the same points for every noise.
 
     Returns
     -------
     variety : Bunch
         With ``data`` of shape (n_samples, n_features), ``feature_names``, ``equations`` (polynomials in these names,
-        as SymPy reads them, which are 0 on the points before noise is added; they generate all others), ``name`` and
-        ``DESCR``.
+        in SymPy's syntax, which vanish on the points without noise and generate their ideal), ``name`` and ``DESCR``.
 
     Examples
     --------

@@ -1,18 +1,18 @@
-"""What an algorithm decides at one degree: which candidates join the basis, and which lead a generator.
+"""The decision of an algorithm at one degree: which candidates join the basis, and which lead a generator.
 
 A decision is a function of the Gram of ``[O|C]`` (O: basis, C: candidates; one row and column each), or, where a
-float64 Gram cannot tell a mean square from ``psi``, of the triangular factor R of that Gram (``..._exact``).
-It never sees data. From a Gram it returns None when a decision is lost in rounding; the caller then comes
-back with the factor.
+float64 Gram cannot resolve ``psi``, of the triangular factor R of that Gram (``..._exact``). It never sees data.
+From a Gram it returns None if rounding would decide about a candidate; the caller then passes the factor.
 
 ``psi`` means the same everywhere: a bound on the mean square of a polynomial over the data. The algorithms
-differ in how a polynomial is normalised: OAVI sets its leading coefficient to 1, ABM and AVI the Euclidean
+differ in how they normalise a polynomial: OAVI sets its leading coefficient to 1, ABM and AVI the Euclidean
 norm of its coefficients, and VCA that of its coefficients on the projected products.
 """
 
 from .abm import decide_abm, decide_abm_exact
 from .avi import decide_avi, decide_avi_exact
 from .decision import Decision, Mixture
+from .gradient import decide_gradient, decide_vca_gradient
 from .oavi import Oracle, Stage, decide_oavi, decide_oavi_exact
 from .vca import decide_vca, decide_vca_exact
 
@@ -25,8 +25,10 @@ __all__ = [
     "decide_abm_exact",
     "decide_avi",
     "decide_avi_exact",
+    "decide_gradient",
     "decide_oavi",
     "decide_oavi_exact",
     "decide_vca",
     "decide_vca_exact",
+    "decide_vca_gradient",
 ]

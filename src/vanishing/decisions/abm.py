@@ -1,4 +1,8 @@
-"""ABM's decision: the approximate Buchberger-Moeller algorithm (Limbeck, 2013)."""
+"""ABM's decision: the approximate Buchberger-Moeller algorithm.
+
+Reference: Limbeck, "Computation of Approximate Border Bases and Applications", PhD thesis, Universitaet Passau, 2013.
+The decision from the Gram instead of the evaluated terms follows arXiv:2207.01236.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +19,8 @@ from .sweeps import CholeskySweep, QRSweep
 def decide_abm(gram: Float2D, n_basis: int, *, psi: float) -> Decision | None:
     """Decide which candidates lead a polynomial with unit coefficient vector and mean square <= psi.
 
-    The best such polynomial with terms ``[O, u]`` belongs to the smallest eigenvalue of their Gram ``H``, and
-    that is at most psi exactly when ``H - psi I`` is not positive definite. Since O had no such polynomial,
+    The smallest mean square of such a polynomial with terms ``[O, u]`` is the smallest eigenvalue of their Gram
+    ``H``, which is at most psi exactly if ``H - psi I`` is not positive definite. As O has no such polynomial,
     ``G_O - psi I`` is positive definite, and the sign of the next Cholesky pivot decides: ABM is the
     column-skipping factorisation of ``G - psi I``.
     """
@@ -45,7 +49,7 @@ def decide_abm(gram: Float2D, n_basis: int, *, psi: float) -> Decision | None:
 
 
 def decide_abm_exact(factor: Float2D, n_basis: int, *, psi: float) -> Decision:
-    """As :func:`decide_abm`, from singular values of the triangular factor: vanishing up to psi or to rounding."""
+    """As :func:`decide_abm`, from singular values of the triangular factor: mean square <= psi, or 0 up to rounding."""
     border = Border(factor.T @ factor, n_basis)
     sweep = QRSweep(factor, n_basis)
     for j in range(border.n_candidates):
@@ -56,7 +60,7 @@ def decide_abm_exact(factor: Float2D, n_basis: int, *, psi: float) -> Decision:
         rounding = 8.0 * factor.shape[0] * EPS * float(np.abs(vector) @ border.lengths[columns])
         if loss <= max(psi, rounding**2):
             vector = vector * np.copysign(1.0, vector[-1])
-            x = border.without_dust(j, vector[:-1], vector[-1])
+            x = border.without_negligible(j, vector[:-1], vector[-1])
             border.generate(j, Solution(x, loss, 0.0, 0, Status.VANISHING), lead_coef=float(vector[-1]))
         else:
             sweep.append(j)
@@ -65,24 +69,25 @@ def decide_abm_exact(factor: Float2D, n_basis: int, *, psi: float) -> Decision:
 
 
 def _smallest_singular_vector(R: Float2D, vector: Float1D) -> Float1D:
-    """Unit right singular vector for the smallest singular value of a triangular matrix, from a good first guess.
+    """Unit right singular vector for the smallest singular value of a triangular matrix, from a first guess.
 
-    Inverse iteration: each step solves with R' and R, and turns the vector by the square of a ratio of singular values.
+    Inverse iteration: a step solves with R' and R, and converges at the squared ratio of the two smallest singular
+    values.
     """
     vector = vector / np.linalg.norm(vector)
     diagonal, tiny = np.diag(R), np.maximum(EPS * np.linalg.norm(R, axis=0), 1e-70)
     safe = R.copy()
     np.fill_diagonal(safe, np.where(np.abs(diagonal) < tiny, tiny, diagonal))
     for _ in range(30):
-        turned = solve_triangular(
+        following = solve_triangular(
             safe, solve_triangular(safe, vector, trans="T", check_finite=False), check_finite=False
         )
-        turned /= np.linalg.norm(turned)
-        change = 1.0 - abs(float(turned @ vector))
-        vector = turned
+        following /= np.linalg.norm(following)
+        change = 1.0 - abs(float(following @ vector))
+        vector = following
         if change < EPS:
             return vector
-    # Two almost equal singular values: the iteration crawls, a decomposition does not.
+    # The two smallest singular values are almost equal, and the iteration is slow: decompose R instead.
     return np.asarray(np.linalg.svd(R)[2][-1])
 
 
@@ -90,8 +95,8 @@ def _smallest_singular_vector(R: Float2D, vector: Float1D) -> Float1D:
 def _smallest_root(values: Float1D, z: Float1D, corner: float, start: float) -> float:
     """Smallest eigenvalue, which must be <= start < values[0], of the arrowhead ``[diag(values), z; z', corner]``.
 
-    It is the root of ``f(t) = corner - t - sum z_i^2 / (values_i - t)``, concave and decreasing left of
-    values[0]: Newton's method from the right of the root falls monotonically onto it.
+    It is the root of ``f(t) = corner - t - sum z_i^2 / (values_i - t)``, which is concave and decreasing left of
+    values[0]: Newton's method from the right of the root converges to it monotonically.
     """
     t = start
     for _ in range(100):

@@ -1,4 +1,8 @@
-"""AVI's decision: the approximate vanishing ideal algorithm (Heldt, Kreuzer, Pokutta and Poulisse, 2009)."""
+"""AVI's decision: the approximate vanishing ideal algorithm.
+
+Reference: Heldt, Kreuzer, Pokutta and Poulisse, "Approximate computation of zero-dimensional polynomial ideals",
+Journal of Symbolic Computation 44, 2009, doi:10.1016/j.jsc.2008.11.010.
+"""
 
 from __future__ import annotations
 
@@ -15,34 +19,40 @@ def decide_avi(gram: Float2D, n_basis: int, *, psi: float, pivot_tol: float) -> 
 
     The approximate kernel is spanned by the eigenvectors of the Gram with eigenvalue <= psi: every
     combination of them with a unit coefficient vector has mean square <= psi. The echelon form takes the
-    candidates from the largest term down and passes over those that stick out of the span of the earlier ones
-    by less than ``pivot_tol``.
+    candidates from the largest term down and skips a candidate whose row of the kernel is closer than
+    ``pivot_tol`` to the span of the rows before it.
     """
     values, vectors = np.linalg.eigh(gram)
     if np.any(np.abs(values - psi) <= 8.0 * gram.shape[0] * EPS * values[-1]):
         return None
     small = values <= psi
-    return _echelon_split(gram, vectors[:, small], n_basis, psi, pivot_tol, _dust(values, small))
+    return _decide_by_echelon_form(gram, vectors[:, small], n_basis, psi, pivot_tol, _negligible(values, small))
 
 
 def decide_avi_exact(factor: Float2D, n_basis: int, *, psi: float, pivot_tol: float) -> Decision:
-    """As :func:`decide_avi`, from singular values of the triangular factor: vanishing up to psi or to rounding."""
+    """As :func:`decide_avi`, from singular values of the triangular factor: mean square <= psi, or 0 up to rounding."""
     _, singular, right = np.linalg.svd(factor)
     rounding = 8.0 * factor.shape[0] * EPS * singular[0]
     small = singular <= max(np.sqrt(psi), rounding)
-    bound, dust = max(psi, float(rounding) ** 2), _dust(singular, small)
-    return _echelon_split(factor, right[small].T, n_basis, bound, pivot_tol, dust, exact=True)
+    bound, negligible = max(psi, float(rounding) ** 2), _negligible(singular, small)
+    return _decide_by_echelon_form(factor, right[small].T, n_basis, bound, pivot_tol, negligible, exact=True)
 
 
-def _echelon_split(
-    matrix: Float2D, kernel: Float2D, n_basis: int, psi: float, pivot_tol: float, dust: float, exact: bool = False
+def _decide_by_echelon_form(
+    matrix: Float2D,
+    kernel: Float2D,
+    n_basis: int,
+    psi: float,
+    pivot_tol: float,
+    negligible: float,
+    exact: bool = False,
 ) -> Decision:
-    """Decide by the rows of the echelon form that still vanish once their negligible entries are dropped."""
-    pivots, rows = _stabilised_echelon_form(kernel, n_basis, max(pivot_tol, dust))
-    rows[np.abs(rows) <= dust] = 0.0
+    """Set negligible entries of the echelon form to zero; the rows that still vanish are the generators."""
+    pivots, rows = _stabilised_echelon_form(kernel, n_basis, max(pivot_tol, negligible))
+    rows[np.abs(rows) <= negligible] = 0.0
     mse = _mean_squares(matrix, rows, exact)
     accepted = (mse <= psi) & (rows[np.arange(pivots.size), pivots] > 0.0)
-    # In ascending order of their leading terms, like the generators of the other algorithms.
+    # Sort by ascending leading terms, like the generators of the other algorithms.
     order = [i for i in np.argsort(pivots) if accepted[i]]
     generators = pivots[order] - n_basis
     kept = np.setdiff1d(np.arange(matrix.shape[1] - n_basis), generators)
@@ -61,12 +71,12 @@ def _echelon_split(
     )
 
 
-def _dust(spectrum: Float1D, small: Bool1D) -> float:
-    """Size of coefficients that are zero to rounding: the kernel turns by rounding over its distance from the rest."""
+def _negligible(spectrum: Float1D, small: Bool1D) -> float:
+    """Bound on coefficients that are zero up to rounding, which rotates the kernel by ``rounding / spectral gap``."""
     if small.all() or not small.any():
         return 0.0
-    distance = spectrum[~small].min() - spectrum[small].max()
-    return float(min(8.0 * spectrum.size * EPS * spectrum.max() / distance, 1e-7))
+    spectral_gap = spectrum[~small].min() - spectrum[small].max()
+    return float(min(8.0 * spectrum.size * EPS * spectrum.max() / spectral_gap, 1e-7))
 
 
 def _mean_squares(matrix: Float2D, rows: Float2D, exact: bool) -> Float1D:
@@ -77,10 +87,10 @@ def _mean_squares(matrix: Float2D, rows: Float2D, exact: bool) -> Float1D:
 
 
 def _stabilised_echelon_form(kernel: Float2D, n_basis: int, pivot_tol: float) -> tuple[Int1D, Float2D]:
-    """Leading columns, and unit rows that span the part of the kernel which those columns carry.
+    """Indices of the leading terms, and one polynomial per row with a unit coefficient vector.
 
-    ``kernel`` has orthonormal columns ``(n_terms, n_kernel)``. A row has no entry in another row's leading
-    column, nor in a candidate larger than its own leading one.
+    ``kernel`` has orthonormal columns ``(n_terms, n_kernel)``. A row is zero at the leading terms of the other rows,
+    and at candidates larger than its own leading term.
     """
     n_kernel = kernel.shape[1]
     basis = np.empty((n_kernel, n_kernel))

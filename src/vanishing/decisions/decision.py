@@ -1,4 +1,4 @@
-"""What a decision is, and the border that it is made about, candidate by candidate."""
+"""The types of decisions, and the border: the candidates of a degree, decided one by one."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Decision(NamedTuple):
     Generator g is ``lead_coef[g] * u + sum_j coef[g, j] * t_j``, with ``u`` candidate ``generators[g]`` and
     ``t`` the terms of the basis followed by the kept candidates. Its first ``n_free[g]`` coefficients were
     free; the others are structural zeros. ``n_undecided`` counts the candidates that were kept without a
-    certificate that they lead no generator, ``total_iter`` the iterations of solvers for all candidates. ``state``
-    is what the next decision of the fit starts with.
+    certificate that they lead no generator, ``total_iter`` the solver iterations for all candidates. ``state``
+    is the initial state of the fit's next decision.
     """
 
     kept: Int1D
@@ -46,7 +46,7 @@ class Mixture(NamedTuple):
 
 
 class _Generator(NamedTuple):
-    """Candidate ``j`` leads a generator; a ``dense`` one has coefficients that are not zero only by rounding."""
+    """A generator that candidate ``j`` leads; a ``dense`` one has rounding errors in place of zero coefficients."""
 
     j: int
     solution: Solution
@@ -55,21 +55,21 @@ class _Generator(NamedTuple):
 
 
 class Border:
-    """The candidates of a degree, which go one after the other either to the basis or to the generators."""
+    """The candidates of a degree: one after the other joins the basis or leads a generator."""
 
     def __init__(self, gram: Float2D, n_basis: int):
         self.gram = gram
         self.n_basis = n_basis
         self.lengths = np.sqrt(np.diag(gram))
-        self._order = np.arange(gram.shape[0])  # the members of the basis, then room for more
+        self._order = np.arange(gram.shape[0])  # the first _n_members entries are the basis
         self._n_members = n_basis
         self._Q: Float2D | None = None
         self._generators: list[_Generator] = []
-        self._lost_iter = 0
+        self._iter_of_kept = 0
 
     @property
     def n_candidates(self) -> int:
-        """Number of candidates to decide about."""
+        """Number of candidates."""
         return int(self.gram.shape[0]) - self.n_basis
 
     @property
@@ -95,44 +95,45 @@ class Border:
         return float(coef @ self.gram @ coef)
 
     def coefficients(self, j: int, x: Float1D, lead_coef: float = 1.0) -> Float1D:
-        """The same polynomial on all rows of the Gram."""
+        """Coefficients of ``lead_coef * u_j + sum_i x_i t_i`` on all rows of the Gram."""
         coef = np.zeros(self.gram.shape[0])
         coef[self.members[: x.size]] = x
         coef[self.n_basis + j] = lead_coef
         return coef
 
     def size(self, j: int, x: Float1D, lead_coef: float = 1.0) -> float:
-        """Bound ``|lead_coef u| + sum_i |x_i| |t_i|`` on the root mean square of every partial sum of terms."""
+        """Bound ``|lead_coef u| + sum_i |x_i t_i|`` on the root mean square of every partial sum of the polynomial."""
         terms = np.abs(x) @ self.lengths[self.members[: x.size]]
         return float(terms + abs(lead_coef) * self.lengths[self.n_basis + j])
 
     def noise(self, j: int, x: Float1D) -> float:
-        """How wrong the mean square of ``u_j + sum_i x_i t_i`` may be when it is computed from a float64 Gram."""
+        """Bound on the rounding error of the mean square of ``u_j + sum_i x_i t_i`` from a float64 Gram."""
         size = self.size(j, x)
         return 8.0 * len(self.members) * EPS * size * size
 
-    def without_dust(self, j: int, x: Float1D, lead_coef: float = 1.0) -> Float1D:
-        """x with exact zeros for coefficients whose terms contribute no more than rounding does."""
+    def without_negligible(self, j: int, x: Float1D, lead_coef: float = 1.0) -> Float1D:
+        """x with exact zeros for coefficients whose terms contribute no more than rounding."""
         share = np.abs(x) * self.lengths[self.members]
         return np.where(share <= 8.0 * self.gram.shape[0] * EPS * self.size(j, x, lead_coef), 0.0, x)
 
     def keep(self, j: int, n_iter: int = 0) -> None:
-        """Candidate j joins the basis, after ``n_iter`` iterations of a solver."""
+        """Add candidate j to the basis, after ``n_iter`` solver iterations."""
         self._order[self._n_members] = self.n_basis + j
         self._n_members += 1
         self._Q = None
-        self._lost_iter += n_iter
+        self._iter_of_kept += n_iter
 
     def generate(self, j: int, solution: Solution, dense: bool = False, lead_coef: float = 1.0) -> None:
-        """Candidate j leads a generator with the coefficients of the solution."""
+        """Record that candidate j leads a generator with the coefficients of the solution."""
         self._generators.append(_Generator(j, solution, dense, lead_coef))
 
     def clean(self, inverse: Float2D, psi: float) -> None:
-        """Replace by exact zeros the coefficients of dense generators that are smaller than their rounding error.
+        """Set coefficients of dense generators that are smaller than their rounding error to exact zeros.
 
-        ``inverse`` is L^-1 for a Cholesky factor L of the basis' Gram Q (or of a smaller matrix, as ABM's). An error of
+        ``inverse`` is L^-1 for a Cholesky factor L of the basis' Gram Q (for ABM, of ``Q - psi I``). An error of
         ``8 n EPS size |t_k|`` in the inner product of term k with the polynomial changes coefficient i by
-        ``|Q^-1|_ik`` times that, and ``|Q^-1| <= |L^-1|' |L^-1|``. Leading parts of L^-1 belong to leading parts of Q.
+        ``|Q^-1|_ik`` times that, and ``|Q^-1| <= |L^-1|' |L^-1|``. A leading block of L^-1 belongs to the same leading
+        block of Q.
         """
         inverse = np.abs(inverse)
         lengths = self.lengths[self.members]
@@ -149,7 +150,7 @@ class Border:
                 self._generators[g] = _Generator(j, solution._replace(x=x, loss=loss, gap=gap), False, lead)
 
     def decision(self, n_undecided: int = 0, state: Any = None) -> Decision:
-        """The decision, once every candidate has its place."""
+        """The decision, after all candidates."""
         solutions = [generator.solution for generator in self._generators]
         coef = np.zeros((len(solutions), len(self.members)))
         for g, solution in enumerate(solutions):
@@ -166,5 +167,5 @@ class Border:
             status=np.array([s.status for s in solutions], dtype=np.int64),
             n_undecided=n_undecided,
             state=state,
-            total_iter=self._lost_iter + sum(s.n_iter for s in solutions),
+            total_iter=self._iter_of_kept + sum(s.n_iter for s in solutions),
         )

@@ -1,4 +1,9 @@
-"""OAVI's decision (Algorithm 1), with inverse Hessian boosting (IHB) and its weak form (Algorithm 3)."""
+"""OAVI's decision (Algorithm 1), with inverse Hessian boosting (IHB) and its weak form (WIHB, Algorithm 3).
+
+References: Wirth and Pokutta, "Conditional Gradients for the Approximately Vanishing Ideal", 2022, arXiv:2202.03349;
+Wirth, Kera and Pokutta, "Approximate Vanishing Ideal Computations at Scale", 2023, arXiv:2207.01236, which numbers the
+algorithms.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +16,15 @@ from ..solvers import SOLVERS, Solution, Status, Stop, agd, cg, loss_and_gap, ma
 from .decision import EPS, Border, Decision
 from .sweeps import CholeskySweep, QRSweep
 
-_FIRST_ITER = 1000  # iterations before the first look at the support, four times as many before every further one
-_SPARSE_WORK = 3_000_000  # iterations times terms that a sparse generator may cost where a dense one is known
+_FIRST_ITER = 1000  # iterations before the support is polished first; every further attempt has four times as many
+_SPARSE_WORK = 3_000_000  # iterations times terms that a sparse generator may cost if a dense one is known
 
 
 class Stage(NamedTuple):
-    """How far the decisions of a fit have come.
+    """The state of a fit between decisions.
 
-    ``boosting`` is on until (INF) holds for the first time; ``work`` is the number of multiplications that exact
-    answers may still take; ``columns`` are terms of the basis that do not depend on each other, None for all of them.
+    ``boosting`` is on until (INF) holds for the first time; ``work`` is the number of multiplications left for exact
+    minima over the l1 ball; ``columns`` are linearly independent terms of the basis, None for all of them.
     """
 
     boosting: bool = True
@@ -28,14 +33,14 @@ class Stage(NamedTuple):
 
     @property
     def spent(self) -> bool:
-        """Whether no exact answer can be had any more."""
+        """Whether no multiplications are left."""
         return self.work <= 0.0
 
 
 class Oracle(NamedTuple):
-    """How coefficients are looked for: ``radius`` of the l1 ball, solver, boost, whether to polish, when to stop.
+    """How to compute coefficients: ``radius`` of the l1 ball, solver, boost, whether to polish, when to stop.
 
-    With ``from_constant`` a solver starts at the vertex of the constant term, the first one of every basis.
+    With ``from_constant`` a solver starts at the vertex of the constant term, the first term of every basis.
     """
 
     radius: float
@@ -47,11 +52,11 @@ class Oracle(NamedTuple):
 
     @property
     def exact(self) -> bool:
-        """Whether the solver finds the exact minimum over the ball, as the homotopy behind ``omp`` does."""
+        """Whether the solver computes the exact minimum over the ball, as ``omp`` does by homotopy."""
         return self.solver == "omp"
 
     def solve(self, border: Border, j: int, stop: Stop) -> Solution:
-        """The solver's answer for candidate j."""
+        """Run the solver for candidate j."""
         Q, c, r = border.problem(j)
         x0 = None
         if self.from_constant:
@@ -67,13 +72,13 @@ class Oracle(NamedTuple):
 def decide_oavi(gram: Float2D, n_basis: int, *, oracle: Oracle, stage: Stage | None = None) -> Decision | None:
     """Decide which candidates lead a polynomial with leading coefficient 1 and mean square <= psi.
 
-    With boosting, the mean square of the best polynomial with leading term u,
+    With boosting, the smallest mean square of a polynomial with leading term u,
     ``p = u'u - u'O (O'O)^-1 O'u``, is the pivot of a Cholesky factorisation that skips the columns with
-    ``p <= psi``. It settles every candidate with ``p > psi``, and every one whose unconstrained minimiser
-    ``y0 = -(O'O)^-1 O'u`` lies in the l1 ball. The case left is the paper's (INF), ``p <= psi`` and ``|y0|_1 >
-    radius``: there the solver decides. The paper's solvers go on without boosting from then on. With ``omp``, whose
-    answer is exact, the factorisation goes on; it leaves out columns that depend on others, as then may happen.
-    ``stage`` is how far the decisions before have come.
+    ``p <= psi``. It decides about every candidate with ``p > psi``, and every one whose unconstrained minimiser
+    ``y0 = -(O'O)^-1 O'u`` lies in the l1 ball. In the remaining case, the paper's (INF), ``p <= psi`` and ``|y0|_1 >
+    radius``, the solver decides. From then on the paper's solvers work without boosting. With ``omp``, which is exact,
+    the factorisation continues, and skips columns that depend on others. ``stage`` is the state that the last decision
+    of the fit returned.
     """
     psi = oracle.stop.psi
     boosting, work, columns = stage or Stage()
@@ -103,7 +108,7 @@ def decide_oavi(gram: Float2D, n_basis: int, *, oracle: Oracle, stage: Stage | N
                 continue
             boosting = False
             sweep = sweep if oracle.exact else None
-        solution, work = _decide(border, j, oracle, work)
+        solution, work = _solve_within_work(border, j, oracle, work)
         if abs(solution.loss - psi) <= border.noise(j, solution.x):
             return None
         if solution.loss <= psi:
@@ -122,26 +127,27 @@ def _next_stage(boosting: bool, work: float, sweep: CholeskySweep | QRSweep | No
     return Stage(boosting, work, None if boosting or sweep is None else np.array(sweep.columns))
 
 
-def _decide(border: Border, j: int, oracle: Oracle, work: float) -> tuple[Solution, float]:
-    """The solver's answer, polished if wanted, and the work left: n_iter events of a homotopy cost ``2 n n_iter^2``."""
+def _solve_within_work(border: Border, j: int, oracle: Oracle, work: float) -> tuple[Solution, float]:
+    """Solve for candidate j; return the work left as well: n_iter events of a homotopy cost ``2 n n_iter^2``."""
     if not oracle.exact:
-        return _attempt(border, j, oracle, oracle.stop), work
+        return _solve_and_polish(border, j, oracle, oracle.stop), work
     n_terms = len(border.members)
     max_iter = int(min(oracle.stop.max_iter, np.sqrt(max(work, 0.0) / (2.0 * n_terms))))
     if max_iter == 0:
         return Solution(np.zeros(n_terms), np.inf, np.inf, 0, Status.MAX_ITER), 0.0
-    solution = _attempt(border, j, oracle, oracle.stop._replace(max_iter=max_iter))
+    solution = _solve_and_polish(border, j, oracle, oracle.stop._replace(max_iter=max_iter))
     return solution, work - 2.0 * n_terms * solution.n_iter**2
 
 
 def _sparse_or_dense(border: Border, j: int, y0: Float1D, lowest: float, oracle: Oracle) -> tuple[Solution, bool]:
-    """A generator, given that y0 is one, and whether it is dense.
+    """A generator, and whether it is dense, if the minimiser y0 is one.
 
-    Sparse if the solver gets there (WIHB), else with the coefficients y0, whose mean square ``lowest`` is the least.
+    With WIHB the solver looks for a sparse generator. If it fails, the generator has the coefficients y0, with the
+    smallest mean square, ``lowest``.
     """
     n_iter = 0
     if oracle.boost == "wihb":
-        sparse = _short(border, j, lowest, oracle) if oracle.exact else _searched(border, j, oracle)
+        sparse = _pursue(border, j, lowest, oracle) if oracle.exact else _solve_sparse(border, j, oracle)
         if sparse.loss + border.noise(j, sparse.x) <= oracle.stop.psi:
             return sparse, False
         n_iter = sparse.n_iter
@@ -152,8 +158,8 @@ def _sparse_or_dense(border: Border, j: int, y0: Float1D, lowest: float, oracle:
     return dense._replace(n_iter=n_iter + dense.n_iter), True
 
 
-def _short(border: Border, j: int, lowest: float, oracle: Oracle) -> Solution:
-    """A short polynomial by matching pursuit; its gap is the distance from the lowest mean square, which is known."""
+def _pursue(border: Border, j: int, lowest: float, oracle: Oracle) -> Solution:
+    """A short polynomial by matching pursuit; its gap is the distance to ``lowest``, the smallest mean square."""
     target = oracle.stop
     for _ in range(2):
         short = matching_pursuit(*border.problem(j), oracle.radius, target)
@@ -165,19 +171,22 @@ def _short(border: Border, j: int, lowest: float, oracle: Oracle) -> Solution:
     return short._replace(loss=loss, gap=max(loss - lowest, 0.0))
 
 
-def _searched(border: Border, j: int, oracle: Oracle) -> Solution:
-    """A sparse generator by the solver, within a budget if it will be polished."""
+def _solve_sparse(border: Border, j: int, oracle: Oracle) -> Solution:
+    """A sparse generator by the solver, within a budget of iterations if it will be polished."""
     n_terms = len(border.members)
-    return _attempt(border, j, oracle, _within_budget(oracle.stop, n_terms) if oracle.polish else oracle.stop)
+    return _solve_and_polish(border, j, oracle, _within_budget(oracle.stop, n_terms) if oracle.polish else oracle.stop)
 
 
 def _within_budget(stop: Stop, n_terms: int) -> Stop:
-    """A sparse generator is worth having where a dense one is known, but not at any price."""
+    """Limit the iterations for a sparse generator if a dense one is known."""
     return stop._replace(max_iter=min(stop.max_iter, max(_FIRST_ITER, _SPARSE_WORK // n_terms)))
 
 
-def _attempt(border: Border, j: int, oracle: Oracle, stop: Stop) -> Solution:
-    """The solver's answer; to be polished, it is asked for early: a support is found long before psi is reached."""
+def _solve_and_polish(border: Border, j: int, oracle: Oracle, stop: Stop) -> Solution:
+    """Solve for candidate j, and polish if the oracle says so.
+
+    A solver has the right support long before its loss reaches psi, so it is interrupted early to be polished.
+    """
     early = oracle.polish and not oracle.exact
     max_iter = min(_FIRST_ITER, stop.max_iter) if early else stop.max_iter
     n_iter = 0
@@ -185,7 +194,7 @@ def _attempt(border: Border, j: int, oracle: Oracle, stop: Stop) -> Solution:
         solution = oracle.solve(border, j, stop._replace(max_iter=max_iter))
         n_iter += solution.n_iter
         if oracle.polish:
-            polished = _polished(border, j, solution, oracle)
+            polished = _polish(border, j, solution, oracle)
             if polished.loss + border.noise(j, polished.x) <= stop.psi:
                 return polished._replace(n_iter=n_iter, status=Status.VANISHING)
         if solution.status.certified or max_iter == stop.max_iter:
@@ -193,10 +202,10 @@ def _attempt(border: Border, j: int, oracle: Oracle, stop: Stop) -> Solution:
         max_iter = min(4 * max_iter, stop.max_iter)
 
 
-def _polished(border: Border, j: int, solution: Solution, oracle: Oracle) -> Solution:
-    """The least-squares solution on the support of a solution, if that is inside the ball and better.
+def _polish(border: Border, j: int, solution: Solution, oracle: Oracle) -> Solution:
+    """The least-squares solution on the support of a solution, if it is in the ball and better.
 
-    A solver stops as soon as the mean square is below psi, with coefficients somewhere on the way.
+    A solver stops as soon as its loss is below psi, before its coefficients have converged.
     """
     Q, c, r = border.problem(j)
     support = np.flatnonzero(solution.x)
@@ -206,7 +215,7 @@ def _polished(border: Border, j: int, solution: Solution, oracle: Oracle) -> Sol
     except np.linalg.LinAlgError:
         return solution
     x[support] = -inverse @ c[support]
-    # A coefficient that is smaller than its own rounding error, |inverse| times that of c, is zero.
+    # Coefficients smaller than their rounding error, |inverse| times the error of c, are zero.
     lengths = border.lengths[border.members][support]
     error = 8.0 * len(border.members) * EPS * border.size(j, x) * (np.abs(inverse) @ lengths)
     clean = x.copy()
@@ -214,7 +223,7 @@ def _polished(border: Border, j: int, solution: Solution, oracle: Oracle) -> Sol
     for candidate in (clean, x):
         loss = float(candidate @ (Q @ candidate + 2.0 * c) + r)
         if loss < solution.loss and oracle.inside(candidate):
-            # What the solver could still have gained, less what was gained since.
+            # The solver's gap bounds the decrease that was possible; subtract the decrease since then.
             gap = max(solution.gap - (solution.loss - loss), 0.0)
             gap = min(gap, loss_and_gap(Q, c, r, candidate, oracle.radius)[1])
             return solution._replace(x=candidate, loss=loss, gap=gap)
@@ -224,9 +233,9 @@ def _polished(border: Border, j: int, solution: Solution, oracle: Oracle) -> Sol
 def decide_oavi_exact(factor: Float2D, n_basis: int, *, oracle: Oracle, stage: Stage | None = None) -> Decision:
     """As :func:`decide_oavi`, from the triangular factor of the Gram.
 
-    Residuals are known to a relative 1e-16, so "vanishing" means: up to ``psi`` or to rounding, whichever is
-    larger. The least-squares polynomial decides, whatever the boost. The solvers work on the Gram and get no
-    further than its rounding; they supply a sparse support, on which the least-squares problem is solved anew.
+    Residuals have a relative accuracy of 1e-16, so a polynomial vanishes if its mean square is at most ``psi`` or
+    zero up to rounding. The least-squares polynomial decides for every boost. The solvers work on the Gram, whose
+    rounding limits them; they choose a sparse support, on which the factor gives the least-squares solution.
     """
     psi = oracle.stop.psi
     boosting, work, columns = stage or Stage()
@@ -246,8 +255,8 @@ def decide_oavi_exact(factor: Float2D, n_basis: int, *, oracle: Oracle, stage: S
                 continue
             boosting = False
             sweep = sweep if oracle.exact else None
-        solution, work = _decide(border, j, oracle._replace(polish=False), work)
-        solution = _measured(factor, border, j, solution)
+        solution, work = _solve_within_work(border, j, oracle._replace(polish=False), work)
+        solution = _measure_loss(factor, border, j, solution)
         if _vanishes(solution.loss, border, j, solution.x, psi):
             border.generate(j, solution._replace(status=Status.VANISHING))
             continue
@@ -259,10 +268,10 @@ def decide_oavi_exact(factor: Float2D, n_basis: int, *, oracle: Oracle, stage: S
 
 
 def _sparse_or_dense_exact(factor: Float2D, border: Border, j: int, dense: Solution, oracle: Oracle) -> Solution:
-    """A generator, given a dense one: on the solver's support if that is enough, else on all terms, without dust."""
+    """A generator on a sparse support if that is enough, else the dense one without negligible coefficients."""
     psi = oracle.stop.psi
-    support, n_iter = _support(border, j, dense.x, oracle)
-    clean = _measured(factor, border, j, dense._replace(x=border.without_dust(j, dense.x)))
+    support, n_iter = _sparse_support(border, j, dense.x, oracle)
+    clean = _measure_loss(factor, border, j, dense._replace(x=border.without_negligible(j, dense.x)))
     sparse = [] if support is None else [_least_squares(factor, border, j, support)]
     for solution in (*sparse, clean):
         if _vanishes(solution.loss, border, j, solution.x, psi) and oracle.inside(solution.x):
@@ -270,8 +279,8 @@ def _sparse_or_dense_exact(factor: Float2D, border: Border, j: int, dense: Solut
     return dense._replace(n_iter=n_iter)
 
 
-def _support(border: Border, j: int, y0: Float1D, oracle: Oracle) -> tuple[Int1D | None, int]:
-    """Terms on which the Gram, as far as it can tell, has a vanishing polynomial, given that y0 is one; iterations."""
+def _sparse_support(border: Border, j: int, y0: Float1D, oracle: Oracle) -> tuple[Int1D | None, int]:
+    """Terms on which a polynomial vanishes, judged by the Gram, if y0 does; and the number of solver iterations."""
     if oracle.boost == "ihb" or oracle.solver == "agd":
         return None, 0
     stop = oracle.stop._replace(psi=max(oracle.stop.psi, border.noise(j, y0)))
@@ -283,22 +292,22 @@ def _support(border: Border, j: int, y0: Float1D, oracle: Oracle) -> tuple[Int1D
 
 
 def _least_squares(factor: Float2D, border: Border, j: int, support: Int1D) -> Solution:
-    """The best polynomial with terms in ``support``; coefficients that are zero to rounding are exact zeros."""
+    """The least-squares polynomial with terms in ``support``; negligible coefficients become exact zeros."""
     columns = factor[:, border.members[support]]
     x = np.zeros(len(border.members))
     x[support] = np.linalg.lstsq(columns, -factor[:, border.n_basis + j], rcond=None)[0]
-    solution = Solution(border.without_dust(j, x), np.inf, 0.0, 0, Status.VANISHING)
-    return _measured(factor, border, j, solution)
+    solution = Solution(border.without_negligible(j, x), np.inf, 0.0, 0, Status.VANISHING)
+    return _measure_loss(factor, border, j, solution)
 
 
 def _vanishes(mse: float, border: Border, j: int, x: Float1D, psi: float) -> bool:
-    """Whether a mean square that was measured on the factor is at most psi, or zero to rounding."""
+    """Whether a mean square from the factor is at most psi, or zero up to rounding."""
     rounding = 8.0 * border.gram.shape[0] * EPS * border.size(j, x)
     return bool(mse <= max(psi, rounding * rounding))
 
 
-def _measured(factor: Float2D, border: Border, j: int, solution: Solution) -> Solution:
-    """The solution with its loss measured as the square of a residual, not as a difference of Gram entries."""
+def _measure_loss(factor: Float2D, border: Border, j: int, solution: Solution) -> Solution:
+    """The solution with its loss computed as a squared residual, not as a difference of Gram entries."""
     residual = factor @ border.coefficients(j, solution.x)
     loss = float(residual @ residual)
     return solution._replace(loss=loss, gap=solution.gap + max(loss - solution.loss, 0.0))

@@ -153,10 +153,12 @@ class QRSweep(_Sweep):
     """
 
     def __init__(self, factor: Float2D, n_basis: int, columns: Int1D | None = None):
-        self._lengths = np.linalg.norm(factor[:, n_basis:], axis=0)
+        lengths = np.linalg.norm(factor, axis=0)
+        self._lengths = lengths[n_basis:]
         if columns is None:
             columns = np.arange(n_basis)
-        else:
+        else:  # independent as far as the Gram can tell; the factor knows better
+            columns = columns[np.abs(np.diag(factor)[columns]) > 8.0 * factor.shape[0] * EPS * lengths[columns]]
             chosen = np.concatenate([columns, np.arange(n_basis, factor.shape[1])])
             factor = np.asarray(np.linalg.qr(factor[:, chosen], mode="r"))
         n = columns.size

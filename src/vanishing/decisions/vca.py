@@ -1,4 +1,8 @@
-"""VCA's decision: vanishing component analysis (Livni et al., 2013)."""
+"""VCA's decision: vanishing component analysis.
+
+Reference: Livni, Lehavi, Schein, Nachliely, Shalev-Shwartz and Globerson, "Vanishing Component Analysis", ICML 2013,
+https://proceedings.mlr.press/v28/livni13.html.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +36,7 @@ def decide_vca(gram: Float2D, n_basis: int, *, psi: float, length: float) -> Mix
 
 
 def decide_vca_exact(factor: Float2D, n_basis: int, *, psi: float, length: float) -> Mixture:
-    """As :func:`decide_vca`, from the triangular factor, whose corner is that of S: up to psi or to rounding."""
+    """As :func:`decide_vca`, from the triangular factor, whose corner factorises S: t <= psi or 0 up to rounding."""
     _, singular, right = np.linalg.svd(factor[n_basis:, n_basis:])
     rounding = 8.0 * factor.shape[0] * EPS * float(np.linalg.norm(factor[:, n_basis:], axis=0).max())
     projection = -solve_triangular(factor[:n_basis, :n_basis], factor[:n_basis, n_basis:])
@@ -42,21 +46,22 @@ def decide_vca_exact(factor: Float2D, n_basis: int, *, psi: float, length: float
 
 
 def _canonical_basis(vectors: Float2D) -> Float2D:
-    """An orthonormal basis of the span of orthonormal columns that does not depend on which such columns are given.
+    """An orthonormal basis of the span of orthonormal columns that depends on the span only.
 
-    Products that are linearly dependent on the data give a whole space of exactly vanishing combinations, of which an
-    eigen-decomposition returns an arbitrary basis; this one is the same for the same data up to rounding.
+    If products are linearly dependent on the data, the exactly vanishing combinations form a space, and an
+    eigendecomposition returns an arbitrary basis of it. The canonical basis is the same, up to rounding, for the same
+    data.
     """
     if vectors.shape[1] == 0:
         return vectors
-    # Columns of the projector, longest first; ties, as when everything vanishes, go to the earlier product.
+    # Pivot on the longest column of the projector; in a tie, for instance if all vanish, on the earlier product.
     earlier_first = 1.0 - 1e-6 * np.arange(vectors.shape[0]) / vectors.shape[0]
     basis, _, _ = qr(vectors @ vectors.T * earlier_first, pivoting=True)
     return np.asarray(basis[:, : vectors.shape[1]])
 
 
 def _mixture(projection: Float2D, values: Float1D, vectors: Float2D, vanishing: Bool1D, length: float) -> Mixture:
-    """Coefficients on [F|C] of the residuals' combinations ``vectors``; ``projection`` is that of the products on F."""
+    """Coefficients on [F|C] of the combinations ``vectors`` of residuals; ``projection`` maps the products to F."""
     rows = np.hstack([(projection @ vectors).T, vectors.T])
     scale = length / np.sqrt(values[~vanishing])
     return Mixture(rows[~vanishing] * scale[:, None], rows[vanishing], np.maximum(values[vanishing], 0.0))

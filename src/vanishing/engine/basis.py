@@ -1,4 +1,4 @@
-"""What a fit has built so far: the polynomials that do not vanish, and the generators that do."""
+"""The state of a fit: its basis of polynomials that do not vanish, and the generators that do."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Basis", "MonomialBasis", "ProductBasis"]
 
 
 class Basis(Protocol):
-    """What the fit loop asks of a basis; candidates and decisions are of its own kind."""
+    """A basis as the loop over degrees uses it; each kind has its own candidates and decisions."""
 
     @property
     def size(self) -> int:
@@ -25,23 +25,23 @@ class Basis(Protocol):
 
     @property
     def n_generators(self) -> int:
-        """Number of polynomials that do."""
+        """Number of polynomials that vanish."""
 
     def border(self, degree: int, limit: int) -> Any:
-        """The candidates of this degree, or None when there are more than ``limit``."""
+        """The candidates of this degree, or None if there are more than ``limit``."""
 
     def extend(self, new: Any, decision: Any, gram: Float2D) -> Basis:
-        """The basis after a decision about the candidates ``new``, which the Gram of both has led to."""
+        """The basis after a decision about the candidates ``new``, from the Gram of basis and candidates."""
 
 
 @dataclass(frozen=True)
 class MonomialBasis:
-    """An order ideal O and the generators found with it (OAVI, ABM, AVI).
+    """An order ideal O and the generators over it (OAVI, ABM, AVI).
 
-    ``terms`` are in the order in which they joined O, as tuples of positions in ``feature_order``, which
-    names a column of the data for each. ``leads`` are the generators' leading terms, and ``decisions`` the
-    decisions that gave them. ``moments`` are the means of the powers of each column, from 0 on, up to twice the
-    largest one that was examined.
+    ``terms`` are in the order in which they joined O, as tuples of variables; variable v is column
+    ``feature_order[v]`` of the data. ``leads`` are the leading terms of the generators, ``decisions`` the decisions
+    about all degrees so far. ``moments[j]`` are the means of the powers ``0, 1, ...`` of column j, up to twice the
+    largest power that was a candidate.
     """
 
     feature_order: Int1D
@@ -62,13 +62,13 @@ class MonomialBasis:
         return len(self.leads)
 
     def border(self, degree: int, limit: int) -> list[Term] | None:
-        """The terms to examine at this degree, or None when there are more than ``limit``."""
+        """The terms to examine at this degree, or None if there are more than ``limit``."""
         if degree == 1:
             return [(i,) for i in range(self.feature_order.size)] if self.feature_order.size <= limit else None
         return border([term for term in self.terms if len(term) == degree - 1], self.order, limit)
 
     def extend(self, new: list[Term], decision: Decision, gram: Float2D) -> MonomialBasis:
-        """The basis after a decision about the candidates ``new``, which the Gram of both has led to."""
+        """The basis after a decision about the candidates ``new``, from the Gram of basis and candidates."""
         return replace(
             self,
             terms=(*self.terms, *(new[i] for i in decision.kept)),
@@ -78,16 +78,31 @@ class MonomialBasis:
         )
 
     def _more_moments(self, new: list[Term], gram: Float2D) -> tuple[tuple[float, ...], ...]:
-        """The moments with those that a Gram of [O|new] adds: 2k - 1 and 2k, where x^k is a candidate."""
-        found = list(self.moments or ((1.0,),) * self.feature_order.size)
+        """The moments, extended by those of order 2k - 1 and 2k from the Gram of [O|new], where x^k is a candidate."""
+        moments = list(self.moments or ((1.0,),) * self.feature_order.size)
         for row, term in enumerate(new, self.size):
             if term[0] == term[-1]:
                 before, column = self.terms.index(term[:-1]), self.feature_order[term[0]]
-                found[column] = (*found[column], float(gram[row, before]), float(gram[row, row]))
-        return tuple(found)
+                moments[column] = (*moments[column], float(gram[row, before]), float(gram[row, row]))
+        return tuple(moments)
+
+    def slopes(self, new: list[Term], gram: Float2D) -> Float2D:
+        """Gram of the gradients of [O|new] from their own Gram: ``D_st = sum_j e_j(s) e_j(t) mean(s/x_j t/x_j)``.
+
+        ``e_j(t)`` is the exponent of x_j in t; the quotients are in O, which is closed under division.
+        """
+        terms = [*self.terms, *new]
+        row_of = {term: row for row, term in enumerate(terms)}
+        total = np.zeros_like(gram)
+        for j in range(self.feature_order.size):
+            rows = [row for row, term in enumerate(terms) if j in term]
+            quotients = [row_of[_without(terms[row], j)] for row in rows]
+            powers = np.array([terms[row].count(j) for row in rows], dtype=np.float64)
+            total[np.ix_(rows, rows)] += np.outer(powers, powers) * gram[np.ix_(quotients, quotients)]
+        return total
 
     def form(self) -> MonomialForm:
-        """The generators, ready to be evaluated."""
+        """The generators in a form for evaluation."""
         program = Program.of((*self.terms, *self.leads), self.feature_order)
         coef = np.zeros((self.n_generators, self.size))
         row = 0
@@ -98,9 +113,15 @@ class MonomialBasis:
         return MonomialForm(program[: self.size], coef, program[self.size :], lead_coef)
 
 
+def _without(term: Term, variable: int) -> Term:
+    """The term divided by one of its variables."""
+    place = term.index(variable)
+    return term[:place] + term[place + 1 :]
+
+
 @dataclass(frozen=True)
 class ProductBasis:
-    """Orthogonal polynomials F, combinations of products of those of lower degree, and the vanishing ones (VCA)."""
+    """Orthogonal polynomials F, each a combination of products of lower-degree ones, and the vanishing ones (VCA)."""
 
     n_features: int
     constant: float
@@ -119,7 +140,7 @@ class ProductBasis:
         return sum(int(layer.vanishing.shape[0]) for layer in self.layers)
 
     def border(self, degree: int, limit: int) -> Candidates | None:
-        """The products to examine at this degree, or None when there are more than ``limit``."""
+        """The products to examine at this degree, or None if there are more than ``limit``."""
         if degree == 1:
             pairs = [(0, j) for j in range(self.n_features)]
         else:
@@ -136,17 +157,17 @@ class ProductBasis:
         return Candidates(left, right)
 
     def start(self, gram: Float2D) -> Float2D:
-        """The Gram of degree 1, from that of the constant and the columns."""
+        """The Gram of degree 1, from the Gram of the constant 1 and the columns."""
         weights = np.concatenate([[self.constant], np.ones(self.n_features)])
         return gram * np.outer(weights, weights)
 
     def extend(self, new: Candidates, decision: Mixture, gram: Float2D) -> ProductBasis:
-        """The basis after a decision about the candidates ``new``, which the Gram of both has led to."""
+        """The basis after a decision about the candidates ``new``, from the Gram of basis and candidates."""
         layer = Layer(new, decision.kept, decision.vanishing)
         return replace(self, layers=(*self.layers, layer), decisions=(*self.decisions, decision))
 
     def form(self, *, kept: bool = False) -> ProductForm:
-        """The vanishing polynomials, or those of F without the constant, ready to be evaluated."""
+        """The vanishing polynomials in a form for evaluation; with ``kept``, those of F without the constant."""
         layers = tuple(layer._replace(vanishing=layer.kept) for layer in self.layers) if kept else self.layers
         n = self.size - 1 if kept else self.n_generators
         return ProductForm(

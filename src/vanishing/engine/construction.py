@@ -1,8 +1,8 @@
-"""The loop over degrees that all algorithms share: Gram entries by at most one pass, then decisions on small matrices.
+"""The loop over degrees that all algorithms share: at most one pass for Gram entries, then decisions on small matrices.
 
-Fits that differ in ``psi``, or in which parts of the data they see (the training sets of a cross-validation), examine
-nearly the same candidates: they go through the degrees together, and a pass serves the union of their candidates. A
-single fit is a group of one.
+Fits that differ in ``psi``, or in the parts of the data that they see (the training sets of a cross-validation),
+examine nearly the same candidates: they go through the degrees together, and a pass serves the union of their
+candidates. A single fit is a group of one.
 """
 
 from __future__ import annotations
@@ -27,39 +27,41 @@ __all__ = ["BLOCK", "Construction", "Fit", "Rule", "construct"]
 
 _logger = logging.getLogger("vanishing")
 
-#: Candidates examined in one pass. Of a wider border, most Gram entries between candidates that both lead generators
-#: are never used; blocks leave out most of them, and bound the memory, at the price of a pass each.
+#: Candidates examined in one pass. A wider border is cut into blocks, one pass each: this bounds the memory and skips
+#: most Gram entries between two candidates that both lead generators, which no decision uses.
 BLOCK = 512
 
 
 class Rule(NamedTuple):
-    """An algorithm: how it decides from a Gram (None: lost in rounding), and how from a triangular factor.
+    """An algorithm: its decision from a Gram (None if rounding would decide), and from a triangular factor.
 
-    Both get the matrix, the size of the basis and the state of the fit, which a decision may change (``state`` is that
-    at the start). ``whole`` says that all candidates of a degree have to be decided together.
+    Both take the matrix, the size of the basis and the state of the fit, which a decision may change; ``state`` is the
+    initial one. ``whole`` says that all candidates of a degree must be decided together. With ``gradients``, a decision
+    from a Gram also takes the Gram of the gradients, after the first matrix, and never leaves it to a factor.
     """
 
-    from_gram: Callable[[Float2D, int, Any], Any]
-    from_factor: Callable[[Float2D, int, Any], Any]
+    from_gram: Callable[..., Any]
+    from_factor: Callable[[Float2D, int, Any], Any] | None = None
     whole: bool = False
     state: Any = None
+    gradients: bool = False
 
 
 class Effort(NamedTuple):
-    """What the decisions of a fit have taken, without the passes over rows: seconds, and iterations of solvers."""
+    """Cost of the decisions of a fit, without the passes over rows: seconds, and solver iterations."""
 
     seconds: float = 0.0
     n_iter: int = 0
 
     def after(self, begin: float, decision: Any) -> Effort:
-        """With a decision that began at this time."""
+        """The effort including a decision that began at time ``begin``."""
         return Effort(self.seconds + time.perf_counter() - begin, self.n_iter + getattr(decision, "total_iter", 0))
 
 
 class Construction(NamedTuple):
-    """A finished basis, the last degree examined, how the loop ended, and what its decisions took.
+    """A finished basis, the last degree examined, how the loop ended, and the cost of its decisions.
 
-    ``complete``: no candidate was left. ``overflow``: the next border would have gone beyond ``max_terms``.
+    ``complete``: no candidate was left. ``overflow``: the next border would have exceeded ``max_terms``.
     """
 
     basis: Any
@@ -83,7 +85,7 @@ class Fit:
         self.state = self.rule.state
 
     def enter(self, degree: int, max_terms: int) -> Any:
-        """The candidates of a degree; none if the fit has ended, as it does when there are none or too many."""
+        """The candidates of a degree. The fit ends if there are none or too many; an ended fit has none."""
         if self.ended is None:
             new = self.basis.border(degree, max_terms - self.basis.size - self.basis.n_generators)
             if new is not None and len(new):
@@ -92,30 +94,32 @@ class Fit:
         return []
 
     def decide(self, grams: Grams, new: Any) -> None:
-        """Decide about the candidates ``new``: from their Gram, or from its factor if rounding would decide."""
+        """Decide about the candidates ``new`` from the Gram, or from its triangular factor if rounding would decide."""
         gram = _require_finite(grams.of(self.parts, self.basis, new))
-        decision = self._timed(self.rule.from_gram, gram)
+        slopes = [grams.slopes(self.parts, self.basis, new, gram)] if self.rule.gradients else []
+        decision = self._timed(self.rule.from_gram, gram, *slopes)
         if decision is None:
+            assert self.rule.from_factor is not None
             factor = grams.factor(self.parts, self.basis, new)
             with np.errstate(over="ignore", invalid="ignore"):
                 gram = _require_finite(factor.T @ factor)
             decision = self._timed(self.rule.from_factor, factor)
         self.basis, self.state = self.basis.extend(new, decision, gram), decision.state
 
-    def _timed(self, decide: Callable[[Float2D, int, Any], Any], matrix: Float2D) -> Any:
+    def _timed(self, decide: Callable[..., Any], *matrices: Float2D) -> Any:
         begin = time.perf_counter()
-        decision = decide(matrix, self.basis.size, self.state)
+        decision = decide(*matrices, self.basis.size, self.state)
         self.effort = self.effort.after(begin, decision)
         return decision
 
     def leave(self, degree: int, size: int) -> None:
-        """After a degree: the fit ends if no term was kept, or if its decisions may take no more work."""
+        """End the fit after a degree that kept no term, or if its decisions have spent their budget."""
         spent = self.state is not None and self.state.spent
         if self.ended is None and (self.basis.size == size or spent):
             self.end(degree, complete=not spent)
 
     def end(self, degree: int, *, complete: bool, overflow: bool = False) -> None:
-        """The fit ends after this degree."""
+        """End the fit after this degree."""
         self.ended = Construction(self.basis, degree, complete, overflow, self.effort)
 
 
@@ -127,14 +131,14 @@ def construct(
     Parameters
     ----------
     grams : Grams
-        What is known of the parts of the data.
+        The Gram entries of the parts of the data.
     fits : sequence of Fit
-        With bases that hold the constant alone, and share the order of terms and of features.
+        Their bases hold the constant only, and share the order of terms and of features.
     max_degree, max_terms : int
-        A degree above ``max_degree``, or a border that could take ``|G| + |O|`` above ``max_terms``, is not
-        entered.
+        The loop stops before a degree above ``max_degree``, and a fit before a border that could take
+        ``|G| + |O|`` above ``max_terms``.
     n_threads : int
-        Threads that share the decisions.
+        Threads for the decisions.
     """
     for degree in range(1, max_degree + 1):
         borders = [fit.enter(degree, max_terms) for fit in fits]
@@ -162,15 +166,15 @@ def construct(
 
 def _decide_all(grams: Grams, fits: Sequence[Fit], borders: Sequence[Any], block: Any, n_threads: int) -> None:
     """Let every fit decide about its own candidates in the block."""
-    tasks = [(fit, grams.own(block, border)) for fit, border in zip(fits, borders, strict=True) if len(border)]
+    tasks = [(fit, grams.intersection(block, border)) for fit, border in zip(fits, borders, strict=True) if len(border)]
     tasks = [(fit, new) for fit, new in tasks if len(new)]
     if len(tasks) == 1:
         fit, new = tasks[0]
         fit.decide(grams, new)
         return
     with WarningRelay() as relay, ThreadPoolExecutor(n_threads) as pool:
-        held = [relay.task(partial(fit.decide, grams, new)) for fit, new in tasks]
-        list(pool.map(lambda task: task(), held))
+        decisions = [relay.task(partial(fit.decide, grams, new)) for fit, new in tasks]
+        list(pool.map(lambda decide: decide(), decisions))
 
 
 def _log(degree: int, n_candidates: int, fits: Sequence[Fit]) -> None:

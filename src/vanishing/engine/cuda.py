@@ -1,9 +1,9 @@
-"""Sums of monomials on an NVIDIA GPU in one kernel, at the speed of its memory.
+"""Sums of monomials on an NVIDIA GPU, in one kernel that is limited by memory bandwidth only.
 
 The Gram entry of two terms is the sum over the rows of their product, another monomial, and many pairs share one.
-Each thread reads rows, builds all monomials by one multiplication each, and adds them up in registers; nothing but
-the rows is read, and nothing but a sum per block of threads is written. The source of the kernel is made for the
-list of monomials and compiled by CuPy (NVRTC), which keeps it on disk for the next process.
+Each thread reads rows, builds all monomials by one multiplication each, and adds them up in registers; the kernel
+reads only the rows and writes one sum per block of threads. Its source is generated for the list of monomials and
+compiled by CuPy (NVRTC), which caches it on disk for the next process.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from ..rows.array_api import cupy_if_any, has_kernels
 
 __all__ = ["MOST_MONOMIALS", "closed", "has_kernels", "kernel_source", "sum_monomials"]
 
-MOST_MONOMIALS = 128  # sums that a thread can keep in registers, or nearly so
+MOST_MONOMIALS = 128  # sums that fit into the registers of a thread, roughly
 _THREADS = 256
 _BLOCKS_PER_PROCESSOR = 4
-_ROWS_AT_ONCE = 4  # that a thread reads before it computes
+_ROWS_AT_ONCE = 4  # rows that a thread reads before it computes
 
 
 def closed(terms: Sequence[Term]) -> list[Term]:
-    """The terms and what is needed to build them by one multiplication each, in an order in which that works.
+    """The terms and all their prefixes, sorted so that each is an earlier one times a variable.
 
     Examples
     --------
     >>> closed([(0, 0, 1)])
     [(), (0,), (0, 0), (0, 0, 1)]
     """
-    found = {term[:k] for term in terms for k in range(len(term) + 1)}
-    return sorted(found, key=lambda term: (len(term), term))
+    prefixes = {term[:k] for term in terms for k in range(len(term) + 1)}
+    return sorted(prefixes, key=lambda term: (len(term), term))
 
 
 def kernel_source(terms: Sequence[Term], n_features: int, number: str, *, weighted: bool) -> str:
-    """CUDA C++ that sums closed ``terms`` over rows of type ``number``, and finds the range of every column."""
+    """CUDA C++ that sums closed ``terms`` over rows of type ``number``, and computes the range of every column."""
     columns = range(n_features)
     declared = [
         *(f"double s{k} = 0.0;" for k in range(len(terms))),
@@ -85,7 +85,7 @@ def kernel_source(terms: Sequence[Term], n_features: int, number: str, *, weight
 
 
 def _rows_source(terms: Sequence[Term], n_features: int, number: str, many: int, *, weighted: bool) -> str:
-    """The code for ``many`` rows: it reads all of them first, so that memory and arithmetic overlap."""
+    """The code for ``many`` rows; it reads all of them first, so that memory and arithmetic overlap."""
     place = {term: k for k, term in enumerate(terms)}
     columns = range(n_features)
     lines = []
@@ -117,7 +117,7 @@ def _kernel(terms: tuple[Term, ...], n_features: int, number: str, weighted: boo
 
 
 def sum_monomials(X: Any, weights: Any, terms: Sequence[Term]) -> tuple[Float1D, Float2D]:
-    """Sums over the rows of closed ``terms``, times the weights, and the range of every column ``(2, n_features)``."""
+    """Weighted sums over the rows of closed ``terms``, and the range of every column ``(2, n_features)``."""
     cupy = cupy_if_any()
     rows = cupy.asarray(X)
     n_rows, n = (int(length) for length in rows.shape)
@@ -127,16 +127,17 @@ def sum_monomials(X: Any, weights: Any, terms: Sequence[Term]) -> tuple[Float1D,
         n_blocks = min(-(-n_rows // _THREADS), rows.device.attributes["MultiProcessorCount"] * _BLOCKS_PER_PROCESSOR)
         out = cupy.empty((n_blocks, len(terms) + 2 * n), dtype=np.float64)
         strides = [np.int64(stride // rows.itemsize) for stride in rows.strides]
-        given = out if weights is None else cupy.ascontiguousarray(cupy.asarray(weights))
+        # Without weights the kernel ignores its second argument: any array will do.
+        second = out if weights is None else cupy.ascontiguousarray(cupy.asarray(weights))
         _wait_for(X)
-        kernel((n_blocks,), (_THREADS,), (rows, given, np.int64(n_rows), *strides, out))
-        found: Array = out.get()
-    sums, low, high = found[:, : len(terms)], found[:, len(terms) : -n], found[:, -n:]
+        kernel((n_blocks,), (_THREADS,), (rows, second, np.int64(n_rows), *strides, out))
+        results: Array = out.get()
+    sums, low, high = results[:, : len(terms)], results[:, len(terms) : -n], results[:, -n:]
     return sums.sum(axis=0), np.array([low.min(axis=0), high.max(axis=0)])
 
 
 def _wait_for(X: Any) -> None:
-    """What computes ``X`` may run in another library's stream."""
+    """Wait until ``X`` is computed, which may happen in another library's stream."""
     if type(X).__module__.split(".")[0] == "torch":
         import torch
 

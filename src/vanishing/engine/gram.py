@@ -1,9 +1,9 @@
-"""The only pass over the data of a fit: Gram matrices of polynomials, summed over chunks of rows.
+"""The passes of a fit: Gram matrices of polynomials, summed over chunks of rows.
 
-With the basis O (l polynomials) and the candidates C (c polynomials) of a degree, everything the algorithms
-need is ``G = [O|C]'[O|C] / m``. Its block ``O'O / m`` is known from the degrees before, so a pass sums
-``C'[O|C]``. Where a float64 Gram cannot resolve ``psi``, a second kind of pass gives the triangular factor R
-of ``[O|C] = sqrt(m) Q R`` instead, from QR factors merged over chunks.
+With the basis O (l polynomials) and the candidates C (c polynomials) of a degree, the algorithms need
+``G = [O|C]'[O|C] / m`` and nothing else. Its block ``O'O / m`` is known from lower degrees, so a pass sums
+``C'[O|C]``. Where a float64 Gram cannot resolve ``psi``, a second kind of pass computes the triangular factor R
+of ``[O|C] = sqrt(m) Q R`` instead, from QR factors merged over blocks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._compiled import compiled
-from .._typing import Float1D, Float2D, Int1D
+from .._typing import Float1D, Float2D, Int1D, Int2D
 from ..polynomials.forms import batched_terms, fill_terms, padded_length
 from ..polynomials.terms import Program, Term, multiply
 from ..rows.array_api import namespace_of, on_device_of, to_host
@@ -34,9 +34,9 @@ __all__ = [
     "value_gram",
 ]
 
-_PANEL = 96  # candidates multiplied at a time: the blocks above the diagonal of C'C are not computed
+_PANEL = 96  # candidates multiplied at a time; panels of C'C above the diagonal are skipped
 _SMALL_GEMM = 900_000  # OpenBLAS has a much faster path for products of up to a million multiplications
-_CHUNK = 776  # rows whose terms are in the second-level cache together
+_CHUNK = 776  # rows whose terms fit into the second-level cache
 
 _LANES = 1024
 _FEW_ROWS = 4096
@@ -46,7 +46,7 @@ _NO_WEIGHTS = np.empty(0)
 
 
 def mean_of_parts(grams: Sequence[Float2D], weights: Sequence[float]) -> Float2D:
-    """The Gram of all rows from those of parts of them, with their total weights.
+    """The Gram of all rows, from the Grams of their parts and the total weight of each part.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def mean_of_parts(grams: Sequence[Float2D], weights: Sequence[float]) -> Float2D
 
 @compiled
 def _monomial_gram(X: Float2D, weights: Float1D, left: Int1D, right: Int1D, n_basis: int, chunk: int) -> Float2D:
-    """Sum over the rows of w * C[O|C]', shape ``(n_candidates, n_terms)``; blocks beyond the diagonal are left 0."""
+    """Sum over the rows of w * C[O|C]', shape ``(n_candidates, n_terms)``; panels above the diagonal stay 0."""
     n_rows, n_features = X.shape
     n_terms = left.size
     total = np.zeros((n_terms - n_basis, n_terms))
@@ -87,7 +87,7 @@ def _monomial_gram(X: Float2D, weights: Float1D, left: Int1D, right: Int1D, n_ba
         for first in range(0, n_terms - n_basis, _PANEL):
             last = min(first + _PANEL, n_terms - n_basis)
             products = np.dot(candidates[first:last], table[: n_basis + last].T)
-            for k in range(last - first):  # slices of arrays on the left take seconds to compile
+            for k in range(last - first):  # an assignment to a slice would take seconds to compile
                 for i in range(n_basis + last):
                     total[first + k, i] += products[k, i]
     return total
@@ -96,14 +96,13 @@ def _monomial_gram(X: Float2D, weights: Float1D, left: Int1D, right: Int1D, n_ba
 def mean_gram(rows: Rows, program: Program, n_basis: int) -> Float2D:
     """Mean over the rows of ``C[O|C]'``, shape ``(n_candidates, n_terms)``.
 
-    The first ``n_basis`` terms are O, the others C. Of ``C C'`` only what lies on or below the diagonal is
-    meaningful.
+    The first ``n_basis`` terms are O, the others C. Entries of ``C C'`` above the diagonal are not meaningful.
     """
     return mean_grams([rows], program, n_basis)[0]
 
 
 def mean_grams(parts: Sequence[Rows], program: Program, n_basis: int) -> list[Float2D]:
-    """As :func:`mean_gram`, for each of several sources; those that are parts of the same share the pass."""
+    """As :func:`mean_gram`, for each of several sources; parts of the same source share the pass."""
     n_terms = program.size
     work = (n_terms - n_basis) * n_terms
 
@@ -115,7 +114,10 @@ def mean_grams(parts: Sequence[Rows], program: Program, n_basis: int) -> list[Fl
 
 
 def value_gram(rows: Rows, values: Callable[[Any], Any], n_basis: int, n_terms: int) -> Float2D:
-    """As :func:`mean_gram`, for polynomials that ``values(X)`` evaluates, one per row."""
+    """As :func:`mean_gram`, for polynomials that ``values(X)`` evaluates, one per row.
+
+    There may be several values for each row of X, as derivatives by each column, all first ones before all second ones.
+    """
     work = (n_terms - n_basis) * n_terms
     longest = int(np.clip(4 * _SMALL_GEMM // work // 8 * 8, 512, 8192))
 
@@ -126,7 +128,8 @@ def value_gram(rows: Rows, values: Callable[[Any], Any], n_basis: int, n_terms: 
             table = values(X[start : start + chunk, :])
             candidates = table[n_basis:, :]
             if weights is not None:
-                candidates = candidates * weights[start : start + chunk]
+                n_values = table.shape[1] // X[start : start + chunk, :].shape[0]
+                candidates = candidates * namespace_of(X).concat([weights[start : start + chunk]] * n_values)
             total += to_host(candidates @ table.T)
         return total
 
@@ -135,7 +138,7 @@ def value_gram(rows: Rows, values: Callable[[Any], Any], n_basis: int, n_terms: 
 
 
 def _mean_request(rows: Rows, kernel: Callable[[Any, Any], Float2D], cost: Cost) -> Reduction:
-    """The sum of the weights and the sum of a kernel."""
+    """A reduction to the sum of the weights and the sum of a kernel."""
 
     def with_weight(block: Block) -> tuple[float, Float2D]:
         return block.total_weight, kernel(block.X, block.weights)
@@ -155,30 +158,30 @@ def _sum_of_products(X: Any, weights: Any, program: Program, n_basis: int) -> Fl
     monomials = _monomials(tuple(program.terms), n_basis) if cuda.has_kernels(X) else None
     if monomials is not None:
         sums, _ = cuda.sum_monomials(X, weights, monomials.closed)
-        return np.asarray(sums[monomials.places])
+        return np.asarray(sums[monomials.positions])
     grams = [_batched_gram(*batch, program, n_basis) for batch in _batches(X, weights)]
     return np.asarray(np.sum(grams, axis=0))
 
 
 def products_and_range(X: Any, weights: Any, program: Program) -> tuple[Float2D, Float2D]:
-    """The same for all terms after the constant, and the range of every column ``(2, n_features)``."""
+    """Sum over the rows of w * C[1|C]', with all terms but the constant in C; range of each column, (2, n_features)."""
     monomials = _monomials(tuple(program.terms), 1) if cuda.has_kernels(X) else None
     if monomials is None:
         return _sum_of_products(X, weights, program, 1), range_of(X, weights)
-    sums, found = cuda.sum_monomials(X, weights, monomials.closed)
-    return np.asarray(sums[monomials.places]), found
+    sums, ends = cuda.sum_monomials(X, weights, monomials.closed)
+    return np.asarray(sums[monomials.positions]), ends
 
 
 class _Monomials(NamedTuple):
-    """The distinct products of terms, closed; ``places`` says where that of a candidate and a term is among them."""
+    """Distinct products of candidates and terms, closed; ``closed[positions[c, t]]`` is candidate c times term t."""
 
     closed: list[Term]
-    places: Int1D
+    positions: Int2D
 
 
 @lru_cache(maxsize=64)
 def _monomials(terms: tuple[Term, ...], n_basis: int) -> _Monomials | None:
-    """The products of candidates and terms; None if they are many."""
+    """The products of candidates and terms; None if there are too many for a GPU kernel."""
     if len(terms) > 4 * cuda.MOST_MONOMIALS:
         return None
     products = [[multiply(u, t) for t in terms] for u in terms[n_basis:]]
@@ -190,7 +193,7 @@ def _monomials(terms: tuple[Term, ...], n_basis: int) -> _Monomials | None:
 
 
 def _batches(X: Any, weights: Any) -> list[tuple[Any, Any]]:
-    """Rows of a device in batches of equal length ``(n_batches, length, n_features)``, and what is left over."""
+    """Rows of a device in batches of equal length ``(n_batches, length, n_features)``, and one shorter batch."""
     whole = X.shape[0] // _BATCH * _BATCH
     parts = [(slice(0, whole), _BATCH), (slice(whole, X.shape[0]), X.shape[0] - whole)]
     namespace = namespace_of(X)
@@ -205,7 +208,7 @@ def _batches(X: Any, weights: Any) -> list[tuple[Any, Any]]:
 
 
 def _batched_gram(X: Any, weights: Any, program: Program, n_basis: int) -> Float2D:
-    """Sum over the rows of w * C[O|C]', from one small product per batch: a device works on many at a time."""
+    """Sum over the rows of w * C[O|C]', from one small product per batch: a device computes many in parallel."""
     namespace = namespace_of(X)
     table = batched_terms(X, program)
     candidates = table[:, n_basis:, :] if weights is None else table[:, n_basis:, :] * weights
@@ -216,8 +219,8 @@ def _batched_gram(X: Any, weights: Any, program: Program, n_basis: int) -> Float
 @compiled
 def _column_range(X: Float2D, weights: Float1D) -> Float2D:
     """Smallest and largest value of every column, ``(2, n_features)``, without rows of weight 0; NaN is skipped."""
-    found = np.empty((2, X.shape[1]))
-    low, high = np.empty(_LANES), np.empty(_LANES)  # many side by side, which the processor compares at once
+    ends = np.empty((2, X.shape[1]))
+    low, high = np.empty(_LANES), np.empty(_LANES)  # independent lanes, which the compiler vectorises
     for j in range(X.shape[1]):
         low[:], high[:] = np.inf, -np.inf
         for start in range(0, X.shape[0], _LANES):
@@ -227,17 +230,17 @@ def _column_range(X: Float2D, weights: Float1D) -> Float2D:
                     x = np.nan
                 low[i] = x if x < low[i] else low[i]
                 high[i] = x if x > high[i] else high[i]
-        found[0, j], found[1, j] = np.inf, -np.inf
+        ends[0, j], ends[1, j] = np.inf, -np.inf
         for i in range(_LANES):
-            found[0, j], found[1, j] = min(found[0, j], low[i]), max(found[1, j], high[i])
-    return found
+            ends[0, j], ends[1, j] = min(ends[0, j], low[i]), max(ends[1, j], high[i])
+    return ends
 
 
 def range_of(X: Any, weights: Any) -> Float2D:
-    """Smallest and largest value of every column, ``(2, n_features)``, for blocks of every kind."""
+    """Smallest and largest value of every column, ``(2, n_features)``, for blocks on the host or a device."""
     if not isinstance(X, np.ndarray):
         return _device_range(X, weights)
-    # NumPy is quicker where columns are contiguous, and needs no compiling for a few rows.
+    # NumPy is faster on contiguous columns, and for a few rows it saves compiling.
     if weights is None and (X.flags.f_contiguous or X.shape[0] <= _FEW_ROWS):
         return np.array([X.min(axis=0), X.max(axis=0)])
     return _column_range(X, _NO_WEIGHTS if weights is None else weights)
@@ -254,7 +257,7 @@ def _device_range(X: Any, weights: Any) -> Float2D:
 
 
 def border_gram(gram: Float2D, new: Float2D) -> Float2D:
-    """The symmetric Gram of [O|C] from that of O and the rows of C, which count up to the diagonal."""
+    """The symmetric Gram of [O|C], from the Gram of O and the rows of C, read up to the diagonal only."""
     n_basis, n_terms = gram.shape[0], new.shape[1]
     full = np.empty((n_terms, n_terms))
     full[:n_basis, :n_basis] = gram
@@ -266,10 +269,10 @@ def border_gram(gram: Float2D, new: Float2D) -> Float2D:
 
 
 def triangular_factor(rows: Rows, values: Callable[[Any], Any], n_terms: int) -> Float2D:
-    """R with ``R'R`` the Gram of the polynomials, from QR factors of blocks; shape ``(n_terms, n_terms)``.
+    """Triangular R such that ``R'R`` is the Gram of the polynomials, shape ``(n_terms, n_terms)``.
 
-    ``values(X)`` evaluates the polynomials, one per row. Small residuals keep full relative accuracy
-    in R, where the Gram has lost everything below 1e-16.
+    R comes from QR factors of blocks; ``values(X)`` evaluates the polynomials, one per row. R resolves residuals
+    whose squares, below 1e-16, are lost in the rounding of the Gram.
     """
 
     def kernel(X: Any, weights: Any) -> Float2D:
@@ -287,7 +290,7 @@ def triangular_factor(rows: Rows, values: Callable[[Any], Any], n_terms: int) ->
     request = _mean_request(rows, kernel, cost)._replace(combine=combine)
     ((weight, factor),) = reduce_together([request])
     square = np.zeros((n_terms, n_terms))
-    square[: factor.shape[0]] = factor  # fewer rows than terms: the rest of R is zero
+    square[: factor.shape[0]] = factor  # with fewer rows than terms, the rest of R is zero
     return np.asarray(square / np.sqrt(weight))
 
 
@@ -296,5 +299,5 @@ def _upper(matrix: Float2D) -> Float2D:
 
 
 def chunk_rows(n_rows: int) -> int:
-    """Rows to evaluate and multiply at a time: chunks of equal size, as short ones are padded."""
+    """Rows to evaluate and multiply at a time; chunks of equal length, because short ones are padded."""
     return padded_length(-(-n_rows // -(-n_rows // _CHUNK)))

@@ -1,8 +1,8 @@
-"""What is known about the Gram matrices of a fit, and the passes that find out more.
+"""The Gram matrices of a fit: entries that are known, and the passes that compute the others.
 
 The loop over degrees asks for the Gram of a basis and its candidates. Entries come from the first pass (the columns,
-and all terms of degree 2 where reading takes longer than computing), from moments, from an earlier pass that served the
-candidates of the next degree as well, or from a pass of their own; who asks does not know which.
+and all terms of degree 2 where reading takes longer than computing), from moments, from an earlier pass that also
+summed the candidates of the next degree, or from a new pass; the loop does not know which.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from .survey import Survey
 
 __all__ = ["Grams", "Known", "MonomialGrams", "Part", "ProductGrams"]
 
-_LITTLE = 100  # multiplications for a row up to which a pass serves the candidates of the next degree, too
+_LOOKAHEAD_WORK = 100  # multiplications per row; a pass that stays below also sums the candidates of the next degree
 
 
 class Known:
-    """Gram entries that are known: rows from ``first`` on, up to the diagonal, of the Gram of some terms.
+    """Known Gram entries: the rows from ``first`` on, up to the diagonal, of the Gram of ``terms``.
 
     Terms are sorted tuples of columns.
 
@@ -48,7 +48,7 @@ class Known:
         self._gram = border_gram(np.full((first, first), np.nan), gram)
 
     def has(self, terms: Sequence[Term], n_basis: int) -> bool:
-        """Whether ``C[O|C]'`` is known, for these terms, of which the first ``n_basis`` are O."""
+        """Whether ``C[O|C]'`` is known; the first ``n_basis`` of ``terms`` are O, the others C."""
         return all(term in self._place for term in terms) and all(
             self._place[term] >= self._first for term in terms[n_basis:]
         )
@@ -60,7 +60,7 @@ class Known:
 
 
 class Part(NamedTuple):
-    """A part of the data: its rows, or None where they are gone, what is known of its Gram, and its total weight."""
+    """A part of the data: its rows (None for moments), its known Gram entries, and its total weight."""
 
     rows: Rows | None
     known: Known
@@ -68,21 +68,20 @@ class Part(NamedTuple):
 
     @classmethod
     def surveyed(cls, rows: Rows, survey: Survey) -> Part:
-        """Rows with what the first pass over them found."""
+        """Rows with the Gram entries that the first pass summed."""
         return cls(rows, Known(*survey.known), survey.total_weight)
 
     def require_rows(self) -> Rows:
-        """The rows, for a pass."""
+        """The rows, for a pass; raise ValueError for moments."""
         if self.rows is None:
             raise ValueError(
-                "A psi this small cannot be told from the moments, which are sums in float64: raise psi, or fit to "
-                "rows."
+                "Moments, which are sums in float64, cannot resolve a psi this small: raise psi, or fit to rows."
             )
         return self.rows
 
 
 class Grams(Protocol):
-    """What the loop over degrees asks for; ``parts`` and ``basis`` are those of a fit, ``new`` its candidates."""
+    """Gram matrices as the loop over degrees uses them; ``parts`` and ``basis`` are those of a fit."""
 
     n_samples: int | None
 
@@ -90,25 +89,28 @@ class Grams(Protocol):
         """The candidates of all fits."""
 
     def extend(self, block: Any) -> None:
-        """Find the Gram entries of these candidates, by at most one pass."""
+        """Get the Gram entries of these candidates, in at most one pass."""
 
-    def own(self, block: Any, border: Any) -> Any:
+    def intersection(self, block: Any, border: Any) -> Any:
         """The candidates of the block that belong to the border of a fit."""
 
     def of(self, parts: tuple[int, ...], basis: Any, new: Any) -> Float2D:
-        """The Gram of a basis and candidates."""
+        """The Gram of a basis and its candidates."""
+
+    def slopes(self, parts: tuple[int, ...], basis: Any, new: Any, gram: Float2D) -> Float2D:
+        """Gram of the gradients of a basis and candidates, whose own Gram is ``gram``."""
 
     def factor(self, parts: tuple[int, ...], basis: Any, new: Any) -> Float2D:
-        """The triangular factor of that Gram, without forming it: one pass."""
+        """The triangular factor of that Gram, from one pass that does not form the Gram."""
 
     def restrict(self, bases: Sequence[Any]) -> None:
-        """Forget what none of these bases holds."""
+        """Drop the Gram entries of polynomials that none of these bases contains."""
 
 
 class MonomialGrams:
-    """Gram matrices over the terms that some fit has kept, one for each part of the data.
+    """Gram matrices over the terms that any fit keeps, one for each part of the data.
 
-    A fit sees one or more of the parts; Grams add over rows, so that of its rows is a mean of theirs.
+    A fit sees one or more of the parts; its Gram is the weighted mean of theirs.
     """
 
     def __init__(self, parts: Sequence[Part], basis: MonomialBasis):
@@ -127,15 +129,15 @@ class MonomialGrams:
             return borders[0]
         return sorted(set().union(*borders), key=ORDERS[self._basis.order])
 
-    def own(self, block: list[Term], border: list[Term]) -> list[Term]:
+    def intersection(self, block: list[Term], border: list[Term]) -> list[Term]:
         """The candidates of the block that belong to the border of a fit."""
         if block is border:
             return border
-        mine = set(border)
-        return [term for term in block if term in mine]
+        members = set(border)
+        return [term for term in block if term in members]
 
     def extend(self, block: list[Term]) -> None:
-        """Find the Gram entries of these candidates, by at most one pass."""
+        """Get the Gram entries of these candidates, in at most one pass."""
         terms = (*self._basis.terms, *block)
         entries = self._entries(Program.of(terms, self._basis.feature_order), self._basis.size)
         self._grams = [border_gram(gram, more) for gram, more in zip(self._grams, entries, strict=True)]
@@ -155,20 +157,24 @@ class MonomialGrams:
         return [known.of(terms, n_basis) for known in self._known]
 
     def of(self, parts: tuple[int, ...], basis: MonomialBasis, new: list[Term]) -> Float2D:
-        """The Gram of a basis and candidates, over the rows of some parts."""
+        """The Gram of a basis and its candidates, over the rows of some parts."""
         if parts not in self._means:
             weights = [self._parts[k].weight for k in parts]
             self._means[parts] = mean_of_parts([self._grams[k] for k in parts], weights)
         return _principal(self._means[parts], [self._row_of[term] for term in (*basis.terms, *new)])
 
+    def slopes(self, parts: tuple[int, ...], basis: MonomialBasis, new: list[Term], gram: Float2D) -> Float2D:
+        """Gram of the gradients of a basis and candidates: no pass, as derivatives of terms are terms."""
+        return basis.slopes(new, gram)
+
     def factor(self, parts: tuple[int, ...], basis: MonomialBasis, new: list[Term]) -> Float2D:
-        """The triangular factor of that Gram, without forming it: one pass."""
+        """The triangular factor of that Gram, from one pass that does not form the Gram."""
         program = Program.of((*basis.terms, *new), basis.feature_order)
         rows = JoinedRows([self._parts[k].require_rows() for k in parts])
         return triangular_factor(rows, lambda block: term_values(block, program), program.size)
 
     def restrict(self, bases: Sequence[MonomialBasis]) -> None:
-        """Forget the terms that none of these bases holds."""
+        """Drop the Gram entries of terms that none of these bases contains."""
         kept = {term for basis in bases for term in basis.terms}
         terms = tuple(term for term in self._basis.terms if term in kept)
         index = [self._row_of[term] for term in terms]
@@ -182,15 +188,15 @@ class MonomialGrams:
 
 
 def _principal(gram: Float2D, index: list[int]) -> Float2D:
-    """The principal submatrix of these rows and columns; the matrix itself if they are all of them."""
+    """The principal submatrix of these rows and columns, without a copy if they are all rows in order."""
     return gram if index == list(range(len(gram))) else np.asarray(gram[np.ix_(index, index)])
 
 
 def _with_next_degree(terms: list[Term], n_basis: int) -> list[Term]:
-    """The basis and its candidates, and the candidates of the next degree if all of these were kept, unless many."""
-    ahead = border(terms[n_basis:], "deglex", _LITTLE)
+    """The terms and, unless that costs much, the candidates of the next degree in case all candidates are kept."""
+    ahead = border(terms[n_basis:], "deglex", _LOOKAHEAD_WORK)
     both = [*terms, *(ahead or [])]
-    return both if (len(both) - n_basis) * len(both) <= _LITTLE else terms
+    return both if (len(both) - n_basis) * len(both) <= _LOOKAHEAD_WORK else terms
 
 
 class ProductGrams:
@@ -205,29 +211,35 @@ class ProductGrams:
         """The candidates of the fit."""
         return borders[0]
 
-    def own(self, block: Candidates, border: Candidates) -> Candidates:
+    def intersection(self, block: Candidates, border: Candidates) -> Candidates:
         """The candidates of the fit."""
         return border
 
     def extend(self, block: Candidates) -> None:
-        """Nothing is shared with other fits."""
+        """Do nothing: no other fit shares the Gram."""
 
     def of(self, parts: tuple[int, ...], basis: ProductBasis, new: Candidates) -> Float2D:
-        """The Gram of [F|new]: one pass over the data, after degree 1."""
+        """The Gram of [F|new]; takes one pass over the data from degree 2 on."""
         if not basis.layers:
             return basis.start(self._part.known.of(self._columns, 0))
-        # All of it: members of F are divided by the root of their eigenvalue, so that a Gram of F carried along from
-        # the degrees before would be wrong by rounding over psi.
+        # The pass sums the block of F again: its members are divided by the root of their eigenvalue, so the entries
+        # from lower degrees have an error of rounding / psi.
         values = _product_values(basis, new)
         total = value_gram(self._part.require_rows(), values, 0, basis.size + len(new))
         return np.asarray((total + total.T) / 2.0)
 
+    def slopes(self, parts: tuple[int, ...], basis: ProductBasis, new: Candidates, gram: Float2D) -> Float2D:
+        """Gram of the gradients of [F|new]: one pass, over as many values for a row as there are columns."""
+        n_terms = basis.size + len(new)
+        total = value_gram(self._part.require_rows(), lambda X: basis.form().gradients(X, new), 0, n_terms)
+        return np.asarray((total + total.T) / 2.0)
+
     def factor(self, parts: tuple[int, ...], basis: ProductBasis, new: Candidates) -> Float2D:
-        """The triangular factor of [F|new]: one pass over the data."""
+        """The triangular factor of the Gram of [F|new], from one pass over the data."""
         return triangular_factor(self._part.require_rows(), _product_values(basis, new), basis.size + len(new))
 
     def restrict(self, bases: Sequence[ProductBasis]) -> None:
-        """Nothing is kept between degrees."""
+        """Do nothing: no entries are stored between degrees."""
 
 
 def _product_values(basis: ProductBasis, new: Candidates) -> Callable[[Any], Any]:

@@ -1,4 +1,4 @@
-"""Sums of products of terms, which add up over time, places and machines; models are fitted without the data."""
+"""Sums of products of terms, which add up over time, places and machines; models are fitted to them without rows."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ __all__ = ["Moments"]
 
 _FORMAT = 1
 _MOST_TERMS = 5000
-_PARTS = ["format", "names", "range", "scaling", "shape", "single_precision", "sum", "total_weight"]  # of a file
+_ARRAYS = ["format", "names", "range", "scaling", "shape", "single_precision", "sum", "total_weight"]  # in a file
 _MOST_NAMES = 2**25  # bytes that all names may take
-_ROUNDING = 1e-7  # by which sums may differ from those of rows, relative to the largest that these could have
+_ROUNDING = 1e-7  # tolerance of the checks of loaded sums, relative to the largest value that each could have
 
 
 class Moments:
-    """What OAVI, ABM and AVI need to know of data: the Gram matrix of all terms up to a degree, summed over rows.
+    """The Gram matrix of all terms up to a degree, summed over rows: all that OAVI, ABM and AVI need of the data.
 
-    Sums can be added to as rows arrive (streams), added up over places that do not share their rows (federated), and
+    Sums grow as rows arrive (streams), merge over sites that do not share their rows (federated learning), and can be
     subtracted again (windows). ``OAVI().fit(moments)`` gives the model that a fit to the rows would give.
 
     Parameters
@@ -37,10 +37,10 @@ class Moments:
     n_features : int
         Number of columns.
     degree : int, default=3
-        Largest degree of a generator that can be found from the moments. The matrix has one row for each term up to
-        it: ``(n_features + degree)! / (n_features! degree!)``.
+        Largest degree of the generators that can be computed from the moments. The matrix has one row for each term
+        up to it: ``(n_features + degree)! / (n_features! degree!)``.
     scaler : fitted MinMaxScaler, optional
-        Scaling of the rows on their way in, to [0, 1]; has to be known beforehand.
+        Scales the rows to [0, 1] before they are summed.
     n_jobs : int, optional
         Threads for passes over rows in memory; all cores by default.
 
@@ -49,7 +49,7 @@ class Moments:
     gram : ndarray of shape (n_terms, n_terms)
         Mean over the rows of the products of ``terms``.
     terms : list of tuple of int
-        Each the columns whose product it is.
+        Each is the tuple of columns whose product it is.
     n_samples : int
         Number of rows in the sums.
     total_weight : float
@@ -103,7 +103,7 @@ class Moments:
         return self._sum / self.total_weight
 
     def update(self, X: Any, sample_weight: Any = None) -> Self:
-        """Add rows to the sums; if they are refused, nothing has been added.
+        """Add rows to the sums; invalid rows raise an error and leave the sums unchanged.
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ class Moments:
         Parameters
         ----------
         other : Moments
-            Of as many columns, up to the same degree, with the same scaling.
+            With the same columns, degree and scaling.
 
         Returns
         -------
@@ -150,14 +150,14 @@ class Moments:
         return self
 
     def subtract(self, other: Moments) -> Self:
-        """Take away the rows of other moments, which have to be among those of these.
+        """Subtract other moments, whose rows must be part of these.
 
-        Rounding stays: sums of ten thousand times as many rows leave an error of 1e-12 of the mean.
+        Rounding errors remain: after sums over ten thousand times as many rows, about 1e-12 of the mean.
 
         Parameters
         ----------
         other : Moments
-            Of as many columns, up to the same degree, with the same scaling.
+            With the same columns, degree and scaling.
 
         Returns
         -------
@@ -166,21 +166,23 @@ class Moments:
         self._check_alike(other)
         if other.n_samples > self.n_samples:
             raise ValueError(
-                f"There are {self.n_samples} rows in these moments, so {other.n_samples} cannot be taken away."
+                f"There are {self.n_samples} rows in these moments, so {other.n_samples} cannot be subtracted: "
+                "subtract only moments that were merged before."
             )
         if other.total_weight > self.total_weight * (1.0 + 1e-9):
             raise ValueError(
-                f"These moments have weight {self.total_weight:g}, so {other.total_weight:g} cannot be taken away."
+                f"These moments have weight {self.total_weight:g}, so {other.total_weight:g} cannot be subtracted: "
+                "subtract only moments that were merged before."
             )
-        nothing = np.full(self.n_features, np.nan)
-        self._add(-other._sum, nothing, nothing, -other.n_samples, -other.total_weight)
-        if self.n_samples == 0 or self.total_weight <= 1e-12 * other.total_weight:  # what is left is rounding
+        same_range = np.full(self.n_features, np.nan)
+        self._add(-other._sum, same_range, same_range, -other.n_samples, -other.total_weight)
+        if self.n_samples == 0 or self.total_weight <= 1e-12 * other.total_weight:  # only rounding is left
             self._sum[:], self.total_weight = 0.0, 0.0
             self._low[:], self._high[:] = np.inf, -np.inf
         return self
 
     def save(self, path: Any) -> None:
-        """Write the moments to a file, which contains numbers and names only and appears when it is complete.
+        """Write the moments to a file of numbers and names, which appears only when it is complete.
 
         Parameters
         ----------
@@ -221,14 +223,14 @@ class Moments:
         except FileNotFoundError:
             raise
         except DAMAGED as error:
-            raise ValueError(f"{path} is no file of moments, or it is damaged ({error}).") from error
+            raise ValueError(f"{path} is not a file of moments, or it is damaged ({error}).") from error
         raise ValueError(f"{path} was saved by another version (format {version}).")
 
     @classmethod
     def _from(cls, archive: Archive) -> Moments:
-        """The moments in an archive, if they can be those of rows."""
-        if archive.names != _PARTS:
-            raise ValueError(f"it has the parts {', '.join(archive.names)}")
+        """The moments in an archive; raise ValueError if no rows can have them."""
+        if archive.names != _ARRAYS:
+            raise ValueError(f"it has the arrays {', '.join(archive.names)}")
         n, degree, n_samples = (int(number) for number in archive.read("shape", "i", [(3,)]))
         if max(n, degree) > _MOST_TERMS or n_samples < 0:
             raise ValueError(f"it has shape {n}, {degree}, {n_samples}")
@@ -245,7 +247,7 @@ class Moments:
         return moments
 
     def _survey(self) -> Survey:
-        """What the first pass of a fit would find."""
+        """The survey that the first pass of a fit would compute."""
         n = self.n_features
         gram = self.gram
         return Survey(gram[: n + 1, : n + 1], self._low, self._high, self.n_samples, self.total_weight)
@@ -262,7 +264,8 @@ class Moments:
     def _check_names(self, names: tuple[str, ...] | None) -> None:
         if names is not None and self.feature_names is not None and names != self.feature_names:
             raise ValueError(
-                f"The columns are {', '.join(names)}, but those of these moments are {', '.join(self.feature_names)}."
+                f"The columns are {', '.join(names)}, but those of these moments are {', '.join(self.feature_names)}: "
+                "use the same columns in the same order."
             )
 
     def _check_alike(self, other: Moments) -> None:
@@ -270,8 +273,8 @@ class Moments:
             raise ValueError(f"Expected Moments, got {type(other).__name__}.")
         if (self.n_features, self.degree) != (other.n_features, other.degree):
             raise ValueError(
-                f"Moments of {other.n_features} columns up to degree {other.degree} do not fit to those of "
-                f"{self.n_features} up to degree {self.degree}: make both alike."
+                f"Moments of {other.n_features} columns up to degree {other.degree} do not match those of "
+                f"{self.n_features} up to degree {self.degree}: give both the same n_features and degree."
             )
         scalings = [None if m.scaler is None else (*m.scaler.scale_, *m.scaler.min_) for m in (self, other)]
         if scalings[0] != scalings[1]:
@@ -279,16 +282,16 @@ class Moments:
         self._check_names(other.feature_names)
 
     def _require_possible(self) -> None:
-        """Refuse sums that no rows can have, up to rounding."""
+        """Raise ValueError for sums that no rows can have, up to rounding."""
         weight, ends = self.total_weight, np.array([self._low, self._high])
         if not (np.isfinite(self._sum).all() and np.isfinite(weight) and weight >= 0.0):
             raise ValueError("sums or weights are negative or not finite")
         if weight == 0.0 or self.n_samples == 0:
             if weight or self._sum.any() or not (ends == [[np.inf], [-np.inf]]).all():
-                raise ValueError("there are sums of no rows")
+                raise ValueError("there are sums without rows")
             return
         if not np.isfinite(ends).all() or (self._low > self._high).any():
-            raise ValueError("the range of a column is none")
+            raise ValueError("the range of a column is not a range")
         with np.errstate(over="ignore", invalid="ignore"):
             largest = _evaluate(self.terms, np.abs(ends).max(axis=0)) * np.sqrt(weight)
             if not _can_be_sums(self._sum, self.terms, largest):
@@ -300,7 +303,7 @@ class Moments:
 
 
 class _InputColumns(BaseEstimator):  # type: ignore[misc]
-    """Stands in for an estimator when rows are read."""
+    """Takes the place of an estimator in ``read_rows``, which stores the columns on it."""
 
     def __init__(self, n_jobs: int | None):
         self.n_jobs = n_jobs
@@ -313,33 +316,33 @@ class _InputColumns(BaseEstimator):  # type: ignore[misc]
 
 
 def _scaler(scaling: Float2D) -> Any:
-    """The scaler, to the last bit."""
+    """The scaler with exactly this scale and offset; None for an empty array."""
     if scaling.size == 0:
         return None
     scale, offset = scaling
     with np.errstate(all="ignore"):
         low, high = -offset / scale, (1.0 - offset) / scale
         if not np.isfinite([*scale, *low, *high, *(high - low)]).all() or (scale <= 0.0).any():
-            raise ValueError("the scaling is none")
+            raise ValueError("the scaling is not finite and positive")
         scaler = scaler_of_range(low, high, 0)
     scaler.scale_, scaler.min_ = scale, offset
     return scaler
 
 
 def _printable(name: str) -> str:
-    name.encode()  # a ValueError for halves of characters
+    name.encode()  # ValueError for lone surrogates
     return name
 
 
 def _evaluate(terms: list[Term], point: Float1D) -> Float1D:
-    """The terms at a point."""
+    """Values of the terms at a point."""
     return np.array([np.prod(point[list(term)]) for term in terms])
 
 
 def _can_be_sums(total: Float2D, terms: list[Term], largest: Float1D) -> bool:
-    """Whether ``total`` is the sum over rows of products of terms, whose root mean squares are at most ``largest``."""
+    """Whether ``total`` can be the sum over rows of products of terms, if ``largest`` bounds the norms of the terms."""
     bound = np.outer(largest, largest)
-    bound[np.isnan(bound)] = np.inf  # of a column of zeros and one that overflows
+    bound[np.isnan(bound)] = np.inf  # the product of a column of zeros and one that overflows
     if (np.abs(total) > bound * (1.0 + _ROUNDING)).any() or abs(total[0, 0] - bound[0, 0]) > _ROUNDING * bound[0, 0]:
         return False
     if (np.abs(total - total.T) > _ROUNDING * bound).any() or not _products_agree(total, terms, bound):
@@ -358,7 +361,7 @@ def _products_agree(total: Float2D, terms: list[Term], bound: Float2D) -> bool:
     place = {term: k for k, term in enumerate(terms)}
     lower = [term for term in terms if len(term) < len(terms[-1])]
     for v in sorted({v for term in terms for v in term}):
-        times_v = [place[multiply(term, (v,))] for term in lower]  # move v from one factor to the other
+        times_v = [place[multiply(term, (v,))] for term in lower]  # compare (t v) u with t (v u)
         without = [place[term] for term in lower]
         moved = np.abs(total[np.ix_(times_v, without)] - total[np.ix_(without, times_v)])
         if (moved > _ROUNDING * bound[np.ix_(times_v, without)]).any():

@@ -27,7 +27,7 @@ __all__ = [
 
 
 def scaler_of_range(low: Float1D, high: Float1D, n_samples: int) -> MinMaxScaler:
-    """The scaling of data with this range.
+    """The scaler that maps this range to [0, 1].
 
     Examples
     --------
@@ -41,7 +41,7 @@ def scaler_of_range(low: Float1D, high: Float1D, n_samples: int) -> MinMaxScaler
 
 
 def scaled_rows(rows: Rows, scaler: MinMaxScaler) -> Rows:
-    """The rows as a scaling makes them, in float64."""
+    """The scaled rows, in float64."""
     return rows.scaled(scaler.scale_, scaler.min_)
 
 
@@ -68,15 +68,15 @@ def one_part(rows: Rows) -> Sequence[Rows]:
 
 
 def survey_parts(rows: Rows, names: Sequence[str], split: Split = one_part, *, ahead: bool = False) -> FirstPass:
-    """Survey the parts of rows, which are fitted to as they are.
+    """Survey the parts of rows that need no further scaling.
 
-    With ``ahead``, the pass sums the terms of degree 2 as well, as :func:`~vanishing.engine.survey.surveys` does. Rows
-    on disk that were opened with ``scale=True`` learn their scaling in the same pass.
+    With ``ahead``, the pass also sums the terms of degree 2, as :func:`~vanishing.engine.survey.surveys` does. For rows
+    on disk that were opened with ``scale=True``, the same pass computes the scaling.
     """
     if isinstance(rows, ScaledOnDisk) and rows.scaler is None:
-        below = scale_and_survey_parts(rows.source, names, split, ahead=ahead)
-        rows.scaler = below.scaler
-        return FirstPass(rows, list(split(rows)), below.surveys)
+        first = scale_and_survey_parts(rows.source, names, split, ahead=ahead)
+        rows.scaler = first.scaler
+        return FirstPass(rows, list(split(rows)), first.surveys)
     parts = list(split(rows))
     return FirstPass(rows, parts, require_finite_survey(surveys(parts, ahead=ahead), rows, names))
 
@@ -84,38 +84,38 @@ def survey_parts(rows: Rows, names: Sequence[str], split: Split = one_part, *, a
 def scale_and_survey_parts(
     rows: Rows, names: Sequence[str], split: Split = one_part, *, ahead: bool = False
 ) -> FirstPass:
-    """Scale all rows to [0, 1], and survey the parts of the scaled ones.
+    """Scale all rows to [0, 1], and survey the parts of the scaled rows.
 
-    Elsewhere than in memory this takes one pass: the survey is made in units that a few rows suggest, and then
-    converted. As these rows have no larger range than all have, nothing is lost in rounding.
+    For sources outside memory this takes one pass: it surveys the rows in the scaling of a few first rows, and the
+    result is converted. The conversion loses no accuracy, because the range of these rows lies within that of all.
     """
     if isinstance(rows, ArrayRows):
-        (found,) = require_finite_survey(surveys([rows]), rows, names)
-        scaler = scaler_of_range(found.low, found.high, found.n_samples)
+        (whole,) = require_finite_survey(surveys([rows]), rows, names)
+        scaler = scaler_of_range(whole.low, whole.high, whole.n_samples)
         return survey_parts(scaled_rows(rows, scaler), names, split, ahead=ahead)._replace(scaler=scaler)
     if isinstance(rows, ScaledOnDisk) and rows.scaler is None:
         return _to_unit_range(survey_parts(rows, names, split, ahead=ahead), split)
     in_first_units = scaled_rows(rows, first_units(rows))
-    found_parts = surveys(split(in_first_units), raw=split(rows), ahead=ahead)
-    first = FirstPass(in_first_units, [], require_finite_survey(found_parts, rows, names))
+    part_surveys = surveys(split(in_first_units), raw=split(rows), ahead=ahead)
+    first = FirstPass(in_first_units, [], require_finite_survey(part_surveys, rows, names))
     low, high = first.whole.raw_range or (first.whole.low, first.whole.high)
     scaler = scaler_of_range(low, high, first.whole.n_samples)
     scaled = scaled_rows(rows, scaler)
     return FirstPass(scaled, list(split(scaled)), _to_unit_range(first, split).surveys, scaler)
 
 
-def _to_unit_range(found: FirstPass, split: Split) -> FirstPass:
-    """The same rows scaled to [0, 1], by their surveys, which are converted."""
-    whole = found.whole
+def _to_unit_range(first: FirstPass, split: Split) -> FirstPass:
+    """Scale rows and surveys to [0, 1], without another pass."""
+    whole = first.whole
     scaler = scaler_of_range(whole.low, whole.high, whole.n_samples)
-    rows = scaled_rows(found.rows, scaler)
+    rows = scaled_rows(first.rows, scaler)
     return FirstPass(
-        rows, list(split(rows)), [part.scaled(scaler.scale_, scaler.min_) for part in found.surveys], scaler
+        rows, list(split(rows)), [part.scaled(scaler.scale_, scaler.min_) for part in first.surveys], scaler
     )
 
 
 def first_units(rows: Rows) -> MinMaxScaler:
-    """The scaling that a few rows suggest."""
+    """The scaler of the first few rows that are finite."""
     head = rows.head()
     head = head[np.isfinite(head).all(axis=1)]
     if len(head) == 0:
@@ -123,14 +123,14 @@ def first_units(rows: Rows) -> MinMaxScaler:
     return scaler_of_range(head.min(axis=0), head.max(axis=0), len(head))
 
 
-def require_finite_survey(found: list[Survey], rows: Rows, names: Sequence[str]) -> list[Survey]:
-    """Refuse NaN, infinity, and classes without weight."""
-    if any(part.total_weight == 0.0 for part in found):
-        which = "All rows" if len(found) == 1 else "All rows of a class"
+def require_finite_survey(parts: list[Survey], rows: Rows, names: Sequence[str]) -> list[Survey]:
+    """Return the surveys of the parts; raise ValueError for NaN, infinity, and parts of total weight 0."""
+    if any(part.total_weight == 0.0 for part in parts):
+        which = "All rows" if len(parts) == 1 else "All rows of a class"
         raise ValueError(f"{which} have sample_weight 0: leave them out, or give some of them a weight.")
-    if not all(np.isfinite(part.gram).all() for part in found):
+    if not all(np.isfinite(part.gram).all() for part in parts):
         require_finite(rows, names)
         raise ValueError(
             "Squares of values in X overflow; scale the columns to [0, 1] first, for instance with MinMaxScaler."
         )
-    return found
+    return parts

@@ -1,4 +1,4 @@
-"""The first pass over the data: how many rows, in which range, and the Gram of the columns.
+"""The first pass over the data: the number of rows, the range of every column, and the Gram of the columns.
 
 Where reading takes longer than computing, the pass also sums the Gram of all terms of degree 2.
 """
@@ -19,15 +19,15 @@ from .gram import border_gram, mean_of_parts, products_and_range, range_of
 
 __all__ = ["Survey", "survey", "surveys", "surveys_if_any"]
 
-_EARLY = 100  # terms of degree up to 2 whose Gram the first pass sums at most
+_LOOKAHEAD_TERMS = 100  # the first pass sums the Gram of the terms of degree up to 2 if there are at most this many
 
 
 class Survey(NamedTuple):
-    """What the first pass finds: the Gram of ``[1, x_1, ..., x_n]``, the range of every column, and how many rows.
+    """The result of the first pass: the Gram of ``[1, x_1, ..., x_n]``, the range of every column, and row counts.
 
-    ``total_weight`` is the sum of the sample weights, or the number of rows when there are none. ``ahead`` is the Gram
-    of all terms of degree up to 2, if the pass took them along; ``raw_range`` the
-    range of the columns before they were scaled, if it was asked for.
+    ``total_weight`` is the sum of the sample weights, or the number of rows without weights. ``ahead`` is the Gram of
+    all terms of degree up to 2, if the pass summed it; ``raw_range`` the range of the columns before scaling, if the
+    caller asked for it.
     """
 
     gram: Float2D
@@ -40,13 +40,13 @@ class Survey(NamedTuple):
 
     @property
     def known(self) -> tuple[list[Term], Float2D]:
-        """The terms whose Gram the pass found, and that Gram."""
+        """The terms whose Gram the pass summed, and that Gram."""
         gram = self.gram if self.ahead is None else self.ahead
         return terms_up_to(2, self.low.size)[: len(gram)], gram
 
     @classmethod
     def of_parts(cls, parts: Sequence[Survey]) -> Survey:
-        """The survey of all rows from those of parts of them."""
+        """The survey of all rows, from the surveys of their parts."""
         weights = [part.total_weight for part in parts]
         aheads = [part.ahead for part in parts if part.ahead is not None]
         return cls(
@@ -65,7 +65,7 @@ class Survey(NamedTuple):
         change = np.zeros((len(terms), len(terms)))
         place = {term: k for k, term in enumerate(terms)}
         for k, term in enumerate(terms):
-            # Each factor x_v becomes scale_v x_v + offset_v; of a product of two that makes four terms.
+            # Each factor x_v becomes scale_v x_v + offset_v; a product of two factors becomes four terms.
             for chosen in product((True, False), repeat=len(term)):
                 factors = [scale[v] if c else offset[v] for v, c in zip(term, chosen, strict=True)]
                 change[k, place[tuple(v for v, c in zip(term, chosen, strict=True) if c)]] += np.prod(factors)
@@ -85,42 +85,42 @@ def survey(rows: Rows) -> Survey:
     --------
     >>> import numpy as np
     >>> from vanishing.rows.arrays import as_rows
-    >>> found = survey(as_rows(np.array([[0.0], [2.0]])))
-    >>> found.gram
+    >>> two_rows = survey(as_rows(np.array([[0.0], [2.0]])))
+    >>> two_rows.gram
     array([[1., 1.],
            [1., 2.]])
-    >>> found.high, found.n_samples
+    >>> two_rows.high, two_rows.n_samples
     (array([2.]), 2)
     """
     return surveys([rows])[0]
 
 
 def surveys(parts: Sequence[Rows], *, raw: Sequence[Rows] = (), ahead: bool = False) -> list[Survey]:
-    """As :func:`survey`, for each of several sources; those that are parts of the same share the pass.
+    """As :func:`survey`, for each of several sources; parts of the same source share the pass.
 
-    With ``raw``, the same parts before they were scaled, the ranges there are found, too. With ``ahead``, sources that
-    take long to read give the Gram of degree 2 in the same pass, unless it is large.
+    With ``raw``, the same parts before scaling, the pass also computes the ranges of their columns. With ``ahead``, it
+    also sums the Gram of degree 2 of sources that take long to read, unless that Gram is large.
     """
-    found = surveys_if_any(parts, raw=raw, ahead=ahead)
-    if any(part is None for part in found):
+    results = surveys_if_any(parts, raw=raw, ahead=ahead)
+    if any(part is None for part in results):
         raise ValueError("There are no rows to fit to.")
-    return [part for part in found if part is not None]
+    return [part for part in results if part is not None]
 
 
 def surveys_if_any(parts: Sequence[Rows], *, raw: Sequence[Rows] = (), ahead: bool = False) -> list[Survey | None]:
-    """As :func:`surveys`; None where there are no rows."""
+    """As :func:`surveys`; None for parts without rows."""
     n = parts[0].n_features
-    degree = 2 if ahead and parts[0].reading_dominates and count_terms(2, n) <= _EARLY else 1
+    degree = 2 if ahead and parts[0].reading_dominates and count_terms(2, n) <= _LOOKAHEAD_TERMS else 1
     program = Program.of(terms_up_to(degree, n))
     kernel, cost = partial(_survey_block, program=program), _survey_cost(program)
     requests = [Reduction(rows, kernel, _add_surveys, cost) for rows in parts]
     requests += [Reduction(rows, _range_block, _wider, cost) for rows in raw]
-    results = reduce_together(requests)
-    found = [None if total is None else total.survey for total in results[: len(parts)]]
-    for k, ends in enumerate(results[len(parts) :]):
-        part = found[k]
-        found[k] = None if part is None else part._replace(raw_range=(ends[0], ends[1]))
-    return found
+    totals = reduce_together(requests)
+    results = [None if total is None else total.survey for total in totals[: len(parts)]]
+    for k, ends in enumerate(totals[len(parts) :]):
+        part = results[k]
+        results[k] = None if part is None else part._replace(raw_range=(ends[0], ends[1]))
+    return results
 
 
 def sum_terms(rows: Rows, program: Program) -> SurveySums:
@@ -148,7 +148,7 @@ def _whole_range(ranges: Sequence[tuple[Float1D, Float1D]]) -> tuple[Float1D, Fl
 
 
 class SurveySums(NamedTuple):
-    """A survey under way: sums instead of means."""
+    """The accumulator of a survey: sums instead of means."""
 
     gram: Float2D
     range: Float2D
@@ -157,9 +157,9 @@ class SurveySums(NamedTuple):
 
     @property
     def survey(self) -> Survey:
-        """The means."""
+        """The survey, with means."""
         n = self.range.shape[1]
-        with np.errstate(invalid="ignore", divide="ignore"):  # no weights at all, which is refused later
+        with np.errstate(invalid="ignore", divide="ignore"):  # a total weight of 0 raises an error later
             gram = border_gram(np.ones((1, 1)), self.gram / self.total_weight)
         ahead = gram if len(gram) > n + 1 else None
         first = gram[: n + 1, : n + 1]
@@ -173,6 +173,6 @@ def _survey_block(block: Block, program: Program) -> SurveySums:
 
 def _add_surveys(a: SurveySums, b: SurveySums) -> SurveySums:
     ends = _wider(a.range, b.range)
-    with np.errstate(invalid="ignore"):  # infinities, which are refused later
+    with np.errstate(invalid="ignore"):  # infinities raise an error later
         gram = a.gram + b.gram
     return SurveySums(gram, ends, a.n_samples + b.n_samples, a.total_weight + b.total_weight)

@@ -1,7 +1,7 @@
-"""The paper's experiments, next to what was published.
+"""The paper's experiments, compared with the published results.
 
-One function runs them: :func:`reproduce`, which is also what ``vanishing reproduce`` calls. Results are kept in a
-folder as they come, and a second call goes on from there.
+:func:`reproduce` runs them, and so does the command ``vanishing reproduce``. It stores every finished run in a folder,
+and a second call resumes from there.
 """
 
 from ._experiments import EXPERIMENTS, reproduce

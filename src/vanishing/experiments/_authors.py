@@ -1,4 +1,4 @@
-"""The algorithms as the authors' code runs them, where that differs from ours."""
+"""The algorithms as in the authors' code, where it differs from ours."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ __all__ = ["PublishedOAVI", "PublishedVCA"]
 
 
 class PublishedOAVI(OAVI):
-    """:class:`~vanishing.OAVI` whose solvers start at the constant term, and give up when a step gains little.
+    """:class:`~vanishing.OAVI` whose solvers start at the constant term, and give up after a step that gains little.
 
-    That decides many terms wrongly for small psi.
+    For small psi, it decides wrongly about many terms.
 
     Examples
     --------
@@ -22,7 +22,7 @@ class PublishedOAVI(OAVI):
     """
 
     _from_constant = True
-    _least_gain = 1e-4  # of a step, relative to psi
+    _least_gain = 1e-4  # smallest gain of a step, relative to psi
 
     def _oracle(self) -> Oracle:
         oracle = super()._oracle()

@@ -1,4 +1,4 @@
-"""The bound on ``|G| + |O|`` that does not depend on the number of rows (Theorem 4.3), and practice."""
+"""Compares ``|G| + |O|`` with the bound that does not depend on the number of rows (Theorem 4.3)."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["figure", "report", "settings", "tasks"]
 
 
 def settings(request: Request) -> dict[str, Any]:
-    """What else the records depend on."""
+    """Further settings that the records depend on."""
     return {"psis": PSIS}
 
 
 def tasks(request: Request) -> list[Task]:
-    """One for each data set, algorithm and psi."""
+    """One task for each data set, algorithm and psi."""
     return [
         Task(
             (data, name, f"{psi:g}"),
@@ -55,21 +55,21 @@ def one_size(data: str, name: str, psi: float, protocol: str, data_dir: str | No
 
 
 def report(request: Request, records: Mapping[Key, Record]) -> Report:
-    """Theory and practice for every psi."""
+    """A table of bound and sizes for every psi."""
     rows = []
     for data, name, psi in ((data, name, psi) for data in request.data for name in request.algorithms for psi in PSIS):
-        found = records[data, name, f"{psi:g}"]
-        sizes = [g + o for g, o in zip(found["n_generators"], found["n_basis"], strict=True)]
+        record = records[data, name, f"{psi:g}"]
+        sizes = [g + o for g, o in zip(record["n_generators"], record["n_basis"], strict=True)]
         theirs = [run.size for run in published_runs().get((data, name), []) if run.psi == psi and run.size is not None]
-        pairs = zip(found["n_generators"], found["n_basis"], strict=True)
+        pairs = zip(record["n_generators"], record["n_basis"], strict=True)
         rows.append(
             [
                 data,
                 name,
                 psi,
                 degree_bound(psi),
-                found["degree"],
-                size_bound(psi, found["n_features"]),
+                record["degree"],
+                size_bound(psi, record["n_features"]),
                 max(sizes),
                 " / ".join(f"{g}+{o}" for g, o in pairs),
                 sum(sizes),
@@ -91,11 +91,11 @@ def report(request: Request, records: Mapping[Key, Record]) -> Report:
 
 
 def figure(request: Request, records: Mapping[Key, Record], path: Path) -> list[Path]:
-    """Draw bound and sizes over psi; returns the files."""
+    """Draw bound and sizes over psi; return the files."""
     sizes = {
         (data, name): [
-            max(g + o for g, o in zip(found["n_generators"], found["n_basis"], strict=True))
-            for found in (records[data, name, f"{psi:g}"] for psi in PSIS)
+            max(g + o for g, o in zip(record["n_generators"], record["n_basis"], strict=True))
+            for record in (records[data, name, f"{psi:g}"] for psi in PSIS)
         ]
         for data in request.data
         for name in request.algorithms

@@ -1,4 +1,4 @@
-"""The experiments and the one function that runs them."""
+"""The experiments, and the function that runs them."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ N_RUNS = 10
 
 
 class Experiment(NamedTuple):
-    """An experiment of the paper: what it is about, and what it runs on unless told otherwise."""
+    """An experiment of the paper: its subject, and its default data sets and algorithms."""
 
     what: str
-    stage: ModuleType  # its tasks, its report and its figure
+    stage: ModuleType  # the module with its tasks, report and figure
     data: tuple[str, ...]
     algorithms: tuple[str, ...]
     quick_data: tuple[str, ...]
     possible_data: tuple[str, ...]
     possible_algorithms: tuple[str, ...]
-    repeated: bool = True  # over random runs
-    timed: bool = False  # so that nothing may run beside it
-    psi: float | None = None  # where it is fixed
+    repeated: bool = True  # whether it is repeated over random runs
+    timed: bool = False  # whether it measures times, so that nothing may run in parallel
+    psi: float | None = None  # None if it is tuned, or all are used
 
 
 _IDEALS = tuple(name for name in ALGORITHMS if name != "SVM")
@@ -86,9 +86,9 @@ def reproduce(
     restart: bool = False,
     quiet: bool = True,
 ) -> Report:
-    """Run an experiment of the paper, and put what comes out beside what was published.
+    """Run an experiment of the paper, and compare the results with the published ones.
 
-    Every finished run is kept in the folder of results at once; what is there is not made again.
+    Every finished run is stored in the folder of results at once; a later call skips the runs that are there.
 
     Parameters
     ----------
@@ -96,32 +96,32 @@ def reproduce(
     data : sequence of str, optional
         Data sets; those of the paper by default.
     algorithms : sequence of str, optional
-        By their published names, see ``ALGORITHMS``; those of the paper by default. The polynomial-kernel SVM of
-        Table 3, which is slow on skin and credit, has to be asked for.
+        Their published names, see ``ALGORITHMS``; those of the paper by default, except the polynomial-kernel SVM of
+        Table 3, which is slow on skin and credit.
     runs : int, default=10
         Random splits or subsets; 1 if ``quick``.
     protocol : {"correct", "published"}, default="correct"
-        What the methods are worth, or what the authors' code did: see ``docs/reproduction.md``.
+        The paper's method, or what the authors' code does: see ``docs/reproduction.md``.
     psi : float, optional
-        Of the figures; 0.005 by default in the first two, and tuned on 10,000 rows in the third, as in the paper.
+        For the figures only; 0.005 by default in the first two, and tuned on 10,000 rows in the third, as in the paper.
     quick : bool, default=False
         One run, on small data sets or on few rows.
     data_dir : path, optional
         Folder of the data sets, see :func:`vanishing.datasets.load`.
     results : path, default="vanishing-results"
-        Folder; each experiment and protocol has its own in it.
+        Folder; each experiment and protocol has its own folder in it.
     jobs : int, default=1
         Processes; a script needs ``if __name__ == "__main__":`` for more than one. Times are measured one at a time, so
         the figures take 1.
     restart : bool, default=False
-        Delete the runs of this experiment and protocol that are in the folder.
+        First delete the runs of this experiment and protocol in the folder.
     quiet : bool, default=True
-        Say nothing on the standard error while it runs.
+        Print no progress on standard error.
 
     Returns
     -------
     Report
-        With ``tables``, ``findings`` and the ``files`` that were written.
+        With ``tables``, ``findings`` and the ``files`` written.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def reproduce(
     chosen = EXPERIMENTS[experiment]
     request = _request(experiment, chosen, data, algorithms, runs, protocol, psi, quick, data_dir, jobs)
     require_matplotlib()
-    for name in request.data:  # before any work: one that is missing is an error
+    for name in request.data:  # load all before any work, so that a missing data set is reported at once
         dataset(name, request.data_dir)
     stage: Any = chosen.stage
     folder = Path(results) / request.name
@@ -164,7 +164,7 @@ def _request(
         raise ValueError(f"{experiment} measures times, one at a time: leave out jobs.")
     if psi is not None:
         if not chosen.timed:
-            raise ValueError(f"{experiment} goes over several psi: leave it out.")
+            raise ValueError(f"{experiment} goes over several psi: leave out psi.")
         check_number("psi", psi, above=0.0, below=1.0)
     if runs is not None and not chosen.repeated:
         raise ValueError(f"{experiment} makes one run, on all rows: leave out runs.")
@@ -192,7 +192,7 @@ def _listed(names: str | Iterable[str]) -> list[str]:
 
 
 def _known(what: str, names: Sequence[str], possible: Sequence[str], experiment: str) -> tuple[str, ...]:
-    """The names without repetitions, if all of them are possible."""
+    """The names without repetitions; raise ValueError if one of them is not possible."""
     if not names:
         raise ValueError(f"{experiment} needs at least one {what}: choose from {', '.join(possible)}.")
     for name in names:

@@ -13,7 +13,7 @@ from ._store import Record
 
 __all__ = ["draw_bound", "draw_errors", "draw_times", "require_matplotlib"]
 
-# The colours of Okabe and Ito (2008), which differ for colour-blind readers, too; and markers, for print in grey.
+# The colours of Okabe and Ito (2008), which colour-blind readers can tell apart; and markers, for print in grey.
 _LOOKS = {
     "CGAVI-IHB": ("#0072B2", "o"),
     "AGDAVI-IHB": ("#56B4E9", "s"),
@@ -42,7 +42,7 @@ _STYLE = {
 
 
 def require_matplotlib() -> None:
-    """Raise an ImportError that says what to install, if Matplotlib is missing."""
+    """Raise an ImportError with the extra to install if Matplotlib is missing."""
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
@@ -51,7 +51,7 @@ def require_matplotlib() -> None:
 
 @contextmanager
 def _panels(n_rows: int, n_columns: int, path: Path, files: list[Path], **options: Any) -> Iterator[tuple[Any, Any]]:
-    """A figure of panels; written as PNG and SVG at the end."""
+    """Make a figure of panels; write it as PNG and SVG at the end."""
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -69,14 +69,14 @@ def _grid(n_panels: int) -> tuple[int, int]:
 
 
 def _used(axes: Any, n_panels: int) -> list[Any]:
-    """The first panels, without those that are left over."""
+    """The first ``n_panels`` panels; hides the others."""
     for ax in axes.flat[n_panels:]:
         ax.set_axis_off()
     return list(axes.flat[:n_panels])
 
 
 def draw_times(series: Mapping[str, Mapping[str, Sequence[Record]]], path: Path) -> list[Path]:
-    """Training times over the number of rows for each data set; below, the decisions on small matrices alone."""
+    """Draw training times over the number of rows for each data set; below, the time of the decisions."""
     files: list[Path] = []
     with _panels(2, len(series), path, files, sharex="col", sharey="row") as (figure, axes):
         for column, (data, algorithms) in zip(axes.T, series.items(), strict=True):
@@ -95,7 +95,7 @@ def draw_times(series: Mapping[str, Mapping[str, Sequence[Record]]], path: Path)
 
 
 def _curve(ax: Any, name: str, sizes: Any, seconds: Any) -> None:
-    """Mean over the runs, and a band of one standard deviation; cut off where a logarithmic axis ends."""
+    """Draw the mean over the runs, and a band of one standard deviation, cut to stay on the logarithmic axis."""
     colour, marker = _LOOKS[name]
     mean, deviation = seconds.mean(axis=0), seconds.std(axis=0)
     ax.plot(sizes, mean, color=colour, marker=marker, label=name)
@@ -103,14 +103,14 @@ def _curve(ax: Any, name: str, sizes: Any, seconds: Any) -> None:
 
 
 def _linear(ax: Any) -> None:
-    """A dashed line of slope 1 to compare with, below the curves."""
+    """Draw a dashed line of slope 1 below the curves, for comparison."""
     sizes, lowest = ax.lines[0].get_xdata(), min(line.get_ydata()[-1] for line in ax.lines)
     ends = np.array([sizes[len(sizes) // 2], sizes[-1]])
     ax.plot(ends, 0.5 * lowest * ends / ends[-1], color="0.5", ls="--", lw=1.0, label="linear")
 
 
 def draw_errors(errors: Mapping[str, Mapping[str, tuple[Sequence[float], Sequence[float]]]], path: Path) -> list[Path]:
-    """Test errors of each algorithm on each data set: ours filled, the published ones open."""
+    """Draw the test errors of each algorithm on each data set: ours filled, the published ones open."""
     files: list[Path] = []
     with _panels(*_grid(len(errors)), path, files, sharey=True) as (figure, axes):
         for ax, (data, algorithms) in zip(_used(axes, len(errors)), errors.items(), strict=True):
@@ -143,7 +143,7 @@ def draw_bound(
     sizes: Mapping[tuple[str, str], Sequence[int]],
     path: Path,
 ) -> list[Path]:
-    """The bound and the size of the largest class over psi."""
+    """Draw the bound and the largest size of a class over psi."""
     files: list[Path] = []
     with _panels(*_grid(len(bounds)), path, files, sharey=True) as (figure, axes):
         for ax, (data, bound) in zip(_used(axes, len(bounds)), bounds.items(), strict=True):

@@ -1,13 +1,13 @@
-"""The algorithms by their published names, the splits, and how parameters are tuned.
+"""The algorithms by their published names, the splits, and the tuning of parameters.
 
-Two protocols. "correct": the paper's grid, threefold cross-validation and pipeline, with every training fold
-complete and scaled by itself, the paper's term order, decisions run to certainty, and the SVM solved to
-optimality. "published": what the authors' code does instead. Its second fold of three is trained on the first
-alone (the third is dropped), rows are scaled once before the folds are cut, terms of one degree come in another
-order, solvers start at the constant term and stop when a single step gains less than ``1e-4 psi``, VCA keeps
-products twice, the SVM is liblinear's, which penalises the intercept, and the kernel SVM has other splits. What it
-does not copy is the path of BPCG and PCG to the last digit, where rounding chooses between equally steep vertices, and
-an error in how theirs drops a vertex: sparse generators, and decisions at psi = 0.0001, differ a little.
+There are two protocols. "correct": the paper's grid, threefold cross-validation and pipeline, with every training
+fold complete and scaled by itself, the paper's term order, certified decisions, and the SVM solved to optimality.
+"published": what the authors' code does instead. Its second fold of three is trained on the first fold only (the third
+is dropped), rows are scaled once before the split into folds, terms of one degree come in another order, solvers start
+at the constant term and stop after a step that gains less than ``1e-4 psi``, VCA keeps products twice, the SVM is
+liblinear's, which penalises the intercept, and the kernel SVM has other splits. Two things are not copied: the exact
+path of BPCG and PCG, where rounding chooses between equally steep vertices, and an error in the authors' drop of a
+vertex. So sparse generators, and decisions at psi = 0.0001, differ a little.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ __all__ = [
 PROTOCOLS = ("correct", "published")
 PSIS = (0.1, 0.05, 0.01, 0.005, 0.001, 0.0005, 0.0001)
 CS = (0.1, 1.0, 10.0)
-DEGREES = (1, 2, 3, 4)  # of the polynomial kernel
+DEGREES = (1, 2, 3, 4)  # degrees of the polynomial kernel
 N_FOLDS = 3
 
 _SOLVERS = {
@@ -65,11 +65,11 @@ _SOLVERS = {
 OAVIS = tuple(_SOLVERS)
 ALGORITHMS = (*OAVIS, "ABM", "VCA", "AVI", "SVM")
 
-_MAX_TERMS = 20_000  # more than any of the experiments needs
+_MAX_TERMS = 20_000  # more than any experiment needs
 
 
 def algorithm_named(name: str) -> str:
-    """The algorithm of that name, with or without the star that stands for the SVM behind it, in any case.
+    """The published name of an algorithm, from any spelling in upper or lower case, with or without a star.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def algorithm_named(name: str) -> str:
 
 
 def ideal_of(name: str, protocol: str, psi: float = 0.005, n_jobs: int | None = None) -> VanishingIdeal:
-    """The algorithm of a published name, as an estimator.
+    """The estimator for the published name of an algorithm.
 
     Examples
     --------
@@ -105,10 +105,10 @@ def ideal_of(name: str, protocol: str, psi: float = 0.005, n_jobs: int | None = 
 
 
 def published_split(n_samples: int, run: int, name: str = "", protocol: str = "correct") -> tuple[Int1D, Int1D]:
-    """Rows to train and to test on: 60% and the rest of the run-th permutation drawn after the seed 3.
+    """Training and test rows: the first 60% and the rest of the run-th permutation drawn after the seed 3.
 
-    Every fit of scikit-learn's SVC takes a number from the stream that the permutations come from. So, from the
-    second on, the published splits of the kernel SVM are not those of the other algorithms.
+    In the authors' code, every fit of scikit-learn's SVC draws a number from the stream of the permutations. So, from
+    the second run on, the published splits of the kernel SVM differ from those of the other algorithms.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def published_split(n_samples: int, run: int, name: str = "", protocol: str = "c
 
 @contextmanager
 def limits_accepted() -> Iterator[None]:
-    """Without warnings of what stops at a limit: the kernel SVM, liblinear and solvers, all of it as published."""
+    """Silence convergence warnings: the kernel SVM, liblinear and solvers stop at their limits, as published."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         yield
@@ -142,9 +142,9 @@ def tune(name: str, protocol: str, split: tuple[Float2D, Array, Float2D, Array],
         X, X_test = scaler.transform(X), scaler.transform(X_test)
     with limits_accepted():
         tuned = _tune_kernel_svm if name == "SVM" else _tune_ideals
-        model, found = tuned(name, protocol, X, y, n_jobs)
-        found["error"] = 100.0 * float(np.mean(model.predict(X_test) != y_test))
-    return found
+        model, record = tuned(name, protocol, X, y, n_jobs)
+        record["error"] = 100.0 * float(np.mean(model.predict(X_test) != y_test))
+    return record
 
 
 def tuned_psi(name: str, protocol: str, X: Float2D, y: Array, n_jobs: int | None) -> float:
@@ -200,7 +200,7 @@ def _tune_ideals(name: str, protocol: str, X: Float2D, y: Array, n_jobs: int | N
 
 
 def _tune_kernel_svm(name: str, protocol: str, X: Float2D, y: Array, n_jobs: int | None) -> tuple[Any, dict[str, Any]]:
-    """The polynomial-kernel SVM; scikit-learn's grid runs over degrees inside of C, as the authors' does."""
+    """Tune the polynomial-kernel SVM; scikit-learn's grid varies the degree faster than C, as the authors' does."""
     begin = time.perf_counter()
     scaling = "passthrough" if protocol == "published" else MinMaxScaler()
     search = GridSearchCV(
@@ -226,14 +226,14 @@ def _liblinear() -> LinearSVC:
 
 
 def _folds(n_samples: int, protocol: str) -> Iterator[tuple[Int1D, Int1D]]:
-    """Contiguous folds; in the published protocol a fold in the middle is trained on what comes before it alone."""
+    """Contiguous folds; in the published protocol, a middle fold is trained on the rows before it only."""
     for k, (train, test) in enumerate(KFold(N_FOLDS).split(np.empty(n_samples))):
         broken = protocol == "published" and 0 < k < N_FOLDS - 1
         yield (train[train < test[0]] if broken else train), test
 
 
 def joint_sparsity(lists: list[Polynomials]) -> float | None:
-    """The paper's SPAR over the generators of all classes; None for VCA, whose generators are no lists of terms."""
+    """The paper's SPAR over the generators of all classes; None for VCA, whose generators have no list of terms."""
     zeros = total = 0.0
     for polynomials in lists:
         if polynomials._n_free is None:

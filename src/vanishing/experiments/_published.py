@@ -1,8 +1,8 @@
 """The authors' results, run by run.
 
-From the repository that belongs to Wirth, Kera and Pokutta, "Approximate Vanishing Ideal Computations at Scale"
-(ICLR 2023): the ten runs behind each number of Table 3, and those on bank and seeds, which the table leaves out.
-Times are on their machine (RTX 3080, i7-11700K).
+From the repository of Wirth, Kera and Pokutta, "Approximate Vanishing Ideal Computations at Scale" (ICLR 2023,
+arXiv:2207.01236): the ten runs behind each number of Table 3, and those on bank and seeds, which the table leaves
+out. Times are from their machine (RTX 3080, i7-11700K).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ SPARSITY = {"bank": 0.327, "credit": 0.673, "htru": 0.515, "seeds": 0.293, "skin
 
 
 class PublishedRun(NamedTuple):
-    """One split: the chosen parameters, what came of them, and how long the search for them took.
+    """One split: the chosen parameters, their results, and how long the search for them took.
 
-    ``error`` is in percent, ``size`` is ``|G| + |O|`` over all classes; what an algorithm does not have is None.
+    ``error`` is in percent, ``size`` is ``|G| + |O|`` over all classes; fields that an algorithm lacks are None.
     """
 
     error: float

@@ -1,4 +1,4 @@
-"""Tables for people and for programs, and what belongs to them."""
+"""Reports of experiments: tables in Markdown and CSV, findings, and files."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["Report", "Table", "mean_of", "spread"]
 
 @dataclass(frozen=True)
 class Table:
-    """Cells under a header. None is an empty cell."""
+    """Rows of cells under a header; None is an empty cell."""
 
     title: str
     header: Sequence[str]
     rows: Sequence[Sequence[Any]]
 
     def markdown(self) -> str:
-        """In Markdown, aligned so that it reads well in a terminal, too."""
+        """The table in Markdown, aligned for terminals."""
         cells = [list(self.header), *([_text(cell) for cell in row] for row in self.rows)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         numeric = [all(_is_number(row[i]) for row in self.rows) for i in range(len(widths))]
@@ -42,7 +42,7 @@ class Table:
         return "\n".join([f"### {self.title}", "", lines[0], rule + "|", *lines[1:]])
 
     def csv(self) -> str:
-        """Comma-separated, with a header."""
+        """The table as comma-separated values, with a header."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerows([self.header, *self.rows])
@@ -51,9 +51,9 @@ class Table:
 
 @dataclass(frozen=True)
 class Report:
-    """What an experiment shows: tables, what they say, and the files that they were written to.
+    """The result of an experiment: tables, findings, and the files with them.
 
-    ``details`` are tables that are written to files, but too long to show.
+    ``details`` are tables that go to files only, because they are too long to show.
     """
 
     title: str
@@ -66,7 +66,7 @@ class Report:
         return self.markdown()
 
     def markdown(self) -> str:
-        """The tables and findings."""
+        """The tables and findings in Markdown."""
         findings = "\n".join(f"- {finding}" for finding in self.findings)
         return "\n\n".join([f"## {self.title}", *(table.markdown() for table in self.tables), findings]).rstrip() + "\n"
 
@@ -78,13 +78,13 @@ class Report:
 
 
 def mean_of(values: Sequence[float | None]) -> float | None:
-    """Mean of the values; None if there are none."""
+    """Mean of the values that are not None; None without any."""
     known = [value for value in values if value is not None]
     return float(np.mean(known)) if known else None
 
 
 def spread(values: Sequence[float], digits: int) -> str:
-    """Mean and population standard deviation, as the paper has them."""
+    """Mean and population standard deviation, as in the paper."""
     return f"{np.mean(values):.{digits}f} ± {np.std(values):.{digits}f}"
 
 

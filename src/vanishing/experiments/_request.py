@@ -1,4 +1,4 @@
-"""What was asked for, checked."""
+"""The checked request for an experiment, and the rows that it runs on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SYNTHETIC = "synthetic"
 
 @dataclass(frozen=True)
 class Request:
-    """An experiment: data sets, algorithms, and the number of runs."""
+    """A request for an experiment: data sets, algorithms, number of runs, and options."""
 
     experiment: str
     data: tuple[str, ...]
@@ -30,22 +30,22 @@ class Request:
     quick: bool
     data_dir: str | None
     jobs: int
-    psi: float | None  # where it is fixed
+    psi: float | None  # None if it is tuned, or all are used
 
     @property
     def n_threads(self) -> int | None:
-        """Threads of one piece of work, if ``jobs`` of them run at a time; None stands for all cores."""
+        """Threads of one task if ``jobs`` tasks run in parallel; None means all cores."""
         return None if self.jobs == 1 else max(1, (os.cpu_count() or 1) // self.jobs)
 
     @property
     def name(self) -> str:
-        """Of the folder that the results go to."""
+        """Name of the folder for the results."""
         psi = "" if self.psi is None else f"-psi{self.psi:g}"
         return f"{self.experiment}-{self.protocol}{psi}{'-quick' if self.quick else ''}"
 
     @property
     def title(self) -> str:
-        """What the report is about."""
+        """Title of the report."""
         runs = f", {self.runs} run{'s' if self.runs > 1 else ''}" if self.runs else ""
         psi = "" if self.psi is None else f", psi = {self.psi:g}"
         return f"{self.experiment}, {self.protocol} protocol{psi}{runs}"
@@ -53,7 +53,7 @@ class Request:
 
 @cache
 def dataset(name: str, data_dir: str | None = None) -> tuple[Float2D, Array]:
-    """Rows and labels of a data set of the paper; kept, because many runs use them."""
+    """Rows and labels of a data set of the paper; cached, because many runs use them."""
     if name == SYNTHETIC:
         return make_synthetic(random_state=3)
     X, y = load(name, data_dir=data_dir, return_X_y=True)
@@ -62,7 +62,7 @@ def dataset(name: str, data_dir: str | None = None) -> tuple[Float2D, Array]:
 
 @cache
 def origin(name: str, data_dir: str | None = None) -> str:
-    """A number that tells these rows and labels from others."""
+    """A digest of the rows and labels of a data set."""
     digest = hashlib.sha256()
     for values in dataset(name, data_dir):
         digest.update(np.ascontiguousarray(values).tobytes())
@@ -70,7 +70,7 @@ def origin(name: str, data_dir: str | None = None) -> str:
 
 
 def permuted(name: str, run: int, data_dir: str | None) -> tuple[Float2D, Array]:
-    """All rows in the order of a run, scaled to [0, 1]."""
+    """All rows in the permutation of a run, scaled to [0, 1]."""
     X, y = dataset(name, data_dir)
     random = np.random.RandomState(3)
     for _ in range(run + 1):
@@ -80,5 +80,5 @@ def permuted(name: str, run: int, data_dir: str | None) -> tuple[Float2D, Array]
 
 
 def settings(request: Request) -> dict[str, Any]:
-    """What results of the same folder have in common."""
+    """Settings that all results of a folder share."""
     return {"experiment": request.experiment, "protocol": request.protocol, "quick": request.quick}

@@ -1,4 +1,4 @@
-"""Many pieces of work: each one kept as soon as it is done, in this process or in several."""
+"""Runs tasks, in this process or in several, and stores each record as soon as it is done."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ Key = tuple[str, ...]
 
 
 class Task(NamedTuple):
-    """A piece of work: its key (those of repetitions differ in the last part), a function, and its arguments.
+    """A task: its key (the keys of repetitions differ in the last part), a function, and its arguments.
 
-    ``cost`` is a first guess of how long it takes, in any unit; it only serves the time left. ``origin`` says which
-    data it is about.
+    ``cost`` is a first estimate of its time, in any unit, from which the time left is estimated. ``origin`` identifies
+    its data.
     """
 
     key: Key
@@ -38,12 +38,12 @@ class Task(NamedTuple):
 
 
 def run_all(tasks: Sequence[Task], store: Store, *, jobs: int = 1, quiet: bool = True) -> dict[Key, Record]:
-    """The records of all tasks; those that the store has are not made again.
+    """The records of all tasks; runs those whose records are not in the store.
 
     Raises
     ------
     ChildProcessError
-        A process died. Whatever was finished before is kept.
+        If a process died. The store keeps the records of finished tasks.
     """
     records = {task.key: record for task in tasks if (record := store.get(task.key, task.origin)) is not None}
     left = [task for task in tasks if task.key not in records]
@@ -71,25 +71,25 @@ def _finished(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[Task, Record, 
     before = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_end_with_parent)
     try:
-        with _interrupts_ignored():  # by the processes that start here, for good: they are the parent's to end
+        with _interrupts_ignored():  # the processes that start here inherit this: only the parent ends them
             waiting = {pool.submit(_timed, task): task for task in tasks}
         for future in as_completed(waiting):
             yield waiting[future], *future.result()
     except BrokenProcessPool as error:
         raise ChildProcessError(
             "A process died, perhaps for want of memory, or because a script calls this without `if __name__ == "
-            "'__main__':`. The finished runs are kept: the same command goes on from "
-            "there; fewer --jobs need less memory."
+            "'__main__':`. The finished runs are kept: the same command goes on from there; fewer --jobs need less "
+            "memory."
         ) from error
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-        for child in set(multiprocessing.active_children()) - before:  # what they are at is not wanted any more
+        for child in set(multiprocessing.active_children()) - before:  # their tasks are cancelled
             child.terminate()
 
 
 @contextmanager
 def _interrupts_ignored() -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():  # which alone gets interrupts
+    if threading.current_thread() is not threading.main_thread():  # only the main thread gets interrupts
         yield
         return
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -100,7 +100,7 @@ def _interrupts_ignored() -> Iterator[None]:
 
 
 def _end_with_parent() -> None:
-    """In a process of the pool: do not outlive the one that started it, however that ends."""
+    """End this process of the pool when its parent ends, for any reason."""
     parent = multiprocessing.parent_process()
     assert parent is not None
 
@@ -118,7 +118,7 @@ def _timed(task: Task) -> tuple[Record, float]:
 
 
 class _Clock:
-    """Guesses the time left: from repetitions that are done, elsewhere from the costs."""
+    """Estimates the time left, from finished repetitions of a task or, without any, from its cost."""
 
     def __init__(self, tasks: Sequence[Task], jobs: int):
         self.left = {task.key: task for task in tasks}
@@ -127,14 +127,14 @@ class _Clock:
         self.seconds = self.cost = 0.0
 
     def done(self, task: Task, seconds: float) -> None:
-        """A task took so long."""
+        """Record the time of a finished task."""
         del self.left[task.key]
         self.spent[task.key[:-1]].append(seconds)
         self.seconds += seconds
         self.cost += task.cost
 
     def time_left(self) -> str:
-        """In words."""
+        """The estimated time left, in words."""
         pace = self.seconds / self.cost if self.cost else 0.0
         guesses = (
             sum(known) / len(known) if (known := self.spent.get(task.key[:-1])) else pace * task.cost

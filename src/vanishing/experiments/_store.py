@@ -1,4 +1,4 @@
-"""Finished pieces of work, one small file each, in a folder that knows what it holds."""
+"""A folder of records, one small file for each finished task, with the settings that they depend on."""
 
 from __future__ import annotations
 
@@ -25,44 +25,44 @@ _NOTES = "results.json"
 
 
 class Store:
-    """Records by key in a folder; what is put in is there at once, whole or not at all.
+    """Records by key in a folder; each is written at once, and atomically.
 
     Parameters
     ----------
     folder : path
-        Made if it is not there.
+        Created if it does not exist.
     settings : dict
-        All that the records depend on. A folder with other settings, or of another version, is refused: results
-        are never mixed.
+        All settings that the records depend on. A folder with other settings, or of another version, raises
+        ValueError: results are never mixed.
     restart : bool, default=False
-        Delete what the folder holds first.
+        First delete the records in the folder.
     """
 
     def __init__(self, folder: str | Path, settings: dict[str, Any], *, restart: bool = False):
         self.folder = Path(folder).expanduser()
         notes = self.folder / _NOTES
-        wanted = json.loads(json.dumps({"vanishing": version("vanishing"), **settings}))
+        settings = json.loads(json.dumps({"vanishing": version("vanishing"), **settings}))
         if notes.exists():
-            found = self._read(notes, restart=restart)
+            content = self._read(notes, restart=restart)
             if restart:
                 shutil.rmtree(self.folder / "runs", ignore_errors=True)
             else:
-                self._compare(found, wanted)
+                self._compare(content, settings)
         elif self.folder.exists() and not self.folder.is_dir():
             raise NotADirectoryError(f"{self.folder} is a file: choose a folder with --results.")
         elif self.folder.exists() and any(not path.name.startswith(".") for path in self.folder.iterdir()):
             raise ValueError(
-                f"{self.folder} holds files but no {_NOTES}, so it is no folder of results: choose another one with "
+                f"{self.folder} holds files but no {_NOTES}, so it is not a folder of results: choose another one with "
                 "--results."
             )
         if restart or not notes.exists():
-            self._write(notes, {"settings": wanted, "environment": environment()})
+            self._write(notes, {"settings": settings, "environment": environment()})
         self.environment: dict[str, str] = json.loads(notes.read_text())["environment"]
 
     def get(self, key: tuple[str, ...], origin: str = "") -> Record | None:
-        """The record, if it is there; a file that cannot be read does not count, and is written anew.
+        """The record; None, with a warning, if its file cannot be read, and None if there is no file.
 
-        One that is about other data is an error.
+        Raises ValueError if the record is about other data.
         """
         path = self._path(key)
         try:
@@ -72,7 +72,7 @@ class Store:
         except (OSError, ValueError):
             record = None
         if not isinstance(record, dict) or "origin" not in record:
-            warnings.warn(f"{path} cannot be read; that run is made again.", UserWarning, stacklevel=2)
+            warnings.warn(f"{path} cannot be read; that run is repeated.", UserWarning, stacklevel=2)
             return None
         if record["origin"] != origin:
             raise ValueError(
@@ -82,11 +82,11 @@ class Store:
         return record
 
     def put(self, key: tuple[str, ...], record: Record, origin: str = "") -> None:
-        """Keep the record, and which data it is about."""
+        """Store the record, with the origin of its data."""
         self._write(self._path(key), {**record, "origin": origin})
 
     def write(self, name: str, text: str) -> Path:
-        """Write a file of the report beside the records."""
+        """Write a file of the report to the folder."""
         path = self.folder / name
         with complete_file(path) as unfinished:
             unfinished.write_text(text, encoding="utf-8")
@@ -103,24 +103,24 @@ class Store:
 
     @staticmethod
     def _read(notes: Path, *, restart: bool) -> dict[str, Any]:
-        """What the folder says about itself; nothing, if that is damaged but is to be deleted anyway."""
+        """The settings and environment of the folder; empty if they cannot be read and ``restart`` deletes them."""
         try:
-            found = json.loads(notes.read_text())
+            content = json.loads(notes.read_text())
         except ValueError as error:
             if restart:
                 return {}
             raise ValueError(f"{notes} cannot be read: choose another folder with --results, or --restart.") from error
-        parts = [found.get(name) for name in ("settings", "environment")] if isinstance(found, dict) else [None]
+        parts = [content.get(name) for name in ("settings", "environment")] if isinstance(content, dict) else [None]
         if not all(isinstance(part, dict) for part in parts):
             raise ValueError(f"{notes} cannot be read: choose another folder with --results.")
-        return dict(found)
+        return dict(content)
 
-    def _compare(self, found: dict[str, Any], wanted: dict[str, Any]) -> None:
-        """Refuse other settings; warn of another environment."""
-        settings, made_with = found["settings"], found["environment"]
-        if settings != wanted:
-            names = [name for name in {**settings, **wanted} if settings.get(name) != wanted.get(name)]
-            differences = "; ".join(f"{name} {settings.get(name)!r}, not {wanted.get(name)!r}" for name in names)
+    def _compare(self, content: dict[str, Any], settings: dict[str, Any]) -> None:
+        """Raise ValueError if the folder has other settings; warn if it has another environment."""
+        stored, made_with = content["settings"], content["environment"]
+        if stored != settings:
+            names = [name for name in {**stored, **settings} if stored.get(name) != settings.get(name)]
+            differences = "; ".join(f"{name} {stored.get(name)!r}, not {settings.get(name)!r}" for name in names)
             raise ValueError(
                 f"{self.folder} holds other results ({differences}): choose another folder with --results, or "
                 "--restart to delete them."
@@ -136,7 +136,7 @@ class Store:
 
 
 def environment() -> dict[str, str]:
-    """Where and with what results are made."""
+    """Date, versions and machine of a run."""
     return {
         "date": date.today().isoformat(),
         "Python": platform.python_version(),

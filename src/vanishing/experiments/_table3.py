@@ -18,18 +18,18 @@ from ._store import Record
 
 __all__ = ["figure", "report", "settings", "tasks"]
 
-# What a run chooses, and what follows from it alone.
+# The parameters that a run chooses, and the results that depend on them.
 _CHOICES = ("psi", "C", "svm_degree")
 _RESULTS = ("size", "n_generators", "error", "seconds")
 
 
 def settings(request: Request) -> dict[str, Any]:
-    """What else the records depend on: nothing."""
+    """Further settings that the records depend on: none."""
     return {}
 
 
 def tasks(request: Request) -> list[Task]:
-    """One for each run, algorithm and data set; all of the first run first."""
+    """One task for each run, algorithm and data set, ordered by run."""
     return [
         Task(
             (data, algorithm, str(run)),
@@ -56,7 +56,7 @@ def _cost(data: str) -> float:
 
 
 def report(request: Request, records: Mapping[Key, Record]) -> Report:
-    """A table for each data set, every number beside the published one; and all runs, in a file."""
+    """A table for each data set, with the published numbers; and a file of all runs."""
     tables: list[Table] = []
     lines: list[list[Any]] = []
     for data in request.data:
@@ -77,7 +77,7 @@ def report(request: Request, records: Mapping[Key, Record]) -> Report:
 
 
 def _summary(data: str, algorithm: str, ours: list[Record], theirs: list[PublishedRun]) -> list[Any]:
-    """Means over the runs, and in how many of them the same parameters were chosen."""
+    """Means over the runs, and the number of runs with the published choice of parameters."""
     sparsity = mean_of([run.get("sparsity") for run in ours])
     name = algorithm if algorithm == "SVM" else f"{algorithm}*"
     error = spread([run["error"] for run in ours], 2)
@@ -112,7 +112,7 @@ def _line(data: str, algorithm: str, run: int, ours: list[Record], theirs: list[
 
 
 def _agreement(lines: list[list[Any]]) -> str:
-    """How many runs are the published ones to the last digit that counts."""
+    """The number of runs that agree with the published ones in parameters, size and error."""
     with_published = [line for line in lines if line[-5] is not None]
     same = [line for line in with_published if all(line[i] == line[i + 1] for i in (3, 5, 7))]
     size = [line for line in same if line[9] == line[10]]
@@ -124,7 +124,7 @@ def _agreement(lines: list[list[Any]]) -> str:
 
 
 def figure(request: Request, records: Mapping[Key, Record], path: Path) -> list[Path]:
-    """Draw the errors beside the published ones; returns the files."""
+    """Draw the errors beside the published ones; return the files."""
     errors = {
         data: {
             name: (

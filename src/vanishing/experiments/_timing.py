@@ -26,25 +26,25 @@ TUNING_ROWS = 10_000
 N_SIZES, N_QUICK_SIZES = 7, 4
 QUICK_ROWS = 100_000
 FEWEST_ROWS = 100
-REPEATS = 3  # of each fit, of which the median counts
+REPEATS = 3  # fits per point; the median counts
 
 
 def settings(request: Request) -> dict[str, Any]:
-    """What else the records depend on."""
+    """Further settings that the records depend on."""
     return {"psi": request.psi, "sizes": N_QUICK_SIZES if request.quick else N_SIZES}
 
 
 def tasks(request: Request) -> list[Task]:
-    """One for each run, data set and algorithm; the algorithms after each other, so that all see the same machine."""
-    made = []
+    """One task for each run, data set and algorithm; algorithms alternate, so that all meet the same machine state."""
+    planned = []
     for run in range(request.runs):
         for data in request.data:
             sizes = _sizes(len(dataset(data, request.data_dir)[1]), quick=request.quick)
             rows = origin(data, request.data_dir)
             for name in request.algorithms:
                 arguments = (data, name, run, request.protocol, request.data_dir, sizes, request.psi)
-                made.append(Task((data, name, str(run)), one_run, arguments, float(sizes[-1]), rows))
-    return made
+                planned.append(Task((data, name, str(run)), one_run, arguments, float(sizes[-1]), rows))
+    return planned
 
 
 def _sizes(n_rows: int, *, quick: bool) -> list[int]:
@@ -57,7 +57,7 @@ def _sizes(n_rows: int, *, quick: bool) -> list[int]:
 def one_run(
     data: str, name: str, run: int, protocol: str, data_dir: str | None, sizes: list[int], psi: float | None
 ) -> Record:
-    """Times of one algorithm on the first rows of one permutation; without a psi, it is tuned first."""
+    """Times of one algorithm on the first rows of one permutation; tunes psi first if it is None."""
     X, y = permuted(data, run, data_dir)
     with limits_accepted():
         if psi is None:
@@ -69,7 +69,7 @@ def one_run(
 
 
 def _point(ideal: VanishingIdeal, X: Float2D, y: Array) -> dict[str, Any]:
-    """The median of a few fits of all classes."""
+    """Median times of a few fits of all classes, and the size of the model."""
     fits = [_fit_classes(ideal, X, y) for _ in range(REPEATS)]
     _, effort, models = fits[0]
     return {
@@ -82,7 +82,7 @@ def _point(ideal: VanishingIdeal, X: Float2D, y: Array) -> dict[str, Any]:
 
 
 def _fit_classes(ideal: VanishingIdeal, X: Float2D, y: Array) -> tuple[float, Effort, list[VanishingIdeal]]:
-    """Seconds to fit every class, what of it the decisions took, and the fitted estimators."""
+    """Seconds to fit every class, the effort of the decisions, and the fitted estimators."""
     classes = [np.ascontiguousarray(X[y == label]) for label in np.unique(y)]
     models, total = [clone(ideal) for _ in classes], Effort()
     begin = time.perf_counter()
@@ -93,7 +93,7 @@ def _fit_classes(ideal: VanishingIdeal, X: Float2D, y: Array) -> tuple[float, Ef
 
 
 def report(request: Request, records: Mapping[Key, Record]) -> Report:
-    """Times for all rows of each data set, and what the paper found."""
+    """Times for all rows of each data set, and the paper's findings."""
     rows, lines = [], []
     for data in request.data:
         for name in request.algorithms:
@@ -113,7 +113,7 @@ _MEASURED = ("seconds", "deciding", "iterations", "n_generators", "size")
 
 
 def _summary(runs: Sequence[Record]) -> list[str]:
-    """Of the largest number of rows: psi, times in milliseconds, iterations, size; and how time grows with rows."""
+    """For the largest number of rows: psi, times in milliseconds, iterations, size; and the growth of the time."""
     training, deciding, iterations, _, size = ([run[key][-1] for run in runs] for key in _MEASURED)
     psis = sorted({run["psi"] for run in runs})
     return [
@@ -139,24 +139,24 @@ def growth(runs: Sequence[Record]) -> float:
 
 
 def _findings(request: Request, records: Mapping[Key, Record]) -> list[str]:
-    """The paper's statements about the figure, and the ratios of times that speak for or against them."""
+    """The paper's statements about the figure, with the measured ratios of times."""
 
     def ratio(data: str, slow: str, fast: str, key: str) -> float:
         ends = [np.mean([run[key][-1] for run in _runs(request, records, data, name)]) for name in (slow, fast)]
         return float(ends[0] / ends[1])
 
-    found = []
+    findings = []
     for claim, slow, fast in _CLAIMS[request.experiment]:
         if {slow, fast} <= set(request.algorithms):
             shown = ", ".join(
                 f"{data} {ratio(data, slow, fast, 'seconds'):.2f} ({ratio(data, slow, fast, 'deciding'):.2f})"
                 for data in request.data
             )
-            found.append(f"Published: {claim}. Time of {slow} over {fast} here (deciding alone): {shown}.")
-    return found
+            findings.append(f"Published: {claim}. Time of {slow} over {fast} here (deciding alone): {shown}.")
+    return findings
 
 
-# What the paper says about each figure, with the algorithm that it calls slower and the one that it calls faster.
+# The paper's claims about each figure: the claim, the slower algorithm, the faster one.
 _CLAIMS = {
     "fig1": [("BPCGAVI is faster than PCGAVI on all data sets except skin", "PCGAVI", "BPCGAVI")],
     "fig2": [
@@ -172,6 +172,6 @@ _CLAIMS = {
 
 
 def figure(request: Request, records: Mapping[Key, Record], path: Path) -> list[Path]:
-    """Draw the times, and those of the decisions alone below; returns the files."""
+    """Draw the training times, and below them those of the decisions; return the files."""
     series = {data: {name: _runs(request, records, data, name) for name in request.algorithms} for data in request.data}
     return draw_times(series, path)

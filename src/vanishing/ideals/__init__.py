@@ -1,4 +1,8 @@
-"""The algorithms as scikit-learn transformers, one module each; ``ideal`` is what they share, ``path`` many psi."""
+"""The algorithms as scikit-learn transformers, one module each.
+
+``ideal`` is their base class, ``path`` fits models for many psi in shared passes, ``relations`` tells laws from the
+range of the columns, and ``default`` gives other estimators OAVI by default.
+"""
 
 from .abm import ABM
 from .avi import AVI

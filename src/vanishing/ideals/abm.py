@@ -1,12 +1,14 @@
-"""The approximate Buchberger-Moeller algorithm (Limbeck 2013)."""
+"""The approximate Buchberger-Moeller algorithm (Limbeck 2013, PhD thesis, Universitaet Passau)."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from ..checks import check_choice
 from ..decisions import (
     decide_abm,
     decide_abm_exact,
+    decide_gradient,
 )
 from ..engine.construction import Rule
 from .ideal import MonomialIdeal, check_unit_psi
@@ -17,13 +19,18 @@ __all__ = ["ABM"]
 class ABM(MonomialIdeal):
     """Approximate Buchberger-Moeller algorithm (Limbeck, 2013).
 
-    As :class:`OAVI`, but a term leads a generator when some polynomial with coefficients of *Euclidean norm
-    1* has mean square at most ``psi``: the smallest eigenvalue of the Gram matrix of O and the term.
+    As :class:`OAVI`, but a term leads a generator if some polynomial over O and the term with coefficients of
+    *Euclidean norm 1* has mean square at most ``psi``; the smallest such mean square is the smallest eigenvalue of the
+    Gram matrix of O and the term.
 
     Parameters
     ----------
     psi : float in [0, 1), default=0.005
         Largest mean square of a generator over the data, for a unit coefficient vector.
+    normalization : {"unit", "gradient"}, default="unit"
+        How a polynomial is scaled before its mean square is compared with ``psi``: to a unit coefficient vector,
+        or by its gradient, ``mean g^2 <= psi * mean |grad g|^2``. Then psi is, to first order, a squared distance from
+        the zero set in the units of the columns, and neither their order nor a common scale decides what vanishes.
     order, feature_order, max_degree, max_terms, n_jobs :
         As for :class:`OAVI`.
 
@@ -31,6 +38,10 @@ class ABM(MonomialIdeal):
     ----------
     generators_, order_ideal_, n_basis_, degree_, complete_, n_undecided_, n_features_in_, feature_names_in_ :
         As for :class:`OAVI`; ``n_undecided_`` is always 0.
+
+    References
+    ----------
+    Limbeck, "Computation of Approximate Border Bases and Applications", PhD thesis, Universitaet Passau, 2013.
 
     Examples
     --------
@@ -45,6 +56,7 @@ class ABM(MonomialIdeal):
         self,
         psi: float = 0.005,
         *,
+        normalization: str = "unit",
         order: str = "deglex",
         feature_order: Any = None,
         max_degree: int = 10,
@@ -52,6 +64,7 @@ class ABM(MonomialIdeal):
         n_jobs: int | None = None,
     ):
         self.psi = psi
+        self.normalization = normalization
         self.order = order
         self.feature_order = feature_order
         self.max_degree = max_degree
@@ -60,10 +73,16 @@ class ABM(MonomialIdeal):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_unit_psi(self.psi)
+        check_choice("normalization", self.normalization, ("unit", "gradient"))
+        if self.normalization == "unit":
+            check_unit_psi(self.psi)
 
     def _rule(self) -> Rule:
         psi = float(self.psi)
+        if self.normalization == "gradient":
+            return Rule(
+                lambda gram, slopes, n_basis, _: decide_gradient(gram, slopes, n_basis, psi=psi), gradients=True
+            )
         return Rule(
             lambda gram, n_basis, _: decide_abm(gram, n_basis, psi=psi),
             lambda factor, n_basis, _: decide_abm_exact(factor, n_basis, psi=psi),

@@ -18,7 +18,7 @@ __all__ = ["AVI"]
 class AVI(MonomialIdeal):
     """Approximate vanishing ideal algorithm (Heldt, Kreuzer, Pokutta and Poulisse, 2009), on mean squares.
 
-    All terms of a degree are decided together: the polynomials with coefficients of Euclidean norm 1 and mean
+    AVI decides about all terms of a degree together: the polynomials with coefficients of Euclidean norm 1 and mean
     square at most ``psi`` span an approximate kernel, and a stabilised echelon form of it gives the leading
     terms.
 
@@ -27,8 +27,8 @@ class AVI(MonomialIdeal):
     psi : float in [0, 1), default=0.005
         Largest mean square of a generator over the data, for a unit coefficient vector.
     pivot_tol : float, default=0.001
-        A term whose coefficients stick out of those of larger terms by less than this does not lead a
-        generator (the authors' tau).
+        A term does not lead a generator if its coefficients in the kernel are closer than this to the span of those
+        of larger terms (the authors' tau).
     max_terms : int, default=2000
         As for :class:`OAVI`; smaller, because a whole border is decomposed at once.
     order, feature_order, max_degree, n_jobs :
@@ -38,6 +38,11 @@ class AVI(MonomialIdeal):
     ----------
     generators_, order_ideal_, n_basis_, degree_, complete_, n_undecided_, n_features_in_, feature_names_in_ :
         As for :class:`OAVI`; ``n_undecided_`` is always 0.
+
+    References
+    ----------
+    Heldt, Kreuzer, Pokutta and Poulisse, "Approximate computation of zero-dimensional polynomial ideals", Journal of
+    Symbolic Computation 44, 2009, doi:10.1016/j.jsc.2008.11.010.
 
     Examples
     --------

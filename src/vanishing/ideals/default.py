@@ -1,4 +1,4 @@
-"""What a parameter of None stands for."""
+"""The default of the parameter ``estimator``."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["DefaultIdeal"]
 
 
 class DefaultIdeal:
-    """For estimators with a parameter ``estimator``, of which None stands for ``OAVI()``."""
+    """Mixin for estimators with a parameter ``estimator``, where None means ``OAVI()``."""
 
     estimator: Any
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; those of the estimator as ``estimator__psi``, which turns None into ``OAVI()``.
+        """Set parameters; a nested one such as ``estimator__psi`` replaces an ``estimator`` of None by ``OAVI()``.
 
         Parameters
         ----------
@@ -35,6 +35,6 @@ class DefaultIdeal:
         return self
 
     def _template(self) -> VanishingIdeal:
-        """The estimator to clone; refuses what is none of ours."""
+        """The estimator to clone; raise ValueError unless it is an OAVI, ABM, AVI or VCA."""
         template: VanishingIdeal = check_ideal(OAVI() if self.estimator is None else self.estimator, VanishingIdeal)
         return template

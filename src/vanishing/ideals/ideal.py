@@ -1,10 +1,10 @@
-"""What the estimators share: input, the fit, the transform, names."""
+"""The base classes of the estimators: input, the fit, the transform, names."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -30,36 +30,46 @@ from ..engine.grams import Grams, Known, MonomialGrams, Part
 from ..engine.moments import Moments
 from ..engine.scaling import survey_parts
 from ..engine.survey import Survey
+from ..files.fields import Flag, Integer, require
+from ..files.saved import Object, SavedEstimator
+from ..polynomials.forms import MonomialForm
 from ..polynomials.polynomial import Polynomial, Polynomials, Terms
 from ..polynomials.terms import ORDERS, exponents_of
 from ..rows.protocol import Rows, with_names
 from ..rows.reading import read_finite, read_rows
-from .relations import Margins, Relations, find_relations
+from .relations import MARGINS, Margins, Relations, find_relations
 
 __all__ = ["MonomialIdeal", "VanishingIdeal", "check_unit_psi"]
 
 _LONGEST_NAME = 60
 
 
-class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """What the four estimators share: input, warnings, the fit, the transform and the names."""
+class VanishingIdeal(SavedEstimator, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Base class of the four estimators: input, warnings, the fit, the transform and the names."""
 
     psi: float
     max_degree: int
     max_terms: int
     n_jobs: int | None
 
-    _looks_ahead = False  # whether the candidates of the next degree are known before a degree is decided
+    _fields: ClassVar = {
+        "generators_": Object("Polynomials"),
+        "degree_": Integer(low=0),
+        "complete_": Flag(),
+        "n_basis_": Integer(low=1),
+    }
+
+    _looks_ahead = False  # whether a pass can sum the candidates of the next degree before this degree is decided
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the polynomials that vanish, approximately, on the rows of ``X``.
+        """Compute the polynomials that vanish approximately on the rows of ``X``.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or another data source
-            Scaled to [0, 1] for the theory to hold, for instance by ``MinMaxScaler``. NumPy arrays, pandas and
-            polars frames, files opened by :func:`~vanishing.open_rows`, Dask collections, arrays on a GPU, and
-            :class:`~vanishing.Moments`.
+            A NumPy array, a pandas or polars frame, files opened by :func:`~vanishing.open_rows`, a Dask collection,
+            an array on a GPU, or :class:`~vanishing.Moments`. The guarantees hold for data scaled to [0, 1], for
+            instance by ``MinMaxScaler``.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows in every mean; not all zero.
@@ -86,7 +96,7 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array of shape (n_samples, n_generators)
-            Of the kind of ``X``: on the same device, lazy for Dask and for files.
+            Of the same kind as ``X``: on the same device, lazy for Dask and for files.
         """
         check_is_fitted(self)
         generators: Polynomials = self.generators_
@@ -94,7 +104,7 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return with_names(values, lambda: self.get_feature_names_out())
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Names of the output columns: the polynomials, shortened where they are long.
+        """Names of the output columns: the polynomials as text, long ones shortened.
 
         Parameters
         ----------
@@ -118,6 +128,10 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             names = given
         return np.array(self._output_names(names), dtype=object)
 
+    def _check_saved(self) -> None:
+        n = len(self.generators_.feature_names)
+        require(n == getattr(self, "n_features_in_", -1), "there are generators in other columns than those of the fit")
+
     def __str__(self) -> str:
         return self._describe(self.generators_) if hasattr(self, "generators_") else repr(self)
 
@@ -127,13 +141,13 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return "\n  ".join([f"{self!r}: {n} generator{'s' if n != 1 else ''}", *str(generators).splitlines()])
 
     def _read(self, X: Any, sample_weight: Any) -> Rows:
-        """The data as rows, with what scikit-learn wants to be known about them."""
+        """The data as rows; stores ``n_features_in_`` and ``feature_names_in_``, as scikit-learn requires."""
         rows = read_rows(self, X, sample_weight)
         self._check_width()
         return rows
 
     def _check_width(self) -> None:
-        """Refuse more columns than terms are allowed."""
+        """Raise ValueError if there are more columns than ``max_terms`` allows."""
         if 1 + self.n_features_in_ > self.max_terms:
             raise ValueError(
                 f"X has {self.n_features_in_} columns, too many for max_terms={self.max_terms}: raise it, or select "
@@ -141,50 +155,50 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
 
     def _survey(self, rows: Rows) -> tuple[Rows, Survey]:
-        """The first pass: refuses data that cannot be fitted, and warns of those outside the unit cube, or rounded."""
-        rows, _, (found,), _ = survey_parts(rows, input_names(self), ahead=self._looks_ahead)
-        warn_outside_unit_cube(found.low, found.high, input_names(self))
+        """Make the first pass; raise ValueError for NaN, and warn about data outside the unit cube or in float32."""
+        rows, _, (survey,), _ = survey_parts(rows, input_names(self), ahead=self._looks_ahead)
+        warn_outside_unit_cube(survey.low, survey.high, input_names(self))
         if rows.single_precision:
             warn_single_precision(self.psi)
-        return rows, found
+        return rows, survey
 
     def _fit_moments(self, moments: Moments, sample_weight: Any) -> None:
-        """Fit to sums over rows that are gone."""
+        """Fit to moments, without rows."""
         if not self._looks_ahead:
             raise ValueError(f"{type(self).__name__} needs the rows: fit OAVI, ABM or AVI to moments.")
         if sample_weight is not None:
             raise ValueError("sample_weight cannot be given for moments: give it to their update.")
-        found = moments._survey()
+        survey = moments._survey()
         self.n_features_in_ = moments.n_features
         if moments.feature_names is not None:
             self.feature_names_in_ = np.array(moments.feature_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        warn_outside_unit_cube(found.low, found.high, input_names(self))
+        warn_outside_unit_cube(survey.low, survey.high, input_names(self))
         if moments.single_precision:
             warn_single_precision(self.psi)
         part = Part(None, Known(moments.terms, moments.gram), moments.total_weight)
-        self._fit_part(part, found, min(self.max_degree, moments.degree))
+        self._fit_part(part, survey, min(self.max_degree, moments.degree))
 
-    def _fit_rows(self, rows: Rows, found: Survey) -> Construction:
-        """Fit to rows that have been surveyed, with the input columns known."""
-        return self._fit_part(Part.surveyed(rows, found), found, self.max_degree)
+    def _fit_rows(self, rows: Rows, survey: Survey) -> Construction:
+        """Fit to rows after the first pass, with the input columns set."""
+        return self._fit_part(Part.surveyed(rows, survey), survey, self.max_degree)
 
-    def _fit_part(self, part: Part, found: Survey, max_degree: int) -> Construction:
-        """Fit to what is known of some data, up to a degree."""
+    def _fit_part(self, part: Part, survey: Survey, max_degree: int) -> Construction:
+        """Fit to rows or moments, up to a degree."""
         self._check_parameters()
         self._check_width()
-        basis, rule = self._plan(found)
+        basis, rule = self._plan(survey)
         (built,) = construct(
             self._grams(part, basis), [Fit(basis, rule)], max_degree=max_degree, max_terms=self.max_terms
         )
         if max_degree < self.max_degree and not (built.complete or built.overflow):
             warn_moments_end(max_degree)
-        self._finish(built, found)
+        self._finish(built, survey)
         return built
 
-    def _finish(self, built: Construction, found: Survey) -> None:
-        """Set the fitted attributes, and warn about what is missing in them."""
+    def _finish(self, built: Construction, survey: Survey) -> None:
+        """Set the fitted attributes, and warn if the model is incomplete."""
         if built.overflow:
             warn_overflow(built.degree, self.max_terms, self.psi)
         self.degree_ = built.degree
@@ -199,12 +213,12 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_n_jobs(self.n_jobs)
 
     @abstractmethod
-    def _plan(self, found: Survey) -> tuple[MonomialBasis | ProductBasis, Rule]:
-        """The basis to start from, and the algorithm."""
+    def _plan(self, survey: Survey) -> tuple[MonomialBasis | ProductBasis, Rule]:
+        """The initial basis, and the algorithm's rule."""
 
     @abstractmethod
     def _grams(self, part: Part, basis: Any) -> Grams:
-        """What is known of the data, as the algorithm asks for it."""
+        """The Gram matrices of the data, for the kind of basis."""
 
     @abstractmethod
     def _store(self, built: Construction) -> None:
@@ -212,55 +226,66 @@ class VanishingIdeal(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def _output_names(self, names: list[str]) -> list[str]:
-        """Names of the generators in terms of those of the columns."""
+        """Names of the generators, from the names of the columns."""
 
 
 class MonomialIdeal(VanishingIdeal):
-    """Algorithms that visit monomials in a term order."""
+    """Base class of the algorithms that visit monomials in a term order."""
 
     order: str
     feature_order: Any
 
+    _fields: ClassVar = {"order_ideal_": Object("Terms"), "n_undecided_": Integer(low=0), "_margins": MARGINS}
+
     _looks_ahead = True
 
-    def relations(self) -> Relations:
-        """Which generators relate columns to each other, and which would be found on permuted columns as well.
+    def _check_saved(self) -> None:
+        super()._check_saved()
+        n = len(self.generators_.feature_names)
+        require(isinstance(self.generators_.form, MonomialForm), "the generators are no sums of monomials")
+        require(len(self.order_ideal_.feature_names) == n, "the order ideal has other columns than the generators")
+        require(
+            self._margins.low.size == self._margins.high.size == len(self._margins.moments) == n, "a column is missing"
+        )
 
-        Needs no data: a fit knows the mean powers of every column, and so what the columns would give if they were
-        permuted independently of each other.
+    def relations(self) -> Relations:
+        """Which generators relate columns to each other, and which also vanish on independently permuted columns.
+
+        Needs no data: the fit stores the mean powers of every column, which give the mean squares of the generators on
+        columns that are permuted independently of each other.
 
         Returns
         -------
         Relations
-            Printed, a sentence.
+            Prints as a sentence.
         """
         check_is_fitted(self)
         return find_relations(self.generators_, self.order_ideal_, self._margins)
 
     def _describe(self, generators: Polynomials) -> str:
-        """The constructor call, the polynomials, those that relate columns first, and how many do."""
+        """The constructor call, the polynomials, relations between columns first, and a sentence that counts them."""
         if len(generators) == 0:
             return super()._describe(generators)
         relations = self.relations()
         return f"{super()._describe(generators[np.argsort(relations.rank, kind='stable')])}\n{relations}"
 
-    def _finish(self, built: Construction, found: Survey) -> None:
-        super()._finish(built, found)
-        self._margins = Margins(built.basis.moments, found.low, found.high, found.n_samples)
+    def _finish(self, built: Construction, survey: Survey) -> None:
+        super()._finish(built, survey)
+        self._margins = Margins(built.basis.moments, survey.low, survey.high, survey.n_samples)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice("order", self.order, tuple(ORDERS))
 
-    def _plan(self, found: Survey) -> tuple[MonomialBasis, Rule]:
-        return MonomialBasis(feature_permutation(self.feature_order, found.gram), self.order), self._rule()
+    def _plan(self, survey: Survey) -> tuple[MonomialBasis, Rule]:
+        return MonomialBasis(feature_permutation(self.feature_order, survey.gram), self.order), self._rule()
 
     def _grams(self, part: Part, basis: MonomialBasis) -> MonomialGrams:
         return MonomialGrams([part], basis)
 
     @abstractmethod
     def _rule(self) -> Rule:
-        """The algorithm."""
+        """The algorithm's decisions, from a Gram and from a triangular factor."""
 
     def _store(self, built: Construction) -> None:
         basis: MonomialBasis = built.basis
@@ -283,7 +308,7 @@ class MonomialIdeal(VanishingIdeal):
 
 
 def _short_text(polynomial: Polynomial) -> str:
-    """The first terms of a long polynomial: the leading one comes first, so the names stay different."""
+    """The first terms of a polynomial; the leading term comes first, so shortened names stay distinct."""
     text, n_terms = "", polynomial.coef.size
     for k in range(1, n_terms + 1):
         longer = replace(polynomial, exponents=polynomial.exponents[:k], coef=polynomial.coef[:k]).to_text()
@@ -294,7 +319,7 @@ def _short_text(polynomial: Polynomial) -> str:
 
 
 def check_unit_psi(psi: float) -> None:
-    """Refuse a psi for which the constant 1 would vanish itself."""
+    """Raise ValueError for a psi of 1 or more, for which the constant 1 would vanish."""
     if psi >= 1.0:
         raise ValueError(
             f"psi must be below 1 here, got {psi!r}: the constant 1 has a unit coefficient vector and mean square 1, "

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..checks import check_choice, check_count, check_flag, check_number, warn_undecided
-from ..decisions import Oracle, Stage, decide_oavi, decide_oavi_exact
+from ..decisions import Oracle, Stage, decide_gradient, decide_oavi, decide_oavi_exact
 from ..engine.construction import Construction, Rule
+from ..files.fields import Integer
 from ..solvers import SOLVERS, Stop
 from .ideal import MonomialIdeal
 
 __all__ = ["OAVI"]
 
-_WORK_PER_ITER = 2000  # multiplications that exact decisions of a fit may take for each of max_iter: a second or two
+_WORK_PER_ITER = 2000  # multiplications of exact decisions for each of max_iter; by default a second or two in all
 
 
 class OAVI(MonomialIdeal):
-    """Oracle approximate vanishing ideal algorithm (Algorithm 1 of the paper).
+    """Oracle approximate vanishing ideal algorithm (Wirth, Kera and Pokutta, 2023; Algorithm 1).
 
-    Terms are visited in ascending order. A term u leads a generator when some polynomial with leading
+    OAVI visits terms in ascending order. A term u leads a generator if some polynomial with leading
     coefficient 1, other terms in the order ideal O and coefficients of l1 norm at most ``tau`` has mean
     square at most ``psi`` over the data; otherwise u joins O. Each decision is one small l1-constrained
     quadratic problem and comes with a certificate.
@@ -29,38 +30,40 @@ class OAVI(MonomialIdeal):
     ----------
     psi : float, default=0.005
         Largest mean square of a generator over the data. Where a float64 Gram matrix cannot resolve it, and
-        for 0 (exact vanishing up to rounding), decisions are made on triangular factors of the evaluated
-        data.
+        for 0 (exact vanishing up to rounding), triangular factors of the evaluated data decide.
     tau : float, default=1000.0
-        Bound on the l1 norm of a generator's coefficients, at least 2. The guarantees out of sample need it.
+        Bound on the l1 norm of a generator's coefficients, at least 2. The out-of-sample guarantees need it.
         ``solver="agd"`` does not enforce it.
     solver : {"omp", "bpcg", "pcg", "cg", "agd"}, default="omp"
-        "omp": orthogonal matching pursuit finds generators of few terms, and where the bound tau matters the exact
-        minimum over the l1 ball decides. The paper's first-order methods: (blended) pairwise or plain conditional
-        gradients on the l1 ball, or accelerated gradient descent without constraint.
+        "omp": orthogonal matching pursuit for generators of few terms; where the bound tau is active, the exact
+        minimum over the l1 ball decides. The others are the paper's first-order methods: (blended) pairwise or plain
+        conditional gradients on the l1 ball, or accelerated gradient descent without constraint.
     boost : {"wihb", "ihb", "none"}, default="wihb"
-        Inverse Hessian boosting. "ihb" (with cg or agd) starts the solver at the unconstrained minimiser:
-        fastest, dense generators. "wihb" (with omp, cg, pcg or bpcg) uses that only to decide, and then asks the
-        solver for a sparse generator.
+        Inverse Hessian boosting. "ihb" (with cg or agd) starts the solver at the unconstrained minimiser: fastest,
+        but generators are dense. "wihb" (with omp, cg, pcg or bpcg) uses the minimiser only to decide, and then runs
+        the solver for a sparse generator.
+    normalization : {"leading", "gradient"}, default="leading"
+        How a polynomial is scaled before its mean square is compared with ``psi``: to leading coefficient 1,
+        or by its gradient, ``mean g^2 <= psi * mean |grad g|^2``. Then psi is, to first order, a squared distance from
+        the zero set in the units of the columns, and neither their order nor a common scale decides what vanishes.
     order : {"deglex", "degcolex"}, default="deglex"
-        Order of terms of one degree: the paper's, or the one the authors' code visits them in.
+        Order of the terms of one degree: the paper's, or that of the authors' code.
     feature_order : None, "pearson", "rev-pearson" or permutation, default=None
-        Order of the variables: as in the data, by ascending or descending sum of absolute correlations, or as
-        given.
+        Order of the variables: as in the data, by ascending or descending sum of absolute correlations, or the given
+        permutation.
     max_degree : int, default=10
-        Degrees above are not examined.
+        Largest degree to examine.
     max_terms : int, default=5000
-        A border that could take ``|G| + |O|`` beyond this is not entered; the model so far is kept, with a
-        warning.
+        The fit stops, with a warning, before a border that could take ``|G| + |O|`` beyond this.
     tol : float, default=0.01
-        A solver may stop when its gap, which certifies how far it is from the minimum, is at most ``tol * psi``.
+        A solver may stop if its gap, which certifies its distance from the minimum, is at most ``tol * psi``.
     max_iter : int, default=1_000_000
-        Most iterations of a first-order solver for one term; for "omp", thousands of multiplications for all terms of
-        a fit that only the exact minimum over the l1 ball can decide.
+        Most iterations of a first-order solver for one term. For "omp" it limits the work of exact minima over the l1
+        ball: 2,000 multiplications for each of ``max_iter``, over all terms of a fit.
     polish : bool, default=True
-        Refit the coefficients of a generator by least squares on the support that the solver found. Same
-        terms, same zeros, smaller mean square; without it coefficients are where the solver crossed ``psi``,
-        as in the paper.
+        Refit the coefficients of a generator by least squares on its support, for the same terms, the same zeros and a
+        smaller mean square. Without it, the coefficients are those at which the solver's loss fell below ``psi``, as
+        in the paper.
     n_jobs : int, optional
         Threads for passes over the rows; all cores by default. The result does not depend on it.
 
@@ -78,15 +81,17 @@ class OAVI(MonomialIdeal):
     complete_ : bool
         Whether the border was exhausted within ``max_degree`` and ``max_terms``.
     n_undecided_ : int
-        Terms that were put into O without a certificate, because a solver gave up.
+        Terms that joined O without a certificate, because a solver gave up.
     n_iter_ : int
-        Iterations of the solver for all terms, those that joined O included; 1 where boosting left it nothing to do.
+        Solver iterations for all terms, including those that joined O; 1 if boosting decided about all terms.
     n_features_in_, feature_names_in_ :
         As in scikit-learn.
 
     References
     ----------
-    Wirth, Kera and Pokutta, "Approximate Vanishing Ideal Computations at Scale", ICLR 2023.
+    Wirth, Kera and Pokutta, "Approximate Vanishing Ideal Computations at Scale", ICLR 2023, arXiv:2207.01236.
+
+    Wirth and Pokutta, "Conditional Gradients for the Approximately Vanishing Ideal", AISTATS 2022, arXiv:2202.03349.
 
     Examples
     --------
@@ -103,6 +108,8 @@ class OAVI(MonomialIdeal):
     array([0., 1.])
     """
 
+    _fields: ClassVar = {"n_iter_": Integer(low=1)}
+
     def __init__(
         self,
         psi: float = 0.005,
@@ -110,6 +117,7 @@ class OAVI(MonomialIdeal):
         tau: float = 1000.0,
         solver: str = "omp",
         boost: str = "wihb",
+        normalization: str = "leading",
         order: str = "deglex",
         feature_order: Any = None,
         max_degree: int = 10,
@@ -123,6 +131,7 @@ class OAVI(MonomialIdeal):
         self.tau = tau
         self.solver = solver
         self.boost = boost
+        self.normalization = normalization
         self.order = order
         self.feature_order = feature_order
         self.max_degree = max_degree
@@ -141,28 +150,40 @@ class OAVI(MonomialIdeal):
             raise ValueError(
                 f"boost={self.boost!r} works with solver {' or '.join(map(repr, partners))}, not with {self.solver!r}."
             )
+        check_choice("normalization", self.normalization, ("leading", "gradient"))
+        if self.normalization == "gradient" and (self.solver, self.boost) != ("omp", "wihb"):
+            raise ValueError("normalization='gradient' works with solver='omp' and boost='wihb' only.")
         check_number("tau", self.tau, low=2.0, finite=self.solver != "agd")
         check_number("tol", self.tol, low=0.0, below=1.0)
         check_flag("polish", self.polish)
         check_count("max_iter", self.max_iter)
 
     def _oracle(self) -> Oracle:
-        """How a solver looks for coefficients, and when it stops."""
+        """The oracle: solver, boost, radius of the l1 ball, and when to stop."""
         stop = Stop(float(self.psi), float(self.tol * self.psi), 0.0, int(self.max_iter))
         radius = np.inf if self.solver == "agd" else float(self.tau - 1.0)
         return Oracle(radius, self.solver, self.boost, bool(self.polish), stop)
 
     def _rule(self) -> Rule:
-        oracle = self._oracle()
+        oracle, start = self._oracle(), Stage(work=float(_WORK_PER_ITER * self.max_iter))
+        if self.normalization == "gradient":
+            psi = float(self.psi)
+            return Rule(
+                lambda gram, slopes, n_basis, stage: decide_gradient(
+                    gram, slopes, n_basis, psi=psi, oracle=oracle, stage=stage
+                ),
+                state=start,
+                gradients=True,
+            )
         return Rule(
             lambda gram, n_basis, stage: decide_oavi(gram, n_basis, oracle=oracle, stage=stage),
             lambda factor, n_basis, stage: decide_oavi_exact(factor, n_basis, oracle=oracle, stage=stage),
-            state=Stage(work=float(_WORK_PER_ITER * self.max_iter)),
+            state=start,
         )
 
     def _store(self, built: Construction) -> None:
         super()._store(built)
-        # scikit-learn asks a transformer with max_iter for at least one, and boosting may leave nothing to iterate.
+        # scikit-learn requires n_iter_ >= 1 of a transformer with max_iter; boosting may decide without iterations.
         self.n_iter_ = max(1, built.effort.n_iter)
         if self.n_undecided_:
             warn_undecided(self.n_undecided_, self.solver, self.boost)

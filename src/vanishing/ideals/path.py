@@ -1,4 +1,4 @@
-"""Models along psi, and on parts of the data, from shared passes."""
+"""Fits models for many psi, and on parts of the data, in shared passes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["fit_together", "ideal_path"]
 
 
 def ideal_path(estimator: Any, X: Any, psis: Any, sample_weight: Any = None) -> list[Any]:
-    """Models for several psi, at about the price of the one with the smallest.
+    """Fit models for several psi, at about the cost of the one with the smallest psi.
 
     Each pass over the data serves all models.
 
@@ -29,7 +29,7 @@ def ideal_path(estimator: Any, X: Any, psis: Any, sample_weight: Any = None) -> 
     estimator : OAVI, ABM or AVI
         A clone of it is fitted for every psi; its own ``psi`` is not used.
     X : array-like of shape (n_samples, n_features), or another data source
-        Scaled to [0, 1] for the theory to hold, for instance by ``MinMaxScaler``.
+        The guarantees hold for data scaled to [0, 1], for instance by ``MinMaxScaler``.
     psis : array-like of shape (n_psis,)
         Bounds on the mean square.
     sample_weight : array-like of shape (n_samples,), optional
@@ -60,13 +60,13 @@ def ideal_path(estimator: Any, X: Any, psis: Any, sample_weight: Any = None) -> 
     rows = first._read(X, sample_weight)
     for model in models[1:]:
         take_input_from(first, model)
-    rows, found = min(models, key=lambda model: float(model.psi))._survey(rows)
-    fit_together(models, [rows], [(0,)] * len(models), [found])
+    rows, survey = min(models, key=lambda model: float(model.psi))._survey(rows)
+    fit_together(models, [rows], [(0,)] * len(models), [survey])
     return models
 
 
 def _check_shares_passes(estimator: Any) -> MonomialIdeal:
-    """Refuse estimators that gain nothing from a path."""
+    """Return the estimator; raise ValueError if its fits for several psi cannot share passes."""
     template = check_ideal(estimator, VanishingIdeal)
     if isinstance(template, MonomialIdeal):
         return template
@@ -80,29 +80,30 @@ def fit_together(
     models: Sequence[VanishingIdeal],
     parts: Sequence[Rows],
     members: Sequence[tuple[int, ...]],
-    found: Sequence[Survey] | None = None,
+    part_surveys: Sequence[Survey] | None = None,
 ) -> None:
     """Fit every model to the rows of its parts.
 
-    Monomial algorithms of the same kind share the passes; VCA, whose polynomials differ from fit to fit, cannot.
+    Fits of monomial algorithms share passes; VCA, whose polynomials differ from fit to fit, cannot.
 
     Parameters
     ----------
     models : sequence of estimators
-        All of one class, alike but for ``psi``, and with their input columns known.
+        All of one class, with the same parameters except ``psi``, and with the input columns set.
     parts : sequence of Rows
     members : sequence of tuple of int
         For each model the parts that it is fitted to.
-    found : sequence of Survey, optional
-        Of the parts.
+    part_surveys : sequence of Survey, optional
+        One for each part; computed by default.
     """
-    found = surveys(parts, ahead=models[0]._looks_ahead) if found is None else found
+    if part_surveys is None:
+        part_surveys = surveys(parts, ahead=models[0]._looks_ahead)
     groups: dict[Any, list[tuple[VanishingIdeal, Fit]]] = defaultdict(list)
     for model, member in zip(models, members, strict=True):
         model._check_parameters()
         model._check_width()
         rows = JoinedRows([parts[k] for k in member])
-        whole = Survey.of_parts([found[k] for k in member])
+        whole = Survey.of_parts([part_surveys[k] for k in member])
         if not isinstance(model, MonomialIdeal):
             model._fit_rows(rows, whole)
             continue
@@ -112,11 +113,11 @@ def fit_together(
     for (*_, max_degree, max_terms), group in groups.items():
         fits = [fit for _, fit in group]
         built = construct(
-            MonomialGrams([Part.surveyed(*pair) for pair in zip(parts, found, strict=True)], fits[0].basis),
+            MonomialGrams([Part.surveyed(*pair) for pair in zip(parts, part_surveys, strict=True)], fits[0].basis),
             fits,
             max_degree=max_degree,
             max_terms=max_terms,
             n_threads=n_threads(group[0][0].n_jobs),
         )
         for (model, fit), construction in zip(group, built, strict=True):
-            model._finish(construction, Survey.of_parts([found[k] for k in fit.parts]))
+            model._finish(construction, Survey.of_parts([part_surveys[k] for k in fit.parts]))

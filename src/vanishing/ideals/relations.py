@@ -1,13 +1,13 @@
-"""Which generators relate columns to each other, and which show the range of columns only.
+"""Which generators relate columns to each other, and which describe the range of the columns only.
 
-Three independent columns have no law, but a box is a shape, too: on it ``(x - 1/2) (y - 1/2)`` has a small mean square,
-and keeps it if the columns are permuted independently of each other. A relation does not. What is known of every column
-by itself is enough to tell: in the mean of all permutations, a product of powers of columns has the product of their
-means.
+Independent columns have no law, but their range is a box, on which ``(x - 1/2) (y - 1/2)`` has a small mean square; it
+stays the same if the columns are permuted independently of each other. The mean square of a relation grows. The moments
+of the single columns are enough to compare: averaged over all permutations, the mean of a product of powers of columns
+is the product of their means.
 
-On few rows a polynomial may vanish better than in that mean by chance. A matrix Chernoff bound (Tropp 2012,
-"User-friendly tail bounds for sums of random matrices") on the Gram matrix of its terms says how likely that is at
-most, for all polynomials in these terms at once, so that it does not matter that the data have chosen one.
+On few rows a polynomial may have a smaller mean square than that average by chance. A matrix Chernoff bound (Tropp
+2012, "User-friendly tail bounds for sums of random matrices", arXiv:1004.4389) on the Gram matrix of its terms bounds
+the probability. It holds for all polynomials in these terms at once, and so for the one that was fitted to the data.
 """
 
 from __future__ import annotations
@@ -20,24 +20,36 @@ import numpy as np
 from scipy.special import xlogy
 
 from .._typing import Array, Bool1D, Float1D, Float2D, Int1D, Int2D
+from ..files.fields import Integer, Number, Numbers, Record, TupleOf
 from ..polynomials.polynomial import Polynomials, Terms
 
-__all__ = ["Margins", "Relations", "find_relations"]
+__all__ = ["MARGINS", "Margins", "Relations", "find_relations"]
 
-_SHARE = 0.5  # of the mean square on permuted columns, below which a generator vanishes better
-_CHANCE = 0.05  # at most, that permuted columns vanish as well as a relation; as a rule it is far smaller
-_ROUNDING = 1e-13  # of moments, relative to the largest
-_POINTS = 101  # at which the largest value of a polynomial in one variable is looked for
+_SHARE = 0.5  # a relation has less than this share of its mean square on permuted columns
+_CHANCE = 0.05  # largest probability that permuted columns give as small a mean square; usually it is far smaller
+_ROUNDING = 1e-13  # rounding of moments, relative to the largest
+_POINTS = 101  # grid points for the maximum of a polynomial in one variable
 
 
 @dataclass(frozen=True, eq=False)
 class Margins:
-    """What a fit knows of every column by itself: the means of its powers from 0 on, its range, and how many rows."""
+    """The marginal of every column: the means of its powers from 0 on and its range; and the number of rows."""
 
     moments: Sequence[Sequence[float]]
     low: Float1D
     high: Float1D
     n_rows: int
+
+
+MARGINS = Record(
+    Margins,
+    {
+        "moments": TupleOf(TupleOf(Number())),
+        "low": Numbers("f8", (None,)),
+        "high": Numbers("f8", (None,)),
+        "n_rows": Integer(low=1),
+    },
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +61,11 @@ class Relations:
     related : ndarray of shape (n_generators,)
         Whether the generator relates columns: it vanishes better than on independently permuted columns.
     unclear : ndarray of shape (n_generators,)
-        Whether it does vanish better, but on so few rows that this may be chance.
+        Whether it vanishes better, but on so few rows that this may be chance.
     permuted_mse : ndarray of shape (n_generators,)
-        Its mean square on independently permuted columns, in the mean of all permutations.
+        Its mean square on independently permuted columns, averaged over all permutations.
     n_rows, n_columns : int
-        Of the data.
+        Size of the data.
     """
 
     related: Bool1D
@@ -64,7 +76,7 @@ class Relations:
 
     def __str__(self) -> str:
         if self.n_columns == 1:
-            return "There is one column only: its range is what the polynomials describe."
+            return "There is only one column: the polynomials describe its range."
         n, k, u = self.related.size, int(self.related.sum()), int(self.unclear.sum())
         if k == u == 0:
             return (
@@ -92,16 +104,16 @@ def _count(which: str, number: int, one: str, many: str) -> str:
 
 
 def find_relations(generators: Polynomials, order_ideal: Terms, margins: Margins) -> Relations:
-    """Compare the generators of a monomial algorithm with what independently permuted columns would give.
+    """Compare the mean squares of generators with those on independently permuted columns.
 
     Parameters
     ----------
     generators : Polynomials
-        Of OAVI, ABM or AVI.
+        Those of OAVI, ABM or AVI.
     order_ideal : Terms
         The terms that they may have besides the leading ones.
     margins : Margins
-        Of the rows that they were fitted to.
+        Those of the training rows.
 
     Examples
     --------
@@ -126,7 +138,7 @@ def find_relations(generators: Polynomials, order_ideal: Terms, margins: Margins
 
 
 def _permuted_mse(generators: Polynomials, kept: Int2D, moments: Sequence[Any]) -> Float1D:
-    """Mean squares on independently permuted columns; 0 where rounding is all that is left."""
+    """Mean squares on independently permuted columns; 0 if they are rounding errors only."""
     lead, leads = generators.leading_coef, generators.leading_terms
     coef = generators.coef[:, : len(kept)]
     gram, mixed, square = (_products(moments, e) for e in (kept[:, None] + kept, leads[:, None] + kept, 2 * leads))
@@ -136,7 +148,7 @@ def _permuted_mse(generators: Polynomials, kept: Int2D, moments: Sequence[Any]) 
 
 
 def _products(tables: Sequence[Any], exponents: Array) -> Array:
-    """For each term the product, over the columns, of what their tables have for its powers."""
+    """For each term, the product over the columns j of ``tables[j][exponent of x_j]``."""
     total = np.ones(exponents.shape[:-1])
     for j, table in enumerate(tables):
         total *= np.asarray(table)[exponents[..., j]]
@@ -144,7 +156,7 @@ def _products(tables: Sequence[Any], exponents: Array) -> Array:
 
 
 def _peaks(margins: Margins) -> list[Float1D]:
-    """For the orthonormal polynomials of each column, of degrees 0, 1, ..., the largest squares over its range."""
+    """Largest squares, over the range of each column, of its orthonormal polynomials of degrees 0, 1, ..."""
     peaks = []
     for means, low, high in zip(margins.moments, margins.low, margins.high, strict=True):
         square, monic = _orthogonal(np.asarray(means))
@@ -155,11 +167,11 @@ def _peaks(margins: Margins) -> list[Float1D]:
 
 
 def _orthogonal(means: Float1D) -> tuple[Float1D, Float2D]:
-    """The monic orthogonal polynomials of a column, row by row, and their mean squares, from the means of its powers.
+    """Mean squares and coefficients, one row each, of a column's monic orthogonal polynomials, from its moments.
 
     Examples
     --------
-    >>> square, monic = _orthogonal(1.0 / np.arange(1, 6))  # of a column that is uniform on [0, 1]
+    >>> square, monic = _orthogonal(1.0 / np.arange(1, 6))  # moments of a uniform column on [0, 1]
     >>> square.round(6)
     array([1.      , 0.083333, 0.005556])
     >>> monic[2].round(6)
@@ -173,7 +185,7 @@ def _orthogonal(means: Float1D) -> tuple[Float1D, Float2D]:
             if square[i] > 0.0:
                 monic[k] -= (monic[i] @ gram[k]) / square[i] * monic[i]
         square[k] = monic[k] @ gram @ monic[k]
-        if square[k] <= _ROUNDING * gram[k, k]:  # no more values than k
+        if square[k] <= _ROUNDING * gram[k, k]:  # the column has at most k distinct values
             square[k:] = 0.0
             break
     return square, monic

@@ -1,6 +1,8 @@
-"""Vanishing component analysis (Livni et al. 2013)."""
+"""Vanishing component analysis (Livni et al. 2013, https://proceedings.mlr.press/v28/livni13.html)."""
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 import numpy as np
 
@@ -9,11 +11,13 @@ from ..checks import check_choice, input_names
 from ..decisions import (
     decide_vca,
     decide_vca_exact,
+    decide_vca_gradient,
 )
 from ..engine.basis import ProductBasis
 from ..engine.construction import Construction, Rule
 from ..engine.grams import Part, ProductGrams
 from ..engine.survey import Survey
+from ..files.saved import Object
 from ..polynomials.forms import ProductForm
 from ..polynomials.polynomial import Polynomials
 from ..solvers import Status
@@ -25,7 +29,7 @@ __all__ = ["VCA"]
 class VCA(VanishingIdeal):
     """Vanishing component analysis (Livni et al., 2013).
 
-    Needs no term order: the candidates of degree d are the products of the non-vanishing polynomials F of
+    VCA needs no term order: the candidates of degree d are the products of the non-vanishing polynomials F of
     degree 1 with those of degree d-1, projected on the orthogonal complement of F. Principal components with
     mean square at most ``psi`` vanish, the others join F.
 
@@ -34,11 +38,14 @@ class VCA(VanishingIdeal):
     psi : float, default=0.005
         Largest mean square of a generator over the data, for a unit vector of coefficients on the projected
         products.
-    normalization : {"unit", "mean-square"}, default="unit"
-        "unit": the members of F have Euclidean norm 1 over the data, as published. Products of them then
-        shrink with the number of rows m (to mean squares of the order 1/m^2), so everything of degree 2
-        vanishes for m well above 1/sqrt(psi): spurious vanishing. "mean-square": they have mean square 1,
+    normalization : {"unit", "mean-square", "gradient"}, default="unit"
+        "unit": the members of F have Euclidean norm 1 over the data, as published. Their products then
+        shrink with the number of rows m (to mean squares of the order 1/m^2), so all polynomials of degree 2
+        vanish for m well above 1/sqrt(psi): spurious vanishing. "mean-square": the members have mean square 1,
         which removes that effect, but then VCA tends to run up to ``max_degree`` with very many polynomials.
+        "gradient": a combination of products vanishes if ``mean g^2 <= psi * mean |grad g|^2``, so that psi is, to
+        first order, a squared distance from the zero set in the units of the columns (arXiv:1911.04174); the members
+        have mean square 1, and every degree takes one more pass.
     max_terms : int, default=2000
         As for :class:`OAVI`; smaller, because all products of a degree are decomposed at once.
     max_degree, n_jobs :
@@ -47,11 +54,16 @@ class VCA(VanishingIdeal):
     Attributes
     ----------
     generators_ : Polynomials
-        The vanishing polynomials. Written out as monomials only on demand.
+        The vanishing polynomials; expanded into monomials at the first use of their coefficients.
     components_ : Polynomials
         The non-vanishing polynomials F without the constant.
     n_basis_, degree_, complete_, n_features_in_, feature_names_in_ :
         As for :class:`OAVI`; ``n_basis_`` is the size of F with the constant.
+
+    References
+    ----------
+    Livni, Lehavi, Schein, Nachliely, Shalev-Shwartz and Globerson, "Vanishing Component Analysis", ICML 2013,
+    https://proceedings.mlr.press/v28/livni13.html.
 
     Examples
     --------
@@ -62,6 +74,8 @@ class VCA(VanishingIdeal):
     >>> print(vca.generators_.monic()[0])
     x1 - 0.5*x0...
     """
+
+    _fields: ClassVar = {"components_": Object("Polynomials")}
 
     _unique_products = True  # f_i f_j and f_j f_i of degree 2 are one candidate
 
@@ -82,17 +96,25 @@ class VCA(VanishingIdeal):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_choice("normalization", self.normalization, ("unit", "mean-square"))
+        check_choice("normalization", self.normalization, ("unit", "mean-square", "gradient"))
 
-    def _plan(self, found: Survey) -> tuple[ProductBasis, Rule]:
-        length = float(1.0 / np.sqrt(found.total_weight)) if self.normalization == "unit" else 1.0
+    def _plan(self, survey: Survey) -> tuple[ProductBasis, Rule]:
+        length = float(1.0 / np.sqrt(survey.total_weight)) if self.normalization == "unit" else 1.0
         options = {"psi": float(self.psi), "length": length}
-        rule = Rule(
-            lambda gram, n_basis, _: decide_vca(gram, n_basis, **options),
-            lambda factor, n_basis, _: decide_vca_exact(factor, n_basis, **options),
-            whole=True,
+        rule = (
+            Rule(
+                lambda gram, slopes, n_basis, _: decide_vca_gradient(gram, slopes, n_basis, **options),
+                whole=True,
+                gradients=True,
+            )
+            if self.normalization == "gradient"
+            else Rule(
+                lambda gram, n_basis, _: decide_vca(gram, n_basis, **options),
+                lambda factor, n_basis, _: decide_vca_exact(factor, n_basis, **options),
+                whole=True,
+            )
         )
-        return ProductBasis(found.low.size, length, self._unique_products), rule
+        return ProductBasis(survey.low.size, length, self._unique_products), rule
 
     def _grams(self, part: Part, basis: ProductBasis) -> ProductGrams:
         return ProductGrams(part, basis.n_features)
@@ -105,18 +127,18 @@ class VCA(VanishingIdeal):
         self.components_ = self._polynomials(kept, np.full(kept.chosen.size, basis.constant**2))
 
     def _polynomials(self, form: ProductForm, mse: Float1D) -> Polynomials:
-        none = np.zeros(mse.size, dtype=np.int64)
+        zeros = np.zeros(mse.size, dtype=np.int64)
         return Polynomials(
             form,
             input_names(self),
             mse=mse,
             gap=np.full(mse.size, np.nan),
-            n_iter=none,
-            status=none + int(Status.VANISHING),
+            n_iter=zeros,
+            status=zeros + int(Status.VANISHING),
             n_free=None,
         )
 
     def _output_names(self, names: list[str]) -> list[str]:
-        """Products of sums have no short names; they are numbered by degree, as their monomials would fill pages."""
+        """Numbered names per degree: the monomials of a product of sums would make names of pages."""
         degrees = self.generators_.degrees
         return [f"vca_degree{d}_{np.sum(degrees[:g] == d)}" for g, d in enumerate(degrees)]

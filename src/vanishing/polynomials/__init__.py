@@ -1,4 +1,4 @@
-"""Polynomials: ``terms`` and their orders, ``forms`` that are evaluated, their ``expansion``, and what users meet."""
+"""Polynomials: ``terms`` and their orders, ``forms`` for evaluation, their ``expansion``, and the public classes."""
 
 from .polynomial import Polynomial, Polynomials, Terms
 

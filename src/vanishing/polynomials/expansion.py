@@ -1,4 +1,4 @@
-"""Forms written out as coefficients of monomials."""
+"""Expands forms into coefficients of monomials."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from .terms import count_terms, exponents_of, multiply, terms_up_to
 
 __all__ = ["monomials_of"]
 
-_MOST_ENTRIES = 50_000_000  # coefficients of an expansion that are still worth writing out
+_MOST_ENTRIES = 50_000_000  # most coefficients that an expansion may have
 
 
 def monomials_of(form: MonomialForm | ProductForm, n_features: int) -> tuple[Int2D, Float2D, Int1D]:
     """Exponents ``(n_terms, n_features)``, coefficients ``(n_polynomials, n_terms)`` and the leading terms' indices."""
-    return _written_out(form, n_features) if isinstance(form, MonomialForm) else _multiplied_out(form, n_features)
+    return _monomial_terms(form, n_features) if isinstance(form, MonomialForm) else _expand(form, n_features)
 
 
-def _written_out(form: MonomialForm, n_features: int) -> tuple[Int2D, Float2D, Int1D]:
-    """The order ideal's terms, then the leading ones."""
+def _monomial_terms(form: MonomialForm, n_features: int) -> tuple[Int2D, Float2D, Int1D]:
+    """The expansion over the terms of the order ideal, followed by the leading terms."""
     n_generators, n_basis = form.coef.shape
     terms = [*form.basis.terms, *form.basis.products(form.leads)]
     coef = np.hstack([form.coef, np.diag(form.lead_coef)])
     return exponents_of(terms, n_features), coef, n_basis + np.arange(n_generators)
 
 
-def _multiplied_out(form: ProductForm, n_features: int) -> tuple[Int2D, Float2D, Int1D]:
-    """All monomials up to the degree, ascending in DegLex.
+def _expand(form: ProductForm, n_features: int) -> tuple[Int2D, Float2D, Int1D]:
+    """The expansion over all monomials up to the degree, ascending in DegLex.
 
-    A product of a polynomial with a linear one is a sum over the linear one's terms, each of which moves the
-    coefficients to other monomials.
+    The product of a polynomial and a linear one is a sum over the terms of the linear one; multiplication by a
+    variable moves each coefficient to another monomial.
     """
     degree = len(form.layers)
     widest = max((len(layer.products) for layer in form.layers), default=1)
@@ -46,14 +46,14 @@ def _multiplied_out(form: ProductForm, n_features: int) -> tuple[Int2D, Float2D,
     lower = count_terms(degree - 1, n_features) if degree else 1
     moved = np.array([[index[multiply(t, (v,))] for t in terms[:lower]] for v in range(n_features)], dtype=np.int64)
     coef = _coefficients(form, moved, len(terms))
-    # Products cancel to rounding rather than to zero; dust is no term, and certainly no leading one.
+    # Coefficients cancel up to rounding only: set these to zero, so that none of them becomes a leading one.
     coef[np.abs(coef) <= 1e-13 * _coefficients(_absolute(form), moved, len(terms))] = 0.0
     leads = len(terms) - 1 - np.argmax(coef[:, ::-1] != 0.0, axis=1)
     return exponents_of(terms, n_features), coef, leads
 
 
 def _coefficients(form: ProductForm, moved: Int2D, n_terms: int) -> Float2D:
-    """Coefficients of the form's polynomials; ``moved[v, t]`` is the number of term t times variable v."""
+    """Coefficients of the form's polynomials; ``moved[v, t]`` is the index of term t times variable v."""
     lower = moved.shape[1]
     table = np.zeros((1, n_terms))
     table[0, 0] = form.constant
@@ -75,7 +75,7 @@ def _coefficients(form: ProductForm, moved: Int2D, n_terms: int) -> Float2D:
 
 
 def _absolute(form: ProductForm) -> ProductForm:
-    """The form with absolute values everywhere: its coefficients are the sizes of what cancels in the original."""
+    """The form with absolute values everywhere; its coefficients bound the summands that cancel in the original."""
     layers = tuple(Layer(p, np.abs(kept), np.abs(vanishing)) for p, kept, vanishing in form.layers)
     return replace(
         form, layers=layers, factor=np.abs(form.factor), scale=np.abs(form.scale), offset=np.abs(form.offset)

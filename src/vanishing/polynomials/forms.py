@@ -1,7 +1,7 @@
-"""Polynomials as programs: how terms and generators are evaluated on a block of rows.
+"""Forms of polynomials: evaluate terms and generators on a block of rows.
 
-A monomial costs one multiplication: an earlier row of the table times a column of the data. Nothing evaluated
-outlives its chunk of rows, which is small enough to stay in the cache.
+A monomial costs one multiplication: an earlier row of the table times a column of the data. The values of terms
+exist for one chunk of rows at a time, which is small enough to stay in the cache.
 """
 
 from __future__ import annotations
@@ -14,11 +14,14 @@ import numpy as np
 
 from .._compiled import compiled
 from .._typing import Float1D, Float2D, Int1D
+from ..files.fields import Number, Numbers, Record, TupleOf, require
 from ..rows.array_api import namespace_of, on_device_of
 from ..rows.protocol import Cost, Rows
 from .terms import Program, multiply
 
 __all__ = [
+    "MONOMIAL_FORM",
+    "PRODUCT_FORM",
     "Candidates",
     "Evaluator",
     "Layer",
@@ -48,9 +51,9 @@ class Candidates(NamedTuple):
 
 
 def padded_length(n_rows: int) -> int:
-    """The length of a chunk with room for ``n_rows`` rows: a multiple of 8, not of 64.
+    """The length of a chunk for ``n_rows`` rows: a multiple of 8 but not of 64.
 
-    Values of different columns at a distance of a large power of two would share the same few lines of the cache.
+    Columns whose addresses differ by a multiple of a large power of two compete for the same few cache lines.
 
     Examples
     --------
@@ -127,7 +130,7 @@ def _fill_generators(
     table = np.empty((left.size, chunk))
     columns = np.empty((n_features, chunk))
     values = np.empty((n_generators, chunk))
-    table[:] = 0.0  # the last chunk may be short; what lies behind it must be finite
+    table[:] = 0.0  # the last chunk may be short, and the product needs finite values behind it
     for start in range(0, n_rows, chunk):
         stop = min(start + chunk, n_rows)
         fill_terms(X[start:stop], left, right, columns, table)
@@ -145,8 +148,8 @@ def _fill_generators(
 class MonomialForm:
     """Generators ``sum_j coef[g, j] t_j + lead_coef[g] u_g`` over the terms ``t_j`` of an order ideal.
 
-    ``basis`` is the program of the ``n_basis`` terms ``t_j``, ``leads`` makes the leading terms ``u_g`` of these;
-    ``coef`` has shape ``(n_generators, n_basis)``.
+    ``basis`` is the program of the ``n_basis`` terms ``t_j``; ``leads`` multiplies some of them by a column each, to
+    the leading terms ``u_g``; ``coef`` has shape ``(n_generators, n_basis)``.
     """
 
     basis: Program
@@ -161,12 +164,12 @@ class MonomialForm:
 
     @property
     def work(self) -> int:
-        """Multiplications for one row, about."""
+        """Multiplications per row, roughly."""
         return int(self.coef.size)
 
     @property
     def width(self) -> int:
-        """Values computed for one row, about."""
+        """Values computed per row, roughly."""
         return sum(self.coef.shape)
 
     def fill(self, block: Any, out: Any, *, absolute: bool) -> None:
@@ -205,9 +208,8 @@ class MonomialForm:
     def compose(self, scale: Float1D, offset: Float1D) -> MonomialForm:
         """The generators as polynomials of z, where x = scale * z + offset.
 
-        ``t * x_v`` becomes ``t(z) * (scale_v z_v + offset_v)``. Only divisors of ``t * x_v`` appear, and
-        those are all in the order ideal (except the term itself, when it is a leading one): the same terms
-        carry the result.
+        ``t * x_v`` becomes ``t(z) * (scale_v z_v + offset_v)``. Only divisors of ``t * x_v`` appear, and all of
+        these are in the order ideal, except a leading term itself: the result has the same terms.
         """
         n_basis = self.basis.size
         row_of = {term: k for k, term in enumerate(self.basis.terms)}
@@ -233,7 +235,7 @@ class MonomialForm:
 def _multiply_into(
     parent: Float1D, v: int, scale: Float1D, offset: Float1D, shift: Int1D, out: Float1D, top: int = -1
 ) -> None:
-    """out = parent * (scale_v z_v + offset_v), without the product of term ``top``."""
+    """Add ``parent * (scale_v z_v + offset_v)`` to ``out``, without the term ``scale_v z_v`` times term ``top``."""
     out += offset[v] * parent
     for k in np.flatnonzero(parent):
         if k != top:
@@ -241,7 +243,7 @@ def _multiply_into(
 
 
 class Layer(NamedTuple):
-    """One degree of a basis of products: which products, and the combinations of them that were kept or vanish.
+    """One degree of a basis of products: the products, and the combinations of them that were kept or vanish.
 
     ``kept`` and ``vanishing`` have shape ``(n_polynomials, n_before + n_products)``: coefficients on the
     basis polynomials of lower degree, then on the products.
@@ -256,8 +258,8 @@ class Layer(NamedTuple):
 class ProductForm:
     """Polynomials built layer by layer as linear combinations of products (VCA), in x = scale * z + offset.
 
-    ``constant`` is the value of basis polynomial 0; ``chosen`` says which of the vanishing polynomials the
-    form stands for, each times its ``factor``.
+    ``constant`` is the value of basis polynomial 0. The form consists of the vanishing polynomials with indices
+    ``chosen``, each times its ``factor``.
     """
 
     constant: float
@@ -279,19 +281,39 @@ class ProductForm:
             table = namespace.concat([table, on_device_of(X, layer.kept) @ wide])
         return table, products
 
+    def gradients(self, X: Any, new: Candidates) -> Any:
+        """Derivatives of the basis polynomials and of further products, ``(n_polynomials, n_features * n_rows)``.
+
+        In the columns of ``X`` as they are: those of x = scale * z + offset by z.
+        """
+        namespace = namespace_of(X)
+        table, _ = self.basis_values(X)
+        columns = X.T * on_device_of(X, self.scale[:, None]) + on_device_of(X, self.offset[:, None])
+        derivatives = []
+        for j in range(X.shape[1]):
+            slopes = namespace.zeros_like(columns)
+            slopes[j, :] = float(self.scale[j])
+            derivative = namespace.zeros_like(table[:1, :])
+            for layer in self.layers:
+                further = _product_slopes(table, derivative, slopes, layer.products)
+                wide = namespace.concat([derivative, further])
+                derivative = namespace.concat([derivative, on_device_of(X, layer.kept) @ wide])
+            derivatives.append(namespace.concat([derivative, _product_slopes(table, derivative, slopes, new)]))
+        return namespace.concat(derivatives, axis=1)
+
     @property
     def n_polynomials(self) -> int:
-        """Number of vanishing polynomials that the form stands for."""
+        """Number of vanishing polynomials in the form."""
         return int(self.chosen.size)
 
     @property
     def work(self) -> int:
-        """Multiplications for one row, about."""
+        """Multiplications per row, roughly."""
         return self._widest * self._widest
 
     @property
     def width(self) -> int:
-        """Values computed for one row, about."""
+        """Values computed per row, roughly."""
         return 2 * self._widest
 
     @property
@@ -311,12 +333,12 @@ class ProductForm:
                 matrix @ namespace.concat([table[: layer.kept.shape[1] - len(layer.products), :], product])
                 for matrix, layer, product in zip(vanishing, self.layers, products, strict=True)
             ]
-            wanted = namespace.take(namespace.concat(values), chosen, axis=0) * factor
-            out[start : start + chunk, :] = namespace.abs(wanted).T if absolute else wanted.T
+            generators = namespace.take(namespace.concat(values), chosen, axis=0) * factor
+            out[start : start + chunk, :] = namespace.abs(generators).T if absolute else generators.T
 
     @property
     def degrees(self) -> Int1D:
-        """Number of the layer that every generator comes from."""
+        """Degree of every generator: the number of its layer, counted from 1."""
         counts = [layer.vanishing.shape[0] for layer in self.layers]
         return np.repeat(np.arange(1, len(counts) + 1), counts)[self.chosen]
 
@@ -334,7 +356,7 @@ class ProductForm:
 
 
 def product_values(table: Any, columns: Any, products: Candidates) -> Any:
-    """Values of the products, one per row; at degree 1, where ``table`` is the constant alone, those of columns."""
+    """Values of the products, one per row; at degree 1, where ``table`` has only the constant, values of columns."""
     namespace = namespace_of(table)
     left, right = (on_device_of(table, index) for index in products)
     if table.shape[0] == 1:
@@ -342,8 +364,18 @@ def product_values(table: Any, columns: Any, products: Candidates) -> Any:
     return namespace.take(table, left, axis=0) * namespace.take(table, right, axis=0)
 
 
+def _product_slopes(table: Any, derivative: Any, slopes: Any, products: Candidates) -> Any:
+    """Derivatives of products from values and derivatives of the factors; at degree 1 those of the columns."""
+    namespace = namespace_of(table)
+    left, right = (on_device_of(table, index) for index in products)
+    if derivative.shape[0] == 1:
+        return namespace.take(slopes, right, axis=0)
+    first, second = (namespace.take(table, index, axis=0) for index in (left, right))
+    return namespace.take(derivative, left, axis=0) * second + first * namespace.take(derivative, right, axis=0)
+
+
 class Evaluator:
-    """Several lists of polynomials, evaluated side by side in one pass."""
+    """Evaluates several lists of polynomials side by side, in one pass."""
 
     def __init__(self, forms: Sequence[MonomialForm | ProductForm], *, absolute: bool):
         self.forms = [form for form in forms if form.n_polynomials]
@@ -359,9 +391,58 @@ class Evaluator:
 
     @property
     def cost(self) -> Cost:
-        """Of one row."""
+        """Cost of one row."""
         return Cost(sum(form.work for form in self.forms), 2 * sum(form.width for form in self.forms) + self.n_columns)
 
     def over(self, rows: Rows) -> Any:
         """Values on all rows, ``(n_samples, n_columns)``."""
         return rows.map(lambda block, out: self.fill(block.X, out), self.n_columns, self.cost)
+
+
+# What forms consist of in files.
+
+
+def _check_program(program: Program) -> None:
+    require(program.left.size == program.right.size > 0, "a program has no terms, or factors without terms")
+    require(bool((program.left[1:] < np.arange(1, program.size)).all()), "a term is made of a later one")
+
+
+def _check_monomial_form(form: MonomialForm) -> None:
+    n_generators = form.lead_coef.size
+    require(form.coef.shape == (n_generators, form.basis.size), "there are other coefficients than terms")
+    require(form.leads.left.size == form.leads.right.size == n_generators, "a generator has no leading term")
+    require(bool((form.leads.left < form.basis.size).all()), "a leading term is made of a missing one")
+
+
+def _check_product_form(form: ProductForm) -> None:
+    size, n_vanishing = 1, 0
+    for number, layer in enumerate(form.layers):
+        products = layer.products
+        width = size + len(products)
+        require(products.left.size == products.right.size, "a product has one factor only")
+        require(layer.kept.shape[1] == layer.vanishing.shape[1] == width, "there are other coefficients than products")
+        last = form.scale.size if number == 0 else size
+        require(bool((products.left < size).all() and (products.right < last).all()), "a product has a missing factor")
+        size, n_vanishing = size + layer.kept.shape[0], n_vanishing + layer.vanishing.shape[0]
+    require(form.chosen.size == form.factor.size, "there are other factors than polynomials")
+    require(bool((form.chosen < n_vanishing).all()), "there are fewer polynomials than chosen ones")
+    require(form.scale.size == form.offset.size, "a column has a scale without an offset")
+
+
+_INDICES = Numbers("i8", (None,), low=0)
+_VECTOR, _MATRIX = Numbers("f8", (None,)), Numbers("f8", (None, None))
+_PROGRAM = {"left": _INDICES, "right": _INDICES}
+_LAYER = Record(Layer, {"products": Record(Candidates, _PROGRAM), "kept": _MATRIX, "vanishing": _MATRIX})
+
+MONOMIAL_FORM = Record(
+    MonomialForm,
+    {"basis": Record(Program, _PROGRAM, _check_program), "coef": _MATRIX, "leads": Record(Program, _PROGRAM)}
+    | {"lead_coef": _VECTOR},
+    _check_monomial_form,
+)
+PRODUCT_FORM = Record(
+    ProductForm,
+    {"constant": Number(), "layers": TupleOf(_LAYER), "chosen": _INDICES, "factor": _VECTOR}
+    | {"scale": _VECTOR, "offset": _VECTOR},
+    _check_product_form,
+)

@@ -1,4 +1,4 @@
-"""Polynomials as users meet them: text, LaTeX, SymPy, units, sparsity, evaluation."""
+"""The public polynomials: text, LaTeX, SymPy, units, sparsity, evaluation."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
@@ -14,16 +14,19 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, Float1D, Float2D, Int1D, Int2D
+from ..files.container import ArrayReader, ArrayWriter
+from ..files.fields import Either, Field, Numbers, Optional, Text, TupleOf, require
+from ..files.saved import Saved
 from ..rows.arrays import as_rows
 from ..rows.protocol import Rows
 from ..rows.reading import require_finite
 from ..solvers import Status
 from .expansion import monomials_of
-from .forms import Evaluator, MonomialForm, ProductForm
+from .forms import MONOMIAL_FORM, PRODUCT_FORM, Evaluator, MonomialForm, ProductForm
 
 __all__ = ["Polynomial", "Polynomials", "Terms", "affine_map"]
 
-_SHOWN = 20  # polynomials that a printed list shows before it is cut
+_SHOWN = 20  # polynomials in a printed list; the rest is counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,17 +37,17 @@ class Polynomial:
     ----------
     exponents : ndarray of shape (n_terms, n_features)
     coef : ndarray of shape (n_terms,)
-        Without the zeros.
+        Coefficients, all different from zero.
     feature_names : tuple of str
     mse : float
         Mean square over the data it was fitted to.
     gap : float
-        How much smaller the mean square could be at most with the same leading term; NaN for AVI and VCA, which
-        minimise nothing.
+        Certified upper bound on how much smaller the mean square could be with the same leading term; NaN for AVI and
+        VCA, which minimise nothing.
     n_iter : int
         Iterations of the solver.
     status : Status
-        Why the solver stopped, see :class:`~vanishing.solvers.Status`; VANISHING where there is none.
+        Why the solver stopped, see :class:`~vanishing.solvers.Status`; VANISHING for algorithms without a solver.
     """
 
     exponents: Int2D
@@ -61,7 +64,7 @@ class Polynomial:
         return int(self.exponents.sum(axis=1).max(initial=0))
 
     def renamed(self, feature_names: Sequence[str]) -> Polynomial:
-        """The same polynomial in variables of these names."""
+        """The same polynomial with these variable names."""
         return replace(self, feature_names=tuple(feature_names))
 
     def evaluate(self, X: Any) -> Float1D:
@@ -107,7 +110,17 @@ class Polynomial:
         return f"$\\displaystyle {self.to_latex()}$"
 
 
-class Polynomials(Sequence[Polynomial]):
+class _StatusCodes(Field):
+    """An array of ``Status``."""
+
+    def pack(self, value: Any, arrays: ArrayWriter) -> Any:
+        return arrays.add(np.array([int(status) for status in value], dtype=np.int64))
+
+    def unpack(self, data: Any, arrays: ArrayReader) -> Any:
+        return np.array([Status(code) for code in Numbers("i8", (None,)).unpack(data, arrays)], dtype=object)
+
+
+class Polynomials(Saved, Sequence[Polynomial]):
     """A list of polynomials over shared terms, evaluated together.
 
     Polynomial g is ``sum_t coef[g, t] * prod_j x_j ** exponents[t, j]``. ``generators_`` of a fitted
@@ -116,8 +129,8 @@ class Polynomials(Sequence[Polynomial]):
     Attributes
     ----------
     mse, gap : ndarray of shape (n_polynomials,)
-        Mean square over the training data, and how much smaller it could be at most with the same leading
-        term (NaN for AVI and VCA, which minimise nothing).
+        Mean square over the training data, and a certified upper bound on how much smaller it could be with the same
+        leading term (NaN for AVI and VCA, which minimise nothing).
     n_iter, status : ndarray of shape (n_polynomials,)
         Solver iterations, and why the solver stopped, each a :class:`~vanishing.solvers.Status`.
     feature_names : tuple of str
@@ -134,7 +147,29 @@ class Polynomials(Sequence[Polynomial]):
     (2, <Status.VANISHING: 0>)
     """
 
-    _written: tuple[Int2D, Float2D, Int1D] | None = None
+    _expansion: tuple[Int2D, Float2D, Int1D] | None = None
+
+    _fields: ClassVar = {
+        "form": Either([(MonomialForm, MONOMIAL_FORM), (ProductForm, PRODUCT_FORM)]),
+        "feature_names": TupleOf(Text()),
+        "mse": Numbers("f8", (None,), low=0.0),
+        "gap": Numbers("f8", (None,), finite=False),
+        "n_iter": Numbers("i8", (None,), low=0),
+        "status": _StatusCodes(),
+        "_n_free": Optional(Numbers("i8", (None,), low=0)),
+    }
+
+    def _check_saved(self) -> None:
+        n_free = [] if self._n_free is None else [self._n_free]
+        lengths = {len(values) for values in (self.mse, self.gap, self.n_iter, self.status, *n_free)}
+        require(lengths == {self.form.n_polynomials}, "there are other errors than polynomials")
+        n = len(self.feature_names)
+        if isinstance(self.form, ProductForm):
+            require(self.form.scale.size == n, "there are other names than columns")
+            return
+        columns = np.concatenate([self.form.basis.right, self.form.leads.right])
+        require(int(columns.max(initial=0)) < max(n, 1), "a polynomial has a column without a name")
+        require(all((counts <= self.form.basis.size).all() for counts in n_free), "a polynomial has missing terms")
 
     def __init__(
         self,
@@ -155,11 +190,11 @@ class Polynomials(Sequence[Polynomial]):
 
     @property
     def _monomials(self) -> tuple[Int2D, Float2D, Int1D]:
-        """Exponents, coefficients and places of the leading terms; written out the first time."""
-        # Not a cached_property: before Python 3.12 that holds a lock, which a forked child inherits for good.
-        if self._written is None:
-            self._written = monomials_of(self.form, len(self.feature_names))
-        return self._written
+        """Exponents, coefficients and indices of the leading terms; expanded at the first use."""
+        # Not a cached_property: before Python 3.12 that holds a lock, which a forked child may inherit locked.
+        if self._expansion is None:
+            self._expansion = monomials_of(self.form, len(self.feature_names))
+        return self._expansion
 
     @property
     def exponents(self) -> Int2D:
@@ -188,7 +223,7 @@ class Polynomials(Sequence[Polynomial]):
 
     @property
     def degree(self) -> int:
-        """Largest degree; 0 when there is no polynomial."""
+        """Largest degree; 0 without polynomials."""
         return int(self.degrees.max(initial=0))
 
     @property
@@ -212,14 +247,14 @@ class Polynomials(Sequence[Polynomial]):
         return np.asarray(self.over(rows))
 
     def over(self, rows: Rows, *, absolute: bool = False) -> Any:
-        """Values (or absolute values) on a data source that has been checked already."""
+        """Values (or absolute values) on a data source that is already checked."""
         return Evaluator([self.form], absolute=absolute).over(rows)
 
     def in_units(self, scaler: Any) -> Polynomials:
         """The same polynomials as functions of the data *before* scaling.
 
-        Exact composition with an affine map: if the model was fitted to ``scaler.transform(X)``, then
-        ``in_units(scaler).evaluate(X)`` are the values that the model gives there.
+        Exact composition with an affine map: for a model that was fitted to ``scaler.transform(X)``,
+        ``in_units(scaler).evaluate(X)`` equals ``evaluate(scaler.transform(X))``.
 
         Parameters
         ----------
@@ -240,9 +275,9 @@ class Polynomials(Sequence[Polynomial]):
         return self._with(self.form.compose(scale, offset))
 
     def monic(self) -> Polynomials:
-        """Each polynomial divided by its leading coefficient (and its mean square and gap by the square of that)."""
+        """Each polynomial divided by its leading coefficient, its mean square and gap by the square of that."""
         lead = self.leading_coef
-        factor = 1.0 / np.where(lead == 0.0, 1.0, lead)  # the zero polynomial, which VCA can give, stays what it is
+        factor = 1.0 / np.where(lead == 0.0, 1.0, lead)  # the zero polynomial, which VCA can return, stays zero
         return self._with(self.form.scaled(factor), mse=self.mse * factor**2, gap=self.gap * factor**2)
 
     def to_sympy(self) -> list[Any]:
@@ -305,7 +340,7 @@ class Polynomials(Sequence[Polynomial]):
     def _repr_latex_(self) -> str | None:
         try:
             return f"$\\displaystyle {self[:_SHOWN].to_latex()}$"
-        except ValueError:  # too large to write out: a notebook shows repr() then
+        except ValueError:  # too large to expand: the notebook shows repr() instead
             return None
 
     def _select(self, index: Int1D) -> Polynomials:
@@ -333,7 +368,7 @@ class Polynomials(Sequence[Polynomial]):
         )
 
 
-class Terms(Sequence[str]):
+class Terms(Saved, Sequence[str]):
     """Monomials with their exponents; an item is the monomial's text.
 
     Examples
@@ -342,6 +377,11 @@ class Terms(Sequence[str]):
     >>> list(Terms(np.array([[0, 0], [2, 1]]), ("a", "b")))
     ['1', 'a^2*b']
     """
+
+    _fields: ClassVar = {"exponents": Numbers("i8", (None, None), low=0, high=1000), "feature_names": TupleOf(Text())}
+
+    def _check_saved(self) -> None:
+        require(self.exponents.shape[1] == len(self.feature_names), "there are other names than columns")
 
     def __init__(self, exponents: Int2D, feature_names: Sequence[str]):
         self.exponents = exponents
@@ -388,7 +428,7 @@ def affine_map(scaler: Any, n_features: int) -> tuple[Float1D, Float1D]:
         scale, offset = scaler.scale_, scaler.min_
     elif isinstance(scaler, (StandardScaler, MaxAbsScaler, RobustScaler)):
         check_is_fitted(scaler)
-        # StandardScaler keeps the mean it was told not to subtract.
+        # StandardScaler stores mean_ even with with_mean=False.
         centre = getattr(scaler, "mean_", None) if getattr(scaler, "with_mean", True) else None
         centre = getattr(scaler, "center_", centre)
         width = 1.0 if getattr(scaler, "scale_", None) is None else np.asarray(scaler.scale_)
@@ -424,21 +464,21 @@ def _signed_sum(coef: Float1D, terms: Sequence[str], digits: int, *, times: str,
 
 
 def _monomial_text(exponents: Int1D, names: tuple[str, ...]) -> str:
-    """``x0^2*x1``; nothing for the constant."""
+    """``x0^2*x1``; the empty string for the constant."""
     powers = [(name, e) for name, e in zip(_shown_names(names), exponents, strict=True) if e]
     return "*".join(name if e == 1 else f"{name}^{e}" for name, e in powers)
 
 
 @lru_cache(maxsize=16)
 def _shown_names(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The names as they are printed: in quotes where they would be taken for a number or for several names."""
+    """The names as printed: quoted if they could be read as a number or an expression, and distinct."""
     plain = [bool(name) and not _is_number(name) and not set(name) & set("+-*^'") for name in names]
     quoted = tuple(name if is_plain else f"'{name}'" for name, is_plain in zip(names, plain, strict=True))
     return _distinct_names(quoted)
 
 
 def _distinct_names(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The names with the number of the column behind those that are there twice."""
+    """The names, with the column's index appended to those that occur more than once."""
     count = Counter(names)
     return tuple(name if count[name] == 1 else f"{name}[{j}]" for j, name in enumerate(names))
 

@@ -1,9 +1,8 @@
-"""Terms: which there are, their products, their orders, the border, and the program that evaluates them.
+"""Terms: all up to a degree, their products, their orders, the border, and the program that evaluates them.
 
 A term is the sorted tuple of its variables: ``x0^2 x2`` is ``(0, 0, 2)``, the constant is ``()``. Dividing by
-a variable drops an entry, and both orders of this module are orders of tuples. Variables are counted in the
-order in which a fit visits them; see ``feature_order`` of the estimators for how that maps to columns of the
-data.
+a variable drops an entry, and both orders of this module are orders of tuples. Variables are numbered in the
+order in which a fit visits them; ``feature_order`` of the estimators maps them to columns of the data.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ def terms_up_to(degree: int, n_features: int) -> list[Term]:
 
 
 def count_terms(degree: int, n_features: int) -> int:
-    """How many terms there are up to a degree.
+    """Number of terms up to a degree: ``binomial(n_features + degree, degree)``.
 
     Examples
     --------
@@ -58,9 +57,9 @@ def multiply(*terms: Term) -> Term:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """Terms as one multiplication each: term k is term ``left[k]`` times column ``right[k]``.
+    """Terms, each as one multiplication: term k is term ``left[k]`` times column ``right[k]``.
 
-    Term 0 is the constant, whose entries are not used.
+    Term 0 is the constant; its entries are not used.
 
     Examples
     --------
@@ -76,7 +75,7 @@ class Program:
 
     @classmethod
     def of(cls, terms: Sequence[Term], columns: Int1D | None = None) -> Program:
-        """The program of terms, the quotient of each by its last variable among them; variable v is ``columns[v]``."""
+        """The program of ``terms``, which must contain each term without its last variable; v is ``columns[v]``."""
         row_of = {term: row for row, term in enumerate(terms)}
         left = np.array([row_of[term[:-1]] for term in terms], dtype=np.int64)
         right = np.array([term[-1] if term else 0 for term in terms], dtype=np.int64)
@@ -89,14 +88,14 @@ class Program:
 
     @property
     def terms(self) -> list[Term]:
-        """The terms, in columns of the data."""
+        """The terms, as tuples of columns of the data."""
         terms: list[Term] = [()] * min(self.size, 1)
         for parent, column in zip(self.left[1:].tolist(), self.right[1:].tolist(), strict=True):
             terms.append(multiply(terms[parent], (column,)))
         return terms
 
     def products(self, factors: Program) -> list[Term]:
-        """The terms that a second program makes of those of this one."""
+        """The terms of ``factors``, whose ``left`` are terms of this program."""
         terms = self.terms
         pairs = zip(factors.left.tolist(), factors.right.tolist(), strict=True)
         return [multiply(terms[parent], (column,)) for parent, column in pairs]
@@ -105,24 +104,24 @@ class Program:
         return Program(self.left[rows], self.right[rows])
 
 
-def _backwards(term: Term) -> Term:
+def _reversed(term: Term) -> Term:
     return term[::-1]
 
 
-def _as_it_is(term: Term) -> Term:
+def _identity(term: Term) -> Term:
     return term
 
 
 #: Sort keys for terms of one degree. ``deglex``: ``x0^2 < x0x1 < x0x2 < x1^2 < ...``, the paper's order;
 #: ``degcolex``: ``x0^2 < x0x1 < x1^2 < x0x2 < ...``, the order in which the authors' code visits them.
-ORDERS: dict[str, Callable[[Term], Term]] = {"deglex": _as_it_is, "degcolex": _backwards}
+ORDERS: dict[str, Callable[[Term], Term]] = {"deglex": _identity, "degcolex": _reversed}
 
 
 def border(kept: Sequence[Term], order: str, limit: int) -> list[Term] | None:
     """Degree-d border of an order ideal whose terms of degree d-1 are ``kept`` (d >= 2).
 
-    A term belongs to it when all its proper divisors are in the order ideal (Definition 2.5 of the paper). An
-    order ideal is closed under division, so it is enough to look at the divisors of degree d-1.
+    A term belongs to it if all its proper divisors are in the order ideal (Definition 2.5 of arXiv:2207.01236). An
+    order ideal is closed under division, so it is enough to check the divisors of degree d-1.
 
     Parameters
     ----------
@@ -133,7 +132,7 @@ def border(kept: Sequence[Term], order: str, limit: int) -> list[Term] | None:
 
     Returns
     -------
-    list of terms in ascending order, or None when there are more than ``limit``
+    list of terms in ascending order, or None if there are more than ``limit``
 
     Examples
     --------
@@ -144,18 +143,18 @@ def border(kept: Sequence[Term], order: str, limit: int) -> list[Term] | None:
     """
     members = set(kept)
     variables = sorted({variable for term in kept for variable in term})
-    found: list[Term] = []
+    candidates: list[Term] = []
     for term in kept:
         for variable in variables:
             if variable < term[-1]:
                 continue
             candidate = (*term, variable)
-            # Leaving out the last variable gives `term` back, so that divisor need not be looked up.
+            # Without its last variable, the candidate is `term` itself: no need to look up that divisor.
             if all(candidate[:i] + candidate[i + 1 :] in members for i in range(len(term))):
-                found.append(candidate)
-        if len(found) > limit:
+                candidates.append(candidate)
+        if len(candidates) > limit:
             return None
-    return sorted(found, key=ORDERS[order])
+    return sorted(candidates, key=ORDERS[order])
 
 
 def exponents_of(terms: Sequence[Term], n_features: int) -> Int2D:

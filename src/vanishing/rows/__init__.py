@@ -1,6 +1,6 @@
-"""Where the data are: from what a user has to blocks of rows that can be summed over.
+"""Sources of data, which hand out blocks of rows in passes.
 
-``protocol`` says what a source of rows is; ``arrays``, ``disk`` (with ``readers``), ``dask`` and ``device`` are the
-sources; ``reading`` and ``labels`` find the one for what a user gives; ``together`` lets computations share passes;
-``writing`` and ``archive`` are files that are complete or not there, and files from strangers.
+``protocol`` defines sources, views and reductions; ``arrays``, ``disk`` (with ``readers``), ``dask`` and ``device`` are
+the sources; ``reading`` and ``labels`` turn a user's input into a source; ``together`` lets computations share passes;
+``writing`` writes files atomically, and ``archive`` reads .npz files of unknown origin.
 """

@@ -1,4 +1,4 @@
-"""Arrays in .npz files of unknown origin: type, shape and size are compared with the expected ones before reading."""
+"""Reads arrays from .npz files of unknown origin, after comparing type, shape and size with the expected ones."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import numpy as np
 
 from .._typing import Array
 
-__all__ = ["DAMAGED", "Archive"]
+__all__ = ["DAMAGED", "Archive", "require_small_directory"]
 
-DAMAGED = (  # what reading a file that is something else, or only a part of one, may end in
+DAMAGED = (  # the errors that reading a truncated or foreign file may raise
     ValueError,
     KeyError,
     EOFError,
@@ -31,7 +31,7 @@ DAMAGED = (  # what reading a file that is something else, or only a part of one
 
 _MOST_MEMBERS = 64
 _MOST_DIRECTORY = 65_536  # bytes
-_PIECE = 1 << 20  # bytes that are unpacked at a time
+_PIECE = 1 << 20  # bytes to unpack at a time
 _END = struct.Struct("<4s4H2LH")
 _HEADER = re.compile(
     r"\{'descr': '([<>|])([a-zA-Z])(\d{1,9})', 'fortran_order': False, 'shape': \(((?:\d{1,9},? ?)*)\), \} *\n"
@@ -39,7 +39,7 @@ _HEADER = re.compile(
 
 
 class Archive:
-    """The arrays of an open .npz file, as ``numpy.savez`` writes it; whatever differs is one of ``DAMAGED``.
+    """The arrays of an open .npz file as ``numpy.savez`` writes it; any other file raises one of ``DAMAGED``.
 
     Examples
     --------
@@ -53,12 +53,12 @@ class Archive:
     """
 
     def __init__(self, stream: IO[bytes]):
-        _require_small_directory(stream)
+        require_small_directory(stream)
         self._file = zipfile.ZipFile(stream)
         members = self._file.infolist()
         self._members = {member.filename.removesuffix(".npy"): member for member in members}
         if len(self._members) < len(members):
-            raise ValueError("an array is there twice")
+            raise ValueError("two arrays have the same name")
 
     @property
     def names(self) -> list[str]:
@@ -66,17 +66,17 @@ class Archive:
         return sorted(self._members)
 
     def read(self, name: str, kind: str, shapes: Sequence[tuple[int, ...]], most_bytes: int | None = None) -> Array:
-        """One of the arrays.
+        """Read one of the arrays.
 
         Parameters
         ----------
         name : str
         kind : str
-            Letter and size of the type, ``"f8"``, or the letter alone where the size is free.
+            Letter and size of the type, ``"f8"``, or the letter alone to allow any size.
         shapes : sequence of tuples of int
-            Those that it may have.
+            The allowed shapes.
         most_bytes : int, optional
-            Its largest size, where that does not follow from type and shape.
+            The largest allowed size, if type and shape do not determine it.
         """
         member = self._members[name]
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
@@ -93,36 +93,36 @@ class Archive:
             return _unpack(stream, dtype, shape)
 
 
-def _require_small_directory(stream: IO[bytes]) -> None:
-    """Refuse zip files with many members, whose list alone would take much memory."""
+def require_small_directory(stream: IO[bytes]) -> None:
+    """Raise ValueError for zip files with many members, whose directory alone would fill the memory."""
     size = stream.seek(0, 2)
     stream.seek(max(size - _END.size - 20, 0))
     tail = stream.read()
     if len(tail) < _END.size + 20:
         raise ValueError("it is too short")
     mark, *_, n_members, directory, _, _ = _END.unpack(tail[-_END.size :])
-    # A locator before the end would stand for another directory, of the kind for huge files.
+    # A locator before the end record points at a second, zip64 directory.
     if mark != b"PK\5\6" or tail[:4] == b"PK\6\7" or n_members > _MOST_MEMBERS or directory > _MOST_DIRECTORY:
-        raise ValueError("it is no archive of a few arrays")
+        raise ValueError("it is not an archive of a few arrays")
 
 
 def _read_header(stream: IO[bytes], name: str) -> tuple[np.dtype[Any], tuple[int, ...], int]:
-    """Type, shape, and how many bytes say so; never evaluated, as NumPy would do."""
+    """Type and shape of the array, and the length of the header; matched, where NumPy would evaluate it."""
     start = stream.read(10)
     if start[:8] != b"\x93NUMPY\1\0" or len(start) < 10:
-        raise ValueError(f"{name} is no array")
+        raise ValueError(f"{name} is not an array")
     text = stream.read(int.from_bytes(start[8:], "little"))
-    found = _HEADER.fullmatch(text.decode("latin1"))
-    if not found or found[2] not in "biufU":
-        raise ValueError(f"{name} is no array of numbers or names")
-    shape = tuple(int(n) for n in found[4].replace(" ", "").split(",") if n)
-    return np.dtype("".join(found.group(1, 2, 3))), shape, len(start) + len(text)
+    header = _HEADER.fullmatch(text.decode("latin1"))
+    if not header or header[2] not in "biufU":
+        raise ValueError(f"{name} is not an array of numbers or names")
+    shape = tuple(int(n) for n in header[4].replace(" ", "").split(",") if n)
+    return np.dtype("".join(header.group(1, 2, 3))), shape, len(start) + len(text)
 
 
 def _unpack(stream: IO[bytes], dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
     values = np.zeros(shape, dtype)
-    room = values.reshape(-1).view(np.uint8)
-    for begin in range(0, room.size, _PIECE):
-        part = stream.read(min(_PIECE, room.size - begin))
-        room[begin : begin + _PIECE] = np.frombuffer(part, dtype=np.uint8)  # a shorter part is a ValueError
+    buffer = values.reshape(-1).view(np.uint8)
+    for begin in range(0, buffer.size, _PIECE):
+        part = stream.read(min(_PIECE, buffer.size - begin))
+        buffer[begin : begin + _PIECE] = np.frombuffer(part, dtype=np.uint8)  # ValueError if the part is too short
     return values.astype(dtype.newbyteorder("="), copy=False)

@@ -1,4 +1,4 @@
-"""Arrays that are not plain NumPy ones: on a GPU, of another library with the array API, or masked."""
+"""Arrays other than plain NumPy ones: on a GPU, of another library with the array API, or masked."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ __all__ = [
     "to_host",
 ]
 
-_HOST_MEMORY = 256 * 2**20  # that blocks may take where the device is the host itself
+_HOST_MEMORY = 256 * 2**20  # bytes that blocks may take where the device is the host itself
 
 _LIBRARIES = ("cupy", "torch", "array_api_strict")
 
 
 def is_device_array(X: Any) -> bool:
-    """Whether ``X`` belongs to a library whose arrays stay where they are.
+    """Whether ``X`` is an array of a library whose arrays we leave on their device.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def is_device_array(X: Any) -> bool:
 
 
 def require_unmasked(**given: Any) -> None:
-    """Refuse arrays, or lists of them, with masked values: conversion to a plain array would bring these back.
+    """Raise ValueError for arrays, or lists of them, with masked values: plain arrays would contain these again.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def require_unmasked(**given: Any) -> None:
 
 
 def namespace_of(X: Any) -> Any:
-    """The array API of the library that ``X`` belongs to."""
+    """The array API namespace of the library of ``X``."""
     if isinstance(X, np.ndarray):
         return np
     try:
@@ -70,7 +70,7 @@ def namespace_of(X: Any) -> Any:
 
 
 def on_device_of(X: Any, values: Any) -> Any:
-    """The NumPy array ``values`` where ``X`` is, of the same type."""
+    """Copy the NumPy array ``values`` to the device of ``X``; its type stays the same."""
     if isinstance(X, np.ndarray):
         return values
     namespace = namespace_of(X)
@@ -86,7 +86,7 @@ def in_float64(X: Any) -> Any:
 
 
 def empty_like(X: Any, n_columns: int) -> Any:
-    """An array for ``n_columns`` float64 columns of the rows of ``X``, where ``X`` is."""
+    """An empty float64 array with the rows of ``X`` and ``n_columns`` columns, on the device of ``X``."""
     if isinstance(X, np.ndarray):
         return np.empty((X.shape[0], n_columns))
     namespace = namespace_of(X)
@@ -104,8 +104,8 @@ def to_host(X: Any) -> Array:
     return np.asarray(X)
 
 
-def free_memory(X: Any, wanted: int) -> int:
-    """Bytes that are free where ``X`` is, with the library's own reserve if ``wanted`` bytes need it."""
+def free_memory(X: Any, needed: int) -> int:
+    """Free bytes on the device of ``X``; includes PyTorch's reserve only if ``needed`` bytes do not fit without it."""
     kind, device = type(X).__module__.split(".")[0], getattr(X, "device", None)
     if kind == "cupy":
         import cupy
@@ -116,14 +116,14 @@ def free_memory(X: Any, wanted: int) -> int:
         import torch
 
         free = int(torch.cuda.mem_get_info(device)[0])
-        if free < wanted:  # else not worth the time that the next line takes
+        if free < needed:  # the next line is slow
             free += int(torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device))
         return free
     return _HOST_MEMORY
 
 
 def has_kernels(X: Any) -> bool:
-    """Whether ``X`` is on an NVIDIA GPU, as float32 or float64, and CuPy is there to compile for it."""
+    """Whether ``X`` is a float32 or float64 array on an NVIDIA GPU, and CuPy is installed to compile kernels."""
     kind = type(X).__module__.split(".")[0]
     on_gpu = kind == "cupy" or (kind == "torch" and X.device.type == "cuda")
     return on_gpu and str(X.dtype).endswith(("float32", "float64")) and cupy_if_any() is not None

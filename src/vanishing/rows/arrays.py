@@ -34,7 +34,7 @@ class ArrayRows(Rows):
     n_jobs : int, optional
     """
 
-    quiet = False  # whether passes never show their progress, as those over a part of the data
+    quiet = False  # True for rows that are one block of a larger source, whose passes show no bar
 
     def __init__(
         self, X: Array, sample_weight: Float1D | None = None, labels: Array | None = None, n_jobs: int | None = None
@@ -54,12 +54,12 @@ class ArrayRows(Rows):
         return total
 
     def reduce_or_none(self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], cost: Cost) -> T | None:
-        """As :meth:`reduce`; None if the kernel gave None for all blocks."""
+        """As :meth:`reduce`; None if the kernel returns None for all blocks."""
         results = self._run(lambda rows: kernel(self._block(rows)), cost.block_rows)
         return functools.reduce(functools.partial(merge, combine), results)
 
     def map(self, kernel: Callable[[Block, Any], None], n_columns: int, cost: Cost, out: Any = None) -> Float2D:
-        """The columns ``(n_samples, n_columns)`` that ``kernel(block, out)`` computes; in ``out`` if given."""
+        """The columns ``(n_samples, n_columns)`` that ``kernel(block, out)`` computes, written to ``out`` if given."""
         out = np.empty((len(self), n_columns)) if out is None else out
         for _ in self._run(lambda rows: kernel(self._block(rows), out[rows]), cost.block_rows):
             pass
@@ -82,7 +82,7 @@ class ArrayRows(Rows):
         return ArrayRows(self.X[chosen], weights, self.labels[chosen], self.n_jobs)
 
     def signed_by(self, label: Any) -> ArrayRows:
-        """The same rows, their weights negative where the label is not this one."""
+        """The same rows, with negative weights where the label differs from this one."""
         signed = SignedBy(label)(Block(self.X, self.sample_weight, self.labels)).weights
         return ArrayRows(self.X, signed, self.labels, self.n_jobs)
 
@@ -92,7 +92,7 @@ class ArrayRows(Rows):
         return ArrayRows(columns, self.sample_weight, self.labels, self.n_jobs)
 
     def without_zero_weights(self) -> ArrayRows:
-        """The rows that have a weight."""
+        """The rows whose weight is not 0."""
         weights = self.sample_weight
         if weights is None or weights.all():
             return self
@@ -105,7 +105,7 @@ class ArrayRows(Rows):
         return Block(as_block(self.X[rows]), weights, labels, 0, rows.start)
 
     def _run(self, work: Callable[[slice], T], block_rows: int) -> Iterator[T]:
-        """Results of ``work`` on each block, in order, with at most a few blocks ahead of the consumer."""
+        """Results of ``work`` on each block, in order; threads stay at most a few blocks ahead of the consumer."""
         n_samples = len(self)
         n_blocks = max(-(-n_samples // block_rows), 1)
         edges = [n_samples * i // n_blocks for i in range(n_blocks + 1)]
@@ -115,7 +115,7 @@ class ArrayRows(Rows):
 
 
 def as_block(X: Any) -> Float2D:
-    """Rows as kernels want them: float64, and in Fortran order if they are already."""
+    """Rows as kernels need them: float64, and in C order unless they are in Fortran order already."""
     values = np.asarray(X)
     columnwise = values.flags.f_contiguous or (values.ndim == 2 and values.T.strides[-1] == values.itemsize)
     if columnwise and not values.flags.c_contiguous:
@@ -130,7 +130,7 @@ def in_order(
     progress: Progress,
     size: Callable[[Any], int],
 ) -> Iterator[T]:
-    """Results of ``work`` on each task, in order, with at most a few tasks ahead of the consumer."""
+    """Results of ``work`` on each task, in order; threads stay at most a few tasks ahead of the consumer."""
     tasks = iter(tasks)
     first = list(islice(tasks, 2))
     if threads == 1 or len(first) == 1:

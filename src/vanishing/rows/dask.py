@@ -1,4 +1,4 @@
-"""Rows in a Dask collection: one task per block where the block is, and a tree of sums."""
+"""Rows in a Dask collection: one task per block, on the worker that holds the block, and a tree of sums."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ else:
 
 T = TypeVar("T")
 
-_FAN = 8  # results that one task of the tree adds up
+_FAN = 8  # results that one task of the tree combines
 
 
 def dask_rows(X: Any, sample_weight: Any = None, labels: Any = None) -> DaskRows:
-    """The data source for a ``dask.array`` or ``dask.dataframe``; weights and labels in blocks that match."""
+    """The data source for a ``dask.array`` or ``dask.dataframe``; aligns the blocks of weights and labels with it."""
     import dask.array
 
     names = None
@@ -43,17 +43,17 @@ def dask_rows(X: Any, sample_weight: Any = None, labels: Any = None) -> DaskRows
                 f"Found array with {X.shape[1]} columns while at least one is required, and a known number."
             )
         if X.numblocks[1] > 1:
-            X = X.rechunk({1: -1})  # a row has to be in one block
+            X = X.rechunk({1: -1})  # every row must lie in one block
     elif _is_frame(X):
         names = tuple(str(name) for name in X.columns)
         _require_numbers(X)
     else:
         raise ValueError(f"Expected a dask.array or a dask.dataframe, got {type(X).__name__}.")
-    return DaskRows(X, names, _beside(X, sample_weight, "sample_weight"), _beside(X, labels, "y"))
+    return DaskRows(X, names, _align(X, sample_weight, "sample_weight"), _align(X, labels, "y"))
 
 
 def _is_frame(X: Any) -> bool:
-    """Whether ``X`` is a Dask data frame (anything may be asked of a Delayed, which says yes)."""
+    """Whether ``X`` is a Dask data frame; by name, because a Delayed has every attribute."""
     return type(X).__name__ == "DataFrame" and type(X).__module__.startswith("dask")
 
 
@@ -65,8 +65,8 @@ def _require_numbers(frame: Any) -> None:
             )
 
 
-def _beside(X: Any, values: Any, what: str) -> Any:
-    """Values of the rows in blocks like those of ``X``."""
+def _align(X: Any, values: Any, what: str) -> Any:
+    """Weights or labels in blocks like those of ``X``."""
     if values is None:
         return None
     import dask.array
@@ -76,7 +76,7 @@ def _beside(X: Any, values: Any, what: str) -> Any:
         raise ValueError(f"{what} must have one dimension, one value per row; got {np.ndim(values)}.")
     if hasattr(values, "to_dask_array"):
         if values.npartitions == n_blocks:
-            return values  # a series beside a frame: compared block by block
+            return values  # a series for a frame: each task compares the lengths of its block
         values = values.to_dask_array(lengths=True)
     lengths = (np.nan,) * n_blocks if _is_frame(X) else X.chunks[0]
     known = not np.isnan(lengths).any()
@@ -101,10 +101,10 @@ def _beside(X: Any, values: Any, what: str) -> Any:
 
 
 class DaskRows(Rows):
-    """Rows of a Dask collection, on whatever scheduler is the current one.
+    """Rows of a Dask collection, on the scheduler that is current when they are read.
 
-    A pass makes one task per block, which the scheduler puts where the block is, and adds up the results in a tree;
-    only the sum comes back. Blocks that are persisted are not moved; others are computed again in every pass.
+    A pass makes one task per block, which the scheduler runs on the worker that holds the block, and combines the
+    results in a tree; only the total comes back. Persisted blocks do not move; others are computed again in every pass.
     """
 
     def __init__(self, X: Any, names: tuple[str, ...] | None, sample_weight: Any, labels: Any):
@@ -150,7 +150,7 @@ class DaskRows(Rows):
         return dask.array.concatenate(blocks, allow_unknown_chunksizes=True)
 
     def head(self) -> Float2D:
-        """A few of the rows, in NumPy; of the first block that has any."""
+        """A few rows of the first block that is not empty, in NumPy."""
         for parts in self._blocks:
             rows = self._cluster.compute(delayed(_head)(parts[0]))
             if len(rows):
@@ -163,7 +163,7 @@ class DaskRows(Rows):
 
     @staticmethod
     def place(part: int, row: int) -> str:
-        """Where row ``row`` of part ``part`` is, in words."""
+        """Describe the position of row ``row`` of part ``part``, for messages."""
         return f"in row {row} of block {part}"
 
     @functools.cached_property
@@ -173,7 +173,7 @@ class DaskRows(Rows):
 
 
 def _pieces(*collections: Any) -> list[tuple[Any, ...]]:
-    """For each block the delayed pieces of all collections; what arrays share is simplified together."""
+    """For each block the delayed pieces of all collections; arrays are optimised together, as they may share tasks."""
     import dask
     import dask.array
 
@@ -192,7 +192,7 @@ def _pieces(*collections: Any) -> list[tuple[Any, ...]]:
 
 
 class _DaskLabels(DaskRows):
-    """The labels of a Dask source, with no columns."""
+    """The labels of a Dask source, without columns."""
 
     def __init__(self, rows: DaskRows):
         self.labels = rows.labels
@@ -207,13 +207,13 @@ class _DaskLabels(DaskRows):
 
 
 class _Cluster:
-    """Where passes are computed: the scheduler that was the current one when the rows were read."""
+    """The scheduler that runs the passes: the one that was current when the rows were read."""
 
     def __init__(self) -> None:
         self.client = _client()
 
     def compute(self, root: Any, leaves: Sequence[Any] = (), n_rows: int | None = None) -> Any:
-        """The value of the root; shows rows as the leaves get done, if progress is wanted."""
+        """Compute the root; with a progress bar, count the rows of finished leaves."""
         if self.client is None:
             with row_progress(n_rows, quiet=not leaves) as progress:
                 return _watched_here(root, leaves, progress)
@@ -249,7 +249,7 @@ def _watched(client: Any, root: Any, leaves: Sequence[Any], progress: Progress) 
 
 
 def _watched_here(root: Any, leaves: Sequence[Any], progress: Progress) -> Any:
-    """The value of the root, on a scheduler in this process."""
+    """Compute the root on a scheduler in this process."""
     from dask.callbacks import Callback
 
     keys = {leaf.key for leaf in leaves}
@@ -263,7 +263,7 @@ def _watched_here(root: Any, leaves: Sequence[Any], progress: Progress) -> Any:
 
 
 def _client() -> Any:
-    """The client of a distributed cluster, if there is one and no other scheduler was asked for."""
+    """The client of a distributed cluster; None without one, or if Dask is configured for another scheduler."""
     import dask
 
     if dask.config.get("scheduler", None) not in (None, "dask.distributed", "distributed"):
@@ -278,11 +278,11 @@ def _client() -> Any:
         return None
 
 
-# What runs in tasks.
+# The functions below run in tasks.
 
 
 def _as_rows(X: Any, weights: Any, labels: Any) -> ArrayRows:
-    """The rows of one block, on one thread: the scheduler has a thread for each task."""
+    """The rows of one block, on one thread, because the scheduler runs a thread per task."""
     if X is None:
         X = np.empty((len(labels), 0))
     require_unmasked(X=X, sample_weight=weights, y=labels)
@@ -298,7 +298,7 @@ def _as_rows(X: Any, weights: Any, labels: Any) -> ArrayRows:
 
 
 def _plain(labels: Any) -> Array | None:
-    """Labels as NumPy compares them quickly."""
+    """Labels in a type that NumPy compares quickly."""
     if labels is None:
         return None
     values = np.asarray(labels)
@@ -306,7 +306,7 @@ def _plain(labels: Any) -> Array | None:
 
 
 class _InPart:
-    """A kernel that tells blocks in which part of the source they are."""
+    """Runs a kernel on blocks that carry the number of their part of the source."""
 
     def __init__(self, kernel: Callable[..., Any], part: int):
         self.kernel = kernel
@@ -319,7 +319,7 @@ class _InPart:
 def _reduce_block(
     kernel: Callable[[Block], Any], combine: Any, cost: Cost, part: int, X: Any, weights: Any, labels: Any
 ) -> tuple[int, Any]:
-    """Number of rows, and what the kernel gives for them."""
+    """Number of rows of a block, and the reduction of the kernel over them."""
     rows = _as_rows(X, weights, labels)
     if len(rows) == 0:
         return 0, None

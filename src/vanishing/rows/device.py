@@ -1,4 +1,4 @@
-"""Rows on a GPU, or wherever else an array library keeps them: they stay there."""
+"""Rows on a GPU or another device of an array library; kernels compute there."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ __all__ = ["DeviceRows"]
 
 T = TypeVar("T")
 
-_SHARE = 0.4  # of the free memory that a block and what is computed from it may take
+_SHARE = 0.4  # share of the free memory for a block and the results of its kernel
 
 
-def _checked_there(sample_weight: Any, n_samples: int) -> Any:
-    """Weights that are on the device already: they are checked there, by their two ends."""
+def _check_device_weights(sample_weight: Any, n_samples: int) -> Any:
+    """Check weights on the device by their minimum and maximum; return them as float64."""
     if tuple(sample_weight.shape) == (n_samples,):
         namespace, weights = namespace_of(sample_weight), in_float64(sample_weight)
         ends = [float(namespace.min(weights)), float(namespace.max(weights))]
-        if not np.isfinite(float(namespace.sum(weights))):  # NaN is at no end, with some libraries
+        if not np.isfinite(float(namespace.sum(weights))):  # minimum and maximum of some libraries ignore NaN
             ends.append(np.nan)
         check_weights(ends, len(ends))
         return weights
@@ -39,8 +39,8 @@ def _checked_there(sample_weight: Any, n_samples: int) -> Any:
 class DeviceRows(Rows):
     """Rows of an array of CuPy, PyTorch or another library with the array API.
 
-    Blocks are as long as the free memory of the device allows. Kernels compute on the device, in float64; only the
-    small matrices that they return come to the host.
+    Blocks are as long as the free memory of the device allows. Kernels compute on the device, in float64; only their
+    results, small matrices, are copied to the host.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class DeviceRows(Rows):
         self.single_precision = namespace.isdtype(X.dtype, "real floating") and X.dtype != namespace.float64
         self.reading_dominates = has_kernels(X)
         if is_device_array(sample_weight):
-            self.sample_weight = _checked_there(sample_weight, self.n_samples)
+            self.sample_weight = _check_device_weights(sample_weight, self.n_samples)
         else:
             weights = check_weights(sample_weight, self.n_samples)
             self.sample_weight = None if weights is None else on_device_of(X, weights)
@@ -100,8 +100,8 @@ class DeviceRows(Rows):
 
     def _slices(self, width: int) -> Iterator[slice]:
         n_samples = int(self.X.shape[0])
-        row = 8 * (width + self.n_features)
-        longest = max(int(_SHARE * free_memory(self.X, int(n_samples * row / _SHARE)) / row), 1024)
+        row_bytes = 8 * (width + self.n_features)
+        longest = max(int(_SHARE * free_memory(self.X, int(n_samples * row_bytes / _SHARE)) / row_bytes), 1024)
         n_blocks = -(-n_samples // longest)
         edges = [n_samples * i // n_blocks for i in range(n_blocks + 1)]
         with row_progress(n_samples) as progress:

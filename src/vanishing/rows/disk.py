@@ -45,7 +45,7 @@ def open_rows(
 ) -> Rows:
     """Rows in files, for data larger than memory: every pass reads them again, block by block.
 
-    Whatever fits arrays fits these, in a memory that does not depend on the number of rows:
+    Estimators accept them in place of an array, and need memory that does not depend on the number of rows:
     ``OAVI().fit(open_rows("clicks/*.parquet", label="y", scale=True))``.
 
     Parameters
@@ -60,8 +60,8 @@ def open_rows(
     weight : str or int, optional
         The column with the sample weights.
     scale : bool or fitted MinMaxScaler, default=False
-        True: scale the columns to [0, 1] by their ranges, which the first pass finds; they are in ``scaler`` from
-        then on. A scaler: use that one, as for new data.
+        True: scale the columns to [0, 1] by their ranges, which the first pass computes and stores in ``scaler``.
+        A scaler: use it, for instance for new data.
     n_jobs : int, optional
         Threads that compute; all cores by default. The result does not depend on it.
 
@@ -99,24 +99,24 @@ def open_rows(
 
 
 def find_files(path: Any) -> list[str]:
-    """The files that are meant, sorted within each pattern or folder."""
+    """The files that paths, patterns and folders name, sorted within each pattern or folder."""
     if isinstance(path, (str, os.PathLike)):
         path = [path]
-    found: list[str] = []
+    files: list[str] = []
     for entry in map(os.fspath, path):
         if os.path.isdir(entry):
             inside = sorted(str(file) for file in Path(entry).rglob("*") if file.suffix.lower() in _FORMATS)
-            files = [file for file in inside if not Path(file).name.startswith((".", "_"))]
+            matches = [file for file in inside if not Path(file).name.startswith((".", "_"))]
         elif os.path.exists(entry):
-            files = [entry]
+            matches = [entry]
         else:
-            files = sorted(glob.glob(entry, recursive=True))
-        if not files:
+            matches = sorted(glob.glob(entry, recursive=True))
+        if not matches:
             raise FileNotFoundError(f"No data files at {entry!r}: give a file, a folder or a pattern like '*.parquet'.")
-        found += files
-    if not found:
+        files += matches
+    if not files:
         raise FileNotFoundError("No data files: the list of paths is empty.")
-    return found
+    return files
 
 
 def _format(file: str) -> str:
@@ -154,7 +154,7 @@ class DiskRows(Rows):
         if groups is None:
             results = self.each_block(kernel, cost.block_rows)
         else:
-            # Reading, converting and computing in one thread: what was just read is still in the cache.
+            # Read, convert and compute in one thread, while the rows are in its cache.
             results = self._in_order(
                 lambda group: functools.reduce(
                     add, map(kernel, self.reader.group_blocks(group, self.only_labels)), None
@@ -167,11 +167,11 @@ class DiskRows(Rows):
         return total
 
     def map(self, kernel: Callable[[Block, Any], None], n_columns: int, cost: Cost, out: Any = None) -> Rows:
-        """The columns that ``kernel(block, out)`` computes, when they are read or written."""
+        """The columns that ``kernel(block, out)`` computes, lazily: in every pass, or when they are written."""
         return ComputedOnDisk(self, Computed(kernel, n_columns), cost.block_rows)
 
     def each_block(self, kernel: Callable[[Block], T], block_rows: int) -> Iterator[T]:
-        """``kernel(block)`` for all blocks, in order; the next ones are being read meanwhile."""
+        """``kernel(block)`` for all blocks, in order; threads read ahead."""
         return self._in_order(
             lambda piece: kernel(self.reader.block(piece, only_labels=self.only_labels)),
             self.reader.pieces(block_rows, only_labels=self.only_labels),
@@ -183,7 +183,7 @@ class DiskRows(Rows):
             with one_blas_thread(), row_progress(self.n_samples) as progress:
                 yield from in_order(work, pieces, n_threads(self.n_jobs), progress, lambda piece: piece.n_rows)
         except (ValueError, OSError):
-            self.reader.require_unchanged()  # what cannot be read may be a file that was replaced meanwhile
+            self.reader.require_unchanged()  # a replaced file is the likelier cause, and gets its own message
             raise
         self.reader.require_unchanged()
 
@@ -199,7 +199,7 @@ class DiskRows(Rows):
         return DiskRows(self.reader, self.n_jobs, only_labels=True)
 
     def place(self, part: int, row: int) -> str:
-        """Where row ``row`` of part ``part`` is, in words."""
+        """Describe the position of row ``row`` of part ``part``, for messages."""
         return f"in row {row} of {self.reader.name_of(part)}"
 
     def __repr__(self) -> str:
@@ -208,7 +208,7 @@ class DiskRows(Rows):
 
 
 class ScaledOnDisk(View):
-    """Rows on disk, scaled to [0, 1]; the scaling is found by the first pass, unless it is given."""
+    """Rows on disk, scaled to [0, 1] by the given scaler, or by ranges that the first pass computes."""
 
     def __init__(self, source: DiskRows, scaler: Any):
         super().__init__(source, self._scaled)
@@ -217,13 +217,13 @@ class ScaledOnDisk(View):
     def _scaled(self, block: Block) -> Block:
         if self.scaler is None:
             raise ValueError(
-                "The scaling of these rows is not known: open them with scale=rows.scaler, where rows are those that "
-                "the model was fitted to."
+                "The scaling of these rows is not known: open them with scale=rows.scaler, where rows are the ones "
+                "that the model was fitted to."
             )
         return block._replace(X=block.X * self.scaler.scale_ + self.scaler.min_)
 
     def head(self) -> Float2D:
-        """A few of the rows, in NumPy; as they are in the files while the scaling is not known."""
+        """A few of the rows, in NumPy; unscaled until the first pass has computed the scaling."""
         rows = self.source.head()
         return rows if self.scaler is None else np.asarray(self.scaler.transform(rows))
 
@@ -236,7 +236,7 @@ class ScaledOnDisk(View):
 
 
 class ComputedOnDisk(View):
-    """Columns computed from rows on disk: in every pass over them, or when they are written."""
+    """Columns computed from rows on disk, in every pass over them or when they are written."""
 
     source: DiskRows
 
@@ -247,7 +247,7 @@ class ComputedOnDisk(View):
     def write(self, path: Any, names: Sequence[str] | None = None) -> None:
         """Write the columns to a .npy or .parquet file, block by block.
 
-        The file appears under its name when it is complete: a run that is killed leaves none that looks whole.
+        The file appears under its name only when it is complete, so a killed run leaves no partial file there.
 
         Parameters
         ----------
@@ -257,11 +257,11 @@ class ComputedOnDisk(View):
         """
         names = names or self.feature_names or [f"g{i}" for i in range(self.n_features)]
         if self.n_features == 0:
-            raise ValueError("There are no columns to be written: no polynomial vanishes on the data; raise psi.")
+            raise ValueError("There are no columns to write: no polynomial vanishes on the data; raise psi.")
         if os.path.realpath(path) in map(os.path.realpath, self.source.files):
-            raise ValueError(f"{path} is one of the files that are read: choose another name.")
+            raise ValueError(f"{path} is one of the input files: choose another name.")
         if len(names) != self.n_features:
-            raise ValueError(f"There are {self.n_features} columns to be written, and {len(names)} names for them.")
+            raise ValueError(f"names has {len(names)} entries for {self.n_features} columns: give one name per column.")
         with feature_writer(os.fspath(path), list(names)) as writer:
             for values in self.source.each_block(lambda block: self.change(block).X, self.block_rows):
                 writer.write(values)

@@ -1,4 +1,4 @@
-"""Rows with labels: which classes there are, and from scores back to labels."""
+"""Rows with labels: reads them, finds their classes, and turns scores into labels."""
 
 from __future__ import annotations
 
@@ -19,42 +19,42 @@ from .reading import is_dask, is_source, read_rows, require_finite, require_in_m
 
 __all__ = ["Labelled", "as_vector", "best_labels", "read_labelled"]
 
-_MOST_CLASSES = 1000  # distinct values that a label in a file may have before it is taken for a mistake
+_MOST_CLASSES = 1000  # a label column with more distinct values is taken for a mistake
 
 
 class Labelled(NamedTuple):
-    """Rows with labels: class ``classes[k]`` is called ``keys[k]`` in their blocks."""
+    """Rows with labels; their blocks label class ``classes[k]`` with ``keys[k]``."""
 
     rows: Rows
     classes: Array
     keys: list[Any]
 
     def require_weights(self) -> None:
-        """Refuse a class in memory of which no row has a weight."""
+        """Raise ValueError if all rows of a class have weight 0; checked for rows in memory only."""
         if isinstance(self.rows, ArrayRows):
             check_class_weights(self.rows.sample_weight, self.rows.labels, self.classes)
 
     def without_zero_weights(self) -> Labelled:
-        """Without the rows in memory that have no weight."""
+        """The same without rows of weight 0, for rows in memory; other sources stay as they are."""
         if not isinstance(self.rows, ArrayRows):
             return self
         self.require_weights()
         return self._replace(rows=self.rows.without_zero_weights())
 
     def parts(self, rows: Rows) -> list[Rows]:
-        """The classes of ``rows``, the same ones or changed."""
+        """The rows of each class, from ``rows``: these rows or a view of them."""
         return [rows.where_label(key) for key in self.keys]
 
     @property
     def in_memory(self) -> bool:
-        """Whether the rows are in this process's memory."""
+        """Whether the rows are in the memory of this process."""
         return isinstance(self.rows, ArrayRows)
 
 
 def read_labelled(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, at_least: int = 2) -> Labelled:
-    """Checked rows with labels of at least ``at_least`` classes.
+    """Check rows and labels, of at least ``at_least`` classes.
 
-    Labels of :class:`Rows` come with them; for everything else they are ``y``.
+    :class:`Rows` bring their own labels; for any other ``X`` the labels are ``y``.
     """
     if isinstance(X, Rows) and (y is not None or not X.labelled):
         raise ValueError("Labels of rows on disk are one of their columns: name it in open_rows(label=...), without y.")
@@ -63,12 +63,12 @@ def read_labelled(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, 
     if is_device_array(X):
         classes, codes = _device_classes(X, y)
         rows = read_rows(estimator, X, sample_weight, labels=codes)
-        return Labelled(rows, _enough(classes, at_least), list(range(len(classes))))
+        return Labelled(rows, _require_enough(classes, at_least), list(range(len(classes))))
     if is_source(X):
         if y is None and not isinstance(X, Rows):
             raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
         rows = read_rows(estimator, X, sample_weight, labels=y)
-        classes = _enough(_classes_of(rows), at_least)
+        classes = _require_enough(_classes_of(rows), at_least)
         return Labelled(rows, classes, [label.item() if isinstance(label, np.generic) else label for label in classes])
     X, y = validate_data(estimator, X, _plain_labels(y), dtype="numeric", ensure_all_finite=False)
     n_jobs = getattr(estimator, "n_jobs", None)
@@ -79,12 +79,12 @@ def read_labelled(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, 
     return Labelled(rows, classes, list(range(len(classes))))
 
 
-def _enough(classes: Array, at_least: int) -> Array:
-    return check_labels(np.tile(classes, 3), at_least)[0]  # as labels: each of them more than once
+def _require_enough(classes: Array, at_least: int) -> Array:
+    return check_labels(np.tile(classes, 3), at_least)[0]  # repeated, so that they pass as labels of rows
 
 
 def _device_classes(X: Any, y: Any) -> tuple[Array, Any]:
-    """The classes, and their numbers for all rows on the device of ``X``."""
+    """The classes, and for each row the index of its class, on the device of ``X``."""
     if y is None or tuple(np.shape(y)) != (X.shape[0],):
         raise ValueError(f"y must have shape ({X.shape[0]},), one label per row; got {np.shape(y)}.")
     if not is_device_array(y):
@@ -102,25 +102,25 @@ def _classes_of(rows: Rows) -> Array:
 
     def kernel(block: Block) -> frozenset[Any]:
         plain = block.labels.dtype != object
-        found = frozenset((np.unique(block.labels) if plain else block.labels).tolist())
-        if any(_is_missing(label) for label in found):
+        labels = frozenset((np.unique(block.labels) if plain else block.labels).tolist())
+        if any(_is_missing(label) for label in labels):
             raise ValueError(f"A label is missing {place(block.part, block.start)} or later: drop those rows.")
-        if len(found) > _MOST_CLASSES:
+        if len(labels) > _MOST_CLASSES:
             raise too_many
-        return found
+        return labels
 
     def combine(a: frozenset[Any], b: frozenset[Any]) -> frozenset[Any]:
         if len(a | b) > _MOST_CLASSES:
             raise too_many
         return a | b
 
-    found = rows.label_rows().reduce(kernel, combine, Cost(work=1, width=1))
-    _require_one_kind(found)
-    return np.array(sorted(found))
+    labels = rows.label_rows().reduce(kernel, combine, Cost(work=1, width=1))
+    _require_one_kind(labels)
+    return np.array(sorted(labels))
 
 
 def _plain_labels(y: Any) -> Any:
-    """The labels, none of them missing; numbers among objects as an array of numbers."""
+    """The labels, with objects that are numbers as an array of numbers; raise ValueError if one is missing."""
     if y is None:
         return None
     values = np.asarray(y) if hasattr(y, "__array__") else np.asarray(y, dtype=object)
@@ -137,7 +137,7 @@ def _plain_labels(y: Any) -> Any:
 
 
 def _require_one_kind(labels: Collection[Any]) -> None:
-    """Refuse labels that cannot be put in order."""
+    """Raise ValueError for labels that cannot be sorted."""
     if len({isinstance(label, str) for label in labels}) > 1:
         raise ValueError("Some labels are text and some are not: convert them to one type.")
     for label in labels:
@@ -146,19 +146,19 @@ def _require_one_kind(labels: Collection[Any]) -> None:
 
 
 def _is_missing(label: Any) -> bool:
-    """Whether it is None, NaN or what pandas writes for them."""
+    """Whether a label is None, NaN, or pandas' NA or NaT."""
     return label is None or type(label).__name__ in ("NAType", "NaTType") or label != label
 
 
 def as_vector(scores: Any) -> Any:
-    """Scores as scikit-learn shapes them: one value per row where there is one column."""
+    """Scores in scikit-learn's shape: a vector if there is one column."""
     if isinstance(scores, Rows):
         scores = scores.to_numpy()
     return scores[:, 0] if scores.shape[1] == 1 else scores
 
 
 def best_labels(scores: Any, classes: Array) -> Any:
-    """The labels that scores speak for: of the largest per row, or for two classes of its sign."""
+    """The label with the largest score in each row; for two classes with one score, by its sign."""
     if is_dask(scores):
         return scores.map_blocks(best_labels, classes, dtype=classes.dtype, drop_axis=1 if scores.ndim == 2 else None)
     namespace = namespace_of(scores)

@@ -1,8 +1,8 @@
-"""Where the data are: rows that can be reduced and mapped block by block.
+"""The protocol of data sources: rows that are reduced and mapped block by block.
 
-A source of data is a small class with the two abstract methods of :class:`Rows`. It knows nothing about
-polynomials; algorithms know nothing about where the rows come from. Whatever changes rows on their way (scaling,
-the choice of a class, computed columns) is a :class:`View`, a function from block to block.
+A source is a small class with the two abstract methods of :class:`Rows`. It knows nothing about polynomials;
+algorithms know nothing about where the rows come from. Scaling, the choice of a class and computed columns are
+functions from block to block, which a :class:`View` applies to the blocks of a source.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ T = TypeVar("T")
 
 
 class Block(NamedTuple):
-    """Some consecutive rows: ``X`` is a float64 array ``(n_rows, n_features)`` in C or Fortran order.
+    """Consecutive rows: ``X`` is a float64 array ``(n_rows, n_features)`` in C or Fortran order.
 
     (A source on a device hands out that device's arrays instead, of any floating type.) ``weights``, ``labels`` and
-    ``folds`` belong to the rows, if there are any. The rows are those from ``start`` on of part ``part`` of the source,
-    such as a file; rows that a view has left out are not counted there.
+    ``folds`` are those of the rows, or None. The rows start at row ``start`` of part ``part`` of the source, for
+    instance of a file; ``start`` does not count rows that a view leaves out.
     """
 
     X: Any
@@ -53,7 +53,7 @@ class Block(NamedTuple):
 
     @property
     def total_weight(self) -> float:
-        """Sum of the weights, or the number of rows when there are none."""
+        """Sum of the weights, or the number of rows without weights."""
         return float(self.X.shape[0] if self.weights is None else namespace_of(self.X).sum(self.weights))
 
 
@@ -61,10 +61,10 @@ Change = Callable[[Block], Block]
 
 
 class Cost(NamedTuple):
-    """What a kernel needs for a row, from which a source chooses the length of its blocks.
+    """Cost of a kernel per row, from which a source chooses the length of its blocks.
 
-    ``work`` is the number of multiplications, ``width`` that of numbers in working memory. A kernel with a fixed effort
-    for a block, such as the factorisation of a matrix, says how many rows make up for it: ``fewest``.
+    A row takes ``work`` multiplications and ``width`` numbers of working memory. A kernel with a fixed cost per block,
+    such as a matrix factorisation, sets ``fewest``, the number of rows from which on that cost is small.
     """
 
     work: int
@@ -73,7 +73,7 @@ class Cost(NamedTuple):
 
     @property
     def block_rows(self) -> int:
-        """Rows that keep one thread busy for about a millisecond, in at most 16 MB of working memory.
+        """Number of rows that keep one thread busy for a few milliseconds, in at most 16 MB of working memory.
 
         Examples
         --------
@@ -101,13 +101,13 @@ class Rows(ABC):
     n_features : int
         Number of columns.
     n_samples : int or None
-        Number of rows, where that is known before they are read.
+        Number of rows; None if it is unknown before a pass.
     feature_names : tuple of str or None
-        Names of the columns, if they have any.
+        Names of the columns; None if they have none.
     labelled : bool
         Whether rows come with labels.
     reading_dominates : bool
-        Whether getting at the rows takes longer than computing with them.
+        Whether reading the rows takes longer than computing with them.
     single_precision : bool
         Whether the numbers were rounded to float32 or less.
     """
@@ -123,18 +123,18 @@ class Rows(ABC):
     def reduce(self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], cost: Cost) -> T:
         """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows.
 
-        ``combine`` must not change its arguments: a cluster that has lost a sum adds up the same results again.
+        ``combine`` must not change its arguments: a cluster that loses a sum combines the same results again.
         """
 
     @abstractmethod
     def map(self, kernel: Callable[[Block, Any], None], n_columns: int, cost: Cost, out: Any = None) -> Any:
         """The columns ``(n_samples, n_columns)`` that ``kernel(block, out)`` computes, in the container of the source.
 
-        They are written to ``out``, if that is given.
+        If ``out`` is given, the columns are written to it.
         """
 
     def place(self, part: int, row: int) -> str:
-        """Where row ``row`` of part ``part`` is, in words."""
+        """Describe the position of row ``row`` of part ``part``, for messages."""
         return f"in row {row}"
 
     def head(self) -> Float2D:
@@ -148,13 +148,13 @@ class Rows(ABC):
         return np.concatenate(blocks)
 
     def label_rows(self) -> Rows:
-        """A source of the same labels, whose rows need not have the columns."""
+        """A source of the same labels, which may leave out the columns."""
         return self
 
-    # How rows change on their way. Where they are in memory, the changed ones are kept, too.
+    # Views. Sources in memory override these to store the changed rows.
 
     def changed(self, change: Change, n_features: int | None = None) -> Rows:
-        """The same source with its blocks changed, to ``n_features`` columns where their number changes."""
+        """A view that applies ``change`` to every block; ``n_features`` is its number of columns, if that changes."""
         return View(self, change, n_features)
 
     def scaled(self, scale: Float1D, offset: Float1D) -> Rows:
@@ -166,23 +166,23 @@ class Rows(ABC):
         return self.changed(_WhereLabel(label))
 
     def signed_by(self, label: Any) -> Rows:
-        """The same rows, their weights negative where the label is not this one."""
+        """The same rows, with negative weights where the label differs from this one."""
         return self.changed(SignedBy(label))
 
     def computed(self, kernel: Callable[[Block, Any], None], n_columns: int, cost: Cost) -> Rows:
-        """Rows of the columns that ``kernel(block, out)`` computes; from scratch in every pass."""
+        """Rows of the columns that ``kernel(block, out)`` computes, again in every pass."""
         return self.changed(Computed(kernel, n_columns), n_columns)
 
 
 def merge(combine: Callable[[T, T], T], a: T | None, b: T | None) -> T | None:
-    """``combine(a, b)``, where neither is None."""
+    """``combine(a, b)``, where None stands for an empty accumulator."""
     if a is None:
         return b
     return a if b is None else combine(a, b)
 
 
 class View(Rows):
-    """A source whose blocks are changed on their way."""
+    """The rows of ``source`` with ``change`` applied to every block."""
 
     def __init__(self, source: Rows, change: Change, n_features: int | None = None):
         self.source = source
@@ -210,11 +210,11 @@ class View(Rows):
         return np.asarray(self.change(Block(self.source.head())).X)
 
     def label_rows(self) -> Rows:
-        """A source of the same labels, whose rows need not have the columns."""
+        """A source of the same labels, which may leave out the columns."""
         return self.source.label_rows()
 
     def place(self, part: int, row: int) -> str:
-        """Where row ``row`` of part ``part`` is, in words."""
+        """Describe the position of row ``row`` of part ``part``, for messages."""
         return self.source.place(part, row)
 
 
@@ -243,7 +243,7 @@ class _WhereLabel:
 
 @dataclass(frozen=True)
 class SignedBy:
-    """Weights that are negative where the label is another one."""
+    """Weights that are negative where the label differs from ``label``."""
 
     label: Any
 
@@ -269,7 +269,7 @@ class Computed:
 
 
 def where(block: Block, chosen: Bool1D) -> Block:
-    """The chosen rows of a block, which keeps its order of memory."""
+    """The chosen rows of a block, in the same memory order."""
     X = block.X[chosen] if not isinstance(block.X, np.ndarray) or block.X.flags.c_contiguous else block.X.T[:, chosen].T
     weights, labels, folds = (
         None if values is None else values[chosen] for values in (block.weights, block.labels, block.folds)
@@ -278,7 +278,7 @@ def where(block: Block, chosen: Bool1D) -> Block:
 
 
 class JoinedRows(Rows):
-    """The rows of several sources, one source after the other, for reductions; nothing is copied."""
+    """The rows of several sources, one after the other, for reductions only; nothing is copied."""
 
     def __init__(self, sources: Sequence[Rows]):
         self.sources = tuple(sources)
@@ -292,14 +292,14 @@ class JoinedRows(Rows):
         return total
 
     def map(self, kernel: Callable[[Block, Any], None], n_columns: int, cost: Cost, out: Any = None) -> Any:
-        """Not for joined rows."""
+        """Raise NotImplementedError: joined rows serve reductions only."""
         raise NotImplementedError
 
 
 class Reduction(NamedTuple):
-    """A pending reduction over rows: what to sum, how to combine, and what a row costs.
+    """A pending reduction: rows, the kernel for a block, how to combine its results, and what a row costs.
 
-    The kernel never gets a block without rows.
+    The kernel is never called with an empty block.
     """
 
     rows: Rows
@@ -309,7 +309,7 @@ class Reduction(NamedTuple):
 
 
 def reduce_together(requests: Sequence[Reduction]) -> list[Any]:
-    """The results of several reductions: those over views of the same source share one pass."""
+    """Results of several reductions; those over views of the same source share one pass."""
     results: list[Any] = [None] * len(requests)
     groups: dict[int, list[tuple[tuple[Change, ...], int]]] = {}
     roots: dict[int, Rows] = {}
@@ -318,7 +318,7 @@ def reduce_together(requests: Sequence[Reduction]) -> list[Any]:
         roots[id(root)] = root
         groups.setdefault(id(root), []).append((changes, i))
     for key, group in groups.items():
-        group.sort(key=lambda entry: [id(change) for change in entry[0]])  # the same changes beside each other
+        group.sort(key=lambda entry: [id(change) for change in entry[0]])  # equal changes next to each other
         members = [requests[i] for _, i in group]
         totals: list[Any] = roots[key].reduce(
             _Joint([(changes, request.kernel) for (changes, _), request in zip(group, members, strict=True)]),
@@ -331,7 +331,7 @@ def reduce_together(requests: Sequence[Reduction]) -> list[Any]:
 
 
 def _root_and_changes(rows: Rows) -> tuple[Rows, tuple[Change, ...]]:
-    """The source behind views, and the changes that these make, the first one first."""
+    """The source below all views, and the changes that the views make, in order."""
     changes: list[Change] = []
     while isinstance(rows, View):
         changes.insert(0, rows.change)
@@ -341,7 +341,7 @@ def _root_and_changes(rows: Rows) -> tuple[Rows, tuple[Change, ...]]:
 
 @dataclass(frozen=True)
 class _Joint:
-    """Several kernels on differently changed versions of a block; what two neighbours share is changed once."""
+    """Runs several kernels on one block, each after its own changes; neighbours apply the changes they share once."""
 
     members: list[tuple[tuple[Change, ...], Callable[[Block], Any]]]
 
@@ -349,17 +349,17 @@ class _Joint:
         return self.run([(None, block)])
 
     def run(self, stack: list[tuple[Change | None, Block]]) -> list[Any]:
-        """The results on the block at the bottom of ``stack``, above which are the latest changes of it."""
+        """Results for the block at the bottom of ``stack``; above it lie the versions that the last member made."""
         results: list[Any] = []
         for changes, kernel in self.members:
             if isinstance(kernel, _Joint) and not changes:
                 results.append(kernel.run(stack))
                 continue
-            same = 0
-            while same < min(len(changes), len(stack) - 1) and changes[same] is stack[same + 1][0]:
-                same += 1
-            del stack[same + 1 :]
-            for change in changes[same:]:
+            shared = 0
+            while shared < min(len(changes), len(stack) - 1) and changes[shared] is stack[shared + 1][0]:
+                shared += 1
+            del stack[shared + 1 :]
+            for change in changes[shared:]:
                 stack.append((change, change(stack[-1][1])))
             changed = stack[-1][1]
             results.append(kernel(changed) if changed.X.shape[0] else None)
@@ -368,7 +368,7 @@ class _Joint:
 
 @dataclass(frozen=True)
 class _JointCombine:
-    """The results of several kernels, combined one by one."""
+    """Combines the results of several kernels, each with its own ``combine``."""
 
     combines: list[Callable[[Any, Any], Any]]
 
@@ -377,7 +377,7 @@ class _JointCombine:
 
 
 def with_names(values: Any, names: Callable[[], Any]) -> Any:
-    """Computed rows that know the names of their columns; anything else as it is."""
+    """Set the column names of computed rows; return anything else unchanged."""
     if isinstance(values, Rows):
         values.feature_names = tuple(str(name) for name in names())
     return values

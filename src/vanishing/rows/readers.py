@@ -1,4 +1,4 @@
-"""Files of numbers: what a format has to provide, .npy, and what ``pyarrow.dataset`` reads."""
+"""Readers of files: the interface of a format, .npy, and the formats of ``pyarrow.dataset``."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .protocol import Block
 
 __all__ = ["ArrowReader", "NpyReader", "Piece", "Reader"]
 
-_BATCH = 131_072  # rows that are read at a time
-_BLOCK = 65_536  # rows of a block that has been read with more
-_GROUP = 2_000_000  # rows of a group that are read at once
-_SMALL = 32_768  # fewer rows than that are read on with the next ones of the file
+_BATCH = 131_072  # rows to read at a time
+_BLOCK = 65_536  # rows of the blocks that a whole row group is cut into
+_GROUP = 2_000_000  # most rows of a row group that is read as a whole
+_SMALL = 32_768  # batches with fewer rows are joined with the next ones of the file
 
 
 class Piece(NamedTuple):
-    """Rows of a file as they were read, before they are converted."""
+    """Rows of a file as read, not yet converted to a block."""
 
     part: int
     start: int
@@ -32,7 +32,7 @@ class Piece(NamedTuple):
 
 
 class Reader(ABC):
-    """What a format provides."""
+    """The rows of files of one format."""
 
     n_samples: int | None
     names: list[str]
@@ -43,10 +43,10 @@ class Reader(ABC):
 
     def __init__(self, files: list[str]):
         self.files = files
-        self._stamps = [_stamp(file) for file in files]  # before anything is read
+        self._stamps = [_stamp(file) for file in files]  # taken before anything is read
 
     def require_unchanged(self) -> None:
-        """Refuse files that are not those that were opened: rows of two versions must not be mixed."""
+        """Raise ValueError if a file has changed since it was opened: passes must not mix two versions."""
         for file, stamp in zip(self.files, self._stamps, strict=True):
             if _stamp(file) != stamp:
                 raise ValueError(f"{file} has changed since it was opened: open the files again.")
@@ -57,18 +57,18 @@ class Reader(ABC):
 
     @abstractmethod
     def block(self, piece: Piece, *, only_labels: bool = False) -> Block:
-        """The rows of a piece; runs in the threads that compute."""
+        """Convert a piece to a block; runs in the worker threads."""
 
     def groups(self, threads: int) -> Iterator[Piece] | None:
-        """All rows in groups that can be read independently, if there are enough for ``threads`` threads."""
+        """All rows in groups that threads can read independently; None if there are too few for ``threads``."""
         return None
 
     def group_blocks(self, group: Piece, only_labels: bool) -> Iterator[Block]:
-        """The rows of a group."""
+        """The blocks of a group."""
         raise NotImplementedError
 
     def check_weights(self, weights: Array, piece: Piece) -> None:
-        """Refuse weights that are none."""
+        """Raise ValueError unless the weights are finite and not negative."""
         if not (np.isfinite(weights).all() and (weights >= 0.0).all()):
             raise ValueError(
                 f"A weight is negative or not finite in rows {piece.start} to {piece.start + piece.n_rows - 1} of "
@@ -76,12 +76,12 @@ class Reader(ABC):
             )
 
     def name_of(self, part: int) -> str:
-        """The file that a part is."""
+        """Name of the file with number ``part``."""
         return self.files[part]
 
 
 def _stamp(file: str) -> tuple[int, ...]:
-    """What differs when a file is written to, or another one takes its place."""
+    """Size, times and inode of a file, which change when it is written to or replaced."""
     stat = os.stat(file)
     return stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino, stat.st_dev
 
@@ -99,7 +99,7 @@ class NpyReader(Reader):
             odd = next(k for k, header in enumerate(self.headers) if header.shape[1] != self.headers[0].shape[1])
             raise ValueError(
                 f"{files[odd]} has {self.headers[odd].shape[1]} columns, but {files[0]} has "
-                f"{self.headers[0].shape[1]}: the columns have to be the same in all files."
+                f"{self.headers[0].shape[1]}: all files must have the same columns."
             )
         width = widths.pop()
         self.label, self.weight = (
@@ -116,13 +116,13 @@ class NpyReader(Reader):
         self._local = threading.local()
 
     def pieces(self, block_rows: int, *, only_labels: bool = False) -> Iterator[Piece]:
-        """All rows, in order, in pieces of about ``block_rows``."""
+        """All rows, in order, in pieces of at most ``block_rows``."""
         for part, header in enumerate(self.headers):
             for start in range(0, header.shape[0], block_rows):
                 yield Piece(part, start, min(block_rows, header.shape[0] - start), None)
 
     def block(self, piece: Piece, *, only_labels: bool = False) -> Block:
-        """The rows of a piece; runs in the threads that compute."""
+        """Convert a piece to a block; runs in the worker threads."""
         rows = self._read(piece)
         labels = None if self.label is None else rows[:, self.label]
         weights = None if self.weight is None else np.array(rows[:, self.weight], dtype=np.float64)
@@ -134,25 +134,25 @@ class NpyReader(Reader):
         return Block(as_block(X), weights, labels, piece.part, piece.start)
 
     def _read(self, piece: Piece) -> Array:
-        """The rows, in memory that this thread uses for the next ones again."""
+        """Read the rows into this thread's buffer, which the next call overwrites."""
         file, header = self.files[piece.part], self.headers[piece.part]
         n, width = header.shape
-        room = self._room(piece.n_rows * width * header.dtype.itemsize)
+        buffer = self._buffer(piece.n_rows * width * header.dtype.itemsize)
         with open(file, "rb", buffering=0) as stream:
             if not header.fortran:
-                _fill(stream, header.offset + piece.start * width * header.dtype.itemsize, room, file)
-                return room.view(header.dtype).reshape(piece.n_rows, width)
+                _fill(stream, header.offset + piece.start * width * header.dtype.itemsize, buffer, file)
+                return buffer.view(header.dtype).reshape(piece.n_rows, width)
             length = piece.n_rows * header.dtype.itemsize
             for j in range(width):
                 position = header.offset + (j * n + piece.start) * header.dtype.itemsize
-                _fill(stream, position, room[j * length : (j + 1) * length], file)
-            return room.view(header.dtype).reshape(width, piece.n_rows).T
+                _fill(stream, position, buffer[j * length : (j + 1) * length], file)
+            return buffer.view(header.dtype).reshape(width, piece.n_rows).T
 
-    def _room(self, n_bytes: int) -> Array:
-        if not hasattr(self._local, "room") or self._local.room.size < n_bytes:
-            self._local.room = np.empty(n_bytes, dtype=np.uint8)
-        room: Array = self._local.room[:n_bytes]
-        return room
+    def _buffer(self, n_bytes: int) -> Array:
+        if not hasattr(self._local, "buffer") or self._local.buffer.size < n_bytes:
+            self._local.buffer = np.empty(n_bytes, dtype=np.uint8)
+        buffer: Array = self._local.buffer[:n_bytes]
+        return buffer
 
 
 class _NpyHeader(NamedTuple):
@@ -171,9 +171,9 @@ def _npy_header(file: str) -> _NpyHeader:
             offset = stream.tell()
             size = os.fstat(stream.fileno()).st_size - offset
     except ValueError as error:
-        raise ValueError(f"{file} is no .npy file: {error}") from error
+        raise ValueError(f"{file} is not a .npy file: {error}") from error
     if len(shape) != 2 or dtype.kind not in "biuf" or shape[1] == 0:
-        raise ValueError(f"{file} has an array of shape {shape} and type {dtype}; it has to be a table of numbers.")
+        raise ValueError(f"{file} has an array of shape {shape} and type {dtype}; save a table of numbers instead.")
     if size < shape[0] * shape[1] * dtype.itemsize:
         raise ValueError(
             f"{file} is truncated: it has {size} bytes of data instead of {shape[0] * shape[1] * dtype.itemsize}."
@@ -189,10 +189,10 @@ def _npy_column(what: str, column: Any, width: int) -> Any:
     return int(column) % width
 
 
-def _fill(stream: Any, position: int, room: Array, file: str) -> None:
-    """Read bytes at a position into ``room``."""
+def _fill(stream: Any, position: int, buffer: Array, file: str) -> None:
+    """Fill ``buffer`` with the bytes from ``position`` on."""
     stream.seek(position)
-    view, done = room.data, 0
+    view, done = buffer.data, 0
     while done < len(view):
         n = stream.readinto(view[done:])
         if not n:
@@ -201,7 +201,7 @@ def _fill(stream: Any, position: int, room: Array, file: str) -> None:
 
 
 class ArrowReader(Reader):
-    """Tables in files that ``pyarrow.dataset`` reads."""
+    """Tables in the formats that ``pyarrow.dataset`` reads."""
 
     named = True
 
@@ -229,7 +229,7 @@ class ArrowReader(Reader):
         self.single_precision = any(str(kind) in ("float", "halffloat") for kind in types)
 
     def _read_numbers(self) -> None:
-        """Let numbers in CSV files be read as such even if the first ones are integers."""
+        """Read the columns of CSV files as float64, even if their first values are integers."""
         import pyarrow
         import pyarrow.csv
         import pyarrow.dataset as dataset
@@ -251,16 +251,16 @@ class ArrowReader(Reader):
         return chosen
 
     def _check(self, schemas: Sequence[Any]) -> None:
-        """Refuse files with other columns, and columns without numbers."""
+        """Raise ValueError if a file lacks a column, or a column has values other than numbers."""
         import pyarrow.types as types
 
-        wanted = [name for name in (*self.names, self.label, self.weight) if name is not None]
+        required = [name for name in (*self.names, self.label, self.weight) if name is not None]
         for file, schema in zip(self.files, schemas, strict=True):
-            missing = [name for name in wanted if name not in schema.names]
+            missing = [name for name in required if name not in schema.names]
             if missing:
                 raise ValueError(
-                    f"{file} has no column {missing[0]!r}, but {self.files[0]} has: the columns have to be the same in "
-                    "all files."
+                    f"{file} has no column {missing[0]!r}, but {self.files[0]} has: all files must have the same "
+                    "columns."
                 )
             for name in (*self.names, *([self.weight] if self.weight is not None else [])):
                 kind = schema.field(name).type
@@ -276,7 +276,7 @@ class ArrowReader(Reader):
             return int(self.fragments[part].count_rows())
 
     def pieces(self, block_rows: int, *, only_labels: bool = False) -> Iterator[Piece]:
-        """All rows, in order, in pieces of the length that suits reading."""
+        """All rows, in order, in pieces whose length suits reading; ``block_rows`` is ignored."""
         names = self._columns(only_labels=only_labels)
         for part, fragment in enumerate(self.fragments):
             start, waiting, n_waiting = 0, [], 0
@@ -291,7 +291,7 @@ class ArrowReader(Reader):
                 yield Piece(part, start, n_waiting, waiting)
 
     def groups(self, threads: int) -> Iterator[Piece] | None:
-        """Row groups of Parquet files, if there are enough for ``threads`` threads."""
+        """The row groups of Parquet files; None for other formats, or if there are too few for ``threads``."""
         if self.kind != "parquet" or sum(fragment.num_row_groups for fragment in self.fragments) < 4 * threads:
             return None
         return self._row_groups()
@@ -304,7 +304,7 @@ class ArrowReader(Reader):
                 start += group.num_rows
 
     def group_blocks(self, group: Piece, only_labels: bool) -> Iterator[Block]:
-        """The rows of a row group."""
+        """The blocks of a row group."""
         import pyarrow.parquet as parquet
 
         names = self._columns(only_labels=only_labels)
@@ -331,7 +331,7 @@ class ArrowReader(Reader):
             yield from fragment.to_batches(columns=names, batch_size=_BATCH)
 
     def block(self, piece: Piece, *, only_labels: bool = False) -> Block:
-        """The rows of a piece; runs in the threads that compute."""
+        """Convert a piece to a block; runs in the worker threads."""
         import pyarrow
 
         with _naming(self.files[piece.part], self.kind):
@@ -340,8 +340,8 @@ class ArrowReader(Reader):
             if only_labels:
                 return Block(np.empty((piece.n_rows, 0)), None, labels, piece.part, piece.start)
             X = np.empty((len(self.names), piece.n_rows))
-            for name, room in zip(self.names, X, strict=True):
-                _fill_column(table.column(name), room)
+            for name, values in zip(self.names, X, strict=True):
+                _fill_column(table.column(name), values)
             weights = None
             if self.weight is not None:
                 weights = np.empty(piece.n_rows)
@@ -366,8 +366,8 @@ class ArrowReader(Reader):
         return np.asarray(column.to_numpy())
 
 
-def _fill_column(column: Any, room: Array) -> None:
-    """Write the numbers of a column, NaN where there are none."""
+def _fill_column(column: Any, values: Array) -> None:
+    """Copy a column into ``values``, with NaN for missing numbers."""
     import pyarrow
     import pyarrow.types as types
 
@@ -375,12 +375,12 @@ def _fill_column(column: Any, room: Array) -> None:
     for chunk in column.chunks:
         if types.is_decimal(chunk.type) or types.is_null(chunk.type):
             chunk = chunk.cast(pyarrow.float64())
-        room[start : start + len(chunk)] = chunk.to_numpy(zero_copy_only=False)
+        values[start : start + len(chunk)] = chunk.to_numpy(zero_copy_only=False)
         start += len(chunk)
 
 
 class _naming:  # noqa: N801  (used like a function)
-    """Adds the name of the file to errors of pyarrow."""
+    """Turns errors of pyarrow into a ValueError that names the file."""
 
     def __init__(self, file: str, kind: str):
         self.file = file

@@ -1,4 +1,4 @@
-"""From what a user has to a data source: checked, with its columns known to the estimator."""
+"""Turns a user's input into a checked data source, and tells the estimator its columns."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 
 def is_source(X: Any) -> bool:
-    """Whether ``X`` is something else than an array, a frame or a list in this process's memory."""
+    """Whether ``X`` is anything other than an array, a frame or a list in the memory of this process."""
     return isinstance(X, Rows) or is_dask(X) or is_device_array(X)
 
 
@@ -38,14 +38,14 @@ def is_dask(X: Any) -> bool:
 
 
 def read_rows(estimator: Any, X: Any, sample_weight: Any = None, *, labels: Any = None, reset: bool = True) -> Rows:
-    """The data source for ``X``; the estimator learns its columns, or with ``reset=False`` they are compared.
+    """The data source for ``X``; stores its columns on the estimator, or compares them with ``reset=False``.
 
     Parameters
     ----------
     estimator : estimator
     X : array-like, frame, Dask collection, array of a device, or Rows
     sample_weight, labels : array-like of shape (n_samples,), optional
-        Of the rows; for Rows, they come with these.
+        Not for Rows, which bring their own.
     reset : bool, default=True
     """
     n_jobs = getattr(estimator, "n_jobs", None)
@@ -83,7 +83,7 @@ def read_rows(estimator: Any, X: Any, sample_weight: Any = None, *, labels: Any 
 
 
 def require_in_memory(X: Any) -> None:
-    """Refuse a lazy frame of polars, which is a query."""
+    """Raise ValueError for a lazy frame of polars, which is a query without rows."""
     if type(X).__name__ == "LazyFrame":
         raise ValueError(
             "X is a LazyFrame, whose rows are not computed: call X.collect(), or X.sink_parquet(...) and open_rows for "
@@ -92,7 +92,7 @@ def require_in_memory(X: Any) -> None:
 
 
 def read_finite(estimator: Any, X: Any) -> Rows:
-    """The data source for ``X``, whose columns are those that the estimator was fitted to; NaN is refused."""
+    """The data source for ``X`` with the columns of the fit; NaN and infinity raise ValueError."""
     rows = read_rows(estimator, X, reset=False)
     if not isinstance(rows, ArrayRows):
         return finite_blocks(estimator, rows)
@@ -102,12 +102,12 @@ def read_finite(estimator: Any, X: Any) -> Rows:
 
 
 def finite_blocks(estimator: Any, rows: Rows) -> Rows:
-    """Rows of a source with the columns that the estimator was fitted to; blocks with NaN are refused when read."""
+    """The rows with the columns of the fit; reading a block with NaN or infinity raises ValueError."""
     return _learn_columns(estimator, rows, reset=False).changed(_Finite(input_names(estimator), rows.place))
 
 
 def _learn_columns(estimator: Any, rows: Rows, *, reset: bool) -> Rows:
-    """What ``validate_data`` does, for a source."""
+    """Store the columns on the estimator, or compare them, as ``validate_data`` does for arrays."""
     names = rows.feature_names
     if reset:
         estimator.n_features_in_ = rows.n_features
@@ -131,7 +131,7 @@ def _learn_columns(estimator: Any, rows: Rows, *, reset: bool) -> Rows:
 
 
 class _FrameColumns:
-    """The columns of a frame side by side, as an array of which only slices are made."""
+    """The columns of a frame behind an array interface that copies only the rows asked for."""
 
     def __init__(self, columns: Sequence[Array]):
         self.columns = columns
@@ -141,8 +141,8 @@ class _FrameColumns:
     def __getitem__(self, rows: Any) -> Float2D:
         parts = [column[rows] for column in self.columns]
         table = np.empty((len(parts), len(parts[0])))
-        for part, room in zip(parts, table, strict=True):
-            room[:] = part
+        for part, values in zip(parts, table, strict=True):
+            values[:] = part
         return table.T
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
@@ -150,7 +150,7 @@ class _FrameColumns:
 
 
 def input_frame(X: Any) -> Any:
-    """A pandas or polars frame of numbers as an array that is never made as a whole; None for everything else."""
+    """A pandas or polars frame of numbers as an array that is never copied as a whole; None for anything else."""
     kind = type(X).__module__.split(".")[0]
     if kind not in ("pandas", "polars") or not hasattr(X, "columns") or 0 in X.shape:
         return None
@@ -172,27 +172,28 @@ def input_frame(X: Any) -> Any:
 
 
 def _has_single(frame: Any) -> bool:
-    """Whether a column has float32 values, of whatever kind."""
+    """Whether a column has float32 or float16 values."""
     return any(str(dtype).lower() in ("float32", "float16") for dtype in frame.dtypes)
 
 
-class _Bad(NamedTuple):
-    """For every column how many values are not finite, and the first one: part, row, and whether it is NaN."""
+class _NonFinite(NamedTuple):
+    """Per column the number of values that are not finite, and the first one: part, row, and whether it is NaN."""
 
     counts: Int1D
     first: list[tuple[int, int, bool] | None]
 
 
-def _bad_values(block: Block) -> _Bad:
+def _count_non_finite(block: Block) -> _NonFinite:
+    """Count the values of a block that are not finite, and locate the first one in each column."""
     namespace = namespace_of(block.X)
     if _sum_is_finite(block.X, namespace):
-        return _Bad(np.zeros(block.X.shape[1], dtype=np.int64), [None] * block.X.shape[1])
+        return _NonFinite(np.zeros(block.X.shape[1], dtype=np.int64), [None] * block.X.shape[1])
     bad = to_host(~namespace.isfinite(block.X))
     first: list[tuple[int, int, bool] | None] = [None] * bad.shape[1]
     for j in np.flatnonzero(bad.any(axis=0)):
         i = int(np.argmax(bad[:, j]))
         first[j] = block.part, block.start + i, bool(np.isnan(float(block.X[i, int(j)])))
-    return _Bad(bad.sum(axis=0), first)
+    return _NonFinite(bad.sum(axis=0), first)
 
 
 def _sum_is_finite(X: Any, namespace: Any) -> bool:
@@ -200,35 +201,37 @@ def _sum_is_finite(X: Any, namespace: Any) -> bool:
         return bool(namespace.isfinite(namespace.sum(X)))
 
 
-def _combine_bad(a: _Bad, b: _Bad) -> _Bad:
-    return _Bad(a.counts + b.counts, [x if x is not None else y for x, y in zip(a.first, b.first, strict=True)])
+def _add_non_finite(a: _NonFinite, b: _NonFinite) -> _NonFinite:
+    return _NonFinite(a.counts + b.counts, [x if x is not None else y for x, y in zip(a.first, b.first, strict=True)])
 
 
 def require_finite(rows: Rows, names: Sequence[str]) -> None:
-    """Refuse NaN and infinity, naming the first column that has one."""
+    """Raise ValueError for NaN and infinity, naming the first column that has one."""
     n = rows.n_features
-    found = rows.reduce(_bad_values, _combine_bad, Cost(n, 2 * n))
-    message = _complaint(found, names, rows)
+    non_finite = rows.reduce(_count_non_finite, _add_non_finite, Cost(n, 2 * n))
+    message = _non_finite_message(non_finite, names, rows)
     if message:
         raise ValueError(message)
 
 
-def _complaint(found: _Bad, names: Sequence[str], rows: Rows | _Finite) -> str | None:
+def _non_finite_message(non_finite: _NonFinite, names: Sequence[str], rows: Rows | _Finite) -> str | None:
+    """The error about the first column with a value that is not finite; None if there is no such column."""
     for j, name in enumerate(names):
-        first = found.first[j]
+        first = non_finite.first[j]
         if first is not None:
             part, row, is_nan = first
             where = "" if name == f"x{j}" else f" ({name!r})"
             return (
-                f"Input X contains {'NaN' if is_nan else 'infinity (inf)'} in column {j}{where}: {found.counts[j]} "
-                f"such values, the first {rows.place(part, row)}. Impute them or drop those rows."
+                f"Input X contains {'NaN' if is_nan else 'infinity (inf)'} in column {j}{where}: "
+                f"{non_finite.counts[j]} such values, the first {rows.place(part, row)}. Impute them or drop those "
+                "rows."
             )
     return None
 
 
 @dataclass(frozen=True)
 class _Finite:
-    """Refuses blocks with values that are not finite."""
+    """Passes blocks through; raises ValueError for values that are not finite."""
 
     names: list[str]
     place: Any
@@ -236,8 +239,7 @@ class _Finite:
     def __call__(self, block: Block) -> Block:
         namespace = namespace_of(block.X)
         if not _sum_is_finite(block.X, namespace):
-            found = _bad_values(block)
-            message = found and _complaint(found, self.names, self)
+            message = _non_finite_message(_count_non_finite(block), self.names, self)
             if message:
                 raise ValueError(message)
         return block

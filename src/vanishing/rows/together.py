@@ -1,7 +1,7 @@
-"""Several computations that pass over the same rows, in step: each pass serves all of them.
+"""Lets several computations over the same rows share passes.
 
-Each computation is ordinary code that asks its rows for one reduction after the other. It runs in a thread of its
-own and waits when it asks; once all of them wait, one pass over the data answers all.
+Each computation is ordinary code that asks its rows for one reduction after the other. It runs in its own thread
+and waits for each result; as soon as all computations wait, one pass over the data serves all of them.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ T = TypeVar("T")
 
 
 def together(rows: Rows, tasks: Sequence[Callable[[Rows], T]], *, threads: int = 1) -> list[T]:
-    """The results of ``task(rows)`` for every task, from shared passes.
+    """Run ``task(rows)`` for every task, in shared passes, and return the results.
 
-    Rows in memory are quick to reach: there each task makes its own passes, on ``threads`` threads.
+    For rows in memory, where a pass costs little, each task makes its own passes, on ``threads`` threads.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def together(rows: Rows, tasks: Sequence[Callable[[Rows], T]], *, threads: int =
 
 
 def _with_changes(task: Callable[[Rows], T], rows: Rows) -> Callable[[Rows], T]:
-    """The task on views like those of ``rows``, of another source; the changes are the same objects for all tasks."""
+    """The task on another source under the views of ``rows``; all tasks share the same change objects."""
 
     def with_source(rows: Rows, source: Rows) -> Rows:
         if not isinstance(rows, View):
@@ -57,7 +57,7 @@ def _with_changes(task: Callable[[Rows], T], rows: Rows) -> Callable[[Rows], T]:
 
 
 class _SharedPasses:
-    """Runs the tasks, each in its thread; the calling thread makes the passes, so that an interrupt ends everything."""
+    """Runs each task in its own thread; the calling thread makes the passes, so that an interrupt ends all tasks."""
 
     def __init__(self, source: Rows, n_tasks: int):
         self.source = source
@@ -79,7 +79,7 @@ class _SharedPasses:
             return [future.result() for future in futures]
 
     def result_of(self, number: int, request: Reduction) -> Any:
-        """The result of a reduction, after the next pass; called by task ``number``."""
+        """Wait for the next pass and return the result of a reduction; called by task ``number``."""
         result: Future[Any] = Future()
         with self.changed:
             if self.closed:
@@ -100,16 +100,16 @@ class _SharedPasses:
                 self.changed.notify_all()
 
     def _all_wait(self) -> bool:
-        """Wait until all live tasks do; False when none is left. If one has failed, the others need not go on."""
+        """Wait until every live task waits for a pass; False if none is left. Raise the error of a failed task."""
         with self.changed:
             while not (self.failure or all(self.pending[number] for number in self.live)):
-                self.changed.wait(timeout=1.0)  # a short time, so that an interrupt gets through
+                self.changed.wait(timeout=1.0)  # wake up regularly, so that an interrupt can arrive
             if self.failure:
                 raise self.failure
             return bool(self.live)
 
     def _make_pass(self) -> None:
-        """Answer all pending reductions by one pass; every task gets its error, and an interrupt ends all of them."""
+        """Make one pass for all pending reductions; an error goes to every task, an interrupt ends all of them."""
         batch = self._take_pending()
         try:
             totals = reduce_together([request._replace(rows=self.source) for request, _ in batch])
@@ -130,7 +130,7 @@ class _SharedPasses:
         return batch
 
     def _close(self, error: BaseException) -> None:
-        """Let no task wait for a pass that will not come."""
+        """Pass the error to all waiting tasks and accept no further reductions."""
         with self.changed:
             self.closed = True
         for _, result in self._take_pending():
@@ -138,7 +138,7 @@ class _SharedPasses:
 
 
 class _TaskRows(Rows):
-    """The source as a task sees it: a reduction waits for those of the other tasks."""
+    """The source as one task sees it: a reduction waits for the pass that it shares with the other tasks."""
 
     def __init__(self, passes: _SharedPasses, number: int):
         source = passes.source
@@ -161,5 +161,5 @@ class _TaskRows(Rows):
         return self.passes.source.map(kernel, n_columns, cost, out)
 
     def place(self, part: int, row: int) -> str:
-        """Where row ``row`` of part ``part`` is, in words."""
+        """Describe the position of row ``row`` of part ``part``, for messages."""
         return self.passes.source.place(part, row)

@@ -1,4 +1,4 @@
-"""Files that are complete or not there."""
+"""Atomic writing: a file appears under its name only when it is complete."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT) if os.name == "posix" else (er
 
 @contextmanager
 def complete_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A name to write to, which becomes ``path`` when all is written; if that fails, nothing is left of it.
+    """Hand out a temporary name to write to; rename it to ``path`` at the end, or remove it after an error.
 
-    What a process that was killed has left of the same file is removed.
+    Also removes what killed processes left behind while they wrote the same file.
 
     Examples
     --------
@@ -46,18 +46,18 @@ def complete_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         if error.errno is None or error.errno not in _FULL:
             raise
         raise OSError(
-            f"There is no room to write {path} ({os.strerror(error.errno)}), and nothing of it was written: free some, "
-            "or choose another folder."
+            f"There is no room to write {path} ({os.strerror(error.errno)}), and nothing of it was written: free some "
+            "space, or choose another folder."
         ) from error
     finally:
         unfinished.unlink(missing_ok=True)
 
 
 def _remove_left_over(folder: Path, mark: str) -> None:
-    """Remove unfinished files of processes that are gone."""
-    if os.name != "posix":  # elsewhere, asking for a process can end it
+    """Remove unfinished files of processes that have ended."""
+    if os.name != "posix":  # elsewhere, os.kill(pid, 0) ends the process
         return
-    with suppress(OSError):  # of another user, or in a folder that cannot be listed
+    with suppress(OSError):  # the files of another user, or a folder that cannot be listed
         for name in os.listdir(folder):
             pid = name.removeprefix(mark).partition(".")[0]
             if name.startswith(mark) and name.endswith(".incomplete") and pid.isdigit() and not _is_alive(int(pid)):
@@ -69,16 +69,16 @@ def _is_alive(pid: int) -> bool:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
         return False
-    except PermissionError:  # of another user
+    except PermissionError:  # the process of another user
         pass
     return True
 
 
 def check_target(path: str) -> str:
-    """The suffix of a file that is to be written; refuses one that cannot be."""
+    """The suffix of an output file; raise an error for an unknown format or a missing folder."""
     suffix = Path(path).suffix.lower()
     if suffix not in (".npy", ".parquet"):
-        raise ValueError(f"{path}: features can be written to .npy and .parquet files.")
+        raise ValueError(f"{path}: features can be written to .npy and .parquet files; choose one of these suffixes.")
     if not Path(path).parent.is_dir():
         raise FileNotFoundError(f"There is no folder {Path(path).parent}: make it first.")
     return suffix
@@ -86,7 +86,7 @@ def check_target(path: str) -> str:
 
 @contextmanager
 def feature_writer(path: str, names: list[str]) -> Iterator[_Npy | _Parquet]:
-    """Writes a .npy or .parquet file row by row.
+    """Write a .npy or .parquet file block by block; it appears when it is complete.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def feature_writer(path: str, names: list[str]) -> Iterator[_Npy | _Parquet]:
 
 
 class _Npy:
-    """An array whose number of rows is known at the end."""
+    """Writes an .npy file; the header gets the number of rows at the end."""
 
     def __init__(self, path: str, names: list[str]):
         self._stream = open(path, "wb")  # noqa: SIM115  (closed by close)
@@ -112,7 +112,7 @@ class _Npy:
         self._header()
 
     def _header(self) -> None:
-        # NumPy leaves room for more digits of the first length, so a later header fits into the place of this one.
+        # NumPy pads the header for a growing number of rows, so the final header has the same length as this one.
         description = {"descr": "<f8", "fortran_order": False, "shape": (self._n_rows, self._width)}
         np.lib.format.write_array_header_1_0(self._stream, description)
 
@@ -127,7 +127,7 @@ class _Npy:
 
 
 class _Parquet:
-    """A table of float64 columns."""
+    """Writes a Parquet file of float64 columns."""
 
     def __init__(self, path: str, names: list[str]):
         try:

@@ -4,15 +4,15 @@ Every solver minimises, for a symmetric positive semidefinite ``Q`` of shape ``(
 
     f(x) = x'Qx + 2 c'x + r      subject to  |x|_1 <= radius,
 
-which is the mean square ``|A x + b|^2 / m`` of a polynomial with leading term ``b`` when ``Q = A'A/m``, ``c =
-A'b/m`` and ``r = b'b/m`` (Line 7 of Algorithm 1 in the paper). All share the signature ``solver(Q, c, r,
-radius, stop, x0)`` and return a :class:`Solution`. ``agd`` ignores the radius (tau = infinity).
+which for ``Q = A'A/m``, ``c = A'b/m`` and ``r = b'b/m`` is the mean square ``|A x + b|^2 / m`` of a polynomial with
+leading term ``b`` (Line 7 of Algorithm 1 in arXiv:2207.01236). All share the signature ``solver(Q, c, r, radius,
+stop, x0)`` and return a :class:`Solution`. ``agd`` ignores the radius (tau = infinity).
 
-``omp`` looks for few non-zero coefficients, and ``homotopy`` behind it knows the exact minimum; ``cg``, ``pcg``,
-``bpcg`` and ``agd`` are the paper's first-order methods.
+``omp`` looks for few non-zero coefficients and falls back on ``homotopy``, which computes the exact minimum; ``cg``,
+``pcg``, ``bpcg`` and ``agd`` are the paper's first-order methods.
 
 The vertices of the ball are ``+-radius * e_i``. A step along one or two of them changes ``Qx`` by one or two
-columns of ``Q``, so an iteration of ``cg``, ``pcg`` and ``bpcg`` costs O(n). A vertex is its number ``v``:
+columns of ``Q``, so an iteration of ``cg``, ``pcg`` and ``bpcg`` costs O(n). An integer ``v`` encodes a vertex:
 index ``v >> 1``, sign + for even and - for odd ``v``.
 
 The kernels are plain functions compiled by Numba; ``NUMBA_DISABLE_JIT=1`` runs them as Python.

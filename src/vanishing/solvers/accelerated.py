@@ -1,4 +1,8 @@
-"""Accelerated gradient descent."""
+"""Accelerated gradient descent (AGD).
+
+Reference: Nesterov, "A method of solving a convex programming problem with convergence rate O(1/k^2)", Soviet
+Mathematics Doklady 27, 1983.
+"""
 
 from __future__ import annotations
 
@@ -70,12 +74,13 @@ def _agd(
 def agd(Q: Float2D, c: Float1D, r: float, radius: float, stop: Stop, x0: Float1D | None = None) -> Solution:
     """Accelerated gradient descent (Nesterov, 1983) without the constraint, from ``x0`` or from 0.
 
-    The gap is that of strong convexity, ``|grad|^2 / (2 mu)`` with ``mu`` the smallest eigenvalue of the
-    Hessian ``2Q``. ``stop.progress`` has to be missed 20 times in a row, as in the paper's Section 5.
+    The gap comes from strong convexity: ``|grad|^2 / (2 mu)``, with ``mu`` the smallest eigenvalue of the Hessian
+    ``2Q``. The solver stalls after 20 steps in a row that improve the loss by less than ``stop.progress``, as in
+    Section 5 of arXiv:2207.01236.
     """
     x = np.zeros(c.size) if x0 is None else np.array(x0, dtype=np.float64)
     smooth, convex = 2.0 * float(np.linalg.eigvalsh(Q)[-1]), float(strong_convexity(Q))
-    if smooth <= 0.0:  # Q = 0, so c = 0 as well and every x is optimal
+    if smooth <= 0.0:  # Q = 0, so c = 0 as well, and every x is optimal
         status = Status.VANISHING if r <= stop.psi else Status.IMPOSSIBLE
         return Solution(x, r, 0.0, 0, status)
     loss, gap, n_iter, status_ = _agd(Q, c, r, smooth, convex, *stop, x)

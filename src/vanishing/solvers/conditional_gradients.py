@@ -1,4 +1,8 @@
-"""Conditional gradients: plain, pairwise, and blended pairwise."""
+"""Conditional gradients: plain (CG), pairwise (PCG), and blended pairwise (BPCG).
+
+References: Frank and Wolfe, 1956, doi:10.1002/nav.3800030109 (CG); Lacoste-Julien and Jaggi, 2015, arXiv:1511.05932
+(PCG); Tsuji, Tanaka and Pokutta, 2022, arXiv:2110.12650 (BPCG; Algorithm 2 of arXiv:2207.01236).
+"""
 
 from __future__ import annotations
 
@@ -50,7 +54,7 @@ def _cg(
         loss, gap, forward, best = loss_and_gaps(Qx, c, r, x, radius, convex)
         bound = max(bound, loss - gap)
         if verdict(loss, gap, last_loss, psi, gap_tol, progress) >= 0 or it == max_iter or stuck:
-            # The running Qx is right up to the rounding at all points on the way; the certificate needs that at x.
+            # The updated Qx contains the rounding errors of all iterates: the certificate needs that of x only.
             product(Q, x, Qx)
             loss, gap, forward, best = loss_and_gaps(Qx, c, r, x, radius, convex)
             status = verdict(loss, gap, last_loss, psi, gap_tol, progress)
@@ -66,10 +70,10 @@ def _cg(
 
 @compiled
 def _extremes(active: Int1D, Qx: Float1D, c: Float1D) -> tuple[int, float, int, float]:
-    """Place and slope of the active vertex with the steepest ascent, and the one of steepest descent with its slope.
+    """Position and slope of the active vertex with the largest slope; vertex and slope of that with the smallest.
 
-    An exact pairwise step leaves two vertices with the same slope, up to rounding. Of equals the first one is taken, so
-    that rounding does not decide which way the method goes.
+    An exact pairwise step leaves two vertices with the same slope, up to rounding. A tie goes to the first one, so
+    that rounding does not determine the path.
     """
     highest, lowest = -np.inf, np.inf
     for vertex in active:
@@ -103,7 +107,7 @@ def _pairwise(
     weights: Float1D,
     blended: bool,
 ) -> tuple[float, float, int, int]:
-    """PCG (``blended=False``) and BPCG from the vertices that carry ``weights``."""
+    """PCG (``blended=False``) and BPCG, from the convex combination of vertices that ``weights`` gives."""
     n = x.size
     Qx = np.empty(n)
     last_loss, convex = np.inf, 0.0
@@ -123,7 +127,7 @@ def _pairwise(
         loss, gap, forward, best = loss_and_gaps(Qx, c, r, x, radius, convex)
         bound = max(bound, loss - gap)
         if verdict(loss, gap, last_loss, psi, gap_tol, progress) >= 0 or it == max_iter or stuck:
-            # The answer is what the weights say; the running x may differ from it in the last digits.
+            # The weights define the answer; the updated x may differ from it by rounding.
             from_weights(weights, radius, x)
             product(Q, x, Qx)
             loss, gap, forward, best = loss_and_gaps(Qx, c, r, x, radius, convex)
@@ -137,7 +141,7 @@ def _pairwise(
 
         away_at, highest, local, lowest = _extremes(active[:n_active], Qx, c)
         away = active[away_at]
-        # A Frank-Wolfe step, where it promises more than a pairwise one.
+        # Make a Frank-Wolfe step if its gap is larger than that of a pairwise step.
         if blended and 2.0 * radius * (highest - lowest) < forward:
             step = frank_wolfe_step(Q, Qx, x, best, radius, forward)
             if step <= 0.0:
@@ -182,7 +186,7 @@ def _pairwise(
 
 
 def _vertex_weights(c: Float1D, x0: Float1D | None = None) -> Float1D:
-    """All weight on the vertex x0, or on the one that a Frank-Wolfe step from 0 would choose."""
+    """All weight on the vertex x0, by default on the one that a Frank-Wolfe step from 0 chooses."""
     weights = np.zeros(2 * c.size)
     towards = -c if x0 is None else x0
     i = int(np.argmax(np.abs(towards)))
@@ -191,7 +195,9 @@ def _vertex_weights(c: Float1D, x0: Float1D | None = None) -> Float1D:
 
 
 def cg(Q: Float2D, c: Float1D, r: float, radius: float, stop: Stop, x0: Float1D | None = None) -> Solution:
-    """Conditional gradients (Frank-Wolfe) with exact line search, from ``x0`` or from a vertex.
+    """Conditional gradients (Frank and Wolfe, 1956) with exact line search, from ``x0`` or from a vertex.
+
+    Reference: doi:10.1002/nav.3800030109.
 
     Examples
     --------
@@ -210,14 +216,19 @@ def cg(Q: Float2D, c: Float1D, r: float, radius: float, stop: Stop, x0: Float1D 
 
 
 def pcg(Q: Float2D, c: Float1D, r: float, radius: float, stop: Stop, x0: Float1D | None = None) -> Solution:
-    """Pairwise conditional gradients (Lacoste-Julien and Jaggi, 2015), from the vertex ``x0`` or the steepest one."""
+    """Pairwise conditional gradients (Lacoste-Julien and Jaggi, 2015), from the vertex ``x0`` or the steepest one.
+
+    Reference: arXiv:1511.05932.
+    """
     x, weights = np.empty(c.size), _vertex_weights(c, x0)
     loss, gap, n_iter, status = _pairwise(Q, c, r, radius, *stop, x, weights, False)
     return Solution(x, loss, gap, n_iter, Status(status))
 
 
 def bpcg(Q: Float2D, c: Float1D, r: float, radius: float, stop: Stop, x0: Float1D | None = None) -> Solution:
-    """Blended pairwise conditional gradients (Algorithm 2; Tsuji et al., 2022), from the vertex ``x0`` or the steepest.
+    """Blended pairwise conditional gradients (Tsuji et al., 2022), from the vertex ``x0`` or the steepest one.
+
+    References: arXiv:2110.12650; Algorithm 2 of arXiv:2207.01236.
 
     Examples
     --------

@@ -1,4 +1,7 @@
-"""The exact minimum over the l1 ball, by following it from radius 0 on."""
+"""The exact minimum over the l1 ball, followed from radius 0 on (Osborne, Presnell and Turlach, 2000).
+
+Reference: "A new approach to variable selection in least squares problems", doi:10.1093/imanum/20.3.389.
+"""
 
 from __future__ import annotations
 
@@ -131,7 +134,7 @@ def _gradient_and_loss(Q: Float2D, c: Float1D, r: float, face: Int1D, x: Float1D
 
 
 def homotopy(Q: Float2D, c: Float1D, r: float, radius: float, stop: Stop, x0: Float1D | None = None) -> Solution:
-    """The minimiser over the l1 ball by the homotopy of Osborne, Presnell and Turlach (2000); ``x0`` is not used.
+    """The minimiser over the l1 ball by a homotopy; ``x0`` is not used.
 
     Minimisers over balls of growing radius form a piecewise linear path from 0. It is followed to the given radius,
     or until the loss is below psi, which gives the vanishing polynomial of least l1 norm. The gap is computed from

@@ -1,4 +1,7 @@
-"""Orthogonal matching pursuit: short polynomials, term by term."""
+"""Orthogonal matching pursuit: short polynomials, term by term.
+
+Reference: Pati, Rezaiifar and Krishnaprasad, 1993, doi:10.1109/ACSSC.1993.342465.
+"""
 
 from __future__ import annotations
 
@@ -131,8 +134,8 @@ def matching_pursuit(Q: Float2D, c: Float1D, r: float, radius: float, stop: Stop
     x = np.zeros(c.size)
     n_iter = _pursue(np.ascontiguousarray(Q), c, r, stop.psi, min(c.size, stop.max_iter, _LONGEST), x)
     loss, gap = loss_and_gap(Q, c, r, x, radius)
-    found = loss <= stop.psi and float(np.abs(x).sum()) <= radius
-    return Solution(x, loss, gap, n_iter, Status.VANISHING if found else Status.STALLED)
+    vanishes = loss <= stop.psi and float(np.abs(x).sum()) <= radius
+    return Solution(x, loss, gap, n_iter, Status.VANISHING if vanishes else Status.STALLED)
 
 
 def omp(Q: Float2D, c: Float1D, r: float, radius: float, stop: Stop, x0: Float1D | None = None) -> Solution:

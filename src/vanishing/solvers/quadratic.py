@@ -1,4 +1,4 @@
-"""Compiled pieces that the solvers share: the loss, its lower bounds, and when to stop."""
+"""Compiled functions that the solvers share: the loss, its lower bounds, and when to stop."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .solution import Status
 # Status values as plain integers, for the compiled code.
 VANISHING, IMPOSSIBLE, OPTIMAL, STALLED, MAX_ITER = (int(s) for s in Status)
 
-# Qx is updated in place; it is recomputed from the iterate this often, so that round-off cannot build up.
+# Solvers update Qx in place; after this many iterations they recompute it, so that rounding errors do not build up.
 REFRESH = 4096
-TIE = 1e-9  # relative difference up to which slopes count as equal
-DEPENDENT = 1e-10  # share of a term's square outside of the span of others, below which it is taken to lie in it
-AGD_PERIOD = 512  # iterations between looks at the pace; they cost O(n^2) each
+TIE = 1e-9  # slopes with a smaller relative difference count as equal
+DEPENDENT = 1e-10  # a term whose square lies outside the span of others by a smaller share counts as dependent on them
+AGD_PERIOD = 512  # iterations of agd, O(n^2) each, between checks of the pace
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -23,11 +23,10 @@ EPS = float(np.finfo(np.float64).eps)
 def loss_and_gaps(
     Qx: Float1D, c: Float1D, r: float, x: Float1D, radius: float, convex: float
 ) -> tuple[float, float, float, int]:
-    """Loss, the best gap known, the Frank-Wolfe gap ``max_v <grad, x - v>`` and the vertex that attains it.
+    """Loss, the smaller of two gaps, the Frank-Wolfe gap ``max_v <grad, x - v>`` and the vertex that attains it.
 
-    If f is ``convex``-strongly convex then also ``f(x) - min f <= |grad|^2 / (2 convex)``. Close to the
-    optimum that is the better bound by far: it is quadratic in the gradient, and the other one is ``radius``
-    times the gradient.
+    The second gap holds if f is ``convex``-strongly convex: ``f(x) - min f <= |grad|^2 / (2 convex)``. Close to the
+    unconstrained optimum it is far smaller: it is quadratic in the gradient, the Frank-Wolfe gap linear.
     """
     loss, slope, square, steepest, chosen, best = r, 0.0, 0.0, 0.0, -1.0, 0
     for i in range(x.size):
@@ -36,7 +35,7 @@ def loss_and_gaps(
         slope += x[i] * half
         square += half * half
         steepest = max(steepest, abs(half))
-        if abs(half) > (1.0 + TIE) * chosen:  # the first of equals, whatever their rounding
+        if abs(half) > (1.0 + TIE) * chosen:  # in a tie the first one, independent of rounding
             chosen = abs(half)
             best = 2 * i if half < 0 else 2 * i + 1
     frank_wolfe = 2.0 * (slope + radius * steepest)
@@ -47,7 +46,7 @@ def loss_and_gaps(
 
 @compiled
 def strong_convexity(Q: Float2D) -> float:
-    """Smallest eigenvalue of the Hessian 2Q, rounded down; 0 if it cannot be told from 0."""
+    """Smallest eigenvalue of the Hessian 2Q, rounded down; 0 if rounding cannot distinguish it from 0."""
     eigenvalues = np.linalg.eigvalsh(Q)
     smallest: float = 2.0 * (eigenvalues[0] - Q.shape[0] * EPS * eigenvalues[-1])
     return max(smallest, 0.0)
@@ -55,15 +54,15 @@ def strong_convexity(Q: Float2D) -> float:
 
 @compiled
 def first_check(n: int) -> int:
-    """The iteration at which a solver first computes the sharper gap: its eigenvalue costs as much as all before."""
+    """Iteration at which a solver first computes the gap of strong convexity, whose eigenvalue then costs as much."""
     return max(512, n * n // 4)
 
 
 @compiled
 def hopeless(loss: float, bound: float, last_loss: float, last_bound: float, psi: float, periods_left: float) -> bool:
-    """Whether neither the loss nor its lower bound will get to psi, even at the pace of the last period.
+    """Whether neither the loss nor its lower bound will reach psi, even at the pace of the last period.
 
-    Both slow down as they converge, so that the pace is an optimistic guess.
+    Both slow down as they converge, so the pace is an optimistic estimate.
     """
     falls_short = loss - psi > (last_loss - loss) * periods_left
     return falls_short and psi - bound > (bound - last_bound) * periods_left
@@ -71,7 +70,7 @@ def hopeless(loss: float, bound: float, last_loss: float, last_bound: float, psi
 
 @compiled
 def verdict(loss: float, gap: float, last_loss: float, psi: float, gap_tol: float, progress: float) -> int:
-    """The status that the present loss and gap justify, or -1 to go on."""
+    """The status that loss and gap justify, or -1 to continue."""
     if loss <= psi:
         return VANISHING
     if loss - gap > psi:
@@ -85,14 +84,14 @@ def verdict(loss: float, gap: float, last_loss: float, psi: float, gap_tol: floa
 
 @compiled
 def from_weights(weights: Float1D, radius: float, x: Float1D) -> None:
-    """x = sum of weight times vertex: a coordinate without active vertices is an exact zero."""
+    """Set x to the sum of weights times vertices; coordinates without active vertices are exact zeros."""
     for i in range(x.size):
         x[i] = radius * (weights[2 * i] - weights[2 * i + 1])
 
 
 @compiled
 def product(Q: Float2D, x: Float1D, Qx: Float1D) -> None:
-    """Qx = Q x, skipping the zeros of x (Q is symmetric, so its rows are its columns)."""
+    """Set Qx to Q x, skipping the zeros of x (Q is symmetric: its rows are its columns)."""
     Qx[:] = 0.0
     for j in range(x.size):
         if x[j] != 0.0:
@@ -112,7 +111,7 @@ def exact_step(slope: float, curvature: float, longest: float) -> float:
 
 @compiled
 def frank_wolfe_step(Q: Float2D, Qx: Float1D, x: Float1D, vertex: int, radius: float, forward: float) -> float:
-    """Move x and Qx towards a vertex by the best step, which is returned; ``forward`` is ``<grad, x - vertex>``."""
+    """Move x and Qx towards a vertex by exact line search; return the step. ``forward`` is ``<grad, x - vertex>``."""
     k, t = vertex >> 1, radius if vertex % 2 == 0 else -radius
     curvature = t * (t * Q[k, k] - 2.0 * Qx[k])
     for i in range(x.size):
@@ -127,9 +126,9 @@ def frank_wolfe_step(Q: Float2D, Qx: Float1D, x: Float1D, vertex: int, radius: f
 
 
 def loss_and_gap(Q: Float2D, c: Float1D, r: float, x: Float1D, radius: float) -> tuple[float, float]:
-    """f(x) and the upper bound ``max_v <grad f(x), x - v>`` over the ball on ``f(x) - min f``, both from x alone.
+    """f(x), and the Frank-Wolfe gap ``max_v <grad f(x), x - v>``, an upper bound on ``f(x) - min f`` over the ball.
 
-    The bound is infinite for an infinite radius.
+    The gap is infinite for an infinite radius.
     """
     half = Q @ x + c
     loss = float(x @ (half + c) + r)

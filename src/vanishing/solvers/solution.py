@@ -1,4 +1,4 @@
-"""What goes into a solver and what comes out."""
+"""The input and output types of a solver: when to stop, and the solution with its certificate."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class Status(IntEnum):
     VANISHING = 0  #: loss <= psi: the polynomial is a generator
     IMPOSSIBLE = 1  #: loss - gap > psi: no generator with this leading term exists in the ball
     OPTIMAL = 2  #: gap <= tol * psi: optimal to the requested accuracy, and the loss is above psi
-    STALLED = 3  #: a step made less than the progress asked for, or progress is too slow to decide within max_iter
+    STALLED = 3  #: a step improved the loss by less than ``progress``, or progress is too slow for max_iter
     MAX_ITER = 4  #: the iteration limit was reached
 
     @property
     def certified(self) -> bool:
-        """Whether the decision "generator or not" is proved, or wrong by less than the requested accuracy."""
+        """Whether the decision "generator or not" is proved, up to the requested accuracy."""
         return self <= Status.OPTIMAL
 
 

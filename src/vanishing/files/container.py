@@ -1,0 +1,170 @@
+"""One file for a model: a zip archive, not compressed, of ``header.json`` and ``arrays.bin``.
+
+The header is a JSON object; an array in it stands as ``{"dtype": "f8", "shape": [2, 3], "at": 48}``, where its
+little-endian values begin in ``arrays.bin``, in C order, at a multiple of 8 bytes. The same model gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import zipfile
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from .._typing import Array
+from ..rows.archive import DAMAGED, require_small_directory
+from ..rows.writing import complete_file
+
+__all__ = ["VERSION", "ArrayReader", "ArrayWriter", "ModelFileError", "read_container", "write_container"]
+
+VERSION = 1
+
+_FORMAT = "vanishing model"
+_HEADER, _ARRAYS = "header.json", "arrays.bin"
+_MOST_HEADER = 2**23  # bytes: as Python objects, some ten times as many
+_TYPES = {"f8": np.dtype("<f8"), "i8": np.dtype("<i8"), "b1": np.dtype("|b1")}
+_EARLIEST = (1980, 1, 1, 0, 0, 0)  # the date of all members: equal models have equal files
+
+
+class ModelFileError(ValueError):
+    """A file that holds no model, or a damaged one, or one of a newer version.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import vanishing
+    >>> file = os.path.join(tempfile.mkdtemp(), "model.vi")
+    >>> with open(file, "w") as stream:
+    ...     _ = stream.write("no model")
+    >>> try:
+    ...     vanishing.load(file)
+    ... except vanishing.ModelFileError as error:
+    ...     print(str(error).removeprefix(file))
+     holds no model, or is damaged (it is too short).
+    """
+
+
+class ArrayWriter:
+    """Collects arrays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ArrayWriter().add(np.zeros((2, 3)))
+    {'dtype': 'f8', 'shape': [2, 3], 'at': 0}
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def add(self, values: Array) -> dict[str, Any]:
+        """What stands for an array in the header."""
+        kind = {"f": "f8", "i": "i8", "u": "i8", "b": "b1"}[values.dtype.kind]
+        part = np.ascontiguousarray(values, dtype=_TYPES[kind]).tobytes()
+        reference = {"dtype": kind, "shape": list(values.shape), "at": self._size}
+        part += bytes(-len(part) % 8)
+        self._parts.append(part)
+        self._size += len(part)
+        return reference
+
+    def to_bytes(self) -> bytes:
+        """All arrays."""
+        return b"".join(self._parts)
+
+
+class ArrayReader:
+    """Hands out arrays, all together no more bytes than there are."""
+
+    def __init__(self, data: bytes):
+        self._data = data
+        self._left = len(data)
+
+    def read(self, reference: Any, kind: str) -> Array:
+        """The array that a reference in the header stands for, of the type ``kind``."""
+        if not isinstance(reference, dict) or set(reference) != {"dtype", "shape", "at"}:
+            raise ValueError("something else stands in the place of an array")
+        shape, begin = reference["shape"], reference["at"]
+        if reference["dtype"] != kind:
+            raise ValueError(f"an array has the type {reference['dtype']!r} in place of {kind!r}")
+        if not isinstance(shape, list) or not all(_is_count(length) for length in (begin, *shape)) or len(shape) > 3:
+            raise ValueError(f"an array has the shape {shape!r}")
+        size = prod(shape) * _TYPES[kind].itemsize
+        self._left -= size
+        if begin + size > len(self._data) or self._left < 0:
+            raise ValueError(f"an array of shape {shape} has more values than there are")
+        values = np.frombuffer(self._data, _TYPES[kind], prod(shape), begin).reshape(shape)
+        return values.astype(values.dtype.newbyteorder("="))
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def write_container(path: str | os.PathLike[str], header: dict[str, Any], arrays: ArrayWriter) -> None:
+    """Write a file, which appears when it is complete."""
+    header = {"format": _FORMAT, "version": VERSION, **header}
+    text = json.dumps(header, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    with complete_file(path) as unfinished, zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(zipfile.ZipInfo(_HEADER, _EARLIEST), text.encode())
+        archive.writestr(zipfile.ZipInfo(_ARRAYS, _EARLIEST), arrays.to_bytes())
+
+
+def read_container(path: str | os.PathLike[str]) -> tuple[dict[str, Any], ArrayReader]:
+    """The header and the arrays of a file; raises ``ModelFileError`` if it holds none."""
+    try:
+        with open(path, "rb") as stream:
+            require_small_directory(stream)
+            with zipfile.ZipFile(stream) as archive:
+                header = _parsed(_member(archive, _HEADER, _MOST_HEADER))
+                arrays = ArrayReader(_member(archive, _ARRAYS, os.fstat(stream.fileno()).st_size))
+    except (FileNotFoundError, IsADirectoryError, PermissionError):
+        raise
+    except (*DAMAGED, RecursionError, struct.error) as error:
+        raise damaged(path, error) from error
+    version = header.get("version")
+    if header.get("format") != _FORMAT or not _is_count(version):
+        raise damaged(path, "its header is another one")
+    if int(version or 0) > VERSION:
+        raise ModelFileError(
+            f"{os.fspath(path)} has format {version}, but this version of vanishing reads formats up to {VERSION}: "
+            "install a newer one."
+        )
+    return header, arrays
+
+
+def damaged(path: str | os.PathLike[str], why: object) -> ModelFileError:
+    """What is raised for a file with wrong contents."""
+    return ModelFileError(f"{os.fspath(path)} holds no model, or is damaged ({why}).")
+
+
+def _member(archive: zipfile.ZipFile, name: str, most_bytes: int) -> bytes:
+    """The contents of a member, which must be stored as they are."""
+    members = archive.infolist()
+    if sorted(member.filename for member in members) != sorted([_HEADER, _ARRAYS]):
+        raise ValueError("it has other parts than a header and arrays")
+    member = archive.getinfo(name)
+    if member.compress_type != zipfile.ZIP_STORED or member.file_size != member.compress_size:
+        raise ValueError(f"{name} is compressed")
+    if member.file_size > most_bytes:
+        raise ValueError(f"{name} is too long")
+    return archive.read(member)
+
+
+def _parsed(text: bytes) -> dict[str, Any]:
+    def refuse(constant: str) -> None:
+        raise ValueError(f"there is {constant} in the header")
+
+    def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len({key for key, _ in pairs}) < len(pairs):
+            raise ValueError("an entry of the header is there twice")
+        return dict(pairs)
+
+    header = json.loads(text.decode(), parse_constant=refuse, object_pairs_hook=distinct)
+    if not isinstance(header, dict):
+        raise ValueError("its header is another one")
+    return header

@@ -1,0 +1,291 @@
+"""Typed values of saved models: each field packs a value for the header, and unpacks it again if it is what it must be.
+
+A field says what a value has to be, so that a file can be checked value by value: ``Integer(low=1)``,
+``Numbers("f8", (None, 3))`` for an array of any number of rows and three columns, ``ListOf(Text())``. What has to agree
+between values is checked by the record that they belong to.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.preprocessing import MinMaxScaler
+
+from .container import ArrayReader, ArrayWriter
+
+__all__ = [
+    "Either",
+    "Field",
+    "Flag",
+    "Integer",
+    "Labels",
+    "ListOf",
+    "Number",
+    "Numbers",
+    "Optional",
+    "Record",
+    "Scaler",
+    "Text",
+    "TupleOf",
+    "require",
+]
+
+_MOST_INT = 2**62
+_SPECIAL = {"inf": np.inf, "-inf": -np.inf, "nan": np.nan}
+
+
+def require(condition: bool, what: str) -> None:
+    """Refuse a file in which something is wrong."""
+    if not condition:
+        raise ValueError(what)
+
+
+class Field(ABC):
+    """A kind of value."""
+
+    @abstractmethod
+    def pack(self, value: Any, arrays: ArrayWriter) -> Any:
+        """What stands for the value in the header."""
+
+    @abstractmethod
+    def unpack(self, data: Any, arrays: ArrayReader) -> Any:
+        """The value; a ValueError if it is of another kind."""
+
+
+@dataclass(frozen=True)
+class Flag(Field):
+    """True or False."""
+
+    def pack(self, value: Any, arrays: ArrayWriter) -> bool:
+        """What stands for the value in the header."""
+        return bool(value)
+
+    def unpack(self, data: Any, arrays: ArrayReader) -> bool:
+        """The value."""
+        require(isinstance(data, bool), f"{data!r} stands in the place of true or false")
+        return bool(data)
+
+
+@dataclass(frozen=True)
+class Integer(Field):
+    """A whole number."""
+
+    low: int = -_MOST_INT
+    high: int = _MOST_INT
+
+    def pack(self, value: Any, arrays: ArrayWriter) -> int:
+        """What stands for the value in the header."""
+        return int(value)
+
+    def unpack(self, data: Any, arrays: ArrayReader) -> int:
+        """The value."""
+        require(isinstance(data, int) and not isinstance(data, bool), f"{data!r} stands in the place of a whole number")
+        require(self.low <= data <= self.high, f"the number {data} is not between {self.low} and {self.high}")
+        return int(data)
+
+
+@dataclass(frozen=True)
+class Number(Field):
+    """A float64 number, to the last bit."""
+
+    finite: bool = True
+
+    def pack(self, value: Any, arrays: ArrayWriter) -> float | str:
+        """What stands for the value in the header."""
+        return float(value) if np.isfinite(value) else str(float(value))
+
+    def unpack(self, data: Any, arrays: ArrayReader) -> float:
+        """The value."""
+        if isinstance(data, str) and not self.finite and data in _SPECIAL:
+            return _SPECIAL[data]
+        require(isinstance(data, (int, float)) and not isinstance(data, bool), f"{data!r} stands in place of a number")
+        value = float(data)
+        require(bool(np.isfinite(value)), "a number is not finite")
+        return value
+
+
+@dataclass(frozen=True)
+class Text(Field):
+    """A string."""
+
+    longest: int = 100_000
+
+    def pack(self, value: Any, arrays: ArrayWriter) -> str:
+        """What stands for the value in the header."""
+        return str(value)
+
+    def unpack(self, data: Any, arrays: ArrayReader) -> str:
+        """The value."""
+        require(isinstance(data, str) and len(data) <= self.longest, "something else stands in the place of a text")
+        data.encode()  # a ValueError for halves of characters
+        return str(data)
+
+
+@dataclass(frozen=True)
+class Numbers(Field):
+    """An array of the type ``kind`` (f8, i8 or b1); ``shape`` has None for lengths that are free."""
+
+    kind: str
+    shape: tuple[int | None, ...]
+    low: float = -np.inf
+    high: float = np.inf
+    finite: bool = True
+
+    def pack(self, value: Any, arrays: ArrayWriter) -> dict[str, Any]:
+        """What stands for the value in the header."""
+        return arrays.add(np.asarray(value))
+
+    def unpack(self, data: Any, arrays: ArrayReader) -> Any:
+        """The value."""
+        values = arrays.read(data, self.kind)
+        agrees = len(values.shape) == len(self.shape) and all(
+            wanted is None or length == wanted for length, wanted in zip(values.shape, self.shape, strict=True)
+        )
+        require(agrees, f"an array has the shape {values.shape}")
+        if values.size and self.kind != "b1":
+            require(not self.finite or bool(np.isfinite(values).all()), "an array has values that are not finite")
+            with np.errstate(invalid="ignore"):
+                outside = (values < self.low) | (values > self.high)
+            require(not outside.any(), "an array has values out of range")
+        return values
+
+
+@dataclass(frozen=True)
+class Labels(Field):
+    """The classes: texts, whole numbers, numbers or truth values, in an array of that type."""
+
+    def pack(self, value: Any, arrays: ArrayWriter) -> dict[str, Any]:
+        """What stands for the value in the header."""
+        values = np.asarray(value)
+        plain = all(isinstance(label, (str, bool, int, float)) for label in values.tolist())
+        if values.dtype.kind not in "OUbiuf" or not plain:
+            raise ValueError(f"Labels of type {values.dtype} cannot be saved: use texts or numbers as labels.")
+        return {"dtype": values.dtype.str if values.dtype.kind != "U" else "U", "values": values.tolist()}
+
+    def unpack(self, data: Any, arrays: ArrayReader) -> Any:
+        """The value."""
+        require(isinstance(data, dict) and set(data) == {"dtype", "values"}, "something else stands in place of labels")
+        kind, values = data["dtype"], data["values"]
+        expected = {
+            "U": (str,),
+            "O": (str, bool, int, float),
+            "b": (bool,),
+            "i": (int,),
+            "u": (int,),
+            "f": (float,),
+        }
+        require(isinstance(kind, str) and isinstance(values, list), "something else stands in place of labels")
+        letter = kind.lstrip("<>|=")[:1]
+        require(letter in expected and kind.lstrip("<>|=")[1:] in ("", "1", "2", "4", "8"), f"labels of type {kind!r}")
+        require(all(type(value) in expected[letter] for value in values), "a label has the wrong type")
+        return np.array(values, dtype=object if letter == "O" else str if letter == "U" else np.dtype(kind))
+
+
+@dataclass(frozen=True)
+class Optional(Field):
+    """A value or None."""
+
+    inside: Field
+
+    def pack(self, value: Any, arrays: ArrayWriter) -> Any:
+        """What stands for the value in the header."""
+        return None if value is None else self.inside.pack(value, arrays)
+
+    def unpack(self, data: Any, arrays: ArrayReader) -> Any:
+        """The value."""
+        return None if data is None else self.inside.unpack(data, arrays)
+
+
+@dataclass(frozen=True)
+class ListOf(Field):
+    """A list of values of one kind."""
+
+    inside: Field
+
+    def pack(self, value: Any, arrays: ArrayWriter) -> list[Any]:
+        """What stands for the value in the header."""
+        return [self.inside.pack(entry, arrays) for entry in value]
+
+    def unpack(self, data: Any, arrays: ArrayReader) -> Any:
+        """The value."""
+        require(isinstance(data, list), "something else stands in the place of a list")
+        return [self.inside.unpack(entry, arrays) for entry in data]
+
+
+class TupleOf(ListOf):
+    """The same, as a tuple."""
+
+    def unpack(self, data: Any, arrays: ArrayReader) -> Any:
+        """The value."""
+        return tuple(super().unpack(data, arrays))
+
+
+@dataclass(frozen=True, eq=False)
+class Record(Field):
+    """An object that is made of values: ``make(**values)``, if these agree with each other."""
+
+    make: Callable[..., Any]
+    fields: Mapping[str, Field]
+    check: Callable[[Any], None] | None = None
+
+    def pack(self, value: Any, arrays: ArrayWriter) -> dict[str, Any]:
+        """What stands for the value in the header."""
+        return {name: field.pack(getattr(value, name), arrays) for name, field in self.fields.items()}
+
+    def unpack(self, data: Any, arrays: ArrayReader) -> Any:
+        """The value."""
+        require(isinstance(data, dict) and set(data) == set(self.fields), "an entry is missing, or there is one more")
+        value = self.make(**{name: field.unpack(data[name], arrays) for name, field in self.fields.items()})
+        if self.check is not None:
+            self.check(value)
+        return value
+
+
+@dataclass(frozen=True, eq=False)
+class Either(Field):
+    """A value of one of several classes, each with its record."""
+
+    records: Sequence[tuple[type, Field]]
+
+    def pack(self, value: Any, arrays: ArrayWriter) -> dict[str, Any]:
+        """What stands for the value in the header."""
+        for kind, record in self.records:
+            if type(value) is kind:
+                return {"type": kind.__name__, "value": record.pack(value, arrays)}
+        raise ValueError(f"{type(value).__name__} cannot be saved.")
+
+    def unpack(self, data: Any, arrays: ArrayReader) -> Any:
+        """The value."""
+        require(isinstance(data, dict) and set(data) == {"type", "value"}, "something else stands for an object")
+        for kind, record in self.records:
+            if data["type"] == kind.__name__:
+                return record.unpack(data["value"], arrays)
+        raise ValueError(f"an object has the type {data['type']!r}")
+
+
+class Scaler(Field):
+    """A fitted ``MinMaxScaler`` to [0, 1]."""
+
+    _ATTRIBUTES = ("scale_", "min_", "data_min_", "data_max_", "data_range_")
+
+    def pack(self, value: Any, arrays: ArrayWriter) -> dict[str, Any]:
+        """What stands for the value in the header."""
+        packed: dict[str, Any] = {name: arrays.add(np.asarray(getattr(value, name))) for name in self._ATTRIBUTES}
+        return {**packed, "n_samples": int(value.n_samples_seen_)}
+
+    def unpack(self, data: Any, arrays: ArrayReader) -> Any:
+        """The value."""
+        expected = {*self._ATTRIBUTES, "n_samples"}
+        require(isinstance(data, dict) and set(data) == expected, "something else stands in the place of a scaling")
+        scaler = MinMaxScaler()
+        for name in self._ATTRIBUTES:
+            setattr(scaler, name, Numbers("f8", (None,)).unpack(data[name], arrays))
+        lengths = {getattr(scaler, name).size for name in self._ATTRIBUTES}
+        require(len(lengths) == 1 and bool((scaler.scale_ > 0.0).all()), "the scaling is no scaling to [0, 1]")
+        scaler.n_features_in_ = lengths.pop()
+        scaler.n_samples_seen_ = Integer(low=0).unpack(data["n_samples"], arrays)
+        return scaler

@@ -1,0 +1,227 @@
+"""Models in files: the same model comes back, and nothing else than a model is accepted."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import tracemalloc
+import zipfile
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+from file_mutations import file_of, mutated, parts_of
+
+from vanishing import ABM, AVI, OAVI, VCA, ModelFileError, load, save
+from vanishing.files.container import VERSION
+
+MODELS = [
+    OAVI(),
+    OAVI(1e-4, solver="bpcg", max_degree=3),
+    OAVI(0.01, solver="cg", boost="ihb", feature_order=[2, 0, 1]),
+    OAVI(0.01, solver="agd", boost="none", tau=np.inf),
+    OAVI(1e-30, max_degree=2),
+    ABM(),
+    AVI(),
+    VCA(),
+    VCA(normalization="mean-square"),
+]
+ids = [f"{type(model).__name__}-{k}" for k, model in enumerate(MODELS)]
+
+
+@pytest.fixture(scope="module", name="X")
+def surface():
+    X = np.random.default_rng(0).random((200, 3))
+    X[:, 2] = X[:, 0] * X[:, 1]
+    return X
+
+
+@pytest.fixture(scope="module", name="fitted")
+def fitted_models(X):
+    return [model.fit(X) for model in MODELS]
+
+
+@pytest.fixture(scope="module", name="whole")
+def bytes_of_a_model(X, tmp_path_factory):
+    path = tmp_path_factory.mktemp("files") / "model.vi"
+    OAVI(0.01).fit(X).save(path)
+    return path.read_bytes()
+
+
+def loaded(data, folder):
+    path = Path(folder) / "changed.vi"
+    path.write_bytes(data)
+    return load(path)
+
+
+@pytest.mark.parametrize("k", range(len(MODELS)), ids=ids)
+def test_a_model_comes_back_to_the_last_bit(k, fitted, X, tmp_path):
+    model, path = fitted[k], tmp_path / "model.vi"
+    model.save(path)
+    again = load(path)
+    assert type(again) is type(model)
+    assert repr(again.get_params()) == repr(model.get_params())
+    assert again.transform(X).tobytes() == model.transform(X).tobytes()
+    assert str(again) == str(model)
+    assert set(vars(again)) == set(vars(model))
+    again.save(tmp_path / "again.vi")
+    assert (tmp_path / "again.vi").read_bytes() == path.read_bytes()
+
+
+def test_names_of_columns_come_back(X, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(X, columns=["größe", "a b", "x$"])
+    model = OAVI(0.001).fit(table)
+    model.save(tmp_path / "model.vi")
+    again = load(tmp_path / "model.vi")
+    assert list(again.feature_names_in_) == list(table.columns)
+    assert again.transform(table).tobytes() == model.transform(table).tobytes()
+    with pytest.raises(ValueError, match="feature names"):
+        again.transform(table.rename(columns={"a b": "c"}))
+
+
+def test_relations_and_generators_are_usable(fitted, tmp_path):
+    save(fitted[0], tmp_path / "model.vi")
+    again = load(tmp_path / "model.vi")
+    assert str(again.relations()) == str(fitted[0].relations())
+    again.generators_.save(tmp_path / "generators.vi")
+    assert str(load(tmp_path / "generators.vi")) == str(fitted[0].generators_)
+    assert pickle.loads(pickle.dumps(again)).degree_ == fitted[0].degree_
+
+
+def test_a_model_that_is_not_fitted_is_not_saved(tmp_path):
+    with pytest.raises(ValueError, match=r"not fitted yet: fit it before"):
+        OAVI().save(tmp_path / "model.vi")
+    with pytest.raises(ValueError, match="dict cannot be saved"):
+        save({}, tmp_path / "model.vi")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_model_without_generators_is_saved(tmp_path):
+    model = OAVI(1e-9, max_degree=1).fit(np.random.default_rng(0).random((50, 2)))
+    assert len(model.generators_) == 0
+    model.save(tmp_path / "model.vi")
+    assert load(tmp_path / "model.vi").transform([[0.1, 0.2]]).shape == (1, 0)
+
+
+def test_files_are_small(X, tmp_path):
+    model = OAVI(1e-5).fit(np.random.default_rng(0).random((3000, 8)))
+    model.save(tmp_path / "model.vi")
+    assert (tmp_path / "model.vi").stat().st_size < 2 * model.generators_.form.coef.nbytes
+
+
+def test_a_file_of_the_first_version_is_read():
+    model = load(Path(__file__).parent / "version1.vi")
+    assert str(model.generators_[0]) == "x0^2 - x1"
+    np.testing.assert_allclose(model.transform([[0.5, 0.5]])[0, 0], 0.25, atol=1e-12)
+
+
+# --- files that are refused -------------------------------------------------------------------------------------------
+
+
+def test_a_newer_version_names_both(whole, tmp_path):
+    header, arrays = parts_of(whole)
+    with pytest.raises(ModelFileError, match=rf"format {VERSION + 1}, but .* up to {VERSION}: install a newer one"):
+        loaded(file_of({**header, "version": VERSION + 1}, arrays), tmp_path)
+
+
+def test_another_kind_is_named(whole, tmp_path):
+    header, arrays = parts_of(whole)
+    with pytest.raises(ModelFileError, match=r"unknown kind \('Popen'\)"):
+        loaded(file_of({**header, "kind": "Popen"}, arrays), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"PK", b"x" * 100, b"PK\x05\x06" + b"\0" * 18, b"\x80\x04K\x01.", b"{}"], ids=range(6)
+)
+def test_what_is_no_archive_is_refused(data, tmp_path):
+    with pytest.raises(ModelFileError, match="holds no model, or is damaged"):
+        loaded(data, tmp_path)
+
+
+def test_compressed_doubled_and_further_members_are_refused(whole, tmp_path):
+    header, arrays = parts_of(whole)
+    bomb = file_of(header, bytes(10**8), compression=zipfile.ZIP_DEFLATED)
+    assert len(bomb) < 200_000
+    wrong = [
+        (bomb, "compressed"),
+        (file_of(header, arrays, extra=[("../../evil", b"")]), "other parts"),
+        (file_of(json.dumps(header).replace('"version"', '"version": 1, "version"', 1), arrays), "twice"),
+        (file_of(json.dumps(header).replace('"version": 1', '"version": NaN'), arrays), "NaN"),
+        (file_of("[" * 100_000, arrays), "damaged"),
+    ]
+    for data, match in wrong:
+        with pytest.raises(ModelFileError, match=match):
+            loaded(data, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda form: form["coef"].update(shape=[10**6, 10**6]),
+        lambda form: form["coef"].update(shape=[-1, 4]),
+        lambda form: form["coef"].update(at=-8),
+        lambda form: form["coef"].update(dtype="O"),
+        lambda form: form["lead_coef"].update(shape=[1]),
+        lambda form: form["basis"]["left"].update(at=form["coef"]["at"]),
+        lambda form: form.pop("leads"),
+    ],
+)
+def test_arrays_that_cannot_be_are_refused_in_little_memory(change, whole, tmp_path):
+    header, arrays = parts_of(whole)
+    change(header["model"]["fitted"]["generators_"]["model"]["form"]["value"])
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFileError, match="damaged"):
+            loaded(file_of(header, arrays), tmp_path)
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_one_array_cannot_be_handed_out_many_times(whole, tmp_path):
+    header, arrays = parts_of(whole)
+    big = np.zeros(10**6).tobytes()
+    mse = {"dtype": "f8", "shape": [10**6], "at": len(arrays)}
+    header["model"]["fitted"]["generators_"]["model"].update(mse=mse, gap=mse)
+    with pytest.raises(ModelFileError, match="more values than there are"):
+        loaded(file_of(header, arrays + big), tmp_path)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_coefficients_have_to_be_finite(value, whole, tmp_path):
+    header, arrays = parts_of(whole)
+    at = header["model"]["fitted"]["generators_"]["model"]["form"]["value"]["coef"]["at"]
+    changed = arrays[:at] + np.float64(value).tobytes() + arrays[at + 8 :]
+    with pytest.raises(ModelFileError, match="not finite"):
+        loaded(file_of(header, changed), tmp_path)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_mutated_files_are_refused_or_hold_a_model(seed, whole, X, tmp_path):
+    rng = np.random.default_rng(seed)
+    refused = 0
+    for _ in range(100):
+        try:
+            model = loaded(mutated(whole, rng), tmp_path)
+        except ModelFileError:
+            refused += 1
+            continue
+        if hasattr(model, "transform") and hasattr(model, "generators_"):
+            with suppress(ValueError):  # of a model with another number of columns
+                model.transform(X)
+    assert refused > 50
+
+
+def test_what_cannot_be_saved_leaves_the_old_file(X, tmp_path):
+    model, path = OAVI(0.01).fit(X), tmp_path / "model.vi"
+    with pytest.raises(FileNotFoundError):
+        model.save(tmp_path / "nowhere" / "model.vi")
+    model.save(path)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=r"The parameter <object .* cannot be saved: use numbers"):
+        model.set_params(psi=object()).save(path)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["model.vi"]
