@@ -22,6 +22,7 @@ LAYERS = [
     {"engine", "plots"},
     {"ideals", "svm"},
     {"classification", "detection"},
+    {"exports"},
     {"experiments"},
     {"cli"},
 ]

@@ -105,6 +105,11 @@ class InputTransform:
         )
         return low, high
 
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Where transformed values are clipped."""
+        return -_MARGIN, 1.0 + _MARGIN
+
     def curve(self, X: Any) -> Any:
         """The values u(x)."""
         namespace = namespace_of(X)
@@ -118,7 +123,7 @@ class InputTransform:
     def __call__(self, X: Any) -> Any:
         """The transformed rows."""
         scale, offset = (on_device_of(X, part) for part in self.affine)
-        return namespace_of(X).clip(self.curve(X) * scale + offset, -_MARGIN, 1.0 + _MARGIN)
+        return namespace_of(X).clip(self.curve(X) * scale + offset, *self.limits)
 
     def fill(self, block: Block, out: Any) -> None:
         """Write the transformed rows to ``out``."""

@@ -1,0 +1,11 @@
+"""Fitted models as programs of other systems: ONNX, PyTorch, NumPy source, SQL.
+
+``outputs`` describes once how each model computes its outputs, in terms of a few operations on tables of columns;
+``onnx_graph``, ``torch_module`` and ``text`` are three ways to carry the operations out.
+"""
+
+from .onnx_graph import to_onnx
+from .text import to_numpy_source, to_sql
+from .torch_module import to_torch
+
+__all__ = ["to_numpy_source", "to_onnx", "to_sql", "to_torch"]

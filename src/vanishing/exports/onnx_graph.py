@@ -1,0 +1,178 @@
+"""Models as ONNX graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._typing import Array, Float1D, Float2D, Int1D
+from .outputs import Ops, n_inputs, outputs
+
+__all__ = ["to_onnx"]
+
+_OPSET = 18  # of the operators; runtimes since 2023 have them
+_IR_VERSION = 9
+
+
+def to_onnx(model: Any, dtype: Any = np.float32) -> Any:
+    """A fitted model as an ONNX graph of plain operators.
+
+    Terms are products of earlier ones, not powers, so that the graph is fast.
+
+    Parameters
+    ----------
+    model : fitted OAVI, ABM, AVI, VCA, PerClass, L1SVC, classifier, or Polynomials
+    dtype : numpy dtype, default=float32
+        float32 or float64, of the input ``X`` and of the numbers in the graph.
+
+    Returns
+    -------
+    onnx.ModelProto
+        Outputs ``features``, or ``scores``, ``label`` (the label itself, where labels are integers or texts) and
+        ``probabilities``. Needs ``pip install 'vanishing[onnx]'``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pytest
+    >>> _ = pytest.importorskip("onnx")
+    >>> from vanishing import OAVI
+    >>> from vanishing.exports import to_onnx
+    >>> x = np.linspace(0, 1, 50)
+    >>> graph = to_onnx(OAVI(psi=1e-8, max_degree=2).fit(np.column_stack([x, x**2]))).graph
+    >>> [output.name for output in graph.output]
+    ['features']
+    """
+    try:
+        import onnx
+    except ImportError as error:
+        raise ImportError("to_onnx needs ONNX: pip install 'vanishing[onnx]'.") from error
+    dtype = np.dtype(dtype)
+    if dtype not in (np.float32, np.float64):
+        raise ValueError(f"dtype must be float32 or float64, got {dtype}.")
+    helper, kind = onnx.helper, onnx.helper.np_dtype_to_tensor_dtype(dtype)
+    ops = _OnnxOps(onnx, dtype)
+    results = outputs(model, ops, "X")
+    declared = []
+    for key, value in results.items():
+        if key == "label":
+            value, label_kind = ops.labels(value, getattr(model, "classes_", None))
+            declared.append(helper.make_tensor_value_info("label", label_kind, ["n"]))
+        else:
+            declared.append(helper.make_tensor_value_info(key, kind, ["n", None]))
+        ops.nodes.append(helper.make_node("Identity", [value], [key]))
+    inputs = [helper.make_tensor_value_info("X", kind, ["n", n_inputs(model)])]
+    graph = helper.make_graph(ops.nodes, type(model).__name__, inputs, declared, ops.constants)
+    return helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR_VERSION, producer_name="vanishing"
+    )
+
+
+class _OnnxOps(Ops):
+    """Nodes of a graph; a table is the name of a tensor."""
+
+    def __init__(self, onnx: Any, dtype: np.dtype[Any]):
+        self.onnx = onnx
+        self.dtype = dtype
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self._n_names = 0
+
+    def _name(self) -> str:
+        self._n_names += 1
+        return f"v{self._n_names}"
+
+    def constant(self, values: Array) -> str:
+        """The name of a constant tensor."""
+        name = self._name()
+        self.constants.append(self.onnx.numpy_helper.from_array(np.ascontiguousarray(values), name))
+        return name
+
+    def number(self, values: Any) -> str:
+        """The name of a constant tensor of the graph's floating type."""
+        return self.constant(np.asarray(values, dtype=self.dtype))
+
+    def node(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        """The name of the result of an operator."""
+        name = self._name()
+        self.nodes.append(self.onnx.helper.make_node(kind, list(inputs), [name], **attributes))
+        return name
+
+    def take(self, table: str, columns: Int1D) -> str:
+        """Some columns, in this order."""
+        return self.node("Gather", table, self.constant(np.asarray(columns, dtype=np.int64)), axis=1)
+
+    def concat(self, tables: Sequence[str]) -> str:
+        """The columns of several tables side by side."""
+        return tables[0] if len(tables) == 1 else self.node("Concat", *tables, axis=1)
+
+    def multiply(self, left: str, right: str) -> str:
+        """Products of columns, pair by pair."""
+        return self.node("Mul", left, right)
+
+    def linear(self, table: str, weights: Float2D, offset: Float1D) -> str:
+        """``table @ weights.T + offset``."""
+        product = self.node("MatMul", table, self.number(weights.T))
+        return self.node("Add", product, self.number(offset))
+
+    def affine(self, table: str, scale: Float1D, offset: Float1D) -> str:
+        """``scale * x + offset``, column by column."""
+        return self.node("Add", self.node("Mul", table, self.number(scale)), self.number(offset))
+
+    def clip(self, table: str, low: float, high: float) -> str:
+        """Values between ``low`` and ``high``."""
+        ends = [self.number(end) if np.isfinite(end) else "" for end in (low, high)]
+        return self.node("Clip", table, *ends)
+
+    def absolute(self, table: str) -> str:
+        """Absolute values."""
+        return self.node("Abs", table)
+
+    def asinh(self, table: str) -> str:
+        """``sign(x) log(|x| + sqrt(x^2 + 1))``: not all runtimes have Asinh in float64."""
+        size = self.node("Abs", table)
+        root = self.node("Sqrt", self.node("Add", self.node("Mul", size, size), self.number(1.0)))
+        return self.node("Mul", self.node("Sign", table), self.node("Log", self.node("Add", size, root)))
+
+    def interpolate(self, table: str, knots: Sequence[tuple[Float1D, Float1D]]) -> str:
+        """Piecewise linear: the level of the first knot, plus slopes times how far x is into each piece."""
+        columns = []
+        for j, (x, y) in enumerate(knots):
+            column = self.take(table, np.array([j]))
+            lengths = np.diff(x)
+            if lengths.size == 0:
+                columns.append(self.affine(column, np.zeros(1), y[:1]))
+                continue
+            into = self.node("Sub", column, self.number(x[None, :-1]))
+            into = self.node("Min", self.node("Max", into, self.number(0.0)), self.number(lengths[None, :]))
+            columns.append(self.linear(into, (np.diff(y) / lengths)[None, :], y[:1]))
+        return self.concat(columns)
+
+    def softmax(self, table: str) -> str:
+        """Exponentials of the columns over their sum."""
+        return self.node("Softmax", table, axis=1)
+
+    def best(self, scores: str) -> str:
+        """The scores themselves: labels follow from them."""
+        return scores
+
+    def labels(self, scores: str, classes: Any) -> tuple[str, int]:
+        """Labels of the largest scores, and their type; numbers of the classes where labels are other things."""
+        n_classes = 2 if classes is None else len(classes)
+        if n_classes == 2:
+            positive = self.node("Greater", scores, self.number(0.0))
+            number = self.node("Cast", positive, to=self.onnx.TensorProto.INT64)
+            number = self.node("Squeeze", number, self.constant(np.array([1], dtype=np.int64)))
+        else:
+            number = self.node("ArgMax", scores, axis=1, keepdims=0)
+        kind = self.onnx.TensorProto.INT64
+        if classes is None or np.asarray(classes).dtype.kind not in "iUO":
+            return number, kind
+        texts = np.asarray(classes).dtype.kind != "i"
+        values = np.asarray(classes).astype(object if texts else np.int64)
+        if texts:
+            kind = self.onnx.TensorProto.STRING
+            values = np.array([str(label) for label in classes], dtype=object)
+        return self.node("Gather", self.constant(values), number, axis=0), kind

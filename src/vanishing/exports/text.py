@@ -1,0 +1,269 @@
+"""Models as text: a NumPy function, and SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._typing import Float1D, Float2D, Int1D
+from ..checks import input_names
+from ..polynomials.polynomial import Polynomials
+from .outputs import Ops, n_inputs, outputs
+
+__all__ = ["to_numpy_source", "to_sql"]
+
+Columns = list[str]  # one expression for each column
+
+
+class _Expressions(Ops):
+    """Columns as expressions in infix notation."""
+
+    functions: dict[str, str]
+
+    def take(self, table: Columns, columns: Int1D) -> Columns:
+        """Some columns, in this order."""
+        return [table[int(k)] for k in columns]
+
+    def concat(self, tables: Sequence[Columns]) -> Columns:
+        """The columns of several tables side by side."""
+        return [column for table in tables for column in table]
+
+    def multiply(self, left: Columns, right: Columns) -> Columns:
+        """Products of columns, pair by pair."""
+        return [
+            f"{a} * {b}" if _is_product(a) and _is_product(b) else f"({a}) * ({b})"
+            for a, b in zip(left, right, strict=True)
+        ]
+
+    def linear(self, table: Columns, weights: Float2D, offset: Float1D) -> Columns:
+        """``table @ weights.T + offset``; terms with weight 0 are left out."""
+        return [self._sum(table, row, b) for row, b in zip(weights.tolist(), offset.tolist(), strict=True)]
+
+    def affine(self, table: Columns, scale: Float1D, offset: Float1D) -> Columns:
+        """``scale * x + offset``, column by column."""
+        return [
+            self._sum([column], [a], b) for column, a, b in zip(table, scale.tolist(), offset.tolist(), strict=True)
+        ]
+
+    def _sum(self, table: Columns, weights: Sequence[float], offset: float) -> str:
+        terms = [
+            _factor(column) if weight == 1.0 else f"{_number(weight)} * {_factor(column)}"
+            for column, weight in zip(table, weights, strict=True)
+            if weight != 0.0
+        ]
+        if offset != 0.0 or not terms:
+            terms.append(_number(offset))
+        return terms[0] if len(terms) == 1 else f"({' + '.join(terms)})"
+
+    def clip(self, table: Columns, low: float, high: float) -> Columns:
+        """Values between ``low`` and ``high``."""
+        for name, end in (("max", low), ("min", high)):
+            if np.isfinite(end):
+                table = [f"{self.functions[name]}({column}, {_number(end)})" for column in table]
+        return table
+
+    def absolute(self, table: Columns) -> Columns:
+        """Absolute values."""
+        return [f"{self.functions['abs']}({column})" for column in table]
+
+    def asinh(self, table: Columns) -> Columns:
+        """Inverse hyperbolic sines."""
+        return [f"{self.functions['asinh']}({column})" for column in table]
+
+
+def _number(value: float) -> str:
+    return repr(float(value)) if value >= 0.0 else f"({float(value)!r})"
+
+
+def _is_product(column: str) -> bool:
+    """Whether an expression can stand in a product as it is."""
+    depth = 0
+    for character in column:
+        depth += (character == "(") - (character == ")")
+        if depth == 0 and character in "+-":
+            return False
+    return True
+
+
+def _factor(column: str) -> str:
+    return column if _is_product(column) else f"({column})"
+
+
+class _NumpyOps(_Expressions):
+    """Expressions in NumPy, with intermediate results as variables."""
+
+    functions = {"abs": "np.abs", "asinh": "np.arcsinh", "max": "np.maximum", "min": "np.minimum"}  # noqa: RUF012
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._n_names = 0
+
+    def keep(self, table: Columns, name: str) -> Columns:
+        """Assign each column to a variable."""
+        names = [f"{name}{k}" for k in range(len(table))]
+        self.lines += [f"{variable} = {column}" for variable, column in zip(names, table, strict=True)]
+        return names
+
+    def multiply(self, left: Columns, right: Columns) -> Columns:
+        """Products of columns, each computed once."""
+        names = []
+        for product in super().multiply(left, right):
+            self._n_names += 1
+            names.append(f"p{self._n_names}")
+            self.lines.append(f"{names[-1]} = {product}")
+        return names
+
+    def interpolate(self, table: Columns, knots: Sequence[tuple[Float1D, Float1D]]) -> Columns:
+        """Piecewise linear through knots and levels."""
+        return [f"np.interp({column}, {x.tolist()}, {y.tolist()})" for column, (x, y) in zip(table, knots, strict=True)]
+
+    def softmax(self, table: Columns) -> Columns:
+        """Exponentials of the columns over their sum."""
+        stacked = f"np.column_stack([{', '.join(table)}])"
+        self.lines.append(f"odds = {stacked}")
+        self.lines.append("odds = np.exp(odds - odds.max(axis=1, keepdims=True))")
+        self.lines.append("odds = odds / odds.sum(axis=1, keepdims=True)")
+        return [f"odds[:, {k}]" for k in range(len(table))]
+
+    def best(self, scores: Columns) -> Columns:
+        """The number of the largest column, or whether the only one is positive."""
+        if len(scores) == 1:
+            return [f"({scores[0]} > 0.0).astype(int)"]
+        return [f"np.argmax(np.column_stack([{', '.join(scores)}]), axis=1)"]
+
+
+def to_numpy_source(model: Any, name: str = "predict") -> str:
+    """A function of NumPy alone that computes what a fitted model computes.
+
+    Parameters
+    ----------
+    model : fitted OAVI, ABM, AVI, VCA, PerClass, L1SVC, classifier, or Polynomials
+    name : str, default="predict"
+        Name of the function.
+
+    Returns
+    -------
+    str
+        The source of ``name(X)``, which returns a dict: for classifiers ``scores``, ``label`` (the number of the class)
+        and ``probabilities``, for transformers ``features``, for polynomials ``values``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vanishing import OAVI
+    >>> from vanishing.exports import to_numpy_source
+    >>> x = np.linspace(0, 1, 50)
+    >>> model = OAVI(psi=1e-8, max_degree=2).fit(np.column_stack([x, x**2]))
+    >>> scope = {}
+    >>> exec(to_numpy_source(model), scope)
+    >>> scope["predict"](np.array([[0.5, 0.5]]))["features"].round(3)[0, 0]
+    np.float64(0.25)
+    """
+    ops = _NumpyOps()
+    variables = [f"x{j}" for j in range(n_inputs(model))]
+    results = outputs(model, ops, variables)
+    lines = [f"x{j} = X[:, {j}]" for j in range(len(variables))] + ops.lines
+    for key, columns in results.items():
+        if key == "label":
+            lines.append(f"label = {columns[0]}")
+        else:
+            broadcast = ", ".join(f"{column} + np.zeros(len(X))" for column in columns)
+            lines.append(f"{key} = np.column_stack([{broadcast}])" if columns else f"{key} = np.empty((len(X), 0))")
+    lines.append(f"return {{{', '.join(f'{key!r}: {key}' for key in results)}}}")
+    body = "\n".join(f"    {line}" for line in lines)
+    what = f"{type(model).__name__} with inputs {', '.join(map(str, _names_of(model)))}"
+    head = [f"def {name}(X):", f'    """{_plain(what)}"""', "    X = np.asarray(X, dtype=float)"]
+    return "\n".join(["import numpy as np", "", "", *head, body, ""])
+
+
+def _plain(text: str) -> str:
+    """Text that cannot end a docstring."""
+    return text.replace("\\", "/").replace('"', "'").encode("ascii", "replace").decode()
+
+
+def _names_of(model: Any) -> list[str]:
+    return list(model.feature_names) if isinstance(model, Polynomials) else input_names(model)
+
+
+class _SqlOps(_Expressions):
+    """Expressions in SQL; kept tables become columns of a subquery."""
+
+    functions = {"abs": "ABS", "asinh": "ASINH", "max": "GREATEST", "min": "LEAST"}  # noqa: RUF012
+
+    def __init__(self, table: str):
+        self.source = table
+
+    def keep(self, table: Columns, name: str) -> Columns:
+        """Columns of a subquery."""
+        names = [f"{name}_{k}" for k in range(len(table))]
+        listed = ",\n  ".join(f"{column} AS {_quoted(alias)}" for column, alias in zip(table, names, strict=True))
+        self.source = f"(SELECT *,\n  {listed}\n FROM {self.source}) AS {_quoted('with_' + name)}"
+        return [_quoted(alias) for alias in names]
+
+    def interpolate(self, table: Columns, knots: Sequence[tuple[Float1D, Float1D]]) -> Columns:
+        """Piecewise linear through knots and levels."""
+        return [_cases(column, x.tolist(), y.tolist()) for column, (x, y) in zip(table, knots, strict=True)]
+
+    def softmax(self, table: Columns) -> Columns:
+        """Exponentials of the columns over their sum."""
+        return [f"1.0 / ({' + '.join(f'EXP(({other}) - ({column}))' for other in table)})" for column in table]
+
+    def best(self, scores: Columns) -> Columns:
+        """The number of the largest column, or whether the only one is positive."""
+        if len(scores) == 1:
+            return [f"CASE WHEN {scores[0]} > 0 THEN 1 ELSE 0 END"]
+        largest = f"GREATEST({', '.join(scores)})"
+        cases = " ".join(f"WHEN {score} = {largest} THEN {k}" for k, score in enumerate(scores))
+        return [f"CASE {cases} END"]
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _cases(column: str, knots: list[float], levels: list[float]) -> str:
+    cases = [f"WHEN {column} <= {_number(knots[0])} THEN {_number(levels[0])}"]
+    for k in range(len(knots) - 1):
+        slope = (levels[k + 1] - levels[k]) / (knots[k + 1] - knots[k])
+        line = f"{_number(levels[k])} + {_number(slope)} * ({column} - {_number(knots[k])})"
+        cases.append(f"WHEN {column} <= {_number(knots[k + 1])} THEN {line}")
+    return f"CASE {' '.join(cases)} ELSE {_number(levels[-1])} END"
+
+
+def to_sql(model: Any, table: str = "rows") -> str:
+    """A SELECT that computes what a fitted model computes, one expression for each generator, score or probability.
+
+    Parameters
+    ----------
+    model : fitted OAVI, ABM, AVI, VCA, PerClass, L1SVC, classifier, or Polynomials
+    table : str, default="rows"
+        Name of the table, whose columns have the names that the model was fitted to (``x0``, ``x1``, ... without).
+
+    Returns
+    -------
+    str
+        With columns ``features_0``, ``scores_0``, ``probabilities_0``, ..., ``label`` (the number of the class).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vanishing import OAVI
+    >>> from vanishing.exports import to_sql
+    >>> x = np.linspace(0, 1, 50)
+    >>> model = OAVI(psi=1e-8, max_degree=2).fit(np.column_stack([x, x**2]))
+    >>> print(to_sql(model.generators_[:1], "points"))
+    SELECT ((-1.0) * "x1" + "x0" * "x0") AS "values_0"
+    FROM "points"
+    """
+    n_inputs(model)  # refuses a model that is not fitted
+    ops = _SqlOps(_quoted(table))
+    results = outputs(model, ops, [_quoted(str(name)) for name in _names_of(model)])
+    listed = []
+    for key, columns in results.items():
+        names = [key] if key == "label" else [f"{key}_{k}" for k in range(len(columns))]
+        listed += [f"{column} AS {_quoted(name)}" for column, name in zip(columns, names, strict=True)]
+    if not listed:
+        raise ValueError("There is nothing to select: the model has no generators.")
+    return "SELECT " + ",\n       ".join(listed) + f"\nFROM {ops.source}"
