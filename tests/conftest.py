@@ -1,8 +1,12 @@
 import os
 from contextlib import suppress
 
+# Several tests run at once, and on small matrices BLAS threads only spin: they double the CPU time of the suite.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import numpy as np
 import pytest
+from cpu_seconds import pytest_runtest_makereport, pytest_runtest_setup, pytest_terminal_summary  # noqa: F401
 from hypothesis import settings
 
 from vanishing import datasets
