@@ -2,7 +2,7 @@ import gc
 import os
 from contextlib import suppress
 
-# Several tests run at once, and on small matrices BLAS threads only spin: they double the CPU time of the suite.
+# Several tests run at once, and on small matrices BLAS threads only spin: they double the CPU time of a search.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
