@@ -27,6 +27,7 @@ _FORMAT = "vanishing model"
 _HEADER, _ARRAYS = "header.json", "arrays.bin"
 _MOST_HEADER = 2**23  # bytes: as Python objects, some ten times as many
 _TYPES = {"f8": np.dtype("<f8"), "i8": np.dtype("<i8"), "b1": np.dtype("|b1")}
+_MOST_USES = 8  # of one array, on average
 _EARLIEST = (1980, 1, 1, 0, 0, 0)  # the date of all members: equal models have equal files
 
 
@@ -49,7 +50,7 @@ class ModelFileError(ValueError):
 
 
 class ArrayWriter:
-    """Collects arrays.
+    """Collects arrays; equal ones are stored once.
 
     Examples
     --------
@@ -61,16 +62,19 @@ class ArrayWriter:
     def __init__(self) -> None:
         self._parts: list[bytes] = []
         self._size = 0
+        self._known: dict[tuple[str, tuple[int, ...], bytes], dict[str, Any]] = {}
 
     def add(self, values: Array) -> dict[str, Any]:
         """What stands for an array in the header."""
         kind = {"f": "f8", "i": "i8", "u": "i8", "b": "b1"}[values.dtype.kind]
         part = np.ascontiguousarray(values, dtype=_TYPES[kind]).tobytes()
-        reference = {"dtype": kind, "shape": list(values.shape), "at": self._size}
-        part += bytes(-len(part) % 8)
-        self._parts.append(part)
-        self._size += len(part)
-        return reference
+        same = (kind, values.shape, part)
+        if same not in self._known:
+            self._known[same] = {"dtype": kind, "shape": list(values.shape), "at": self._size}
+            part += bytes(-len(part) % 8)
+            self._parts.append(part)
+            self._size += len(part)
+        return self._known[same]
 
     def to_bytes(self) -> bytes:
         """All arrays."""
@@ -78,11 +82,11 @@ class ArrayWriter:
 
 
 class ArrayReader:
-    """Hands out arrays, all together no more bytes than there are."""
+    """Hands out arrays, all together a few times as many bytes as there are: a file cannot ask for much memory."""
 
     def __init__(self, data: bytes):
         self._data = data
-        self._left = len(data)
+        self._left = _MOST_USES * len(data)
 
     def read(self, reference: Any, kind: str) -> Array:
         """The array that a reference in the header stands for, of the type ``kind``."""

@@ -24,6 +24,7 @@ __all__ = [
     "Integer",
     "Labels",
     "ListOf",
+    "MayBeMissing",
     "Number",
     "Numbers",
     "Optional",
@@ -265,6 +266,21 @@ class Either(Field):
             if data["type"] == kind.__name__:
                 return record.unpack(data["value"], arrays)
         raise ValueError(f"an object has the type {data['type']!r}")
+
+
+@dataclass(frozen=True)
+class MayBeMissing(Field):
+    """An attribute that some fitted models do not have."""
+
+    inside: Field
+
+    def pack(self, value: Any, arrays: ArrayWriter) -> Any:
+        """What stands for the value in the header."""
+        return self.inside.pack(value, arrays)
+
+    def unpack(self, data: Any, arrays: ArrayReader) -> Any:
+        """The value."""
+        return self.inside.unpack(data, arrays)
 
 
 class Scaler(Field):
