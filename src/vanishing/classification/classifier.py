@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
@@ -20,6 +21,8 @@ from ..checks import (
     warn_outside_unit_cube,
 )
 from ..engine.scaling import scale_and_survey_parts, scaled_rows, survey_parts
+from ..files.fields import Either, Labels, Number, Optional, Scaler, TupleOf, require
+from ..files.saved import Object, SavedEstimator
 from ..ideals.default import DefaultIdeal
 from ..polynomials.polynomial import Polynomial, Polynomials
 from ..rows.arrays import ArrayRows, as_rows
@@ -28,11 +31,11 @@ from ..rows.protocol import Rows, with_names
 from ..rows.reading import finite_blocks, is_source, read_finite
 from ..svm import L1SVC
 from .explain import N_PRINTED, Explanation, Formula, changes_of_label
-from .features import ColumnOptions, FeatureMap, column_names
+from .features import FEATURE_MAP, ColumnOptions, FeatureMap, column_names
 from .per_class import PerClass
-from .probabilities import Calibration, probabilities
+from .probabilities import CALIBRATION, Calibration, probabilities
 from .sampling import Sample, class_factors, class_weighted, stratified_sample
-from .transforms import InputTransform, check_scaling, in_variables, transform_of
+from .transforms import INPUT_TRANSFORM, InputTransform, check_scaling, in_variables, transform_of
 
 __all__ = ["ClassGenerator", "ClassGenerators", "VanishingIdealClassifier", "takes_no_weight"]
 
@@ -142,7 +145,7 @@ def _final_has(name: str) -> Any:
     return check
 
 
-class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """One vanishing ideal per class, then a linear classifier on ``|g(x)|`` (Section 3.2 of the paper).
 
     Scales the columns to [0, 1], fits the generators g of each class, and separates the classes by a sparse
@@ -222,6 +225,44 @@ class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, TransformerMixin, 
 
     _accuracies: tuple[float, float] | None = None  # of the printed terms, and of all, on training rows
     _calibration: Calibration | None = None
+
+    _fields: ClassVar = {
+        "classes_": Labels(),
+        "scaler_": Optional(Either([(MinMaxScaler, Scaler()), (InputTransform, INPUT_TRANSFORM)])),
+        "ideals_": Object("PerClass"),
+        "final_estimator_": Object("L1SVC"),
+        "_map": FEATURE_MAP,
+        "_calibration": Optional(CALIBRATION),
+        "_accuracies": Optional(TupleOf(Number())),
+    }
+
+    def _check_saved(self) -> None:
+        n = getattr(self, "n_features_in_", -1)
+        svm, scaler = self.final_estimator_, self.scaler_
+        widths = {n, self.ideals_.n_features_in_, *(len(each.feature_names) for each in self._map.lists)}
+        if scaler is not None:
+            widths.add(scaler.n_features if isinstance(scaler, InputTransform) else scaler.n_features_in_)
+        require(widths == {n}, "its parts have different columns")
+        require(svm.n_features_in_ == self._map.n_columns, "there are other weights than columns")
+        require(svm.classes_.tolist() == self.classes_.tolist(), "its parts have different classes")
+        calibrated = self._calibration is None or self._calibration.scale.size == len(svm.coef_)
+        require(calibrated, "a class is not calibrated")
+        self._set_planes()
+        self._read_weights(None)
+
+    def save(self, path: Any) -> None:
+        """Write this model to a file, which :func:`~vanishing.load` reads.
+
+        Parameters
+        ----------
+        path : str or path
+            By custom, it ends in ``.vi``.
+        """
+        if not isinstance(getattr(self, "final_estimator_", L1SVC()), L1SVC):
+            raise ValueError(
+                f"final_estimator={self.final_estimator_!r} cannot be saved: use the built-in SVM (None), or pickle."
+            )
+        super().save(path)
 
     def __init__(
         self,

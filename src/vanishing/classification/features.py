@@ -11,13 +11,15 @@ import numpy as np
 
 from .._typing import Array, Bool1D, Float1D, Float2D, Int1D
 from ..checks import check_choice, check_count, check_flag
+from ..files.fields import Numbers, Optional, Record, TupleOf, require
+from ..files.saved import Object
 from ..ideals.ideal import VanishingIdeal
 from ..polynomials.forms import Evaluator, MonomialForm, ProductForm, term_values
 from ..polynomials.polynomial import Polynomials
 from ..rows.array_api import empty_like, in_float64, namespace_of, on_device_of, to_host
 from ..rows.protocol import Block, Cost, Rows
 
-__all__ = ["ColumnOptions", "Extras", "FeatureMap", "column_names", "hinge_knots"]
+__all__ = ["FEATURE_MAP", "ColumnOptions", "Extras", "FeatureMap", "column_names", "hinge_knots"]
 
 _EPS = float(np.finfo(np.float64).eps)
 _CONSTANT = 1e-12  # spread of an input column that is constant up to rounding, relative to its values ...
@@ -292,6 +294,38 @@ class FeatureMap:
         self.extras.fill(X, out[:, second:])
         if self.width is not None:
             out /= on_device_of(X, self.width)
+
+
+def _check_map(mapping: FeatureMap) -> None:
+    n = len(mapping.lists[0].feature_names) if mapping.lists else 0
+    extras = mapping.extras
+    require(all(len(polynomials.feature_names) == n for polynomials in mapping.lists), "a class has other columns")
+    for numbers, most in (
+        (mapping.absolute, mapping.n_generators),
+        (mapping.signed, mapping.n_generators),
+        (extras.inputs, n),
+        (extras.hinges, n),
+        (extras.left, n),
+        (extras.right, n),
+    ):
+        require(int(numbers.max(initial=-1)) < most, "a column is made of a missing one")
+    require(extras.hinges.size == extras.knots.size, "a hinge has no knot")
+    require(extras.left.size == extras.right.size, "a product has one factor only")
+    require(mapping.width is None or mapping.width.size == mapping.n_columns, "a column has no width")
+    require(mapping.exact is None or mapping.exact.size == mapping.n_generators, "there are other generators")
+
+
+_INDICES = Numbers("i8", (None,), low=0)
+_EXTRAS = Record(
+    Extras,
+    {"inputs": _INDICES, "hinges": _INDICES, "knots": Numbers("f8", (None,)), "left": _INDICES, "right": _INDICES},
+)
+FEATURE_MAP = Record(
+    FeatureMap,
+    {"lists": TupleOf(Object("Polynomials")), "absolute": _INDICES, "signed": _INDICES, "extras": _EXTRAS}
+    | {"width": Optional(Numbers("f8", (None,), low=0.0, finite=False)), "exact": Optional(Numbers("b1", (None,)))},
+    _check_map,
+)
 
 
 def _noise(form: MonomialForm | ProductForm, reach: Float1D) -> Float1D:

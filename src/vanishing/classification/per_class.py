@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
@@ -22,6 +22,8 @@ from ..checks import (
 )
 from ..engine.scaling import survey_parts
 from ..engine.survey import Survey
+from ..files.fields import Labels, ListOf, require
+from ..files.saved import Object, SavedEstimator
 from ..ideals.default import DefaultIdeal
 from ..ideals.ideal import VanishingIdeal
 from ..rows.labels import Labelled, read_labelled
@@ -34,7 +36,7 @@ from .features import FeatureMap
 __all__ = ["PerClass"]
 
 
-class PerClass(DefaultIdeal, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class PerClass(SavedEstimator, DefaultIdeal, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Vanishing polynomials of every class, side by side: the paper's feature map (Section 3.2).
 
     A clone of ``estimator`` is fitted to the rows of each class. A row x becomes ``|g(x)|`` for all generators g of
@@ -68,6 +70,13 @@ class PerClass(DefaultIdeal, TransformerMixin, BaseEstimator):  # type: ignore[m
     >>> features.transform([[0.5, 0.5], [0.5, 0.25]])[:, 0].round(6)
     array([0.  , 0.25])
     """
+
+    _fields: ClassVar = {"classes_": Labels(), "estimators_": ListOf(Object("OAVI", "ABM", "AVI", "VCA"))}
+
+    def _check_saved(self) -> None:
+        require(len(self.classes_) == len(self.estimators_), "there are other classes than estimators")
+        widths = {model.n_features_in_ for model in self.estimators_}
+        require(widths == {getattr(self, "n_features_in_", -1)}, "the estimators have other columns")
 
     def __init__(self, estimator: Any = None, *, n_jobs: int | None = None):
         self.estimator = estimator

@@ -9,9 +9,10 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, softmax
 
 from .._typing import Float1D, Float2D, Int1D
+from ..files.fields import Numbers, Record
 from ..rows.array_api import namespace_of, on_device_of
 
-__all__ = ["Calibration", "calibrate", "probabilities"]
+__all__ = ["CALIBRATION", "Calibration", "calibrate", "probabilities"]
 
 
 class Calibration(NamedTuple):
@@ -27,6 +28,9 @@ class Calibration(NamedTuple):
     def __call__(self, decisions: Any) -> Any:
         """The log-odds, of the shape of the decisions ``(n_rows, n_scores)``."""
         return decisions * on_device_of(decisions, self.scale) + on_device_of(decisions, self.offset)
+
+
+CALIBRATION = Record(Calibration, {"scale": Numbers("f8", (None,), low=0.0), "offset": Numbers("f8", (None,))})
 
 
 def probabilities(log_odds: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy.stats import rankdata
@@ -29,6 +29,8 @@ from ..checks import (
     take_input_from,
 )
 from ..engine.scaling import survey_parts
+from ..files.fields import Integer, Labels, ListOf, MayBeMissing, Number, Optional, require
+from ..files.saved import Object, Parameters, Results, SavedEstimator
 from ..ideals.abm import ABM
 from ..ideals.avi import AVI
 from ..ideals.default import DefaultIdeal
@@ -48,7 +50,7 @@ from .per_class import PerClass
 from .probabilities import Calibration, calibrate, probabilities
 from .sampling import Sample, class_factors, class_weighted, stratified_sample
 from .scoring import Scores, Speaks, scorer_of_predictions, tabulated_score
-from .transforms import TRANSFORMS, InputTransform, check_scaling, transform_of
+from .transforms import INPUT_TRANSFORM, TRANSFORMS, InputTransform, check_scaling, transform_of
 from .walk import Walk, most_columns, most_terms, psi_grid
 
 __all__ = ["VanishingIdealClassifierCV"]
@@ -124,7 +126,7 @@ class _Searched(NamedTuple):
     folds: list[Fold] | None = None
 
 
-class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """:class:`VanishingIdealClassifier` with ``psi``, ``C`` and the scaling of the columns chosen by cross-validation.
 
     The default search walks down psi, in half-decades from the largest variance of a column within a class, until four
@@ -228,6 +230,25 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
     >>> clf.score(X, label)
     1.0
     """
+
+    _fields: ClassVar = {
+        "classes_": Labels(),
+        "n_splits_": Integer(low=2),
+        "best_scaling_": Parameters(),
+        "_transform": Optional(INPUT_TRANSFORM),
+        "cv_results_": Results(),
+        "best_index_": Integer(low=0),
+        "best_params_": Results(),
+        "best_score_": Number(finite=False),
+        "best_estimator_": MayBeMissing(Object("VanishingIdealClassifier")),
+        "estimators_": MayBeMissing(ListOf(Object("VanishingIdealClassifier"))),
+    }
+
+    def _check_saved(self) -> None:
+        best = [self.best_estimator_] if hasattr(self, "best_estimator_") else []
+        for model in [*best, *getattr(self, "estimators_", [])]:
+            require(model.n_features_in_ == getattr(self, "n_features_in_", -1), "its models have other columns")
+            require(model.classes_.tolist() == self.classes_.tolist(), "its models have other classes")
 
     def __init__(
         self,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import Bool1D, Float1D, Float2D
+from ..files.fields import Numbers, Optional, Record, TupleOf, require
 from ..polynomials.polynomial import Polynomials
 from ..rows.array_api import in_float64, namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows
@@ -17,7 +18,7 @@ from ..rows.protocol import Block, Cost, Rows
 from ..rows.reading import require_finite
 from .sampling import Sample
 
-__all__ = ["TRANSFORMS", "InputTransform", "check_scaling", "in_variables", "transform_of"]
+__all__ = ["INPUT_TRANSFORM", "TRANSFORMS", "InputTransform", "check_scaling", "in_variables", "transform_of"]
 
 TRANSFORMS = ("minmax", "arcsinh", "rank")
 
@@ -172,6 +173,25 @@ class InputTransform:
             sympy.asinh((symbol - float(centre)) / float(spread)) if bent else symbol
             for symbol, centre, spread, bent in zip(symbols, self.centre, self.spread, self.curved, strict=True)
         ]
+
+
+def _check_transform(transform: InputTransform) -> None:
+    parts = (transform.centre, transform.spread, transform.curved, transform.low, transform.high)
+    require({part.size for part in parts} == {transform.n_features}, "the columns of a transform have other lengths")
+    require(bool((transform.spread > 0.0).all()), "a column has no spread")
+    for knots, levels in transform.knots or ():
+        rising = knots.size == levels.size > 0 and bool((np.diff(knots) > 0.0).all())
+        require(rising, "the knots of a transform do not rise")
+    require(transform.knots is None or len(transform.knots) == transform.n_features, "a column has no knots")
+
+
+_VECTOR = Numbers("f8", (None,))
+INPUT_TRANSFORM = Record(
+    InputTransform,
+    {"centre": _VECTOR, "spread": _VECTOR, "curved": Numbers("b1", (None,)), "low": _VECTOR, "high": _VECTOR}
+    | {"knots": Optional(TupleOf(TupleOf(_VECTOR)))},
+    _check_transform,
+)
 
 
 def _distinct_knots(values: Float1D, levels: Float1D) -> tuple[Float1D, Float1D]:

@@ -93,7 +93,7 @@ class ArrayReader:
         if not isinstance(reference, dict) or set(reference) != {"dtype", "shape", "at"}:
             raise ValueError("something else stands in the place of an array")
         shape, begin = reference["shape"], reference["at"]
-        if reference["dtype"] != kind:
+        if reference["dtype"] != kind or kind not in _TYPES:
             raise ValueError(f"an array has the type {reference['dtype']!r} in place of {kind!r}")
         if not isinstance(shape, list) or not all(_is_count(length) for length in (begin, *shape)) or len(shape) > 3:
             raise ValueError(f"an array has the shape {shape!r}")

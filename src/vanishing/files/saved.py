@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .container import ArrayReader, ArrayWriter, ModelFileError, damaged, read_container, write_container
-from .fields import Field, Integer, ListOf, Number, Text, require
+from .fields import Field, Integer, ListOf, MayBeMissing, Number, Text, require
 
-__all__ = ["Object", "Parameters", "Saved", "SavedEstimator", "load", "save"]
+__all__ = ["Object", "Parameters", "Results", "Saved", "SavedEstimator", "load", "save"]
 
 _CLASSES: dict[str, type[Saved]] = {}
 
@@ -47,7 +47,11 @@ class Saved:
         fields = self._all_fields()
         if not any(hasattr(self, name) for name in fields):  # not fitted
             return {}
-        return {name: field.pack(getattr(self, name), arrays) for name, field in fields.items()}
+        return {
+            name: field.pack(getattr(self, name), arrays)
+            for name, field in fields.items()
+            if not isinstance(field, MayBeMissing) or hasattr(self, name)
+        }
 
     @classmethod
     def _unpack(cls, data: Any, arrays: ArrayReader) -> Any:
@@ -58,16 +62,16 @@ class Saved:
 
     def _set(self, data: Any, arrays: ArrayReader) -> None:
         fields = self._all_fields()
-        require(
-            isinstance(data, dict) and (not data or set(data) == set(fields)), f"there is no such {type(self).__name__}"
-        )
+        needed = {name for name, field in fields.items() if not isinstance(field, MayBeMissing)}
+        complete = isinstance(data, dict) and (not data or needed <= set(data) <= set(fields))
+        require(complete, f"there is no such {type(self).__name__}")
         if data:
-            for name, field in fields.items():
-                self.__dict__[name] = field.unpack(data[name], arrays)
+            for name in data:
+                self.__dict__[name] = fields[name].unpack(data[name], arrays)
             self._check_saved()
 
     def _check_saved(self) -> None:
-        """Refuse attributes that do not agree with each other."""
+        """Refuse attributes that do not agree with each other, and set those that follow from others."""
 
 
 class SavedEstimator(Saved):
@@ -116,6 +120,50 @@ class Object(Field):
         require(isinstance(data, dict) and set(data) == {"kind", "model"}, "something else stands for an object")
         require(isinstance(data["kind"], str) and data["kind"] in self.names, f"there is a {data['kind']!r}")
         return _CLASSES[data["kind"]]._unpack(data["model"], arrays)
+
+
+class Results(Field):
+    """A dictionary of names to arrays of numbers, or to parameters and lists of them."""
+
+    def pack(self, value: Any, arrays: ArrayWriter) -> dict[str, Any]:
+        """What stands for the value in the header."""
+        return {str(key): self._pack_entry(entry, arrays) for key, entry in value.items()}
+
+    def _pack_entry(self, entry: Any, arrays: ArrayWriter) -> dict[str, Any]:
+        if isinstance(entry, dict):
+            return {"entries": self.pack(entry, arrays)}
+        if isinstance(entry, list) and any(isinstance(part, dict) for part in entry):
+            return {"list": [self._pack_entry(part, arrays) for part in entry]}
+        if isinstance(entry, np.ndarray) and entry.dtype.kind in "fiub" and not np.ma.isMaskedArray(entry):
+            return {"array": arrays.add(entry)}
+        if np.ma.isMaskedArray(entry):
+            filled = np.ma.getdata(entry)
+            values = [Parameters().pack(part, arrays) for part in filled.tolist()]
+            return {"masked": values, "mask": arrays.add(np.ma.getmaskarray(entry))}
+        return {"value": Parameters().pack(entry, arrays)}
+
+    def unpack(self, data: Any, arrays: ArrayReader) -> dict[str, Any]:
+        """The value."""
+        require(isinstance(data, dict), "something else stands in the place of results")
+        return {Text().unpack(key, arrays): self._unpack_entry(entry, arrays) for key, entry in data.items()}
+
+    def _unpack_entry(self, entry: Any, arrays: ArrayReader) -> Any:
+        require(isinstance(entry, dict), "something else stands in the place of a result")
+        if set(entry) == {"entries"}:
+            return self.unpack(entry["entries"], arrays)
+        if set(entry) == {"list"}:
+            require(isinstance(entry["list"], list), "something else stands in the place of a list")
+            return [self._unpack_entry(part, arrays) for part in entry["list"]]
+        if set(entry) == {"array"}:
+            require(isinstance(entry["array"], dict), "something else stands in the place of an array")
+            return arrays.read(entry["array"], str(entry["array"].get("dtype")))
+        if set(entry) == {"masked", "mask"}:
+            values = Parameters().unpack(entry["masked"], arrays)
+            mask = arrays.read(entry["mask"], "b1")
+            require(isinstance(values, list) and mask.shape == (len(values),), "a mask has another length")
+            return np.ma.MaskedArray(values, mask=mask)
+        require(set(entry) == {"value"}, "something else stands in the place of a result")
+        return Parameters().unpack(entry["value"], arrays)
 
 
 class Parameters(Field):

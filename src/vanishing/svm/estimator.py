@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -22,6 +22,8 @@ from ..checks import (
     warn_gap,
 )
 from ..engine.scaling import survey_parts
+from ..files.fields import Labels, Numbers, require
+from ..files.saved import SavedEstimator
 from ..rows.array_api import in_float64, on_device_of
 from ..rows.labels import Labelled, as_vector, best_labels, read_labelled
 from ..rows.protocol import Block, Cost, Rows
@@ -34,7 +36,7 @@ from .sums import SquaredHinge
 __all__ = ["L1SVC", "svm_path"]
 
 
-class L1SVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class L1SVC(SavedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Linear support vector classifier with an l1 penalty and the squared hinge loss, for many rows and few columns.
 
     Minimises ``|w|_1 + C * sum_i s_i max(0, 1 - y_i (w'x_i + b))^2`` with a free intercept b, for every class
@@ -82,6 +84,22 @@ class L1SVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> bool(svm.gap_[0] <= 1e-6 * svm.objective_[0])
     True
     """
+
+    _fields: ClassVar = {
+        "classes_": Labels(),
+        "coef_": Numbers("f8", (None, None)),
+        "intercept_": Numbers("f8", (None,)),
+        "objective_": Numbers("f8", (None,)),
+        "gap_": Numbers("f8", (None,)),
+        "n_iter_": Numbers("i8", (None,), low=0),
+    }
+
+    def _check_saved(self) -> None:
+        n_scores = 1 if len(self.classes_) == 2 else len(self.classes_)
+        shape = n_scores, getattr(self, "n_features_in_", -1)
+        require(self.coef_.shape == shape, "there are other weights than columns")
+        lengths = {values.size for values in (self.intercept_, self.objective_, self.gap_, self.n_iter_)}
+        require(lengths == {n_scores}, "there are other intercepts than classes")
 
     def __init__(self, C: float = 1.0, *, tol: float = 1e-6, max_iter: int = 200, n_jobs: int | None = None):
         self.C = C
