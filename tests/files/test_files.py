@@ -196,9 +196,10 @@ def test_arrays_that_cannot_be_are_refused_in_little_memory(change, whole, tmp_p
 
 def test_one_array_cannot_be_handed_out_many_times():
     reader, reference = ArrayReader(bytes(8000)), {"dtype": "f8", "shape": [1000], "at": 0}
+    for _ in range(8):
+        reader.read(reference, "f8")
     with pytest.raises(ValueError, match="more values than there are"):
-        for _ in range(100):
-            reader.read(reference, "f8")
+        reader.read(reference, "f8")
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
