@@ -93,7 +93,9 @@ def test_tried_pairs_are_a_walk_down_psi_with_a_window_of_c(fitted):
     psis = clf.cv_results_["param_psi"]
     assert len(psis) < 14 * 6
     assert set(clf.cv_results_["param_C"]) <= {0.01, 0.03, 0.1, 0.3, 1.0, 10.0}
-    assert clf.best_score_ == clf.cv_results_["mean_test_score"].max()
+    assert clf.cv_results_["rank_test_score"][clf.best_index_] == 1
+    assert clf.best_score_ == clf.cv_results_["mean_test_score"][clf.best_index_]
+    assert clf.best_score_ > clf.cv_results_["mean_test_score"].max() - 0.1
     assert np.isfinite(clf.cv_results_["mean_n_columns"]).all()
 
 
@@ -103,8 +105,7 @@ def test_sparsity_and_max_columns_bound_the_formula():
     sparse = VanishingIdealClassifierCV(sparsity="1se", **SMALL).fit(X, y)
     few = VanishingIdealClassifierCV(max_columns=2, **SMALL).fit(X, y)
     assert sparse.best_estimator_.n_columns_ <= whole.best_estimator_.n_columns_
-    error = 1.0 - whole.best_score_
-    assert sparse.best_score_ >= whole.best_score_ - np.sqrt(error * (1.0 - error) / len(y)) - 1e-12
+    assert sparse.best_score_ >= whole.best_score_ - 0.05
     assert few.best_estimator_.n_columns_ <= 2
     assert few.score(X, y) > 0.7
 

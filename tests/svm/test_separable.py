@@ -240,7 +240,8 @@ def test_a_search_in_passes_shows_those_of_ideals_and_of_svms(tmp_path, capsys, 
     score = crossval_source._score
     monkeypatch.setattr(crossval_source, "_score", lambda *given: (before_svms.append(bars(capsys)), score(*given)))
     with show_progress():
-        VanishingIdealClassifierCV(psis=[0.01, 1e-6], Cs=[1.0], cv=2, refit=False).fit(rows)
+        search = VanishingIdealClassifierCV(psis=[0.01, 1e-6], Cs=[1.0], cv=2, refit=False, search_rows=None)
+        search.fit(rows)
     after = bars(capsys)
     assert len({name for name in before_svms[0] if name.startswith("pass ")}) >= 2
     assert len({name for name in after - before_svms[0] if name.startswith("pass ")}) >= 4

@@ -119,6 +119,7 @@ def score_source(folds: Folds, options: Options, psis: Sequence[float], progress
         warnings.simplefilter("ignore", ConvergenceWarning)  # the final fit repeats what matters
         ideals = _ideals(folds, options, psis, result.too_large)
         _score(folds, options, ideals, result, progress)
+    result.choice = result.scores
     return result
 
 

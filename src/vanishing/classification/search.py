@@ -54,7 +54,8 @@ from .walk import Walk, most_columns, most_terms, psi_grid
 __all__ = ["VanishingIdealClassifierCV"]
 
 _CS = (0.01, 0.03, 0.1, 0.3, 1.0, 10.0)
-_FEW_ROWS = 1000  # below which folds are repeated, and ranks are not tried
+_FEW_ROWS = 1000  # below which folds are repeated, and accuracy says too little to choose by
+_MANY_ROWS = 2000  # from which on ranks are tried
 _RIVALS = ("arcsinh", "rank")  # ways of scaling that "auto" compares
 _SEARCH_STEPS = 12  # Newton steps of an SVM in an automatic search
 _MEMBER_PSIS = 3  # whose models are averaged, at most
@@ -147,7 +148,7 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
         along C at the price of little more than one, for several pairs at a time.
     scale_input : bool or {"auto", "minmax", "arcsinh", "rank"}, default="auto"
         As for :class:`VanishingIdealClassifier`; "auto" takes the better of "arcsinh" and "rank" at the largest psi,
-        and "arcsinh" for fewer than 1,000 rows. True scales each fold by its own training rows; the others transform
+        and "arcsinh" for fewer than 2,000 rows. True scales each fold by its own training rows; the others transform
         the columns once, by all rows to be searched on.
     features : {"both", "absolute", "signed"}, default="both"
         Give the last step ``g(x)`` and ``|g(x)|``, or one of them.
@@ -164,7 +165,9 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
         As in scikit-learn; a number means stratified folds. "auto": three shuffled stratified folds, three times over
         for fewer than 1,000 rows.
     scoring : str or callable, default=None
-        As in scikit-learn; None stands for accuracy. Scores of probabilities see calibrated ones.
+        As in scikit-learn; None stands for accuracy. Scores of probabilities see calibrated ones. For fewer than 1,000
+        rows, where a row more or less is chance, the walk with None chooses by the likelihood of the held-out labels
+        instead, and ``rank_test_score`` is by that.
     refit : bool, default=True
         Fit the best pair to all rows. Without it there is no ``predict``.
     search_rows : int or None, default=10_000
@@ -385,7 +388,7 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
         assert rows.labels is not None
         codes, classes = rows.labels, data.classes
         splits = check_folds(self._splitter(codes, classes), rows.X, classes[codes], classes, codes, rows.sample_weight)
-        kinds = _RIVALS if self.scale_input == "auto" and len(codes) >= _FEW_ROWS else (self._plain_scaling,)
+        kinds = _RIVALS if self.scale_input == "auto" and len(codes) >= _MANY_ROWS else (self._plain_scaling,)
         searches = [self._prepared(data, template, sample, splits, kind) for kind in kinds]
         Cs, windowed = self._c_grid(), isinstance(self.Cs, str) and self.sparsity is None and self.max_columns is None
         with search_progress(len(kinds) * len(searches[0].psis) * len(splits), passes=False) as progress:
@@ -454,6 +457,7 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
             tol=SEARCH_TOL if automatic else 1e-6,
             max_iter=_SEARCH_STEPS if automatic else 200,
             most_columns=most_columns(n_train, len(classes)) if automatic else None,
+            by_likelihood=automatic and scorer is None and len(codes) < _FEW_ROWS,
             keep_models=self.average,
         )
         return _Prepared(scaling, transform, study, folds_by_scaling(rows.X, splits, scale=scale), psis, automatic)
@@ -536,8 +540,8 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
             raise ValueError("No psi gives a generator for any class in every fold: raise psis or max_degree.")
         pairs = [(psis[i], Cs[c]) for i, c in places]
         index = tuple(np.array(places).T)
-        scores, used = found.scores[index], found.n_used[index]
-        mean = scores.mean(axis=1)
+        scores, used, choice = found.scores[index], found.n_used[index], found.choice[index]
+        mean, by = scores.mean(axis=1), choice.mean(axis=1)
         if np.isnan(mean).all():
             raise ValueError("No psi gives a generator for any class in every fold: raise psis or max_degree.")
         self.cv_results_: dict[str, Any] = {
@@ -547,13 +551,13 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
             **{f"split{k}_test_score": scores[:, k] for k in range(scores.shape[1])},
             "mean_test_score": mean,
             "std_test_score": scores.std(axis=1),
-            "rank_test_score": rankdata(np.where(np.isnan(mean), np.inf, -mean), method="min").astype(np.int32),
+            "rank_test_score": rankdata(np.where(np.isnan(by), np.inf, -by), method="min").astype(np.int32),
             "mean_n_generators": found.n_generators[index[0]].mean(axis=1),
             "mean_n_columns": used.mean(axis=1),
         }
         ranks = self.cv_results_["rank_test_score"]
         best = min(range(len(pairs)), key=lambda k: (ranks[k], -pairs[k][0], pairs[k][1]))
-        self.best_index_ = self._smallest_near(best, mean, scores, used.mean(axis=1), searched)
+        self.best_index_ = self._smallest_near(best, by, choice, used.mean(axis=1), searched)
         self.best_params_ = self.cv_results_["params"][self.best_index_]
         self.best_score_ = float(mean[self.best_index_])
         return places
@@ -571,8 +575,9 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
 
     def _standard_error(self, mean: float, scores: Float1D, searched: _Searched) -> float:
         """Of a mean score: for accuracy that of a share of the rows, else that of a mean over folds."""
-        if self.scoring in (None, "accuracy") and searched.study is not None:
-            return float(np.sqrt(max(mean * (1.0 - mean), 0.0) / len(searched.study.codes)))
+        study = searched.study
+        if self.scoring in (None, "accuracy") and study is not None and not study.by_likelihood:
+            return float(np.sqrt(max(mean * (1.0 - mean), 0.0) / len(study.codes)))
         return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else 0.0
 
     def _refit(self, data: Labelled, searched: _Searched, places: list[tuple[int, int]], sample: Sample | None) -> None:
@@ -609,8 +614,8 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
         self, data: Labelled, searched: _Searched, places: list[tuple[int, int]], sample: Sample | None
     ) -> list[VanishingIdealClassifier]:
         """The models to average: of up to three psi within a standard error of the best, fold models and refits."""
-        mean = self.cv_results_["mean_test_score"]
-        scores = np.array([self.cv_results_[f"split{k}_test_score"] for k in range(searched.n_folds)]).T
+        scores = searched.scores.choice[tuple(np.array(places).T)]
+        mean = scores.mean(axis=1)
         best = int(np.nanargmax(mean))
         near = mean >= mean[best] - self._standard_error(mean[best], scores[best], searched)
         chosen: dict[int, tuple[int, int]] = {}

@@ -125,7 +125,7 @@ class Walk:
 
     def _look_at(self, i: int) -> None:
         """Move on from a value of psi, by its scores."""
-        means = self.scores.scores[i].mean(axis=1)
+        means = self.scores.choice[i].mean(axis=1)
         if np.isnan(means).all():
             self._beyond = bool(self.scores.too_large[i])  # else no class has a generator yet
             self._next += not self._beyond

@@ -13,6 +13,7 @@ from .subproblem import minimise, violation
 from .sums import SquaredHinge, Sums
 
 _FEW = 1024  # columns whose Hessian is kept up to date as a whole, unless the working set is a small part of them
+_VERY_FEW = 64  # columns of which all are always kept
 _SMALL_PART = 3
 _STEPS = 0.5 ** np.arange(1.0, 13.0)  # tried when a full step does not lower the objective enough
 _ENOUGH = 1e-3  # of the predicted decrease
@@ -179,7 +180,7 @@ def _objective(x: Float1D, C: float, loss: float) -> float:
 def _curvature(data: SquaredHinge, x: Float1D, slope: Float1D, known: _Curvature | None) -> _Curvature:
     """The Hessian at x over the working set, and where columns are few over all of them, from one known elsewhere."""
     columns = _working_set(x, slope)
-    if x.size <= min(_FEW, _SMALL_PART * columns.size):
+    if x.size <= _VERY_FEW or x.size <= min(_FEW, _SMALL_PART * columns.size):
         columns = np.arange(x.size - 1)
     if known is None or not _among(columns, known.columns, x.size) or known.columns.size > 3 * columns.size:
         return _Curvature(x, columns, data.hessian(x, columns))
