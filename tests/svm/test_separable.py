@@ -138,7 +138,7 @@ def test_counting_the_rows_near_the_margin_again_saves_passes_or_costs_two(room,
     X, signed = make_rows("touching")
     monkeypatch.setattr(sums, "_KEPT_ENTRIES", 11 * room)
     found, passes = solve(X, signed, 1.0)
-    monkeypatch.setattr(newton, "_PATIENCE", 200)
+    monkeypatch.setattr(newton, "_RECOUNT_AFTER", 200)
     expected, without = solve(X, signed, 1.0)
     assert found.objective == pytest.approx(expected.objective, rel=2e-6)
     assert passes - without <= most

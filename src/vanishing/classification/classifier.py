@@ -37,6 +37,8 @@ from .transforms import InputTransform, check_scaling, in_variables, transform_o
 __all__ = ["ClassGenerator", "ClassGenerators", "VanishingIdealClassifier", "takes_no_weight"]
 
 SAMPLE_ROWS = 10_000  # whose quantiles are taken for those of all rows, outside of memory
+_HESSIAN_WORK = 2e10  # multiplications of a Newton step on all rows, where a sample chooses the columns
+_FEWEST_COLUMNS = 50  # that it may choose whatever they cost
 SEARCH_TOL = 5e-3  # relative duality gap of an SVM that only helps to choose
 _SHOWN = 20  # generators that a printed list shows before it is cut
 
@@ -308,7 +310,7 @@ class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, TransformerMixin, 
             raise ValueError(no_generator(ideals.estimators_[0].psi))
         reach = np.maximum(np.abs(whole.low), np.abs(whole.high))
         if screened and sample is not None and few is not None and self.final_estimator is None:
-            mapping = self._screened(mapping, few, self.C / sample.share, reach)
+            mapping = self._screened(mapping, few, sample, reach)
         fit_final = self._fit_final_in_memory if isinstance(rows, ArrayRows) else self._fit_final
         mapping, final = fit_final(data, mapping, reach, tol)
         self._store(data.classes, self.scaler_, ideals, mapping, final)
@@ -355,12 +357,17 @@ class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, TransformerMixin, 
         n_rows = np.bincount(data.rows.labels, minlength=len(data.classes)).astype(np.float64)
         return class_factors(self.class_weight, data.classes, n_rows)
 
-    def _screened(self, mapping: FeatureMap, rows: ArrayRows, C: float, reach: Float1D) -> FeatureMap:
-        """The map to the columns that the SVM on a sample uses: all columns of many rows would be a burden."""
+    def _screened(self, mapping: FeatureMap, rows: ArrayRows, sample: Sample, reach: Float1D) -> FeatureMap:
+        """The map to the columns that the SVM on a sample uses: all columns of many rows would be a burden.
+
+        Where these are too many for the Hessians of all rows, those with the largest weights.
+        """
         columns = mapping.over(rows)
         mapping.fitted_by(columns, rows.sample_weight, reach, scale=self.scale_features)
-        svm = L1SVC(C, tol=SEARCH_TOL, n_jobs=self.n_jobs).fit(columns, rows.labels, rows.sample_weight)
-        used = (svm.coef_ != 0.0).any(axis=0)
+        svm = L1SVC(self.C / sample.share, tol=SEARCH_TOL, n_jobs=self.n_jobs)
+        size = np.abs(svm.fit(columns, rows.labels, rows.sample_weight).coef_).max(axis=0)
+        most = max(int(np.sqrt(_HESSIAN_WORK / sample.n_rows.sum())), _FEWEST_COLUMNS)
+        used = (size > 0.0) & (size >= np.sort(size)[-min(most, size.size)])
         return mapping.select(used) if used[: mapping.absolute.size + mapping.signed.size].any() else mapping
 
     def _fit_final(self, data: Labelled, mapping: FeatureMap, reach: Float1D, tol: float) -> tuple[FeatureMap, Any]:

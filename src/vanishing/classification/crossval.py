@@ -56,7 +56,7 @@ class Study:
     """What a cross-validation is about: labelled rows, an algorithm, a score, and the options.
 
     ``X`` are the rows as they are, or transformed once for all folds. ``weights`` count in the fit, ``score_weights``
-    in the score. ``scorer`` is None for accuracy. ``final_estimator`` is the last step, of which C is set; None stands
+    in the score. ``scorer`` is None for accuracy. ``final_estimator`` is the last step, whose C is set; None stands
     for :class:`~vanishing.L1SVC`.
     """
 

@@ -58,6 +58,7 @@ _FEW_ROWS = 1000  # below which folds are repeated, and accuracy says too little
 _MANY_ROWS = 2000  # from which on ranks are tried
 _RIVALS = ("arcsinh", "rank")  # ways of scaling that "auto" compares
 _SEARCH_STEPS = 12  # Newton steps of an SVM in an automatic search
+_SAMPLED_TOL = 1e-3  # relative duality gap of the SVM on all rows after a search on a sample
 _MEMBER_PSIS = 3  # whose models are averaged, at most
 _ONLY_OURS = "final_estimator must be None for data outside of memory: only the built-in SVM fits them in passes."
 _PAPER = {
@@ -517,7 +518,7 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
         if self.psis != "auto":
             raise ValueError(f"psis must be 'auto' or a list of numbers, got {self.psis!r}.")
         largest = variance() or 0.1
-        if isinstance(template, (ABM, AVI)):  # of which psi has to be below 1
+        if isinstance(template, (ABM, AVI)):  # whose psi has to be below 1
             largest = min(largest, 0.5)
         enough = most_terms(n_rows, self.n_features_in_, n_classes)
         template.set_params(max_terms=min(template.max_terms, enough))
@@ -528,9 +529,9 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
 
     def _choose(self, searched: _Searched) -> list[tuple[int, int]]:
         """Set ``cv_results_`` and the best pair; gives the places of all pairs in the scores, in the same order."""
-        psis, Cs, found = searched.psis, searched.Cs, searched.scores
-        left_out = found.too_large.copy() if searched.automatic else np.zeros(len(psis), dtype=bool)
-        tried = np.asarray(~np.isnan(found.n_used).all(axis=2))
+        psis, Cs, results = searched.psis, searched.Cs, searched.scores
+        left_out = results.too_large.copy() if searched.automatic else np.zeros(len(psis), dtype=bool)
+        tried = np.asarray(~np.isnan(results.n_used).all(axis=2))
         if not searched.automatic:
             tried[:] = True
         if left_out[tried.any(axis=1)].all():
@@ -540,7 +541,7 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
             raise ValueError("No psi gives a generator for any class in every fold: raise psis or max_degree.")
         pairs = [(psis[i], Cs[c]) for i, c in places]
         index = tuple(np.array(places).T)
-        scores, used, choice = found.scores[index], found.n_used[index], found.choice[index]
+        scores, used, choice = results.scores[index], results.n_used[index], results.choice[index]
         mean, by = scores.mean(axis=1), choice.mean(axis=1)
         if np.isnan(mean).all():
             raise ValueError("No psi gives a generator for any class in every fold: raise psis or max_degree.")
@@ -552,7 +553,7 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
             "mean_test_score": mean,
             "std_test_score": scores.std(axis=1),
             "rank_test_score": rankdata(np.where(np.isnan(by), np.inf, -by), method="min").astype(np.int32),
-            "mean_n_generators": found.n_generators[index[0]].mean(axis=1),
+            "mean_n_generators": results.n_generators[index[0]].mean(axis=1),
             "mean_n_columns": used.mean(axis=1),
         }
         ranks = self.cv_results_["rank_test_score"]
@@ -593,11 +594,12 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
         psi, C = searched.psis[pair[0]], searched.Cs[pair[1]]
         C *= 1.0 if sample is None else sample.share
         model = self._classifier(psi, C)
-        model._fit_labelled(self, data, sample)
+        tol = 1e-6 if sample is None else _SAMPLED_TOL
+        model._fit_labelled(self, data, sample, tol)
         while self.max_columns is not None and model.n_columns_ > self.max_columns and C > 1e-12:
             C *= 0.7
             model = self._classifier(psi, C)
-            model._fit_labelled(self, data, sample)
+            model._fit_labelled(self, data, sample, tol)
         calibration = self._calibration_of(searched, pair)
         if calibration is not None:
             model._calibrate(calibration)

@@ -120,8 +120,8 @@ class Walk:
     def _score(self, batch: list[int]) -> None:
         chosen = list(range(self._low, self._high))
         psis, Cs = [self.psis[i] for i in batch], [self.Cs[c] for c in chosen]
-        found = score_folds(self.study, psis, Cs, self.groups, self._progress, at_least=int(batch[0] == 0))
-        self.scores.put(batch, chosen, found)
+        scores = score_folds(self.study, psis, Cs, self.groups, self._progress, at_least=int(batch[0] == 0))
+        self.scores.put(batch, chosen, scores)
 
     def _look_at(self, i: int) -> None:
         """Move on from a value of psi, by its scores."""
