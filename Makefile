@@ -7,8 +7,11 @@ TESTS ?=
 TORCH ?= torch==2.13.0
 # Interpreters of `make test-pythons`, by their names or paths.
 PYTHONS ?= python3.11 python3.12 python3.13
+# Processes among which pytest shares out the tests; 0 runs them all in one, as a debugger needs it.
+WORKERS ?= 2
 
 PIP := python -m pip install --quiet --disable-pip-version-check
+PYTEST := pytest -n $(WORKERS) --dist worksteal
 QUICK := -m 'not slow and not cluster'
 
 .PHONY: demo test test-quick test-chaos test-lowest test-pythons lint benchmark clean
@@ -17,19 +20,19 @@ demo: $(VENV)/.installed
 	$(BIN)/vanishing demo
 
 test: $(VENV)/.installed-test lint
-	$(BIN)/pytest $(TESTS)
+	$(BIN)/$(PYTEST) $(TESTS)
 
 # Without the tests that take seconds, or start a cluster.
 test-quick: $(VENV)/.installed-test
-	$(BIN)/pytest $(QUICK) $(TESTS)
+	$(BIN)/$(PYTEST) $(QUICK) $(TESTS)
 
 # Only the tests with kills, forks, full disks and files that change under way.
 test-chaos: $(VENV)/.installed-test
-	$(BIN)/pytest -m chaos $(TESTS)
+	$(BIN)/$(PYTEST) -m chaos $(TESTS)
 
 # With the lowest versions that pyproject.toml allows, which have wheels for the lowest Python only.
 test-lowest: .venv-lowest/.installed-test
-	NUMBA_CACHE_DIR=$(CURDIR)/.venv-lowest/numba .venv-lowest/bin/pytest $(QUICK) $(TESTS)
+	NUMBA_CACHE_DIR=$(CURDIR)/.venv-lowest/numba .venv-lowest/bin/$(PYTEST) $(QUICK) $(TESTS)
 
 # With the newest versions, on every Python.
 test-pythons:

@@ -1,9 +1,15 @@
+import gc
 import os
 from contextlib import suppress
 
+# Several tests run at once, and on small matrices BLAS threads only spin: they double the CPU time of a search.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import numpy as np
 import pytest
+from cpu_seconds import pytest_runtest_makereport, pytest_runtest_setup, pytest_terminal_summary  # noqa: F401
 from hypothesis import settings
+from threadpoolctl import ThreadpoolController
 
 from vanishing import datasets
 from vanishing.rows.disk import ComputedOnDisk, DiskRows
@@ -13,6 +19,12 @@ collect_ignore_glob = ["*/conftest.py"]  # of which --doctest-modules would coll
 # The same examples in every run; HYPOTHESIS_PROFILE=default looks for new ones.
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+
+def pytest_collection_finish():
+    """Exempt modules and collected tests, a million objects, from every later garbage collection."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
@@ -73,3 +85,12 @@ def passes(monkeypatch):
 
         count(DaskRows, "reduce")
     return made
+
+
+@pytest.fixture
+def two_blas_threads():
+    """BLAS with more threads than a fit leaves it, so that a test can see whether they come back."""
+    controller = ThreadpoolController().select(user_api="blas")
+    with controller.limit(limits=2):
+        assert {library["num_threads"] for library in controller.info()} == {2}
+        yield

@@ -44,7 +44,17 @@ def rounding_of(Q, r, x):
 
 
 def constrained_minimum(Q, c, r, radius):
-    """The best of the lasso path cut at the radius, least squares, and (up to four variables) all faces of the ball."""
+    """The best of the lasso path cut at the radius, least squares, and (up to four variables) all faces of the ball.
+
+    It is remembered, as every solver gets the same problems.
+    """
+    return _constrained_minimum(np.asarray(Q, dtype=float).tobytes(), np.asarray(c, dtype=float).tobytes(), r, radius)
+
+
+@functools.cache
+def _constrained_minimum(Q, c, r, radius):
+    c = np.frombuffer(c)
+    Q = np.frombuffer(Q).reshape(c.size, c.size)
     points = [lasso_path_cut(Q, c, radius), np.linalg.lstsq(Q, -c, rcond=None)[0]]
     if c.size <= 4:
         points += stationary_points(Q, c, radius)

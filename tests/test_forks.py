@@ -66,6 +66,7 @@ def test_polynomials_are_written_out_while_others_are(monkeypatch):
     np.testing.assert_array_equal(found[0], coef)
 
 
+@pytest.mark.usefixtures("two_blas_threads")
 def test_children_have_the_blas_threads_of_a_process_in_which_nothing_is_fitted(forks):
     entered, left = threading.Event(), threading.Event()
 

@@ -16,16 +16,21 @@ from vanishing import ABM, AVI, OAVI, VCA
 
 ESTIMATORS = [OAVI(), OAVI(solver="cg", boost="ihb"), OAVI(solver="agd", boost="ihb"), ABM(), AVI(), VCA()]
 # Conventions do not depend on the degree, which on a few rows far outside the unit cube is high and takes seconds.
-CHECKED = [
-    OAVI(solver="cg", boost="ihb", max_degree=4) if getattr(model, "solver", None) == "cg" else model
-    for model in ESTIMATORS
-]
+CHECKED_SLOWLY = [OAVI(solver="cg", boost="ihb", max_degree=4), OAVI(solver="agd", boost="ihb")]
 
 
 @pytest.mark.filterwarnings("ignore::vanishing.RangeWarning", "ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks(CHECKED)
+@parametrize_with_checks([OAVI(), ABM(), AVI(), VCA()])
 def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::vanishing.RangeWarning", "ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks(CHECKED_SLOWLY)
+def test_scikit_learn_checks_with_other_parameters(estimator, check):
     check(estimator)
 
 

@@ -29,16 +29,24 @@ from vanishing import (
 CHECKED = [
     L1SVC(),
     PerClass(),
-    PerClass(OAVI(psi=100.0, solver="cg", boost="ihb")),
     VanishingIdealClassifier(),
     VanishingIdealClassifierCV(OAVI(solver="cg", boost="ihb"), psis=(0.1, 0.003), Cs=(1.0,), cv=2),
 ]
+CHECKED_SLOWLY = [PerClass(OAVI(psi=100.0, solver="cg", boost="ihb"))]
 
 
 @pytest.mark.filterwarnings("ignore::vanishing.RangeWarning", "ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @parametrize_with_checks(CHECKED)
 def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::vanishing.RangeWarning", "ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks(CHECKED_SLOWLY)
+def test_scikit_learn_checks_with_other_parameters(estimator, check):
     check(estimator)
 
 

@@ -78,7 +78,8 @@ FOLDS = {
 )
 def test_scores_are_those_of_grid_search(folds, scale_input):
     X, y = (rings if scale_input else unit_rings)(noise=0.2)
-    search = grid_search(DENSE, psis=PSIS, Cs=CS, cv=FOLDS[folds], scale_input=scale_input)
+    Cs = CS if folds == "number" else [1.0]
+    search = grid_search(DENSE, psis=PSIS, Cs=Cs, cv=FOLDS[folds], scale_input=scale_input)
     assert_same_as_grid_search(search, X, y)
 
 
@@ -103,7 +104,7 @@ def squared_accuracy(model, X, y):
 @pytest.mark.parametrize(
     "scoring",
     ["balanced_accuracy", "roc_auc", "f1", squared_accuracy, make_scorer(balanced_accuracy_score, adjusted=True)],
-    ids=str,
+    ids=["balanced_accuracy", "roc_auc", "f1", "function", "scorer"],
 )
 def test_scores_are_those_of_grid_search_for_other_scores(scoring):
     X, y = rings(noise=0.2)
@@ -391,7 +392,11 @@ def test_an_infinite_c_is_refused_without_nonsense_about_minus_infinity():
     assert "-inf" not in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", [tuple, np.array, pd.Series, lambda values: values[0]], ids=str)
+@pytest.mark.parametrize(
+    "kind",
+    [tuple, np.array, pd.Series, lambda values: values[0]],
+    ids=["tuple", "array", "series", "number"],
+)
 def test_grids_may_be_any_kind_of_list_or_one_number(kind):
     X, y = rings()
     search = grid_search(DENSE, psis=kind([0.01, 0.001]), Cs=kind([1, 2])).fit(X, y)

@@ -345,3 +345,9 @@ def test_status_is_the_same_for_one_polynomial_and_for_all(model):
         assert [polynomial.status for polynomial in polynomials] == list(polynomials.status)
         assert {type(status) for status in polynomials.status} == {Status}
     assert (G.status == Status.VANISHING).all()
+
+
+@pytest.mark.parametrize("seed", [43, 4167605634])
+def test_abm_coefficients_have_norm_1_after_negligible_ones_are_dropped(seed):
+    model = ABM(1e-9, max_degree=3, order="degcolex", feature_order="rev-pearson").fit(make_data("law", 30, 4, seed))
+    np.testing.assert_allclose(np.linalg.norm(model.generators_.coef, axis=1), 1.0, rtol=1e-14)

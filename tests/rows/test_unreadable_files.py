@@ -44,14 +44,19 @@ pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
 
 
-@pytest.mark.parametrize(("value", "word"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")])
+@pytest.mark.parametrize(
+    ("value", "word", "scale", "groups"),
+    [
+        *((np.nan, "NaN", scale, groups) for scale in (False, True) for groups in (None, 10)),
+        (np.inf, "infinity", False, None),
+        (-np.inf, "infinity", True, 10),
+    ],
+)
 @pytest.mark.parametrize(
     "model",
     [OAVI(), VCA(), AVI(), VanishingIdealDetector(), PerClass(), VanishingIdealClassifier()],
     ids=lambda m: type(m).__name__,
 )
-@pytest.mark.parametrize("scale", [False, True])
-@pytest.mark.parametrize("groups", [None, 10])
 def test_a_missing_value_is_named_with_its_file_row_and_column(value, word, model, scale, groups, tmp_path):
     X, y = THREE[0].copy(), THREE[1]
     X[613, 1] = X[850, 1] = value

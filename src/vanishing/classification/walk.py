@@ -21,7 +21,7 @@ _BELOW, _ABOVE = 1, 1  # values of C in the window beside the last best one
 _TERMS = 12.0  # terms of a class over the root of the number of rows, for one class in K: divided by K
 _FEW_TERMS, _MANY_TERMS = 40, 600
 _COLUMN_SHARE, _COLUMNS = 0.3, 750  # most columns: a share of the training rows, or this many
-_WORK = 1.5e9  # multiplications of the Hessians of a Newton step, one for each plane
+_WORK = 6e9  # multiplications of the Hessians of a Newton step, one for each plane
 
 
 def psi_grid(largest: float) -> list[float]:

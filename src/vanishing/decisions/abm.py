@@ -44,7 +44,7 @@ def decide_abm(gram: Float2D, n_basis: int, *, psi: float) -> Decision | None:
         vector = _bordered_eigenvector(*spectrum, *border.problem(j)[1:], psi)
         loss = border.mean_square(j, vector[:-1], vector[-1])
         border.generate(j, Solution(vector[:-1], loss, 0.0, 0, Status.VANISHING), True, float(vector[-1]))
-    border.clean(sweep.inverse(), psi)
+    border.clean(sweep.inverse(), psi, unit=True)
     return border.decision()
 
 
@@ -61,7 +61,8 @@ def decide_abm_exact(factor: Float2D, n_basis: int, *, psi: float) -> Decision:
         if loss <= max(psi, rounding**2):
             vector = vector * np.copysign(1.0, vector[-1])
             x = border.without_negligible(j, vector[:-1], vector[-1])
-            border.generate(j, Solution(x, loss, 0.0, 0, Status.VANISHING), lead_coef=float(vector[-1]))
+            x, lead = (part / np.hypot(np.linalg.norm(x), vector[-1]) for part in (x, vector[-1]))
+            border.generate(j, Solution(x, loss, 0.0, 0, Status.VANISHING), lead_coef=float(lead))
         else:
             sweep.append(j)
             border.keep(j)

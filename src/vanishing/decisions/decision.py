@@ -127,8 +127,10 @@ class Border:
         """Record that candidate j leads a generator with the coefficients of the solution."""
         self._generators.append(_Generator(j, solution, dense, lead_coef))
 
-    def clean(self, inverse: Float2D, psi: float) -> None:
+    def clean(self, inverse: Float2D, psi: float, *, unit: bool = False) -> None:
         """Set coefficients of dense generators that are smaller than their rounding error to exact zeros.
+
+        With ``unit``, the others are scaled to Euclidean norm 1 again.
 
         ``inverse`` is L^-1 for a Cholesky factor L of the basis' Gram Q (for ABM, of ``Q - psi I``). An error of
         ``8 n EPS size |t_k|`` in the inner product of term k with the polynomial changes coefficient i by
@@ -144,6 +146,9 @@ class Border:
             n = solution.x.size
             error = 8.0 * self.gram.shape[0] * EPS * self.size(j, solution.x, lead) * (inverse[:n, :n].T @ spread[:n])
             x = np.where(np.abs(solution.x) <= error, 0.0, solution.x)
+            if unit:
+                length = float(np.hypot(np.linalg.norm(x), lead))
+                x, lead = x / length, lead / length
             loss = solution.loss if (x == solution.x).all() else self.mean_square(j, x, lead)
             if loss <= psi:
                 gap = solution.gap + max(loss - solution.loss, 0.0)

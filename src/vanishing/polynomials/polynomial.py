@@ -21,8 +21,10 @@ from ..rows.arrays import as_rows
 from ..rows.protocol import Rows
 from ..rows.reading import require_finite
 from ..solvers import Status
+from .arithmetic import Arithmetic
 from .expansion import monomials_of
 from .forms import MONOMIAL_FORM, PRODUCT_FORM, Evaluator, MonomialForm, ProductForm
+from .systems import to_macaulay2, to_sage, to_singular
 
 __all__ = ["Polynomial", "Polynomials", "Terms", "affine_map"]
 
@@ -30,8 +32,11 @@ _SHOWN = 20  # polynomials in a printed list; the rest is counted
 
 
 @dataclass(frozen=True, eq=False)
-class Polynomial:
+class Polynomial(Arithmetic):
     """One polynomial, leading term first: ``sum_i coef[i] * prod_j x_j ** exponents[i, j]``.
+
+    It can be added to, multiplied by and compared with polynomials in the same variables and numbers, differentiated
+    (``g.diff("x0")``), and called: ``g(X)``.
 
     Attributes
     ----------
@@ -279,6 +284,35 @@ class Polynomials(Saved, Sequence[Polynomial]):
         lead = self.leading_coef
         factor = 1.0 / np.where(lead == 0.0, 1.0, lead)  # the zero polynomial, which VCA can return, stays zero
         return self._with(self.form.scaled(factor), mse=self.mse * factor**2, gap=self.gap * factor**2)
+
+    def to_macaulay2(self, tol: float | None = None) -> str:
+        """The ideal in the syntax of Macaulay2: over RR, or over QQ with the simplest fractions within ``tol``.
+
+        Parameters
+        ----------
+        tol : float, optional
+            Relative distance of the fractions from the coefficients; 0 for the exact values of the float64 numbers.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from vanishing import OAVI
+        >>> x = np.linspace(0, 1, 50)
+        >>> G = OAVI(psi=1e-6, max_degree=2).fit(np.column_stack([x, 0.25 * x])).generators_
+        >>> print(G[:1].to_macaulay2(tol=1e-6))
+        R = QQ[x0, x1];
+        I = ideal((1)*x1 + (-1/4)*x0);
+        <BLANKLINE>
+        """
+        return to_macaulay2(self, tol)
+
+    def to_singular(self, tol: float | None = None) -> str:
+        """The ideal in the syntax of Singular; see :meth:`to_macaulay2`."""
+        return to_singular(self, tol)
+
+    def to_sage(self, tol: float | None = None) -> str:
+        """The ideal in the syntax of SageMath; see :meth:`to_macaulay2`."""
+        return to_sage(self, tol)
 
     def to_sympy(self) -> list[Any]:
         """SymPy expressions. Needs ``pip install 'vanishing[sympy]'``."""
