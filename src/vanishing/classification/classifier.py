@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -34,7 +35,7 @@ from .probabilities import Calibration, probabilities
 from .sampling import Sample, class_factors, class_weighted, stratified_sample
 from .transforms import InputTransform, check_scaling, in_variables, transform_of
 
-__all__ = ["ClassGenerator", "ClassGenerators", "VanishingIdealClassifier", "takes_no_weight"]
+__all__ = ["ClassGenerator", "ClassGenerators", "VanishingIdealClassifier", "dense", "takes_no_weight"]
 
 SAMPLE_ROWS = 10_000  # whose quantiles are taken for those of all rows, outside of memory
 _HESSIAN_WORK = 2e10  # multiplications of a Newton step on all rows, where a sample chooses the columns
@@ -269,7 +270,7 @@ class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, TransformerMixin, 
         """
         with all_or_nothing(self):
             self._check_options()
-            self._fit_labelled(self, read_labelled(self, X, y, sample_weight).without_zero_weights())
+            self._fit_labelled(self, read_labelled(self, dense(X), y, sample_weight).without_zero_weights())
         return self
 
     def _check_options(self) -> ColumnOptions:
@@ -364,7 +365,7 @@ class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, TransformerMixin, 
         """
         columns = mapping.over(rows)
         mapping.fitted_by(columns, rows.sample_weight, reach, scale=self.scale_features)
-        svm = L1SVC(self.C / sample.share, tol=SEARCH_TOL, n_jobs=self.n_jobs)
+        svm = L1SVC(self.C / np.sqrt(sample.share), tol=SEARCH_TOL, n_jobs=self.n_jobs)
         size = np.abs(svm.fit(columns, rows.labels, rows.sample_weight).coef_).max(axis=0)
         most = max(int(np.sqrt(_HESSIAN_WORK / sample.n_rows.sum())), _FEWEST_COLUMNS)
         used = (size > 0.0) & (size >= np.sort(size)[-min(most, size.size)])
@@ -669,17 +670,27 @@ class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, TransformerMixin, 
         return self._used_map.confusion(rows, *self._planes, data.keys), data.classes
 
     def _scaled(self, X: Any) -> Rows:
-        rows = read_finite(self, X)
+        rows = read_finite(self, dense(X))
         if isinstance(self.scaler_, InputTransform) and isinstance(rows, ArrayRows):
             n_clipped, worst = self.scaler_.n_outliers(rows.X)
             if n_clipped:
                 warn_clipped(n_clipped, len(rows), input_names(self)[worst])
         return self._in_unit_cube(rows)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     def _in_unit_cube(self, rows: Rows) -> Rows:
         if isinstance(self.scaler_, InputTransform):
             return self.scaler_.over(rows)
         return rows if self.scaler_ is None else scaled_rows(rows, self.scaler_)
+
+
+def dense(X: Any) -> Any:
+    """A sparse matrix, such as a one-hot encoder gives, as an array; anything else as it is."""
+    return X.toarray() if issparse(X) else X
 
 
 def takes_no_weight(final: Any) -> str:

@@ -39,7 +39,7 @@ from ..rows.arrays import ArrayRows
 from ..rows.disk import ScaledOnDisk
 from ..rows.labels import Labelled, best_labels, read_labelled
 from ..rows.reading import is_source
-from .classifier import SAMPLE_ROWS, SEARCH_TOL, ClassGenerators, VanishingIdealClassifier, takes_no_weight
+from .classifier import SAMPLE_ROWS, SEARCH_TOL, ClassGenerators, VanishingIdealClassifier, dense, takes_no_weight
 from .crossval import Fold, FoldModel, Study, folds_by_scaling, score_folds
 from .crossval_source import Options, score_source, survey_folds
 from .explain import Explanation
@@ -173,8 +173,9 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
         Fit the best pair to all rows. Without it there is no ``predict``.
     search_rows : int or None, default=10_000
         With more rows, or rows that are not in memory, search on a stratified sample of this many, and fit the best
-        pair to all rows, with C divided by the ratio of rows, in the columns that the sample needs. None searches on
-        all rows, in passes where they are not in memory.
+        pair to all rows, with C divided by the root of the ratio of rows (the penalty's share of the objective then
+        falls like the noise), in the columns that the sample needs. None searches on all rows, in passes where they are
+        not in memory.
     probability : bool, default=True
         Turn decisions into log-odds. Without it they are those of the SVM.
     average : bool, default=False
@@ -320,7 +321,7 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
         """
         self._check_options()
         with all_or_nothing(self):
-            data = read_labelled(self, X, y, sample_weight)
+            data = read_labelled(self, dense(X), y, sample_weight)
             data.require_weights()
             final = self.final_estimator
             if sample_weight is not None and not (final is None or has_fit_parameter(final, "sample_weight")):
@@ -343,6 +344,11 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
             if self.refit:
                 self._refit(data.without_zero_weights(), searched, pairs, sample)
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _check_options(self) -> None:
         ColumnOptions.of(self)
@@ -592,7 +598,7 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
     ) -> VanishingIdealClassifier:
         """The classifier with a pair of psi and C, fitted to all rows; its decisions are calibrated, if they can be."""
         psi, C = searched.psis[pair[0]], searched.Cs[pair[1]]
-        C *= 1.0 if sample is None else sample.share
+        C *= 1.0 if sample is None else float(np.sqrt(sample.share))
         model = self._classifier(psi, C)
         tol = 1e-6 if sample is None else _SAMPLED_TOL
         model._fit_labelled(self, data, sample, tol)
