@@ -157,7 +157,8 @@ def test_a_sampled_search_fits_all_rows(tmp_path):
     X, y = circles(2, m=1500)
     here = VanishingIdealClassifierCV(search_rows=300, **SMALL).fit(X, y)
     assert here.score(X, y) > 0.93
-    assert pytest.approx(here.best_params_["C"] / np.sqrt(5.0), rel=0.02) == here.best_estimator_.C
+    assert here.best_estimator_.C == here.best_params_["C"]
+    assert here.best_estimator_._map.n_columns < 100
     np.save(tmp_path / "rows.npy", np.column_stack([X, y]))
     there = VanishingIdealClassifierCV(search_rows=300, **SMALL).fit(open_rows(tmp_path / "rows.npy", label=3))
     assert there.best_params_ == pytest.approx(here.best_params_, rel=1e-9)

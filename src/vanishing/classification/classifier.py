@@ -365,7 +365,7 @@ class VanishingIdealClassifier(DefaultIdeal, ClassifierMixin, TransformerMixin, 
         """
         columns = mapping.over(rows)
         mapping.fitted_by(columns, rows.sample_weight, reach, scale=self.scale_features)
-        svm = L1SVC(self.C / np.sqrt(sample.share), tol=SEARCH_TOL, n_jobs=self.n_jobs)
+        svm = L1SVC(self.C, tol=SEARCH_TOL, n_jobs=self.n_jobs)
         size = np.abs(svm.fit(columns, rows.labels, rows.sample_weight).coef_).max(axis=0)
         most = max(int(np.sqrt(_HESSIAN_WORK / sample.n_rows.sum())), _FEWEST_COLUMNS)
         used = (size > 0.0) & (size >= np.sort(size)[-min(most, size.size)])

@@ -32,11 +32,6 @@ class Sample(NamedTuple):
     low: Float1D
     high: Float1D
 
-    @property
-    def share(self) -> float:
-        """Rows in the sample over all rows."""
-        return len(self.rows) / float(self.n_rows.sum())
-
 
 class _Found(NamedTuple):
     n_rows: Float1D

@@ -173,9 +173,8 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
         Fit the best pair to all rows. Without it there is no ``predict``.
     search_rows : int or None, default=10_000
         With more rows, or rows that are not in memory, search on a stratified sample of this many, and fit the best
-        pair to all rows, with C divided by the root of the ratio of rows (the penalty's share of the objective then
-        falls like the noise), in the columns that the sample needs. None searches on all rows, in passes where they are
-        not in memory.
+        pair to all rows, in the columns that the sample needs. None searches on all rows, in passes where they are not
+        in memory.
     probability : bool, default=True
         Turn decisions into log-odds. Without it they are those of the SVM.
     average : bool, default=False
@@ -227,9 +226,9 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
     >>> angle, label = rng.uniform(0, 2 * np.pi, 400), np.repeat([0, 1], 200)
     >>> radius = 1.0 + label + rng.normal(0, 0.05, 400)
     >>> X = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
-    >>> clf = VanishingIdealClassifierCV(psis=[0.1, 0.001]).fit(X, label)
-    >>> clf.best_params_
-    {'psi': 0.1, 'C': 10.0}
+    >>> clf = VanishingIdealClassifierCV().fit(X, label)
+    >>> clf.predict_proba(X[:1]).round(2)
+    array([[1., 0.]])
     >>> clf.score(X, label)
     1.0
     """
@@ -598,7 +597,6 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
     ) -> VanishingIdealClassifier:
         """The classifier with a pair of psi and C, fitted to all rows; its decisions are calibrated, if they can be."""
         psi, C = searched.psis[pair[0]], searched.Cs[pair[1]]
-        C *= 1.0 if sample is None else float(np.sqrt(sample.share))
         model = self._classifier(psi, C)
         tol = 1e-6 if sample is None else _SAMPLED_TOL
         model._fit_labelled(self, data, sample, tol)
