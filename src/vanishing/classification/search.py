@@ -178,8 +178,8 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
     probability : bool, default=True
         Turn decisions into log-odds. Without it they are those of the SVM.
     average : bool, default=False
-        Predict by the mean of the decisions of the models of all folds, and of those fitted to all rows, for up to
-        three psi within one standard error of the best. More accurate, but no single formula.
+        Predict by the mean of the decisions of models fitted to all rows and, as a second half, of those of all folds,
+        for up to three psi within one standard error of the best. More accurate, but no single formula.
     sparsity : {"1se"} or None, default=None
         "1se" takes the pair with the fewest columns among those within one standard error of the best.
     max_columns : int or None, default=None
@@ -203,6 +203,8 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
         Fitted to all rows.
     estimators_ : list of VanishingIdealClassifier
         The models that are averaged, with ``average``.
+    weights_ : ndarray
+        Their weights in the average.
     generators_ : ClassGenerators
         Generators of the best model: class, equation, weights.
     linear_coef_, intercept_ : ndarray
@@ -337,7 +339,7 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
             self.classes_ = data.classes
             self.n_splits_ = searched.n_folds
             pairs = self._choose(searched)
-            for name in ("best_estimator_", "estimators_"):  # of an earlier fit
+            for name in ("best_estimator_", "estimators_", "weights_"):  # of an earlier fit
                 if hasattr(self, name):
                     delattr(self, name)
             if self.refit:
@@ -590,7 +592,7 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
         best = places[self.best_index_]
         self.best_estimator_ = self._refitted_pair(data, searched, best, sample)
         if self.average:
-            self.estimators_ = self._members(data, searched, places, sample)
+            self.estimators_, self.weights_ = self._members(data, searched, places, sample)
 
     def _refitted_pair(
         self, data: Labelled, searched: _Searched, pair: tuple[int, int], sample: Sample | None
@@ -618,8 +620,11 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
 
     def _members(
         self, data: Labelled, searched: _Searched, places: list[tuple[int, int]], sample: Sample | None
-    ) -> list[VanishingIdealClassifier]:
-        """The models to average: of up to three psi within a standard error of the best, fold models and refits."""
+    ) -> tuple[list[VanishingIdealClassifier], Float1D]:
+        """The models to average, of up to three psi within a standard error of the best, and their weights.
+
+        The models of the folds, which know fewer rows, weigh as much together as those fitted to all rows.
+        """
         scores = searched.scores.choice[tuple(np.array(places).T)]
         mean = scores.mean(axis=1)
         best = int(np.nanargmax(mean))
@@ -628,7 +633,7 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
         for k in sorted(np.flatnonzero(near), key=lambda k: -mean[k]):
             if len(chosen) < _MEMBER_PSIS:
                 chosen.setdefault(places[k][0], places[k])
-        members = []
+        members, weights = [], []
         for pair in chosen.values():
             calibration = self._calibration_of(searched, pair)
             for fold_model in searched.scores.models[pair]:
@@ -636,9 +641,11 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
                 if calibration is not None:
                     member._calibrate(calibration)
                 members.append(member)
+                weights.append(0.5 / (searched.n_folds * len(chosen)))
+            weights.append(0.5 / len(chosen))
             is_best = pair == places[self.best_index_]
             members.append(self.best_estimator_ if is_best else self._refitted_pair(data, searched, pair, sample))
-        return members
+        return members, np.array(weights)
 
     def _classifier(self, psi: float, C: float) -> VanishingIdealClassifier:
         final = self.final_estimator
@@ -749,7 +756,8 @@ class VanishingIdealClassifierCV(DefaultIdeal, ClassifierMixin, TransformerMixin
         check_is_fitted(self)
         if not self.average:
             return self.best_estimator_.decision_function(X)
-        return sum(member.decision_function(X) for member in self.estimators_) / len(self.estimators_)
+        pairs = zip(self.weights_, self.estimators_, strict=True)
+        return sum(float(weight) * member.decision_function(X) for weight, member in pairs)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
