@@ -3,13 +3,15 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import issparse
 from searches import grid_search
-from sklearn.compose import ColumnTransformer
+from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from vanishing import ABM, AVI, OAVI, VCA, VanishingIdealClassifier, open_rows
+from vanishing import ABM, AVI, OAVI, VCA, VanishingIdealClassifier, VanishingIdealClassifierCV, open_rows
 
 ESTIMATORS = [OAVI(), OAVI(1e-6), OAVI(solver="cg", boost="ihb"), ABM(), AVI(), VCA()]
 
@@ -182,3 +184,23 @@ def test_a_pipeline_from_categories_predicts_unseen_ones(model):
     assert np.abs(decisions).max() < 1e4
     moved = pipeline.decision_function(unseen.assign(size=unseen["size"] * (1.0 + 1e-12)))
     np.testing.assert_allclose(moved, decisions, atol=1e-6)
+
+
+def test_a_table_with_categories_and_gaps_needs_two_lines():
+    rng = np.random.default_rng(0)
+    colour, size = rng.choice(["red", "green", "blue"], 150), rng.normal(size=150)
+    y = np.where((colour == "red") ^ (size > 0.3), "yes", "no")
+    table = pd.DataFrame({"colour": colour, "size": np.where(rng.random(150) < 0.1, np.nan, size), "new": size > 1.0})
+    encoder = OneHotEncoder(handle_unknown="ignore")
+    columns = make_column_transformer(
+        (encoder, make_column_selector(dtype_exclude="number")),
+        remainder=SimpleImputer(strategy="median", add_indicator=True),
+        sparse_threshold=1.0,
+    )
+    clf = make_pipeline(columns, VanishingIdealClassifierCV(cv=2, n_jobs=1)).fit(table, y)
+    assert issparse(clf[:-1].transform(table))
+    assert clf.score(table, y) > 0.8
+    unseen = clf.decision_function(table.assign(colour="purple"))
+    assert np.abs(unseen).max() < 100.0
+    generators = clf[-1].generators_
+    assert all(generator.weight == 0.0 for generator in generators if generator.exact)

@@ -93,7 +93,9 @@ def test_tried_pairs_are_a_walk_down_psi_with_a_window_of_c(fitted):
     psis = clf.cv_results_["param_psi"]
     assert len(psis) < 14 * 6
     assert set(clf.cv_results_["param_C"]) <= {0.01, 0.03, 0.1, 0.3, 1.0, 10.0}
-    assert clf.best_score_ == clf.cv_results_["mean_test_score"].max()
+    assert clf.cv_results_["rank_test_score"][clf.best_index_] == 1
+    assert clf.best_score_ == clf.cv_results_["mean_test_score"][clf.best_index_]
+    assert clf.best_score_ > clf.cv_results_["mean_test_score"].max() - 0.1
     assert np.isfinite(clf.cv_results_["mean_n_columns"]).all()
 
 
@@ -103,8 +105,7 @@ def test_sparsity_and_max_columns_bound_the_formula():
     sparse = VanishingIdealClassifierCV(sparsity="1se", **SMALL).fit(X, y)
     few = VanishingIdealClassifierCV(max_columns=2, **SMALL).fit(X, y)
     assert sparse.best_estimator_.n_columns_ <= whole.best_estimator_.n_columns_
-    error = 1.0 - whole.best_score_
-    assert sparse.best_score_ >= whole.best_score_ - np.sqrt(error * (1.0 - error) / len(y)) - 1e-12
+    assert sparse.best_score_ >= whole.best_score_ - 0.05
     assert few.best_estimator_.n_columns_ <= 2
     assert few.score(X, y) > 0.7
 
@@ -114,7 +115,8 @@ def test_an_average_is_the_mean_of_its_members_log_odds():
     X, y = circles(3)
     clf = VanishingIdealClassifierCV(average=True, **SMALL).fit(X, y)
     assert len(clf.estimators_) >= 3
-    expected = np.mean([member.decision_function(X) for member in clf.estimators_], axis=0)
+    assert clf.weights_.sum() == pytest.approx(1.0)
+    expected = np.average([member.decision_function(X) for member in clf.estimators_], axis=0, weights=clf.weights_)
     np.testing.assert_allclose(clf.decision_function(X), expected)
     np.testing.assert_array_equal(clf.predict(X), clf.predict_proba(X).argmax(axis=1))
     with pytest.raises(ValueError, match="no single formula"):
@@ -156,7 +158,8 @@ def test_a_sampled_search_fits_all_rows(tmp_path):
     X, y = circles(2, m=1500)
     here = VanishingIdealClassifierCV(search_rows=300, **SMALL).fit(X, y)
     assert here.score(X, y) > 0.93
-    assert pytest.approx(here.best_params_["C"] / 5.0, rel=0.02) == here.best_estimator_.C
+    assert here.best_params_["C"] == here.best_estimator_.C
+    assert here.best_estimator_._map.n_columns < 100
     np.save(tmp_path / "rows.npy", np.column_stack([X, y]))
     there = VanishingIdealClassifierCV(search_rows=300, **SMALL).fit(open_rows(tmp_path / "rows.npy", label=3))
     assert there.best_params_ == pytest.approx(here.best_params_, rel=1e-9)

@@ -118,7 +118,7 @@ def tuner(estimator=None, **options):
 
 
 def fold_of(m, n_folds, part=0):
-    return fold_numbers(np.empty((1, 1)), part, 0, m, n_folds)
+    return fold_numbers(np.empty((1, 1)), part, 0, m, int(n_folds))
 
 
 def accuracy(y, predicted, sample_weight=None):

@@ -226,7 +226,7 @@ FINALS = {
 @pytest.mark.parametrize(("final", "scoring"), FINALS.values(), ids=FINALS.keys())
 def test_any_last_step_with_a_weight_is_searched_as_scikit_learn_does(circles, final, scoring):
     psis, Cs, ideal = (0.1, 0.01), (0.1, 1.0), OAVI(solver="cg", boost="ihb")
-    options = {"scale_features": False, "append_input": False}
+    options = {"scale_input": True, "features": "absolute", "scale_features": False, "append_input": False}
     ours = VanishingIdealClassifierCV(
         ideal, psis=psis, Cs=Cs, cv=StratifiedKFold(2), final_estimator=final, scoring=scoring, **options
     ).fit(*circles)

@@ -27,6 +27,7 @@ REDUCTIONS = {
     ("gram", "_add_each"): "vanishing.engine.gram._add_each",
     ("gram", "combine"): "vanishing.engine.gram.triangular_factor.<locals>.combine",
     ("labels", "combine"): "vanishing.rows.labels._classes_of.<locals>.combine",
+    ("sampling", "combine"): "vanishing.classification.sampling.stratified_sample.<locals>.combine",
     ("reading", "_add_non_finite"): "vanishing.rows.reading._add_non_finite",
     ("protocol", "operator.add"): "_operator.add",
     ("survey", "_add_surveys"): "vanishing.engine.survey._add_surveys",
@@ -100,7 +101,8 @@ def test_no_reduction_changes_what_it_combines(combined):
     VCA(1e-3).fit(U).transform(U)
     L1SVC(max_iter=5, tol=0.5).fit(U, labels)
     VanishingIdealClassifier(OAVI(1e-3)).fit(D, labels)
-    VanishingIdealClassifierCV(psis=[1e-2], cv=2, Cs=[1.0]).fit(D, labels)
+    for search_rows in (100, None):
+        VanishingIdealClassifierCV(psis=[1e-2], cv=2, Cs=[1.0], search_rows=search_rows).fit(D, labels)
     Moments(2, 2).update(U)
     dask_source.dask_rows(U).to_numpy()
     broken = unit.copy()

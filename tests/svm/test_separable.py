@@ -138,7 +138,7 @@ def test_counting_the_rows_near_the_margin_again_saves_passes_or_costs_two(room,
     X, signed = make_rows("touching")
     monkeypatch.setattr(sums, "_KEPT_ENTRIES", 11 * room)
     found, passes = solve(X, signed, 1.0)
-    monkeypatch.setattr(newton, "_PATIENCE", 200)
+    monkeypatch.setattr(newton, "_RECOUNT_AFTER", 200)
     expected, without = solve(X, signed, 1.0)
     assert found.objective == pytest.approx(expected.objective, rel=2e-6)
     assert passes - without <= most
@@ -240,7 +240,8 @@ def test_a_search_in_passes_shows_those_of_ideals_and_of_svms(tmp_path, capsys, 
     score = crossval_source._score
     monkeypatch.setattr(crossval_source, "_score", lambda *given: (before_svms.append(bars(capsys)), score(*given)))
     with show_progress():
-        VanishingIdealClassifierCV(psis=[0.01, 1e-6], Cs=[1.0], cv=2, refit=False).fit(rows)
+        search = VanishingIdealClassifierCV(psis=[0.01, 1e-6], Cs=[1.0], cv=2, refit=False, search_rows=None)
+        search.fit(rows)
     after = bars(capsys)
     assert len({name for name in before_svms[0] if name.startswith("pass ")}) >= 2
     assert len({name for name in after - before_svms[0] if name.startswith("pass ")}) >= 4

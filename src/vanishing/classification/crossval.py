@@ -28,7 +28,7 @@ from ..rows.protocol import Rows
 from ..svm import svm_path
 from ..threads import n_threads, one_blas_thread
 from .features import ColumnOptions, FeatureMap
-from .scoring import HeldOut, Scores, equal_models, held_out_scores, takes_weights
+from .scoring import HeldOut, Scores, equal_models, held_out_log_likelihoods, held_out_scores, takes_weights
 
 __all__ = ["Fold", "FoldModel", "Study", "folds_by_scaling", "score_folds"]
 
@@ -56,7 +56,7 @@ class Study:
     """What a cross-validation is about: labelled rows, an algorithm, a score, and the options.
 
     ``X`` are the rows as they are, or transformed once for all folds. ``weights`` count in the fit, ``score_weights``
-    in the score. ``scorer`` is None for accuracy. ``final_estimator`` is the last step, of which C is set; None stands
+    in the score. ``scorer`` is None for accuracy. ``final_estimator`` is the last step, whose C is set; None stands
     for :class:`~vanishing.L1SVC`.
     """
 
@@ -74,6 +74,7 @@ class Study:
     tol: float = 1e-6  # of the SVM
     max_iter: int = 200  # Newton steps of the SVM
     most_columns: int | None = None  # that a psi may have and still be scored
+    by_likelihood: bool = False  # whether pairs are chosen by the likelihood of the labels
     keep_models: bool = False
     whole_rows: Array | None = None  # the rows as they are, for such a score
 
@@ -149,6 +150,10 @@ def score_folds(
         for (i, c), decisions in result.held_out.items():
             if len(decisions) == len(folds) and all(own is not None for own in decisions):
                 result.scores[i, c] = held_out_scores(study.scorer, rows, decisions)
+                if study.by_likelihood:
+                    result.choice[i, c] = held_out_log_likelihoods(rows, decisions)
+    if not study.by_likelihood:
+        result.choice = result.scores
     return result
 
 

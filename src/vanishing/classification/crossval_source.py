@@ -93,11 +93,11 @@ def survey_folds(data: Labelled, n_folds: int, names: Sequence[str], *, scale_in
     parts = [rows.changed(InFolds((i,))).where_label(key) for key in data.keys for i in range(n_folds)]
     raw = [data.rows.changed(InFolds((i,))).where_label(key) for key in data.keys for i in range(n_folds)]
     flat = surveys_if_any(parts, raw=raw if scale_input else (), ahead=ahead)
-    for number, found in enumerate(flat):
-        if found is None or found.total_weight == 0.0:
+    for number, survey in enumerate(flat):
+        if survey is None or survey.total_weight == 0.0:
             label = quoted(data.classes[number // n_folds])
             raise ValueError(f"Class {label} has no rows in fold {number % n_folds}: lower cv, or leave out the class.")
-    whole = [found for found in flat if found is not None]
+    whole = [survey for survey in flat if survey is not None]
     require_finite_survey(whole, data.rows, names)
     by_class = [whole[k : k + n_folds] for k in range(0, len(whole), n_folds)]
     if not scale_input:
@@ -119,6 +119,7 @@ def score_source(folds: Folds, options: Options, psis: Sequence[float], progress
         warnings.simplefilter("ignore", ConvergenceWarning)  # the final fit repeats what matters
         ideals = _ideals(folds, options, psis, result.too_large)
         _score(folds, options, ideals, result, progress)
+    result.choice = result.scores
     return result
 
 
@@ -138,8 +139,8 @@ def _ideals(
         for model in own:
             take_input_from(options.template, model)
         parts = [folds.rows(source, j, (i,)).where_label(data.keys[k]) for i in folds.others(j)]
-        found = [folds.surveys[j][k][i] for i in folds.others(j)]
-        fit_together(own, parts, [tuple(range(len(parts)))] * len(own), found)
+        surveys = [folds.surveys[j][k][i] for i in folds.others(j)]
+        fit_together(own, parts, [tuple(range(len(parts)))] * len(own), surveys)
 
     tasks = [partial(fit, j=j, k=k) for j in range(folds.number) for k in range(len(data.keys))]
     together(data.rows, tasks)

@@ -123,7 +123,7 @@ class ColumnOptions(NamedTuple):
         )
 
     def extras(self, X: Float2D) -> Extras:
-        """The columns beside the generators, for rows in the unit cube of which ``X`` are some."""
+        """The columns beside the generators, for rows in the unit cube like those of ``X``."""
         return Extras.of(
             X.shape[1],
             append_input=self.append_input,
@@ -235,12 +235,14 @@ class FeatureMap:
             self._fill(block, columns)
             scores = columns @ on_device_of(block.X, coef).T + on_device_of(block.X, intercept)
             namespace = namespace_of(scores)
-            found = scores[:, 0] > 0.0 if len(coef) == 1 else namespace.argmax(scores, axis=1)
-            found = namespace.astype(found, namespace.int64)
+            predicted = scores[:, 0] > 0.0 if len(coef) == 1 else namespace.argmax(scores, axis=1)
+            predicted = namespace.astype(predicted, namespace.int64)
             if not isinstance(block.X, np.ndarray):
-                return _table_on_device(block, found, keys, n_classes)
-            weights = np.ones(len(found)) if block.weights is None else block.weights
-            return np.array([np.bincount(found[of], weights[of], n_classes) for of in map(block.labels.__eq__, keys)])
+                return _table_on_device(block, predicted, keys, n_classes)
+            weights = np.ones(len(predicted)) if block.weights is None else block.weights
+            return np.array(
+                [np.bincount(predicted[of], weights[of], n_classes) for of in map(block.labels.__eq__, keys)]
+            )
 
         n_classes = max(len(coef), 2)
         return rows.reduce(kernel, operator.add, self._cost)
@@ -365,11 +367,11 @@ def _spread(columns: Float2D, sample_weight: Float1D | None) -> tuple[Float1D, F
     return mean, np.sqrt(square / total)
 
 
-def _table_on_device(block: Block, found: Any, keys: Sequence[Any], n_classes: int) -> Float2D:
-    """How much weight of each key was found to be of each class, from indicators; only the table leaves the device."""
+def _table_on_device(block: Block, predicted: Any, keys: Sequence[Any], n_classes: int) -> Float2D:
+    """Weight of the rows of each key that are predicted to be of each class; only the table leaves the device."""
     namespace = namespace_of(block.X)
     true = namespace.stack([in_float64(block.labels == key) for key in keys], axis=1)
-    said = namespace.stack([in_float64(found == k) for k in range(n_classes)], axis=1)
+    said = namespace.stack([in_float64(predicted == k) for k in range(n_classes)], axis=1)
     return to_host((true if block.weights is None else true * block.weights[:, None]).T @ said)
 
 

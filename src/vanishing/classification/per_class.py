@@ -109,7 +109,7 @@ class PerClass(SavedEstimator, DefaultIdeal, TransformerMixin, BaseEstimator):  
             warn_no_generator(self.estimators_[0].psi)
         return self
 
-    def _fit_parts(self, data: Labelled, parts: Sequence[Rows], found: Sequence[Survey]) -> None:
+    def _fit_parts(self, data: Labelled, parts: Sequence[Rows], surveys: Sequence[Survey]) -> None:
         """Fit the clones to the parts of the data, one for each class, that have been surveyed."""
         check_n_jobs(self.n_jobs)
         template = self._template()
@@ -119,7 +119,7 @@ class PerClass(SavedEstimator, DefaultIdeal, TransformerMixin, BaseEstimator):  
 
         def fit(rows: Rows, k: int) -> None:
             take_input_from(self, models[k])
-            models[k]._fit_rows(parts[k] if data.in_memory else rows.where_label(data.keys[k]), found[k])
+            models[k]._fit_rows(parts[k] if data.in_memory else rows.where_label(data.keys[k]), surveys[k])
 
         tasks = [partial(fit, k=k) for k in range(len(models))]
         together(data.rows, tasks, threads=n_threads(self.n_jobs))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, softmax
 
 from .._typing import Float1D, Float2D, Int1D
@@ -13,6 +12,11 @@ from ..files.fields import Numbers, Record
 from ..rows.array_api import namespace_of, on_device_of
 
 __all__ = ["CALIBRATION", "Calibration", "calibrate", "probabilities"]
+
+_UNCERTAIN = 1e-3  # probability that a label is wrong
+_LEAST_SCALE = 1e-3  # of decisions of mean square 1: none is turned around
+_RIDGE = 1e-9  # added to a Hessian that a common offset leaves singular
+_MOST_STEPS = 100
 
 
 class Calibration(NamedTuple):
@@ -55,35 +59,52 @@ def probabilities(log_odds: Any) -> Any:
 def calibrate(decisions: Float2D, codes: Int1D, weights: Float1D | None = None) -> Calibration:
     """The calibration of held-out decisions ``(n_rows, n_scores)`` with the largest likelihood of the labels.
 
-    As Platt (1999) does, the labels count as slightly uncertain, ``(n + 1) / (n + K)`` for a class of n rows among K,
-    so that the scale stays finite where the decisions separate the classes.
+    As Platt (1999) does, the labels count as slightly uncertain, here by 0.001, so that the scale stays finite where
+    the decisions separate the classes.
     """
     n_scores = decisions.shape[1]
-    n_classes = max(n_scores, 2)
     weights = np.ones(len(codes)) if weights is None else weights
-    count = np.bincount(codes, minlength=n_classes).astype(np.float64)
-    target = np.repeat((1.0 / (count + n_classes))[codes][:, None], n_classes, axis=1)
-    target[np.arange(len(codes)), codes] = ((count + 1.0) / (count + n_classes))[codes]
-    size = np.maximum(np.sqrt(np.mean(decisions**2, axis=0)), 1e-300)
-    unit = decisions / size
-    total = weights.sum()
+    weights = weights / weights.sum()
+    size = np.maximum(np.sqrt(weights @ decisions**2), 1e-300)
+    units = decisions / size
+    point = np.concatenate([np.ones(n_scores), np.zeros(n_scores)])  # scales, then offsets
+    value, slope, curvature = _likelihood(point, units, codes, weights)
+    for _ in range(_MOST_STEPS):
+        step = np.linalg.solve(curvature + _RIDGE * np.eye(point.size), -slope)
+        length = 1.0
+        while True:
+            moved = point + length * step
+            moved[:n_scores] = np.maximum(moved[:n_scores], _LEAST_SCALE)
+            there = _likelihood(moved, units, codes, weights)
+            if there[0] <= value or length < 1e-6:
+                break
+            length *= 0.5
+        done = np.abs(moved - point).max() <= 1e-12 * np.abs(moved).max() or there[0] > value
+        if there[0] <= value:
+            point, (value, slope, curvature) = moved, there
+        if done:
+            break
+    offset = point[n_scores:]
+    return Calibration(point[:n_scores] / size, offset - offset.mean() if n_scores > 1 else offset)
 
-    def loss(parameters: Float1D) -> tuple[float, Float1D]:
-        scale, offset = np.exp(parameters[:n_scores]), parameters[n_scores:]
-        log_odds = unit * scale + offset
-        both = np.hstack([-0.5 * log_odds, 0.5 * log_odds]) if n_scores == 1 else log_odds
-        logs = log_softmax(both, axis=1)
-        slope = weights[:, None] * (np.exp(logs) - target)
-        if n_scores == 1:
-            slope = 0.5 * (slope[:, 1:] - slope[:, :1])
-        value = -float(weights @ (target * logs).sum(axis=1)) / total
-        gradient = np.concatenate([(slope * unit).sum(axis=0) * scale, slope.sum(axis=0)]) / total
-        return value, gradient
 
-    start = np.zeros(2 * n_scores)
-    found = minimize(
-        loss, start, jac=True, method="L-BFGS-B", bounds=[(-8.0, 8.0)] * n_scores + [(-50.0, 50.0)] * n_scores
-    )
-    scale = np.exp(found.x[:n_scores]) / size
-    offset = found.x[n_scores:]
-    return Calibration(scale, offset - offset.mean() if n_scores > 1 else offset)
+def _likelihood(point: Float1D, units: Float2D, codes: Int1D, weights: Float1D) -> tuple[float, Float1D, Float2D]:
+    """The mean negative log-likelihood of uncertain labels, its gradient and its Hessian, in scales and offsets."""
+    n_rows, n_scores = units.shape
+    log_odds = units * point[:n_scores] + point[n_scores:]
+    target = np.full((n_rows, max(n_scores, 2)), _UNCERTAIN / (max(n_scores, 2) - 1))
+    target[np.arange(n_rows), codes] = 1.0 - _UNCERTAIN
+    # Of two classes the second alone has parameters.
+    logs = log_softmax(np.hstack([np.zeros_like(log_odds), log_odds]) if n_scores == 1 else log_odds, axis=1)
+    given = np.exp(logs)[:, -n_scores:]
+    residual = weights[:, None] * (given - target[:, -n_scores:])
+    slope = np.concatenate([(residual * units).sum(axis=0), residual.sum(axis=0)])
+    curvature = np.empty((2, n_scores, 2, n_scores))
+    weighted = weights[:, None] * given
+    for k in range(n_scores):
+        spread = -weighted * given[:, k : k + 1]
+        spread[:, k] += weighted[:, k]
+        curvature[0, k, 0], curvature[0, k, 1] = units[:, k] @ (spread * units), units[:, k] @ spread
+        curvature[1, k, 0], curvature[1, k, 1] = (spread * units).sum(axis=0), spread.sum(axis=0)
+    value = -float(weights @ (target * logs).sum(axis=1))
+    return value, slope, curvature.reshape(2 * n_scores, 2 * n_scores)

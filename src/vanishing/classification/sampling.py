@@ -32,11 +32,6 @@ class Sample(NamedTuple):
     low: Float1D
     high: Float1D
 
-    @property
-    def share(self) -> float:
-        """Rows in the sample over all rows."""
-        return len(self.rows) / float(self.n_rows.sum())
-
 
 class _Found(NamedTuple):
     n_rows: Float1D
@@ -79,20 +74,20 @@ def stratified_sample(data: Labelled, most: int, names: Sequence[str]) -> Sample
             tuple(merge(x, y, most) for x, y in zip(a.lowest, b.lowest, strict=True)),
         )
 
-    found = data.rows.reduce(kernel, combine, Cost(8 * data.rows.n_features, 3 * data.rows.n_features))
-    if not (np.isfinite(found.low).all() and np.isfinite(found.high).all()):
+    facts = data.rows.reduce(kernel, combine, Cost(8 * data.rows.n_features, 3 * data.rows.n_features))
+    if not (np.isfinite(facts.low).all() and np.isfinite(facts.high).all()):
         require_finite(data.rows, names)
-    empty = np.flatnonzero(found.n_rows == 0.0)
+    empty = np.flatnonzero(facts.n_rows == 0.0)
     if empty.size:
         raise ValueError(f"All rows of class {quoted(data.classes[empty[0]])} have sample_weight 0: leave it out.")
-    wanted = np.maximum(np.ceil(found.n_rows * (most / max(found.n_rows.sum(), most))), _FEWEST).astype(np.int64)
-    chosen = [lowest.thinned(int(n)) for lowest, n in zip(found.lowest, wanted, strict=True)]
+    wanted = np.maximum(np.ceil(facts.n_rows * (most / max(facts.n_rows.sum(), most))), _FEWEST).astype(np.int64)
+    chosen = [lowest.thinned(int(n)) for lowest, n in zip(facts.lowest, wanted, strict=True)]
     codes = np.repeat(np.arange(len(chosen)), [len(lowest.numbers) for lowest in chosen])
     weights = np.concatenate([lowest.signed for lowest in chosen])
     X = np.concatenate([np.asarray(lowest.Z, dtype=np.float64) for lowest in chosen])
     n_jobs = getattr(data.rows, "n_jobs", None)
     rows = ArrayRows(X, None if (weights == 1.0).all() else weights, codes, n_jobs)
-    return Sample(rows, found.n_rows, np.asarray(found.low, dtype=np.float64), np.asarray(found.high, dtype=np.float64))
+    return Sample(rows, facts.n_rows, np.asarray(facts.low, dtype=np.float64), np.asarray(facts.high, dtype=np.float64))
 
 
 def class_factors(class_weight: Any, classes: Array, n_rows: Float1D) -> Float1D | None:

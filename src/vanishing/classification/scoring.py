@@ -23,6 +23,7 @@ __all__ = [
     "Scores",
     "Speaks",
     "equal_models",
+    "held_out_log_likelihoods",
     "held_out_scores",
     "scorer_of_predictions",
     "tabulated_score",
@@ -34,13 +35,15 @@ __all__ = [
 class Scores:
     """What a search knows: psi by psi, C by C, fold by fold.
 
-    ``scores`` and ``n_used``, the number of columns with a weight, are ``(n_psis, n_Cs, n_folds)``, NaN where nothing
+    ``scores``, ``choice``, which pairs are chosen by (the scores, if nothing else), and ``n_used``, the number of
+    columns with a weight, are ``(n_psis, n_Cs, n_folds)``, NaN where nothing
     was fitted; ``n_generators`` is ``(n_psis, n_folds)``. ``too_large`` says for which psi some ideal was not finished,
     because it went beyond the terms allowed, or has too many columns for the rows. ``held_out[i, c]`` are the decisions
     of a pair on the held-out rows of every fold, where they are kept; ``models[i, c]`` the fitted pieces of every fold.
     """
 
     scores: Array
+    choice: Array
     n_used: Array
     n_generators: Array
     too_large: Bool1D
@@ -50,9 +53,11 @@ class Scores:
     @classmethod
     def empty(cls, n_psis: int, n_Cs: int, n_folds: int) -> Scores:
         """Nothing fitted yet."""
+        nothing = np.full((n_psis, n_Cs, n_folds), np.nan)
         return cls(
-            np.full((n_psis, n_Cs, n_folds), np.nan),
-            np.full((n_psis, n_Cs, n_folds), np.nan),
+            nothing,
+            nothing.copy(),
+            nothing.copy(),
             np.zeros((n_psis, n_folds), dtype=np.int64),
             np.zeros(n_psis, dtype=bool),
         )
@@ -60,7 +65,8 @@ class Scores:
     def put(self, psis: Sequence[int], Cs: Sequence[int], other: Scores) -> None:
         """Take over the results for some psis and Cs."""
         places = np.ix_(psis, Cs)
-        self.scores[places], self.n_used[places] = other.scores, other.n_used
+        self.scores[places], self.choice[places] = other.scores, other.choice
+        self.n_used[places] = other.n_used
         self.n_generators[psis], self.too_large[psis] = other.n_generators, other.too_large
         for mine, theirs in ((self.held_out, other.held_out), (self.models, other.models)):
             mine.update({(psis[i], Cs[c]): value for (i, c), value in theirs.items()})
@@ -160,6 +166,16 @@ def held_out_scores(scorer: Callable[..., float] | None, rows: HeldOut, decision
         options = {} if weights is None or not takes_weights(scorer) else {"sample_weight": weights}
         scores.append(float(scorer(answers, np.arange(len(codes))[:, None], rows.classes[codes], **options)))
     return np.array(scores)
+
+
+def held_out_log_likelihoods(rows: HeldOut, decisions: Sequence[Float2D]) -> Float1D:
+    """The mean log-likelihood of the labels of every fold, after a calibration on the decisions of all folds."""
+    calibration = calibrate(*rows.together(decisions))
+    values = []
+    for own, codes, weights in zip(decisions, rows.codes, rows.weights, strict=True):
+        given = probabilities(as_vector(calibration(own)))[np.arange(len(codes)), codes]
+        values.append(float(np.average(np.log(np.maximum(given, 1e-300)), weights=weights)))
+    return np.array(values)
 
 
 def tabulated_score(scorer: Callable[..., float], table: Float2D, labels: Array, classes: Array) -> float:

@@ -41,7 +41,7 @@ from ..rows.arrays import ArrayRows
 from ..rows.disk import ScaledOnDisk
 from ..rows.labels import Labelled, best_labels, read_labelled
 from ..rows.reading import is_source
-from .classifier import SAMPLE_ROWS, SEARCH_TOL, ClassGenerators, VanishingIdealClassifier, takes_no_weight
+from .classifier import SAMPLE_ROWS, SEARCH_TOL, ClassGenerators, VanishingIdealClassifier, dense, takes_no_weight
 from .crossval import Fold, FoldModel, Study, folds_by_scaling, score_folds
 from .crossval_source import Options, score_source, survey_folds
 from .explain import Explanation
@@ -56,9 +56,11 @@ from .walk import Walk, most_columns, most_terms, psi_grid
 __all__ = ["VanishingIdealClassifierCV"]
 
 _CS = (0.01, 0.03, 0.1, 0.3, 1.0, 10.0)
-_FEW_ROWS = 1000  # below which folds are repeated, and ranks are not tried
+_FEW_ROWS = 1000  # below which folds are repeated, and accuracy says too little to choose by
+_MANY_ROWS = 2000  # from which on ranks are tried
 _RIVALS = ("arcsinh", "rank")  # ways of scaling that "auto" compares
 _SEARCH_STEPS = 12  # Newton steps of an SVM in an automatic search
+_SAMPLED_TOL = 1e-3  # relative duality gap of the SVM on all rows after a search on a sample
 _MEMBER_PSIS = 3  # whose models are averaged, at most
 _ONLY_OURS = "final_estimator must be None for data outside of memory: only the built-in SVM fits them in passes."
 _PAPER = {
@@ -149,7 +151,7 @@ class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ClassifierMixin, 
         along C at the price of little more than one, for several pairs at a time.
     scale_input : bool or {"auto", "minmax", "arcsinh", "rank"}, default="auto"
         As for :class:`VanishingIdealClassifier`; "auto" takes the better of "arcsinh" and "rank" at the largest psi,
-        and "arcsinh" for fewer than 1,000 rows. True scales each fold by its own training rows; the others transform
+        and "arcsinh" for fewer than 2,000 rows. True scales each fold by its own training rows; the others transform
         the columns once, by all rows to be searched on.
     features : {"both", "absolute", "signed"}, default="both"
         Give the last step ``g(x)`` and ``|g(x)|``, or one of them.
@@ -166,18 +168,20 @@ class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ClassifierMixin, 
         As in scikit-learn; a number means stratified folds. "auto": three shuffled stratified folds, three times over
         for fewer than 1,000 rows.
     scoring : str or callable, default=None
-        As in scikit-learn; None stands for accuracy. Scores of probabilities see calibrated ones.
+        As in scikit-learn; None stands for accuracy. Scores of probabilities see calibrated ones. For fewer than 1,000
+        rows, where a row more or less is chance, the walk with None chooses by the likelihood of the held-out labels
+        instead, and ``rank_test_score`` is by that.
     refit : bool, default=True
         Fit the best pair to all rows. Without it there is no ``predict``.
     search_rows : int or None, default=10_000
         With more rows, or rows that are not in memory, search on a stratified sample of this many, and fit the best
-        pair to all rows, with C divided by the ratio of rows, in the columns that the sample needs. None searches on
-        all rows, in passes where they are not in memory.
+        pair to all rows, in the columns that the sample needs. None searches on all rows, in passes where they are not
+        in memory.
     probability : bool, default=True
         Turn decisions into log-odds. Without it they are those of the SVM.
     average : bool, default=False
-        Predict by the mean of the decisions of the models of all folds, and of those fitted to all rows, for up to
-        three psi within one standard error of the best. More accurate, but no single formula.
+        Predict by the mean of the decisions of models fitted to all rows and, as a second half, of those of all folds,
+        for up to three psi within one standard error of the best. More accurate, but no single formula.
     sparsity : {"1se"} or None, default=None
         "1se" takes the pair with the fewest columns among those within one standard error of the best.
     max_columns : int or None, default=None
@@ -201,6 +205,8 @@ class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ClassifierMixin, 
         Fitted to all rows.
     estimators_ : list of VanishingIdealClassifier
         The models that are averaged, with ``average``.
+    weights_ : ndarray
+        Their weights in the average.
     generators_ : ClassGenerators
         Generators of the best model: class, equation, weights.
     linear_coef_, intercept_ : ndarray
@@ -224,9 +230,9 @@ class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ClassifierMixin, 
     >>> angle, label = rng.uniform(0, 2 * np.pi, 400), np.repeat([0, 1], 200)
     >>> radius = 1.0 + label + rng.normal(0, 0.05, 400)
     >>> X = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
-    >>> clf = VanishingIdealClassifierCV(psis=[0.1, 0.001]).fit(X, label)
-    >>> clf.best_params_
-    {'psi': 0.1, 'C': 10.0}
+    >>> clf = VanishingIdealClassifierCV().fit(X, label)
+    >>> clf.predict_proba(X[:1]).round(2)
+    array([[1., 0.]])
     >>> clf.score(X, label)
     1.0
     """
@@ -337,7 +343,7 @@ class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ClassifierMixin, 
         """
         self._check_options()
         with all_or_nothing(self):
-            data = read_labelled(self, X, y, sample_weight)
+            data = read_labelled(self, dense(X), y, sample_weight)
             data.require_weights()
             final = self.final_estimator
             if sample_weight is not None and not (final is None or has_fit_parameter(final, "sample_weight")):
@@ -354,12 +360,17 @@ class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ClassifierMixin, 
             self.classes_ = data.classes
             self.n_splits_ = searched.n_folds
             pairs = self._choose(searched)
-            for name in ("best_estimator_", "estimators_"):  # of an earlier fit
+            for name in ("best_estimator_", "estimators_", "weights_"):  # of an earlier fit
                 if hasattr(self, name):
                     delattr(self, name)
             if self.refit:
                 self._refit(data.without_zero_weights(), searched, pairs, sample)
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _check_options(self) -> None:
         ColumnOptions.of(self)
@@ -406,7 +417,7 @@ class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ClassifierMixin, 
         assert rows.labels is not None
         codes, classes = rows.labels, data.classes
         splits = check_folds(self._splitter(codes, classes), rows.X, classes[codes], classes, codes, rows.sample_weight)
-        kinds = _RIVALS if self.scale_input == "auto" and len(codes) >= _FEW_ROWS else (self._plain_scaling,)
+        kinds = _RIVALS if self.scale_input == "auto" and len(codes) >= _MANY_ROWS else (self._plain_scaling,)
         searches = [self._prepared(data, template, sample, splits, kind) for kind in kinds]
         Cs, windowed = self._c_grid(), isinstance(self.Cs, str) and self.sparsity is None and self.max_columns is None
         with search_progress(len(kinds) * len(searches[0].psis) * len(splits), passes=False) as progress:
@@ -475,6 +486,7 @@ class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ClassifierMixin, 
             tol=SEARCH_TOL if automatic else 1e-6,
             max_iter=_SEARCH_STEPS if automatic else 200,
             most_columns=most_columns(n_train, len(classes)) if automatic else None,
+            by_likelihood=automatic and scorer is None and len(codes) < _FEW_ROWS,
             keep_models=self.average,
         )
         return _Prepared(scaling, transform, study, folds_by_scaling(rows.X, splits, scale=scale), psis, automatic)
@@ -534,7 +546,7 @@ class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ClassifierMixin, 
         if self.psis != "auto":
             raise ValueError(f"psis must be 'auto' or a list of numbers, got {self.psis!r}.")
         largest = variance() or 0.1
-        if isinstance(template, (ABM, AVI)):  # of which psi has to be below 1
+        if isinstance(template, (ABM, AVI)):  # whose psi has to be below 1
             largest = min(largest, 0.5)
         enough = most_terms(n_rows, self.n_features_in_, n_classes)
         template.set_params(max_terms=min(template.max_terms, enough))
@@ -545,9 +557,9 @@ class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ClassifierMixin, 
 
     def _choose(self, searched: _Searched) -> list[tuple[int, int]]:
         """Set ``cv_results_`` and the best pair; gives the places of all pairs in the scores, in the same order."""
-        psis, Cs, found = searched.psis, searched.Cs, searched.scores
-        left_out = found.too_large.copy() if searched.automatic else np.zeros(len(psis), dtype=bool)
-        tried = np.asarray(~np.isnan(found.n_used).all(axis=2))
+        psis, Cs, results = searched.psis, searched.Cs, searched.scores
+        left_out = results.too_large.copy() if searched.automatic else np.zeros(len(psis), dtype=bool)
+        tried = np.asarray(~np.isnan(results.n_used).all(axis=2))
         if not searched.automatic:
             tried[:] = True
         if left_out[tried.any(axis=1)].all():
@@ -557,8 +569,8 @@ class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ClassifierMixin, 
             raise ValueError("No psi gives a generator for any class in every fold: raise psis or max_degree.")
         pairs = [(psis[i], Cs[c]) for i, c in places]
         index = tuple(np.array(places).T)
-        scores, used = found.scores[index], found.n_used[index]
-        mean = scores.mean(axis=1)
+        scores, used, choice = results.scores[index], results.n_used[index], results.choice[index]
+        mean, by = scores.mean(axis=1), choice.mean(axis=1)
         if np.isnan(mean).all():
             raise ValueError("No psi gives a generator for any class in every fold: raise psis or max_degree.")
         self.cv_results_: dict[str, Any] = {
@@ -568,13 +580,13 @@ class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ClassifierMixin, 
             **{f"split{k}_test_score": scores[:, k] for k in range(scores.shape[1])},
             "mean_test_score": mean,
             "std_test_score": scores.std(axis=1),
-            "rank_test_score": rankdata(np.where(np.isnan(mean), np.inf, -mean), method="min").astype(np.int32),
-            "mean_n_generators": found.n_generators[index[0]].mean(axis=1),
+            "rank_test_score": rankdata(np.where(np.isnan(by), np.inf, -by), method="min").astype(np.int32),
+            "mean_n_generators": results.n_generators[index[0]].mean(axis=1),
             "mean_n_columns": used.mean(axis=1),
         }
         ranks = self.cv_results_["rank_test_score"]
         best = min(range(len(pairs)), key=lambda k: (ranks[k], -pairs[k][0], pairs[k][1]))
-        self.best_index_ = self._smallest_near(best, mean, scores, used.mean(axis=1), searched)
+        self.best_index_ = self._smallest_near(best, by, choice, used.mean(axis=1), searched)
         self.best_params_ = self.cv_results_["params"][self.best_index_]
         self.best_score_ = float(mean[self.best_index_])
         return places
@@ -592,28 +604,29 @@ class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ClassifierMixin, 
 
     def _standard_error(self, mean: float, scores: Float1D, searched: _Searched) -> float:
         """Of a mean score: for accuracy that of a share of the rows, else that of a mean over folds."""
-        if self.scoring in (None, "accuracy") and searched.study is not None:
-            return float(np.sqrt(max(mean * (1.0 - mean), 0.0) / len(searched.study.codes)))
+        study = searched.study
+        if self.scoring in (None, "accuracy") and study is not None and not study.by_likelihood:
+            return float(np.sqrt(max(mean * (1.0 - mean), 0.0) / len(study.codes)))
         return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else 0.0
 
     def _refit(self, data: Labelled, searched: _Searched, places: list[tuple[int, int]], sample: Sample | None) -> None:
         best = places[self.best_index_]
         self.best_estimator_ = self._refitted_pair(data, searched, best, sample)
         if self.average:
-            self.estimators_ = self._members(data, searched, places, sample)
+            self.estimators_, self.weights_ = self._members(data, searched, places, sample)
 
     def _refitted_pair(
         self, data: Labelled, searched: _Searched, pair: tuple[int, int], sample: Sample | None
     ) -> VanishingIdealClassifier:
         """The classifier with a pair of psi and C, fitted to all rows; its decisions are calibrated, if they can be."""
         psi, C = searched.psis[pair[0]], searched.Cs[pair[1]]
-        C *= 1.0 if sample is None else sample.share
         model = self._classifier(psi, C)
-        model._fit_labelled(self, data, sample)
+        tol = 1e-6 if sample is None else _SAMPLED_TOL
+        model._fit_labelled(self, data, sample, tol)
         while self.max_columns is not None and model.n_columns_ > self.max_columns and C > 1e-12:
             C *= 0.7
             model = self._classifier(psi, C)
-            model._fit_labelled(self, data, sample)
+            model._fit_labelled(self, data, sample, tol)
         calibration = self._calibration_of(searched, pair)
         if calibration is not None:
             model._calibrate(calibration)
@@ -628,17 +641,20 @@ class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ClassifierMixin, 
 
     def _members(
         self, data: Labelled, searched: _Searched, places: list[tuple[int, int]], sample: Sample | None
-    ) -> list[VanishingIdealClassifier]:
-        """The models to average: of up to three psi within a standard error of the best, fold models and refits."""
-        mean = self.cv_results_["mean_test_score"]
-        scores = np.array([self.cv_results_[f"split{k}_test_score"] for k in range(searched.n_folds)]).T
+    ) -> tuple[list[VanishingIdealClassifier], Float1D]:
+        """The models to average, of up to three psi within a standard error of the best, and their weights.
+
+        The models of the folds, which know fewer rows, weigh as much together as those fitted to all rows.
+        """
+        scores = searched.scores.choice[tuple(np.array(places).T)]
+        mean = scores.mean(axis=1)
         best = int(np.nanargmax(mean))
         near = mean >= mean[best] - self._standard_error(mean[best], scores[best], searched)
         chosen: dict[int, tuple[int, int]] = {}
         for k in sorted(np.flatnonzero(near), key=lambda k: -mean[k]):
             if len(chosen) < _MEMBER_PSIS:
                 chosen.setdefault(places[k][0], places[k])
-        members = []
+        members, weights = [], []
         for pair in chosen.values():
             calibration = self._calibration_of(searched, pair)
             for fold_model in searched.scores.models[pair]:
@@ -646,9 +662,11 @@ class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ClassifierMixin, 
                 if calibration is not None:
                     member._calibrate(calibration)
                 members.append(member)
+                weights.append(0.5 / (searched.n_folds * len(chosen)))
+            weights.append(0.5 / len(chosen))
             is_best = pair == places[self.best_index_]
             members.append(self.best_estimator_ if is_best else self._refitted_pair(data, searched, pair, sample))
-        return members
+        return members, np.array(weights)
 
     def _classifier(self, psi: float, C: float) -> VanishingIdealClassifier:
         final = self.final_estimator
@@ -759,7 +777,8 @@ class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ClassifierMixin, 
         check_is_fitted(self)
         if not self.average:
             return self.best_estimator_.decision_function(X)
-        return sum(member.decision_function(X) for member in self.estimators_) / len(self.estimators_)
+        pairs = zip(self.weights_, self.estimators_, strict=True)
+        return sum(float(weight) * member.decision_function(X) for weight, member in pairs)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:

@@ -21,7 +21,7 @@ _BELOW, _ABOVE = 1, 1  # values of C in the window beside the last best one
 _TERMS = 12.0  # terms of a class over the root of the number of rows, for one class in K: divided by K
 _FEW_TERMS, _MANY_TERMS = 40, 600
 _COLUMN_SHARE, _COLUMNS = 0.3, 750  # most columns: a share of the training rows, or this many
-_WORK = 1.5e9  # multiplications of the Hessians of a Newton step, one for each plane
+_WORK = 6e9  # multiplications of the Hessians of a Newton step, one for each plane
 
 
 def psi_grid(largest: float) -> list[float]:
@@ -120,12 +120,12 @@ class Walk:
     def _score(self, batch: list[int]) -> None:
         chosen = list(range(self._low, self._high))
         psis, Cs = [self.psis[i] for i in batch], [self.Cs[c] for c in chosen]
-        found = score_folds(self.study, psis, Cs, self.groups, self._progress, at_least=int(batch[0] == 0))
-        self.scores.put(batch, chosen, found)
+        scores = score_folds(self.study, psis, Cs, self.groups, self._progress, at_least=int(batch[0] == 0))
+        self.scores.put(batch, chosen, scores)
 
     def _look_at(self, i: int) -> None:
         """Move on from a value of psi, by its scores."""
-        means = self.scores.scores[i].mean(axis=1)
+        means = self.scores.choice[i].mean(axis=1)
         if np.isnan(means).all():
             self._beyond = bool(self.scores.too_large[i])  # else no class has a generator yet
             self._next += not self._beyond

@@ -178,14 +178,14 @@ class L1SVC(SavedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         for k, model in enumerate(models):
             model._store(data.classes, [path[k] for path in paths])
 
-    def _store(self, classes: Array, found: list[Hyperplane]) -> None:
+    def _store(self, classes: Array, planes: list[Hyperplane]) -> None:
         self.classes_ = classes
-        self.coef_ = np.array([plane.x[:-1] for plane in found])
-        self.intercept_ = np.array([plane.x[-1] for plane in found])
-        self.objective_ = np.array([plane.objective for plane in found])
-        self.gap_ = np.array([plane.gap for plane in found])
-        self.n_iter_ = np.array([plane.n_iter for plane in found])
-        if not all(plane.converged for plane in found):
+        self.coef_ = np.array([plane.x[:-1] for plane in planes])
+        self.intercept_ = np.array([plane.x[-1] for plane in planes])
+        self.objective_ = np.array([plane.objective for plane in planes])
+        self.gap_ = np.array([plane.gap for plane in planes])
+        self.n_iter_ = np.array([plane.n_iter for plane in planes])
+        if not all(plane.converged for plane in planes):
             warn_gap(self)
 
 

@@ -13,13 +13,14 @@ from .subproblem import minimise, violation
 from .sums import SquaredHinge, Sums
 
 _FEW = 1024  # columns whose Hessian is kept up to date as a whole, unless the working set is a small part of them
+_VERY_FEW = 64  # columns that are always kept
 _SMALL_PART = 3
 _STEPS = 0.5 ** np.arange(1.0, 13.0)  # tried when a full step does not lower the objective enough
 _ENOUGH = 1e-3  # of the predicted decrease
 _ROUNDING = 1e-13  # of the objective, in which its changes are lost
 _RIDGE = 1e-12  # of the Hessian's diagonal over all rows, added to it: columns may repeat each other
 _DAMPING = 1e-6  # added instead after a step that had to be cut; then four times as much, or a third
-_PATIENCE = 5  # steps on all rows before those near the margin are counted again
+_RECOUNT_AFTER = 5  # steps on all rows before those near the margin are counted again
 _ROUGH = 0.01  # relative duality gap to which a sample of the rows is fitted
 _PRECISE = 1e-3  # of the gap that was asked for: over the rows in memory, whose steps cost no pass
 _INEXACT = 0.01  # a step's problem is solved to this share of the present violation
@@ -46,12 +47,12 @@ def hyperplanes(data: SquaredHinge, Cs: Sequence[float], *, tol: float, max_iter
     x = np.zeros(data.n_columns + 1)
     curvature = None
     for C in _approach(data, x, float(Cs[0])):
-        found, curvature = _minimise(data, C, x, curvature, 0.1, max_iter)
-        x = found.x
+        plane, curvature = _minimise(data, C, x, curvature, 0.1, max_iter)
+        x = plane.x
     for C, move in zip(Cs, _foreseen_moves(data, Cs, max_iter), strict=True):
-        found, curvature = _minimise_in_turns(data, float(C), x + move, curvature, tol, max_iter)
-        x = found.x
-        yield found
+        plane, curvature = _minimise_in_turns(data, float(C), x + move, curvature, tol, max_iter)
+        x = plane.x
+        yield plane
 
 
 def _minimise_in_turns(
@@ -59,15 +60,15 @@ def _minimise_in_turns(
 ) -> tuple[Hyperplane, _Curvature | None]:
     """By the rows near the margin alone, where memory holds them; else by a few steps on all rows, until it does."""
     n_iter = 0
-    for patience in (_PATIENCE, _PATIENCE, max_iter):
+    for n_steps_at_most in (_RECOUNT_AFTER, _RECOUNT_AFTER, max_iter):
         x, sums, n_steps = _reduce_to_near(data, C, x, tol, max_iter - n_iter)
         n_iter += n_steps
-        most = min(patience if data.room else max_iter, max_iter - n_iter)
-        found, curvature = _minimise(data, C, x, curvature, tol, most, sums)
-        x, n_iter = found.x, n_iter + found.n_iter
-        if found.converged or found.n_iter < most or n_iter >= max_iter:
+        most = min(n_steps_at_most if data.room else max_iter, max_iter - n_iter)
+        plane, curvature = _minimise(data, C, x, curvature, tol, most, sums)
+        x, n_iter = plane.x, n_iter + plane.n_iter
+        if plane.converged or plane.n_iter < most or n_iter >= max_iter:
             break
-    return found._replace(n_iter=n_iter), curvature
+    return plane._replace(n_iter=n_iter), curvature
 
 
 def _foreseen_moves(data: SquaredHinge, Cs: Sequence[float], max_iter: int) -> Sequence[Float1D | float]:
@@ -76,9 +77,9 @@ def _foreseen_moves(data: SquaredHinge, Cs: Sequence[float], max_iter: int) -> S
         return [0.0] * len(Cs)
     sample, x, moves = data.sample(), np.zeros(data.n_columns + 1), []
     for C in Cs:
-        found, _ = _minimise(sample, float(C), x, None, _ROUGH, max_iter)
-        moves.append(found.x - x)
-        x = found.x
+        plane, _ = _minimise(sample, float(C), x, None, _ROUGH, max_iter)
+        moves.append(plane.x - x)
+        x = plane.x
     return moves
 
 
@@ -101,10 +102,10 @@ def _reduce_to_near(
             break
         known = near.signed.size
         alone = SquaredHinge.in_memory(near.Z, near.signed)
-        found, _ = _minimise(alone, C, best[1], None, _PRECISE * tol, max_iter - n_iter)
-        n_iter += found.n_iter
-        sums, near = data.sums_and_near(found.x, near)
-        best = min(best, (_objective(found.x, C, sums.loss), found.x, sums), key=lambda point: point[0])
+        plane, _ = _minimise(alone, C, best[1], None, _PRECISE * tol, max_iter - n_iter)
+        n_iter += plane.n_iter
+        sums, near = data.sums_and_near(plane.x, near)
+        best = min(best, (_objective(plane.x, C, sums.loss), plane.x, sums), key=lambda point: point[0])
     return best[1], best[2], n_iter
 
 
@@ -179,7 +180,7 @@ def _objective(x: Float1D, C: float, loss: float) -> float:
 def _curvature(data: SquaredHinge, x: Float1D, slope: Float1D, known: _Curvature | None) -> _Curvature:
     """The Hessian at x over the working set, and where columns are few over all of them, from one known elsewhere."""
     columns = _working_set(x, slope)
-    if x.size <= min(_FEW, _SMALL_PART * columns.size):
+    if x.size <= _VERY_FEW or x.size <= min(_FEW, _SMALL_PART * columns.size):
         columns = np.arange(x.size - 1)
     if known is None or not _among(columns, known.columns, x.size) or known.columns.size > 3 * columns.size:
         return _Curvature(x, columns, data.hessian(x, columns))

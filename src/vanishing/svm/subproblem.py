@@ -58,11 +58,13 @@ def minimise(H: Float2D, r: Float1D, penalty: Float1D, x: Float1D, tol: float) -
 def _fill_gradient(H: Float2D, r: Float1D, x: Float1D, gradient: Float1D) -> None:
     """``Hx + r``, by the rows of the symmetric H where x is not zero."""
     for i in range(x.size):
-        gradient[i] = r[i]
+        gradient[i] = 0.0
     for j in range(x.size):
         if x[j] != 0.0:
             for i in range(x.size):
                 gradient[i] += x[j] * H[j, i]
+    for i in range(x.size):
+        gradient[i] += r[i]
 
 
 @compiled
