@@ -1,0 +1,107 @@
+"""Which terms a law has: all small supports where that is possible, backward elimination where it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from scipy.stats import chi2
+
+from .._typing import Float1D, Int2D
+from .gmm import System
+
+__all__ = ["Fit", "eliminate", "smallest_support"]
+
+_MOST_SUPPORTS = 60_000
+_LARGEST = 4  # terms of the supports that are all tried
+_RESCORED = 4  # supports of each size that get weights of their own
+_DROP, _DROP_SHARE = 12.0, 0.004  # what a term is worth in J, at least: absolute, and per row
+
+Fit = tuple[float, list[int], Float1D]  # J, support and coefficients
+
+
+def worth(n_rows: int) -> float:
+    """The increase of ``J`` below which a term is not worth having."""
+    return max(_DROP, _DROP_SHARE * n_rows)
+
+
+def smallest_support(
+    system: System, trial: Sequence[int], J_full: float, rescore: Callable[[list[int], Float1D], tuple[float, int]]
+) -> list[int] | None:
+    """The best support of the smallest size whose ``J`` is acceptable; None if no small one is.
+
+    ``rescore(support, c)`` gives ``J`` with weights of the support's own law, and its degrees of freedom.
+    """
+    trial, n_rows = list(trial), system.n_rows
+    for size in range(1, min(_LARGEST + 1, len(trial))):
+        if comb(len(trial), size) > _MOST_SUPPORTS:
+            break
+        limit = J_full + max(chi2.isf(1e-3, len(trial) - size), worth(n_rows))
+        best: tuple[float, list[int]] | None = None
+        for J, support in _best_supports(system, trial, size, _RESCORED):
+            if J > 4.0 * limit + 100.0:
+                break
+            _, c = system.minimise(support)
+            own, dof = rescore(support, c)
+            if own <= min(limit, chi2.isf(1e-3, max(dof, 1)) + _DROP_SHARE * n_rows) and (best is None or own < best[0]):
+                best = own, support
+        if best is not None:
+            return best[1]
+    return None
+
+
+def _best_supports(system: System, trial: list[int], size: int, number: int) -> list[tuple[float, list[int]]]:
+    """The supports of a size with the smallest ``J``, ascending.
+
+    ``J = N / lambda`` with lambda the largest eigenvalue of ``L^-1 D L^-T`` and ``P = L L'``, on each support.
+    """
+    chosen: Int2D = np.array(list(combinations(range(len(trial)), size)))
+    if 0 in trial:
+        chosen = chosen[(np.array(trial)[chosen] > 0).any(axis=1)]
+    P = system.P[np.ix_(trial, trial)]
+    P = P + 1e-15 * np.trace(P) / len(trial) * np.eye(len(trial))
+    D = system.D[np.ix_(trial, trial)]
+    at = chosen[:, :, None], chosen[:, None, :]
+    try:
+        L = np.linalg.cholesky(P[at])
+    except np.linalg.LinAlgError:
+        L = np.linalg.cholesky(P[at] + 1e-13 * np.eye(size))
+    half = np.linalg.solve(L, D[at])
+    ratio = np.linalg.solve(L, np.swapaxes(half, 1, 2))
+    largest = np.linalg.eigvalsh((ratio + np.swapaxes(ratio, 1, 2)) / 2.0)[:, -1]
+    J = system.n_rows / np.maximum(largest, 1e-300)
+    return [(float(J[k]), [trial[i] for i in chosen[k]]) for k in np.argsort(J)[:number]]
+
+
+def eliminate(system: System, trial: Sequence[int]) -> list[int]:
+    """Terms leave one by one (a quarter at a time while there are many) as long as ``J`` rises little."""
+    support = list(trial)
+    J, c = system.minimise(support)
+    J_full, n_full = J, len(support)
+    least = worth(system.n_rows)
+    while len(support) > 1:
+        order = np.argsort(_wald(system, support, c))
+        if len(support) > 12:
+            fewer = sorted(set(support) - {support[i] for i in order[: len(support) // 4]})
+            J_fewer, c_fewer = system.minimise(fewer)
+            if J_fewer - J < least:
+                support, J, c = fewer, J_fewer, c_fewer
+                continue
+        tries = [support[:i] + support[i + 1 :] for i in order[:8]]
+        (J_best, c_best), fewer = min(
+            ((system.minimise(tried), tried) for tried in tries), key=lambda entry: entry[0][0]
+        )
+        allowed = least + chi2.isf(1e-4, n_full - len(fewer))
+        if J_best - J >= least or J_best - J_full >= allowed:
+            break
+        support, J, c = fewer, J_best, c_best
+    return support
+
+
+def _wald(system: System, support: list[int], c: Float1D) -> Float1D:
+    """About how much ``J`` rises when each term leaves."""
+    P = system.P[np.ix_(support, support)]
+    inverse = np.linalg.pinv(P + 1e-13 * np.trace(P) / len(support) * np.eye(len(support)), hermitian=True)
+    return np.asarray(c[support] ** 2 / np.maximum(np.diag(inverse), 1e-300))
