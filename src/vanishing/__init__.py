@@ -22,6 +22,7 @@ from .classification import (
 from .detection import VanishingIdealDetector
 from .engine.moments import Moments
 from .ideals import ABM, AVI, OAVI, VCA, ideal_path
+from .laws import Law, LawFinder, Laws, discover
 from .polynomials import Polynomial, Polynomials, Terms
 from .progress import show_progress
 from .rows.disk import open_rows
@@ -33,6 +34,9 @@ __all__ = [
     "ABM",
     "AVI",
     "L1SVC",
+    "Law",
+    "LawFinder",
+    "Laws",
     "OAVI",
     "VCA",
     "ClassGenerator",
@@ -47,6 +51,7 @@ __all__ = [
     "VanishingIdealClassifierCV",
     "VanishingIdealDetector",
     "degree_bound",
+    "discover",
     "ideal_path",
     "open_rows",
     "out_of_sample_bound",

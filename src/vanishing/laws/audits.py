@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from scipy.linalg import LinAlgError, svd
-from scipy.spatial import cKDTree
-from scipy.stats import chi2
+from scipy.special import chdtr
 
 from .._typing import Float1D, Float2D, Int1D
 from .gmm import FLOOR, Conditions, RowNoise, smallest_ratio
@@ -26,7 +25,7 @@ def test_power(J: float, dof: int, n_terms: int) -> str | None:
     """Why the test of a law says little, if so: it has few directions, or the residual is smaller than noise can be."""
     if dof < max(3, 0.3 * n_terms):
         return f"only {max(dof, 0)} degrees of freedom are left to test {n_terms} terms"
-    if dof >= 8 and chi2.cdf(J, dof) < 1e-7:
+    if dof >= 8 and chdtr(dof, J) < 1e-7:
         return f"the residual is no noise: J = {J:.3g} is far below its {dof} degrees of freedom"
     return None
 
@@ -104,6 +103,8 @@ def _correlation(
     distance = (residual / np.sqrt(noise.variance + 1e-3 * noise.variance.mean()))[rows]
     centred = distance - distance.mean()
     centred = np.clip(centred, -4.0 * centred.std(), 4.0 * centred.std())
+    from scipy.spatial import cKDTree  # here, so that importing the package stays quick
+
     neighbours = cKDTree(projected).query(projected, k=_NEIGHBOURS + 1)[1][:, 1:]
     return float(np.mean(centred * centred[neighbours].mean(axis=1)) / max(centred.var(), 1e-300))
 

@@ -14,13 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, eigh, qr
+from scipy.special import chdtri
 
-from .._typing import Float1D, Float2D, Int1D
-from .moments import ADDITIVE, MomentTable
+from .._typing import Float1D, Float2D
+from .moments import MomentTable
 from .monomials import Monomials, binomial_matrix, count_monomials, monomials
 from .sample import Sample
 
-__all__ = ["FLOOR", "Conditions", "RowNoise", "System", "row_noise", "smallest_ratio", "test_covariance"]
+__all__ = ["FLOOR", "Conditions", "RowNoise", "System", "critical_J", "row_noise", "smallest_ratio", "test_covariance"]
 
 FLOOR = 1e-6  # relative noise that moments in float64 can resolve
 _RANK = 1e-11  # eigenvalues of a covariance below this share of the largest are rounding
@@ -93,6 +94,17 @@ def test_covariance(tests: Monomials, table: Float2D, noise: RowNoise, variances
 
 
 test_covariance.__test__ = False  # type: ignore[attr-defined]  # not a test of pytest's
+
+
+def critical_J(chance: float, dof: int) -> float:
+    """What J exceeds with this chance at a true law: a quantile of chi^2.
+
+    Examples
+    --------
+    >>> round(critical_J(0.05, 1), 2)
+    3.84
+    """
+    return float(chdtri(max(dof, 1), chance))
 
 
 def whitener(covariance: Float2D) -> Float2D:
@@ -187,8 +199,8 @@ class Conditions:
         Of the terms.
     extra : int, default=2
         Test polynomials have this much more degree at most; with 1, parity could hide a misfit.
-    origin : ndarray of shape (n_columns,), optional
-        Where the users' coordinates are counted from.
+    moments : MomentTable, optional
+        Of more rows than the sample has, in the same standardised columns; weights are the sample's all the same.
 
     Attributes
     ----------
@@ -198,13 +210,14 @@ class Conditions:
         A coefficient divided by it is the one of the users' monomial.
     """
 
-    def __init__(self, sample: Sample, degree: int, extra: int = 2):
+    def __init__(self, sample: Sample, degree: int, extra: int = 2, moments: MomentTable | None = None):
         n = sample.n_columns
         while extra > 0 and count_monomials(n, degree + extra) > sample.n_rows / _ROWS_PER_TEST:
             extra -= 1
         self.sample, self.degree = sample, degree
         self.terms, self.tests = monomials(n, degree), monomials(n, degree + extra)
-        self.moments: MomentTable = sample.moments(2 * degree + extra, degree + extra)
+        self.moments = sample.moments(2 * degree + extra, degree + extra) if moments is None else moments
+        self.n_rows = self.moments.n_rows
         raw = binomial_matrix(self.terms, sample.centre / sample.size, sample.scale / sample.size)
         at = self.moments.terms.products(self.terms.exponents, self.terms.exponents)
         rms = np.sqrt(np.maximum(np.einsum("ik,ij,jk->k", raw, self.moments.means[at], raw, optimize=True), 0.0))
@@ -246,7 +259,7 @@ class Conditions:
         """The system before a law is known: every row has the same weight."""
         centred = self.sample.without_group_means(self.table)
         W = whitener(centred @ centred.T / self.sample.n_rows)
-        return System(W.T @ self.means(variances), self.spread(variances), W.shape[1], 0, self.sample.n_rows)
+        return System(W.T @ self.means(variances), self.spread(variances), W.shape[1], 0, self.n_rows)
 
     def system(self, variances: Float1D, c: Float1D, nuisance: str) -> System:
         """The system whose weights belong to the law ``c``.
@@ -261,8 +274,8 @@ class Conditions:
         n_nuisance = 0
         if nuisance != "none" and variances.max() > 4 * FLOOR**2:
             slopes = W.T @ self.noise_slopes(variances, c) / np.sqrt(noise.variance.mean())
-            R, n_nuisance = _without_nuisance(R, slopes, nuisance, self.sample.n_rows)
-        return System(R, self.spread(variances), W.shape[1], n_nuisance, self.sample.n_rows)
+            R, n_nuisance = _without_nuisance(R, slopes, nuisance, self.n_rows)
+        return System(R, self.spread(variances), W.shape[1], n_nuisance, self.n_rows)
 
     def noise_slopes(self, variances: Float1D, c: Float1D) -> Float2D:
         """Derivatives of ``A c`` with respect to the log noise variances, ``(n_tests, n_columns)``."""
@@ -280,9 +293,3 @@ def _without_nuisance(R: Float2D, slopes: Float2D, nuisance: str, n_rows: int) -
     u, s, _ = np.linalg.svd(slopes, full_matrices=False)
     shrunk = 1.0 / np.sqrt(1.0 + n_rows * _PRIOR * s**2) - 1.0
     return R + u @ (shrunk[:, None] * (u.T @ R)), slopes.shape[1]
-
-
-def user_coefficients(conditions: Conditions, c: Float1D) -> tuple[Int1D, Float1D]:
-    """The terms of a law, and its coefficients in the users' coordinates."""
-    support = np.flatnonzero(c)
-    return support, c[support] / conditions.unit[support]

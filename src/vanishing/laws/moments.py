@@ -8,6 +8,7 @@ moments of ``x`` for every noise level.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import comb, factorial
 from typing import Any
 
@@ -69,6 +70,7 @@ def slope(debiased: Array, terms: Monomials, variances: Float1D, j: int, model: 
     return result
 
 
+@lru_cache(maxsize=256)
 def _hermite_factors(degree: int, i: int) -> Float1D:
     """``k! / (i! 2^i (k - 2i)!)`` for k = 0, ..., degree."""
     return np.array(

@@ -41,6 +41,7 @@ class Monomials:
         self._strides = (degree + 1) ** np.arange(n_columns, dtype=np.int64)
         codes = self.exponents @ self._strides
         self._sorted = np.argsort(codes)
+        self._divided: dict[tuple[int, int], tuple[Int1D, Int1D, Float1D]] = {}
         self._codes = codes[self._sorted]
 
     def __len__(self) -> int:
@@ -68,10 +69,12 @@ class Monomials:
 
     def divided(self, j: int, power: int) -> tuple[Int1D, Int1D, Float1D]:
         """The monomials with ``a_j >= power``, the places of ``z^(a - power e_j)``, and ``a_j``."""
-        rows = np.flatnonzero(self.exponents[:, j] >= power)
-        lower = self.exponents[rows]
-        lower[:, j] -= power
-        return rows, self.places(lower), self.exponents[rows, j].astype(np.float64)
+        if (j, power) not in self._divided:
+            rows = np.flatnonzero(self.exponents[:, j] >= power)
+            lower = self.exponents[rows]
+            lower[:, j] -= power
+            self._divided[j, power] = rows, self.places(lower), self.exponents[rows, j].astype(np.float64)
+        return self._divided[j, power]
 
     def derivative(self, coef: Float1D, j: int) -> Float1D:
         """Coefficients of the derivative with respect to column j.

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from scipy.linalg import null_space, qr
-from scipy.optimize import nnls
 
 from .._typing import Float1D, Float2D
 from .gmm import FLOOR, Conditions, System, smallest_ratio, whitener
@@ -80,6 +79,8 @@ def column_variances(conditions: Conditions, c: Float1D, variances: Float1D, cap
 
     A column keeps at least a small share of the residual: none at all would make the law an equation for it.
     """
+    from scipy.optimize import nnls  # here, so that importing the package stays quick
+
     for _ in range(steps):
         noise = conditions.noise_of(c, variances)
         slopes = _slope_squares(conditions, noise.slopes)
@@ -102,7 +103,7 @@ def refined_variances(conditions: Conditions, c: Float1D, variances: Float1D, ca
     W = whitener(covariance) / np.sqrt(noise.variance.mean())
     residual = W.T @ (conditions.means(variances) @ c)
     slopes = W.T @ conditions.noise_slopes(variances, c)
-    prior = np.eye(len(variances)) / (_PRIOR * conditions.sample.n_rows)
+    prior = np.eye(len(variances)) / (_PRIOR * conditions.n_rows)
     step = -np.linalg.solve(slopes.T @ slopes + prior, slopes.T @ residual)
     return np.asarray(np.clip(variances * np.exp(np.clip(step, -1.0, 1.0)), FLOOR**2, cap**2))
 

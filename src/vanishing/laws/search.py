@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.linalg import qr
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
-from .._typing import Bool1D, Float1D, Float2D
+from .._typing import Bool1D, Float1D, Float2D, Int2D
 from . import audits
-from .gmm import FLOOR, Conditions, System
-from .moments import ADDITIVE, MULTIPLICATIVE
+from .gmm import FLOOR, Conditions, System, critical_J
+from .moments import ADDITIVE
 from .monomials import Monomials, count_monomials, monomials
 from .noise import column_variances, effective_level, noise_level, refined_variances, reweighted
 from .sample import Sample, make_sample
 from .snapping import SnappedLaw, polish
-from .support import eliminate, smallest_support, worth
+from .support import DROP_SHARE, eliminate, smallest_support
 
 __all__ = ["Attempt", "Found", "Settings", "find_laws"]
 
 _SMALL = 4 * FLOOR  # levels up to this are rounding
+_KNOWN = "it follows from the laws of lower degree"
 _WIDEST_COLUMN = 0.25  # noise of one column, at most
 
 
@@ -41,8 +42,8 @@ class Settings:
     sigma: Float1D | None = None
     absolute: bool = False
     snap: bool = True
-    allowed: Callable[[Float2D], Bool1D] | None = None
-    comparable: Callable[[Float2D, int], Bool1D] | None = None
+    allowed: Callable[[Int2D], Bool1D] | None = None
+    comparable: Callable[[Int2D, int], Bool1D] | None = None
 
 
 @dataclass(frozen=True)
@@ -93,14 +94,7 @@ class Found:
     @property
     def p_value(self) -> float:
         """Chance of a larger J at a true law."""
-        return float(chi2.sf(self.J, max(self.dof, 1)))
-
-
-@dataclass
-class _Limits:
-    """What later laws are asked for besides: the noise of the columns is roughly known by then."""
-
-    cap: float = np.inf
+        return float(chdtrc(max(self.dof, 1), self.J))
 
 
 @dataclass(eq=False)
@@ -123,18 +117,17 @@ class _Search:
             self._conditions[model, degree] = Conditions(self._samples[model], degree)
         return self._conditions[model, degree]
 
-    def find(self, degree: int, trial: list[int]) -> Found | None:
-        """One law of these candidate terms, under the first noise model that is not rejected."""
+    def find(self, degree: int, trial: list[int], laws: Sequence[Found]) -> Found | None:
+        """One law of these candidate terms besides those known, under the first noise model that is not rejected."""
         best: Found | None = None
         for k, (model, nuisance) in enumerate(self.settings.models):
             if k and degree == 1 and nuisance == "columns":  # a linear law does not say which column the noise is in
                 continue
             if k and best is not None and best.p_value >= 0.01:
                 break
-            if k and self.attempts[-1].dof == 0:  # there is too much noise for any law
+            if k and (self.attempts[-1].dof == 0 or self.attempts[-1].reason == _KNOWN):  # as under every noise model
                 break
-            one = _OneLaw(self, self.conditions(degree, model), trial, nuisance)
-            law = one.run()
+            law = _OneLaw(self, self.conditions(degree, model), trial, nuisance, laws).run()
             if law is not None and (best is None or law.p_value > best.p_value):
                 best = law
         return best
@@ -146,14 +139,14 @@ class _Search:
 
 def _rejected(J: float, dof: int, n_rows: int) -> bool:
     """Whether a test rejects a law; J of many rows finds departures that are too small to matter."""
-    return dof > 0 and J > 1.15 * chi2.isf(1e-4, dof) and J > 0.01 * n_rows
+    return dof > 0 and J > 1.15 * critical_J(1e-4, dof) and J > 0.01 * n_rows
 
 
 class _OneLaw:
     """The way to one law at one degree under one noise model."""
 
-    def __init__(self, search: _Search, conditions: Conditions, trial: list[int], nuisance: str):
-        self.search, self.conditions, self.trial = search, conditions, trial
+    def __init__(self, search: _Search, conditions: Conditions, trial: list[int], nuisance: str, laws: Sequence[Found]):
+        self.search, self.conditions, self.trial, self.laws = search, conditions, trial, laws
         self.settings = search.settings
         self.nuisance = "none" if self.settings.sigma is not None else nuisance
         self.n_rows = conditions.sample.n_rows
@@ -178,13 +171,24 @@ class _OneLaw:
         self.J, self.dof = system.minimise(self.trial)[0], system.dof(len(self.trial))
         if _rejected(self.J, self.dof, self.n_rows):
             return f"rejected: J = {self.J:.4g} with {self.dof} degrees of freedom"
+        if self._is_known(c):
+            return _KNOWN
         support, variances, system, c = self._sparse(variances, system, c)
         J, dof = system.statistic(c), system.dof(len(support))
         if _rejected(J, dof, self.n_rows):
             return f"rejected with {len(support)} terms: J = {J:.4g} with {dof} degrees of freedom"
         if self.settings.sigma is None and effective_level(self.conditions, c, variances) > self.max_noise:
             return f"the noise of the law is above {self.max_noise:.1%}"
+        if self._is_known(c):
+            return _KNOWN
         return self._audited(support, variances, system, c)
+
+    def _is_known(self, c: Float1D) -> bool:
+        """Whether the gradients of a polynomial of higher degree are combinations of those of the laws that are known."""
+        if not self.laws or self.conditions.degree <= max(law.conditions.degree for law in self.laws):
+            return False
+        gradients = [_gradients(law.conditions, law.c) for law in self.laws]
+        return _rank([*gradients, _gradients(self.conditions, c)]) <= _rank(gradients)
 
     def _profile(self) -> Float1D:
         scale = self.conditions.sample.scale
@@ -212,7 +216,7 @@ class _OneLaw:
         _, c = self.conditions.first_system(variances).minimise(self.trial)
         system, J, c = reweighted(self.conditions, self.trial, variances, c, self.nuisance, 2)
         dof = system.dof(len(self.trial))
-        if dof > 0 and max(1.3 * chi2.isf(1e-4, dof), 0.01 * self.n_rows) > J:
+        if dof > 0 and max(1.3 * critical_J(1e-4, dof), 0.01 * self.n_rows) > J:
             self.search.cap = min(self.search.cap, 0.4 * self.level)
 
     def _full(self, variances: Float1D) -> tuple[Float1D, System, Float1D]:
@@ -249,7 +253,7 @@ class _OneLaw:
                 if self.nuisance == "columns" and self.level > _SMALL:
                     variances = refined_variances(self.conditions, c, variances, self.column_cap)
                 system, J, c = reweighted(self.conditions, support, variances, c, self.nuisance, 1)
-            if small is not None and chi2.isf(1e-3, max(system.dof(len(support)), 1)) > J:
+            if small is not None and critical_J(1e-3, system.dof(len(support))) > J:
                 break
         return support, variances, system, c
 
@@ -294,7 +298,7 @@ class _OneLaw:
         comparable, exponents = self.settings.comparable, self.conditions.terms.exponents
         pure = None if comparable is None else (lambda term: comparable(exponents, term))
         law = polish(system, support, self.trial, self.conditions.unit, pure)
-        if law is None or law.J >= J + max(chi2.isf(1e-3, len(support)), worth(self.n_rows) - 12.0 + 1e-300):
+        if law is None or law.J >= J + max(critical_J(1e-3, len(support)), DROP_SHARE * self.n_rows):
             return None
         return law
 
@@ -315,7 +319,7 @@ def find_laws(sample: Sample, settings: Settings) -> tuple[list[Found], list[Att
         if not any(terms.total[trial] == degree):
             continue
         while len(trial) > 1:
-            law = search.find(degree, trial)
+            law = search.find(degree, trial, laws)
             if law is None or not _adds(law, laws):
                 break
             laws.append(law)
@@ -398,22 +402,18 @@ def _adds(law: Found, laws: Sequence[Found]) -> bool:
 
 def jacobian_rank(laws: Sequence[Found]) -> int:
     """The rank of the laws' gradients at a typical row."""
-    slopes = []
-    for law in laws:
-        found = law.conditions.noise_of(law.c, law.variances).slopes / law.conditions.sample.scale[:, None]
-        found = found * laws[0].conditions.sample.scale[:, None]
-        slopes.append(found / np.sqrt(np.median((found**2).sum(axis=0))))
-    rows = audits.sample_rows(laws[0].conditions.sample.n_rows, 200)
-    return int(np.median([np.linalg.matrix_rank(np.array(slopes)[:, :, i], tol=0.15) for i in rows]))
+    return _rank([_gradients(law.conditions, law.c) for law in laws])
 
 
-def without(settings: Settings, **changes: object) -> Settings:
-    """The same settings with some changed."""
-    return replace(settings, **changes)  # type: ignore[arg-type]
+def _gradients(conditions: Conditions, c: Float1D) -> Float2D:
+    """The gradients of a polynomial at some rows, ``(n_columns, n_rows)``, of typical length 1 where columns have deviation 1."""
+    sample, terms = conditions.sample, conditions.terms
+    rows = audits.sample_rows(sample.n_rows, 200)
+    z = conditions.basis @ c
+    slopes = np.array([terms.derivative(z, j) for j in range(sample.n_columns)]) @ conditions.table[: len(terms), rows]
+    slopes *= (sample.X.std(axis=0) / sample.scale)[:, None]
+    return np.asarray(slopes / np.sqrt(np.median((slopes**2).sum(axis=0))))
 
 
-_MODELS = {
-    "relative": ((ADDITIVE, "level"),),
-    "absolute": ((ADDITIVE, "level"),),
-    "multiplicative": ((MULTIPLICATIVE, "level"), (MULTIPLICATIVE, "columns")),
-}
+def _rank(gradients: Sequence[Float2D]) -> int:
+    return int(np.median(np.linalg.matrix_rank(np.array(gradients).transpose(2, 0, 1), tol=0.15)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import gcd, log2
+from math import log2
 
 import numpy as np
 
@@ -19,7 +19,9 @@ from .gmm import System
 __all__ = ["SnappedLaw", "polish", "snap"]
 
 _BITS = 2.0 * np.log(2.0)  # of J for one bit
-_DENOMINATORS, _LARGEST = (1, 2, 3, 4), 40
+_Q = np.repeat([1.0, 2.0, 3.0, 4.0], 3)  # denominators
+_NEAR = np.tile([0.0, 1.0, -1.0], 4)  # numerators, from the nearest on
+_LARGEST = 40.0
 _FAR = 9.0  # squared standard errors beyond which a number is another one
 _STRONG = 5.0  # bits that a snapped coefficient saves which is hardly chance
 _GAIN = 0.5  # bits that a change of terms has to save
@@ -55,36 +57,34 @@ class SnappedLaw:
     n_strong: int
 
 
-def real_bits(value: float, error: float) -> float:
-    """The bits of a real number that is known up to an error.
+def real_bits(values: Float1D, errors: Float1D) -> Float1D:
+    """The bits of real numbers that are known up to errors.
 
     Examples
     --------
-    >>> real_bits(1.0, 0.25)
-    5.0
+    >>> real_bits(np.array([1.0]), np.array([0.25]))
+    array([5.])
     """
-    return log2(max(abs(value) / error, 1.0)) + 3.0
+    return np.asarray(np.log2(np.maximum(np.abs(values) / errors, 1.0)) + 3.0)
 
 
-def nearest_rational(value: float, error: float) -> tuple[float, Fraction, float] | None:
-    """The rational number of fewest bits near a value: bits with misfit, the number, and the squared distance.
+def nearest_rationals(values: Float1D, errors: Float1D) -> tuple[Float1D, Float2D, Float1D]:
+    """Rational numbers of fewest bits near values: bits with misfit (infinity for none), p and q, squared distances.
 
     Examples
     --------
-    >>> nearest_rational(0.5001, 0.001)[1]
-    Fraction(1, 2)
+    >>> bits, numbers, far = nearest_rationals(np.array([0.5001]), np.array([0.001]))
+    >>> numbers
+    array([[1., 2.]])
     """
-    best: tuple[float, Fraction, float] | None = None
-    for q in _DENOMINATORS:
-        middle = round(value * q)
-        for p in (middle, middle + 1, middle - 1):
-            if p == 0 or abs(p) > _LARGEST or gcd(p, q) > 1:
-                continue
-            far = ((value - p / q) / error) ** 2
-            bits = log2(1 + abs(p)) + 2.0 * log2(q) + 1.0 + far / _BITS
-            if far < _FAR and (best is None or bits < best[0]):
-                best = bits, Fraction(p, q), far
-    return best
+    p = np.round(values[:, None] * _Q) + _NEAR
+    far = ((values[:, None] - p / _Q) / errors[:, None]) ** 2
+    bits = np.log2(1.0 + np.abs(p)) + 2.0 * np.log2(_Q) + 1.0 + far / _BITS
+    bits[(p == 0.0) | (np.abs(p) > _LARGEST) | (np.gcd(p.astype(np.int64), _Q.astype(np.int64)) > 1)] = np.inf
+    bits[far >= _FAR] = np.inf
+    best = np.argmin(bits, axis=1)
+    at = np.arange(len(values)), best
+    return bits[at], np.column_stack([p[at], _Q[best]]), far[at]
 
 
 def snap(
@@ -143,29 +143,27 @@ def _snap_to(
         if covariance is None:
             return None
         errors = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
-        real = [real_bits(values[i], errors[k]) for k, i in enumerate(free)]
-        options = []
-        for k, i in enumerate(free):
-            found = nearest_rational(values[i], errors[k]) if pure[support[i]] else None
-            if found is not None and found[0] < real[k]:
-                options.append((found[0] - real[k], k, found))
-        if not options:
-            bits += sum(real)
+        real = real_bits(values[free], errors)
+        cost, numbers, far = nearest_rationals(values[free], errors)
+        saved = np.where(pure[np.array(support)[free]], real - cost, -np.inf)
+        k = int(np.argmax(saved))
+        if saved[k] <= 0.0:
+            bits += real.sum()
             break
-        saved, k, (cost, number, far) = min(options, key=lambda option: option[0])
+        number = Fraction(int(numbers[k, 0]), int(numbers[k, 1]))
         i = free[k]
         values[free] += covariance[:, k] / covariance[k, k] * (float(number) - values[i])
         values[i] = float(number)
         fixed[i] = number
-        n_strong += saved < -_STRONG
-        bits += cost - far / _BITS
+        n_strong += bool(saved[k] > _STRONG)
+        bits += cost[k] - far[k] / _BITS
         free.remove(i)
     snapped = np.zeros_like(c)
     snapped[support] = values * units
     J = system.statistic(snapped)
     bits += J / _BITS + len(support) * log2(len(unit))
     rational = {support[i]: number for i, number in fixed.items()}
-    return SnappedLaw(bits, support, snapped, rational, J, support[r], int(n_strong))
+    return SnappedLaw(bits, support, snapped, rational, J, support[r], n_strong)
 
 
 def _inverse(matrix: Float2D) -> Float2D | None:

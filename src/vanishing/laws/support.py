@@ -7,24 +7,24 @@ from itertools import combinations
 from math import comb
 
 import numpy as np
-from scipy.stats import chi2
 
-from .._typing import Float1D, Int2D
-from .gmm import System
+from .._compiled import compiled
+from .._typing import Float1D, Float2D, Int2D
+from .gmm import System, critical_J
 
 __all__ = ["Fit", "eliminate", "smallest_support"]
 
 _MOST_SUPPORTS = 60_000
 _LARGEST = 4  # terms of the supports that are all tried
 _RESCORED = 4  # supports of each size that get weights of their own
-_DROP, _DROP_SHARE = 12.0, 0.004  # what a term is worth in J, at least: absolute, and per row
+_DROP, DROP_SHARE = 12.0, 0.004  # what a term is worth in J, at least: absolute, and per row
 
 Fit = tuple[float, list[int], Float1D]  # J, support and coefficients
 
 
 def worth(n_rows: int) -> float:
     """The increase of ``J`` below which a term is not worth having."""
-    return max(_DROP, _DROP_SHARE * n_rows)
+    return max(_DROP, DROP_SHARE * n_rows)
 
 
 def smallest_support(
@@ -38,14 +38,14 @@ def smallest_support(
     for size in range(1, min(_LARGEST + 1, len(trial))):
         if comb(len(trial), size) > _MOST_SUPPORTS:
             break
-        limit = J_full + max(chi2.isf(1e-3, len(trial) - size), worth(n_rows))
+        limit = J_full + max(critical_J(1e-3, len(trial) - size), worth(n_rows))
         best: tuple[float, list[int]] | None = None
         for J, support in _best_supports(system, trial, size, _RESCORED):
             if J > 4.0 * limit + 100.0:
                 break
             _, c = system.minimise(support)
             own, dof = rescore(support, c)
-            if own <= min(limit, chi2.isf(1e-3, max(dof, 1)) + _DROP_SHARE * n_rows) and (best is None or own < best[0]):
+            if own <= min(limit, critical_J(1e-3, dof) + DROP_SHARE * n_rows) and (best is None or own < best[0]):
                 best = own, support
         if best is not None:
             return best[1]
@@ -53,26 +53,67 @@ def smallest_support(
 
 
 def _best_supports(system: System, trial: list[int], size: int, number: int) -> list[tuple[float, list[int]]]:
-    """The supports of a size with the smallest ``J``, ascending.
-
-    ``J = N / lambda`` with lambda the largest eigenvalue of ``L^-1 D L^-T`` and ``P = L L'``, on each support.
-    """
+    """The supports of a size with the smallest ``J``, ascending; up to a few per cent, see :func:`_largest_ratios`."""
     chosen: Int2D = np.array(list(combinations(range(len(trial)), size)))
     if 0 in trial:
         chosen = chosen[(np.array(trial)[chosen] > 0).any(axis=1)]
-    P = system.P[np.ix_(trial, trial)]
-    P = P + 1e-15 * np.trace(P) / len(trial) * np.eye(len(trial))
-    D = system.D[np.ix_(trial, trial)]
-    at = chosen[:, :, None], chosen[:, None, :]
-    try:
-        L = np.linalg.cholesky(P[at])
-    except np.linalg.LinAlgError:
-        L = np.linalg.cholesky(P[at] + 1e-13 * np.eye(size))
-    half = np.linalg.solve(L, D[at])
-    ratio = np.linalg.solve(L, np.swapaxes(half, 1, 2))
-    largest = np.linalg.eigvalsh((ratio + np.swapaxes(ratio, 1, 2)) / 2.0)[:, -1]
-    J = system.n_rows / np.maximum(largest, 1e-300)
+    at = np.ix_(trial, trial)
+    J = system.n_rows / _largest_ratios(np.ascontiguousarray(system.P[at]), np.ascontiguousarray(system.D[at]), chosen)
     return [(float(J[k]), [trial[i] for i in chosen[k]]) for k in np.argsort(J)[:number]]
+
+
+@compiled
+def _largest_ratios(P: Float2D, D: Float2D, chosen: Int2D) -> Float1D:
+    """About the largest ``c'Dc / c'Pc`` on each support.
+
+    With ``P = LL'`` and ``M = L^-1 D L^-T`` it is ``(trace M^32)^(1/32)``, at most 4% too large for four terms.
+    """
+    n_supports, size = chosen.shape
+    found = np.empty(n_supports)
+    least = 1e-15 * np.trace(P) / P.shape[0]
+    L, M, square = np.zeros((size, size)), np.zeros((size, size)), np.zeros((size, size))
+    for s in range(n_supports):
+        for i in range(size):
+            for j in range(i + 1):
+                total = P[chosen[s, i], chosen[s, j]]
+                if i == j:
+                    total += least
+                for k in range(j):
+                    total -= L[i, k] * L[j, k]
+                L[i, j] = np.sqrt(max(total, least)) if i == j else total / L[j, j]
+        for j in range(size):  # M = L^-1 D, by forward substitution
+            for i in range(size):
+                total = D[chosen[s, i], chosen[s, j]]
+                for k in range(i):
+                    total -= L[i, k] * M[k, j]
+                M[i, j] = total / L[i, i]
+        for i in range(size):  # M = (L^-1 D) L^-T, row by row
+            for j in range(size):
+                total = M[i, j]
+                for k in range(j):
+                    total -= M[i, k] * L[j, k]
+                M[i, j] = total / L[j, j]
+        scale, power = 1.0, 1.0
+        for _ in range(5):
+            trace = 1e-300
+            for i in range(size):
+                trace += M[i, i]
+            scale *= trace**power
+            power *= 0.5
+            for i in range(size):
+                for j in range(size):
+                    total = 0.0
+                    for k in range(size):
+                        total += M[i, k] * M[k, j]
+                    square[i, j] = total / (trace * trace)
+            for i in range(size):
+                for j in range(size):
+                    M[i, j] = square[i, j]
+        trace = 1e-300
+        for i in range(size):
+            trace += M[i, i]
+        found[s] = scale * trace**power
+    return found
 
 
 def eliminate(system: System, trial: Sequence[int]) -> list[int]:
@@ -93,7 +134,7 @@ def eliminate(system: System, trial: Sequence[int]) -> list[int]:
         (J_best, c_best), fewer = min(
             ((system.minimise(tried), tried) for tried in tries), key=lambda entry: entry[0][0]
         )
-        allowed = least + chi2.isf(1e-4, n_full - len(fewer))
+        allowed = least + critical_J(1e-4, n_full - len(fewer))
         if J_best - J >= least or J_best - J_full >= allowed:
             break
         support, J, c = fewer, J_best, c_best
