@@ -7,13 +7,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from .._typing import Float1D, Float2D, Int1D
+from .._typing import Float1D, Float2D, Int1D, Int2D
 from .equation import common_denominator
 from .law import Law, sorted_terms
 from .moments import MULTIPLICATIVE
 from .search import Found
+from .table import Table
 
-__all__ = ["describe"]
+__all__ = ["describe", "exact_law"]
 
 
 def describe(found: Found, columns: Sequence[str], kept: Sequence[int], origin: Float1D | None = None) -> Law:
@@ -36,8 +37,8 @@ def describe(found: Found, columns: Sequence[str], kept: Sequence[int], origin: 
     stderr = _errors(information, np.flatnonzero(real))
     free_stderr = _errors(information, np.delete(np.arange(len(support)), r))
     factor = 1.0
-    if all(number is not None for number in rational):
-        numbers = [number for number in rational if number is not None]
+    numbers = [number for number in rational if number is not None]
+    if len(numbers) == len(rational) > 2:
         factor = float(common_denominator(numbers))
     exponents = np.zeros((len(support), len(columns)), dtype=np.int64)
     exponents[:, list(kept)] = conditions.terms.exponents[support]
@@ -68,13 +69,44 @@ def describe(found: Found, columns: Sequence[str], kept: Sequence[int], origin: 
         p_value=1.0 if found.exact else found.p_value,
         held_out=found.held_out,
         audits=_audits(found),
-        n_rows=sample.n_rows,
+        n_rows=conditions.n_rows,
         kind="exact" if found.exact else "dense" if found.dense else "law",
         why=_why(found),
         scale=spread,
         conserved=sample.groups is not None,
     )
     return law
+
+
+def exact_law(
+    table: Table, exponents: Int2D, coef: Float1D, rational: Sequence[Fraction | None], why: str
+) -> Law:
+    """A law that the rows satisfy up to rounding, or exactly."""
+    n = len(table.names)
+    nothing = np.zeros(len(coef))
+    return Law(
+        columns=table.names,
+        exponents=exponents,
+        coef=coef,
+        stderr=nothing,
+        rational=tuple(rational),
+        free_coef=coef,
+        free_stderr=nothing,
+        origin=np.zeros(n),
+        noise=np.where(exponents.any(axis=0), 0.0, np.nan),
+        noise_kind="none: the rows satisfy the law",
+        level=0.0,
+        typical_distance=0.0,
+        J=0.0,
+        dof=0,
+        p_value=1.0,
+        held_out=1.0,
+        audits=(why,),
+        n_rows=table.n_rows,
+        kind="exact",
+        why=why,
+        scale=table.X.std(axis=0),
+    )
 
 
 def _rationals(found: Found) -> list[Fraction | None]:

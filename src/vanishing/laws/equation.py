@@ -47,7 +47,7 @@ def with_error(value: float, error: float) -> str:
 
 def _value_text(value: float, error: float, rational: Fraction | None) -> str:
     if rational is not None:
-        return str(abs(rational))
+        return str(abs(rational)) if rational.denominator == 3 else f"{abs(float(rational)):.15g}"
     return number(abs(value), error)
 
 

@@ -10,17 +10,18 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Float1D, Float2D, Int1D
-from ..checks import all_or_nothing, check_choice, check_count, check_flag, check_n_jobs, check_number, input_names
-from ..rows.protocol import Rows
-from ..rows.reading import read_finite, read_rows, require_finite
+from .._typing import Float1D, Float2D
+from ..checks import all_or_nothing, check_choice, check_count, check_flag, check_n_jobs, check_number
+from ..rows.reading import read_finite
+from .confirm import confirm
 from .dependencies import Dependency, affine_dependencies
-from .describe import describe
+from .describe import describe, exact_law
 from .law import Law
 from .laws import Laws
 from .moments import ADDITIVE, MULTIPLICATIVE
 from .sample import make_sample
-from .search import Settings, find_laws
+from .search import Attempt, Found, Settings, find_laws
+from .table import Table, read_table
 
 __all__ = ["LawFinder", "discover"]
 
@@ -87,24 +88,26 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _fit(self, X: Any) -> None:
-        rows = read_rows(self, X)
-        names = input_names(self) if self.names is None else list(self.names)
-        require_finite(rows, names)
-        table = rows.to_numpy()
-        settings = self._settings(names)
-        dependencies, kept = affine_dependencies(table) if self.groups is None else ([], list(range(len(names))))
-        found, attempts = [], []
+        table = read_table(self, X, self.names, self.groups)
+        settings = self._settings(table.names)
+        n = len(table.names)
+        dependencies, kept = affine_dependencies(table.X) if table.groups is None else ([], list(range(n)))
+        found: list[Found] = []
+        attempts: list[Attempt] = []
+        origin = np.zeros(n)
         if len(kept) > 1:
             if settings.sigma is not None:
                 settings = replace(settings, sigma=settings.sigma[kept])
-            codes = None if self.groups is None else np.unique(self.groups, return_inverse=True)[1]
-            found, attempts = find_laws(make_sample(table[:, kept], codes), settings)
-        laws = [describe(law, names, kept) for law in found]
-        first = [dependency_law(d, names, table) for d in dependencies]
+            found, attempts = find_laws(make_sample(table.X[:, kept], table.groups), settings)
+        if found and not table.whole and table.groups is None:
+            found, rejected = confirm(found, table.rows, table.n_rows, kept, settings, origin)
+            attempts = [*attempts, *rejected]
+        laws = [dependency_law(dependency, table) for dependency in dependencies]
+        laws += [describe(law, table.names, kept, origin) for law in found]
         self.laws_ = Laws(
-            [*first, *(law for law in laws if law.kind != "dense")],
-            names,
-            len(table),
+            [law for law in laws if law.kind != "dense"],
+            table.names,
+            table.n_rows,
             dense=[law for law in laws if law.kind == "dense"],
             attempts=attempts,
         )
@@ -137,25 +140,19 @@ def _sigma(noise: Any, names: Sequence[str]) -> Float1D:
     return np.broadcast_to(np.asarray(noise, dtype=np.float64), (len(names),)).copy()
 
 
-def dependency_law(dependency: Dependency, names: Sequence[str], table: Float2D) -> Law:
+def dependency_law(dependency: Dependency, table: Table) -> Law:
     """The law of a column that is constant, or an affine function of others."""
-    n = len(names)
+    n = len(table.names)
     used = np.flatnonzero(dependency.coef)
     exponents = np.zeros((1 + len(used), n), dtype=np.int64)
     exponents[0, dependency.column] = 1
     exponents[np.arange(1, 1 + len(used)), used] = 1
     coef = np.r_[1.0, -dependency.coef[used]]
-    if dependency.constant:
+    if dependency.constant or not used.size:
         exponents, coef = np.vstack([exponents, np.zeros(n, dtype=np.int64)]), np.r_[coef, -dependency.constant]
-    nothing = np.zeros(len(coef))
     what = "constant" if not used.size else "an affine function of others"
-    return Law(
-        columns=tuple(names), exponents=exponents, coef=coef, stderr=nothing, rational=(None,) * len(coef),
-        free_coef=coef, free_stderr=nothing, origin=np.zeros(n), noise=np.where(exponents.any(axis=0), 0.0, np.nan),
-        noise_kind="none: the rows satisfy the law up to rounding", level=0.0, typical_distance=0.0, J=0.0, dof=0,
-        p_value=1.0, held_out=1.0, audits=("the rows satisfy it up to rounding",), n_rows=len(table), kind="exact",
-        why=f"The column {names[dependency.column]!r} is {what}, up to rounding.", scale=table.std(axis=0),
-    )  # fmt: skip
+    why = f"The column {table.names[dependency.column]!r} is {what}, up to rounding."
+    return exact_law(table, exponents, coef, (None,) * len(coef), why)
 
 
 def discover(table: Any, **options: Any) -> Laws:
@@ -169,6 +166,6 @@ def discover(table: Any, **options: Any) -> Laws:
     >>> x = rng.uniform(1, 2, (2000, 3))
     >>> table = np.column_stack([x[:, 0], x[:, 1], 3.5 * x[:, 0] / x[:, 1]]) + rng.normal(0, 0.005, (2000, 3))
     >>> print(discover(table, names=["a", "b", "c"])[0].equation)
-    b*c = 3.500*a
+    b*c = 3.5*a
     """
     return LawFinder(**options).fit(table).laws_  # type: ignore[no-any-return]

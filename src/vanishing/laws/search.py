@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.linalg import qr
@@ -19,7 +19,7 @@ from .sample import Sample, make_sample
 from .snapping import SnappedLaw, polish
 from .support import DROP_SHARE, eliminate, smallest_support
 
-__all__ = ["Attempt", "Found", "Settings", "find_laws"]
+__all__ = ["Attempt", "Found", "Settings", "find_laws", "is_rejected", "refit"]
 
 _SMALL = 4 * FLOOR  # levels up to this are rounding
 _KNOWN = "it follows from the laws of lower degree"
@@ -137,7 +137,7 @@ class _Search:
         return min(self.settings.max_noise, 0.4 / degree, self.cap)
 
 
-def _rejected(J: float, dof: int, n_rows: int) -> bool:
+def is_rejected(J: float, dof: int, n_rows: int) -> bool:
     """Whether a test rejects a law; J of many rows finds departures that are too small to matter."""
     return dof > 0 and J > 1.15 * critical_J(1e-4, dof) and J > 0.01 * n_rows
 
@@ -169,13 +169,13 @@ class _OneLaw:
             return f"a law would need noise of {self.level:.1%}, more than the {self.max_noise:.1%} that it may have"
         variances, system, c = self._full(variances)
         self.J, self.dof = system.minimise(self.trial)[0], system.dof(len(self.trial))
-        if _rejected(self.J, self.dof, self.n_rows):
+        if is_rejected(self.J, self.dof, self.n_rows):
             return f"rejected: J = {self.J:.4g} with {self.dof} degrees of freedom"
         if self._is_known(c):
             return _KNOWN
         support, variances, system, c = self._sparse(variances, system, c)
         J, dof = system.statistic(c), system.dof(len(support))
-        if _rejected(J, dof, self.n_rows):
+        if is_rejected(J, dof, self.n_rows):
             return f"rejected with {len(support)} terms: J = {J:.4g} with {dof} degrees of freedom"
         if self.settings.sigma is None and effective_level(self.conditions, c, variances) > self.max_noise:
             return f"the noise of the law is above {self.max_noise:.1%}"
@@ -293,14 +293,58 @@ class _OneLaw:
         )  # fmt: skip
 
     def _snapped(self, support: list[int], system: System, J: float) -> SnappedLaw | None:
-        if not self.settings.snap:
-            return None
-        comparable, exponents = self.settings.comparable, self.conditions.terms.exponents
-        pure = None if comparable is None else (lambda term: comparable(exponents, term))
-        law = polish(system, support, self.trial, self.conditions.unit, pure)
-        if law is None or law.J >= J + max(critical_J(1e-3, len(support)), DROP_SHARE * self.n_rows):
-            return None
-        return law
+        return _snapped(self.conditions, self.settings, system, support, self.trial, J)
+
+
+def _snapped(
+    conditions: Conditions, settings: Settings, system: System, support: list[int], trial: Sequence[int], J: float
+) -> SnappedLaw | None:
+    """The law with coefficients read as rational numbers, unless that makes it much worse."""
+    if not settings.snap:
+        return None
+    comparable, exponents = settings.comparable, conditions.terms.exponents
+    pure = None if comparable is None else (lambda term: comparable(exponents, term))
+    law = polish(system, support, trial, conditions.unit, pure)
+    if law is None or law.J >= J + max(critical_J(1e-3, len(support)), DROP_SHARE * conditions.n_rows):
+        return None
+    return law
+
+
+def refit(found: Found, conditions: Conditions, settings: Settings, exponents: Int2D, n_fixed: int = 0) -> Found:
+    """The same law with other moments, of more rows or of shifted columns: coefficients, noise and test anew.
+
+    Parameters
+    ----------
+    found : Found
+    conditions : Conditions
+        Of the other moments.
+    settings : Settings
+    exponents : ndarray of shape (n_terms, n_columns)
+        The terms of the law there.
+    n_fixed : int, default=0
+        Numbers besides the coefficients that were fitted to the rows.
+    """
+    support = sorted(int(place) for place in conditions.terms.places(exponents))
+    variances = found.variances
+    _, c = conditions.first_system(variances).minimise(support)
+    for _ in range(3):
+        if found.nuisance == "level":
+            profile = found.variances / found.variances.mean()
+            variances = max(noise_level(conditions, support, profile), FLOOR) ** 2 * profile
+        elif found.nuisance == "columns" and not found.exact:
+            variances = refined_variances(conditions, c, variances, _WIDEST_COLUMN)
+        system, J, c = reweighted(conditions, support, variances, c, found.nuisance, 1)
+    snapped = _snapped(conditions, settings, system, support, support, J)
+    free, dof = c, system.dof(len(support)) - n_fixed
+    if snapped is not None and len(snapped.support) == len(support):
+        c, J, dof = snapped.c, snapped.J, dof + len(snapped.rational) - 1
+    else:
+        snapped = None
+    return replace(
+        found, conditions=conditions, support=support, c=c, free=free, variances=variances, system=system, J=J, dof=dof,
+        snapped=snapped, level=effective_level(conditions, c, variances),
+        dense=not found.exact and audits.is_dense(conditions, support, 0 if snapped is None else snapped.n_strong),
+    )  # fmt: skip
 
 
 def find_laws(sample: Sample, settings: Settings) -> tuple[list[Found], list[Attempt]]:
