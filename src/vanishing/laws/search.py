@@ -16,13 +16,16 @@ from .moments import ADDITIVE
 from .monomials import Monomials, count_monomials, monomials
 from .noise import column_variances, effective_level, noise_level, refined_variances, reweighted
 from .sample import Sample, make_sample
-from .snapping import SnappedLaw, polish
+from .snapping import SnappedLaw, polish, real_bits
 from .support import DROP_SHARE, eliminate, smallest_support
 
 __all__ = ["Attempt", "Found", "Settings", "find_laws", "is_rejected", "refit"]
 
 _SMALL = 4 * FLOOR  # levels up to this are rounding
 _KNOWN = "it follows from the laws of lower degree"
+_HOPELESS = 10.0  # times the critical J of all terms: no few of them are a law
+_FEW = 4  # terms of a law of higher degree that may replace one of lower degree
+_SHORTER = 5.0  # bits that such a law's description is shorter, at least
 _WIDEST_COLUMN = 0.25  # noise of one column, at most
 
 
@@ -132,6 +135,21 @@ class _Search:
                 best = law
         return best
 
+    def simpler(self, law: Found, laws: Sequence[Found]) -> Found | None:
+        """A law of higher degree with fewer terms that says the same as ``law`` in fewer bits, if there is one."""
+        degree, sample = law.conditions.degree, self.sample
+        if degree == 1 or law.exact or (len(law.support) < _FEW and not law.dense):
+            return None
+        for higher in range(degree + 1, min(degree + 2, self.settings.max_degree) + 1):
+            if not _affordable(sample, higher):
+                break
+            trial = _candidates(monomials(sample.n_columns, higher), laws, sample, self.settings)
+            one = _OneLaw(self, self.conditions(higher, law.conditions.sample.model), trial, law.nuisance, laws)
+            found = one.simpler(law)
+            if found is not None:
+                return found
+        return None
+
     def max_noise(self, degree: int) -> float:
         """The noise that a law may have."""
         return min(self.settings.max_noise, 0.4 / degree, self.cap)
@@ -169,11 +187,15 @@ class _OneLaw:
             return f"a law would need noise of {self.level:.1%}, more than the {self.max_noise:.1%} that it may have"
         variances, system, c = self._full(variances)
         self.J, self.dof = system.minimise(self.trial)[0], system.dof(len(self.trial))
-        if is_rejected(self.J, self.dof, self.n_rows):
+        rejected = is_rejected(self.J, self.dof, self.n_rows)
+        if rejected and self.J > _HOPELESS * critical_J(1e-4, self.dof):
             return f"rejected: J = {self.J:.4g} with {self.dof} degrees of freedom"
         if self._is_known(c):
             return _KNOWN
-        support, variances, system, c = self._sparse(variances, system, c)
+        found = self._sparse(variances, system, c, small_only=rejected)
+        if found is None:
+            return f"rejected: J = {self.J:.4g} with {self.dof} degrees of freedom"
+        support, variances, system, c = found
         J, dof = system.statistic(c), system.dof(len(support))
         if is_rejected(J, dof, self.n_rows):
             return f"rejected with {len(support)} terms: J = {J:.4g} with {dof} degrees of freedom"
@@ -233,29 +255,71 @@ class _OneLaw:
         return variances, system, c
 
     def _sparse(
-        self, variances: Float1D, system: System, c: Float1D
-    ) -> tuple[list[int], Float1D, System, Float1D]:
-        """The terms that are needed, with weights and noise of their own."""
+        self, variances: Float1D, system: System, c: Float1D, *, small_only: bool
+    ) -> tuple[list[int], Float1D, System, Float1D] | None:
+        """The terms that are needed, with weights and noise of their own; with ``small_only`` a few, or None.
+
+        With the weights of its own, a small law can pass where all terms together, in theirs, do not.
+        """
         for _ in range(3):
             J_full, _ = system.minimise(self.trial)
-
-            def rescore(support: list[int], c: Float1D, variances: Float1D = variances) -> tuple[float, int]:
-                own, J, _ = reweighted(self.conditions, support, variances, c, self.nuisance, 2)
-                return J, own.dof(len(support))
-
-            small = smallest_support(system, self.trial, J_full, rescore)
+            if small_only:
+                J_full = min(J_full, critical_J(1e-3, self.dof))
+            small = smallest_support(
+                system, self.trial, J_full, self._rescorer(variances), families=self._families()
+            )
+            if small is None and small_only:
+                return None
             support = eliminate(system, self.trial) if small is None else small
             _, c = system.minimise(support)
-            if self.nuisance == "level":
-                level = noise_level(self.conditions, support, self._profile())
-                variances = max(level, FLOOR) ** 2 * self._profile()
-            for _ in range(2):
-                if self.nuisance == "columns" and self.level > _SMALL:
-                    variances = refined_variances(self.conditions, c, variances, self.column_cap)
-                system, J, c = reweighted(self.conditions, support, variances, c, self.nuisance, 1)
-            if small is not None and critical_J(1e-3, system.dof(len(support))) > J:
+            variances, system, c = self._own(support, variances, system, c)
+            if small is not None and critical_J(1e-3, system.dof(len(support))) > system.statistic(c):
                 break
         return support, variances, system, c
+
+    def _rescorer(self, variances: Float1D) -> Callable[[list[int], Float1D], tuple[float, int]]:
+        def rescore(support: list[int], c: Float1D) -> tuple[float, int]:
+            own, J, _ = reweighted(self.conditions, support, variances, c, self.nuisance, 2)
+            return J, own.dof(len(support))
+
+        return rescore
+
+    def _families(self) -> list[list[int]]:
+        """Candidates among which larger supports can all be tried: even powers only, and the highest degree only."""
+        terms = self.conditions.terms
+        even = [term for term in self.trial if not (terms.exponents[term] % 2).any()]
+        return [even, [term for term in self.trial if terms.total[term] == terms.degree]]
+
+    def _own(
+        self, support: list[int], variances: Float1D, system: System, c: Float1D
+    ) -> tuple[Float1D, System, Float1D]:
+        """Noise and weights of the law with these terms."""
+        if self.nuisance == "level":
+            level = noise_level(self.conditions, support, self._profile())
+            variances = max(level, FLOOR) ** 2 * self._profile()
+        for _ in range(2):
+            if self.nuisance == "columns" and self.level > _SMALL:
+                variances = refined_variances(self.conditions, c, variances, self.column_cap)
+            system, _, c = reweighted(self.conditions, support, variances, c, self.nuisance, 1)
+        return variances, system, c
+
+    def simpler(self, law: Found) -> Found | None:
+        """A law of fewer terms and shorter description among these candidates, of higher degree than ``law``."""
+        self.level = law.level
+        c = np.zeros(len(self.conditions.terms))
+        at = self.conditions.terms.places(law.conditions.terms.exponents[law.support])
+        c[at] = law.c[law.support] / law.conditions.unit[law.support] * self.conditions.unit[at]
+        system = self.conditions.system(law.variances, c, self.nuisance)
+        self.J, self.dof = law.J, law.dof
+        support = smallest_support(
+            system, self.trial, law.J, self._rescorer(law.variances), largest=min(len(law.support) - 1, _FEW)
+        )
+        if support is None:
+            return None
+        _, c = system.minimise(support)
+        found = self._audited(support, *self._own(support, law.variances, system, c))
+        shorter = isinstance(found, Found) and not found.dense and _bits(found) < _bits(law) - _SHORTER
+        return found if shorter and isinstance(found, Found) else None
 
     def _audited(self, support: list[int], variances: Float1D, system: System, free: Float1D) -> Found | str:
         conditions, c = self.conditions, free
@@ -348,16 +412,19 @@ def refit(found: Found, conditions: Conditions, settings: Settings, exponents: I
 
 
 def find_laws(sample: Sample, settings: Settings) -> tuple[list[Found], list[Attempt]]:
-    """The laws of a sample, degree by degree, and what was tried."""
+    """The laws of a sample, degree by degree, and what was tried.
+
+    A dense polynomial is no law yet: one of higher degree with few terms may explain the same rows.
+    """
     search = _Search(sample, settings)
     laws: list[Found] = []
+    dense: list[Found] = []
     for degree in range(1, settings.max_degree + 1):
         terms = monomials(sample.n_columns, degree) if _affordable(sample, degree) else None
         if terms is None:
             n_terms = count_monomials(sample.n_columns, degree)
-            search.attempts.append(
-                Attempt(degree, n_terms, float("nan"), f"skipped: {n_terms} terms are too many for {sample.n_rows} rows")
-            )
+            reason = f"skipped: {n_terms} terms are too many for {sample.n_rows} rows"
+            search.attempts.append(Attempt(degree, n_terms, float("nan"), reason))
             break
         trial = _candidates(terms, laws, sample, settings)
         if not any(terms.total[trial] == degree):
@@ -366,12 +433,18 @@ def find_laws(sample: Sample, settings: Settings) -> tuple[list[Found], list[Att
             law = search.find(degree, trial, laws)
             if law is None or not _adds(law, laws):
                 break
+            law = search.simpler(law, laws) or law
+            if law.dense:
+                dense.append(law)
+                break
             laws.append(law)
             search.cap = max(2.0 * max(law.level for law in laws), 0.02)
+            if law.conditions.degree > degree:
+                break
             trial = [term for term in trial if term != _pivot(law)]
-        if laws and jacobian_rank(laws) >= sample.n_columns - 1:
+        if jacobian_rank([*laws, *dense]) >= sample.n_columns - 1:
             break
-    return laws, search.attempts
+    return laws + [law for law in dense[:1] if _adds(law, laws)], search.attempts
 
 
 def _affordable(sample: Sample, degree: int) -> bool:
@@ -444,8 +517,20 @@ def _adds(law: Found, laws: Sequence[Found]) -> bool:
     return same and short and law.p_value >= 1e-3
 
 
+def _bits(law: Found) -> float:
+    """Description length of a law: of its test, its terms and its coefficients."""
+    if law.snapped is not None:
+        return law.snapped.bits
+    values = np.abs(law.free[law.support])
+    errors = np.sqrt(1.0 / np.maximum(np.diag(law.system.information(law.free, law.support)), 1e-300))
+    numbers = real_bits(values, errors).sum() - real_bits(values, errors).max()
+    return float(law.J / (2.0 * np.log(2.0)) + len(law.support) * np.log2(len(law.conditions.terms)) + numbers)
+
+
 def jacobian_rank(laws: Sequence[Found]) -> int:
     """The rank of the laws' gradients at a typical row."""
+    if not laws:
+        return 0
     return _rank([_gradients(law.conditions, law.c) for law in laws])
 
 

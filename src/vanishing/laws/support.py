@@ -15,8 +15,10 @@ from .gmm import System, critical_J
 __all__ = ["Fit", "eliminate", "smallest_support"]
 
 _MOST_SUPPORTS = 60_000
-_LARGEST = 4  # terms of the supports that are all tried
+_LARGEST = 8  # terms of the supports that are all tried
 _RESCORED = 4  # supports of each size that get weights of their own
+_FOREIGN = 200.0  # times as large as it may be, J can be with the weights of another law
+_RIVAL = 20.0  # times the smallest J of a size, in such weights, a support may have to be looked at
 _DROP, DROP_SHARE = 12.0, 0.004  # what a term is worth in J, at least: absolute, and per row
 
 Fit = tuple[float, list[int], Float1D]  # J, support and coefficients
@@ -28,20 +30,40 @@ def worth(n_rows: int) -> float:
 
 
 def smallest_support(
-    system: System, trial: Sequence[int], J_full: float, rescore: Callable[[list[int], Float1D], tuple[float, int]]
+    system: System,
+    trial: Sequence[int],
+    J_full: float,
+    rescore: Callable[[list[int], Float1D], tuple[float, int]],
+    *,
+    families: Sequence[Sequence[int]] = (),
+    largest: int = _LARGEST,
 ) -> list[int] | None:
     """The best support of the smallest size whose ``J`` is acceptable; None if no small one is.
 
-    ``rescore(support, c)`` gives ``J`` with weights of the support's own law, and its degrees of freedom.
+    Parameters
+    ----------
+    system : System
+    trial : sequence of int
+        The candidates.
+    J_full : float
+        Of all candidates together.
+    rescore : callable
+        ``rescore(support, c)`` gives ``J`` with weights of the support's own law, and its degrees of freedom.
+    families : sequence of sequences of int
+        Candidates that are tried where there are too many supports of all of them.
+    largest : int, default=8
+        Terms, at most.
     """
     trial, n_rows = list(trial), system.n_rows
-    for size in range(1, min(_LARGEST + 1, len(trial))):
-        if comb(len(trial), size) > _MOST_SUPPORTS:
-            break
+    for size in range(1, min(largest + 1, len(trial))):
+        tried = [terms for terms in (trial, *families) if size < len(terms) and comb(len(terms), size) <= _MOST_SUPPORTS]
         limit = J_full + max(critical_J(1e-3, len(trial) - size), worth(n_rows))
         best: tuple[float, list[int]] | None = None
-        for J, support in _best_supports(system, trial, size, _RESCORED):
-            if J > 4.0 * limit + 100.0:
+        supports = _best_supports(system, tried[0], size, _RESCORED) if tried else []
+        for terms in tried[1:] if tried and tried[0] is not trial else []:
+            supports += _best_supports(system, list(terms), size, _RESCORED)
+        for J, support in sorted(supports, key=lambda entry: entry[0]):
+            if J > min(_FOREIGN * limit, _RIVAL * supports[0][0] + limit):
                 break
             _, c = system.minimise(support)
             own, dof = rescore(support, c)
@@ -52,7 +74,7 @@ def smallest_support(
     return None
 
 
-def _best_supports(system: System, trial: list[int], size: int, number: int) -> list[tuple[float, list[int]]]:
+def _best_supports(system: System, trial: Sequence[int], size: int, number: int) -> list[tuple[float, list[int]]]:
     """The supports of a size with the smallest ``J``, ascending; up to a few per cent, see :func:`_largest_ratios`."""
     chosen: Int2D = np.array(list(combinations(range(len(trial)), size)))
     if 0 in trial:
@@ -117,7 +139,7 @@ def _largest_ratios(P: Float2D, D: Float2D, chosen: Int2D) -> Float1D:
 
 
 def eliminate(system: System, trial: Sequence[int]) -> list[int]:
-    """Terms leave one by one (a quarter at a time while there are many) as long as ``J`` rises little."""
+    """Terms leave one by one as long as ``J`` rises little."""
     support = list(trial)
     J, c = system.minimise(support)
     J_full, n_full = J, len(support)
@@ -125,7 +147,7 @@ def eliminate(system: System, trial: Sequence[int]) -> list[int]:
     while len(support) > 1:
         order = np.argsort(_wald(system, support, c))
         if len(support) > 12:
-            fewer = sorted(set(support) - {support[i] for i in order[: len(support) // 4]})
+            fewer = [term for term in support if term != support[order[0]]]
             J_fewer, c_fewer = system.minimise(fewer)
             if J_fewer - J < least:
                 support, J, c = fewer, J_fewer, c_fewer
