@@ -19,6 +19,7 @@ _MOST_ROWS = 4000  # of the audits that look at single rows
 _EXACT = 1e-9  # singular value, relative to the largest, below which rows satisfy a law up to rounding
 _SMALL_PART = 0.05  # of the residual, which a column's noise need not explain
 _NEIGHBOURS = 2
+_MOST_REAL = 7  # real coefficients of a law
 
 
 def test_power(J: float, dof: int, n_terms: int) -> str | None:
@@ -177,4 +178,4 @@ def is_dense(conditions: Conditions, support: Sequence[int], n_strong: int) -> b
     n_used = int(conditions.terms.exponents[list(support)].any(axis=0).sum())
     n_real = len(support) - 1 - n_strong
     possible = count_monomials(n_used, conditions.degree) - 1
-    return conditions.degree > 1 and n_real > max(3, 0.45 * possible)
+    return conditions.degree > 1 and n_real > max(3, min(0.45 * possible, _MOST_REAL))

@@ -23,7 +23,9 @@ __all__ = ["Attempt", "Found", "Settings", "find_laws", "is_rejected", "refit"]
 
 _SMALL = 4 * FLOOR  # levels up to this are rounding
 _KNOWN = "it follows from the laws of lower degree"
+_NEARLY = 4.0  # times the critical J, beyond which further weights do not help
 _HOPELESS = 10.0  # times the critical J of all terms: no few of them are a law
+_MANY = 12  # terms beyond which no polynomial is read as a law
 _FEW = 4  # terms of a law of higher degree that may replace one of lower degree
 _SHORTER = 5.0  # bits that such a law's description is shorter, at least
 _WIDEST_COLUMN = 0.25  # noise of one column, at most
@@ -190,9 +192,10 @@ class _OneLaw:
         rejected = is_rejected(self.J, self.dof, self.n_rows)
         if rejected and self.J > _HOPELESS * critical_J(1e-4, self.dof):
             return f"rejected: J = {self.J:.4g} with {self.dof} degrees of freedom"
-        if self._is_known(c):
+        known = self._is_known(c)
+        if known and self.conditions.degree > max(law.conditions.degree for law in self.laws):
             return _KNOWN
-        found = self._sparse(variances, system, c, small_only=rejected)
+        found = self._sparse(variances, system, c, small_only=rejected or known)
         if found is None:
             return f"rejected: J = {self.J:.4g} with {self.dof} degrees of freedom"
         support, variances, system, c = found
@@ -201,13 +204,11 @@ class _OneLaw:
             return f"rejected with {len(support)} terms: J = {J:.4g} with {dof} degrees of freedom"
         if self.settings.sigma is None and effective_level(self.conditions, c, variances) > self.max_noise:
             return f"the noise of the law is above {self.max_noise:.1%}"
-        if self._is_known(c):
-            return _KNOWN
         return self._audited(support, variances, system, c)
 
     def _is_known(self, c: Float1D) -> bool:
-        """Whether the gradients of a polynomial of higher degree are combinations of those of the laws that are known."""
-        if not self.laws or self.conditions.degree <= max(law.conditions.degree for law in self.laws):
+        """Whether the gradients of a polynomial are combinations of those of the laws that are known."""
+        if not self.laws:
             return False
         gradients = [_gradients(law.conditions, law.c) for law in self.laws]
         return _rank([*gradients, _gradients(self.conditions, c)]) <= _rank(gradients)
@@ -261,7 +262,7 @@ class _OneLaw:
 
         With the weights of its own, a small law can pass where all terms together, in theirs, do not.
         """
-        for _ in range(3):
+        for _ in range(2):
             J_full, _ = system.minimise(self.trial)
             if small_only:
                 J_full = min(J_full, critical_J(1e-3, self.dof))
@@ -279,7 +280,10 @@ class _OneLaw:
 
     def _rescorer(self, variances: Float1D) -> Callable[[list[int], Float1D], tuple[float, int]]:
         def rescore(support: list[int], c: Float1D) -> tuple[float, int]:
-            own, J, _ = reweighted(self.conditions, support, variances, c, self.nuisance, 2)
+            own_variances = self._level_variances(support, variances)
+            own, J, c = reweighted(self.conditions, support, own_variances, c, self.nuisance, 1)
+            if J < _NEARLY * critical_J(1e-3, own.dof(len(support))) + DROP_SHARE * self.n_rows:
+                own, J, _ = reweighted(self.conditions, support, own_variances, c, self.nuisance, 1)
             return J, own.dof(len(support))
 
         return rescore
@@ -294,14 +298,18 @@ class _OneLaw:
         self, support: list[int], variances: Float1D, system: System, c: Float1D
     ) -> tuple[Float1D, System, Float1D]:
         """Noise and weights of the law with these terms."""
-        if self.nuisance == "level":
-            level = noise_level(self.conditions, support, self._profile())
-            variances = max(level, FLOOR) ** 2 * self._profile()
+        variances = self._level_variances(support, variances)
         for _ in range(2):
             if self.nuisance == "columns" and self.level > _SMALL:
                 variances = refined_variances(self.conditions, c, variances, self.column_cap)
             system, _, c = reweighted(self.conditions, support, variances, c, self.nuisance, 1)
         return variances, system, c
+
+    def _level_variances(self, support: list[int], variances: Float1D) -> Float1D:
+        """The noise variances at which a polynomial with these terms vanishes, where there is one level for all."""
+        if self.nuisance != "level":
+            return variances
+        return max(noise_level(self.conditions, support, self._profile()), FLOOR) ** 2 * self._profile()
 
     def simpler(self, law: Found) -> Found | None:
         """A law of fewer terms and shorter description among these candidates, of higher degree than ``law``."""
@@ -364,7 +372,7 @@ def _snapped(
     conditions: Conditions, settings: Settings, system: System, support: list[int], trial: Sequence[int], J: float
 ) -> SnappedLaw | None:
     """The law with coefficients read as rational numbers, unless that makes it much worse."""
-    if not settings.snap:
+    if not settings.snap or len(support) > _MANY:
         return None
     comparable, exponents = settings.comparable, conditions.terms.exponents
     pure = None if comparable is None else (lambda term: comparable(exponents, term))

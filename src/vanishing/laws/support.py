@@ -16,9 +16,9 @@ __all__ = ["Fit", "eliminate", "smallest_support"]
 
 _MOST_SUPPORTS = 60_000
 _LARGEST = 8  # terms of the supports that are all tried
-_RESCORED = 4  # supports of each size that get weights of their own
-_FOREIGN = 200.0  # times as large as it may be, J can be with the weights of another law
-_RIVAL = 20.0  # times the smallest J of a size, in such weights, a support may have to be looked at
+_RESCORED = (4, 4, 4, 3, 2, 2, 2, 2)  # supports of each size that get weights of their own
+_FOREIGN = 30.0  # times as large as it may be, J can be with the weights of another law
+_RIVAL = 5.0  # times the smallest J of a size, in such weights, a support may have to be looked at
 _DROP, DROP_SHARE = 12.0, 0.004  # what a term is worth in J, at least: absolute, and per row
 
 Fit = tuple[float, list[int], Float1D]  # J, support and coefficients
@@ -57,12 +57,13 @@ def smallest_support(
     trial, n_rows = list(trial), system.n_rows
     for size in range(1, min(largest + 1, len(trial))):
         tried = [terms for terms in (trial, *families) if size < len(terms) and comb(len(terms), size) <= _MOST_SUPPORTS]
-        limit = J_full + max(critical_J(1e-3, len(trial) - size), worth(n_rows))
+        limit = J_full + max(critical_J(1e-4, len(trial) - size), worth(n_rows))
         best: tuple[float, list[int]] | None = None
-        supports = _best_supports(system, tried[0], size, _RESCORED) if tried else []
-        for terms in tried[1:] if tried and tried[0] is not trial else []:
-            supports += _best_supports(system, list(terms), size, _RESCORED)
-        for J, support in sorted(supports, key=lambda entry: entry[0]):
+        if tried and tried[0] is trial:  # which has the families' supports, too
+            tried = tried[:1]
+        number = _RESCORED[size - 1]
+        supports = sorted(entry for terms in tried for entry in _best_supports(system, terms, size, number))
+        for J, support in supports[:number]:
             if J > min(_FOREIGN * limit, _RIVAL * supports[0][0] + limit):
                 break
             _, c = system.minimise(support)
