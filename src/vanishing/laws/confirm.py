@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .._typing import Float1D
+from ..rows.array_api import to_host
 from ..rows.protocol import Block, Rows
 from .gmm import Conditions
 from .moments import collect_moments
 from .search import Attempt, Found, Settings, is_rejected, refit
 from .table import standardised, take
-from ..rows.array_api import to_host
 
 __all__ = ["confirm", "largest_residual"]
 
@@ -20,7 +19,7 @@ _EXACT = 1e-8  # residual of an exact law on any row, over the size of its terms
 
 
 def confirm(
-    laws: Sequence[Found], rows: Rows, n_rows: int, kept: Sequence[int], settings: Settings, origin: Float1D
+    laws: Sequence[Found], rows: Rows, n_rows: int, kept: Sequence[int], settings: Settings
 ) -> tuple[list[Found], list[Attempt]]:
     """The laws on all rows; those that all rows reject, with the reason.
 
@@ -33,12 +32,12 @@ def confirm(
     tables = {}
     for key, sample in samples.items():
         degree = max(2 * law.conditions.tests.degree for law in noisy if law.conditions.sample is sample)
-        source = standardised(rows, kept, sample.centre + origin[list(kept)], sample.scale)
+        source = standardised(rows, kept, sample.origin + sample.centre, sample.scale)
         tables[key] = collect_moments(source, degree, n_rows, sample.model)
     for law in laws:
         degree, exponents = law.conditions.degree, law.conditions.terms.exponents[law.support]
         if law.exact:
-            worst = largest_residual(law, rows, kept, origin)
+            worst = largest_residual(law, rows, kept)
             if worst <= _EXACT:
                 confirmed.append(law)
             else:
@@ -58,12 +57,12 @@ def _rejection(law: Found, reason: str) -> Attempt:
     return Attempt(law.conditions.degree, len(law.support), law.level, reason, law.J, law.dof)
 
 
-def largest_residual(law: Found, rows: Rows, kept: Sequence[int], origin: Float1D) -> float:
+def largest_residual(law: Found, rows: Rows, kept: Sequence[int]) -> float:
     """The largest ``|g|`` on any row, over the sum of the absolute values of its terms; one pass."""
     conditions = law.conditions
     exponents = conditions.terms.exponents[law.support]
     coef = law.c[law.support] / conditions.unit[law.support]
-    columns, shift = np.array(list(kept)), origin[list(kept)]
+    columns, shift = np.array(list(kept)), conditions.sample.origin
 
     def kernel(block: Block) -> float | None:
         if block.X.shape[0] == 0:

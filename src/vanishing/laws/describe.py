@@ -17,7 +17,7 @@ from .table import Table
 __all__ = ["describe", "exact_law"]
 
 
-def describe(found: Found, columns: Sequence[str], kept: Sequence[int], origin: Float1D | None = None) -> Law:
+def describe(found: Found, columns: Sequence[str], kept: Sequence[int]) -> Law:
     """The law in the columns of the table, of which the search has seen those in ``kept``.
 
     Coefficients are multiples of the reference term's; where all of them are rational, they become integers.
@@ -49,9 +49,11 @@ def describe(found: Found, columns: Sequence[str], kept: Sequence[int], origin: 
     if found.exact:
         stderr, free_stderr = np.zeros_like(stderr), np.zeros_like(free_stderr)
     sample = conditions.sample
-    spread = np.zeros(len(columns))
+    spread, origin = np.zeros(len(columns)), np.zeros(len(columns))
     spread[list(kept)] = sample.X.std(axis=0)
-    law = Law(
+    used = conditions.terms.exponents[support].any(axis=0)
+    origin[list(kept)] = np.where(used, sample.origin, 0.0)
+    return Law(
         columns=tuple(columns),
         exponents=exponents[order],
         coef=(coef * factor)[order],
@@ -59,8 +61,8 @@ def describe(found: Found, columns: Sequence[str], kept: Sequence[int], origin: 
         rational=tuple(rational[k] for k in order),
         free_coef=(free * factor)[order],
         free_stderr=(free_stderr * abs(factor))[order],
-        origin=np.zeros(len(columns)) if origin is None else origin,
-        noise=_noise(found, exponents, kept, len(columns)),
+        origin=origin,
+        noise=_noise(found, kept, len(columns)),
         noise_kind=_noise_kind(found),
         level=0.0 if found.exact else found.level,
         typical_distance=_typical_distance(found),
@@ -75,7 +77,6 @@ def describe(found: Found, columns: Sequence[str], kept: Sequence[int], origin: 
         scale=spread,
         conserved=sample.groups is not None,
     )
-    return law
 
 
 def exact_law(
@@ -126,7 +127,7 @@ def _errors(information: Float2D, real: Int1D) -> Float1D:
     return errors
 
 
-def _noise(found: Found, exponents: object, kept: Sequence[int], n_columns: int) -> Float1D:
+def _noise(found: Found, kept: Sequence[int], n_columns: int) -> Float1D:
     sample, terms = found.conditions.sample, found.conditions.terms
     noise = np.full(n_columns, np.nan)
     scale = 1.0 if sample.model == MULTIPLICATIVE else sample.scale

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Float1D, Float2D
+from .._typing import Float1D, Float2D, Int1D
 from ..checks import all_or_nothing, check_choice, check_count, check_flag, check_n_jobs, check_number
 from ..rows.reading import read_finite
 from .confirm import confirm
@@ -18,6 +18,7 @@ from .dependencies import Dependency, affine_dependencies
 from .describe import describe, exact_law
 from .law import Law
 from .laws import Laws
+from .origin import far_origin, recentre_all
 from .moments import ADDITIVE, MULTIPLICATIVE
 from .sample import make_sample
 from .search import Attempt, Found, Settings, find_laws
@@ -70,6 +71,7 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         max_noise: float = 0.12,
         groups: Any = None,
         snap: bool = True,
+        origin: Any = "auto",
         names: Sequence[str] | None = None,
         n_jobs: int | None = None,
     ):
@@ -78,6 +80,7 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.max_noise = max_noise
         self.groups = groups
         self.snap = snap
+        self.origin = origin
         self.names = names
         self.n_jobs = n_jobs
 
@@ -94,16 +97,15 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         dependencies, kept = affine_dependencies(table.X) if table.groups is None else ([], list(range(n)))
         found: list[Found] = []
         attempts: list[Attempt] = []
-        origin = np.zeros(n)
         if len(kept) > 1:
             if settings.sigma is not None:
                 settings = replace(settings, sigma=settings.sigma[kept])
-            found, attempts = find_laws(make_sample(table.X[:, kept], table.groups), settings)
+            found, attempts = self._search(table.X[:, kept], table.groups, settings)
         if found and not table.whole and table.groups is None:
-            found, rejected = confirm(found, table.rows, table.n_rows, kept, settings, origin)
+            found, rejected = confirm(found, table.rows, table.n_rows, kept, settings)
             attempts = [*attempts, *rejected]
         laws = [dependency_law(dependency, table) for dependency in dependencies]
-        laws += [describe(law, table.names, kept, origin) for law in found]
+        laws += [describe(law, table.names, kept) for law in found]
         self.laws_ = Laws(
             [law for law in laws if law.kind != "dense"],
             table.names,
@@ -111,6 +113,11 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             dense=[law for law in laws if law.kind == "dense"],
             attempts=attempts,
         )
+
+    def _search(self, X: Float2D, groups: Int1D | None, settings: Settings) -> tuple[list[Found], list[Attempt]]:
+        shifted = self.origin == "auto" and groups is None
+        found, attempts = find_laws(make_sample(X, groups, origin=far_origin(X) if shifted else None), settings)
+        return (recentre_all(found, X, settings) if shifted else found), attempts
 
     def _settings(self, names: Sequence[str]) -> Settings:
         check_number("max_noise", self.max_noise, above=0.0)

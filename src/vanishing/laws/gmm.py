@@ -171,6 +171,15 @@ class System:
             c[0] = -along @ c[inner]
         return self.n_rows * max(ratio, 0.0), c
 
+    def spectrum(self, support: Sequence[int]) -> Float1D:
+        """``J`` of a basis of all polynomials with these terms, ascending: how many of them nearly vanish."""
+        inner = [i for i in support if i]
+        P, D = self.P[np.ix_(inner, inner)], self.D[np.ix_(inner, inner)]
+        if len(inner) < len(support):
+            P = P - np.outer(self.P[0, inner], self.P[0, inner]) / self.P[0, 0]
+        D = D + 1e-12 * np.trace(D) / len(D) * np.eye(len(D))
+        return np.asarray(self.n_rows * np.maximum(eigh(P, D, eigvals_only=True), 0.0))
+
     def statistic(self, c: Float1D) -> float:
         """``N c'R'Rc / c'Dc``."""
         return float(self.n_rows * np.sum((self.R @ c) ** 2) / (c @ self.D @ c))

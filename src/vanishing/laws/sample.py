@@ -18,11 +18,13 @@ __all__ = ["Sample", "make_sample"]
 class Sample:
     """Rows in the users' coordinates, and in standardised ones: ``z = (y - centre) / scale``.
 
+    The users' coordinates are counted from an origin: a table of ``y`` has the columns ``y + origin``.
     For multiplicative noise the centre is the origin and the scale the root mean square, as the noise is a share of
     the value there.
     """
 
     X: Float2D
+    origin: Float1D
     centre: Float1D
     scale: Float1D
     size: Float1D
@@ -82,17 +84,21 @@ class Sample:
         return np.asarray(variances[:, None] * self.Z.T**2)
 
 
-def make_sample(X: Float2D, groups: Int1D | None = None, model: str = ADDITIVE) -> Sample:
-    """Standardise rows, none of whose columns is constant.
+def make_sample(
+    X: Float2D, groups: Int1D | None = None, model: str = ADDITIVE, origin: Float1D | None = None
+) -> Sample:
+    """Standardise the rows of a table, none of whose columns is constant.
 
     Examples
     --------
     >>> make_sample(np.array([[1.0], [3.0]])).Z.tolist()
     [[-1.0], [1.0]]
     """
+    origin = np.zeros(X.shape[1]) if origin is None else origin
+    X = X - origin
     size = np.sqrt((X**2).mean(axis=0))
     if model == ADDITIVE:
         centre, scale = X.mean(axis=0), X.std(axis=0)
     else:
         centre, scale = np.zeros(X.shape[1]), size
-    return Sample(X, centre, scale, size, (X - centre) / scale, model, groups)
+    return Sample(X, origin, centre, scale, size, (X - centre) / scale, model, groups)

@@ -19,10 +19,11 @@ from .sample import Sample, make_sample
 from .snapping import SnappedLaw, polish, real_bits
 from .support import DROP_SHARE, eliminate, smallest_support
 
-__all__ = ["Attempt", "Found", "Settings", "find_laws", "is_rejected", "refit"]
+__all__ = ["Attempt", "Found", "Settings", "find_law", "find_laws", "is_rejected", "refit"]
 
 _SMALL = 4 * FLOOR  # levels up to this are rounding
 _KNOWN = "it follows from the laws of lower degree"
+_LINEAR_NOISE = 0.075  # of a linear law: correlated columns have one with more, and no test can tell
 _NEARLY = 4.0  # times the critical J, beyond which further weights do not help
 _HOPELESS = 10.0  # times the critical J of all terms: no few of them are a law
 _MANY = 12  # terms beyond which no polynomial is read as a law
@@ -117,7 +118,8 @@ class _Search:
         """The conditions of a degree."""
         if model not in self._samples:
             same = model == self.sample.model
-            self._samples[model] = self.sample if same else make_sample(self.sample.X, self.sample.groups, model)
+            table = self.sample.X + self.sample.origin  # multiplicative noise knows where zero is
+            self._samples[model] = self.sample if same else make_sample(table, self.sample.groups, model)
         if (model, degree) not in self._conditions:
             self._conditions[model, degree] = Conditions(self._samples[model], degree)
         return self._conditions[model, degree]
@@ -154,7 +156,7 @@ class _Search:
 
     def max_noise(self, degree: int) -> float:
         """The noise that a law may have."""
-        return min(self.settings.max_noise, 0.4 / degree, self.cap)
+        return min(self.settings.max_noise, _LINEAR_NOISE if degree == 1 else 0.4 / degree, self.cap)
 
 
 def is_rejected(J: float, dof: int, n_rows: int) -> bool:
@@ -358,10 +360,11 @@ class _OneLaw:
         if held_out > audits.held_out_limit(self.n_rows):
             return f"rows that were held out are {held_out:.2f} times as far away"
         n_strong = 0 if snapped is None else snapped.n_strong
+        level = effective_level(conditions, c, variances)
+        dense = not exact and audits.is_dense(conditions, support, n_strong, system, level)
         return Found(
-            conditions, support, c, free, variances, self.nuisance, system, J, dof, snapped,
-            effective_level(conditions, c, variances), exact,
-            not exact and audits.is_dense(conditions, support, n_strong), held_out, correlation,
+            conditions, support, c, free, variances, self.nuisance, system, J, dof, snapped, level, exact, dense,
+            held_out, correlation,
         )  # fmt: skip
 
     def _snapped(self, support: list[int], system: System, J: float) -> SnappedLaw | None:
@@ -412,10 +415,11 @@ def refit(found: Found, conditions: Conditions, settings: Settings, exponents: I
         c, J, dof = snapped.c, snapped.J, dof + len(snapped.rational) - 1
     else:
         snapped = None
+    level, n_strong = effective_level(conditions, c, variances), 0 if snapped is None else snapped.n_strong
     return replace(
         found, conditions=conditions, support=support, c=c, free=free, variances=variances, system=system, J=J, dof=dof,
-        snapped=snapped, level=effective_level(conditions, c, variances),
-        dense=not found.exact and audits.is_dense(conditions, support, 0 if snapped is None else snapped.n_strong),
+        snapped=snapped, level=level,
+        dense=not found.exact and audits.is_dense(conditions, support, n_strong, system, level),
     )  # fmt: skip
 
 
@@ -453,6 +457,12 @@ def find_laws(sample: Sample, settings: Settings) -> tuple[list[Found], list[Att
         if jacobian_rank([*laws, *dense]) >= sample.n_columns - 1:
             break
     return laws + [law for law in dense[:1] if _adds(law, laws)], search.attempts
+
+
+def find_law(sample: Sample, settings: Settings, degree: int) -> Found | None:
+    """One law of a degree, if there is one."""
+    terms = monomials(sample.n_columns, degree)
+    return _Search(sample, settings).find(degree, _candidates(terms, [], sample, settings), [])
 
 
 def _affordable(sample: Sample, degree: int) -> bool:
