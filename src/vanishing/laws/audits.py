@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import comb
 
 import numpy as np
 from scipy.linalg import LinAlgError, svd
@@ -11,6 +12,7 @@ from scipy.special import chdtr
 from .._typing import Float1D, Float2D, Int1D
 from .gmm import FLOOR, Conditions, System, smallest_ratio
 from .noise import column_variances
+from .snapping import SnappedLaw
 
 __all__ = ["exactness", "held_out_ratio", "is_dense", "neighbour_correlation", "test_power"]
 
@@ -20,6 +22,7 @@ _SMALL_PART = 0.05  # of the residual, which a column's noise need not explain
 _NEIGHBOURS = 2
 _SEED = 7_043_166_121_809  # not one that somebody has made the noise of a table with
 _MOST_REAL = 7  # real coefficients of a law
+_SURPRISE = 3.0  # bits
 _FINE = 0.002  # resolution, in deviations
 _MISSED = 0.2  # deviations by which the second-best polynomial misses the rows, beside a law
 
@@ -172,22 +175,47 @@ def held_out_limit(n_rows: int) -> float:
     return float(1.35 + 2.5 / np.sqrt(n_rows / 2))
 
 
-def is_dense(conditions: Conditions, support: Sequence[int], n_strong: int, system: System, level: float) -> bool:
+def is_dense(
+    conditions: Conditions,
+    support: Sequence[int],
+    snapped: SnappedLaw | None,
+    system: System,
+    level: float,
+    n_shifts: int = 0,
+) -> bool:
     """Whether a polynomial is no more than an approximation of a smooth curve could be.
 
-    A law is special: its coefficients are rational numbers but one, or no other polynomial in its columns and up to its
-    degree comes near to vanishing on the rows. ``n_strong`` of the coefficients are rational beyond chance; the
-    second-best polynomial misses the rows by about ``sqrt(J / N)`` times the noise, half of which is enough for three
-    terms that are known to a fine resolution, ``noise / sqrt(N)``.
+    A law is special. Either its coefficients are rational numbers but one (or one in three), and these save more bits
+    than it takes to say which terms it has. Or no other polynomial in its columns up to its degree comes near to
+    vanishing on the rows: the second-best one misses them by about ``sqrt(J / N)`` times the noise, 0.2 deviations at
+    least; half of that is enough for three terms that are known to a fine resolution, ``noise / sqrt(N)``.
+
+    Parameters
+    ----------
+    conditions : Conditions
+    support : sequence of int
+    snapped : SnappedLaw or None
+        The rational coefficients.
+    system : System
+        With the weights of the law.
+    level : float
+        Its noise.
+    n_shifts : int, default=0
+        Columns whose origin was fitted to the rows.
     """
-    n_real = len(support) - 1 - n_strong
-    if conditions.degree == 1 or n_real <= 1:
-        return False
+    n_terms, n_strong = len(support), 0 if snapped is None else snapped.n_strong
+    n_real = n_terms - 1 - n_strong + n_shifts
     exponents = conditions.terms.exponents
     idle = ~exponents[list(support)].any(axis=0)
     dictionary = np.flatnonzero(~exponents[:, idle].any(axis=1))
-    if n_real > max(3, min(0.45 * (len(dictionary) - 1), _MOST_REAL)):
+    if conditions.degree == 1:
+        return False
+    if n_real <= max(1, n_strong // 2):
+        chosen = np.log2(comb(len(dictionary), n_terms) * n_terms) + _SURPRISE
+        if n_terms < 4 or (snapped is not None and snapped.saved > chosen):
+            return False
+    if n_real - n_shifts > max(3, min(0.45 * (len(dictionary) - 1), _MOST_REAL)):
         return True
     missed = np.sqrt(float(system.spectrum(dictionary.tolist())[1]) / system.n_rows) * level
-    few = len(support) <= 3 and level < _FINE * np.sqrt(system.n_rows)
+    few = n_terms <= 3 and n_shifts == 0 and level < _FINE * np.sqrt(system.n_rows)
     return bool(missed < (_MISSED / 2.0 if few else _MISSED))

@@ -10,11 +10,13 @@ import numpy as np
 from .._typing import Float1D, Float2D, Int1D, Int2D
 from .equation import common_denominator
 from .law import Law, sorted_terms
+from .logs import PowerLaw
 from .moments import MULTIPLICATIVE
 from .search import Found
+from .snapping import nearest_rationals, real_bits
 from .table import Table
 
-__all__ = ["describe", "exact_law"]
+__all__ = ["describe", "exact_law", "power_law"]
 
 
 def describe(found: Found, columns: Sequence[str], kept: Sequence[int]) -> Law:
@@ -76,6 +78,48 @@ def describe(found: Found, columns: Sequence[str], kept: Sequence[int]) -> Law:
         why=_why(found),
         scale=spread,
         conserved=sample.groups is not None,
+    )
+
+
+def power_law(found: PowerLaw, table: Table, kept: Sequence[int]) -> Law:
+    """A power law as a polynomial: factors with negative exponents on the other side."""
+    n = len(table.names)
+    exponents = np.zeros((2, n), dtype=np.int64)
+    exponents[0, list(kept)] = np.maximum(found.exponents, 0)
+    exponents[1, list(kept)] = np.maximum(-found.exponents, 0)
+    value, error = found.constant, found.error
+    if exponents[1].sum() > exponents[0].sum():
+        exponents, value, error = exponents[::-1], 1.0 / value, error / value**2
+    bits, numbers, _ = nearest_rationals(np.array([value]), np.array([max(error, 1e-12 * abs(value))]))
+    real = real_bits(np.array([value]), np.array([max(error, 1e-12 * abs(value))]))
+    snapped = Fraction(int(numbers[0, 0]), int(numbers[0, 1])) if bits[0] < real[0] else None
+    noise = np.full(n, np.nan)
+    noise[list(kept)] = np.where(found.exponents != 0, found.sigma, np.nan)
+    exact = found.level <= 1e-7
+    how = "multiplicative, one level for all columns" if found.multiplicative else "one level for all columns"
+    test = f"with noise of {found.level:.2%} of the logarithms' deviations the test does not reject it"
+    return Law(
+        columns=table.names,
+        exponents=exponents,
+        coef=np.array([1.0, -(value if snapped is None else float(snapped))]),
+        stderr=np.array([0.0, 0.0 if snapped is not None or exact else error]),
+        rational=(Fraction(1), None if snapped is None else -snapped),
+        free_coef=np.array([1.0, -value]),
+        free_stderr=np.array([0.0, 0.0 if exact else error]),
+        origin=np.zeros(n),
+        noise=noise,
+        noise_kind="none: the rows satisfy the law up to rounding" if exact else how,
+        level=0.0 if exact else float(np.nanmean(noise / (1.0 if found.multiplicative else table.X.std(axis=0)))),
+        typical_distance=found.level,
+        J=found.J,
+        dof=found.dof,
+        p_value=1.0 if exact else found.p_value,
+        held_out=1.0,
+        audits=(f"J of the logarithms has {found.dof} degrees of freedom", "the exponents are integers within errors"),
+        n_rows=len(table.X),
+        kind="exact" if exact else "law",
+        why=f"It is a power law: its exponents are rational, and {test} (p-value {found.p_value:.2g}).",
+        scale=table.X.std(axis=0),
     )
 
 

@@ -344,8 +344,6 @@ def _conserved_text(text: str, *, latex: bool) -> str:
 def _noise_text(law: Law) -> str:
     if law.kind == "exact":
         return "exact"
-    if "known" in law.noise_kind or "absolute" in law.noise_kind or "column" in law.noise_kind.split()[0:1]:
-        return f"noise {law.level:.2g} of a deviation"
     of = "each value" if "multiplicative" in law.noise_kind else "each column"
     return f"noise {law.level:.2%} of {of}" if law.level < 0.001 else f"noise {law.level:.1%} of {of}"
 

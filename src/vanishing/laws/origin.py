@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from .._typing import Float1D, Float2D
+from .audits import is_dense
 from .gmm import Conditions
 from .moments import ADDITIVE
 from .sample import make_sample
@@ -94,11 +95,12 @@ def recentred(found: Found, X: Float2D, settings: Settings) -> Found | None:
         return None
     law = find_law(make_sample(X, None, sample.model, origin), settings, degree)
     n_shifts, n_before = (int(np.count_nonzero(o[used])) for o in (origin, sample.origin))
-    if law is None or (law.dense and not found.dense):
+    if law is None or len(law.support) + n_shifts > len(found.support) + max(n_before, int(found.dense)):
         return None
-    if len(law.support) + n_shifts > len(found.support) + max(n_before, int(found.dense)):
+    dense = not law.exact and is_dense(law.conditions, law.support, law.snapped, law.system, law.level, n_shifts)
+    if dense and not found.dense:
         return None
-    return replace(law, dof=law.dof - n_shifts)
+    return replace(law, dof=law.dof - n_shifts, dense=dense)
 
 
 def _linear_at_zero(found: Found, X: Float2D, settings: Settings) -> Found:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import qr
 from scipy.special import chdtrc
 
-from .._typing import Bool1D, Float1D, Float2D, Int2D
+from .._typing import Bool1D, Float1D, Float2D, Int1D, Int2D
 from . import audits
 from .gmm import FLOOR, Conditions, System, critical_J
 from .moments import ADDITIVE
@@ -39,7 +39,8 @@ class Settings:
     ``models`` are pairs of the kind of noise and of what is free in it: "level", "columns" or "none", each tried where
     the one before is rejected; ``sigma`` is the noise of the columns in their units, where it is known. ``profile``
     gives the shares of the columns in the common level. ``allowed(exponents)`` says which terms may occur, and
-    ``comparable(exponents, k)`` which have the dimension of term k.
+    ``comparable(exponents, k)`` which have the dimension of term k; ``classes(exponents)`` gives the terms of each
+    dimension, among which laws are looked for first.
     """
 
     max_degree: int
@@ -50,6 +51,7 @@ class Settings:
     snap: bool = True
     allowed: Callable[[Int2D], Bool1D] | None = None
     comparable: Callable[[Int2D, int], Bool1D] | None = None
+    classes: Callable[[Int2D], list[Int1D]] | None = None
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,19 @@ class _Search:
             if law is not None and (best is None or law.p_value > best.p_value):
                 best = law
         return best
+
+    def homogeneous(self, degree: int, trial: list[int], laws: Sequence[Found]) -> Found | None:
+        """A law all of whose terms have the same dimension, where the columns have units."""
+        if self.settings.classes is None:
+            return None
+        terms = monomials(self.sample.n_columns, degree)
+        for members in self.settings.classes(terms.exponents):
+            inside = [term for term in members.tolist() if term in trial]
+            if len(inside) > 1 and max(terms.total[inside]) == degree and len(inside) < len(trial):
+                law = self.find(degree, inside, laws)
+                if law is not None and not law.dense and _adds(law, laws):
+                    return law
+        return None
 
     def simpler(self, law: Found, laws: Sequence[Found]) -> Found | None:
         """A law of higher degree with fewer terms that says the same as ``law`` in fewer bits, if there is one."""
@@ -359,9 +374,8 @@ class _OneLaw:
         held_out = audits.held_out_ratio(conditions, support, c, variances) if noisy else 1.0
         if held_out > audits.held_out_limit(self.n_rows):
             return f"rows that were held out are {held_out:.2f} times as far away"
-        n_strong = 0 if snapped is None else snapped.n_strong
         level = effective_level(conditions, c, variances)
-        dense = not exact and audits.is_dense(conditions, support, n_strong, system, level)
+        dense = not exact and audits.is_dense(conditions, support, snapped, system, level)
         return Found(
             conditions, support, c, free, variances, self.nuisance, system, J, dof, snapped, level, exact, dense,
             held_out, correlation,
@@ -415,11 +429,11 @@ def refit(found: Found, conditions: Conditions, settings: Settings, exponents: I
         c, J, dof = snapped.c, snapped.J, dof + len(snapped.rational) - 1
     else:
         snapped = None
-    level, n_strong = effective_level(conditions, c, variances), 0 if snapped is None else snapped.n_strong
+    level = effective_level(conditions, c, variances)
     return replace(
         found, conditions=conditions, support=support, c=c, free=free, variances=variances, system=system, J=J, dof=dof,
         snapped=snapped, level=level,
-        dense=not found.exact and audits.is_dense(conditions, support, n_strong, system, level),
+        dense=not found.exact and audits.is_dense(conditions, support, snapped, system, level),
     )  # fmt: skip
 
 
@@ -442,7 +456,7 @@ def find_laws(sample: Sample, settings: Settings) -> tuple[list[Found], list[Att
         if not any(terms.total[trial] == degree):
             continue
         while len(trial) > 1:
-            law = search.find(degree, trial, laws)
+            law = search.homogeneous(degree, trial, laws) or search.find(degree, trial, laws)
             if law is None or not _adds(law, laws):
                 break
             law = search.simpler(law, laws) or law

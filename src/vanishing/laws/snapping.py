@@ -46,6 +46,8 @@ class SnappedLaw:
     reference : int
     n_strong : int
         How many of them are hardly chance.
+    saved : float
+        Bits that they save, compared with real numbers.
     """
 
     bits: float
@@ -55,6 +57,7 @@ class SnappedLaw:
     J: float
     reference: int
     n_strong: int
+    saved: float
 
 
 def real_bits(values: Float1D, errors: Float1D) -> Float1D:
@@ -137,7 +140,7 @@ def _snap_to(
     information = system.information(c / scale, support) * np.outer(units, units)
     fixed: dict[int, Fraction] = {r: Fraction(1)}
     free = [i for i in range(len(support)) if i != r]
-    bits, n_strong = 1.0, 0
+    bits, n_strong, total_saved = 1.0, 0, 0.0
     while free:
         covariance = _inverse(information[np.ix_(free, free)])
         if covariance is None:
@@ -156,6 +159,7 @@ def _snap_to(
         values[i] = float(number)
         fixed[i] = number
         n_strong += bool(saved[k] > _STRONG)
+        total_saved += float(saved[k])
         bits += cost[k] - far[k] / _BITS
         free.remove(i)
     snapped = np.zeros_like(c)
@@ -163,7 +167,7 @@ def _snap_to(
     J = system.statistic(snapped)
     bits += J / _BITS + len(support) * log2(len(unit))
     rational = {support[i]: number for i, number in fixed.items()}
-    return SnappedLaw(bits, support, snapped, rational, J, support[r], n_strong)
+    return SnappedLaw(bits, support, snapped, rational, J, support[r], n_strong, total_saved)
 
 
 def _inverse(matrix: Float2D) -> Float2D | None:
