@@ -25,11 +25,8 @@ def describe(found: Found, columns: Sequence[str], kept: Sequence[int]) -> Law:
     Coefficients are multiples of the reference term's; where all of them are rational, they become integers.
     """
     conditions, support = found.conditions, np.array(found.support)
-    reference = int(support[0]) if found.snapped is None else found.snapped.reference
-    if found.snapped is None:
-        reference = max(found.support, key=lambda term: (conditions.terms.total[term], abs(found.c[term])))
+    reference, rational = _rationals(found)
     r = found.support.index(reference)
-    rational = _rationals(found)
     coef, free = (c[support] / conditions.unit[support] for c in (found.c, found.free))
     coef, free = coef / coef[r], free / free[r]
     units = conditions.unit[support] * (found.free[reference] / conditions.unit[reference])
@@ -154,10 +151,12 @@ def exact_law(
     )
 
 
-def _rationals(found: Found) -> list[Fraction | None]:
-    if found.snapped is None:
-        return [None] * len(found.support)
-    return [found.snapped.rational.get(term) for term in found.support]
+def _rationals(found: Found) -> tuple[int, list[Fraction | None]]:
+    """The term whose coefficient is fixed, and for each term the rational multiple of it, if there is one."""
+    if found.snapped is None or len(found.snapped.rational) == 1:
+        leading = found.support[sorted_terms(found.conditions.terms.exponents[found.support])[0]]
+        return leading, [Fraction(1) if term == leading else None for term in found.support]
+    return found.snapped.reference, [found.snapped.rational.get(term) for term in found.support]
 
 
 def _errors(information: Float2D, real: Int1D) -> Float1D:

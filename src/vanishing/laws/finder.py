@@ -180,8 +180,8 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if len(kept) > 1:
                 more, attempts = self._noisy(table, kept, self._settings(table, kept, dims))
                 laws += _independent(more, table, [d.column for d in dependencies])
-        if self.units is not None:
-            laws = [_with_units(law, [self.units[name] for name in table.names]) for law in laws]
+        if dims is not None:
+            laws = [_with_units(law, [self.units[name] for name in table.names], dims) for law in laws]
         self.laws_ = Laws(
             [law for law in laws if law.kind != "dense"],
             table.names,
@@ -323,10 +323,11 @@ def _independent(laws: Sequence[Law], table: Table, removed: Sequence[int]) -> l
     return kept
 
 
-def _with_units(law: Law, units: Sequence[Any]) -> Law:
+def _with_units(law: Law, units: Sequence[Any], dims: Array) -> Law:
     """The law with the unit of each coefficient: that of the first term over that of its own."""
-    labels = tuple(dimensions.label((law.exponents[0] - row).tolist(), units) for row in law.exponents)
-    return replace(law, units=labels)
+    missing = [law.exponents[0] - row for row in law.exponents]
+    labels = ["" if not (powers @ dims).any() else dimensions.label(powers.tolist(), units) for powers in missing]
+    return replace(law, units=tuple(labels))
 
 
 def _notes(attempts: Sequence[Attempt]) -> list[str]:

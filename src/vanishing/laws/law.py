@@ -344,6 +344,8 @@ def _conserved_text(text: str, *, latex: bool) -> str:
 def _noise_text(law: Law) -> str:
     if law.kind == "exact":
         return "exact"
+    if law.noise_kind == "estimated for each column":
+        return f"noise about {law.level:.2g} of a deviation"
     of = "each value" if "multiplicative" in law.noise_kind else "each column"
     return f"noise {law.level:.2%} of {of}" if law.level < 0.001 else f"noise {law.level:.1%} of {of}"
 

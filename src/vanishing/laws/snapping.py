@@ -24,7 +24,7 @@ _NEAR = np.tile([0.0, 1.0, -1.0], 4)  # numerators, from the nearest on
 _LARGEST = 40.0
 _FAR = 9.0  # squared standard errors beyond which a number is another one
 _STRONG = 5.0  # bits that a snapped coefficient saves which is hardly chance
-_GAIN = 0.5  # bits that a change of terms has to save
+_GAIN, _GAIN_OF_MORE = 0.5, 6.0  # bits that a change of terms has to save: fewer terms, and more
 _MOST_CHANGES, _MOST_ADDED = 4, 5
 
 
@@ -202,8 +202,13 @@ def polish(
             for terms, required in changes
             if any(terms)
         ]
-        better = [law for law in tried if law is not None and law.bits < current.bits - _GAIN]
+        better = [law for law in tried if law is not None and law.bits < current.bits - _least_gain(law, current)]
         if not better:
             break
         current = min(better, key=lambda law: law.bits)
     return current
+
+
+def _least_gain(law: SnappedLaw, current: SnappedLaw) -> float:
+    """Many terms are tried, and rational numbers are everywhere: one more term has to save more."""
+    return _GAIN_OF_MORE if len(law.support) > len(current.support) else _GAIN
