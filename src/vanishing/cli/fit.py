@@ -94,7 +94,7 @@ def progress_bars(*, shown: bool) -> Iterator[None]:
         yield
         return
     try:
-        bars = showprogress_bars()
+        bars = show_progress()
         bars.__enter__()
     except ImportError as error:
         print(f"vanishing: no progress is shown. {error}", file=sys.stderr)

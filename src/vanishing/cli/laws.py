@@ -17,7 +17,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", help="files, patterns or folders: .parquet, .arrow, .feather, .csv or .npy")
     parser.add_argument("--columns", help="columns to use, separated by commas (default: all but groups)")
     parser.add_argument("--max-degree", type=int, help="largest degree of an equation (default: 4)")
-    parser.add_argument("--noise", choices=("relative", "absolute", "multiplicative"), help="kind of noise (default: found)")
+    parser.add_argument(
+        "--noise", choices=("relative", "absolute", "multiplicative"), help="kind of noise (default: found)"
+    )
     parser.add_argument("--max-noise", type=float, default=0.12, help="noise of a law, in deviations (default: 0.12)")
     parser.add_argument("--units", help="unit of each column, for instance p=Pa,V=m^3,n=mol,T=K")
     parser.add_argument("--groups", metavar="COLUMN", help="column with runs: quantities conserved along each of them")

@@ -138,7 +138,7 @@ def held_out_ratio(conditions: Conditions, support: Sequence[int], c: Float1D, v
     ]
     order = np.random.default_rng(_SEED).permutation(sample.n_rows)
     halves = [_half(values[:, rows], [slope[:, rows] for slope in slopes]) for rows in (order[::2], order[1::2])]
-    return max(_ratio(*halves, used), _ratio(*halves[::-1], used))
+    return max(_ratio(halves[0], halves[1], used), _ratio(halves[1], halves[0], used))
 
 
 def _half(values: Float2D, slopes: list[Float2D]) -> tuple[Float2D, Float2D]:

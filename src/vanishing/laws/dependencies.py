@@ -69,4 +69,9 @@ def _affine(X: Float2D, j: int, kept: Sequence[int], mean: Float1D, deviation: F
 
 def _tidy(values: Float1D) -> Float1D:
     """Numbers without the dust of rounding."""
-    return np.array([float(f"{value:.10g}") if abs(value - float(f"{value:.6g}")) < 1e-9 * abs(value) else value for value in values])
+    return np.array(
+        [
+            float(f"{value:.10g}") if abs(value - float(f"{value:.6g}")) < 1e-9 * abs(value) else value
+            for value in values
+        ]
+    )

@@ -120,9 +120,7 @@ def power_law(found: PowerLaw, table: Table, kept: Sequence[int]) -> Law:
     )
 
 
-def exact_law(
-    table: Table, exponents: Int2D, coef: Float1D, rational: Sequence[Fraction | None], why: str
-) -> Law:
+def exact_law(table: Table, exponents: Int2D, coef: Float1D, rational: Sequence[Fraction | None], why: str) -> Law:
     """A law that the rows satisfy up to rounding, or exactly."""
     n = len(table.names)
     nothing = np.zeros(len(coef))
@@ -219,7 +217,7 @@ def _why(found: Found) -> str:
     test = f"with noise of {found.level:.2%} the test does not reject it (p-value {found.p_value:.2g})"
     if found.dense:
         return (
-            f"It holds within the noise: {test}; but it needs nearly all terms, so a smooth curve that is no polynomial "
-            "cannot be excluded."
+            f"It holds within the noise: {test}; but its coefficients are nothing special, so a smooth curve that is no "
+            "polynomial cannot be excluded."
         )
     return f"It is a law: {test}, and smaller equations are much worse."

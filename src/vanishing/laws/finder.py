@@ -379,4 +379,4 @@ def discover(table: Any, **options: Any) -> Laws:
     >>> print(discover(gas, names=["p", "V", "n", "T"]))
     p*V = 8.314*n*T   noise 1.0% of each column   p-value 0.89   8.314 +- 0.001
     """
-    return LawFinder(**options).fit(table).laws_  # type: ignore[no-any-return]
+    return LawFinder(**options).fit(table).laws_

@@ -21,7 +21,16 @@ from .moments import MomentTable
 from .monomials import Monomials, binomial_matrix, count_monomials, monomials
 from .sample import Sample
 
-__all__ = ["FLOOR", "Conditions", "RowNoise", "System", "critical_J", "row_noise", "smallest_ratio", "test_covariance"]
+__all__ = [
+    "FLOOR",
+    "Conditions",
+    "RowNoise",
+    "System",
+    "critical_value",
+    "row_noise",
+    "smallest_ratio",
+    "test_covariance",
+]
 
 FLOOR = 1e-6  # relative noise that moments in float64 can resolve
 _RANK = 1e-11  # eigenvalues of a covariance below this share of the largest are rounding
@@ -96,12 +105,12 @@ def test_covariance(tests: Monomials, table: Float2D, noise: RowNoise, variances
 test_covariance.__test__ = False  # type: ignore[attr-defined]  # not a test of pytest's
 
 
-def critical_J(chance: float, dof: int) -> float:
+def critical_value(chance: float, dof: int) -> float:
     """What J exceeds with this chance at a true law: a quantile of chi^2.
 
     Examples
     --------
-    >>> round(critical_J(0.05, 1), 2)
+    >>> round(critical_value(0.05, 1), 2)
     3.84
     """
     return float(chdtri(max(dof, 1), chance))
@@ -150,8 +159,8 @@ class System:
     n_rows: int
 
     @cached_property
-    def P(self) -> Float2D:
-        """``R'R``."""
+    def normal(self) -> Float2D:
+        """The matrix ``R'R`` of the normal equations."""
         return np.asarray(self.R.T @ self.R)
 
     def minimise(self, support: Sequence[int]) -> tuple[float, Float1D]:
@@ -160,13 +169,13 @@ class System:
         c = np.zeros(len(self.D))
         if not inner:
             return np.inf, c
-        P, D = self.P[np.ix_(inner, inner)], self.D[np.ix_(inner, inner)]
+        P, D = self.normal[np.ix_(inner, inner)], self.D[np.ix_(inner, inner)]
         constant = len(inner) < len(support)
         if constant:
-            along = self.P[0, inner] / self.P[0, 0]
-            P = P - np.outer(along, along) * self.P[0, 0]
+            along = self.normal[0, inner] / self.normal[0, 0]
+            P = P - np.outer(along, along) * self.normal[0, 0]
         ratio, v = smallest_ratio(P, D)
-        c[inner] = v / np.sqrt(max(v @ D @ v, 1e-300))
+        c[inner] = v / np.sqrt(max(float(v @ D @ v), 1e-300))
         if constant:
             c[0] = -along @ c[inner]
         return self.n_rows * max(ratio, 0.0), c
@@ -174,9 +183,9 @@ class System:
     def spectrum(self, support: Sequence[int]) -> Float1D:
         """``J`` of a basis of all polynomials with these terms, ascending: how many of them nearly vanish."""
         inner = [i for i in support if i]
-        P, D = self.P[np.ix_(inner, inner)], self.D[np.ix_(inner, inner)]
+        P, D = self.normal[np.ix_(inner, inner)], self.D[np.ix_(inner, inner)]
         if len(inner) < len(support):
-            P = P - np.outer(self.P[0, inner], self.P[0, inner]) / self.P[0, 0]
+            P = P - np.outer(self.normal[0, inner], self.normal[0, inner]) / self.normal[0, 0]
         D = D + 1e-12 * np.trace(D) / len(D) * np.eye(len(D))
         return np.asarray(self.n_rows * np.maximum(eigh(P, D, eigvals_only=True), 0.0))
 
@@ -191,7 +200,7 @@ class System:
     def information(self, c: Float1D, support: Sequence[int]) -> Float2D:
         """Fisher information of the coefficients of ``c`` on its support: ``N R'R / c'Dc``."""
         at = np.ix_(support, support)
-        return np.asarray(self.n_rows * self.P[at] / (c @ self.D @ c))
+        return np.asarray(self.n_rows * self.normal[at] / (c @ self.D @ c))
 
 
 class Conditions:

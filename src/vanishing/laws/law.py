@@ -18,7 +18,7 @@ __all__ = ["Law"]
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """An equation that holds between the columns of a table: ``sum_k coef[k] * prod_j (x_j - origin_j)^exponents[k, j] = 0``.
+    """An equation of the columns of a table: ``sum_k coef[k] * prod_j (x_j - origin_j)^exponents[k, j] = 0``.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class Law:
     @property
     def variables(self) -> tuple[str, ...]:
         """The columns that occur."""
-        return tuple(name for name, used in zip(self.columns, self.exponents.any(axis=0), strict=True) if used)
+        return tuple(name for j, name in enumerate(self.columns) if self.exponents[:, j].any())
 
     @property
     def equation(self) -> str:
@@ -193,7 +193,7 @@ class Law:
         return slopes
 
     def distance(self, X: Any) -> Float1D:
-        """How far the rows of ``X`` are from the law, to first order, in deviations of the columns: ``|g| / |grad g|``."""
+        """Distance of the rows of ``X`` from the law to first order, ``|g| / |grad g|``, in deviations of the columns."""
         steepness = np.sqrt(((self.gradient(X) * self.scale) ** 2).sum(axis=1))
         return np.asarray(np.abs(self.evaluate(X)) / np.maximum(steepness, 1e-12 * steepness.max(initial=1e-300)))
 

@@ -198,9 +198,7 @@ class Laws(Sequence[Law]):
         if not len(self):
             return f"<pre>{html.escape(str(self))}</pre>"
         head = "".join(f"<th>{name}</th>" for name in ("law", "noise", "p-value", "constants", "kind"))
-        rows = [
-            "".join(f"<td>{entry}</td>" for entry in _html_cells(law)) for law in (*self, *self.dense)
-        ]
+        rows = ["".join(f"<td>{entry}</td>" for entry in _html_cells(law)) for law in (*self, *self.dense)]
         body = "".join(f"<tr>{row}</tr>" for row in rows)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 

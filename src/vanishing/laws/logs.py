@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from .._typing import Float1D, Float2D, Int1D
-from .gmm import critical_J, smallest_ratio, whitener
+from .gmm import critical_value, smallest_ratio, whitener
 from .monomials import monomials
 
 __all__ = ["PowerLaw", "find_power_law"]
@@ -114,7 +114,9 @@ def _fit(X: Float2D, L: Float2D, multiplicative: bool, max_noise: float) -> Powe
     exponents = _integers(a, _errors(gram, D, a, s2, n_rows))
     if exponents is None:
         return None
-    return _tested(X, L, exponents, unit, multiplicative, max_noise, alone=bool(values[1] > _ALONE * max(values[0], 0.0)))
+    return _tested(
+        X, L, exponents, unit, multiplicative, max_noise, alone=bool(values[1] > _ALONE * max(values[0], 0.0))
+    )
 
 
 def _errors(gram: Float2D, D: Float2D, a: Float1D, s2: float, n_rows: int) -> Float2D:
@@ -142,7 +144,7 @@ def _integers(a: Float1D, covariance: Float2D) -> Int1D | None:
             found = near.astype(np.int64)
             if found[np.flatnonzero(found)[0]] < 0:
                 found = -found
-            return found // max(int(np.gcd.reduce(found)), 1)
+            return np.asarray(found // max(int(np.gcd.reduce(found)), 1))
     return None
 
 
@@ -167,7 +169,7 @@ def _tested(
     if level > max_noise:
         return None
     J, dof = _test(L[:, used], residual, a[used], s2 * unit[:, used]) if level > 1e-7 else (0.0, 1)
-    if J > 1.15 * critical_J(1e-4, dof) and J > 0.01 * n_rows:
+    if 1.15 * critical_value(1e-4, dof) < J and 0.01 * n_rows < J:
         return None
     constant = float(np.exp(middle))
     error = constant * float(np.sqrt(s2 / (1.0 / shape).sum()))

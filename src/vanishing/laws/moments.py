@@ -40,13 +40,13 @@ def debias(moments: Any, terms: Monomials, variances: Float1D, model: str = ADDI
     if model == MULTIPLICATIVE:
         return np.asarray(moments / _growth(terms, variances))
     moments = np.array(moments, dtype=np.float64)
-    for j in np.flatnonzero(variances > 0.0):
+    for j in np.flatnonzero(variances > 0.0).tolist():
         before = moments.copy()
         for i in range(1, terms.degree // 2 + 1):
             rows, places, _ = terms.divided(j, 2 * i)
             factor = _hermite_factors(terms.degree, i)[terms.exponents[rows, j]] * (-variances[j]) ** i
             moments[..., rows] += factor * before[..., places]
-    return moments
+    return np.asarray(moments)
 
 
 def slope(debiased: Array, terms: Monomials, variances: Float1D, j: int, model: str = ADDITIVE) -> Array:

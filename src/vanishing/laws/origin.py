@@ -86,9 +86,7 @@ def recentred(found: Found, X: Float2D, settings: Settings) -> Found | None:
     if degree == 1:
         return _linear_at_zero(found, X, settings) if sample.origin.any() else None
     shift, errors = centre_of(found)
-    origin = np.array(
-        [round_within(o + t, e) for o, t, e in zip(sample.origin, shift, errors, strict=True)]
-    )
+    origin = np.array([round_within(o + t, e) for o, t, e in zip(sample.origin, shift, errors, strict=True)])
     used = found.conditions.terms.exponents[found.support].any(axis=0)
     origin = np.where(used, origin, sample.origin)
     if np.array_equal(origin, sample.origin):

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._typing import Float1D, Float2D
 from .equation import coordinate_names, monomial
-from .gmm import critical_J
+from .gmm import critical_value
 from .law import Law
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def plot_prediction(law: Law, X: Any, *, ax: Any = None) -> Any:
     plt = _pyplot()
     ax = plt.figure(figsize=(5, 5), layout="constrained").add_subplot() if ax is None else ax
     if X is None or law.conserved:
-        values = [] if X is None else law.evaluate(np.asarray(X, dtype=np.float64))
+        values = np.empty(0) if X is None else law.evaluate(np.asarray(X, dtype=np.float64))
         ax.plot(values, ".", color=_POINT, markersize=2)
         ax.set(xlabel="row", ylabel="left side minus right side")
         ax.set_title("values of the polynomial", fontsize=10)
@@ -181,12 +181,13 @@ def plot_attempts(laws: Laws, *, ax: Any = None) -> Any:
     untested = [a for a in laws.attempts if a.dof <= 0 and np.isfinite(a.noise)]
     for attempt in tested:
         colour = _LINE if attempt.reason == "law" else _BAD
-        ax.plot(attempt.degree, max(attempt.J / critical_J(1e-4, attempt.dof), 1e-3), "o", color=colour)
+        ax.plot(attempt.degree, max(attempt.J / critical_value(1e-4, attempt.dof), 1e-3), "o", color=colour)
     for attempt in untested:
         text = f"needs noise\nof {attempt.noise:.0%}"
         ax.annotate(text, (attempt.degree, 1.0), ha="center", va="bottom", fontsize=8, color=_BAD)
     ax.axhline(1.0, color=_POINT, linewidth=1)
     ax.set_yscale("log")
+    ax.set_ylim(min(ax.get_ylim()[0], 0.1), max(ax.get_ylim()[1], 10.0))
     degrees = sorted({attempt.degree for attempt in laws.attempts}) or [1]
     ax.set(xlabel="degree", ylabel="J / critical J", xticks=degrees, xlim=(degrees[0] - 0.6, degrees[-1] + 0.6))
     ax.set_title("why this degree (blue: law)", fontsize=10)

@@ -67,9 +67,7 @@ class Sample:
     def _with_groups(self, table: MomentTable, terms: Monomials) -> MomentTable:
         assert self.groups is not None
         means = group_means(self.values(terms.degree), self.groups)
-        return MomentTable(
-            table.terms, table.means, table.n_rows, table.model, np.bincount(self.groups), terms, means
-        )
+        return MomentTable(table.terms, table.means, table.n_rows, table.model, np.bincount(self.groups), terms, means)
 
     def without_group_means(self, values: Float2D) -> Float2D:
         """Values (one row per polynomial) minus their mean within each group; as they are without groups."""
@@ -78,7 +76,7 @@ class Sample:
         return np.asarray(values - group_means(np.atleast_2d(values), self.groups)[self.groups].T.reshape(values.shape))
 
     def variances_on_rows(self, variances: Float1D) -> Float2D:
-        """The noise variance of every standardised column on the rows: ``(n_columns, n_rows)``, or ``(n_columns, 1)``."""
+        """Noise variance of the standardised columns on the rows: ``(n_columns, n_rows)``, or ``(n_columns, 1)``."""
         if self.model == ADDITIVE:
             return variances[:, None]
         return np.asarray(variances[:, None] * self.Z.T**2)

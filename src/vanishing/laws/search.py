@@ -11,7 +11,7 @@ from scipy.special import chdtrc
 
 from .._typing import Bool1D, Float1D, Float2D, Int1D, Int2D
 from . import audits
-from .gmm import FLOOR, Conditions, System, critical_J
+from .gmm import FLOOR, Conditions, System, critical_value
 from .moments import ADDITIVE
 from .monomials import Monomials, count_monomials, monomials
 from .noise import column_variances, effective_level, noise_level, refined_variances, reweighted
@@ -176,7 +176,7 @@ class _Search:
 
 def is_rejected(J: float, dof: int, n_rows: int) -> bool:
     """Whether a test rejects a law; J of many rows finds departures that are too small to matter."""
-    return dof > 0 and J > 1.15 * critical_J(1e-4, dof) and J > 0.01 * n_rows
+    return dof > 0 and 1.15 * critical_value(1e-4, dof) < J and 0.01 * n_rows < J
 
 
 class _OneLaw:
@@ -207,7 +207,7 @@ class _OneLaw:
         variances, system, c = self._full(variances)
         self.J, self.dof = system.minimise(self.trial)[0], system.dof(len(self.trial))
         rejected = is_rejected(self.J, self.dof, self.n_rows)
-        if rejected and self.J > _HOPELESS * critical_J(1e-4, self.dof):
+        if rejected and _HOPELESS * critical_value(1e-4, self.dof) < self.J:
             return f"rejected: J = {self.J:.4g} with {self.dof} degrees of freedom"
         known = self._is_known(c)
         if known and self.conditions.degree > max(law.conditions.degree for law in self.laws):
@@ -256,7 +256,7 @@ class _OneLaw:
         _, c = self.conditions.first_system(variances).minimise(self.trial)
         system, J, c = reweighted(self.conditions, self.trial, variances, c, self.nuisance, 2)
         dof = system.dof(len(self.trial))
-        if dof > 0 and max(1.3 * critical_J(1e-4, dof), 0.01 * self.n_rows) > J:
+        if dof > 0 and max(1.3 * critical_value(1e-4, dof), 0.01 * self.n_rows) > J:
             self.search.cap = min(self.search.cap, 0.4 * self.level)
 
     def _full(self, variances: Float1D) -> tuple[Float1D, System, Float1D]:
@@ -282,16 +282,14 @@ class _OneLaw:
         for _ in range(2):
             J_full, _ = system.minimise(self.trial)
             if small_only:
-                J_full = min(J_full, critical_J(1e-3, self.dof))
-            small = smallest_support(
-                system, self.trial, J_full, self._rescorer(variances), families=self._families()
-            )
+                J_full = min(J_full, critical_value(1e-3, self.dof))
+            small = smallest_support(system, self.trial, J_full, self._rescorer(variances), families=self._families())
             if small is None and small_only:
                 return None
             support = eliminate(system, self.trial) if small is None else small
             _, c = system.minimise(support)
             variances, system, c = self._own(support, variances, system, c)
-            if small is not None and critical_J(1e-3, system.dof(len(support))) > system.statistic(c):
+            if small is not None and critical_value(1e-3, system.dof(len(support))) > system.statistic(c):
                 break
         return support, variances, system, c
 
@@ -299,7 +297,7 @@ class _OneLaw:
         def rescore(support: list[int], c: Float1D) -> tuple[float, int]:
             own_variances = self._level_variances(support, variances)
             own, J, c = reweighted(self.conditions, support, own_variances, c, self.nuisance, 1)
-            if J < _NEARLY * critical_J(1e-3, own.dof(len(support))) + DROP_SHARE * self.n_rows:
+            if _NEARLY * critical_value(1e-3, own.dof(len(support))) + DROP_SHARE * self.n_rows > J:
                 own, J, _ = reweighted(self.conditions, support, own_variances, c, self.nuisance, 1)
             return J, own.dof(len(support))
 
@@ -394,7 +392,7 @@ def _snapped(
     comparable, exponents = settings.comparable, conditions.terms.exponents
     pure = None if comparable is None else (lambda term: comparable(exponents, term))
     law = polish(system, support, trial, conditions.unit, pure)
-    if law is None or law.J >= J + max(critical_J(1e-3, len(support)), DROP_SHARE * conditions.n_rows):
+    if law is None or J + max(critical_value(1e-3, len(support)), DROP_SHARE * conditions.n_rows) <= law.J:
         return None
     return law
 
@@ -505,7 +503,9 @@ def _candidates(terms: Monomials, laws: Sequence[Found], sample: Sample, setting
 
 def _consequences(terms: Monomials, laws: Sequence[Found], *, grouped: bool) -> list[Float1D]:
     """Coefficients of what follows from laws up to a degree, in terms of root mean square about 1."""
-    polynomials = [(law.conditions.terms, scaled_coefficients(law)) for law in laws if law.conditions.degree <= terms.degree]
+    polynomials = [
+        (law.conditions.terms, scaled_coefficients(law)) for law in laws if law.conditions.degree <= terms.degree
+    ]
     lower = [(own, c) for own, c in polynomials if own.degree < terms.degree]
     if not grouped:
         return [
@@ -567,7 +567,7 @@ def jacobian_rank(laws: Sequence[Found]) -> int:
 
 
 def _gradients(conditions: Conditions, c: Float1D) -> Float2D:
-    """The gradients of a polynomial at some rows, ``(n_columns, n_rows)``, of typical length 1 where columns have deviation 1."""
+    """Gradients at some rows, ``(n_columns, n_rows)``, of typical length 1 where columns have deviation 1."""
     sample, terms = conditions.sample, conditions.terms
     rows = audits.sample_rows(sample.n_rows, 200)
     z = conditions.basis @ c

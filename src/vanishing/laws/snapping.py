@@ -129,9 +129,7 @@ def snap(
     return best
 
 
-def _snap_to(
-    system: System, support: list[int], c: Float1D, unit: Float1D, r: int, pure: Bool1D
-) -> SnappedLaw | None:
+def _snap_to(system: System, support: list[int], c: Float1D, unit: Float1D, r: int, pure: Bool1D) -> SnappedLaw | None:
     """Greedily the coefficient whose snapping saves most bits; the others follow by their covariance."""
     units = unit[support]
     ratio = c[support] / units
@@ -172,7 +170,7 @@ def _snap_to(
 
 def _inverse(matrix: Float2D) -> Float2D | None:
     try:
-        return np.linalg.inv(matrix)
+        return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
     except np.linalg.LinAlgError:
         return None
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._compiled import compiled
 from .._typing import Float1D, Float2D, Int2D
-from .gmm import System, critical_J
+from .gmm import System, critical_value
 
 __all__ = ["Fit", "eliminate", "smallest_support"]
 
@@ -56,19 +56,21 @@ def smallest_support(
     """
     trial, n_rows = list(trial), system.n_rows
     for size in range(1, min(largest + 1, len(trial))):
-        tried = [terms for terms in (trial, *families) if size < len(terms) and comb(len(terms), size) <= _MOST_SUPPORTS]
-        limit = J_full + max(critical_J(1e-4, len(trial) - size), worth(n_rows))
+        tried = [
+            terms for terms in (trial, *families) if size < len(terms) and comb(len(terms), size) <= _MOST_SUPPORTS
+        ]
+        limit = J_full + max(critical_value(1e-4, len(trial) - size), worth(n_rows))
         best: tuple[float, list[int]] | None = None
         if tried and tried[0] is trial:  # which has the families' supports, too
             tried = tried[:1]
         number = _RESCORED[size - 1]
         supports = sorted(entry for terms in tried for entry in _best_supports(system, terms, size, number))
         for J, support in supports[:number]:
-            if J > min(_FOREIGN * limit, _RIVAL * supports[0][0] + limit):
+            if min(_FOREIGN * limit, _RIVAL * supports[0][0] + limit) < J:
                 break
             _, c = system.minimise(support)
             own, dof = rescore(support, c)
-            if own <= min(limit, critical_J(1e-3, dof) + DROP_SHARE * n_rows) and (best is None or own < best[0]):
+            if own <= min(limit, critical_value(1e-3, dof) + DROP_SHARE * n_rows) and (best is None or own < best[0]):
                 best = own, support
         if best is not None:
             return best[1]
@@ -81,7 +83,9 @@ def _best_supports(system: System, trial: Sequence[int], size: int, number: int)
     if 0 in trial:
         chosen = chosen[(np.array(trial)[chosen] > 0).any(axis=1)]
     at = np.ix_(trial, trial)
-    J = system.n_rows / _largest_ratios(np.ascontiguousarray(system.P[at]), np.ascontiguousarray(system.D[at]), chosen)
+    J = system.n_rows / _largest_ratios(
+        np.ascontiguousarray(system.normal[at]), np.ascontiguousarray(system.D[at]), chosen
+    )
     return [(float(J[k]), [trial[i] for i in chosen[k]]) for k in np.argsort(J)[:number]]
 
 
@@ -157,7 +161,7 @@ def eliminate(system: System, trial: Sequence[int]) -> list[int]:
         (J_best, c_best), fewer = min(
             ((system.minimise(tried), tried) for tried in tries), key=lambda entry: entry[0][0]
         )
-        allowed = least + critical_J(1e-4, n_full - len(fewer))
+        allowed = least + critical_value(1e-4, n_full - len(fewer))
         if J_best - J >= least or J_best - J_full >= allowed:
             break
         support, J, c = fewer, J_best, c_best
@@ -166,6 +170,6 @@ def eliminate(system: System, trial: Sequence[int]) -> list[int]:
 
 def _wald(system: System, support: list[int], c: Float1D) -> Float1D:
     """About how much ``J`` rises when each term leaves."""
-    P = system.P[np.ix_(support, support)]
+    P = system.normal[np.ix_(support, support)]
     inverse = np.linalg.pinv(P + 1e-13 * np.trace(P) / len(support) * np.eye(len(support)), hermitian=True)
     return np.asarray(c[support] ** 2 / np.maximum(np.diag(inverse), 1e-300))

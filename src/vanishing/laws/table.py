@@ -78,10 +78,12 @@ def read_table(estimator: Any, X: Any, names: Sequence[str] | None, groups: Any)
         selected = select_rows(rows, SELECTED)
     if selected.n_rows < len(shown) + 2:
         raise ValueError(
-            f"A table with n_samples = {selected.n_rows} rows is too short for laws of {len(shown)} columns: even linear "
-            f"ones have {len(shown) + 1} terms; add rows, or leave out columns."
+            f"A table with n_samples = {selected.n_rows} rows is too short for laws of {len(shown)} columns: even "
+            f"linear ones have {len(shown) + 1} terms; add rows, or leave out columns."
         )
-    codes = None if groups is None else np.unique(selected.labels, return_inverse=True)[1].astype(np.int64)
+    codes: Int1D | None = None
+    if groups is not None and selected.labels is not None:
+        codes = np.unique(selected.labels, return_inverse=True)[1].astype(np.int64)
     _check_groups(codes)
     return Table(tuple(shown), rows, selected.n_rows, selected.X, codes)
 
@@ -121,7 +123,11 @@ def _refuse_text(X: Any) -> None:
     kind = type(X).__module__.split(".")[0]
     if kind == "pandas" and hasattr(X, "dtypes") and hasattr(X, "columns"):
         bad = [str(name) for name, dtype in X.dtypes.items() if getattr(dtype, "kind", "O") not in "biufO"]
-        bad += [str(name) for name, dtype in X.dtypes.items() if dtype == object and not _convertible(X[name])]
+        bad += [
+            str(name)
+            for name, dtype in X.dtypes.items()
+            if getattr(dtype, "kind", "") == "O" and not _convertible(X[name])
+        ]
     elif kind == "polars" and hasattr(X, "schema"):
         bad = [name for name, dtype in X.schema.items() if not (dtype.is_numeric() or str(dtype) == "Boolean")]
     else:
@@ -171,7 +177,6 @@ def select_rows(rows: Rows, most: int) -> _Selected:
     >>> select_rows(as_rows(np.arange(6.0).reshape(6, 1)), 3).X.shape
     (3, 1)
     """
-
     limit = np.uint64(1 << 62)
     if rows.n_samples is not None and rows.n_samples > 2 * most:  # far more hashes than needed are below this
         limit = np.uint64((1 << 62) / rows.n_samples * 1.5 * most)
