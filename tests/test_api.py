@@ -19,7 +19,7 @@ LAYERS = [
     {"rows", "solvers"},
     {"polynomials", "decisions", "datasets"},
     {"engine", "plots"},
-    {"ideals", "svm"},
+    {"ideals", "svm", "laws"},
     {"classification", "detection"},
     {"experiments"},
     {"cli"},

@@ -185,8 +185,8 @@ def is_dense(
 ) -> bool:
     """Whether a polynomial is no more than an approximation of a smooth curve could be.
 
-    A law is special. Either its coefficients are rational numbers but one (or one in three), and these save more bits
-    than it takes to say which terms it has. Or no other polynomial in its columns up to its degree comes near to
+    A law is special. Either nearly all of its coefficients are rational numbers, and these save more bits than it takes
+    to say which terms it has. Or no other polynomial in its columns up to its degree comes near to
     vanishing on the rows: the second-best one misses them by about ``sqrt(J / N)`` times the noise, 0.2 deviations at
     least; half of that is enough for three terms that are known to a fine resolution, ``noise / sqrt(N)``.
 
@@ -210,9 +210,11 @@ def is_dense(
     dictionary = np.flatnonzero(~exponents[:, idle].any(axis=1))
     if conditions.degree == 1:
         return False
-    if n_real <= max(1, n_strong // 2):
+    if n_terms < 4 and n_real <= 1:
+        return False
+    if snapped is not None and n_terms - len(snapped.rational) + n_shifts <= max(1, n_strong // 2):
         chosen = np.log2(comb(len(dictionary), n_terms) * n_terms) + _SURPRISE
-        if n_terms < 4 or (snapped is not None and snapped.saved > chosen):
+        if snapped.saved > chosen:
             return False
     if n_real - n_shifts > max(3, min(0.45 * (len(dictionary) - 1), _MOST_REAL)):
         return True

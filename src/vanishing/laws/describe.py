@@ -217,7 +217,7 @@ def _why(found: Found) -> str:
     test = f"with noise of {found.level:.2%} the test does not reject it (p-value {found.p_value:.2g})"
     if found.dense:
         return (
-            f"It holds within the noise: {test}; but its coefficients are nothing special, so a smooth curve that is no "
-            "polynomial cannot be excluded."
+            f"It holds within the noise: {test}; but its coefficients are nothing special, so a smooth curve that is "
+            "no polynomial cannot be excluded."
         )
     return f"It is a law: {test}, and smaller equations are much worse."

@@ -35,6 +35,7 @@ __all__ = ["LawFinder", "discover"]
 _DEGREE = 4  # that "auto" goes up to
 _EXACT_DEGREE, _EXACT_TERMS = 6, 500  # of integers, where arithmetic is exact
 _FEWEST_INLIERS = 0.7
+_LIKELY = 1e-3  # p-value of a power law after which no other of its degree is looked for
 _LOG_NOISE = 0.2  # of a power law, in deviations of the logarithms
 _MODELS: dict[str, tuple[tuple[str, str], ...]] = {
     "auto": ((ADDITIVE, "level"), (ADDITIVE, "columns"), (MULTIPLICATIVE, "level")),
@@ -207,8 +208,12 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _noisy(self, table: Table, kept: Sequence[int], settings: Settings) -> tuple[list[Law], list[Attempt]]:
         X = table.X[:, list(kept)]
         power = self._power_law(X, table.groups)
-        if power is not None and power.alone and power.exponents.all() and power.p_value >= 1e-3:
-            return [power_law(power, table, kept)], [Attempt(1, len(kept) + 1, power.level, "law", power.J, power.dof)]
+        if power is not None and power.alone and power.exponents.all() and power.p_value >= _LIKELY:
+            lower = replace(settings, max_degree=min(settings.max_degree, power.degree - 1))
+            found, attempts = self._search(X, None, lower) if lower.max_degree else ([], [])
+            if not found:
+                note = Attempt(power.degree, len(kept) + 1, power.level, "law", power.J, power.dof)
+                return [power_law(power, table, kept)], [*attempts, note]
         found, attempts = self._robust(X, settings) if self.robust else self._search(X, table.groups, settings)
         if found and not table.whole and table.groups is None and not self.robust:
             found, rejected = confirm(found, table.rows, table.n_rows, kept, settings)

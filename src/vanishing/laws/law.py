@@ -193,7 +193,7 @@ class Law:
         return slopes
 
     def distance(self, X: Any) -> Float1D:
-        """Distance of the rows of ``X`` from the law to first order, ``|g| / |grad g|``, in deviations of the columns."""
+        """Distances of the rows of ``X`` to first order, ``|g| / |grad g|``, in deviations of the columns."""
         steepness = np.sqrt(((self.gradient(X) * self.scale) ** 2).sum(axis=1))
         return np.asarray(np.abs(self.evaluate(X)) / np.maximum(steepness, 1e-12 * steepness.max(initial=1e-300)))
 

@@ -47,6 +47,11 @@ class PowerLaw:
     alone: bool
 
     @property
+    def degree(self) -> int:
+        """Of the law as a polynomial, with all exponents positive."""
+        return int(max(np.maximum(self.exponents, 0).sum(), np.maximum(-self.exponents, 0).sum()))
+
+    @property
     def p_value(self) -> float:
         """Chance of a larger J at a true law."""
         return float(chdtrc(max(self.dof, 1), self.J))

@@ -25,8 +25,8 @@ def far_origin(X: Float2D) -> Float1D:
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> far_origin(np.column_stack([rng.normal(1234.5, 1.0, 100), rng.normal(0.0, 1.0, 100)]))
-    array([1234.,    0.])
+    >>> far_origin(np.column_stack([rng.normal(1234.0, 3.0, 100), rng.normal(0.0, 1.0, 100)]))
+    array([1230.,    0.])
     """
     mean, deviation = X.mean(axis=0), X.std(axis=0)
     step = 10.0 ** np.ceil(np.log10(deviation))
