@@ -141,7 +141,7 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), frame, or another data source
-            Of more than 20,000 rows, some are searched and all confirm what was found.
+            Of more than 10,000 rows, some are searched and all confirm what was found.
         y : ignored
 
         Returns

@@ -50,8 +50,8 @@ def centre_of(found: Found) -> tuple[Float1D, Float1D]:
     shift = -inverse @ coef[lower]
     covariance = np.zeros((len(terms), len(terms)))
     support = found.support
-    reference = int(np.argmax(np.abs(coef[support])))
-    free = [term for k, term in enumerate(support) if k != reference]
+    reference = int(np.argmax(np.abs(highest)))
+    free = [term for term in support if term != reference]
     information = found.system.information(found.free, free) * np.outer(units[free], units[free])
     covariance[np.ix_(free, free)] = np.linalg.pinv(information, hermitian=True)
     errors = np.sqrt(np.maximum(np.diag(inverse @ covariance[np.ix_(lower, lower)] @ inverse.T), 0.0))
@@ -59,18 +59,18 @@ def centre_of(found: Found) -> tuple[Float1D, Float1D]:
 
 
 def round_within(value: float, error: float) -> float:
-    """The number of fewest digits within an error; 0 within three.
+    """The number of fewest digits within two errors; 0 within three.
 
     Examples
     --------
-    >>> round_within(20.0013, 0.002), round_within(19.87, 0.1), round_within(0.1, 0.04)
-    (20.0, 19.9, 0.0)
+    >>> round_within(20.0013, 0.002), round_within(19.68, 0.1), round_within(0.1, 0.04)
+    (20.0, 19.7, 0.0)
     """
     if abs(value) <= 3.0 * error or value == 0.0:
         return 0.0
     for digits in range(1, 15):
         rounded = float(f"{value:.{digits}g}")
-        if abs(rounded - value) <= max(error, 1e-12 * abs(value)):
+        if abs(rounded - value) <= max(2.0 * error, 1e-12 * abs(value)):
             return rounded
     return value
 

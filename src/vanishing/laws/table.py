@@ -17,7 +17,7 @@ from ..rows.reading import finite_blocks, is_source, read_rows, require_finite
 
 __all__ = ["Table", "read_table", "standardised"]
 
-SELECTED = 20_000  # rows that laws are looked for in; the others confirm them
+SELECTED = 10_000  # rows that laws are looked for in; the others confirm them
 _PLACES = InFolds((), 1 << 62)  # its folds are the hashes of places
 
 
@@ -33,7 +33,7 @@ class Table:
     n_rows : int
         Number of all rows.
     X : ndarray of shape (n_selected, n_columns)
-        Up to 20,000 of the rows: all of them, or those whose places have the smallest hashes.
+        Up to 10,000 of the rows: all of them, or those whose places have the smallest hashes.
     groups : ndarray of shape (n_selected,), optional
         Number of each row's group.
     """
