@@ -23,6 +23,7 @@ _NEIGHBOURS = 2
 _SEED = 7_043_166_121_809  # not one that somebody has made the noise of a table with
 _MOST_REAL = 7  # real coefficients of a law
 _SURPRISE = 3.0  # bits
+_SPARSE = 0.6  # of all terms
 _FINE = 0.002  # resolution, in deviations
 _MISSED = 0.2  # deviations by which the second-best polynomial misses the rows, beside a law
 
@@ -187,7 +188,7 @@ def is_dense(
 ) -> bool:
     """Whether a polynomial is no more than an approximation of a smooth curve could be.
 
-    A law is special. Either nearly all of its coefficients are rational numbers, and these save more bits than it takes
+    A law is special. Either it is sparse, nearly all of its coefficients are rational numbers, and these save more bits than it takes
     to say which terms it has. Or no other polynomial in its columns up to its degree comes near to
     vanishing on the rows: the second-best one misses them by about ``sqrt(J / N)`` times the noise, 0.2 deviations at
     least; half of that is enough for three terms that are known to a fine resolution, ``noise / sqrt(N)``.
@@ -214,7 +215,8 @@ def is_dense(
         return False
     if n_terms < 4 and n_real <= 1:
         return False
-    if snapped is not None and n_terms - len(snapped.rational) + n_shifts <= max(1, n_strong // 2):
+    sparse = n_terms <= _SPARSE * len(dictionary)
+    if sparse and snapped is not None and n_terms - len(snapped.rational) + n_shifts <= max(1, n_strong // 2):
         chosen = np.log2(comb(len(dictionary), n_terms) * n_terms) + _SURPRISE
         if snapped.saved > chosen:
             return False
