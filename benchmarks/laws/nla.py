@@ -1,9 +1,9 @@
 """The 27 programs of the NLA suite: loops whose variables satisfy polynomial equations.
 
-The loops are textbook algorithms (Cohen, Dijkstra, Knuth, Manna, ...), collected by Rodríguez-Carbonell and Kapur (2007)
-and Nguyen, Kapur, Weimer and Forrest (2012), written here from their descriptions. Each function yields the variables at
-the head of its innermost loop, once per iteration. An invariant counts as found when it follows from what was found, and
-what was found counts as false when it fails on fresh traces; both are decided in exact arithmetic.
+The loops are textbook algorithms (Cohen, Dijkstra, Knuth, Manna, ...), collected by Rodríguez-Carbonell and Kapur
+(2007) and Nguyen, Kapur, Weimer and Forrest (2012), written here from their descriptions. Each function yields the
+variables at the head of its innermost loop, once per iteration. An invariant counts as found when it follows from what
+was found, and a found law is false when it fails on fresh traces; both are decided in exact arithmetic.
 """
 
 from __future__ import annotations
@@ -291,7 +291,7 @@ class Program:
         return self.names.split()
 
     def traces(self, n_rows: int, seed: int) -> Array:
-        """Distinct integer or rational rows: of each run with random inputs the first, the last and up to three more."""
+        """Distinct integer or rational rows: of each run with random inputs the first, the last and three more."""
         random = np.random.default_rng(seed)
         rows: dict[State, None] = {}
         for _ in range(20 * n_rows):
