@@ -32,8 +32,6 @@ from .nulls import NULLS
 from .ode import SYSTEMS
 from .scoring import judge, written
 
-LIMIT = 120  # seconds for one table
-
 
 @dataclass
 class Tally:
@@ -70,15 +68,15 @@ class Details:
                 stream.write(text + "\n")
 
 
-def timed(work: Callable[[], Any]) -> tuple[Any, float, str]:
+def timed(work: Callable[[], Any], limit: int) -> tuple[Any, float, str]:
     """What a method returns (nothing when it fails), its CPU seconds, and why it failed."""
     start = time.process_time()
     try:
-        with time_limit(LIMIT):
+        with time_limit(limit):
             found = work()
         reason = ""
     except TimeoutReachedError:
-        found, reason = [], f"no answer within {LIMIT} s"
+        found, reason = [], f"no answer within {limit} s"
     except Exception as error:  # a crash of one method is a result of the comparison
         found, reason = [], f"{type(error).__name__}: {error} {traceback.format_exc(limit=-2)!r}"
     return found, time.process_time() - start, reason
@@ -115,7 +113,7 @@ def run_cases(
     for case in cases:
         for seed in range(options.seeds):
             X, told = table_of(case, options.rows, level, noise, seed)
-            found, seconds, reason = timed(partial(METHODS[method], X, told))
+            found, seconds, reason = timed(partial(METHODS[method], X, told), options.limit)
             verdict = judge([f for f in found if not f.dense], case, effective_level(X, level, noise))
             dense = [f for f in found if f.dense]
             tally.tables += 1
@@ -185,7 +183,7 @@ def run_programs(options: argparse.Namespace, details: Details) -> None:
         X = program.traces(500, seed=0)
         told = Told(program.columns, degree=program.degree)
         for name, method in methods.items():
-            found, seconds, reason = timed(partial(method, X, told))
+            found, seconds, reason = timed(partial(method, X, told), options.limit)
             missing, false = nla.judge(found, program, seed=1)
             solved[name] += not missing and not false
             if missing or false or reason:
@@ -213,7 +211,7 @@ def run_nulls(options: argparse.Namespace, details: Details) -> None:
                     width = 2 + trial % 5
                     X = null.draw(random, n_rows, width)
                     told = Told([f"x{j}" for j in range(width)], degree=4)
-                    found, seconds, reason = timed(partial(METHODS[method], X, told))
+                    found, seconds, reason = timed(partial(METHODS[method], X, told), options.limit)
                     laws = [f for f in found if not f.dense]
                     tables, spent = tables + 1, spent + seconds
                     wrong, dense = wrong + bool(laws), dense + (len(found) > len(laws))
@@ -245,6 +243,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=2000)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--trials", type=int, default=60, help="tables of each kind and size in the suite nulls")
+    parser.add_argument("--limit", type=int, default=120, help="seconds of wall time for one table")
     parser.add_argument("--details", help="file to which failures are added")
     options = parser.parse_args()
     for method in list(options.method):

@@ -67,7 +67,7 @@ def by_polyinv(X: Float2D, told: Told) -> list[Found]:
             k_max=max(told.n_terms, 2),
             full_nullspace=told.n_laws > 1,
         )
-    return [Found(polynomial(expression, names)) for expression in result.basis or []]
+    return [Found(polynomial(expression.as_expr(), names)) for expression in result.basis or []]
 
 
 METHODS: dict[str, Callable[[Float2D, Told], list[Found]]] = {"vanishing": by_vanishing, "polyinv": by_polyinv}
