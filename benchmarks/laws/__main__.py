@@ -82,10 +82,10 @@ def timed(work: Callable[[], Any], limit: int) -> tuple[Any, float, str]:
     return found, time.process_time() - start, reason
 
 
-def table_of(case: Case, n_rows: int, level: float, noise: Noise, seed: int) -> tuple[Any, Told]:
+def table_of(case: Case, options: argparse.Namespace, level: float, noise: Noise, seed: int) -> tuple[Any, Told]:
     """A noisy table of a case, and what may be known about it."""
     random = np.random.default_rng([seed, *case.name.encode()])
-    exact = case.rows(random, n_rows)
+    exact = case.rows(random, options.rows)
     X = noisy(exact, level, noise, random)
     told = Told(
         case.columns,
@@ -94,6 +94,7 @@ def table_of(case: Case, n_rows: int, level: float, noise: Noise, seed: int) -> 
         float(np.sqrt(((X - exact) ** 2).mean())),
         len(case.laws),
         max((len(law) for law in case.truth), default=6),
+        noise if options.tell_noise and noise != "one column" else None,
     )
     return X, told
 
@@ -112,7 +113,7 @@ def run_cases(
     tally = Tally()
     for case in cases:
         for seed in range(options.seeds):
-            X, told = table_of(case, options.rows, level, noise, seed)
+            X, told = table_of(case, options, level, noise, seed)
             found, seconds, reason = timed(partial(METHODS[method], X, told), options.limit)
             verdict = judge([f for f in found if not f.dense], case, effective_level(X, level, noise))
             dense = [f for f in found if f.dense]
@@ -240,6 +241,7 @@ def main() -> None:
     parser.add_argument("--method", nargs="+", choices=METHODS, default=["vanishing"])
     parser.add_argument("--noise", nargs="+", choices=NOISES, default=["relative"])
     parser.add_argument("--levels", nargs="+", type=float, default=[0.0, 0.005, 0.01, 0.02, 0.05])
+    parser.add_argument("--tell-noise", action="store_true", help="tell discover the kind of noise, not its level")
     parser.add_argument("--rows", type=int, default=2000)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--trials", type=int, default=60, help="tables of each kind and size in the suite nulls")

@@ -20,7 +20,9 @@ from .scoring import Found
 
 @dataclass(frozen=True)
 class Told:
-    """What a method may be told. Ours uses the names, the runs, and in the exact suite the degree."""
+    """What a method may be told. Ours uses the names, the runs, the kind of noise if ``noise`` is not None, and in the
+    exact suite the degree.
+    """
 
     columns: list[str]
     runs: Int1D | None = None
@@ -28,6 +30,7 @@ class Told:
     sigma: float = 0.0
     n_laws: int = 1
     n_terms: int = 6
+    noise: str | None = None
 
 
 def by_vanishing(X: Float2D, told: Told) -> list[Found]:
@@ -35,6 +38,8 @@ def by_vanishing(X: Float2D, told: Told) -> list[Found]:
     from vanishing import discover
 
     options: dict[str, Any] = {} if told.runs is None else {"groups": told.runs}
+    if told.noise is not None:
+        options["noise"] = told.noise
     laws = discover(X, names=told.columns, **options)
     return [_found(law, dense=dense) for group, dense in ((laws, False), (laws.dense, True)) for law in group]
 
