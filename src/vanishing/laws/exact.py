@@ -196,7 +196,7 @@ def _points_of(rows: Any) -> _Points:
     table = np.asarray(rows)
     if table.ndim != 2 or table.size == 0:
         raise ValueError(f"rows must have the shape (n_rows, n_columns), at least (1, 1); got {table.shape}.")
-    if table.dtype.kind in "bi":
+    if table.dtype.kind in "bi" or (table.dtype.kind == "u" and table.max() < 2**63):
         return _Points(table.astype(np.int64), None)
     try:
         if table.dtype.kind not in "uO" or any(isinstance(value, float) for value in table.flat):
