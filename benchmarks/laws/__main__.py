@@ -6,7 +6,7 @@
     python -m benchmarks.laws --suite varieties --method vanishing polyinv --seeds 1
 
 ``--details FILE`` writes a line for every failure, with the command that repeats it. Seconds are CPU seconds; run with
-OMP_NUM_THREADS=1 to make them those of one core. The Feynman suite needs the folder VANISHING_DATA.
+OMP_NUM_THREADS=1 to make them those of one core. A first fit, not counted, compiles. The Feynman suite needs the folder VANISHING_DATA.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from __future__ import annotations
 import argparse
 import time
 import traceback
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -33,24 +34,27 @@ from .ode import SYSTEMS
 from .scoring import judge, written
 
 
-@dataclass
-class Tally:
-    """What happened over a number of tables."""
+@dataclass(frozen=True)
+class Result:
+    """One table: what the verdict was, and how long it took."""
 
-    tables: int = 0
-    recovered: int = 0
-    missing: int = 0
-    false: int = 0
-    dense: int = 0
-    seconds: list[float] = field(default_factory=list)
+    case: Case
+    recovered: bool
+    missing: bool
+    false: bool
+    dense: bool
+    seconds: float
 
-    def line(self) -> str:
-        share = 100.0 * self.recovered / max(self.tables, 1)
-        times = np.array(self.seconds or [0.0])
-        return (
-            f"{self.recovered} of {self.tables} ({share:.1f}%) | {self.missing} | {self.false} | {self.dense} "
-            f"| {np.median(times):.2f} | {times.max():.2f}"
-        )
+
+def summary(results: Sequence[Result]) -> str:
+    """The cells of a line of a table."""
+    n = len(results)
+    count = {name: sum(getattr(r, name) for r in results) for name in ("recovered", "missing", "false", "dense")}
+    times = [r.seconds for r in results]
+    return (
+        f"{count['recovered']} of {n} ({100.0 * count['recovered'] / n:.1f}%) | {count['missing']} | {count['false']} "
+        f"| {count['dense']} | {np.median(times):.2f} | {np.max(times):.2f}"
+    )
 
 
 HEAD = "recovered | tables with a law missing | with a false one | with a dense one | median s | largest s |"
@@ -106,75 +110,73 @@ def effective_level(X: Any, exact_level: float, noise: Noise) -> float:
     return float(exact_level * np.sqrt((X**2).mean(axis=0) / X.var(axis=0)).max())
 
 
-def run_cases(
-    cases: Iterable[Case], method: str, options: argparse.Namespace, level: float, noise: Noise, details: Details
-) -> Tally:
-    """Score a method on noisy tables of all cases."""
-    tally = Tally()
-    for case in cases:
-        for seed in range(options.seeds):
-            X, told = table_of(case, options, level, noise, seed)
-            found, seconds, reason = timed(partial(METHODS[method], X, told), options.limit)
-            verdict = judge([f for f in found if not f.dense], case, effective_level(X, level, noise))
-            dense = [f for f in found if f.dense]
-            tally.tables += 1
-            tally.recovered += verdict.recovered
-            tally.missing += bool(verdict.missing)
-            tally.false += bool(verdict.false)
-            tally.dense += bool(dense)
-            tally.seconds.append(seconds)
-            if not verdict.recovered:
-                also = [f"dense: {written(f.coefficients, case.columns)}" for f in dense]
-                details.add(
-                    f"{method} | {case.name} | {noise} {level} | seed {seed} | {seconds:.2f} s | missing "
-                    f"{'; '.join(verdict.missing) or '-'} | false {'; '.join(verdict.false) or '-'} | "
-                    f"{'; '.join([*also, reason]) or '-'}"
-                )
-    return tally
+def run_case(
+    case: Case, method: str, options: argparse.Namespace, level: float, noise: Noise, seed: int, details: Details
+) -> Result:
+    """Score a method on one noisy table of a case."""
+    X, told = table_of(case, options, level, noise, seed)
+    found, seconds, reason = timed(partial(METHODS[method], X, told), options.limit)
+    verdict = judge([f for f in found if not f.dense], case, effective_level(X, level, noise))
+    dense = [f for f in found if f.dense]
+    if not verdict.recovered:
+        also = [f"dense: {written(f.coefficients, case.columns)}" for f in dense]
+        details.add(
+            f"{method} | {case.name} | {noise} {level} | seed {seed} | {seconds:.2f} s | missing "
+            f"{'; '.join(verdict.missing) or '-'} | false {'; '.join(verdict.false) or '-'} | "
+            f"{'; '.join([*also, reason]) or '-'}"
+        )
+    return Result(case, verdict.recovered, bool(verdict.missing), bool(verdict.false), bool(dense), seconds)
 
 
 def chosen(cases: Sequence[Any], names: Sequence[str] | None) -> list[Any]:
     return [case for case in cases if not names or case.name in names]
 
 
-def noise_table(title: str, groups: dict[str, Sequence[Case]], options: argparse.Namespace, details: Details) -> None:
-    """One line for each group of cases, method, kind of noise and level."""
+def noise_table(
+    title: str, cases: Sequence[Case], groups: dict[str, Callable[[Case], bool]], options: argparse.Namespace
+) -> None:
+    """A line for each method, kind of noise, level and group of cases; every table is made once."""
     print(f"\n## {title}\n\n| cases | method | noise | {HEAD}\n|---|---|---|---|---|---|---|---|---|")
-    for name, cases in groups.items():
-        for method in options.method:
-            for noise in options.noise:
-                for level in options.levels:
-                    tally = run_cases(cases, method, options, level, noise, details)
-                    print(f"| {name} | {method} | {100 * level:g}% {noise} | {tally.line()} |", flush=True)
+    details = Details(options.details)
+    for method, noise, level in product(options.method, options.noise, options.levels):
+        results = [
+            run_case(case, method, options, level, noise, seed, details)
+            for case in cases
+            for seed in range(options.seeds)
+        ]
+        for name, belongs in groups.items():
+            members = [result for result in results if belongs(result.case)]
+            if members:
+                print(f"| {name} | {method} | {100 * level:g}% {noise} | {summary(members)} |", flush=True)
 
 
-def varieties(options: argparse.Namespace, details: Details) -> None:
-    cases = chosen(CASES, options.cases)
-    noise_table("Varieties and formulae", {f"all {len(cases)}": cases}, options, details)
+def varieties(options: argparse.Namespace) -> None:
+    noise_table("Varieties and formulae", chosen(CASES, options.cases), {"all": lambda case: True}, options)
 
 
-def feynman(options: argparse.Namespace, details: Details) -> None:
-    cases = chosen(feynman_cases(), options.cases)
-    groups = {
-        "degree <= 4": [case for case in cases if case.degree <= 4],
-        "degree > 4": [case for case in cases if case.degree > 4],
-        "power laws": [case for case in cases if is_power_law(case)],
+def feynman(options: argparse.Namespace) -> None:
+    groups: dict[str, Callable[[Case], bool]] = {
+        "degree <= 4": lambda case: case.degree <= 4,
+        "power laws": is_power_law,
+        "the others": lambda case: case.degree > 4 and not is_power_law(case),
     }
-    groups = {f"{name}: {len(group)}": group for name, group in groups.items() if group}
-    noise_table("Feynman equations", groups, options, details)
+    cases = [
+        case for case in chosen(feynman_cases(), options.cases) if not options.short or not groups["the others"](case)
+    ]
+    noise_table("Feynman equations", cases, groups, options)
 
 
-def ode(options: argparse.Namespace, details: Details) -> None:
-    systems = chosen(SYSTEMS, options.cases)
-    groups = {
-        "with first integrals": [case for case in systems if case.laws],
-        "without": [case for case in systems if not case.laws],
+def ode(options: argparse.Namespace) -> None:
+    groups: dict[str, Callable[[Case], bool]] = {
+        "with first integrals": lambda case: bool(case.laws),
+        "without": lambda case: not case.laws,
     }
-    noise_table("Runs of differential equations", {k: v for k, v in groups.items() if v}, options, details)
+    noise_table("Runs of differential equations", chosen(SYSTEMS, options.cases), groups, options)
 
 
-def run_programs(options: argparse.Namespace, details: Details) -> None:
+def run_programs(options: argparse.Namespace) -> None:
     """The NLA suite: integer traces, scored in exact arithmetic."""
+    details = Details(options.details)
     print("\n## NLA programs\n\n| program | columns, degree | method | laws | missing | false | s |")
     print("|---|---|---|---|---|---|---|")
     methods = {"exact_laws": lambda X, told: exact_laws(X, told.degree), "discover": exactly_by_vanishing}
@@ -198,8 +200,9 @@ def run_programs(options: argparse.Namespace, details: Details) -> None:
     print("\n" + "; ".join(f"{name}: {count} of {len(programs)}" for name, count in solved.items()))
 
 
-def run_nulls(options: argparse.Namespace, details: Details) -> None:
+def run_nulls(options: argparse.Namespace) -> None:
     """Tables without a law."""
+    details = Details(options.details)
     print("\n## Tables without a law\n\n| kind | method | rows | tables | with a law | with a dense one | s |")
     print("|---|---|---|---|---|---|---|")
     totals: dict[tuple[str, bool], list[int]] = {}
@@ -245,6 +248,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=2000)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--trials", type=int, default=60, help="tables of each kind and size in the suite nulls")
+    parser.add_argument("--short", action="store_true", help="only Feynman equations of degree <= 4 and power laws")
     parser.add_argument("--limit", type=int, default=120, help="seconds of wall time for one table")
     parser.add_argument("--details", help="file to which failures are added")
     options = parser.parse_args()
@@ -253,8 +257,11 @@ def main() -> None:
         if reason:
             print(f"{method} is left out: {reason}.")
             options.method.remove(method)
+    if "vanishing" in options.method:
+        random = np.random.default_rng(0)
+        METHODS["vanishing"](CASES[0].rows(random, 300) + 0.01 * random.normal(size=(300, 2)), Told(CASES[0].columns))
     for suite in options.suite:
-        SUITES[suite](options, Details(options.details))
+        SUITES[suite](options)
 
 
 if __name__ == "__main__":
