@@ -5,8 +5,8 @@
     python -m benchmarks.laws --suite feynman nla ode nulls
     python -m benchmarks.laws --suite varieties --method vanishing polyinv --seeds 1
 
-``--details FILE`` writes a line for every failure, with the command that repeats it. Seconds are CPU seconds; run with
-OMP_NUM_THREADS=1 to make them those of one core. A first fit, not counted, compiles. The Feynman suite needs the folder VANISHING_DATA.
+``--details FILE`` writes a line for every failure. Seconds are CPU seconds; run with OMP_NUM_THREADS=1 to make them
+those of one core. A first fit, not counted, compiles. The Feynman suite needs the folder VANISHING_DATA.
 """
 
 from __future__ import annotations
