@@ -173,6 +173,8 @@ def test_integers_of_every_type(dtype):
     rows = np.array([[a, b, a & b] for a in (0, 1) for b in (0, 1)] * 3, dtype=dtype)
     assert exact_laws(rows, 1) == []
     rows = np.array([[a, 2 * a] for a in range(20)], dtype=np.uint8 if dtype is bool else dtype)
+    if dtype is np.uint64:
+        rows = np.vstack([rows, np.array([[2**62 + 1, 2**63 + 2]], dtype=dtype)])
     assert [coefficients for _, coefficients in exact_laws(rows, 2)] == [[2, -1]]
 
 

@@ -196,7 +196,7 @@ def _points_of(rows: Any) -> _Points:
     table = np.asarray(rows)
     if table.ndim != 2 or table.size == 0:
         raise ValueError(f"rows must have the shape (n_rows, n_columns), at least (1, 1); got {table.shape}.")
-    if table.dtype.kind in "bi":
+    if table.dtype.kind in "bi" or (table.dtype.kind == "u" and table.max() < 2**63):
         return _Points(table.astype(np.int64), None)
     try:
         if table.dtype.kind not in "uO" or any(isinstance(value, float) for value in table.flat):
@@ -276,15 +276,36 @@ def _sparse_supports(R: Int2D, multiples: Int2D, n_wanted: int, terms: list[Term
     vectors = np.array(list(seen.values()))
     size = [(int((v != 0).sum()), int(degrees[v != 0].sum()), tuple(np.flatnonzero(v))) for v in vectors]
     chosen: list[Int1D] = []
-    span = multiples
+    span = _Span(multiples, prime)
     for k in sorted(range(len(vectors)), key=size.__getitem__):
-        enlarged, _ = reduced_echelon(np.vstack([span, vectors[k]]), prime)
-        if len(enlarged) > len(span):
-            span = enlarged
+        if span.add(vectors[k]):
             chosen.append(np.flatnonzero(vectors[k]))
             if len(chosen) == n_wanted:
                 return chosen
     raise AssertionError("the null space is spanned by the laws of any one order")
+
+
+class _Span:
+    """A space of vectors modulo a prime that grows; its basis is reduced: each pivot column has a single 1."""
+
+    def __init__(self, R: Int2D, prime: int):
+        self.basis = R
+        self.pivots = (R != 0).argmax(axis=1)
+        self.prime = prime
+
+    def add(self, vector: Int1D) -> bool:
+        """Enlarge the space by a vector; False when the vector is in it already."""
+        factors = vector[self.pivots]
+        used = np.flatnonzero(factors)
+        rest = (vector - (factors[used, None] * self.basis[used] % self.prime).sum(axis=0)) % self.prime
+        if not rest.any():
+            return False
+        pivot = int((rest != 0).argmax())
+        rest = rest * pow(int(rest[pivot]), -1, self.prime) % self.prime
+        reduced = (self.basis - self.basis[:, pivot, None] * rest) % self.prime
+        self.basis = np.vstack([reduced, rest])
+        self.pivots = np.append(self.pivots, pivot)
+        return True
 
 
 def _orders(terms: list[Term]) -> Iterator[Int1D]:
