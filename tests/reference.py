@@ -502,3 +502,73 @@ def hard_margin(Z, y):
         np.append(np.ones(2 * p), 0.0), rows, -np.ones(y.size), bounds=[(0, None)] * (2 * p) + [(None, None)]
     )
     return found.fun, -found.ineqlin.marginals
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Polynomials that vanish on rational points, in rational arithmetic
+
+
+def _fraction_terms(rows, terms):
+    return [
+        [functools.reduce(lambda a, b: a * b, (x**e for x, e in zip(row, t, strict=True)), Fraction(1)) for t in terms]
+        for row in _fractions(rows)
+    ]
+
+
+def fraction_rank(matrix):
+    """Rank by Gaussian elimination, and for each column that depends on those before it the combination of the pivots.
+
+    Returns the pivot columns and a dictionary from every other column to its coefficients.
+    """
+    rows, pivots, combinations = [list(row) for row in matrix], [], {}
+    for k in range(len(rows[0]) if rows else 0):
+        found = next((i for i in range(len(pivots), len(rows)) if rows[i][k] != 0), None)
+        if found is None:
+            combinations[k] = [rows[i][k] for i in range(len(pivots))]
+            continue
+        top = len(pivots)
+        rows[top], rows[found] = rows[found], rows[top]
+        rows[top] = [value / rows[top][k] for value in rows[top]]
+        for i in range(len(rows)):
+            if i != top and rows[i][k] != 0:
+                factor = rows[i][k]
+                rows[i] = [a - factor * b for a, b in zip(rows[i], rows[top], strict=True)]
+        pivots.append(k)
+    return pivots, combinations
+
+
+def rational_buchberger_moeller(rows, degree):
+    """Reduced Groebner basis, up to a degree, of the polynomials that vanish on the rows; terms by degree, then lex.
+
+    Each polynomial is a dictionary from exponents to Fractions with leading coefficient 1.
+    """
+    basis, leading, kept = [], [], []
+    for term in sorted(exponents_up_to(len(rows[0]), degree), key=lambda e: (sum(e), e)):
+        if any(divides(t, term) for t in leading):
+            continue
+        _, combinations = fraction_rank(_fraction_terms(rows, [*kept, term]))
+        if combinations:
+            (coefficients,) = combinations.values()
+            below = {t: -c for t, c in zip(kept, coefficients, strict=True) if c}
+            basis.append({**below, term: Fraction(1)})
+            leading.append(term)
+        else:
+            kept.append(term)
+    return basis
+
+
+def rational_kernel(rows, degree):
+    """Basis of the polynomials of degree <= ``degree`` that vanish on the rows, as dictionaries."""
+    terms = sorted(exponents_up_to(len(rows[0]), degree), key=sum)
+    pivots, combinations = fraction_rank(_fraction_terms(rows, terms))
+    return [
+        {terms[k]: Fraction(1), **{terms[p]: -c for p, c in zip(pivots, found, strict=False) if c}}
+        for k, found in combinations.items()
+    ]
+
+
+def span_dimension(polynomials):
+    """Dimension of the span of polynomials given as dictionaries."""
+    terms = sorted({term for polynomial in polynomials for term in polynomial})
+    matrix = [[Fraction(polynomial.get(term, 0)) for term in terms] for polynomial in polynomials]
+    return len(fraction_rank(matrix)[0])

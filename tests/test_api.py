@@ -20,7 +20,7 @@ LAYERS = [
     {"files"},
     {"polynomials", "decisions", "datasets"},
     {"engine", "plots"},
-    {"ideals", "svm"},
+    {"ideals", "svm", "laws"},
     {"classification", "detection"},
     {"exports"},
     {"experiments"},

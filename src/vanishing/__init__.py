@@ -23,6 +23,7 @@ from .detection import VanishingIdealDetector
 from .engine.moments import Moments
 from .files import ModelFileError, load, save
 from .ideals import ABM, AVI, OAVI, VCA, ideal_path
+from .laws import Law, LawFinder, Laws, discover
 from .polynomials import Polynomial, Polynomials, Terms
 from .progress import show_progress
 from .rows.disk import open_rows
@@ -38,6 +39,9 @@ __all__ = [
     "VCA",
     "ClassGenerator",
     "ClassGenerators",
+    "Law",
+    "LawFinder",
+    "Laws",
     "ModelFileError",
     "Moments",
     "PerClass",
@@ -49,6 +53,7 @@ __all__ = [
     "VanishingIdealClassifierCV",
     "VanishingIdealDetector",
     "degree_bound",
+    "discover",
     "ideal_path",
     "load",
     "open_rows",

@@ -24,7 +24,7 @@ from ..progress import show_progress
 from ..rows.disk import find_files, open_rows
 from ..rows.writing import check_target
 
-__all__ = ["add_arguments", "run"]
+__all__ = ["add_arguments", "column_ids", "names_in", "progress_bars", "run"]
 
 _ALGORITHMS: dict[str, Any] = {"oavi": OAVI, "abm": ABM, "avi": AVI, "vca": VCA}
 _SHOWN = 30  # equations to print
@@ -48,8 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Fit a model, write its features if a file is given, and print the equations."""
     columns, label, weight = (
-        _column_ids(value, arguments.files)
-        for value in (arguments.columns and _names(arguments.columns), arguments.label, arguments.weight)
+        column_ids(value, arguments.files)
+        for value in (arguments.columns and names_in(arguments.columns), arguments.label, arguments.weight)
     )
     if arguments.features:
         check_target(arguments.features)
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> None:
     algorithm = _ALGORITHMS[arguments.algorithm](arguments.psi, max_degree=arguments.max_degree)
     model = algorithm if label is None else PerClass(algorithm)
     start = time.perf_counter()
-    with _progress(shown=not arguments.quiet):
+    with progress_bars(shown=not arguments.quiet):
         model.fit(rows)
         took = time.perf_counter() - start
         if arguments.features:
@@ -72,11 +72,12 @@ def run(arguments: argparse.Namespace) -> None:
         print(f"features written to {arguments.features}")
 
 
-def _names(text: str) -> list[str]:
+def names_in(text: str) -> list[str]:
+    """Names that are separated by commas."""
     return [name.strip() for name in text.split(",")]
 
 
-def _column_ids(value: Any, files: list[str]) -> Any:
+def column_ids(value: Any, files: list[str]) -> Any:
     """Columns as numbers for .npy files, as names for all others."""
     if value is None or not find_files(files)[0].lower().endswith(".npy"):
         return value
@@ -87,7 +88,7 @@ def _column_ids(value: Any, files: list[str]) -> Any:
 
 
 @contextmanager
-def _progress(*, shown: bool) -> Iterator[None]:
+def progress_bars(*, shown: bool) -> Iterator[None]:
     """Show bars for passes, if ``shown`` and tqdm is installed."""
     if not shown:
         yield

@@ -1,4 +1,4 @@
-"""The command line: ``vanishing demo``, ``vanishing fit`` and ``vanishing reproduce``."""
+"""The command line: ``vanishing demo``, ``vanishing laws``, ``vanishing fit`` and ``vanishing reproduce``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from .. import __version__
-from . import fit, reproduce
+from . import fit, laws, reproduce
 
 __all__ = ["main"]
 
@@ -35,6 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     demo = commands.add_parser("demo", help="find a law in two million points, and tell two classes apart")
     demo.add_argument("--rows", type=int, default=2_000_000, help="rows of each data set (default: 2,000,000)")
     demo.add_argument("--seed", type=int, default=0, help="seed of the random numbers (default: 0)")
+    laws.add_arguments(commands.add_parser("laws", help="find the laws of a noisy table, with uncertainties, or none"))
     fit.add_arguments(commands.add_parser("fit", help="find the equations of tables in files, of any size"))
     paper = commands.add_parser("reproduce", help="run the paper's experiments, beside the published results")
     reproduce.add_arguments(paper)
@@ -44,6 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             warnings.showwarning = _show_warning
             if arguments.command == "fit":
                 fit.run(arguments)
+            elif arguments.command == "laws":
+                laws.run(arguments)
             elif arguments.command == "reproduce":
                 reproduce.run(arguments)
             else:

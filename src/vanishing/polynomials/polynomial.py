@@ -26,7 +26,7 @@ from .expansion import monomials_of
 from .forms import MONOMIAL_FORM, PRODUCT_FORM, Evaluator, MonomialForm, ProductForm
 from .systems import to_macaulay2, to_sage, to_singular
 
-__all__ = ["Polynomial", "Polynomials", "Terms", "affine_map"]
+__all__ = ["Polynomial", "Polynomials", "Terms", "affine_map", "distinct_names", "latex_name", "shown_names"]
 
 _SHOWN = 20  # polynomials in a printed list; the rest is counted
 
@@ -87,7 +87,7 @@ class Polynomial(Arithmetic):
 
     def to_latex(self, digits: int = 4) -> str:
         """LaTeX without dollar signs, for instance ``x_{0}^{2} + 0.5 x_{1} - 1``."""
-        names = [_latex_name(name) for name in _shown_names(self.feature_names)]
+        names = [latex_name(name) for name in shown_names(self.feature_names)]
         powers = [[(name, e) for name, e in zip(names, row, strict=True) if e] for row in self.exponents]
         terms = [" ".join(name if e == 1 else f"{name}^{{{e}}}" for name, e in term) for term in powers]
         return _signed_sum(self.coef, terms, digits, times=" ", latex=True)
@@ -98,7 +98,7 @@ class Polynomial(Arithmetic):
             import sympy
         except ImportError as error:
             raise ImportError("to_sympy needs SymPy: pip install 'vanishing[sympy]'.") from error
-        symbols = [sympy.Symbol(name) for name in _distinct_names(self.feature_names)]
+        symbols = [sympy.Symbol(name) for name in distinct_names(self.feature_names)]
         terms = (
             sympy.Float(float(c)) * sympy.Mul(*(s ** int(e) for s, e in zip(symbols, row, strict=True) if e))
             for c, row in zip(self.coef, self.exponents, strict=True)
@@ -499,19 +499,19 @@ def _signed_sum(coef: Float1D, terms: Sequence[str], digits: int, *, times: str,
 
 def _monomial_text(exponents: Int1D, names: tuple[str, ...]) -> str:
     """``x0^2*x1``; the empty string for the constant."""
-    powers = [(name, e) for name, e in zip(_shown_names(names), exponents, strict=True) if e]
+    powers = [(name, e) for name, e in zip(shown_names(names), exponents, strict=True) if e]
     return "*".join(name if e == 1 else f"{name}^{e}" for name, e in powers)
 
 
 @lru_cache(maxsize=16)
-def _shown_names(names: tuple[str, ...]) -> tuple[str, ...]:
+def shown_names(names: tuple[str, ...]) -> tuple[str, ...]:
     """The names as printed: quoted if they could be read as a number or an expression, and distinct."""
     plain = [bool(name) and not _is_number(name) and not set(name) & set("+-*^'") for name in names]
     quoted = tuple(name if is_plain else f"'{name}'" for name, is_plain in zip(names, plain, strict=True))
-    return _distinct_names(quoted)
+    return distinct_names(quoted)
 
 
-def _distinct_names(names: tuple[str, ...]) -> tuple[str, ...]:
+def distinct_names(names: tuple[str, ...]) -> tuple[str, ...]:
     """The names, with the column's index appended to those that occur more than once."""
     count = Counter(names)
     return tuple(name if count[name] == 1 else f"{name}[{j}]" for j, name in enumerate(names))
@@ -525,7 +525,7 @@ def _is_number(name: str) -> bool:
     return True
 
 
-def _latex_name(name: str) -> str:
+def latex_name(name: str) -> str:
     """``x12`` becomes ``x_{12}``; other names are set upright."""
     if name[:1].isalpha() and name[1:].isdigit():
         return f"{name[0]}_{{{name[1:]}}}"

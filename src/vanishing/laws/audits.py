@@ -1,0 +1,227 @@
+"""What a polynomial that passes its test has to pass besides: a law holds on other rows, and leaves noise only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import comb
+
+import numpy as np
+from scipy.linalg import LinAlgError, svd
+from scipy.special import chdtr
+
+from .._typing import Float1D, Float2D, Int1D
+from .gmm import FLOOR, Conditions, System, smallest_ratio
+from .noise import column_variances
+from .snapping import SnappedLaw
+
+__all__ = ["exactness", "held_out_ratio", "is_dense", "neighbour_correlation", "test_power"]
+
+_MOST_ROWS = 4000  # of the audits that look at single rows
+_EXACT = 1e-9  # singular value, relative to the largest, below which rows satisfy a law up to rounding
+_SMALL_PART = 0.05  # of the residual, which a column's noise need not explain
+_NEIGHBOURS = 2
+_SEED = 7_043_166_121_809  # not one that somebody has made the noise of a table with
+_MOST_REAL = 7  # real coefficients of a law
+_SURPRISE = 3.0  # bits
+_SPARSE = 0.6  # of all terms
+_FINE = 0.002  # resolution, in deviations
+_MISSED = 0.2  # deviations by which the second-best polynomial misses the rows, beside a law
+
+
+def test_power(J: float, dof: int, n_terms: int) -> str | None:
+    """Why the test of a law says little, if so: it has few directions, or the residual is smaller than noise can be."""
+    if dof < max(3, 0.3 * n_terms):
+        return f"only {max(dof, 0)} degrees of freedom are left to test {n_terms} terms"
+    if dof >= 8 and chdtr(dof, J) < 1e-7:
+        return f"the residual is no noise: J = {J:.3g} is far below its {dof} degrees of freedom"
+    return None
+
+
+test_power.__test__ = False  # type: ignore[attr-defined]  # not a test of pytest's
+
+
+def is_noisy(variances: Float1D) -> bool:
+    """Whether the noise is more than rounding.
+
+    Examples
+    --------
+    >>> bool(is_noisy(np.array([1e-12]))), bool(is_noisy(np.array([1e-4])))
+    (False, True)
+    """
+    return bool(variances.max() > 16 * FLOOR**2)
+
+
+def term_values(conditions: Conditions, support: Sequence[int]) -> Float2D:
+    """The terms on the rows, without group means, one per row."""
+    values = conditions.basis[:, list(support)].T @ conditions.table[: len(conditions.terms)]
+    return conditions.sample.without_group_means(values)
+
+
+def exactness(conditions: Conditions, support: Sequence[int]) -> tuple[float, Float1D]:
+    """Smallest singular value of the terms on the rows over the largest, and the residual that belongs to it.
+
+    The Gram has half the digits only, so laws without noise are judged by the rows.
+    """
+    sample = conditions.sample
+    scaled = (sample.X / sample.size) ** conditions.terms.exponents[list(support), None, :]
+    values = sample.without_group_means(np.prod(scaled, axis=2))
+    values = values / np.sqrt((values**2).mean(axis=1, keepdims=True))
+    _, singular, V = svd(values.T, full_matrices=False)
+    return float(singular[-1] / singular[0]), V[-1] @ values
+
+
+def neighbour_correlation(
+    conditions: Conditions, c: Float1D, variances: Float1D, cap: float, residual: Float1D | None = None
+) -> float:
+    """Correlation of the signed distances of neighbouring rows, after these were projected onto the law.
+
+    The distances to a law are independent; those to a polynomial that approximates another curve are a smooth function
+    of the place. Rows are projected by the noise variances given, and by those that a regression finds, which makes a
+    difference where one column has all the noise; the smaller correlation counts.
+    """
+    noise = conditions.noise_of(c, np.maximum(variances, FLOOR**2))
+    residual = conditions.residuals(noise) if residual is None else residual
+    profiles = [variances]
+    if is_noisy(variances):
+        found = column_variances(conditions, c, variances, cap)
+        part = found * (noise.slopes**2).mean(axis=1)
+        profiles.append(np.where(part < _SMALL_PART * part.sum(), 0.0, found))
+    rows = sample_rows(conditions.sample.n_rows, _MOST_ROWS)
+    return min(_correlation(conditions, c, profile, residual, variances, rows) for profile in profiles)
+
+
+def sample_rows(n_rows: int, most: int) -> Int1D:
+    """All rows, or some at random, always the same ones."""
+    return np.arange(n_rows) if n_rows <= most else np.random.default_rng(_SEED).choice(n_rows, most, replace=False)
+
+
+def _correlation(
+    conditions: Conditions, c: Float1D, profile: Float1D, residual: Float1D, variances: Float1D, rows: Int1D
+) -> float:
+    sample = conditions.sample
+    used = np.flatnonzero(conditions.terms.exponents[np.flatnonzero(c)].any(axis=0))
+    noise = conditions.noise_of(c, np.maximum(profile, 1e-30))
+    spread = sample.variances_on_rows(profile)
+    steepness = (noise.slopes**2 * spread).sum(axis=0) + 1e-3 * noise.variance.mean()
+    projected = (sample.Z.T - noise.values / steepness * noise.slopes * spread)[used][:, rows].T
+    if is_noisy(variances):  # blurred by the noise, lest the projection itself makes neighbours
+        blur = 2.0 * np.sqrt(variances[used])
+        projected = projected + np.random.default_rng(_SEED).normal(size=projected.shape) * blur
+    distance = (residual / np.sqrt(noise.variance + 1e-3 * noise.variance.mean()))[rows]
+    centred = distance - distance.mean()
+    centred = np.clip(centred, -4.0 * centred.std(), 4.0 * centred.std())
+    from scipy.spatial import cKDTree  # here, so that importing the package stays quick
+
+    neighbours = cKDTree(projected).query(projected, k=_NEIGHBOURS + 1)[1][:, 1:]
+    return float(np.mean(centred * centred[neighbours].mean(axis=1)) / max(centred.var(), 1e-300))
+
+
+def correlation_limit(n_rows: int) -> float:
+    """What :func:`neighbour_correlation` may be by chance."""
+    return float(0.08 + 4.0 / np.sqrt(min(n_rows, _MOST_ROWS)))
+
+
+def held_out_ratio(conditions: Conditions, support: Sequence[int], c: Float1D, variances: Float1D) -> float:
+    """How much further from the law other rows are: coefficients from one half, distances on the other; the larger.
+
+    On each half ``G = mean f f'/w`` and ``K = mean sum_j v_j d_j f d_j f'/w`` of the terms f; the coefficients
+    minimise ``c'Gc / c'Kc`` on one half, and the ratio is that on the other half over that on the first, its root.
+    """
+    sample, terms, used = conditions.sample, conditions.terms, list(support)
+    noise = conditions.noise_of(c, variances)
+    weights = 1.0 / np.sqrt(noise.variance)
+    values = term_values(conditions, used) * weights
+    slopes = [
+        np.array([terms.derivative(conditions.basis[:, i], j) for i in used])
+        @ conditions.table[: len(terms)]
+        * (weights * np.sqrt(sample.variances_on_rows(variances)[j]))
+        for j in range(sample.n_columns)
+    ]
+    order = np.random.default_rng(_SEED).permutation(sample.n_rows)
+    halves = [_half(values[:, rows], [slope[:, rows] for slope in slopes]) for rows in (order[::2], order[1::2])]
+    return max(_ratio(halves[0], halves[1], used), _ratio(halves[1], halves[0], used))
+
+
+def _half(values: Float2D, slopes: list[Float2D]) -> tuple[Float2D, Float2D]:
+    n_rows = values.shape[1]
+    K = np.sum([slope @ slope.T for slope in slopes], axis=0)
+    return values @ values.T / n_rows, K / n_rows
+
+
+def _ratio(fitted: tuple[Float2D, Float2D], other: tuple[Float2D, Float2D], support: list[int]) -> float:
+    """The root of ``c'Gc / c'Kc`` on other rows over that on those it was fitted to."""
+    G, K = fitted
+    inner = [k for k, term in enumerate(support) if term]
+    constant = [k for k, term in enumerate(support) if not term]
+    reduced = G[np.ix_(inner, inner)]
+    along = np.zeros(len(inner))
+    if constant:
+        along = G[inner, constant[0]] / G[constant[0], constant[0]]
+        reduced = reduced - np.outer(along, along) * G[constant[0], constant[0]]
+    size = np.sqrt(np.diag(reduced)) + 1e-300
+    try:
+        _, v = smallest_ratio(reduced / np.outer(size, size), K[np.ix_(inner, inner)] / np.outer(size, size))
+    except LinAlgError:
+        return 1.0
+    c = np.zeros(len(support))
+    c[inner] = v / size
+    if constant:
+        c[constant] = -along @ c[inner]
+    squares = [(c @ G @ c) / (c @ K @ c) for G, K in (fitted, other)]
+    if min(squares) <= 0.0:  # rounding: the law is exact on these rows
+        return 1.0
+    return float(np.sqrt(squares[1] / squares[0]))
+
+
+def held_out_limit(n_rows: int) -> float:
+    """What :func:`held_out_ratio` may be by chance."""
+    return float(1.35 + 2.5 / np.sqrt(n_rows / 2))
+
+
+def is_dense(
+    conditions: Conditions,
+    support: Sequence[int],
+    snapped: SnappedLaw | None,
+    system: System,
+    level: float,
+    n_shifts: int = 0,
+) -> bool:
+    """Whether a polynomial is no more than an approximation of a smooth curve could be.
+
+    A law is special. Either it is sparse, nearly all of its coefficients are rational numbers, and these save more bits than it takes
+    to say which terms it has. Or no other polynomial in its columns up to its degree comes near to
+    vanishing on the rows: the second-best one misses them by about ``sqrt(J / N)`` times the noise, 0.2 deviations at
+    least; half of that is enough for three terms that are known to a fine resolution, ``noise / sqrt(N)``.
+
+    Parameters
+    ----------
+    conditions : Conditions
+    support : sequence of int
+    snapped : SnappedLaw or None
+        The rational coefficients.
+    system : System
+        With the weights of the law.
+    level : float
+        Its noise.
+    n_shifts : int, default=0
+        Columns whose origin was fitted to the rows.
+    """
+    n_terms, n_strong = len(support), 0 if snapped is None else snapped.n_strong
+    n_real = n_terms - 1 - n_strong + n_shifts
+    exponents = conditions.terms.exponents
+    idle = ~exponents[list(support)].any(axis=0)
+    dictionary = np.flatnonzero(~exponents[:, idle].any(axis=1))
+    if conditions.degree == 1:
+        return False
+    if n_terms < 4 and n_real <= 1:
+        return False
+    sparse = n_terms <= _SPARSE * len(dictionary)
+    if sparse and snapped is not None and n_terms - len(snapped.rational) + n_shifts <= max(1, n_strong // 2):
+        chosen = np.log2(comb(len(dictionary), n_terms) * n_terms) + _SURPRISE
+        if snapped.saved > chosen:
+            return False
+    if n_real - n_shifts > max(3, min(0.45 * (len(dictionary) - 1), _MOST_REAL)):
+        return True
+    missed = np.sqrt(float(system.spectrum(dictionary.tolist())[1]) / system.n_rows) * level
+    few = n_terms <= 3 and n_shifts == 0 and level < _FINE * np.sqrt(system.n_rows)
+    return bool(missed < (_MISSED / 2.0 if few else _MISSED))

@@ -1,0 +1,72 @@
+"""All rows of a table: moments in one pass, then coefficients, noise and test of the laws that were found in some."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..rows.array_api import to_host
+from ..rows.protocol import Block, Cost, Rows
+from .gmm import Conditions
+from .moments import collect_moments
+from .search import Attempt, Found, Settings, is_rejected, refit
+from .table import standardised, take
+
+__all__ = ["confirm", "largest_residual"]
+
+_EXACT = 1e-8  # residual of an exact law on any row, over the size of its terms
+
+
+def confirm(
+    laws: Sequence[Found], rows: Rows, n_rows: int, kept: Sequence[int], settings: Settings
+) -> tuple[list[Found], list[Attempt]]:
+    """The laws on all rows; those that all rows reject, with the reason.
+
+    The weights of the moment conditions stay those of the selected rows; two passes at most.
+    """
+    confirmed: list[Found] = []
+    rejected: list[Attempt] = []
+    noisy = [law for law in laws if not law.exact]
+    samples = {id(law.conditions.sample): law.conditions.sample for law in noisy}
+    tables = {}
+    for key, sample in samples.items():
+        degree = max(2 * law.conditions.tests.degree for law in noisy if law.conditions.sample is sample)
+        source = standardised(rows, kept, sample.origin + sample.centre, sample.scale)
+        tables[key] = collect_moments(source, degree, n_rows, sample.model)
+    for law in laws:
+        degree, exponents = law.conditions.degree, law.conditions.terms.exponents[law.support]
+        if law.exact:
+            worst = largest_residual(law, rows, kept)
+            if worst <= _EXACT:
+                confirmed.append(law)
+            else:
+                rejected.append(_rejection(law, f"exact on the selected rows, but not on all: residual {worst:.2g}"))
+            continue
+        extra = law.conditions.tests.degree - degree
+        conditions = Conditions(law.conditions.sample, degree, extra, tables[id(law.conditions.sample)])
+        found = refit(law, conditions, settings, exponents)
+        if is_rejected(found.J, found.dof, n_rows):
+            rejected.append(_rejection(found, "rejected by all rows together"))
+        else:
+            confirmed.append(found)
+    return confirmed, rejected
+
+
+def _rejection(law: Found, reason: str) -> Attempt:
+    return Attempt(law.conditions.degree, len(law.support), law.level, reason, law.J, law.dof)
+
+
+def largest_residual(law: Found, rows: Rows, kept: Sequence[int]) -> float:
+    """The largest ``|g|`` on any row, over the sum of the absolute values of its terms; one pass."""
+    conditions = law.conditions
+    exponents = conditions.terms.exponents[law.support]
+    coef = law.c[law.support] / conditions.unit[law.support]
+    columns, shift = np.array(list(kept)), conditions.sample.origin
+
+    def kernel(block: Block) -> float:
+        X = np.asarray(to_host(take(block.X, columns, axis=1)), dtype=np.float64) - shift
+        terms = np.array([c * np.prod(X**e, axis=1) for c, e in zip(coef, exponents, strict=True)])
+        return float((np.abs(terms.sum(axis=0)) / np.maximum(np.abs(terms).sum(axis=0), 1e-300)).max())
+
+    return rows.reduce(kernel, max, Cost(len(coef) * exponents.shape[1], 4 * len(coef)))

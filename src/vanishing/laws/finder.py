@@ -1,0 +1,387 @@
+"""The estimator of laws, and the function that most people call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from .._typing import Array, Float1D, Float2D, Int1D
+from ..checks import all_or_nothing, check_choice, check_count, check_flag, check_n_jobs, check_number
+from ..rows.reading import read_finite
+from . import units as dimensions
+from .candidates import allowed_terms, comparable_terms, dimension_classes
+from .confirm import confirm
+from .dependencies import Dependency, affine_dependencies
+from .describe import describe, exact_law, power_law
+from .exact import exact_laws
+from .law import Law
+from .laws import Laws
+from .logs import PowerLaw, find_power_law
+from .moments import ADDITIVE, MULTIPLICATIVE
+from .origin import far_origin, recentre_all
+from .outliers import concentrated_rows
+from .sample import make_sample
+from .search import Attempt, Found, Settings, find_laws
+from .table import Table, read_table
+
+__all__ = ["LawFinder", "discover"]
+
+_DEGREE = 4  # that "auto" goes up to
+_EXACT_DEGREE, _EXACT_TERMS = 6, 500  # of integers, where arithmetic is exact
+_FEWEST_INLIERS = 0.7
+_LIKELY = 1e-3  # p-value of a power law after which no other of its degree is looked for
+_LOG_NOISE = 0.2  # of a power law, in deviations of the logarithms
+_MODELS: dict[str, tuple[tuple[str, str], ...]] = {
+    "auto": ((ADDITIVE, "level"), (ADDITIVE, "columns"), (MULTIPLICATIVE, "level")),
+    "relative": ((ADDITIVE, "level"),),
+    "absolute": ((ADDITIVE, "level"),),
+    "multiplicative": ((MULTIPLICATIVE, "level"), (MULTIPLICATIVE, "columns")),
+}
+
+
+class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Finds the equations that hold between the columns of a noisy table, or none.
+
+    Rows are taken as ``y = x + e`` with ``x`` on the zero set of a polynomial and noise ``e`` in every column. A
+    polynomial is a law if a test of that model does not reject it and much smaller ones are not as good; see
+    ``docs/laws.md``.
+
+    Parameters
+    ----------
+    max_degree : int or "auto", default="auto"
+        Largest degree of a polynomial that is looked for; "auto" goes up to 4, and up to 6 for integers. Power laws
+        may have any degree.
+    noise : None, {"relative", "absolute", "multiplicative"}, or numbers, default=None
+        None: a share of each column's deviation, the same for all columns; where that is rejected, one for each
+        column; where that is, too, a share of each value. "relative" and "multiplicative": the first and the last of
+        these only. "absolute": the same noise in the units of all columns. Numbers (one, a list, or a mapping from
+        names): the standard deviation of each column's noise, where it is known.
+    max_noise : float, default=0.12
+        Noise that a law may have, as a share of the columns' deviations; laws of higher degree may have less.
+    groups : str or array-like of shape (n_samples,), optional
+        Which run each row is from: a column of the table, or the groups themselves. Laws are then quantities that are
+        conserved along each run.
+    units : mapping, optional
+        Unit of every column, for instance ``{"p": "Pa", "V": "m^3"}``. Coefficients of terms of other dimensions
+        are constants with units then, never rational numbers; terms of one dimension are looked at first.
+    logs : {"auto", True, False}, default="auto"
+        Whether to look for power laws of any rational exponents, through logarithms.
+    robust : bool, default=False
+        Whether some rows may follow no law at all.
+    snap : bool, default=True
+        Whether coefficients are read as rational numbers where these describe them in fewer bits.
+    allowed, forbidden : sequence of str or of tuples of int, optional
+        Terms that may, or may not, occur: ``"x^2*y"``, or exponents.
+    origin : {"auto", None}, default="auto"
+        Whether columns may be counted from another point than zero: ``(x - 20)^2 + (y + 15)^2 = 9``.
+    names : sequence of str, optional
+        Names of the columns, for arrays.
+    n_jobs : int, optional
+        Threads for passes over rows; all cores by default.
+
+    Attributes
+    ----------
+    laws_ : Laws
+        The laws, what was rejected and why.
+    n_features_in_, feature_names_in_ :
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vanishing import LawFinder
+    >>> x = np.random.default_rng(0).normal(size=(500, 2))
+    >>> finder = LawFinder(names=["a", "b", "c"]).fit(np.column_stack([x, x[:, 0] ** 2 + x[:, 1]]))
+    >>> print(finder.laws_)
+    a^2 + b = c   exact
+    >>> finder.transform([[1.0, 1.0, 2.0]]).round(6)
+    array([[0.]])
+    """
+
+    def __init__(
+        self,
+        max_degree: Any = "auto",
+        *,
+        noise: Any = None,
+        max_noise: float = 0.12,
+        groups: Any = None,
+        units: Any = None,
+        logs: Any = "auto",
+        robust: bool = False,
+        snap: bool = True,
+        allowed: Any = None,
+        forbidden: Any = None,
+        origin: Any = "auto",
+        names: Sequence[str] | None = None,
+        n_jobs: int | None = None,
+    ):
+        self.max_degree = max_degree
+        self.noise = noise
+        self.max_noise = max_noise
+        self.groups = groups
+        self.units = units
+        self.logs = logs
+        self.robust = robust
+        self.snap = snap
+        self.allowed = allowed
+        self.forbidden = forbidden
+        self.origin = origin
+        self.names = names
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the laws of a table.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), frame, or another data source
+            Of more than 10,000 rows, some are searched and all confirm what was found.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._check()
+        with all_or_nothing(self):
+            self._fit(X)
+        return self
+
+    def _check(self) -> None:
+        if self.max_degree != "auto":
+            check_count("max_degree", self.max_degree)
+        check_number("max_noise", self.max_noise, above=0.0)
+        check_flag("robust", self.robust)
+        check_flag("snap", self.snap)
+        check_n_jobs(self.n_jobs)
+        if self.logs not in ("auto", True, False):
+            raise ValueError(f"logs must be 'auto', True or False; got {self.logs!r}.")
+        if self.origin is not None:
+            check_choice("origin", self.origin, ("auto",))
+        if isinstance(self.noise, str):
+            check_choice("noise", self.noise, tuple(_MODELS)[1:])
+
+    def _fit(self, X: Any) -> None:
+        table = read_table(self, X, self.names, self.groups)
+        n = len(table.names)
+        if n < 2:
+            raise ValueError("A law relates columns to each other: this table has 1 feature(s) only; add columns.")
+        dims = None if self.units is None else dimensions.parse(self.units, table.names)
+        laws = self._exact(table)
+        attempts: list[Attempt] = []
+        if not laws:
+            dependencies, kept = affine_dependencies(table.X) if table.groups is None else ([], list(range(n)))
+            laws = [_dependency_law(dependency, table) for dependency in dependencies]
+            if len(kept) > 1:
+                more, attempts = self._noisy(table, kept, self._settings(table, kept, dims))
+                laws += _independent(more, table, [d.column for d in dependencies])
+        if dims is not None:
+            laws = [_with_units(law, [self.units[name] for name in table.names], dims) for law in laws]
+        self.laws_ = Laws(
+            [law for law in laws if law.kind != "dense"],
+            table.names,
+            table.n_rows,
+            dense=[law for law in laws if law.kind == "dense"],
+            attempts=attempts,
+            notes=_notes(attempts),
+        )
+
+    def _exact(self, table: Table) -> list[Law]:
+        """Laws of integers, proven in exact arithmetic; none if the table has others, or has noise."""
+        free = self.noise is None and self.allowed is None and self.forbidden is None and not self.robust
+        if not free or table.groups is not None or not table.whole or not _is_integer(table.X):
+            return []
+        degree = _EXACT_DEGREE if self.max_degree == "auto" else int(self.max_degree)
+        found = exact_laws(table.X.astype(np.int64), degree, _EXACT_TERMS)
+        why = f"All {table.n_rows:,} rows satisfy it, in exact arithmetic."
+        return [
+            exact_law(table, exponents, np.array(coef, dtype=np.float64), [Fraction(c) for c in coef], why)
+            for exponents, coef in found
+        ]
+
+    def _noisy(self, table: Table, kept: Sequence[int], settings: Settings) -> tuple[list[Law], list[Attempt]]:
+        X = table.X[:, list(kept)]
+        power = self._power_law(X, table.groups)
+        if power is not None and power.alone and power.exponents.all() and power.p_value >= _LIKELY:
+            lower = replace(settings, max_degree=min(settings.max_degree, power.degree - 1))
+            found, attempts = self._search(X, None, lower) if lower.max_degree else ([], [])
+            if not found:
+                note = Attempt(power.degree, len(kept) + 1, power.level, "law", power.J, power.dof)
+                return [power_law(power, table, kept)], [*attempts, note]
+        found, attempts = self._robust(X, settings) if self.robust else self._search(X, table.groups, settings)
+        if found and not table.whole and table.groups is None and not self.robust:
+            found, rejected = confirm(found, table.rows, table.n_rows, kept, settings)
+            attempts = [*attempts, *rejected]
+        if power is not None and all(law.dense for law in found):
+            return [power_law(power, table, kept)], attempts
+        return [describe(law, table.names, kept) for law in found], attempts
+
+    def _power_law(self, X: Float2D, groups: Int1D | None) -> PowerLaw | None:
+        limited = self.allowed is not None or self.forbidden is not None
+        if self.logs is False or groups is not None or self.robust or limited:
+            return None
+        if self.noise is not None and self.noise not in ("relative", "multiplicative"):
+            return None
+        models = {None: (False, True), "relative": (False,), "multiplicative": (True,)}[self.noise]
+        return find_power_law(X, _LOG_NOISE, models)
+
+    def _search(self, X: Float2D, groups: Int1D | None, settings: Settings) -> tuple[list[Found], list[Attempt]]:
+        shifted = self.origin == "auto" and groups is None and settings.models[0][0] == ADDITIVE
+        found, attempts = find_laws(make_sample(X, groups, origin=far_origin(X) if shifted else None), settings)
+        return (recentre_all(found, X, settings) if shifted else found), attempts
+
+    def _robust(self, X: Float2D, settings: Settings) -> tuple[list[Found], list[Attempt]]:
+        """Laws of the rows near a polynomial, degree by degree."""
+        attempts: list[Attempt] = []
+        for degree in range(1, settings.max_degree + 1):
+            rows = concentrated_rows(X, degree)
+            if rows.mean() < _FEWEST_INLIERS:
+                reason = f"only {rows.mean():.0%} of the rows are near a polynomial of this degree"
+                attempts.append(Attempt(degree, 0, float("nan"), reason))
+                continue
+            found, tried = self._search(X[rows], None, replace(settings, max_degree=degree))
+            attempts += [attempt for attempt in tried if attempt.degree == degree]
+            if any(not law.dense for law in found):
+                return found, attempts
+        return [], attempts
+
+    def _settings(self, table: Table, kept: Sequence[int], dims: Array | None) -> Settings:
+        degree = _DEGREE if self.max_degree == "auto" else int(self.max_degree)
+        settings = Settings(degree, float(self.max_noise), snap=bool(self.snap))
+        settings = replace(settings, allowed=allowed_terms(self.allowed, self.forbidden, table.names, kept))
+        if dims is not None:
+            own = dims[list(kept)]
+            settings = replace(settings, comparable=comparable_terms(own), classes=dimension_classes(own))
+        if self.noise is None or isinstance(self.noise, str):
+            kind = "auto" if self.noise is None else self.noise
+            return replace(settings, models=_MODELS[kind], absolute=kind == "absolute")
+        sigma = _known_noise(self.noise, table.names)[list(kept)]
+        return replace(settings, models=((ADDITIVE, "none"),), sigma=sigma)
+
+    def transform(self, X: Any) -> Float2D:
+        """Distances of rows from the laws, in deviations of the columns.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or another data source
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_laws)
+        """
+        check_is_fitted(self)
+        rows = read_finite(self, X).to_numpy()
+        found = [law.distance(rows) for law in self.laws_]
+        return np.column_stack(found) if found else np.empty((len(rows), 0))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Minus the root mean square distance of rows from the laws: the larger, the better; 0 without laws."""
+        distances = self.transform(X)
+        return -float(np.sqrt((distances**2).mean())) if distances.size else 0.0
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names of the columns of :meth:`transform`: law0, law1, ..."""
+        check_is_fitted(self)
+        return np.array([f"law{k}" for k in range(len(self.laws_))], dtype=object)
+
+
+def _known_noise(noise: Any, names: Sequence[str]) -> Float1D:
+    """The noise of every column, from one number, a list or a mapping."""
+    if isinstance(noise, Mapping):
+        missing = [name for name in names if name not in noise]
+        if missing:
+            raise ValueError(f"noise says nothing about column {missing[0]!r}: give its standard deviation.")
+        noise = [noise[name] for name in names]
+    try:
+        values = np.broadcast_to(np.asarray(noise, dtype=np.float64), (len(names),)).copy()
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"noise must be None, 'relative', 'absolute', 'multiplicative', a number, or one for each of the "
+            f"{len(names)} columns; got {noise!r}."
+        ) from None
+    if not np.isfinite(values).all() or (values < 0.0).any():
+        raise ValueError(f"noise must be finite and not negative; got {noise!r}.")
+    return values
+
+
+def _is_integer(X: Float2D) -> bool:
+    return bool((np.abs(X) < 2.0**53).all() and np.array_equal(X, np.round(X)))
+
+
+def _independent(laws: Sequence[Law], table: Table, removed: Sequence[int]) -> list[Law]:
+    """The laws whose residuals do not follow a column that was set aside, as those of a relation with it would."""
+    spread = table.X.std(axis=0)
+    aside = [j for j in removed if spread[j] > 0.0]
+    kept = []
+    for law in laws:
+        residual = law.residuals(table.X)
+        limit = 5.0 / np.sqrt(len(table.X)) + 2.0 * law.level
+        follows = [abs(np.corrcoef(residual, table.X[:, j])[0, 1]) > limit for j in aside] if law.level > 1e-5 else []
+        if not any(follows):
+            kept.append(law)
+    return kept
+
+
+def _with_units(law: Law, units: Sequence[Any], dims: Array) -> Law:
+    """The law with the unit of each coefficient: that of the first term over that of its own."""
+    missing = [law.exponents[0] - row for row in law.exponents]
+    labels = ["" if not (powers @ dims).any() else dimensions.label(powers.tolist(), units) for powers in missing]
+    return replace(law, units=tuple(labels))
+
+
+def _notes(attempts: Sequence[Attempt]) -> list[str]:
+    """What was left out."""
+    return [
+        f"Degree {attempt.degree} and above were {attempt.reason}: add rows, or leave out columns."
+        for attempt in attempts
+        if attempt.reason.startswith("skipped")
+    ][:1]
+
+
+def _dependency_law(dependency: Dependency, table: Table) -> Law:
+    """The law of a column that is constant, or an affine function of others."""
+    n = len(table.names)
+    used = np.flatnonzero(dependency.coef)
+    exponents = np.zeros((1 + len(used), n), dtype=np.int64)
+    exponents[0, dependency.column] = 1
+    exponents[np.arange(1, 1 + len(used)), used] = 1
+    coef = np.r_[1.0, -dependency.coef[used]]
+    if dependency.constant or not used.size:
+        exponents, coef = np.vstack([exponents, np.zeros(n, dtype=np.int64)]), np.r_[coef, -dependency.constant]
+    what = "constant" if not used.size else "an affine function of others"
+    why = f"The column {table.names[dependency.column]!r} is {what}, up to rounding."
+    return exact_law(table, exponents, coef, (None,) * len(coef), why)
+
+
+def discover(table: Any, **options: Any) -> Laws:
+    """The equations that hold between the columns of a noisy table, with their uncertainties; or none.
+
+    Parameters
+    ----------
+    table : DataFrame, array-like of shape (n_samples, n_columns), or another data source
+    **options :
+        Parameters of :class:`LawFinder`: ``max_degree``, ``noise``, ``max_noise``, ``groups``, ``units``, ``logs``,
+        ``robust``, ``snap``, ``allowed``, ``forbidden``, ``origin``, ``names``, ``n_jobs``.
+
+    Returns
+    -------
+    Laws
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vanishing import discover
+    >>> rng = np.random.default_rng(0)
+    >>> V, n, T = rng.uniform(1, 3, 2000), rng.uniform(0.5, 2, 2000), rng.uniform(250, 400, 2000)
+    >>> gas = np.column_stack([8.314 * n * T / V, V, n, T])
+    >>> gas += 0.01 * gas.std(axis=0) * rng.normal(size=gas.shape)
+    >>> print(discover(gas, names=["p", "V", "n", "T"]))
+    p*V = 8.314*n*T   noise 1.0% of each column   p-value 0.89   8.314 +- 0.001
+    """
+    return LawFinder(**options).fit(table).laws_

@@ -1,0 +1,313 @@
+"""Moment conditions of a law, their covariance, and the statistic J that tests them.
+
+If the rows without noise satisfy ``g(x) = sum_a c_a x^a = 0``, then ``E[t(x) g(x)] = 0`` for every test polynomial t.
+Unbiased estimates of these are ``A c`` with ``A = E[t m']`` debiased, whose covariance is known, so the generalised
+method of moments (Hansen 1982) gives the coefficients, their standard errors, and a test of the law itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError, eigh, qr
+from scipy.special import chdtri
+
+from .._typing import Float1D, Float2D
+from .moments import MomentTable
+from .monomials import Monomials, binomial_matrix, count_monomials, monomials
+from .sample import Sample
+
+__all__ = [
+    "FLOOR",
+    "Conditions",
+    "RowNoise",
+    "System",
+    "critical_value",
+    "row_noise",
+    "smallest_ratio",
+    "test_covariance",
+]
+
+FLOOR = 1e-6  # relative noise that moments in float64 can resolve
+_RANK = 1e-11  # eigenvalues of a covariance below this share of the largest are rounding
+_ROWS_PER_TEST = 6  # fewer rows for each test condition make their covariance unreliable
+_PRIOR = 4.0  # prior variance of a column's log noise variance where it is free
+
+
+class RowNoise(NamedTuple):
+    """A polynomial on the rows: its values, its derivatives ``(n_columns, n_rows)``, and its variance by the noise."""
+
+    values: Float1D
+    slopes: Float2D
+    variance: Float1D
+
+
+def row_noise(terms: Monomials, table: Float2D, coef: Float1D, variances: Float2D) -> RowNoise:
+    """Values, derivatives and noise variance of ``g = sum_a coef_a z^a`` on rows.
+
+    ``var g = sum_j v_j g_j^2 + 1/2 sum_jk v_j v_k g_jk^2``, with ``v_j`` the noise variance of column j.
+
+    Parameters
+    ----------
+    terms : Monomials
+    table : ndarray of shape (>= n_terms, n_rows)
+        Their values.
+    coef : ndarray of shape (n_terms,)
+    variances : ndarray of shape (n_columns, n_rows) or (n_columns, 1)
+
+    Examples
+    --------
+    >>> terms = monomials(1, 2)
+    >>> table = terms.values(np.array([[3.0]]))
+    >>> row_noise(terms, table, np.array([0.0, 0.0, 1.0]), np.array([[0.1]])).variance  # 0.1 * 6^2 + 0.01 * 2^2 / 2
+    array([3.62])
+    """
+    n, m = terms.n_columns, len(terms)
+    first = np.array([terms.derivative(coef, j) for j in range(n)])
+    pairs = [(j, k) for j in range(n) for k in range(j, n)]
+    second = np.array([terms.derivative(first[j], k) for j, k in pairs])
+    found = np.vstack([coef, first]) @ table[:m]
+    variance = np.einsum("ji,ji->i", np.broadcast_to(variances, found[1:].shape), found[1:] ** 2)
+    if terms.degree > 1:
+        lower = count_monomials(n, terms.degree - 2)  # second derivatives have no higher terms
+        for (j, k), curve in zip(pairs, second[:, :lower] @ table[:lower], strict=True):
+            variance = variance + (0.5 if j == k else 1.0) * variances[j] * variances[k] * curve**2
+    return RowNoise(found[0], found[1:], variance)
+
+
+def test_covariance(tests: Monomials, table: Float2D, noise: RowNoise, variances: Float2D, centred: Float2D) -> Float2D:
+    """The sum over rows of ``t t' w + q q'``: the covariance of the conditions, times the number of rows squared.
+
+    ``w = var g`` and ``q = sum_j v_j d_j t d_j g``.
+
+    Parameters
+    ----------
+    tests : Monomials
+    table : ndarray of shape (n_tests, n_rows)
+        Their values.
+    noise : RowNoise
+        Of the law.
+    variances : ndarray of shape (n_columns, n_rows) or (n_columns, 1)
+    centred : ndarray of shape (n_tests, n_rows)
+        The tests of the conditions: their values, minus group means if there are groups.
+    """
+    mixed = np.zeros_like(table)
+    for j, (rows, places, power) in enumerate(tests.lowered):
+        mixed[rows] += power[:, None] * table[places] * (variances[j] * noise.slopes[j])
+    weighted = centred * np.sqrt(noise.variance)
+    return np.asarray(weighted @ weighted.T + mixed @ mixed.T)
+
+
+test_covariance.__test__ = False  # type: ignore[attr-defined]  # not a test of pytest's
+
+
+def critical_value(chance: float, dof: int) -> float:
+    """What J exceeds with this chance at a true law: a quantile of chi^2.
+
+    Examples
+    --------
+    >>> round(critical_value(0.05, 1), 2)
+    3.84
+    """
+    return float(chdtri(max(dof, 1), chance))
+
+
+def whitener(covariance: Float2D) -> Float2D:
+    """``W`` with ``W' V W = 1`` on the range of ``V``, one column for each direction of it.
+
+    Examples
+    --------
+    >>> whitener(np.diag([0.0, 4.0])).T.tolist()
+    [[0.0, 0.5]]
+    """
+    values, vectors = eigh(covariance)
+    kept = values > _RANK * values[-1]
+    return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
+
+
+def smallest_ratio(P: Float2D, D: Float2D) -> tuple[float, Float1D]:
+    """The smallest ``c'Pc / c'Dc``, and its ``c``.
+
+    Examples
+    --------
+    >>> smallest_ratio(np.diag([4.0, 1.0]), np.eye(2))[0]
+    1.0
+    """
+    try:
+        values, vectors = eigh(P, D, subset_by_index=[0, 0])
+    except LinAlgError:  # a term that varies with no column
+        values, vectors = eigh(P, D + 1e-12 * np.trace(D) / len(D) * np.eye(len(D)), subset_by_index=[0, 0])
+    return float(values[0]), vectors[:, 0]
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """Whitened conditions ``R c`` of a law, and ``D`` with ``c'Dc`` the mean noise variance of ``c``.
+
+    ``J(S) = N min over c supported on S of c'R'Rc / c'Dc`` is chi^2 with :meth:`dof` degrees of freedom at a true law.
+    The first term is the constant, which has no noise.
+    """
+
+    R: Float2D
+    D: Float2D
+    rank: int
+    n_nuisance: int
+    n_rows: int
+
+    @cached_property
+    def normal(self) -> Float2D:
+        """The matrix ``R'R`` of the normal equations."""
+        return np.asarray(self.R.T @ self.R)
+
+    def minimise(self, support: Sequence[int]) -> tuple[float, Float1D]:
+        """``J`` of the best polynomial with these terms, and that polynomial with ``c'Dc = 1``; infinity for none."""
+        inner = [i for i in support if i]
+        c = np.zeros(len(self.D))
+        if not inner:
+            return np.inf, c
+        P, D = self.normal[np.ix_(inner, inner)], self.D[np.ix_(inner, inner)]
+        constant = len(inner) < len(support)
+        if constant:
+            along = self.normal[0, inner] / self.normal[0, 0]
+            P = P - np.outer(along, along) * self.normal[0, 0]
+        ratio, v = smallest_ratio(P, D)
+        c[inner] = v / np.sqrt(max(float(v @ D @ v), 1e-300))
+        if constant:
+            c[0] = -along @ c[inner]
+        return self.n_rows * max(ratio, 0.0), c
+
+    def spectrum(self, support: Sequence[int]) -> Float1D:
+        """``J`` of a basis of all polynomials with these terms, ascending: how many of them nearly vanish."""
+        inner = [i for i in support if i]
+        P, D = self.normal[np.ix_(inner, inner)], self.D[np.ix_(inner, inner)]
+        if len(inner) < len(support):
+            P = P - np.outer(self.normal[0, inner], self.normal[0, inner]) / self.normal[0, 0]
+        D = D + 1e-12 * np.trace(D) / len(D) * np.eye(len(D))
+        return np.asarray(self.n_rows * np.maximum(eigh(P, D, eigvals_only=True), 0.0))
+
+    def statistic(self, c: Float1D) -> float:
+        """``N c'R'Rc / c'Dc``."""
+        return float(self.n_rows * np.sum((self.R @ c) ** 2) / (c @ self.D @ c))
+
+    def dof(self, n_terms: int) -> int:
+        """Degrees of freedom of ``J`` of a law with this many coefficients, one of which is fixed."""
+        return self.rank - self.n_nuisance - (n_terms - 1)
+
+    def information(self, c: Float1D, support: Sequence[int]) -> Float2D:
+        """Fisher information of the coefficients of ``c`` on its support: ``N R'R / c'Dc``."""
+        at = np.ix_(support, support)
+        return np.asarray(self.n_rows * self.normal[at] / (c @ self.D @ c))
+
+
+class Conditions:
+    """The moment conditions of laws of one degree, on the rows of a sample.
+
+    Terms are the monomials of the users' coordinates, in units in which each has root mean square 1; they are tied to
+    those of the standardised columns by a binomial matrix, so that conditioning is good and sparsity is judged where
+    the user reads it.
+
+    Parameters
+    ----------
+    sample : Sample
+    degree : int
+        Of the terms.
+    extra : int, default=2
+        Test polynomials have this much more degree at most; with 1, parity could hide a misfit.
+    moments : MomentTable, optional
+        Of more rows than the sample has, in the same standardised columns; weights are the sample's all the same.
+
+    Attributes
+    ----------
+    basis : ndarray of shape (n_terms, n_terms)
+        Coefficients of the terms in monomials of the standardised columns, one term per column.
+    unit : ndarray of shape (n_terms,)
+        A coefficient divided by it is the one of the users' monomial.
+    """
+
+    def __init__(self, sample: Sample, degree: int, extra: int = 2, moments: MomentTable | None = None):
+        n = sample.n_columns
+        while extra > 0 and count_monomials(n, degree + extra) > sample.n_rows / _ROWS_PER_TEST:
+            extra -= 1
+        self.sample, self.degree = sample, degree
+        self.terms, self.tests = monomials(n, degree), monomials(n, degree + extra)
+        self.moments = sample.moments(2 * degree + extra, degree + extra) if moments is None else moments
+        self.n_rows = self.moments.n_rows
+        raw = binomial_matrix(self.terms, sample.centre / sample.size, sample.scale / sample.size)
+        at = self.moments.terms.products(self.terms.exponents, self.terms.exponents)
+        rms = np.sqrt(np.maximum(np.einsum("ik,ij,jk->k", raw, self.moments.means[at], raw, optimize=True), 0.0))
+        rms[rms < 1e-12] = 1.0
+        self.basis = raw / rms
+        self.unit = rms * np.prod(sample.size**self.terms.exponents, axis=1)
+
+    @property
+    def table(self) -> Float2D:
+        """The values of the tests on the rows; the first of them are the terms of the standardised columns."""
+        return self.sample.values(self.tests.degree)
+
+    def noise_of(self, c: Float1D, variances: Float1D) -> RowNoise:
+        """Values, slopes and variance of the polynomial ``c`` on the rows."""
+        return row_noise(self.terms, self.table, self.basis @ c, self.sample.variances_on_rows(variances))
+
+    def residuals(self, noise: RowNoise) -> Float1D:
+        """The values of a polynomial, minus their mean within each group."""
+        return self.sample.without_group_means(noise.values)
+
+    def covariance(self, c: Float1D, variances: Float1D) -> tuple[Float2D, RowNoise]:
+        """The covariance of the conditions at the law ``c``, times N and over its mean variance; and its noise."""
+        noise = self.noise_of(c, variances)
+        spread = self.sample.variances_on_rows(variances)
+        centred = self.sample.without_group_means(self.table)
+        total = test_covariance(self.tests, self.table, noise, spread, centred)
+        return total / (self.sample.n_rows * noise.variance.mean()), noise
+
+    def means(self, variances: Float1D) -> Float2D:
+        """``A = E[t m']``, debiased; one column for each term."""
+        found = self.moments.products(variances, self.tests.exponents, self.terms.exponents)
+        return np.asarray(found @ self.basis)
+
+    def spread(self, variances: Float1D) -> Float2D:
+        """``D = sum_j s_j^2 E[d_j m d_j m']``: ``c'Dc`` is the mean noise variance of a polynomial, to first order."""
+        return np.asarray(self.basis.T @ self.moments.gradient_products(variances, self.terms.exponents) @ self.basis)
+
+    def first_system(self, variances: Float1D) -> System:
+        """The system before a law is known: every row has the same weight."""
+        centred = self.sample.without_group_means(self.table)
+        W = whitener(centred @ centred.T / self.sample.n_rows)
+        return System(W.T @ self.means(variances), self.spread(variances), W.shape[1], 0, self.n_rows)
+
+    def system(self, variances: Float1D, c: Float1D, nuisance: str) -> System:
+        """The system whose weights belong to the law ``c``.
+
+        The directions in which the conditions move with the noise variances are no evidence: with ``nuisance="level"``
+        that of the common level is projected out, with ``"columns"`` those of all columns are, up to a prior; with
+        ``"none"`` the noise is known.
+        """
+        covariance, noise = self.covariance(c, variances)
+        W = whitener(covariance)
+        R = W.T @ self.means(variances)
+        n_nuisance = 0
+        if nuisance != "none" and variances.max() > 4 * FLOOR**2:
+            slopes = W.T @ self.noise_slopes(variances, c) / np.sqrt(noise.variance.mean())
+            R, n_nuisance = _without_nuisance(R, slopes, nuisance, self.n_rows)
+        return System(R, self.spread(variances), W.shape[1], n_nuisance, self.n_rows)
+
+    def noise_slopes(self, variances: Float1D, c: Float1D) -> Float2D:
+        """Derivatives of ``A c`` with respect to the log noise variances, ``(n_tests, n_columns)``."""
+        z = self.basis @ c
+        slopes = self.moments.product_slopes(variances, self.tests.exponents, self.terms.exponents)
+        return np.column_stack([change @ z for change in slopes])
+
+
+def _without_nuisance(R: Float2D, slopes: Float2D, nuisance: str, n_rows: int) -> tuple[Float2D, int]:
+    """Conditions without the directions in which they move with the noise; and how many these are."""
+    if nuisance == "level":
+        q, _ = qr(slopes.sum(axis=1, keepdims=True), mode="economic")
+        return R - q @ (q.T @ R), 1
+    # (1 + U U' N prior)^(-1/2) R, by the singular values of U.
+    u, s, _ = np.linalg.svd(slopes, full_matrices=False)
+    shrunk = 1.0 / np.sqrt(1.0 + n_rows * _PRIOR * s**2) - 1.0
+    return R + u @ (shrunk[:, None] * (u.T @ R)), slopes.shape[1]

@@ -1,0 +1,365 @@
+"""A law, and the laws of a table, as users meet them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from .._typing import Float1D, Float2D, Int2D
+from ..polynomials.polynomial import distinct_names
+from .equation import coordinate_names, equation, monomial, number, with_error
+
+__all__ = ["Law"]
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """An equation of the columns of a table: ``sum_k coef[k] * prod_j (x_j - origin_j)^exponents[k, j] = 0``.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Names of all columns of the table.
+    exponents : ndarray of shape (n_terms, n_columns)
+        One row per term; the first term leads.
+    coef, stderr : ndarray of shape (n_terms,)
+        Coefficients of the equation, in the units of the table, and their standard errors given those that are
+        ``rational``, whose own are 0. One coefficient is fixed, as an equation may be multiplied by any number.
+    rational : tuple of Fraction or None
+        Coefficients that were read as rational numbers.
+    free_coef, free_stderr : ndarray of shape (n_terms,)
+        The same without rational numbers: what the rows say about each coefficient.
+    origin : ndarray of shape (n_columns,)
+        Where the columns are counted from.
+    noise : ndarray of shape (n_columns,)
+        Standard deviation of the noise of each column, in its units (for multiplicative noise: as a share of the
+        value); NaN for columns that the law does not contain.
+    noise_kind : str
+        How that was obtained.
+    level : float
+        The noise as a share of the columns' deviations (for multiplicative noise: of their values).
+    typical_distance : float
+        Root mean square distance of the rows from the law, in deviations of the columns.
+    J, dof, p_value : float, int, float
+        Test of the law: J is chi^2 with ``dof`` degrees of freedom if it holds, and larger otherwise; ``p_value`` is
+        the chance of a J as large as this one.
+    held_out : float
+        How much further away rows are that the coefficients were not fitted to.
+    audits : tuple of str
+        What the law has passed.
+    n_rows : int
+        Rows that the coefficients and the test are from.
+    kind : str
+        "exact" (up to rounding), "law", or "dense": it holds within the noise, but a smooth curve that is no
+        polynomial cannot be excluded.
+    why : str
+        The same in one sentence.
+    conserved : bool
+        Whether the polynomial is constant along each group instead of zero.
+    units : tuple of str or None
+        Units of the coefficients, where the columns have units.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vanishing import discover
+    >>> rng = np.random.default_rng(0)
+    >>> angle = rng.uniform(0, 2 * np.pi, 1000)
+    >>> X = np.column_stack([2 * np.cos(angle), 2 * np.sin(angle)]) + rng.normal(0, 0.02, (1000, 2))
+    >>> law = discover(X)[0]
+    >>> print(law.equation)
+    x0^2 + x1^2 = 4
+    >>> law.kind, law.degree
+    ('law', 2)
+    """
+
+    columns: tuple[str, ...]
+    exponents: Int2D
+    coef: Float1D
+    stderr: Float1D
+    rational: tuple[Fraction | None, ...]
+    free_coef: Float1D
+    free_stderr: Float1D
+    origin: Float1D
+    noise: Float1D
+    noise_kind: str
+    level: float
+    typical_distance: float
+    J: float
+    dof: int
+    p_value: float
+    held_out: float
+    audits: tuple[str, ...]
+    n_rows: int
+    kind: str
+    why: str
+    scale: Float1D = field(repr=False)
+    conserved: bool = False
+    units: tuple[str, ...] | None = None
+
+    @property
+    def degree(self) -> int:
+        """Largest total degree of a term."""
+        return int(self.exponents.sum(axis=1).max(initial=0))
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The columns that occur."""
+        return tuple(name for j, name in enumerate(self.columns) if self.exponents[:, j].any())
+
+    @property
+    def equation(self) -> str:
+        """The equation in plain text."""
+        return self._written(latex=False)
+
+    @property
+    def free_equation(self) -> str:
+        """The equation with the coefficients as the rows have them, none read as a rational number."""
+        nothing = (None,) * len(self.coef)
+        names = coordinate_names(self.columns, self.origin)
+        return equation(self.exponents, self.free_coef, self.free_stderr, nothing, names)
+
+    def to_latex(self) -> str:
+        """The equation in LaTeX, without dollar signs."""
+        return self._written(latex=True)
+
+    def _written(self, *, latex: bool) -> str:
+        names = coordinate_names(self.columns, self.origin, latex=latex)
+        coef, errors, rational, exponents = self.coef, self.stderr, list(self.rational), self.exponents
+        units = None if latex else self.units
+        if self.conserved:
+            text = equation(exponents, coef, errors, rational, names, latex=latex, units=units)
+            return _conserved_text(text, latex=latex)
+        return equation(exponents, coef, errors, rational, names, latex=latex, units=units)
+
+    def to_sympy(self) -> Any:
+        """The expression that vanishes (or is conserved), in SymPy. Needs ``pip install 'vanishing[sympy]'``."""
+        sympy = _sympy("to_sympy")
+        symbols = [sympy.Symbol(name) for name in distinct_names(self.columns)]
+        shifted = [
+            symbol if shift == 0.0 else symbol - sympy.Float(float(shift))
+            for symbol, shift in zip(symbols, self.origin, strict=True)
+        ]
+        return sympy.Add(
+            *(
+                (sympy.Float(float(c)) if exact is None else sympy.Rational(exact.numerator, exact.denominator))
+                * sympy.Mul(*(s ** int(e) for s, e in zip(shifted, row, strict=True) if e))
+                for c, exact, row in zip(self.coef, self.rational, self.exponents, strict=True)
+            )
+        )
+
+    def solve_for(self, column: str) -> list[Any]:
+        """What the law says a column is: SymPy expressions in the others, one for each solution.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from vanishing import discover
+        >>> x = np.random.default_rng(0).uniform(1, 2, (200, 2))
+        >>> discover(np.column_stack([x, x.prod(axis=1)]), names=["a", "b", "area"]).solve_for("b")
+        [area/a]
+        """
+        sympy = _sympy("solve_for")
+        self._position(column)
+        if self.conserved:
+            raise ValueError("A conserved quantity has another value in each group: solve_for needs an equation.")
+        return list(sympy.solve(self.to_sympy(), sympy.Symbol(column)))
+
+    def evaluate(self, X: Any) -> Float1D:
+        """The polynomial on the rows of ``X``: zero where the law holds (or its conserved value)."""
+        rows = self._rows(X)
+        return np.asarray(
+            sum(c * np.prod(rows**e, axis=1) for c, e in zip(self.coef, self.exponents, strict=True))
+            + np.zeros(len(rows))
+        )
+
+    def residuals(self, X: Any) -> Float1D:
+        """Left side minus right side on the rows of ``X``, in the units of the equation."""
+        return self.evaluate(X)
+
+    def gradient(self, X: Any) -> Float2D:
+        """Derivatives of the polynomial with respect to the columns, ``(n_samples, n_columns)``."""
+        rows = self._rows(X)
+        slopes = np.zeros_like(rows)
+        for c, e in zip(self.coef, self.exponents, strict=True):
+            for j in np.flatnonzero(e):
+                lower = e.copy()
+                lower[j] -= 1
+                slopes[:, j] += c * e[j] * np.prod(rows**lower, axis=1)
+        return slopes
+
+    def distance(self, X: Any) -> Float1D:
+        """Distances of the rows of ``X`` to first order, ``|g| / |grad g|``, in deviations of the columns."""
+        steepness = np.sqrt(((self.gradient(X) * self.scale) ** 2).sum(axis=1))
+        return np.asarray(np.abs(self.evaluate(X)) / np.maximum(steepness, 1e-12 * steepness.max(initial=1e-300)))
+
+    def predict(self, column: str, X: Any) -> Float1D:
+        """The column as the law gives it from the others.
+
+        Where there are several real solutions, the one nearest to the column's value in ``X`` counts; NaN where there
+        is none.
+
+        Parameters
+        ----------
+        column : str
+        X : array-like of shape (n_samples, n_columns)
+            Rows of the whole table; what the column has in them only chooses among solutions.
+        """
+        j = self._position(column)
+        if self.conserved:
+            raise ValueError("A conserved quantity has another value in each group: predict needs an equation.")
+        rows = self._rows(X)
+        degree = int(self.exponents[:, j].max())
+        powers = np.zeros((len(rows), degree + 1))
+        for c, e in zip(self.coef, self.exponents, strict=True):
+            others = e.copy()
+            others[j] = 0
+            powers[:, e[j]] += c * np.prod(rows**others, axis=1)
+        found = np.array([_nearest_root(row, near) for row, near in zip(powers, rows[:, j], strict=True)])
+        return np.asarray(found + self.origin[j])
+
+    def constants(self) -> dict[str, tuple[float, float]]:
+        """The coefficients that are no rational numbers, with their standard errors, by their terms."""
+        names = coordinate_names(self.columns, self.origin)
+        return {
+            monomial(e, names) or "1": (float(c), float(error))
+            for c, error, e, exact in zip(self.coef, self.stderr, self.exponents, self.rational, strict=True)
+            if exact is None
+        }
+
+    def line(self) -> str:
+        """Equation, noise, p-value and constants in one line."""
+        parts = [self.equation, _noise_text(self)]
+        if self.kind != "exact":
+            parts.append(f"p-value {self.p_value:.2g}")
+        shown = [with_error(abs(c), error) for c, error in self.constants().values() if error > 0.0]
+        return "   ".join([*parts, *shown[:4]])
+
+    def summary(self) -> str:
+        """Everything that is known about the law, in a few lines."""
+        lines = [self.equation, f"  {self.why}"]
+        names = coordinate_names(self.columns, self.origin)
+        for c, error, f, ferror, e, exact in zip(
+            self.coef, self.stderr, self.free_coef, self.free_stderr, self.exponents, self.rational, strict=True
+        ):
+            value = str(exact) if exact is not None else with_error(c, error) if error > 0.0 else number(c)
+            own = f"   unsnapped {with_error(f, ferror)}" if exact is not None and ferror > 0.0 else ""
+            lines.append(f"  {monomial(e, names) or '1':<16} {value}{own}")
+        noise = ", ".join(f"{name} {s:.3g}" for name, s in zip(self.columns, self.noise, strict=True) if s == s)
+        lines.append(f"  noise: {noise} ({self.noise_kind})")
+        lines.append(f"  test: J = {self.J:.4g} with {self.dof} degrees of freedom, p-value {self.p_value:.3g}")
+        lines.append(f"  audits: {'; '.join(self.audits) or 'none'}; {self.n_rows:,} rows")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and strings, for JSON."""
+        return {
+            "equation": self.equation,
+            "free_equation": self.free_equation,
+            "kind": self.kind,
+            "why": self.why,
+            "columns": list(self.columns),
+            "exponents": self.exponents.tolist(),
+            "coef": self.coef.tolist(),
+            "stderr": self.stderr.tolist(),
+            "rational": [None if exact is None else str(exact) for exact in self.rational],
+            "free_coef": self.free_coef.tolist(),
+            "free_stderr": self.free_stderr.tolist(),
+            "origin": self.origin.tolist(),
+            "noise": [None if s != s else s for s in self.noise.tolist()],
+            "noise_kind": self.noise_kind,
+            "level": self.level,
+            "typical_distance": self.typical_distance,
+            "J": self.J,
+            "dof": self.dof,
+            "p_value": self.p_value,
+            "held_out": self.held_out,
+            "audits": list(self.audits),
+            "n_rows": self.n_rows,
+            "scale": self.scale.tolist(),
+            "conserved": self.conserved,
+            "units": None if self.units is None else list(self.units),
+        }
+
+    @classmethod
+    def from_dict(cls, entries: dict[str, Any]) -> Law:
+        """The law that :meth:`to_dict` wrote."""
+        known = dict(entries)
+        del known["equation"], known["free_equation"]
+        for name in ("coef", "stderr", "free_coef", "free_stderr", "origin", "scale", "noise"):
+            values = [np.nan if value is None else value for value in known[name]]
+            known[name] = np.array(values, dtype=np.float64)
+        known["exponents"] = np.array(known["exponents"], dtype=np.int64).reshape(-1, len(known["columns"]))
+        known["columns"], known["audits"] = tuple(known["columns"]), tuple(known["audits"])
+        known["rational"] = tuple(None if text is None else Fraction(text) for text in known["rational"])
+        known["units"] = None if known["units"] is None else tuple(known["units"])
+        return cls(**known)
+
+    def __str__(self) -> str:
+        return self.line()
+
+    def __repr__(self) -> str:
+        return f"<Law {self.equation}>"
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self.to_latex()}$"
+
+    def _position(self, column: str) -> int:
+        if column not in self.variables:
+            raise ValueError(f"The law has the columns {', '.join(self.variables)}; got {column!r}.")
+        return self.columns.index(column)
+
+    def _rows(self, X: Any) -> Float2D:
+        """Rows of the table, counted from the origin."""
+        if hasattr(X, "columns") and all(name in X.columns for name in self.columns):
+            X = X[list(self.columns)]
+        rows = np.asarray(X, dtype=np.float64)
+        if rows.ndim != 2 or rows.shape[1] != len(self.columns):
+            raise ValueError(
+                f"X must have the {len(self.columns)} columns of the table ({', '.join(self.columns)}); got shape "
+                f"{rows.shape}."
+            )
+        return np.asarray(rows - self.origin)
+
+
+def _sympy(what: str) -> Any:
+    try:
+        import sympy
+    except ImportError as error:
+        raise ImportError(f"{what} needs SymPy: pip install 'vanishing[sympy]'.") from error
+    return sympy
+
+
+def _conserved_text(text: str, *, latex: bool) -> str:
+    """``a = b`` of a conserved ``a - b``."""
+    left, right = text.split(" = ", 1)
+    body = left if right == "0" else f"{left} - {right}" if " + " not in right else f"{left} - ({right})"
+    return f"{body} = \\mathrm{{const}}" if latex else f"{body} = const"
+
+
+def _noise_text(law: Law) -> str:
+    if law.kind == "exact":
+        return "exact"
+    if law.noise_kind == "estimated for each column":
+        return f"noise about {law.level:.2g} of a deviation"
+    of = "each value" if "multiplicative" in law.noise_kind else "each column"
+    return f"noise {law.level:.2%} of {of}" if law.level < 0.001 else f"noise {law.level:.1%} of {of}"
+
+
+def _nearest_root(powers: Float1D, near: float) -> float:
+    """The real root of ``sum_k powers[k] x^k`` nearest to a value; NaN if there is none."""
+    if len(powers) == 2:
+        return float(-powers[0] / powers[1]) if powers[1] else float("nan")
+    roots = np.roots(powers[::-1])
+    real = roots.real[np.abs(roots.imag) <= 1e-6 * np.maximum(np.abs(roots), 1e-300)]
+    return float(real[np.argmin(np.abs(real - near))]) if real.size else float("nan")
+
+
+def sorted_terms(exponents: Int2D) -> Sequence[int]:
+    """The order in which the terms of an equation stand: higher degrees first, then by columns."""
+    keys = [(-int(row.sum()), *(-row).tolist()) for row in exponents]
+    return sorted(range(len(keys)), key=lambda k: keys[k])

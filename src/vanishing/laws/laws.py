@@ -1,0 +1,222 @@
+"""The laws of a table: what holds, what was rejected and why, and how much noise the columns have."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any, overload
+
+import numpy as np
+
+from .._typing import Float1D
+from ..rows.writing import complete_file
+from .equation import with_error
+from .law import Law
+from .search import Attempt
+
+__all__ = ["Laws"]
+
+_FORMAT = 1
+
+
+class Laws(Sequence[Law]):
+    """The laws of a table, those of lower degree first.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    n_rows : int
+        Rows of the table.
+    dense : tuple of Law
+        Polynomials that vanish within the noise but may be a smooth curve's approximation: no laws.
+    rejected : tuple of Attempt
+        What was tried, degree by degree, and why it is no law.
+    notes : tuple of str
+        What else a reader should know: columns or degrees that were left out, and why.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vanishing import discover
+    >>> x = np.random.default_rng(0).normal(size=(500, 2))
+    >>> laws = discover(x)
+    >>> len(laws)
+    0
+    >>> print(str(laws).splitlines()[0])
+    No law up to degree 4 in 500 rows x 2 columns.
+    """
+
+    def __init__(
+        self,
+        laws: Sequence[Law],
+        columns: Sequence[str],
+        n_rows: int,
+        *,
+        dense: Sequence[Law] = (),
+        attempts: Sequence[Attempt] = (),
+        notes: Sequence[str] = (),
+    ):
+        self._laws = tuple(laws)
+        self.columns, self.n_rows = tuple(columns), n_rows
+        self.dense, self.notes = tuple(dense), tuple(notes)
+        self.attempts = tuple(attempts)
+
+    @property
+    def rejected(self) -> tuple[Attempt, ...]:
+        """What was tried and is no law, with the reason."""
+        return tuple(attempt for attempt in self.attempts if attempt.reason != "law")
+
+    @property
+    def noise(self) -> dict[str, float]:
+        """Standard deviation of the noise of each column, by the first law that contains it; NaN where none does."""
+        found = {name: float("nan") for name in self.columns}
+        for law in (*self, *self.dense):
+            for name, sigma in zip(self.columns, law.noise, strict=True):
+                if np.isnan(found[name]):
+                    found[name] = float(sigma)
+        return found
+
+    def __len__(self) -> int:
+        return len(self._laws)
+
+    @overload
+    def __getitem__(self, index: int) -> Law: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Law, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Law | tuple[Law, ...]:
+        if isinstance(index, slice):
+            return self._laws[index]
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"There are {len(self)} laws, numbered from 0; got number {index}.")
+        return self._laws[index]
+
+    def __iter__(self) -> Iterator[Law]:
+        return iter(self._laws)
+
+    def __str__(self) -> str:
+        lines = [str(law) for law in self]
+        if not lines:
+            lines = [f"No law {self._reach()} in {self.n_rows:,} rows x {len(self.columns)} columns."]
+            lines += self._tried()
+        lines += [f"within the noise, perhaps an approximation only: {law}" for law in self.dense]
+        return "\n".join([*lines, *self.notes])
+
+    def __repr__(self) -> str:
+        return f"<Laws: {len(self)} in {len(self.columns)} columns>"
+
+    def summary(self) -> str:
+        """All laws with their coefficients, tests and audits, and what was rejected."""
+        parts = [law.summary() for law in self] or [f"No law {self._reach()}."]
+        parts += [f"dense: {law.summary()}" for law in self.dense]
+        tried = self._tried()
+        return "\n\n".join([*parts, *(["\n".join(["Tried:", *tried])] if tried else []), *self.notes])
+
+    def _reach(self) -> str:
+        degree = max((a.degree for a in self.attempts if not a.reason.startswith("skipped")), default=0)
+        return f"up to degree {degree}"
+
+    def _tried(self) -> list[str]:
+        """A line for each attempt."""
+        return [f"  degree {a.degree}, {a.n_terms} terms: {a.reason}" for a in self.attempts]
+
+    def to_sympy(self) -> list[Any]:
+        """The expressions that vanish. Needs ``pip install 'vanishing[sympy]'``."""
+        return [law.to_sympy() for law in self]
+
+    def to_latex(self) -> str:
+        """An ``aligned`` environment with one equation per line."""
+        lines = [law.to_latex().replace(" = ", " &= ", 1) for law in self]
+        return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
+
+    def solve_for(self, column: str) -> list[Any]:
+        """What a column is by the first law that contains it, as SymPy expressions in the others."""
+        return self._with(column).solve_for(column)
+
+    def predict(self, column: str, X: Any) -> Float1D:
+        """A column as the first law that contains it gives it from the others."""
+        return self._with(column).predict(column, X)
+
+    def _with(self, column: str) -> Law:
+        if column not in self.columns:
+            raise ValueError(f"The table has the columns {', '.join(self.columns)}; got {column!r}.")
+        found = [law for law in self if column in law.variables and not law.conserved]
+        if not found:
+            raise ValueError(f"No law contains the column {column!r}.")
+        return min(found, key=lambda law: law.exponents[:, law.columns.index(column)].max())
+
+    def plot(self, X: Any = None, **options: Any) -> Any:
+        """Pictures of the first law: its zero set over the rows of ``X``, and more. Needs ``vanishing[plots]``."""
+        from .plots import plot_laws
+
+        return plot_laws(self, X, **options)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and strings, for JSON."""
+        return {
+            "format": _FORMAT,
+            "columns": list(self.columns),
+            "n_rows": self.n_rows,
+            "laws": [law.to_dict() for law in self],
+            "dense": [law.to_dict() for law in self.dense],
+            "attempts": [asdict(attempt) for attempt in self.attempts],
+            "notes": list(self.notes),
+        }
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """The laws as JSON; numbers that are not finite are null."""
+        return json.dumps(_finite(self.to_dict()), indent=indent, allow_nan=False)
+
+    def save(self, path: Any) -> None:
+        """Write the laws to a JSON file, which appears when it is complete."""
+        with complete_file(path) as unfinished:
+            unfinished.write_text(self.to_json() + "\n")
+
+    @classmethod
+    def load(cls, path: Any) -> Laws:
+        """Read laws that were saved."""
+        try:
+            with open(path) as stream:
+                entries = json.load(stream)
+            if entries["format"] != _FORMAT:
+                raise ValueError(f"format {entries['format']}")
+            return cls(
+                [Law.from_dict(law) for law in entries["laws"]],
+                entries["columns"],
+                int(entries["n_rows"]),
+                dense=[Law.from_dict(law) for law in entries["dense"]],
+                attempts=[Attempt(**_not_none(attempt)) for attempt in entries["attempts"]],
+                notes=entries["notes"],
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"{path} is no file of laws, or it is damaged ({error}).") from error
+
+    def _repr_html_(self) -> str:
+        if not len(self):
+            return f"<pre>{html.escape(str(self))}</pre>"
+        head = "".join(f"<th>{name}</th>" for name in ("law", "noise", "p-value", "constants", "kind"))
+        rows = ["".join(f"<td>{entry}</td>" for entry in _html_cells(law)) for law in (*self, *self.dense)]
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _html_cells(law: Law) -> list[str]:
+    constants = ", ".join(with_error(c, e) for c, e in law.constants().values() if e > 0.0)
+    cells = [law.equation, f"{law.level:.2%}", f"{law.p_value:.2g}", constants, law.kind]
+    return [html.escape(cell) for cell in cells]
+
+
+def _finite(value: Any) -> Any:
+    """The same with None for numbers that JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _finite(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_finite(entry) for entry in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def _not_none(entries: dict[str, Any]) -> dict[str, Any]:
+    return {key: float("nan") if value is None else value for key, value in entries.items()}

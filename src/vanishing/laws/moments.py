@@ -1,0 +1,187 @@
+"""Moments of standardised columns, and what they would be without the noise.
+
+Rows are ``y = x + e`` with independent noise. A monomial of ``y`` has an expectation that is a combination of
+monomials of ``x``; inverting that is linear in the moments, so sums over rows that were collected once give unbiased
+moments of ``x`` for every noise level.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import comb, factorial
+from typing import Any
+
+import numpy as np
+
+from .._typing import Array, Float1D, Float2D, Int1D, Int2D
+from ..engine.gram import border_gram, mean_gram
+from ..polynomials.terms import Program
+from ..rows.protocol import Rows
+from .monomials import Monomials, monomials
+
+__all__ = ["ADDITIVE", "MULTIPLICATIVE", "MomentTable", "collect_moments", "debias", "group_means"]
+
+ADDITIVE, MULTIPLICATIVE = "additive", "multiplicative"
+
+
+def debias(moments: Any, terms: Monomials, variances: Float1D, model: str = ADDITIVE) -> Array:
+    """Unbiased moments of ``x`` from those of ``y``; moments along the last axis.
+
+    Additive noise, ``y = x + e``: ``x^k = E H_k(y)`` with the Hermite polynomial ``H_k(y) = sum_i (-s^2)^i
+    k! / (i! 2^i (k - 2i)!) y^(k - 2i)``. Multiplicative noise, ``y = x (1 + e)``: ``E y^k = x^k E (1 + e)^k``, a
+    rescaling.
+
+    Examples
+    --------
+    >>> terms = monomials(1, 2)
+    >>> debias(np.array([1.0, 0.0, 1.25]), terms, np.array([0.25]))  # E y^2 = x^2 + s^2
+    array([1., 0., 1.])
+    """
+    if model == MULTIPLICATIVE:
+        return np.asarray(moments / _growth(terms, variances))
+    moments = np.array(moments, dtype=np.float64)
+    for j in np.flatnonzero(variances > 0.0).tolist():
+        before = moments.copy()
+        for i in range(1, terms.degree // 2 + 1):
+            rows, places, _ = terms.divided(j, 2 * i)
+            factor = _hermite_factors(terms.degree, i)[terms.exponents[rows, j]] * (-variances[j]) ** i
+            moments[..., rows] += factor * before[..., places]
+    return np.asarray(moments)
+
+
+def slope(debiased: Array, terms: Monomials, variances: Float1D, j: int, model: str = ADDITIVE) -> Array:
+    """Derivative of the debiased moments with respect to ``log s_j^2``.
+
+    Additive: ``d H_k / d s^2 = -k (k - 1) / 2 H_(k-2)``.
+
+    Examples
+    --------
+    >>> terms = monomials(1, 2)
+    >>> slope(np.array([1.0, 0.0, 1.0]), terms, np.array([0.25]), 0)
+    array([ 0.  ,  0.  , -0.25])
+    """
+    if model == MULTIPLICATIVE:
+        table = _growth_table(terms.degree, variances[j])
+        raised = _growth_table(terms.degree, variances[j] * (1.0 + 1e-4))
+        return np.asarray(-debiased * (np.log(raised / table) / np.log1p(1e-4))[terms.exponents[:, j]])
+    result = np.zeros_like(debiased)
+    rows, places, power = terms.divided(j, 2)
+    result[..., rows] = -0.5 * variances[j] * power * (power - 1.0) * debiased[..., places]
+    return result
+
+
+@lru_cache(maxsize=256)
+def _hermite_factors(degree: int, i: int) -> Float1D:
+    """``k! / (i! 2^i (k - 2i)!)`` for k = 0, ..., degree."""
+    return np.array(
+        [0.0 if k < 2 * i else factorial(k) / (factorial(i) * 2**i * factorial(k - 2 * i)) for k in range(degree + 1)]
+    )
+
+
+def _growth(terms: Monomials, variances: Float1D) -> Float1D:
+    total = np.ones(len(terms))
+    for j, variance in enumerate(variances):
+        total *= _growth_table(terms.degree, variance)[terms.exponents[:, j]]
+    return total
+
+
+def _growth_table(degree: int, variance: float) -> Float1D:
+    """``E (1 + e)^k = sum_i C(k, 2i) s^(2i) (2i - 1)!!`` for k = 0, ..., degree."""
+    return np.array(
+        [
+            sum(comb(k, 2 * i) * variance**i * factorial(2 * i) / (2**i * factorial(i)) for i in range(k // 2 + 1))
+            for k in range(degree + 1)
+        ]
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class MomentTable:
+    """Means of all monomials up to a degree over the rows, and over each group of rows if there are groups.
+
+    With groups, products are taken of what is left after each group's mean is subtracted: what vanishes then is
+    constant along every group.
+    """
+
+    terms: Monomials
+    means: Float1D
+    n_rows: int
+    model: str = ADDITIVE
+    sizes: Int1D | None = None
+    group_terms: Monomials | None = None
+    by_group: Float2D | None = None
+
+    def products(self, variances: Float1D, left: Int2D, right: Int2D) -> Float2D:
+        """Unbiased ``E[x^a x^b]`` for the exponents ``a`` of ``left`` and ``b`` of ``right``."""
+        found = debias(self.means, self.terms, variances, self.model)
+        total = found[self.terms.products(left, right)]
+        if self.group_terms is None:
+            return np.asarray(total)
+        means = debias(self.by_group, self.group_terms, variances, self.model)
+        a, b = self.group_terms.places(left), self.group_terms.places(right)
+        return self._within_groups(total, means[:, a], means[:, b])
+
+    def product_slopes(self, variances: Float1D, left: Int2D, right: Int2D) -> list[Float2D]:
+        """Derivatives of :meth:`products` with respect to ``log s_j^2``, for every column j."""
+        found = debias(self.means, self.terms, variances, self.model)
+        at = self.terms.products(left, right)
+        columns = range(self.terms.n_columns)
+        slopes = [slope(found, self.terms, variances, j, self.model)[at] for j in columns]
+        if self.group_terms is None:
+            return slopes
+        means = debias(self.by_group, self.group_terms, variances, self.model)
+        a, b = self.group_terms.places(left), self.group_terms.places(right)
+        for j in columns:
+            change = slope(means, self.group_terms, variances, j, self.model)
+            slopes[j] = self._within_groups(slopes[j], change[:, a], means[:, b], means[:, a], change[:, b])
+        return slopes
+
+    def gradient_products(self, weights: Float1D, terms: Int2D) -> Float2D:
+        """``sum_j w_j E[d_j y^a d_j y^b]``, of the noisy rows: that is positive semi-definite."""
+        total = np.zeros((len(terms), len(terms)))
+        for j, weight in enumerate(weights):
+            used = np.flatnonzero(terms[:, j])
+            lower = terms[used]
+            power = lower[:, j].astype(np.float64)
+            lower[:, j] -= self.model == ADDITIVE  # multiplicative: d_j stands for y_j d_j
+            total[np.ix_(used, used)] += weight * np.outer(power, power) * self.means[self.terms.products(lower, lower)]
+        return total
+
+    def _within_groups(self, total: Float2D, *means: Float2D) -> Float2D:
+        assert self.sizes is not None
+        shares = (self.sizes / self.n_rows)[:, None]
+        for a, b in zip(means[::2], means[1::2], strict=True):
+            total = total - (a * shares).T @ b
+        return np.asarray(total * self.n_rows / (self.n_rows - len(self.sizes)))
+
+
+def group_means(values: Float2D, codes: Int1D) -> Float2D:
+    """Means of the columns of ``values`` (one row per monomial) within each group, ``(n_groups, n_monomials)``.
+
+    Examples
+    --------
+    >>> group_means(np.array([[1.0, 3.0, 5.0]]), np.array([0, 0, 1]))
+    array([[2.],
+           [5.]])
+    """
+    sizes = np.bincount(codes)
+    return np.array([np.bincount(codes, weights=row) for row in values]).T / sizes[:, None]
+
+
+def collect_moments(rows: Rows, degree: int, n_rows: int, model: str = ADDITIVE) -> MomentTable:
+    """Means of all monomials up to ``degree`` in one pass: the Gram of those up to half of it has them all.
+
+    Examples
+    --------
+    >>> from vanishing.rows.arrays import as_rows
+    >>> table = collect_moments(as_rows(np.array([[1.0], [3.0]])), 2, 2)
+    >>> table.means
+    array([1., 2., 5.])
+    """
+    half = monomials(rows.n_features, -(-degree // 2))
+    gram = border_gram(np.ones((1, 1)), mean_gram(rows, Program(half.left, half.right), 1))
+    whole = monomials(rows.n_features, 2 * half.degree)
+    means = np.empty(len(whole))
+    means[whole.products(half.exponents, half.exponents)] = gram
+    return MomentTable(whole, means, n_rows, model)

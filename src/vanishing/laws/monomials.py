@@ -1,0 +1,146 @@
+"""All monomials up to a degree: their places, products, derivatives and values, and what a change of origin does."""
+
+from __future__ import annotations
+
+from functools import cached_property, lru_cache
+from itertools import combinations_with_replacement
+from math import comb
+
+import numpy as np
+
+from .._typing import Array, Float1D, Float2D, Int1D, Int2D
+from ..polynomials.terms import Term, exponents_of
+
+__all__ = ["Monomials", "binomial_matrix", "count_monomials", "monomials"]
+
+
+class Monomials:
+    """All monomials ``z^a`` of ``n_columns`` variables up to a degree, ascending in degree.
+
+    Attributes
+    ----------
+    exponents : ndarray of shape (n_monomials, n_columns)
+        The multi-indices ``a``.
+    left, right : ndarray of shape (n_monomials,)
+        Monomial k is monomial ``left[k]`` times column ``right[k]``.
+
+    Examples
+    --------
+    >>> monomials(2, 2).exponents.tolist()
+    [[0, 0], [1, 0], [0, 1], [2, 0], [1, 1], [0, 2]]
+    """
+
+    def __init__(self, n_columns: int, degree: int):
+        self.n_columns, self.degree = n_columns, degree
+        terms: list[Term] = [t for d in range(degree + 1) for t in combinations_with_replacement(range(n_columns), d)]
+        place = {term: k for k, term in enumerate(terms)}
+        self.exponents = exponents_of(terms, n_columns)
+        self.left = np.array([place[term[:-1]] if term else 0 for term in terms])
+        self.right = np.array([term[-1] if term else 0 for term in terms])
+        self.total = self.exponents.sum(axis=1)
+        self._strides = (degree + 1) ** np.arange(n_columns, dtype=np.int64)
+        codes = self.exponents @ self._strides
+        self._sorted = np.argsort(codes)
+        self._divided: dict[tuple[int, int], tuple[Int1D, Int1D, Float1D]] = {}
+        self._codes = codes[self._sorted]
+
+    def __len__(self) -> int:
+        return len(self.exponents)
+
+    def places(self, exponents: Array) -> Int1D:
+        """Where monomials are in the list; ``exponents`` has the columns along its last axis.
+
+        Examples
+        --------
+        >>> monomials(2, 2).places(np.array([[1, 1], [0, 0]]))
+        array([4, 0])
+        """
+        return np.asarray(self._sorted[np.searchsorted(self._codes, exponents @ self._strides)])
+
+    def products(self, left: Int2D, right: Int2D) -> Int2D:
+        """The places of all products ``z^a z^b``, a row for each ``a``."""
+        codes = np.add.outer(left @ self._strides, right @ self._strides)
+        return np.asarray(self._sorted[np.searchsorted(self._codes, codes)])
+
+    @cached_property
+    def lowered(self) -> list[tuple[Int1D, Int1D, Float1D]]:
+        """For every column j: the monomials with ``a_j > 0``, the places of ``z^(a - e_j)``, and ``a_j``."""
+        return [self.divided(j, 1) for j in range(self.n_columns)]
+
+    def divided(self, j: int, power: int) -> tuple[Int1D, Int1D, Float1D]:
+        """The monomials with ``a_j >= power``, the places of ``z^(a - power e_j)``, and ``a_j``."""
+        if (j, power) not in self._divided:
+            rows = np.flatnonzero(self.exponents[:, j] >= power)
+            lower = self.exponents[rows]
+            lower[:, j] -= power
+            self._divided[j, power] = rows, self.places(lower), self.exponents[rows, j].astype(np.float64)
+        return self._divided[j, power]
+
+    def derivative(self, coef: Float1D, j: int) -> Float1D:
+        """Coefficients of the derivative with respect to column j.
+
+        Examples
+        --------
+        >>> monomials(1, 2).derivative(np.array([1.0, 2.0, 5.0]), 0)
+        array([ 2., 10.,  0.])
+        """
+        rows, places, power = self.lowered[j]
+        slope = np.zeros(len(self))
+        slope[places] = power * coef[rows]
+        return slope
+
+    def values(self, Z: Float2D) -> Float2D:
+        """The monomials on the rows of ``Z``, one monomial per row of the result."""
+        table = np.empty((len(self), len(Z)))
+        table[0] = 1.0
+        columns = np.ascontiguousarray(Z.T)
+        for k in range(1, len(self)):
+            np.multiply(table[self.left[k]], columns[self.right[k]], out=table[k])
+        return table
+
+
+@lru_cache(maxsize=128)
+def monomials(n_columns: int, degree: int) -> Monomials:
+    """The monomials of ``n_columns`` variables up to a degree.
+
+    Examples
+    --------
+    >>> len(monomials(3, 2))
+    10
+    """
+    return Monomials(n_columns, degree)
+
+
+def count_monomials(n_columns: int, degree: int) -> int:
+    """How many monomials of ``n_columns`` variables there are up to a degree.
+
+    Examples
+    --------
+    >>> count_monomials(3, 2)
+    10
+    """
+    return comb(n_columns + degree, degree)
+
+
+def binomial_matrix(terms: Monomials, centre: Float1D, scale: Float1D) -> Float2D:
+    """The monomials of ``centre + scale * z`` as combinations of those of ``z``, one per column.
+
+    ``(c_j + s_j z_j)^k = sum_i C(k, i) c_j^(k-i) s_j^i z_j^i``, multiplied over the columns.
+
+    Examples
+    --------
+    >>> binomial_matrix(monomials(1, 2), np.array([3.0]), np.array([1.0]))
+    array([[1., 3., 9.],
+           [0., 1., 6.],
+           [0., 0., 1.]])
+    """
+    degree = terms.degree
+    powers = np.arange(degree + 1)
+    choose = np.array([[comb(int(k), int(i)) for k in powers] for i in powers], dtype=np.float64)
+    gap = np.maximum(powers[None, :] - powers[:, None], 0)
+    total = np.ones((len(terms), len(terms)))
+    for j in range(terms.n_columns):
+        table = choose * centre[j] ** gap * scale[j] ** powers[:, None]  # row i, column k
+        a = terms.exponents[:, j]
+        total *= table[np.ix_(a, a)]
+    return total

@@ -1,0 +1,125 @@
+"""How much noise the columns have: one level for all of them, or one for each.
+
+Noise variances are those of the standardised columns: ``sigma_j^2 / scale_j^2``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.linalg import null_space, qr
+
+from .._typing import Float1D, Float2D
+from .gmm import FLOOR, Conditions, System, smallest_ratio, whitener
+
+__all__ = ["column_variances", "effective_level", "noise_level", "refined_variances"]
+
+_STEPS = 12
+_LARGE = 4.0  # a variance of this many times the column's own: there is no law
+_LEAST_SHARE = 0.01  # of its part of the residual, that a column's noise explains at least
+_PRIOR = 4.0  # prior variance of a column's log noise variance
+
+
+def noise_level(conditions: Conditions, support: Sequence[int], profile: Float1D) -> float:
+    """The noise ``s`` at which a polynomial with these terms vanishes on the rows behind the noise.
+
+    With ``variances = s^2 profile``, G(s) the debiased Gram of the terms and D the Gram of their gradients, weighted by
+    the profile, the fixed point of ``s^2 <- s^2 + min over c of c'G(s)c / c'Dc`` from 0 on.
+
+    Examples
+    --------
+    >>> from vanishing.laws.sample import make_sample
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=20_000)
+    >>> sample = make_sample(np.column_stack([x, 2.0 * x]) + rng.normal(size=(20_000, 2)) * [0.1, 0.2])
+    >>> conditions = Conditions(sample, 1)
+    >>> round(noise_level(conditions, [0, 1, 2], np.ones(2)), 2)
+    0.1
+    """
+    frame = _frame(conditions, support)
+    D = frame.T @ conditions.moments.gradient_products(profile, conditions.terms.exponents) @ frame
+    level = 0.0
+    for _ in range(_STEPS):
+        ratio, _ = smallest_ratio(_schur(_gram(conditions, level * profile, frame)), D[1:, 1:])
+        found = max(level + ratio, 0.0)
+        done = abs(found - level) < 1e-3 * found + 1e-15 or found > _LARGE
+        level = found
+        if done:
+            break
+    return float(np.sqrt(level))
+
+
+def _frame(conditions: Conditions, support: Sequence[int]) -> Float2D:
+    """An orthonormal basis of the span of the terms and the constant; the constant is its first column."""
+    used = conditions.basis[:, list(support)]
+    constant = np.zeros((len(used), 1))
+    constant[0] = 1.0
+    q, _ = qr(used / np.linalg.norm(used, axis=0), mode="economic")
+    if 0 not in support:
+        return np.hstack([np.zeros((len(used), 1)), q])
+    inside = q.T @ constant
+    return np.hstack([constant, q @ null_space(inside.T)])
+
+
+def _gram(conditions: Conditions, variances: Float1D, frame: Float2D) -> Float2D:
+    exponents = conditions.terms.exponents
+    return np.asarray(frame.T @ conditions.moments.products(variances, exponents, exponents) @ frame)
+
+
+def _schur(gram: Float2D) -> Float2D:
+    """The Gram of what is left when the first function is projected out."""
+    if gram[0, 0] <= 1e-9:  # with groups the constant is gone already
+        return gram[1:, 1:]
+    return np.asarray(gram[1:, 1:] - np.outer(gram[0, 1:], gram[0, 1:]) / gram[0, 0])
+
+
+def column_variances(conditions: Conditions, c: Float1D, variances: Float1D, cap: float, steps: int = 3) -> Float1D:
+    """Noise variances of the columns by regression: ``g(y)^2`` on ``d_j g(y)^2``, with weights, not negative.
+
+    A column keeps at least a small share of the residual: none at all would make the law an equation for it.
+    """
+    from scipy.optimize import nnls  # here, so that importing the package stays quick
+
+    for _ in range(steps):
+        noise = conditions.noise_of(c, variances)
+        slopes = _slope_squares(conditions, noise.slopes)
+        weights = 1.0 / noise.variance
+        found, _ = nnls(slopes.T * weights[:, None], conditions.residuals(noise) ** 2 * weights)
+        mean = slopes.mean(axis=1)
+        least = _LEAST_SHARE * (variances * mean).sum() / np.maximum(mean, 1e-300) / len(variances)
+        variances = np.clip(np.maximum(found, np.minimum(least, variances)), FLOOR**2, cap**2)
+    return variances
+
+
+def _slope_squares(conditions: Conditions, slopes: Float2D) -> Float2D:
+    """What a unit of noise variance of each column adds to the variance of the polynomial, on the rows."""
+    return np.asarray(slopes**2 * conditions.sample.variances_on_rows(np.ones(len(slopes))))
+
+
+def refined_variances(conditions: Conditions, c: Float1D, variances: Float1D, cap: float) -> Float1D:
+    """One Gauss-Newton step of the log noise variances in the metric of the moment conditions."""
+    covariance, noise = conditions.covariance(c, variances)
+    W = whitener(covariance) / np.sqrt(noise.variance.mean())
+    residual = W.T @ (conditions.means(variances) @ c)
+    slopes = W.T @ conditions.noise_slopes(variances, c)
+    prior = np.eye(len(variances)) / (_PRIOR * conditions.n_rows)
+    step = -np.linalg.solve(slopes.T @ slopes + prior, slopes.T @ residual)
+    return np.asarray(np.clip(variances * np.exp(np.clip(step, -1.0, 1.0)), FLOOR**2, cap**2))
+
+
+def effective_level(conditions: Conditions, c: Float1D, variances: Float1D) -> float:
+    """The common level that would give the law as much noise: ``sum_j s_j^2 E g_j^2 / sum_j E g_j^2``, its root."""
+    mean = _slope_squares(conditions, conditions.noise_of(c, variances).slopes).mean(axis=1)
+    return float(np.sqrt((mean * variances).sum() / mean.sum()))
+
+
+def reweighted(
+    conditions: Conditions, support: Sequence[int], variances: Float1D, c: Float1D, nuisance: str, steps: int
+) -> tuple[System, float, Float1D]:
+    """Coefficients and weights in turn: the system, ``J`` and the law after some steps."""
+    assert steps > 0
+    for _ in range(steps):
+        system = conditions.system(variances, c, nuisance)
+        J, c = system.minimise(support)
+    return system, J, c

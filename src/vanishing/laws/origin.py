@@ -1,0 +1,113 @@
+"""Where the columns of a law are counted from: a circle far away reads ``(x - 20)^2 + (y + 15)^2 = 9``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from .._typing import Float1D, Float2D
+from .audits import is_dense
+from .gmm import Conditions
+from .moments import ADDITIVE
+from .sample import make_sample
+from .search import Found, Settings, find_law, refit
+
+__all__ = ["centre_of", "far_origin", "recentred", "round_within"]
+
+_FAR = 30.0  # deviations from zero beyond which powers of a column are nearly the same function
+
+
+def far_origin(X: Float2D) -> Float1D:
+    """An origin near the rows, in round numbers, for columns that are many deviations away from zero.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> far_origin(np.column_stack([rng.normal(1234.0, 3.0, 100), rng.normal(0.0, 1.0, 100)]))
+    array([1230.,    0.])
+    """
+    mean, deviation = X.mean(axis=0), X.std(axis=0)
+    step = 10.0 ** np.ceil(np.log10(deviation))
+    return np.where(np.abs(mean) > _FAR * deviation, np.round(mean / step) * step, 0.0)
+
+
+def centre_of(found: Found) -> tuple[Float1D, Float1D]:
+    """The shift that takes most from the law's terms of second highest degree, and its standard errors.
+
+    With ``g(x + t) = g_d(x) + [g_(d-1)(x) + sum_j t_j d_j g_d(x)] + ...`` by degrees, the least squares solution of
+    ``g_(d-1) + sum_j t_j d_j g_d = 0``, in standardised columns.
+    """
+    conditions = found.conditions
+    terms, sample = conditions.terms, conditions.sample
+    units = conditions.unit / np.prod(sample.scale**terms.exponents, axis=1)  # to monomials of x / scale
+    coef = found.free / units
+    top, lower = terms.total == terms.degree, np.flatnonzero(terms.total == terms.degree - 1)
+    highest = np.where(top, coef, 0.0)
+    slopes = np.column_stack([terms.derivative(highest, j)[lower] for j in range(sample.n_columns)])
+    inverse = np.linalg.pinv(slopes, rcond=1e-6)
+    shift = -inverse @ coef[lower]
+    covariance = np.zeros((len(terms), len(terms)))
+    support = found.support
+    reference = int(np.argmax(np.abs(highest)))
+    free = [term for term in support if term != reference]
+    information = found.system.information(found.free, free) * np.outer(units[free], units[free])
+    covariance[np.ix_(free, free)] = np.linalg.pinv(information, hermitian=True)
+    errors = np.sqrt(np.maximum(np.diag(inverse @ covariance[np.ix_(lower, lower)] @ inverse.T), 0.0))
+    return shift * sample.scale, errors * sample.scale
+
+
+def round_within(value: float, error: float) -> float:
+    """The number of fewest digits within two errors; 0 within three.
+
+    Examples
+    --------
+    >>> round_within(20.0013, 0.002), round_within(19.68, 0.1), round_within(0.1, 0.04)
+    (20.0, 19.7, 0.0)
+    """
+    if abs(value) <= 3.0 * error or value == 0.0:
+        return 0.0
+    for digits in range(1, 15):
+        rounded = float(f"{value:.{digits}g}")
+        if abs(rounded - value) <= max(2.0 * error, 1e-12 * abs(value)):
+            return rounded
+    return value
+
+
+def recentred(found: Found, X: Float2D, settings: Settings) -> Found | None:
+    """The law with another origin, if that has fewer terms; None if not.
+
+    A shifted column counts as a term: it is a number that was fitted to the rows, too.
+    """
+    sample, degree = found.conditions.sample, found.conditions.degree
+    if sample.groups is not None or sample.model != ADDITIVE:
+        return None
+    if degree == 1:
+        return _linear_at_zero(found, X, settings) if sample.origin.any() else None
+    shift, errors = centre_of(found)
+    origin = np.array([round_within(o + t, e) for o, t, e in zip(sample.origin, shift, errors, strict=True)])
+    used = found.conditions.terms.exponents[found.support].any(axis=0)
+    origin = np.where(used, origin, sample.origin)
+    if np.array_equal(origin, sample.origin):
+        return None
+    law = find_law(make_sample(X, None, sample.model, origin), settings, degree)
+    n_shifts, n_before = (int(np.count_nonzero(o[used])) for o in (origin, sample.origin))
+    if law is None or len(law.support) + n_shifts > len(found.support) + max(n_before, int(found.dense)):
+        return None
+    dense = not law.exact and is_dense(law.conditions, law.support, law.snapped, law.system, law.level, n_shifts)
+    if dense and not found.dense:
+        return None
+    return replace(law, dof=law.dof - n_shifts, dense=dense)
+
+
+def _linear_at_zero(found: Found, X: Float2D, settings: Settings) -> Found:
+    """A linear law counted from zero: only its constant is another one."""
+    conditions = Conditions(make_sample(X), 1)
+    exponents = found.conditions.terms.exponents[sorted({0, *found.support})]
+    return refit(found, conditions, settings, exponents)
+
+
+def recentre_all(laws: Sequence[Found], X: Float2D, settings: Settings) -> list[Found]:
+    """Each law with the origin at which it has fewest terms."""
+    return [recentred(law, X, settings) or law for law in laws if law.support]

@@ -1,0 +1,102 @@
+"""The rows that a search looks at: standardised, with the monomials on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .._typing import Float1D, Float2D, Int1D
+from ..rows.arrays import ArrayRows
+from .moments import ADDITIVE, MomentTable, collect_moments, group_means
+from .monomials import Monomials, monomials
+
+__all__ = ["Sample", "make_sample"]
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows in the users' coordinates, and in standardised ones: ``z = (y - centre) / scale``.
+
+    The users' coordinates are counted from an origin: a table of ``y`` has the columns ``y + origin``.
+    For multiplicative noise the centre is the origin and the scale the root mean square, as the noise is a share of
+    the value there.
+    """
+
+    X: Float2D
+    origin: Float1D
+    centre: Float1D
+    scale: Float1D
+    size: Float1D
+    Z: Float2D
+    model: str = ADDITIVE
+    groups: Int1D | None = None
+    _values: dict[int, Float2D] = field(default_factory=dict)
+    _moments: dict[int, MomentTable] = field(default_factory=dict)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.X)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return int(self.X.shape[1])
+
+    def values(self, degree: int) -> Float2D:
+        """The monomials up to a degree on the rows, computed once."""
+        known = max(self._values, default=-1)
+        if known < degree:
+            self._values.clear()
+            self._values[degree] = monomials(self.n_columns, degree).values(self.Z)
+            known = degree
+        return self._values[known][: len(monomials(self.n_columns, degree))]
+
+    def moments(self, degree: int, test_degree: int) -> MomentTable:
+        """Means of the monomials up to a degree; with groups, of those up to ``test_degree`` within each group."""
+        if degree not in self._moments:
+            rows = ArrayRows(self.Z, n_jobs=1)
+            rows.quiet = True
+            table = collect_moments(rows, degree, self.n_rows, self.model)
+            if self.groups is not None:
+                table = self._with_groups(table, monomials(self.n_columns, test_degree))
+            self._moments[degree] = table
+        return self._moments[degree]
+
+    def _with_groups(self, table: MomentTable, terms: Monomials) -> MomentTable:
+        assert self.groups is not None
+        means = group_means(self.values(terms.degree), self.groups)
+        return MomentTable(table.terms, table.means, table.n_rows, table.model, np.bincount(self.groups), terms, means)
+
+    def without_group_means(self, values: Float2D) -> Float2D:
+        """Values (one row per polynomial) minus their mean within each group; as they are without groups."""
+        if self.groups is None:
+            return values
+        return np.asarray(values - group_means(np.atleast_2d(values), self.groups)[self.groups].T.reshape(values.shape))
+
+    def variances_on_rows(self, variances: Float1D) -> Float2D:
+        """Noise variance of the standardised columns on the rows: ``(n_columns, n_rows)``, or ``(n_columns, 1)``."""
+        if self.model == ADDITIVE:
+            return variances[:, None]
+        return np.asarray(variances[:, None] * self.Z.T**2)
+
+
+def make_sample(
+    X: Float2D, groups: Int1D | None = None, model: str = ADDITIVE, origin: Float1D | None = None
+) -> Sample:
+    """Standardise the rows of a table, none of whose columns is constant.
+
+    Examples
+    --------
+    >>> make_sample(np.array([[1.0], [3.0]])).Z.tolist()
+    [[-1.0], [1.0]]
+    """
+    origin = np.zeros(X.shape[1]) if origin is None else origin
+    X = X - origin
+    size = np.sqrt((X**2).mean(axis=0))
+    if model == ADDITIVE:
+        centre, scale = X.mean(axis=0), X.std(axis=0)
+    else:
+        centre, scale = np.zeros(X.shape[1]), size
+    return Sample(X, origin, centre, scale, size, (X - centre) / scale, model, groups)

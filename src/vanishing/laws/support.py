@@ -1,0 +1,175 @@
+"""Which terms a law has: all small supports where that is possible, backward elimination where it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from math import comb
+
+import numpy as np
+
+from .._compiled import compiled
+from .._typing import Float1D, Float2D, Int2D
+from .gmm import System, critical_value
+
+__all__ = ["Fit", "eliminate", "smallest_support"]
+
+_MOST_SUPPORTS = 60_000
+_LARGEST = 8  # terms of the supports that are all tried
+_RESCORED = (4, 4, 4, 3, 2, 2, 2, 2)  # supports of each size that get weights of their own
+_FOREIGN = 30.0  # times as large as it may be, J can be with the weights of another law
+_RIVAL = 5.0  # times the smallest J of a size, in such weights, a support may have to be looked at
+_DROP, DROP_SHARE = 12.0, 0.004  # what a term is worth in J, at least: absolute, and per row
+
+Fit = tuple[float, list[int], Float1D]  # J, support and coefficients
+
+
+def worth(n_rows: int) -> float:
+    """The increase of ``J`` below which a term is not worth having."""
+    return max(_DROP, DROP_SHARE * n_rows)
+
+
+def smallest_support(
+    system: System,
+    trial: Sequence[int],
+    J_full: float,
+    rescore: Callable[[list[int], Float1D], tuple[float, int]],
+    *,
+    families: Sequence[Sequence[int]] = (),
+    largest: int = _LARGEST,
+) -> list[int] | None:
+    """The best support of the smallest size whose ``J`` is acceptable; None if no small one is.
+
+    Parameters
+    ----------
+    system : System
+    trial : sequence of int
+        The candidates.
+    J_full : float
+        Of all candidates together.
+    rescore : callable
+        ``rescore(support, c)`` gives ``J`` with weights of the support's own law, and its degrees of freedom.
+    families : sequence of sequences of int
+        Candidates that are tried where there are too many supports of all of them.
+    largest : int, default=8
+        Terms, at most.
+    """
+    trial, n_rows = list(trial), system.n_rows
+    for size in range(1, min(largest + 1, len(trial))):
+        tried = [
+            terms for terms in (trial, *families) if size < len(terms) and comb(len(terms), size) <= _MOST_SUPPORTS
+        ]
+        limit = J_full + max(critical_value(1e-4, len(trial) - size), worth(n_rows))
+        best: tuple[float, list[int]] | None = None
+        if tried and tried[0] is trial:  # which has the families' supports, too
+            tried = tried[:1]
+        number = _RESCORED[size - 1]
+        supports = sorted(entry for terms in tried for entry in _best_supports(system, terms, size, number))
+        for J, support in supports[:number]:
+            if min(_FOREIGN * limit, _RIVAL * supports[0][0] + limit) < J:
+                break
+            _, c = system.minimise(support)
+            own, dof = rescore(support, c)
+            if own <= min(limit, critical_value(1e-3, dof) + DROP_SHARE * n_rows) and (best is None or own < best[0]):
+                best = own, support
+        if best is not None:
+            return best[1]
+    return None
+
+
+def _best_supports(system: System, trial: Sequence[int], size: int, number: int) -> list[tuple[float, list[int]]]:
+    """The supports of a size with the smallest ``J``, ascending; up to a few per cent, see :func:`_largest_ratios`."""
+    chosen: Int2D = np.array(list(combinations(range(len(trial)), size)))
+    if 0 in trial:
+        chosen = chosen[(np.array(trial)[chosen] > 0).any(axis=1)]
+    at = np.ix_(trial, trial)
+    J = system.n_rows / _largest_ratios(
+        np.ascontiguousarray(system.normal[at]), np.ascontiguousarray(system.D[at]), chosen
+    )
+    return [(float(J[k]), [trial[i] for i in chosen[k]]) for k in np.argsort(J)[:number]]
+
+
+@compiled
+def _largest_ratios(P: Float2D, D: Float2D, chosen: Int2D) -> Float1D:
+    """About the largest ``c'Dc / c'Pc`` on each support.
+
+    With ``P = LL'`` and ``M = L^-1 D L^-T`` it is ``(trace M^32)^(1/32)``, at most 4% too large for four terms.
+    """
+    n_supports, size = chosen.shape
+    found = np.empty(n_supports)
+    least = 1e-15 * np.trace(P) / P.shape[0]
+    L, M, square = np.zeros((size, size)), np.zeros((size, size)), np.zeros((size, size))
+    for s in range(n_supports):
+        for i in range(size):
+            for j in range(i + 1):
+                total = P[chosen[s, i], chosen[s, j]]
+                if i == j:
+                    total += least
+                for k in range(j):
+                    total -= L[i, k] * L[j, k]
+                L[i, j] = np.sqrt(max(total, least)) if i == j else total / L[j, j]
+        for j in range(size):  # M = L^-1 D, by forward substitution
+            for i in range(size):
+                total = D[chosen[s, i], chosen[s, j]]
+                for k in range(i):
+                    total -= L[i, k] * M[k, j]
+                M[i, j] = total / L[i, i]
+        for i in range(size):  # M = (L^-1 D) L^-T, row by row
+            for j in range(size):
+                total = M[i, j]
+                for k in range(j):
+                    total -= M[i, k] * L[j, k]
+                M[i, j] = total / L[j, j]
+        scale, power = 1.0, 1.0
+        for _ in range(5):
+            trace = 1e-300
+            for i in range(size):
+                trace += M[i, i]
+            scale *= trace**power
+            power *= 0.5
+            for i in range(size):
+                for j in range(size):
+                    total = 0.0
+                    for k in range(size):
+                        total += M[i, k] * M[k, j]
+                    square[i, j] = total / (trace * trace)
+            for i in range(size):
+                for j in range(size):
+                    M[i, j] = square[i, j]
+        trace = 1e-300
+        for i in range(size):
+            trace += M[i, i]
+        found[s] = scale * trace**power
+    return found
+
+
+def eliminate(system: System, trial: Sequence[int]) -> list[int]:
+    """Terms leave one by one as long as ``J`` rises little."""
+    support = list(trial)
+    J, c = system.minimise(support)
+    J_full, n_full = J, len(support)
+    least = worth(system.n_rows)
+    while len(support) > 1:
+        order = np.argsort(_wald(system, support, c))
+        if len(support) > 12:
+            fewer = [term for term in support if term != support[order[0]]]
+            J_fewer, c_fewer = system.minimise(fewer)
+            if J_fewer - J < least:
+                support, J, c = fewer, J_fewer, c_fewer
+                continue
+        tries = [support[:i] + support[i + 1 :] for i in order[:8]]
+        (J_best, c_best), fewer = min(
+            ((system.minimise(tried), tried) for tried in tries), key=lambda entry: entry[0][0]
+        )
+        allowed = least + critical_value(1e-4, n_full - len(fewer))
+        if J_best - J >= least or J_best - J_full >= allowed:
+            break
+        support, J, c = fewer, J_best, c_best
+    return support
+
+
+def _wald(system: System, support: list[int], c: Float1D) -> Float1D:
+    """About how much ``J`` rises when each term leaves."""
+    P = system.normal[np.ix_(support, support)]
+    inverse = np.linalg.pinv(P + 1e-13 * np.trace(P) / len(support) * np.eye(len(support)), hermitian=True)
+    return np.asarray(c[support] ** 2 / np.maximum(np.diag(inverse), 1e-300))

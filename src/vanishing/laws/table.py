@@ -1,0 +1,247 @@
+"""From what a user has to a table: named columns of finite numbers, groups, and rows to search in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._typing import Array, Float1D, Float2D, Int1D
+from ..checks import input_names
+from ..rows.array_api import namespace_of, on_device_of, to_host
+from ..rows.arrays import ArrayRows
+from ..rows.folds import fold_numbers
+from ..rows.protocol import Block, Cost, Rows
+from ..rows.reading import finite_blocks, is_source, read_rows, require_finite
+
+__all__ = ["Table", "read_table", "standardised"]
+
+SELECTED = 10_000  # rows that laws are looked for in; the others confirm them
+_N_HASHES = 1 << 62  # of places of rows
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Named columns: the source of all rows, and the rows that laws are looked for in.
+
+    Attributes
+    ----------
+    names : tuple of str
+    rows : Rows
+        Checked on the way: values that are not finite are refused.
+    n_rows : int
+        Number of all rows.
+    X : ndarray of shape (n_selected, n_columns)
+        Up to 10,000 of the rows: all of them, or those whose places have the smallest hashes.
+    groups : ndarray of shape (n_selected,), optional
+        Number of each row's group.
+    """
+
+    names: tuple[str, ...]
+    rows: Rows
+    n_rows: int
+    X: Float2D
+    groups: Int1D | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether the selected rows are all there are."""
+        return len(self.X) == self.n_rows
+
+
+def read_table(estimator: Any, X: Any, names: Sequence[str] | None, groups: Any) -> Table:
+    """Check a table; the estimator learns its columns.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X : array-like, frame, or another data source
+    names : sequence of str, optional
+        Of the columns, for arrays.
+    groups : str or array-like of shape (n_samples,), optional
+        A column of a frame, the label of rows on disk, or the group of each row.
+    """
+    X, labels = _split_groups(X, groups)
+    _refuse_text(X)
+    rows = read_rows(estimator, X, labels=labels)
+    shown = _names(estimator, names)
+    if groups is not None and not rows.labelled:
+        raise ValueError("groups of rows on disk are their labels: name the column in open_rows(label=...).")
+    if isinstance(rows, ArrayRows):
+        require_finite(rows, shown)
+    else:
+        rows = finite_blocks(estimator, rows)
+    if isinstance(rows, ArrayRows) and len(rows) <= SELECTED:
+        selected = _Selected(np.empty(0), rows.to_numpy(), rows.labels, len(rows))
+    else:
+        selected = select_rows(rows, SELECTED)
+    if selected.n_rows < len(shown) + 2:
+        raise ValueError(
+            f"A table with n_samples = {selected.n_rows} rows is too short for laws of {len(shown)} columns: even "
+            f"linear ones have {len(shown) + 1} terms; add rows, or leave out columns."
+        )
+    codes: Int1D | None = None
+    if groups is not None and selected.labels is not None:
+        codes = np.unique(selected.labels, return_inverse=True)[1].astype(np.int64)
+    _check_groups(codes)
+    return Table(tuple(shown), rows, selected.n_rows, selected.X, codes)
+
+
+def _names(estimator: Any, names: Sequence[str] | None) -> list[str]:
+    if names is None:
+        return input_names(estimator)
+    shown = [str(name) for name in names]
+    if len(shown) != estimator.n_features_in_:
+        raise ValueError(f"names has {len(shown)} entries, but the table has {estimator.n_features_in_} columns.")
+    if len(set(shown)) < len(shown):
+        raise ValueError("names has the same name twice: laws would be ambiguous.")
+    return shown
+
+
+def _split_groups(X: Any, groups: Any) -> tuple[Any, Any]:
+    """The table without its group column, and the groups."""
+    if groups is None or not isinstance(groups, str):
+        labels = None if groups is None else np.asarray(groups)
+        n_rows = getattr(X, "shape", [None])[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else None
+        if labels is not None and (labels.ndim != 1 or (n_rows is not None and len(labels) != n_rows)):
+            raise ValueError(f"groups must name a column, or have one entry for each of the {n_rows} rows.")
+        return X, labels
+    if isinstance(X, Rows):
+        return X, None
+    if not hasattr(X, "columns"):
+        raise ValueError(f"groups={groups!r} names a column, but the table has no names: pass the groups of the rows.")
+    if groups not in X.columns:
+        raise ValueError(f"There is no column {groups!r} for groups; the columns are {', '.join(map(str, X.columns))}.")
+    labels = X[groups]
+    rest = X.drop(columns=[groups]) if hasattr(X, "iloc") else X.drop(groups)
+    return rest, labels if is_source(X) else np.asarray(labels)
+
+
+def _refuse_text(X: Any) -> None:
+    """Refuse columns of a frame that hold no numbers, by name."""
+    kind = type(X).__module__.split(".")[0]
+    if kind == "pandas" and hasattr(X, "dtypes") and hasattr(X, "columns"):
+        bad = [str(name) for name, dtype in X.dtypes.items() if getattr(dtype, "kind", "O") not in "biufO"]
+        bad += [
+            str(name)
+            for name, dtype in X.dtypes.items()
+            if getattr(dtype, "kind", "") == "O" and not _convertible(X[name])
+        ]
+    elif kind == "polars" and hasattr(X, "schema"):
+        bad = [name for name, dtype in X.schema.items() if not (dtype.is_numeric() or str(dtype) == "Boolean")]
+    else:
+        return
+    if bad:
+        raise ValueError(
+            f"{'Column' if len(bad) == 1 else 'Columns'} {', '.join(map(repr, bad))} "
+            f"{'holds' if len(bad) == 1 else 'hold'} text or dates, no numbers: convert or drop "
+            f"{'it' if len(bad) == 1 else 'them'}, or name one in groups= if it says which run a row is from."
+        )
+
+
+def _convertible(column: Any) -> bool:
+    try:
+        np.asarray(column, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _check_groups(codes: Int1D | None) -> None:
+    if codes is None:
+        return
+    sizes = np.bincount(codes)
+    if len(sizes) > len(codes) / 3:
+        raise ValueError(
+            f"There are {len(sizes)} groups of {len(codes)} rows: a quantity that is conserved along groups needs at "
+            "least three rows in each, better ten."
+        )
+
+
+class _Selected(NamedTuple):
+    """Rows with the hashes of their places and their labels; and how many rows there were."""
+
+    hashes: Array
+    X: Float2D
+    labels: Array | None
+    n_rows: int
+
+
+def select_rows(rows: Rows, most: int) -> _Selected:
+    """The rows whose places have the smallest hashes, in one pass.
+
+    Examples
+    --------
+    >>> from vanishing.rows.arrays import as_rows
+    >>> select_rows(as_rows(np.arange(6.0).reshape(6, 1)), 3).X.shape
+    (3, 1)
+    """
+    limit = _N_HASHES
+    if rows.n_samples is not None and rows.n_samples > 2 * most:  # far more hashes than needed are below this
+        limit = int(_N_HASHES / rows.n_samples * 1.5 * most)
+
+    def kernel(block: Block) -> _Selected:
+        n_rows = block.X.shape[0]
+        hashes = fold_numbers(np.empty(0), block.part, block.start, n_rows, _N_HASHES)
+        chosen = np.flatnonzero(hashes <= limit)
+        X = np.array(to_host(take(block.X, chosen, axis=0)), dtype=np.float64)
+        labels = None if block.labels is None else np.asarray(to_host(block.labels))[chosen]
+        return _Selected(hashes[chosen], X, labels, n_rows)
+
+    def combine(a: _Selected, b: _Selected) -> _Selected:
+        hashes = np.concatenate([a.hashes, b.hashes])
+        chosen = np.sort(np.argsort(hashes, kind="stable")[:most])
+        labels = None if a.labels is None or b.labels is None else np.concatenate([a.labels, b.labels])[chosen]
+        return _Selected(hashes[chosen], np.concatenate([a.X, b.X])[chosen], labels, a.n_rows + b.n_rows)
+
+    return rows.reduce(kernel, combine, Cost(rows.n_features, 4 * rows.n_features))
+
+
+def take(X: Any, index: Int1D, axis: int) -> Any:
+    """Some rows or columns of an array, on its device.
+
+    Examples
+    --------
+    >>> take(np.array([[1.0, 2.0]]), np.array([1]), axis=1)
+    array([[2.]])
+    """
+    return namespace_of(X).take(X, on_device_of(X, index), axis=axis)
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Some of the columns."""
+
+    chosen: tuple[int, ...]
+
+    def __call__(self, block: Block) -> Block:
+        return block._replace(X=take(block.X, np.array(self.chosen), axis=1))
+
+
+def standardised(rows: Rows, kept: Sequence[int], centre: Float1D, scale: Float1D) -> Rows:
+    """Rows of ``(x - centre) / scale``, of some of the columns.
+
+    Examples
+    --------
+    >>> from vanishing.rows.arrays import as_rows
+    >>> rows = standardised(as_rows(np.array([[1.0, 5.0]])), [1], np.array([3.0]), np.array([2.0]))
+    >>> rows.to_numpy()
+    array([[1.]])
+    """
+    if list(kept) != list(range(rows.n_features)):
+        rows = rows.changed(_Columns(tuple(kept)), len(kept))
+    return rows.changed(_Standardised(centre, scale))
+
+
+@dataclass(frozen=True)
+class _Standardised:
+    """Rows ``(x - centre) / scale``: the difference first, which keeps all digits where the centre is far away."""
+
+    centre: Float1D
+    scale: Float1D
+
+    def __call__(self, block: Block) -> Block:
+        centre, factor = (on_device_of(block.X, values) for values in (self.centre, 1.0 / self.scale))
+        return block._replace(X=(block.X - centre) * factor)

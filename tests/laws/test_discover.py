@@ -1,0 +1,190 @@
+"""Laws of tables, end to end: what is found, what is not, and what does not matter."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from tables import circle, gas, lemniscate, oscillators, saddle, twisted_cubic, with_noise
+
+from vanishing import discover
+
+GAS = ["p", "V", "n", "T"]
+
+
+@pytest.fixture(scope="module")
+def noisy_gas():
+    rng = np.random.default_rng(3)
+    return with_noise(gas(rng), 0.01, rng)
+
+
+def equations(laws):
+    return sorted(law.equation for law in laws)
+
+
+@pytest.mark.parametrize("level", [0.0, 0.01, 0.05])
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (circle, ["x0^2 + x1^2 = 1"]),
+        (lemniscate, ["x0^4 + 2*x0^2*x1^2 + x1^4 + x1^2 = x0^2"]),
+        (saddle, ["x0^2 + 3 = x1^2 + x2"]),
+        (twisted_cubic, ["x0*x1 = x2", "x0*x2 = x1^2", "x0^2 = x1"]),
+    ],
+)
+def test_varieties(make, expected, level, rng):
+    assert equations(discover(with_noise(make(rng), level, rng))) == expected
+
+
+@pytest.mark.parametrize("logs", [False, "auto"])
+def test_the_constant_of_the_gas_law_has_an_error(logs, noisy_gas):
+    (law,) = discover(noisy_gas, names=GAS, logs=logs)
+    assert law.equation.startswith("p*V = 8.3")
+    assert abs(law.coef[1] + 8.314) < 4.0 * law.stderr[1] < 0.05
+    assert law.kind == "law"
+    assert 0.008 < law.level < 0.012
+    assert law.noise == pytest.approx(0.01 * noisy_gas.std(axis=0), rel=0.2)
+    assert law.p_value > 1e-3
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda rng, n: rng.uniform(size=(n, 3)),
+        lambda rng, n: rng.normal(size=(n, 4)),
+        lambda rng, n: rng.normal(size=(n, 3)) @ np.array([[1.0, 0.5, 0.2], [0.0, 1.0, 0.5], [0.0, 0.0, 0.8]]),
+        lambda rng, n: np.exp(rng.normal(size=(n, 2))),
+        lambda rng, n: np.vstack([rng.normal(size=(n // 2, 2)), 4.0 + rng.normal(size=(n - n // 2, 2))]),
+    ],
+)
+@pytest.mark.parametrize("n_rows", [200, 1000])
+def test_tables_without_a_law(draw, n_rows, rng):
+    laws = discover(draw(rng, n_rows))
+    assert len(laws) == 0
+    assert str(laws).startswith("No law up to degree")
+    assert all(attempt.reason for attempt in laws.rejected)
+
+
+@pytest.mark.parametrize("curve", [np.exp, np.tanh, np.sin])
+def test_smooth_curves_are_dense_at_most(curve, rng):
+    x = rng.uniform(-2.0, 2.0, 1000)
+    laws = discover(with_noise(np.column_stack([x, curve(1.3 * x)]), 0.01, rng))
+    assert len(laws) == 0
+    assert all("smooth curve" in law.why for law in laws.dense)
+
+
+def test_scaling_the_units_changes_the_constant_only(noisy_gas):
+    scale = np.array([1e-5, 1e3, 7.0, 1.0])
+    (law,) = discover(noisy_gas * scale, names=GAS)
+    (plain,) = discover(noisy_gas, names=GAS)
+    assert np.array_equal(law.exponents, plain.exponents)
+    factor = scale[0] * scale[1] / (scale[2] * scale[3])
+    assert law.coef[1] == pytest.approx(plain.coef[1] * factor, rel=1e-6)
+
+
+def test_the_order_of_the_columns_does_not_matter(noisy_gas):
+    order = [2, 0, 3, 1]
+    (law,) = discover(noisy_gas[:, order], names=[GAS[j] for j in order], logs=False)
+    (plain,) = discover(noisy_gas, names=GAS, logs=False)
+    constant, expected = -law.coef[1] / law.coef[0], -plain.coef[1] / plain.coef[0]
+    if np.array_equal(law.exponents[0, np.argsort(order)], plain.exponents[1]):  # the same law, the other way round
+        constant = 1.0 / constant
+    assert constant == pytest.approx(expected, rel=1e-6)
+
+
+def test_copies_constants_and_dummies(noisy_gas, rng):
+    table = np.column_stack([noisy_gas, noisy_gas[:, 1], np.full(2000, 5.0), rng.normal(size=2000)])
+    laws = discover(table, names=[*GAS, "copy", "five", "dummy"], max_degree=2)
+    found = equations(laws)
+    assert found[:2] == ["copy = V", "five = 5"]
+    assert found[2].startswith("p*V = 8.3")
+    assert len(found) == 3
+
+
+def test_offsets_of_a_thousand_deviations(rng):
+    (law,) = discover(with_noise(circle(rng, 1000, 1.0, (1000.0, -700.0)), 0.01, rng), names=["x", "y"])
+    assert law.equation == "(x - 1000)^2 + (y + 700)^2 = 1"
+    assert np.allclose(law.evaluate([[1001.0, -700.0], [1000.0, -700.0]]), [0.0, -1.0])
+
+
+def test_a_linear_law_far_away(rng):
+    x = 1e4 + rng.normal(size=1000)
+    (law,) = discover(with_noise(np.column_stack([x, 2.0 * x - 3000.0]), 0.01, rng))
+    slope, constant = -law.coef[1] / law.coef[0], -law.coef[2] / law.coef[0]  # of x0
+    assert slope == pytest.approx(0.5, rel=0.01)
+    assert constant + slope * 17_000.0 == pytest.approx(10_000.0, abs=0.1)
+    assert not law.origin.any()
+
+
+@pytest.mark.parametrize("share", [0.01, 0.05])
+def test_outliers(share, rng):
+    X = with_noise(circle(rng, 1000, 2.0), 0.01, rng)
+    wrong = rng.choice(1000, int(share * 1000), replace=False)
+    X[wrong] = 4.0 * rng.normal(size=(len(wrong), 2))
+    assert equations(discover(X, robust=True)) == ["x0^2 + x1^2 = 4"]
+
+
+def test_noise_in_one_column_only(rng):
+    X = saddle(rng, 2000)
+    X[:, 2] += 0.05 * X[:, 2].std() * rng.normal(size=2000)
+    assert equations(discover(X)) == ["x0^2 + 3 = x1^2 + x2"]
+
+
+def test_multiplicative_noise(rng):
+    X = saddle(rng, 2000) * (1.0 + 0.02 * rng.normal(size=(2000, 3)))
+    (law,) = discover(X, noise="multiplicative")
+    assert law.equation == "x0^2 + 3 = x1^2 + x2"
+    assert law.level == pytest.approx(0.02, rel=0.2)
+
+
+def test_known_noise(noisy_gas):
+    sigma = dict(zip(GAS, 0.01 * noisy_gas.std(axis=0), strict=True))
+    (law,) = discover(noisy_gas, names=GAS, noise=sigma)
+    assert law.equation.startswith("p*V = 8.31")
+    assert law.noise_kind == "known beforehand"
+
+
+def test_integers_are_exact():
+    t = np.arange(60)
+    laws = discover(np.column_stack([t, t**2, t**3]))
+    assert equations(laws) == ["x0*x1 = x2", "x0*x2 = x1^2", "x0^2 = x1"]
+    assert all("exact arithmetic" in law.why for law in laws)
+
+
+def test_power_laws_of_any_degree(rng):
+    a, b, c = rng.uniform(1.0, 3.0, (3, 1000))
+    X = with_noise(np.column_stack([a, b, c, 2.5 * a**3 * np.sqrt(b) / c**2]), 0.01, rng)
+    (law,) = discover(X, names=["a", "b", "c", "d"])
+    assert law.degree == 7
+    assert law.equation.startswith("a^6*b = ")
+    assert law.coef[1] == pytest.approx(-0.16, abs=5 * max(law.stderr[1], 1e-3))
+
+
+def test_conserved_quantities(rng):
+    X, runs = oscillators(rng)
+    frame = pd.DataFrame(with_noise(X, 0.01, rng), columns=["x", "v"])
+    frame["run"] = runs
+    (law,) = discover(frame, groups="run")
+    assert law.equation == "4*x^2 + v^2 = const"
+    assert law.conserved
+    with pytest.raises(ValueError, match="conserved"):
+        law.solve_for("x")
+
+
+def test_units_are_those_of_the_constants(noisy_gas):
+    pytest.importorskip("pint")
+    frame = pd.DataFrame(noisy_gas, columns=GAS)
+    (law,) = discover(frame, units={"p": "Pa", "V": "m^3", "n": "mol", "T": "K"})
+    assert law.units == ("", "Pa*m^3/(mol*K)")
+    assert "Pa*m^3/(mol*K) * n*T" in law.equation
+
+
+def test_terms_that_are_allowed_or_forbidden(noisy_gas):
+    assert len(discover(noisy_gas, names=GAS, max_degree=2, forbidden=["p*V"])) == 0
+    (law,) = discover(noisy_gas, names=GAS, max_degree=2, allowed=["p*V", "n*T", (0, 0, 0, 0)])
+    assert law.degree == 2
+
+
+def test_without_snapping_coefficients_are_estimates(rng):
+    (law,) = discover(with_noise(circle(rng, 1000, 2.0), 0.01, rng), snap=False)
+    assert law.rational.count(None) == 2
+    assert law.coef[1:] == pytest.approx([1.0, -4.0], rel=0.02)
+    assert (law.stderr[1:] > 0.0).all()

@@ -1,0 +1,197 @@
+"""Exact laws, against null spaces and a Buchberger-Möller algorithm in rational arithmetic, and known ideals."""
+
+from fractions import Fraction
+from math import comb
+
+import numpy as np
+import pytest
+from reference import rational_buchberger_moeller, rational_kernel, span_dimension
+
+from vanishing.laws.exact import exact_laws, groebner
+from vanishing.laws.modular import primes
+
+sympy = pytest.importorskip("sympy", reason="SymPy is not installed")
+
+
+def values(law, rows):
+    """Values of a law on the rows, in rational arithmetic."""
+    exponents, coefficients = law
+    return [
+        sum(
+            c * np.prod([Fraction(x) ** int(e) for x, e in zip(row, term, strict=True)])
+            for term, c in zip(exponents, coefficients, strict=True)
+        )
+        for row in rows
+    ]
+
+
+def written(laws, names):
+    """Laws as SymPy expressions, expanded."""
+    symbols = sympy.symbols(names)
+    return [
+        sum(c * sympy.prod([s**e for s, e in zip(symbols, term, strict=True)]) for term, c in zip(*law, strict=True))
+        for law in laws
+    ]
+
+
+def twisted_cubic():
+    return [[t, t**2, t**3] for t in range(-12, 13)], 3
+
+
+def sphere_of_fractions():
+    """Rational points of the unit sphere, by stereographic projection."""
+    points = [(a, b, a * a + b * b + 1) for a in range(-4, 5) for b in range(-4, 5)]
+    return [[Fraction(2 * a, q), Fraction(2 * b, q), Fraction(q - 2, q)] for a, b, q in points], 3
+
+
+def two_planes():
+    random = np.random.default_rng(1)
+    rows = random.integers(-9, 9, (40, 3))
+    rows[::2, 2] = rows[::2, 0] + 1
+    rows[1::2, 2] = rows[1::2, 1] - 2
+    return rows.tolist(), 3
+
+
+def large_coefficients():
+    random = np.random.default_rng(2)
+    rows = random.integers(-99, 99, (40, 2)).astype(object)
+    third = 123_456_789_123 * rows[:, 0] ** 2 - 987_654_321_987_654_321 * rows[:, 1]
+    return np.column_stack([rows, third]).tolist(), 2
+
+
+def space_curve_of_fractions():
+    return [[Fraction(t, 7), Fraction(t * t, 5) - 1, Fraction(t, 3) ** 3] for t in range(1, 40)], 3
+
+
+def hidden_by_a_prime():
+    """Modulo 2^31 - 1 the two columns are proportional; over the integers they are not."""
+    random = np.random.default_rng(3)
+    x = random.integers(-9, 9, 40)
+    return np.column_stack([x, 5 * x + random.integers(0, 9, 40) * (2**31 - 1)]).tolist(), 2
+
+
+VARIETIES = [twisted_cubic, sphere_of_fractions, two_planes, large_coefficients, space_curve_of_fractions]
+
+
+@pytest.fixture(scope="module", params=[*VARIETIES, hidden_by_a_prime], ids=lambda maker: maker.__name__)
+def case(request):
+    rows, degree = request.param()
+    return np.array(rows, dtype=object), degree, exact_laws(np.array(rows, dtype=object), degree)
+
+
+def test_laws_vanish_on_every_row_in_rational_arithmetic(case):
+    rows, _, laws = case
+    assert all(not any(values(law, rows)) for law in laws)
+
+
+def test_laws_are_all_that_vanishes_and_none_follows_from_lower_degrees(case):
+    """The laws of degree d and the multiples of what vanishes below d are a basis of what vanishes up to d."""
+    rows, degree, laws = case
+    n = rows.shape[1]
+    units = [tuple(int(i == j) for i in range(n)) for j in range(n)]
+    kernel = []
+    for d in range(1, degree + 1):
+        multiples = kernel + [
+            {tuple(np.add(t, unit).tolist()): c for t, c in g.items()} for g in kernel for unit in units
+        ]
+        new = [
+            dict(zip(map(tuple, exponents.tolist()), coefficients, strict=True))
+            for exponents, coefficients in laws
+            if exponents.sum(axis=1).max() == d
+        ]
+        kernel = rational_kernel(rows, d)
+        assert span_dimension(multiples + new) == len(kernel)
+        assert span_dimension(multiples) + len(new) == len(kernel)
+
+
+@pytest.mark.parametrize("make", VARIETIES, ids=lambda maker: maker.__name__)
+def test_groebner_basis_is_that_of_buchberger_and_moeller(make):
+    rows, degree = make()
+    names = ["x", "y", "z"]
+    laws = exact_laws(np.array(rows, dtype=object), degree)
+    symbols = sympy.symbols(names)
+    basis = [g for g in groebner(laws, names, "grlex") if sympy.Poly(g, symbols).total_degree() <= degree]
+    monic = {sympy.Poly(g, symbols, domain="QQ").monic().as_expr() for g in basis}
+    expected = rational_buchberger_moeller(rows, degree)
+    assert monic == {sympy.Poly(dict(g), symbols, domain="QQ").as_expr() for g in expected}
+
+
+def test_sparse_small_representatives():
+    x, y, z = sympy.symbols("x y z")
+    rows, degree = twisted_cubic()
+    assert set(written(exact_laws(rows, degree), "x y z")) == {x**2 - y, x * y - z, x * z - y**2}
+    rows, degree = two_planes()
+    assert [sympy.factor(law) for law in written(exact_laws(rows, degree), "x y z")] in (
+        [(x - z + 1) * (y - z - 2)],
+        [-(x - z + 1) * (-y + z + 2)],
+    )
+
+
+def test_large_coefficients_need_several_primes():
+    rows, degree = large_coefficients()
+    ((_, coefficients),) = exact_laws(np.array(rows, dtype=object), degree)
+    assert sorted(map(abs, coefficients)) == [1, 123_456_789_123, 987_654_321_987_654_321]
+    assert max(map(abs, coefficients)) > next(primes())
+
+
+def test_an_unlucky_prime_is_noticed():
+    rows, degree = hidden_by_a_prime()
+    assert exact_laws(np.array(rows), degree) == []
+
+
+def test_the_first_rows_may_satisfy_more_than_all_rows_do():
+    random = np.random.default_rng(0)
+    x = random.integers(-50, 50, (5000, 3))
+    x[:4990, 2] = x[:4990, 0] * x[:4990, 1]
+    assert exact_laws(x, 2) == []
+    x[:, 2] = x[:, 0] * x[:, 1]
+    ((exponents, coefficients),) = exact_laws(x, 2)
+    assert exponents.tolist() == [[1, 1, 0], [0, 0, 1]]
+    assert coefficients == [1, -1]
+
+
+def test_repeated_rows_confirm_nothing():
+    random = np.random.default_rng(0)
+    rows = random.integers(-50, 50, (6, 2))
+    assert exact_laws(np.repeat(rows, 100, axis=0), 3) == []
+    assert exact_laws(random.integers(-50, 50, (30, 3)), 4) == []
+
+
+def test_degrees_with_too_many_terms_are_left_out():
+    rows, _ = twisted_cubic()
+    assert exact_laws(rows, 3, max_terms=comb(5, 2) - 1) == []
+    assert len(exact_laws(rows, 3, max_terms=comb(5, 2))) == 3
+
+
+def test_constant_and_dependent_columns():
+    rows = [[t, 2 * t - 3, 7, 0] for t in range(30)]
+    assert [coefficients for _, coefficients in exact_laws(rows, 3)] == [[1], [1, -7], [2, -1, -3]]
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint64, object])
+def test_integers_of_every_type(dtype):
+    rows = np.array([[a, b, a & b] for a in (0, 1) for b in (0, 1)] * 3, dtype=dtype)
+    assert exact_laws(rows, 1) == []
+    rows = np.array([[a, 2 * a] for a in range(20)], dtype=np.uint8 if dtype is bool else dtype)
+    if dtype is np.uint64:
+        rows = np.vstack([rows, np.array([[2**62 + 1, 2**63 + 2]], dtype=dtype)])
+    assert [coefficients for _, coefficients in exact_laws(rows, 2)] == [[2, -1]]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (np.array([[0.5, 1.0]]), r"need integers or fractions, got float64: convert the rows with fractions\.Fraction"),
+        (np.array([[0.5, 1]], dtype=object), "need integers or fractions, got object"),
+        (np.array([["a", "b"]]), "need integers or fractions"),
+        (np.array([1, 2]), r"must have the shape \(n_rows, n_columns\), at least \(1, 1\); got \(2,\)"),
+        (np.zeros((0, 3), dtype=int), "at least"),
+    ],
+)
+def test_other_rows_are_refused_in_one_sentence(rows, message):
+    with pytest.raises(ValueError, match=message):
+        exact_laws(rows, 2)
+
+
+def test_no_laws_have_an_empty_basis():
+    assert groebner([], ["x", "y"]) == []

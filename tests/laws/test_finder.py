@@ -1,0 +1,115 @@
+"""The estimator: scikit-learn's rules, sources of every kind, bad input."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from tables import circle, gas, with_noise
+
+from vanishing import LawFinder, discover, open_rows
+
+
+@parametrize_with_checks([LawFinder(max_degree=2)])
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def large_gas():
+    rng = np.random.default_rng(4)
+    return with_noise(gas(rng, 20_000), 0.01, rng)
+
+
+def test_all_rows_confirm_what_some_have_shown(large_gas):
+    (law,) = discover(large_gas, logs=False, max_degree=2)
+    assert law.n_rows == 20_000
+    assert law.coef[1] == pytest.approx(-8.314, abs=4.0 * law.stderr[1])
+    (some,) = discover(large_gas[:2000], logs=False, max_degree=2)
+    assert law.stderr[1] < some.stderr[1] / 2.5
+
+
+def test_rows_that_contradict_an_exact_law_are_found(rng):
+    X = circle(rng, 20_000)
+    X[11_000, 0] = 3.0
+    laws = discover(X, max_degree=2)
+    assert not any(law.kind == "exact" for law in laws)
+
+
+def test_the_same_laws_from_files(large_gas, tmp_path):
+    np.save(tmp_path / "gas.npy", large_gas)
+    (law,) = discover(open_rows(str(tmp_path / "gas.npy")), logs=False, max_degree=2)
+    (expected,) = discover(large_gas, logs=False, max_degree=2)
+    assert np.array_equal(law.exponents, expected.exponents)
+    assert law.coef == pytest.approx(expected.coef, rel=1e-4)
+
+
+def test_the_same_laws_from_a_device(large_gas):
+    xp = pytest.importorskip("array_api_strict")
+    pytest.importorskip("array_api_compat")
+    (law,) = discover(xp.asarray(large_gas[:12_000]), logs=False, max_degree=2)
+    (expected,) = discover(large_gas[:12_000], logs=False, max_degree=2)
+    assert np.array_equal(law.exponents, expected.exponents)
+    assert law.coef == pytest.approx(expected.coef, rel=1e-3)
+
+
+def test_frames_of_polars(large_gas):
+    polars = pytest.importorskip("polars")
+    (law,) = discover(polars.DataFrame(large_gas[:2000], schema=["p", "V", "n", "T"]))
+    assert law.equation.startswith("p*V = 8.3")
+
+
+def test_transform_and_score(rng):
+    X = with_noise(circle(rng, 500), 0.01, rng)
+    finder = LawFinder().fit(X)
+    assert finder.transform(X).shape == (500, 1)
+    assert finder.score(X) == pytest.approx(-0.01, rel=0.3)
+    assert finder.score(2.0 * X) < -0.3
+    assert finder.get_feature_names_out().tolist() == ["law0"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_degree": 0}, "max_degree must be an integer of at least 1"),
+        ({"noise": "loud"}, "noise must be one of 'relative'"),
+        ({"noise": [0.1, 0.1, 0.1]}, "one for each of the 2 columns"),
+        ({"noise": {"x0": 0.1}}, "nothing about column 'x1'"),
+        ({"noise": -1.0}, "not negative"),
+        ({"max_noise": 0.0}, "max_noise must be above 0"),
+        ({"logs": "maybe"}, "logs must be"),
+        ({"origin": "here"}, "origin must be one of 'auto'"),
+        ({"names": ["a"]}, "names has 1 entries"),
+        ({"names": ["a", "a"]}, "the same name twice"),
+        ({"groups": "run"}, "the table has no names"),
+        ({"groups": [1, 2, 3]}, "one entry for each of the 100 rows"),
+        ({"groups": range(100)}, "at least three rows in each"),
+        ({"forbidden": ["z"]}, "Cannot read the term 'z'"),
+        ({"allowed": [(1, 2, 3)]}, "needs 2 numbers"),
+        ({"units": {"x0": "m"}}, "nothing about column 'x1'"),
+        ({"snap": "yes"}, "snap must be True or False"),
+    ],
+)
+def test_options_that_make_no_sense(options, message, rng):
+    with pytest.raises(ValueError, match=message):
+        discover(rng.normal(size=(100, 2)), **options)
+
+
+def test_tables_that_make_no_sense(rng):
+    frame = pd.DataFrame({"x": rng.normal(size=50), "who": ["a"] * 50, "when": pd.date_range("2024", periods=50)})
+    with pytest.raises(ValueError, match=r"Columns 'when', 'who' hold text or dates"):
+        discover(frame)
+    with pytest.raises(ValueError, match="There is no column 'run'"):
+        discover(frame, groups="run")
+    missing = rng.normal(size=(50, 2))
+    missing[3:5, 1] = np.nan
+    with pytest.raises(ValueError, match=r"contains NaN in column 1: 2 such values.*drop those rows"):
+        discover(missing)
+    with pytest.raises(ValueError, match="too short for laws of 5 columns"):
+        discover(rng.normal(size=(6, 5)))
+    with pytest.raises(ValueError, match="relates columns to each other"):
+        discover(rng.normal(size=(50, 1)))
+
+
+def test_degrees_that_are_skipped_are_named(rng):
+    laws = discover(rng.normal(size=(100, 5)))
+    assert "Degree 2 and above were skipped: 21 terms are too many for 100 rows" in str(laws)

@@ -1,0 +1,138 @@
+"""Supports, snapping, audits, dependencies, logarithms and outliers, each by itself."""
+
+import itertools
+
+import numpy as np
+import pytest
+from tables import circle, saddle, with_noise
+
+from vanishing.laws.audits import exactness, held_out_ratio, neighbour_correlation
+from vanishing.laws.candidates import allowed_terms, parse_term
+from vanishing.laws.dependencies import affine_dependencies
+from vanishing.laws.gmm import Conditions, System
+from vanishing.laws.logs import find_power_law
+from vanishing.laws.noise import noise_level, reweighted
+from vanishing.laws.origin import centre_of, far_origin, round_within
+from vanishing.laws.outliers import concentrated_rows
+from vanishing.laws.sample import make_sample
+from vanishing.laws.search import Settings, find_law
+from vanishing.laws.snapping import nearest_rationals, polish, snap
+from vanishing.laws.support import _best_supports, eliminate
+
+
+def planted_system(rng, n_terms=7, planted=((2, 1.0), (4, -2.0), (5, 0.5))):
+    """A system in which one polynomial nearly vanishes."""
+    law = np.zeros(n_terms)
+    for term, value in planted:
+        law[term] = value
+    R = rng.normal(size=(30, n_terms))
+    R -= np.outer(R @ law, law) / (law @ law)
+    return System(R + 1e-3 * rng.normal(size=R.shape), np.eye(n_terms), 30, 1, 1000), law
+
+
+def test_the_best_supports_are_those_of_brute_force(rng):
+    system, _ = planted_system(rng)
+    found = _best_supports(system, list(range(7)), 3, 1)[0]
+    tried = {s: system.minimise(s)[0] for s in itertools.combinations(range(7), 3)}
+    assert tuple(found[1]) == min(tried, key=tried.get) == (2, 4, 5)
+    assert found[0] == pytest.approx(min(tried.values()), rel=0.05)
+
+
+def test_elimination_ends_at_the_planted_law(rng):
+    system, _ = planted_system(rng)
+    assert eliminate(system, range(7)) == [2, 4, 5]
+
+
+def test_snapping_reads_rational_numbers(rng):
+    system, law = planted_system(rng)
+    found = snap(system, [2, 4, 5], np.ones(7))
+    ratio = {term: number * found.c[found.reference] for term, number in found.rational.items()}
+    assert len(ratio) == 3
+    assert found.c[[2, 4, 5]] / found.c[2] == pytest.approx([1.0, -2.0, 0.5])
+    assert polish(system, [2, 4], range(7), np.ones(7)).bits >= found.bits - 6.0
+    assert pytest.approx(system.statistic(law)) == found.J
+
+
+def test_terms_of_other_dimensions_are_not_snapped(rng):
+    system, _ = planted_system(rng)
+    found = snap(system, [2, 4, 5], np.ones(7), comparable=lambda term: np.arange(7) == term)
+    assert len(found.rational) == 1
+
+
+def test_nearest_rationals():
+    bits, numbers, _ = nearest_rationals(np.array([0.3334, 17.02, 0.123]), np.array([1e-3, 0.05, 1e-5]))
+    assert numbers[:2].tolist() == [[1.0, 3.0], [17.0, 1.0]]
+    assert bits[2] == np.inf
+
+
+def test_audits_of_a_law_and_of_an_approximation(rng):
+    x = rng.uniform(-2.0, 2.0, 1500)
+    law = Conditions(make_sample(with_noise(circle(rng, 1500), 0.02, rng)), 2)
+    curve = Conditions(make_sample(with_noise(np.column_stack([x, np.exp(x)]), 0.0005, rng)), 2)
+    correlations = []
+    for conditions, support in ((law, [0, 3, 5]), (curve, list(range(6)))):
+        variances = np.full(2, noise_level(conditions, support, np.ones(2)) ** 2)
+        _, c = conditions.first_system(variances).minimise(support)
+        system, _, c = reweighted(conditions, support, variances, c, "level", 2)
+        correlations.append(neighbour_correlation(conditions, c, variances, 0.25))
+        if conditions is law:
+            assert held_out_ratio(conditions, support, c, variances) < 1.2
+    assert correlations[0] < 0.1 < 0.3 < correlations[1]
+
+
+def test_exactness_is_judged_by_the_rows(rng):
+    conditions = Conditions(make_sample(saddle(rng, 300)), 2)
+    support = conditions.terms.places(np.array([[0, 0, 0], [2, 0, 0], [0, 2, 0], [0, 0, 1]]))
+    assert exactness(conditions, support)[0] < 1e-12
+    assert exactness(conditions, support[:3])[0] > 1e-3
+
+
+def test_dependencies(rng):
+    X = rng.normal(size=(100, 2))
+    table = np.column_stack([X, np.full(100, 2.5), X @ [2.0, -0.5] + 1.0])
+    found, kept = affine_dependencies(table)
+    assert kept == [0, 1]
+    assert [d.column for d in found] == [2, 3]
+    assert found[1].coef[:2] == pytest.approx([2.0, -0.5])
+    assert found[1].constant == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("multiplicative", [False, True])
+def test_power_laws_and_their_tests(multiplicative, rng):
+    a, b = rng.uniform(1.0, 4.0, (2, 2000))
+    X = np.column_stack([3.0 * a**2 / np.sqrt(b), a, b])
+    X = X * (1.0 + 0.02 * rng.normal(size=X.shape)) if multiplicative else with_noise(X, 0.01, rng)
+    law = find_power_law(X, 0.2)
+    assert law.exponents.tolist() == [2, -4, 1]
+    assert law.constant == pytest.approx(9.0, abs=5.0 * law.error)
+    assert law.p_value > 1e-3
+    assert law.multiplicative == multiplicative
+
+
+def test_power_laws_are_not_found_where_there_is_none(rng):
+    assert find_power_law(np.exp(rng.normal(size=(500, 3))), 0.2) is None
+    x = rng.uniform(1.0, 5.0, 1000)
+    assert find_power_law(np.column_stack([x, x**2 + 3.0 * x]), 0.2) is None
+
+
+def test_outliers_are_left_out(rng):
+    X = with_noise(circle(rng, 600), 0.01, rng)
+    X[:30] = rng.uniform(-2.0, 2.0, (30, 2))
+    rows = concentrated_rows(X, 2)
+    assert rows[:30].mean() < 0.3
+    assert rows[30:].mean() > 0.97
+
+
+def test_the_centre_of_a_law(rng):
+    X = with_noise(circle(rng, 2000, 2.0, (3.0, -1.0)), 0.01, rng)
+    law = find_law(make_sample(X), Settings(2), 2)
+    centre, errors = centre_of(law)
+    assert np.abs(centre - [3.0, -1.0]).max() < 5.0 * errors.max() < 0.05
+    assert round_within(centre[0], errors[0]) == 3.0
+    assert far_origin(X).tolist() == [0.0, 0.0]
+
+
+def test_terms_are_read():
+    assert parse_term("x*y**2", ["x", "y"]) == (1, 2)
+    choose = allowed_terms(["x", "1"], ["1"], ["x", "y"], [0, 1])
+    assert choose(np.array([[0, 0], [1, 0], [0, 1]])).tolist() == [False, True, False]
