@@ -69,7 +69,7 @@ def mutated(data, rng):
     for key in path[:-1]:
         node = node[key]
     if not path:
-        return file_of(ODD_VALUES[rng.integers(len(ODD_VALUES))], arrays)
+        return file_of(json.dumps(ODD_VALUES[rng.integers(len(ODD_VALUES))]), arrays)
     if kind == 3 and isinstance(node, dict):
         del node[path[-1]]
     elif kind == 4 and isinstance(node, dict):

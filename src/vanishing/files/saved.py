@@ -63,12 +63,11 @@ class Saved:
     def _set(self, data: Any, arrays: ArrayReader) -> None:
         fields = self._all_fields()
         needed = {name for name, field in fields.items() if not isinstance(field, MayBeMissing)}
-        complete = isinstance(data, dict) and (not data or needed <= set(data) <= set(fields))
+        complete = isinstance(data, dict) and needed <= set(data) <= set(fields)
         require(complete, f"there is no such {type(self).__name__}")
-        if data:
-            for name in data:
-                self.__dict__[name] = fields[name].unpack(data[name], arrays)
-            self._check_saved()
+        for name in data:
+            self.__dict__[name] = fields[name].unpack(data[name], arrays)
+        self._check_saved()
 
     def _check_saved(self) -> None:
         """Refuse attributes that do not agree with each other, and set those that follow from others."""
@@ -88,7 +87,7 @@ class SavedEstimator(Saved):
         }
 
     @classmethod
-    def _unpack(cls, data: Any, arrays: ArrayReader) -> Any:
+    def _unpack(cls, data: Any, arrays: ArrayReader, *, fitted: bool = True) -> Any:
         expected = {"parameters", "n_features", "feature_names", "fitted"}
         require(isinstance(data, dict) and set(data) == expected, f"there is no such {cls.__name__}")
         parameters = data["parameters"]
@@ -101,7 +100,8 @@ class SavedEstimator(Saved):
             names = ListOf(Text()).unpack(data["feature_names"], arrays)
             require(len(names) == getattr(model, "n_features_in_", -1), "it has other names than columns")
             model.feature_names_in_ = np.array(names, dtype=object)  # type: ignore[attr-defined]
-        model._set(data["fitted"], arrays)
+        if fitted or data["fitted"] != {}:
+            model._set(data["fitted"], arrays)
         return model
 
 
@@ -202,8 +202,9 @@ class Parameters(Field):
             return Number(finite=False).unpack(data["float"], arrays)
         require(set(data) == {"estimator", "saved"}, "a parameter has an unknown type")
         kind = _CLASSES.get(data["estimator"]) if isinstance(data["estimator"], str) else None
-        require(kind is not None and issubclass(kind, SavedEstimator), "a parameter is an unknown estimator")
-        return kind._unpack(data["saved"], arrays)  # type: ignore[union-attr]
+        if kind is None or not issubclass(kind, SavedEstimator):
+            raise ValueError("a parameter is an unknown estimator")
+        return kind._unpack(data["saved"], arrays, fitted=False)
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
