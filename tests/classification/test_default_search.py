@@ -309,3 +309,19 @@ def test_many_rows_see_the_columns_that_a_sample_needs_most(monkeypatch):
     assert whole._map.n_generators == sum(len(ideal.generators_) for ideal in whole.ideals_.estimators_)
     assert few.score(X, y) > 0.9
     assert len(few.get_feature_names_out()) == 4
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.filterwarnings("ignore::vanishing.RangeWarning")
+def test_a_search_on_dask_arrays_is_that_in_memory_up_to_quantiles_of_a_sample(n_classes):
+    da = pytest.importorskip("dask.array")
+    X, y = circles(n_classes, m=400)
+    options = {"psis": [0.05], "Cs": [1.0], "search_rows": 200, "average": n_classes == 3, **SMALL}
+    here = VanishingIdealClassifierCV(**options).fit(X, y)
+    D = da.from_array(X, chunks=(400, 3))
+    there = VanishingIdealClassifierCV(**options).fit(D, da.from_array(y, chunks=400))
+    lazy = there.predict_proba(D)
+    assert isinstance(lazy, da.Array)
+    np.testing.assert_allclose(lazy.compute(), there.predict_proba(X), atol=1e-12)
+    np.testing.assert_allclose(lazy.compute(), here.predict_proba(X), atol=0.05)
+    assert np.mean(there.predict(D).compute() == here.predict(X)) > 0.98
