@@ -7,6 +7,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss, make_scorer
 
 from vanishing import OAVI, RangeWarning, VanishingIdealClassifier, VanishingIdealClassifierCV, open_rows
+from vanishing.classification import classifier
 from vanishing.classification.features import FeatureMap, hinge_knots
 from vanishing.classification.sampling import class_factors, stratified_sample
 from vanishing.classification.walk import most_columns, most_terms, psi_grid
@@ -293,3 +294,34 @@ def test_the_paper_keeps_its_pipeline():
 def test_nothing_is_explained_before_a_fit():
     with pytest.raises(NotFittedError):
         VanishingIdealClassifierCV().explain([0.0])
+
+
+def test_many_rows_see_the_columns_that_a_sample_needs_most(monkeypatch):
+    X, y = circles(2, m=1500)
+    options = {"psis": [0.01], "Cs": [1.0], "search_rows": 300, **SMALL}
+    whole = VanishingIdealClassifierCV(**options).fit(X, y).best_estimator_
+    monkeypatch.setattr(classifier, "_LITTLE_WORK", 0.0)
+    needed = VanishingIdealClassifierCV(**options).fit(X, y).best_estimator_
+    monkeypatch.setattr(classifier, "_MUCH_WORK", 0.0)
+    monkeypatch.setattr(classifier, "_FEWEST_COLUMNS", 4)
+    few = VanishingIdealClassifierCV(**options).fit(X, y).best_estimator_
+    assert whole._map.n_columns > needed._map.n_columns > few._map.n_columns == 4
+    assert whole._map.n_generators == sum(len(ideal.generators_) for ideal in whole.ideals_.estimators_)
+    assert few.score(X, y) > 0.9
+    assert len(few.get_feature_names_out()) == 4
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.filterwarnings("ignore::vanishing.RangeWarning")
+def test_a_search_on_dask_arrays_is_that_in_memory_up_to_quantiles_of_a_sample(n_classes):
+    da = pytest.importorskip("dask.array")
+    X, y = circles(n_classes, m=400)
+    options = {"psis": [0.05], "Cs": [1.0], "search_rows": 200, "average": n_classes == 3, **SMALL}
+    here = VanishingIdealClassifierCV(**options).fit(X, y)
+    D = da.from_array(X, chunks=(400, 3))
+    there = VanishingIdealClassifierCV(**options).fit(D, da.from_array(y, chunks=400))
+    lazy = there.predict_proba(D)
+    assert isinstance(lazy, da.Array)
+    np.testing.assert_allclose(lazy.compute(), there.predict_proba(X), atol=1e-12)
+    np.testing.assert_allclose(lazy.compute(), here.predict_proba(X), atol=0.05)
+    assert np.mean(there.predict(D).compute() == here.predict(X)) > 0.98

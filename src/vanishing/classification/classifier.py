@@ -41,7 +41,8 @@ from .transforms import INPUT_TRANSFORM, InputTransform, check_scaling, in_varia
 __all__ = ["ClassGenerator", "ClassGenerators", "VanishingIdealClassifier", "dense", "takes_no_weight"]
 
 SAMPLE_ROWS = 10_000  # whose quantiles are taken for those of all rows, outside of memory
-_HESSIAN_WORK = 2e10  # multiplications of a Newton step on all rows, where a sample chooses the columns
+_LITTLE_WORK = 2e9  # multiplications of a Newton step on all rows up to which no sample chooses the columns ...
+_MUCH_WORK = 2e10  # ... and up to which it may choose
 _FEWEST_COLUMNS = 50  # that it may choose whatever they cost
 SEARCH_TOL = 5e-3  # relative duality gap of an SVM that only helps to choose
 _SHOWN = 20  # generators that a printed list shows before it is cut
@@ -402,13 +403,17 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ClassifierMixin, Tr
     def _screened(self, mapping: FeatureMap, rows: ArrayRows, sample: Sample, reach: Float1D) -> FeatureMap:
         """The map to the columns that the SVM on a sample uses: all columns of many rows would be a burden.
 
-        Where these are too many for the Hessians of all rows, those with the largest weights.
+        Where these are too many for the Hessians of all rows, those with the largest weights. Where all columns are few
+        enough, all of them.
         """
+        n_rows = float(sample.n_rows.sum())
+        if n_rows * mapping.n_columns**2 <= _LITTLE_WORK:
+            return mapping
         columns = mapping.over(rows)
         mapping.fitted_by(columns, rows.sample_weight, reach, scale=self.scale_features)
         svm = L1SVC(self.C, tol=SEARCH_TOL, n_jobs=self.n_jobs)
         size = np.abs(svm.fit(columns, rows.labels, rows.sample_weight).coef_).max(axis=0)
-        most = max(int(np.sqrt(_HESSIAN_WORK / sample.n_rows.sum())), _FEWEST_COLUMNS)
+        most = max(int(np.sqrt(_MUCH_WORK / n_rows)), _FEWEST_COLUMNS)
         used = (size > 0.0) & (size >= np.sort(size)[-min(most, size.size)])
         return mapping.select(used) if used[: mapping.absolute.size + mapping.signed.size].any() else mapping
 

@@ -10,6 +10,7 @@ from scipy.special import expit, log_softmax, softmax
 from .._typing import Float1D, Float2D, Int1D
 from ..files.fields import Numbers, Record
 from ..rows.array_api import namespace_of, on_device_of
+from ..rows.reading import is_dask
 
 __all__ = ["CALIBRATION", "Calibration", "calibrate", "probabilities"]
 
@@ -49,6 +50,12 @@ def probabilities(log_odds: Any) -> Any:
     """
     if isinstance(log_odds, np.ndarray):
         return softmax(log_odds, axis=1) if log_odds.ndim == 2 else np.column_stack([expit(-log_odds), expit(log_odds)])
+    if is_dask(log_odds):
+        if log_odds.ndim == 2:
+            return log_odds.map_blocks(probabilities, dtype=np.float64)
+        return log_odds.map_blocks(
+            probabilities, dtype=np.float64, new_axis=1, chunks=(log_odds.chunks[0], (2,)), meta=np.empty((0, 2))
+        )
     namespace = namespace_of(log_odds)
     if log_odds.ndim == 1:
         log_odds = namespace.stack([-0.5 * log_odds, 0.5 * log_odds], axis=1)

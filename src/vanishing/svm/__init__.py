@@ -1,7 +1,7 @@
 """The l1-penalised linear SVM as sums over rows.
 
-``_sums`` is the contact with the data, ``_subproblem`` the small problem of a step, ``_newton`` the method,
-``_estimator`` the scikit-learn classifier.
+``sums`` is the contact with the data, ``subproblem`` the small problem of a step, ``newton`` the method,
+``estimator`` the scikit-learn classifier.
 """
 
 from .estimator import L1SVC, svm_path
