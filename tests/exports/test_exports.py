@@ -53,6 +53,7 @@ MODELS = {
     "search": lambda: classifier(),
     "search of three classes": lambda: classifier(rows(n_classes=3)[1]),
     "ranks": lambda: classifier(scale_input="rank"),
+    "average": lambda: classifier(average=True, Cs=[0.1, 1.0]),
     "hinges and products": lambda: classifier(TEXT, hinges=3, monomials=2, features="both"),
 }
 

@@ -29,7 +29,7 @@ from ..checks import (
     take_input_from,
 )
 from ..engine.scaling import survey_parts
-from ..files.fields import Integer, Labels, ListOf, MayBeMissing, Number, Optional, require
+from ..files.fields import Integer, Labels, ListOf, MayBeMissing, Number, Numbers, Optional, require
 from ..files.saved import Object, Parameters, Results, SavedEstimator
 from ..ideals.abm import ABM
 from ..ideals.avi import AVI
@@ -248,6 +248,7 @@ class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ClassifierMixin, 
         "best_score_": Number(finite=False),
         "best_estimator_": MayBeMissing(Object("VanishingIdealClassifier")),
         "estimators_": MayBeMissing(ListOf(Object("VanishingIdealClassifier"))),
+        "weights_": MayBeMissing(Numbers("f8", (None,), low=0.0)),
     }
 
     def _check_saved(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -95,10 +95,10 @@ def outputs(model: Any, ops: Ops, x: Any) -> dict[str, Any]:
     """
     if isinstance(model, Polynomials):
         return {"values": _polynomials(ops, x, model)}
-    if isinstance(model, VanishingIdealClassifierCV):
-        check_is_fitted(model)
-        model = model.best_estimator_
     check_is_fitted(model)
+    if isinstance(model, VanishingIdealClassifierCV):
+        average = zip(model.weights_.tolist(), model.estimators_, strict=True) if model.average else None
+        return _classifiers(ops, x, average or [(1.0, model.best_estimator_)])
     if isinstance(model, VanishingIdeal):
         return {"features": ops.absolute(_polynomials(ops, x, model.generators_))}
     if isinstance(model, PerClass):
@@ -108,21 +108,31 @@ def outputs(model: Any, ops: Ops, x: Any) -> dict[str, Any]:
         scores = ops.linear(x, model.coef_, model.intercept_)
         return {"scores": scores, "label": ops.best(scores)}
     if isinstance(model, VanishingIdealClassifier):
-        return _classifier(ops, x, model)
+        return _classifiers(ops, x, [(1.0, model)])
     raise ValueError(f"{type(model).__name__} cannot be exported: give a fitted model of vanishing.")
 
 
-def _classifier(ops: Ops, x: Any, model: VanishingIdealClassifier) -> dict[str, Any]:
+def _classifiers(ops: Ops, x: Any, weighted: Iterable[tuple[float, VanishingIdealClassifier]]) -> dict[str, Any]:
+    """Scores that are a weighted sum of those of several classifiers, and what follows from them."""
+    members = list(weighted)
+    parts = [_scores(ops, x, model, f"{k}_" if len(members) > 1 else "") for k, (_, model) in enumerate(members)]
+    n_scores = len(members[0][1]._planes[1])
+    weights = np.hstack([weight * np.eye(n_scores) for weight, _ in members])
+    scores = parts[0] if len(parts) == 1 else ops.linear(ops.concat(parts), weights, np.zeros(n_scores))
+    scores = ops.keep(scores, "score")
+    named = {"scores": scores, "label": ops.best(scores)}
+    if all(model._calibration is not None for _, model in members):
+        named["probabilities"] = ops.softmax(_log_odds(ops, scores, n_scores))
+    return named
+
+
+def _scores(ops: Ops, x: Any, model: VanishingIdealClassifier, prefix: str) -> Any:
     if not isinstance(model.final_estimator_, L1SVC):
         raise ValueError(f"final_estimator={model.final_estimator_!r} cannot be exported: use the built-in SVM (None).")
-    inside = ops.keep(_in_unit_cube(ops, x, model.scaler_), "t")
+    inside = ops.keep(_in_unit_cube(ops, x, model.scaler_), f"{prefix}t")
     mapping, (coef, intercept) = model._used_map, model._planes
     weights = coef if mapping.width is None else coef / mapping.width
-    scores = ops.keep(ops.linear(_columns(ops, inside, mapping), weights, intercept), "score")
-    named = {"scores": scores, "label": ops.best(scores)}
-    if model._calibration is not None:
-        named["probabilities"] = ops.softmax(_log_odds(ops, scores, len(coef)))
-    return named
+    return ops.linear(_columns(ops, inside, mapping, prefix), weights, intercept)
 
 
 def _log_odds(ops: Ops, scores: Any, n_scores: int) -> Any:
@@ -154,12 +164,12 @@ def _curved(ops: Ops, x: Any, curved: Bool1D, centre: Float1D, spread: Float1D) 
     return ops.take(ops.concat([curve, ops.take(x, straight)]), back)
 
 
-def _columns(ops: Ops, t: Any, mapping: FeatureMap) -> Any:
+def _columns(ops: Ops, t: Any, mapping: FeatureMap, prefix: str) -> Any:
     """The columns of a feature map, not yet divided by their widths."""
     parts, extras = [], mapping.extras
     lists = [polynomials for polynomials in mapping.lists if len(polynomials)]
     if lists:
-        values = ops.keep(ops.concat([_polynomials(ops, t, polynomials) for polynomials in lists]), "g")
+        values = ops.keep(ops.concat([_polynomials(ops, t, polynomials) for polynomials in lists]), f"{prefix}g")
         if mapping.absolute.size:
             parts.append(ops.absolute(ops.take(values, mapping.absolute)))
         if mapping.signed.size:

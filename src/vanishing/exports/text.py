@@ -102,7 +102,7 @@ class _NumpyOps(_Expressions):
 
     def keep(self, table: Columns, name: str) -> Columns:
         """Assign each column to a variable."""
-        names = [f"{name}{k}" for k in range(len(table))]
+        names = [f"_{name}{k}" for k in range(len(table))]
         self.lines += [f"{variable} = {column}" for variable, column in zip(names, table, strict=True)]
         return names
 
