@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 
 import vanishing
-from vanishing import L1SVC, OAVI, VCA, Moments, VanishingIdealClassifier, VanishingIdealClassifierCV
+from vanishing import (
+    L1SVC,
+    OAVI,
+    VCA,
+    Moments,
+    VanishingIdealClassifier,
+    VanishingIdealClassifierCV,
+    VanishingIdealDetector,
+)
 from vanishing.rows import protocol
 
 dask = pytest.importorskip("dask", reason="needs dask: pip install 'vanishing[dask]'")
@@ -32,6 +40,7 @@ REDUCTIONS = {
     ("protocol", "operator.add"): "_operator.add",
     ("survey", "_add_surveys"): "vanishing.engine.survey._add_surveys",
     ("survey", "_wider"): "vanishing.engine.survey._wider",
+    ("sums", "add_sums"): "vanishing.detection.sums.add_sums",
     ("svm", "operator.add"): "_operator.add",
     ("svm", "combine"): "vanishing.svm.sums.SquaredHinge._look.<locals>.combine",
     ("svm", "combine_near"): "vanishing.svm.sums.SquaredHinge.sums_and_near.<locals>.combine_near",
@@ -105,6 +114,7 @@ def test_no_reduction_changes_what_it_combines(combined):
     L1SVC(max_iter=5, tol=0.5).fit(U, labels)
     VanishingIdealClassifier(OAVI(1e-3)).fit(D, labels)
     VanishingIdealClassifierCV(psis=[1e-2], cv=2, Cs=[1.0]).fit(D, labels)
+    VanishingIdealDetector(regimes=False).fit(D)
     Moments(2, 2).update(U)
     dask_source.dask_rows(U).to_numpy()
     broken = unit.copy()
