@@ -19,6 +19,7 @@ from vanishing import (
     VanishingIdealClassifierCV,
     VanishingIdealDetector,
 )
+from vanishing.detection import Rules
 from vanishing.rows import protocol
 
 dask = pytest.importorskip("dask", reason="needs dask: pip install 'vanishing[dask]'")
@@ -40,6 +41,8 @@ REDUCTIONS = {
     ("protocol", "operator.add"): "_operator.add",
     ("survey", "_add_surveys"): "vanishing.engine.survey._add_surveys",
     ("survey", "_wider"): "vanishing.engine.survey._wider",
+    ("rules", "_add_looks"): "vanishing.detection.rules._add_looks",
+    ("rules", "add_samples"): "vanishing.detection.sums.add_samples",
     ("sums", "add_sums"): "vanishing.detection.sums.add_sums",
     ("svm", "operator.add"): "_operator.add",
     ("svm", "combine"): "vanishing.svm.sums.SquaredHinge._look.<locals>.combine",
@@ -115,6 +118,9 @@ def test_no_reduction_changes_what_it_combines(combined):
     VanishingIdealClassifier(OAVI(1e-3)).fit(D, labels)
     VanishingIdealClassifierCV(psis=[1e-2], cv=2, Cs=[1.0]).fit(D, labels)
     VanishingIdealDetector(regimes=False).fit(D)
+    Rules.learn(da.from_array(np.column_stack([X, X.sum(axis=1)]), chunks=(100, 3))).check(
+        da.from_array(np.column_stack([X, X.sum(axis=1)]), chunks=(100, 3))
+    )
     Moments(2, 2).update(U)
     dask_source.dask_rows(U).to_numpy()
     broken = unit.copy()

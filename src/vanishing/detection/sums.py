@@ -15,7 +15,7 @@ from ..rows.array_api import namespace_of, on_device_of, to_host
 from ..rows.protocol import Block, InFolds, Rows
 from .christoffel import Monomials
 
-__all__ = ["SAMPLE", "Sample", "Sums", "sum_rows"]
+__all__ = ["SAMPLE", "Sample", "Sums", "add_samples", "add_sums", "sample_block", "sum_rows"]
 
 SAMPLE = 10_000  # rows from which regimes are found and scores are calibrated
 
@@ -56,6 +56,11 @@ class Sums(NamedTuple):
             self.n_samples + other.n_samples,
             self.sample.plus(other.sample),
         )
+
+
+def add_samples(a: Sample, b: Sample) -> Sample:
+    """The sample of the rows of both; the arguments stay what they are."""
+    return a.plus(b)
 
 
 def add_sums(a: Sums, b: Sums) -> Sums:
