@@ -361,8 +361,12 @@ def test_wrong_rows_are_refused(ring):
     assert detector.n_samples_seen_ == 600
     with pytest.raises(ValueError, match=r"All rows are equal \(n_samples = 20\)"):
         VanishingIdealDetector().fit(np.ones((20, 3)))
-    with pytest.raises(ValueError, match="explain takes one row, got 2"):
+    with pytest.raises(ValueError, match="Expected one row, got 2"):
         detector.explain(ring[:2])
+    with pytest.raises(ValueError, match="The row has 3 values, but the detector was fitted to 2 columns"):
+        detector.explain([1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="infinity in column 'x1'"):
+        detector.explain([30.0, np.inf])
     with pytest.raises(ValueError, match="by must be one of"):
         detector.explain(ring[0], by="row")
 

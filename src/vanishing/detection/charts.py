@@ -14,6 +14,7 @@ __all__ = ["control_chart", "relation", "residuals"]
 
 _NORMAL, _ALARM, _LIMIT = "#4c72b0", "#c44e52", "0.35"
 _MOST_PANELS = 8
+_MOST_POINTS = 1000
 
 
 def _figure(**options: Any) -> Any:
@@ -48,7 +49,7 @@ def control_chart(
     grid = figure.add_gridspec(2 if bars else 1, max(len(bars), 1), height_ratios=[3, 2] if bars else None)
     chart = figure.add_subplot(grid[0, :])
     rows = np.arange(len(scores))
-    alarm = scores > max(limits.values(), default=np.inf) if len(limits) < 2 else scores > min(limits.values())
+    alarm = scores > min(limits.values(), default=np.inf)
     chart.plot(rows[~alarm], scores[~alarm], ".", color=_NORMAL, markersize=3, label="normal")
     chart.plot(rows[alarm], scores[alarm], ".", color=_ALARM, markersize=4, label="alarm")
     for rate, limit in limits.items():
@@ -61,6 +62,7 @@ def control_chart(
         chart.set_yscale("symlog", linthresh=max(*limits.values(), 1.0))
     for i in worst:
         chart.annotate(str(i), (i, scores[i]), xytext=(0, 5), textcoords="offset points", ha="center", fontsize=8)
+    chart.margins(y=0.12)
     chart.set(xlabel="row", ylabel="score", title="Scores; lines: the share of normal rows above them")
     chart.legend(loc="upper left", fontsize=8, frameon=False)
     for k, (i, table) in enumerate(zip(worst, bars, strict=True)):
@@ -109,8 +111,8 @@ def relation(
 ) -> Any:
     """A row in the plane of two columns, with the curve on which the equation holds, the others being as in the row.
 
-    Other rows have other values in the remaining columns. Each is shown at its first coordinate, and at the distance
-    from the curve that its own violation amounts to there.
+    Other rows have other values in the remaining columns. Each is shown at its first coordinate, where the equation
+    has the value that it has for that row: their distance from the curve is what normal rows have.
 
     Returns
     -------
@@ -127,7 +129,9 @@ def relation(
     values = equation.evaluate(points).reshape(y.size, x.size) / deviation
     axes.contourf(x, y, values, levels=[-3.0, 3.0], colors=["0.88"])
     axes.contour(x, y, values, levels=[0.0], colors=[_NORMAL], linewidths=1.5)
-    axes.plot(table[:, i], table[:, j], ".", color="0.6", markersize=2, zorder=1, label="normal rows")
+    shown = table[:: max(len(table) // _MOST_POINTS, 1)]
+    moved = _on_the_plane(values, x, y, shown[:, i], equation.evaluate(shown) / deviation)
+    axes.plot(shown[:, i], moved, ".", color="0.45", markersize=2, zorder=2, label="normal rows, moved to this plane")
     axes.plot(row[i], row[j], "o", color=_ALARM, markersize=7, label="this row")
     axes.set(xlabel=names[i], ylabel=names[j])
     axes.set_title(
@@ -136,6 +140,19 @@ def relation(
     )
     axes.legend(loc="best", fontsize=8)
     return axes
+
+
+def _on_the_plane(values: Float2D, x: Float1D, y: Float1D, at: Float1D, wanted: Float1D) -> Float1D:
+    """For each first coordinate the second one at which ``values`` on the grid are as wanted; NaN if there is none."""
+    found = np.full(len(at), np.nan)
+    for k, (column, value) in enumerate(zip(np.searchsorted(x, at).clip(0, x.size - 1), wanted, strict=True)):
+        above = values[:, column] - value
+        crossings = np.flatnonzero(above[:-1] * above[1:] <= 0.0)
+        if crossings.size:
+            c = crossings[0]
+            step = above[c + 1] - above[c]
+            found[k] = y[c] - (above[c] / step if step else 0.0) * (y[c + 1] - y[c])
+    return found
 
 
 def _shortened(text: str, length: int = 95) -> str:

@@ -299,21 +299,7 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         check_choice("by", by, ("equation", "column"))
-        row = np.asarray(x, dtype=np.float64).reshape(1, -1) if np.ndim(x) == 1 else x
-        rows = self._rows(row)
-        values = np.asarray(rows.to_numpy(), dtype=np.float64)
-        if len(values) != 1:
-            raise ValueError(f"explain takes one row, got {len(values)}: call it for each of them.")
-        names, model = input_names(self), self._current()
-        absent = np.flatnonzero(np.isnan(values[0]))
-        if absent.size:
-            reduced = Incomplete(model).reduced(absent.tolist())
-            if reduced is None:
-                raise ValueError("There is nothing to explain: every column that matters is missing in this row.")
-            model = replace(reduced, equations=model.equations.without(absent.tolist(), reduced.score.christoffel))
-        explained = explain_equations if by == "equation" else explain_columns
-        with one_blas_thread():
-            return as_table(explained(model, np.where(np.isnan(values[0]), 0.0, values[0]), names))
+        return as_table(self._explained(self._one_row(x), by))
 
     def drift(self, X: Any, *, block_rows: int | None = None) -> Any:
         """Whether rows as a whole obey the equations, block by block: shifts that no single row shows.
@@ -370,10 +356,10 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         matplotlib Figure
         """
         table = self._table(X)
-        scores, limits = -self.score_samples(table), [self.contamination, self.contamination / 10.0]
-        tail = self._current().tail
+        scores, tail = Incomplete(self._current()).of_rows(table), self._current().tail
+        limits = [self.contamination, self.contamination / 10.0]
         worst = np.argsort(-scores)[: min(n_worst, len(table))]
-        bars = [self.explain(table[i], by="column") for i in worst]
+        bars = [self._explained(table[i], "column") for i in worst]
         return charts.control_chart(scores, {rate: tail.threshold(rate) for rate in limits}, worst, bars)
 
     def plot_residuals(self, X: Any) -> Any:
@@ -399,7 +385,7 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         x : array-like of shape (n_features,)
             The row.
         X : array-like of shape (n_samples, n_features)
-            Normal rows. As they differ in the other columns, too, each is moved to where the curve would pass it.
+            Normal rows. As they differ in the other columns, too, each is shown as far from the curve as it is.
         equation : int, optional
             Its place in ``generators_``; the one that the row violates most by default.
         columns : pair of int, optional
@@ -409,12 +395,12 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         matplotlib Axes
         """
-        row, table, equations = self._table(np.reshape(x, (1, -1)))[0], self._table(X), self._require_equations()
+        row, table, equations = self._one_row(x), self._table(X), self._require_equations()
         deviations = equations.polynomials.evaluate(row[None, :])[0] / equations.deviation
         k = int(np.argmax(np.abs(deviations))) if equation is None else int(equation)
         names = input_names(self)
         if columns is None:
-            ranked = [names.index(name) for name in self.explain(row, by="column")["column"]]
+            ranked = [names.index(name) for name in self._explained(row, "column")["column"]]
             columns = [j for j in ranked if j in equations.columns[k]][:2]
         if len(columns) != 2:
             raise ValueError(f"A plane needs two columns of the equation, got {len(columns)}: choose columns=(i, j).")
@@ -532,6 +518,39 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     def _table(self, X: Any) -> Array:
         check_is_fitted(self)
         return np.asarray(read_rows(self, X, reset=False).to_numpy(), dtype=np.float64)
+
+    def _one_row(self, x: Any) -> Float1D:
+        """One row, given as such or as a table of one row."""
+        if np.ndim(x) != 1:
+            table = self._table(x)
+            if len(table) != 1:
+                raise ValueError(f"Expected one row, got {len(table)}: choose one of them.")
+            return np.asarray(table[0])
+        names = [str(name) for name in getattr(x, "index", input_names(self))]
+        if hasattr(self, "feature_names_in_") and hasattr(x, "index") and names != input_names(self):
+            raise ValueError(f"The row should have the columns of the fit: {', '.join(input_names(self))}.")
+        row = np.asarray(x, dtype=np.float64)
+        if row.size != self.n_features_in_:
+            raise ValueError(
+                f"The row has {row.size} values, but the detector was fitted to {self.n_features_in_} columns."
+            )
+        if np.isinf(row).any():
+            raise ValueError(
+                f"The row contains infinity in column {names[int(np.argmax(np.isinf(row)))]!r}: correct it."
+            )
+        return row
+
+    def _explained(self, row: Float1D, by: str) -> dict[str, list[Any]]:
+        names, model = input_names(self), self._current()
+        absent = np.flatnonzero(np.isnan(row)).tolist()
+        if absent:
+            reduced = Incomplete(model).reduced(absent)
+            if reduced is None:
+                raise ValueError("There is nothing to explain: every column that matters is missing in this row.")
+            model = replace(reduced, equations=model.equations.without(absent, reduced.score.christoffel))
+        explained = explain_equations if by == "equation" else explain_columns
+        with one_blas_thread():
+            return explained(model, np.where(np.isnan(row), 0.0, row), names)
 
     def _require_equations(self) -> Any:
         equations = self._current().equations

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._typing import Array, Float1D, Float2D
+from .._typing import Array, Float1D, Float2D, Int1D
 from ..engine.gram import block_rows, border_gram, products_and_range
 from ..rows.array_api import namespace_of, on_device_of, to_host
 from ..rows.protocol import Block, InFolds, Rows
@@ -31,12 +31,14 @@ class Sample(NamedTuple):
 
     def plus(self, other: Sample) -> Sample:
         """The sample of the rows of both."""
-        return Sample(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))._cut()
-
-    def _cut(self) -> Sample:
-        if len(self.keys) <= SAMPLE:
+        if len(self.keys) == SAMPLE:
+            other = other._among(np.flatnonzero(other.keys < self.keys.max()))
+        if not len(other.keys):
             return self
-        chosen = np.sort(np.argpartition(self.keys, SAMPLE)[:SAMPLE])
+        both = Sample(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
+        return both if len(both.keys) <= SAMPLE else both._among(np.sort(np.argpartition(both.keys, SAMPLE)[:SAMPLE]))
+
+    def _among(self, chosen: Int1D) -> Sample:
         return Sample(self.keys[chosen], self.X[chosen], self.weights[chosen])
 
 
