@@ -41,6 +41,12 @@ class ColumnSurvey(NamedTuple):
         spread = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
         return np.where(self.high > self.low, spread, 0.0)
 
+    @property
+    def has_far_values(self) -> bool:
+        """Whether values are so far from the mean that they are clipped."""
+        reach = np.maximum(self.high - self.mean, self.mean - self.low)
+        return bool((reach > CLIP * self.deviation)[self.high > self.low].any())
+
 
 def survey_columns(rows: Rows, names: Sequence[str]) -> ColumnSurvey:
     """The first pass: range, means and covariances of the columns, in their own units.
@@ -105,9 +111,13 @@ class Standardised:
         if self.kept is not None:
             X = namespace.take(X, on_device_of(X, self.kept), axis=1)
         X = in_float64(X)
-        Z = (X - on_device_of(X, self.centre)) / on_device_of(X, self.scale)
-        if np.isfinite(self.clip):
-            Z = namespace.clip(Z, -self.clip, self.clip)
+        if isinstance(X, np.ndarray):
+            Z = X - self.centre
+            Z /= self.scale
+            if np.isfinite(self.clip):
+                np.clip(Z, -self.clip, self.clip, out=Z)
+        else:
+            Z = namespace.clip((X - on_device_of(X, self.centre)) / on_device_of(X, self.scale), -self.clip, self.clip)
         if self.directions is None:
             return Z
         return namespace.concat([Z, Z @ on_device_of(Z, self.directions)], axis=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -451,7 +452,8 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         if degree == 1 and self.degree is None:
             warn_few_rows(found.n_samples, n_terms_needed(found.mean.size))
         self._monomials = Monomials.of_columns(found, exact_relations(found), degree)
-        self._sums, self._n_batches, self._stale = sum_rows(rows, self._monomials), 1, False
+        self._sums = sum_rows(rows, self._monomials, clipped=found.has_far_values)
+        self._n_batches, self._stale = 1, False
         self.degree_, self.n_samples_seen_ = degree, self._sums.n_samples
         self._learn()
 
@@ -506,6 +508,9 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         rows = rows.without_zero_weights()
         if self.missing == "error" or rows.X.dtype.kind != "f":
             return rows
+        total = rows.reduce(_sum_of_values, operator.add, block_rows=65_536, width=rows.n_features)
+        if np.isfinite(total):
+            return rows
         missing = rows.map(_count_missing, 1, block_rows=65_536, width=rows.n_features)[:, 0] > 0.0
         if not missing.any():
             return rows
@@ -526,8 +531,8 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             if len(table) != 1:
                 raise ValueError(f"Expected one row, got {len(table)}: choose one of them.")
             return np.asarray(table[0])
-        names = [str(name) for name in getattr(x, "index", input_names(self))]
-        if hasattr(self, "feature_names_in_") and hasattr(x, "index") and names != input_names(self):
+        names = [str(name) for name in x.index] if hasattr(x, "iloc") else input_names(self)
+        if hasattr(self, "feature_names_in_") and names != input_names(self):
             raise ValueError(f"The row should have the columns of the fit: {', '.join(input_names(self))}.")
         row = np.asarray(x, dtype=np.float64)
         if row.size != self.n_features_in_:
@@ -557,6 +562,11 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         if not len(equations.polynomials):
             raise ValueError("No equation holds closely enough on these data to be drawn; plot_chart shows the scores.")
         return equations
+
+
+def _sum_of_values(X: Float2D, weights: Any) -> float:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(np.sum(X))
 
 
 def _count_missing(X: Float2D, out: Float2D) -> None:

@@ -47,13 +47,15 @@ _SINGULAR = 1e-13
 class Equations:
     """Polynomials that nearly vanish on the rows, in the units of the table, and their subspaces.
 
-    ``deviation`` are their root mean squares over the rows, and ``tight`` says which hold so well that they are scored;
+    ``deviation`` are their root mean squares over the rows and ``mean`` their means in units of these; ``tight`` says
+    which hold so well that they are scored;
     ``spans`` ``(n_terms, n_directions)`` holds orthonormal directions, those of equation k from ``edges[k]`` to
     ``edges[k + 1]``.
     """
 
     polynomials: Polynomials
     deviation: Float1D
+    mean: Float1D
     tight: Bool1D
     spans: Float2D
     edges: tuple[int, ...]
@@ -85,7 +87,7 @@ class Equations:
             if values.any() and term in here:
                 coef[:, terms.index(term)] = values
         spans, edges = _spans(coef, terms, christoffel)
-        return Equations(self.polynomials[kept], self.deviation[kept], self.tight[kept], spans, edges)
+        return Equations(self.polynomials[kept], self.deviation[kept], self.mean[kept], self.tight[kept], spans, edges)
 
     @property
     def columns(self) -> list[set[int]]:
@@ -116,7 +118,8 @@ def find_equations(
     found = found._with(found.form.scaled(factor), mse=mse * factor**2)
     deviation = np.sqrt(mse + ROUNDING**2 * slope) * np.abs(factor)
     spans, edges = _spans(in_standard_units, terms, christoffel)
-    return Equations(found, deviation, mse <= (1.0 + _SLACK) * _TIGHT * slope, spans, edges)
+    mean = in_standard_units @ gram[:, 0] * factor / deviation
+    return Equations(found, deviation, mean, mse <= (1.0 + _SLACK) * _TIGHT * slope, spans, edges)
 
 
 def _searched(monomials: Monomials) -> list[Term]:

@@ -34,7 +34,7 @@ from .columns import exact_relations, survey_columns
 from .equations import find_equations
 from .explain import as_table
 from .model import in_chunks
-from .sums import SAMPLE, add_samples, sample_block, sum_rows
+from .sums import add_samples, sample_array, sample_block, sum_rows
 
 __all__ = ["LawLike", "Report", "Rule", "Rules"]
 
@@ -149,8 +149,7 @@ class Rules(Sequence[Rule]):
         rows = read_rows(columns, X)
         names = input_names(columns)
         require_finite(rows, names)
-        sample = rows.X if isinstance(rows, ArrayRows) and len(rows) <= SAMPLE else None
-        table = np.asarray(sample, dtype=np.float64) if sample is not None else _sample(rows)
+        table = sample_array(rows).X if isinstance(rows, ArrayRows) else _sample(rows)
         if not np.ptp(table, axis=0).any():
             raise ValueError(f"All rows are equal (n_samples = {len(table)}): rules need rows that differ.")
         kept = _concentrated(table, names, degree)

@@ -5,27 +5,29 @@ Both add up, over blocks, over batches of a stream and over sites.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from .._typing import Array, Float1D, Float2D, Int1D
-from ..engine.gram import block_rows, border_gram, products_and_range
+from .._typing import Float1D, Float2D, Int1D
+from ..engine.gram import block_rows, border_gram, mean_gram, products_and_range
 from ..rows.array_api import namespace_of, on_device_of, to_host
-from ..rows.protocol import Block, InFolds, Rows
+from ..rows.arrays import ArrayRows
+from ..rows.protocol import Block, Rows
 from .christoffel import Monomials
 
-__all__ = ["SAMPLE", "Sample", "Sums", "add_samples", "add_sums", "sample_block", "sum_rows"]
+__all__ = ["SAMPLE", "Sample", "Sums", "add_samples", "add_sums", "sample_array", "sample_block", "sum_rows"]
 
 SAMPLE = 10_000  # rows from which regimes are found and scores are calibrated
 
-_PLACES = InFolds((0,), 2**62)  # as a hash of the places of rows
+_AMPLE = 2  # times as many rows get a key at least, where their number is known
 
 
 class Sample(NamedTuple):
-    """Rows in the units of the table; of more than 10,000 those whose places have the smallest hashes."""
+    """Rows in the units of the table, with random keys; of more than 10,000 those with the smallest keys."""
 
-    keys: Array
+    keys: Float1D
     X: Float2D
     weights: Float1D
 
@@ -70,32 +72,59 @@ def add_sums(a: Sums, b: Sums) -> Sums:
     return a.plus(b)
 
 
-def sum_rows(rows: Rows, monomials: Monomials, batch: int = 0) -> Sums:
-    """The sums over all rows, in one pass; ``batch`` numbers the batches of a stream."""
-    left, right, units = monomials.left, monomials.right, monomials.units
+def sum_rows(rows: Rows, monomials: Monomials, batch: int = 0, *, clipped: bool = True) -> Sums:
+    """The sums over all rows, in one pass; ``batch`` numbers the batches of a stream.
+
+    ``clipped=False`` says that no value is far enough from the mean to be clipped.
+    """
+    left, right = monomials.left, monomials.right
+    units = monomials.units if clipped else replace(monomials.units, clip=np.inf)
+    if isinstance(rows, ArrayRows):
+        weight = float(len(rows) if rows.sample_weight is None else rows.sample_weight.sum())
+        total = weight * mean_gram(rows.changed(units), left, right, 1)
+        return Sums(border_gram(np.array([[weight]]), total), weight, len(rows), sample_array(rows, batch))
+    rate = 1.0 if rows.n_samples is None else min(_AMPLE * SAMPLE / max(rows.n_samples, 1), 1.0)
 
     def kernel(block: Block) -> Sums | None:
         if block.X.shape[0] == 0:
             return None
         total, _ = products_and_range(units.units(block.X), block.weights, left, right)
         weight = float(block.X.shape[0] if block.weights is None else namespace_of(block.X).sum(block.weights))
-        return Sums(border_gram(np.array([[weight]]), total), weight, int(block.X.shape[0]), sample_block(block, batch))
+        gram = border_gram(np.array([[weight]]), total)
+        return Sums(gram, weight, int(block.X.shape[0]), sample_block(block, batch, rate))
 
     length = block_rows(left.size**2, left.size)
     return rows.reduce_blocks(kernel, add_sums, block_rows=length, width=2 * left.size)
 
 
-def sample_block(block: Block, batch: int = 0) -> Sample:
-    """The sample of one block: without rows of weight 0."""
-    part = (block.part + 4096 * batch) % 2**23
-    keys = _PLACES.fold_of(part, block.start, block.X.shape[0])
-    weights = np.ones(len(keys)) if block.weights is None else np.asarray(to_host(block.weights), dtype=np.float64)
-    chosen = np.flatnonzero(weights > 0.0)
-    if chosen.size > SAMPLE:
-        chosen = np.sort(chosen[np.argpartition(keys[chosen], SAMPLE)[:SAMPLE]])
-    X = (
-        block.X
-        if chosen.size == len(keys)
-        else namespace_of(block.X).take(block.X, on_device_of(block.X, chosen), axis=0)
-    )
-    return Sample(keys[chosen], np.array(to_host(X), dtype=np.float64), weights[chosen])
+def sample_array(rows: ArrayRows, batch: int = 0) -> Sample:
+    """The sample of rows in memory, which have weights above 0."""
+    rng = np.random.default_rng([batch, 0, 0])
+    n_rows = len(rows)
+    weights = np.ones(n_rows) if rows.sample_weight is None else rows.sample_weight
+    if n_rows <= SAMPLE:
+        return Sample(rng.random(n_rows), np.array(rows.X[:], dtype=np.float64), weights)
+    chosen = np.sort(rng.choice(n_rows, SAMPLE, replace=False, shuffle=False))
+    keys = SAMPLE / n_rows * rng.random(SAMPLE)  # as the smallest of all would be
+    return Sample(keys, np.array(rows.X[chosen], dtype=np.float64), weights[chosen])
+
+
+def sample_block(block: Block, batch: int = 0, rate: float = 1.0) -> Sample:
+    """Rows of one block with their keys, as far as these are below ``rate``; without rows of weight 0.
+
+    Keys are uniform in [0, 1), from a generator that the place of the block seeds.
+    """
+    rng = np.random.default_rng([batch, block.part, block.start])
+    n_rows = int(block.X.shape[0])
+    chosen = np.arange(n_rows)
+    if rate < 1.0:
+        chosen = np.sort(rng.choice(n_rows, rng.binomial(n_rows, rate), replace=False, shuffle=False))
+    keys = rate * rng.random(chosen.size)
+    X = block.X
+    if chosen.size < n_rows:
+        X = namespace_of(X).take(X, on_device_of(X, chosen), axis=0)
+    weights = np.ones(chosen.size)
+    if block.weights is not None:
+        weights = np.asarray(to_host(block.weights), dtype=np.float64)[chosen]
+    sample = Sample(keys, np.array(to_host(X), dtype=np.float64), weights)
+    return sample if weights.all() else sample._among(np.flatnonzero(weights))
