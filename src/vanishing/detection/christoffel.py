@@ -97,6 +97,8 @@ class Monomials:
         if degree == 1 or comb(n + 2, 2) <= _MOST_TERMS:
             return cls.of_terms(units, _terms(kept, exact, degree), exact)
         p = int((np.sqrt(8 * max(_MOST_TERMS - n - 1, 0) + 9) - 3) / 2)  # p + p (p + 1) / 2 further terms
+        if p < 1:
+            return cls.of_terms(units, _terms(kept, exact, 1), exact)
         directions = leading_directions(found, kept, min(p, n))
         units = Standardised(units.centre, units.scale, units.kept, directions)
         products = combinations_with_replacement(range(n, n + directions.shape[1]), 2)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import eigh
 
 from .._typing import Float1D, Float2D, Int1D
 from ..engine.scaling import require_finite_survey, survey_scaled
@@ -18,7 +19,16 @@ from ..rows.array_api import in_float64, namespace_of, on_device_of
 from ..rows.arrays import ArrayRows
 from ..rows.protocol import Block, Rows
 
-__all__ = ["CLIP", "ColumnSurvey", "Exact", "Standardised", "exact_relations", "leading_directions", "survey_columns"]
+__all__ = [
+    "CLIP",
+    "ColumnSurvey",
+    "Exact",
+    "Standardised",
+    "exact_relations",
+    "leading_directions",
+    "principal_directions",
+    "survey_columns",
+]
 
 CLIP = 10.0  # deviations from the mean beyond which a value counts no more
 _ROUNDING = 1e-10  # of a mean over [0, 1] that stands for zero
@@ -127,11 +137,17 @@ def leading_directions(found: ColumnSurvey, kept: Int1D, n_directions: int) -> F
     """Principal directions of the standardised columns, each scaled to unit variance, ``(n_kept, n_directions)``."""
     deviation = found.deviation[kept]
     correlation = found.covariance[np.ix_(kept, kept)] / np.outer(deviation, deviation)
-    strength, directions = np.linalg.eigh(correlation)
-    chosen = np.argsort(-strength, kind="stable")[:n_directions]
-    directions = directions[:, chosen] / np.sqrt(np.maximum(strength[chosen], 1e-6))
+    strength, directions = principal_directions(correlation, n_directions)
+    return directions / np.sqrt(np.maximum(strength, 1e-6))
+
+
+def principal_directions(matrix: Float2D, n_directions: int) -> tuple[Float1D, Float2D]:
+    """The largest eigenvalues of a symmetric matrix, and eigenvectors whose largest entry is positive."""
+    n = len(matrix)
+    strength, directions = eigh(matrix, subset_by_index=[n - n_directions, n - 1])
+    strength, directions = strength[::-1], directions[:, ::-1]
     largest = np.argmax(np.abs(directions), axis=0)
-    return np.asarray(directions * np.sign(directions[largest, np.arange(len(chosen))]))
+    return strength, np.asarray(directions * np.sign(directions[largest, np.arange(n_directions)]))
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ _SLACK = 0.5  # by which the residual mean square of a sparse equation may excee
 _MOST_TERMS = 12  # of an equation
 _MOST_EQUATIONS = 60
 _SEARCHED = 500  # terms among which equations are looked for, at most
+_MOST_COLUMNS = 100  # of a table in which they are
 _HEAVY = 1.5  # root mean square of a residual, over what its inter-quartile range says of normal ones
 _POINTS = 300  # rows at which gradients are compared
 _FAR = 30.0  # deviations from zero from which on a column is centred before terms are chosen
@@ -123,7 +124,9 @@ def find_equations(
 
 
 def _searched(monomials: Monomials) -> list[Term]:
-    """The terms of columns up to the largest degree of which there are not too many."""
+    """The terms of columns up to the largest degree of which there are not too many; the constant in wide tables."""
+    if monomials.n_columns > _MOST_COLUMNS:
+        return [()]
     terms = [term for term in monomials.terms if all(v < monomials.n_columns for v in term)]
     degree = len(terms[-1])
     while degree > 1 and sum(len(term) <= degree for term in terms) > _SEARCHED:
@@ -180,7 +183,7 @@ class _Search:
         L, face = np.zeros_like(H), np.zeros(len(self.terms), dtype=np.int64)
         size, next_level = 0, np.inf
         for j, term in enumerate(self.terms):
-            if size + 1 > self.total_weight / 4.0:
+            if size + 1 > self.total_weight / 4.0 or len(self.found) == _MOST_EQUATIONS:
                 break
             if any(_divides(self.terms[lead], term) for lead in self.leads):
                 continue

@@ -23,7 +23,7 @@ from ..polynomials.forms import term_values
 from ..rows.array_api import in_float64, namespace_of, on_device_of
 from .calibration import weighted_quantiles
 from .christoffel import program
-from .columns import CLIP
+from .columns import CLIP, principal_directions
 
 __all__ = ["Regimes", "Shape", "fit_regimes"]
 
@@ -64,10 +64,7 @@ class Shape:
         if len(kept) <= _MOST_COLUMNS:
             return shape
         Z = (Z - mean) / shape.deviation
-        _, directions = np.linalg.eigh((Z * weights[:, None]).T @ Z)
-        directions = directions[:, ::-1][:, :_MOST_COLUMNS]
-        largest = np.argmax(np.abs(directions), axis=0)
-        return replace(shape, directions=directions * np.sign(directions[largest, np.arange(_MOST_COLUMNS)]))
+        return replace(shape, directions=principal_directions((Z * weights[:, None]).T @ Z, _MOST_COLUMNS)[1])
 
     def units(self, X: Any) -> Any:
         """Rows in these units."""
