@@ -31,6 +31,7 @@ SOURCE = Path(vanishing.__file__).parent
 
 # Where a reduction starts, and what combines its results there.
 REDUCTIONS = {
+    ("detector", "operator.add"): "_operator.add",
     ("features", "operator.add"): "_operator.add",
     ("features", "_merge_moments"): "vanishing.classification.features._merge_moments",
     ("gram", "_add_each"): "vanishing.engine.gram._add_each",
