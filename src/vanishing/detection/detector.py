@@ -167,9 +167,11 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
                 raise ValueError("The detector was fitted to moments, which hold no rows: update these, and fit anew.")
             return self.fit(X, sample_weight=sample_weight)
         self._check_parameters()
-        rows = self._used(read_rows(self, X, sample_weight, reset=False))
-        require_finite(rows, input_names(self))
-        more = sum_rows(rows, self._monomials, self._n_batches)
+        with one_blas_thread():
+            rows = self._used(read_rows(self, X, sample_weight, reset=False))
+            if not isinstance(rows, ArrayRows):
+                require_finite(rows, input_names(self))
+            more = sum_rows(rows, self._monomials, self._n_batches)
         with all_or_nothing(self):
             self._sums = self._sums.plus(more)
             self._n_batches += 1
@@ -502,23 +504,22 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         return read_finite(self, X) if self.missing == "error" else read_rows(self, X, reset=False)
 
     def _used(self, rows: Rows) -> Rows:
-        """The rows to learn from: of those in memory, the ones with a weight and without missing values."""
+        """The rows to learn from: of those in memory, the ones with a weight and without missing values; all finite."""
         if not isinstance(rows, ArrayRows):
             return rows
         rows = rows.without_zero_weights()
-        if self.missing == "error" or rows.X.dtype.kind != "f":
+        if rows.X.dtype.kind != "f" or _sum_is_finite(rows):
             return rows
-        total = rows.reduce(_sum_of_values, operator.add, block_rows=65_536, width=rows.n_features)
-        if np.isfinite(total):
-            return rows
-        missing = rows.map(_count_missing, 1, block_rows=65_536, width=rows.n_features)[:, 0] > 0.0
-        if not missing.any():
-            return rows
-        if missing.all():
-            raise ValueError("Every row has a missing value: impute them, for instance with SimpleImputer.")
-        warn_incomplete(int(missing.sum()))
-        weights = None if rows.sample_weight is None else rows.sample_weight[~missing]
-        return ArrayRows(rows.X[~missing], weights, None, rows.n_jobs)
+        if self.missing == "skip":
+            missing = rows.map(_count_missing, 1, block_rows=65_536, width=rows.n_features)[:, 0] > 0.0
+            if missing.all():
+                raise ValueError("Every row has a missing value: impute them, for instance with SimpleImputer.")
+            if missing.any():
+                warn_incomplete(int(missing.sum()))
+            weights = None if rows.sample_weight is None else rows.sample_weight[~missing]
+            rows = ArrayRows(rows.X[~missing], weights, None, rows.n_jobs)
+        require_finite(rows, input_names(self))
+        return rows
 
     def _table(self, X: Any) -> Array:
         check_is_fitted(self)
@@ -564,9 +565,13 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         return equations
 
 
-def _sum_of_values(X: Float2D, weights: Any) -> float:
+def _sum_is_finite(rows: Rows) -> bool:
     with np.errstate(over="ignore", invalid="ignore"):
-        return float(np.sum(X))
+        return bool(np.isfinite(rows.reduce(_sum_of_values, operator.add, block_rows=65_536, width=rows.n_features)))
+
+
+def _sum_of_values(X: Float2D, weights: Any) -> float:
+    return float(np.sum(X))
 
 
 def _count_missing(X: Float2D, out: Float2D) -> None:
