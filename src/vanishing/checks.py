@@ -41,7 +41,10 @@ __all__ = [
     "require_numeric",
     "take_input_from",
     "warn_clipped",
+    "warn_few_rows",
+    "warn_fitted_tail",
     "warn_gap",
+    "warn_incomplete",
     "warn_long",
     "warn_moments_end",
     "warn_no_generator",
@@ -409,6 +412,32 @@ def warn_undecided(n_undecided: int, solver: str, boost: str) -> None:
         f"{n_undecided} terms joined the order ideal without proof that they lead no generator, because "
         f"solver={solver!r} gave up on them: {cure}.",
         ConvergenceWarning,
+    )
+
+
+def warn_few_rows(n_samples: int, n_terms: int) -> None:
+    """Say that a detector has too few rows for quadratic equations."""
+    _warn(
+        f"There are {n_samples} rows, fewer than the {n_terms} terms of degree 2: the detector uses degree 1, which "
+        "finds linear equations only. Give more rows, or set degree=1 if that is enough.",
+        ConvergenceWarning,
+    )
+
+
+def warn_incomplete(n_rows: int) -> None:
+    """Say that rows with missing values taught nothing."""
+    _warn(
+        f"{n_rows} rows with NaN were left out of the fit: impute them, or set missing='error' to refuse such rows.",
+        UserWarning,
+    )
+
+
+def warn_fitted_tail(degree: int) -> None:
+    """Say that p-values from moments are those of a fitted distribution."""
+    _warn(
+        "Moments have no rows to hold out: p-values and offset_ come from a gamma distribution fitted to the score, "
+        f"for equations up to degree {degree}. Fit to rows for p-values without assumptions.",
+        UserWarning,
     )
 
 

@@ -10,7 +10,16 @@ import numpy as np
 import pytest
 
 import vanishing
-from vanishing import L1SVC, OAVI, VCA, Moments, VanishingIdealClassifier, VanishingIdealClassifierCV
+from vanishing import (
+    L1SVC,
+    OAVI,
+    VCA,
+    Moments,
+    VanishingIdealClassifier,
+    VanishingIdealClassifierCV,
+    VanishingIdealDetector,
+)
+from vanishing.detection import Rules
 from vanishing.rows import protocol
 
 dask = pytest.importorskip("dask", reason="needs dask: pip install 'vanishing[dask]'")
@@ -22,6 +31,7 @@ SOURCE = Path(vanishing.__file__).parent
 
 # Where a reduction starts, and what combines its results there.
 REDUCTIONS = {
+    ("detector", "operator.add"): "_operator.add",
     ("features", "operator.add"): "_operator.add",
     ("features", "_merge_moments"): "vanishing.classification.features._merge_moments",
     ("gram", "_add_each"): "vanishing.engine.gram._add_each",
@@ -32,6 +42,9 @@ REDUCTIONS = {
     ("protocol", "operator.add"): "_operator.add",
     ("survey", "_add_surveys"): "vanishing.engine.survey._add_surveys",
     ("survey", "_wider"): "vanishing.engine.survey._wider",
+    ("report", "_add_looks"): "vanishing.detection.report._add_looks",
+    ("learning", "add_samples"): "vanishing.detection.sums.add_samples",
+    ("sums", "add_sums"): "vanishing.detection.sums.add_sums",
     ("svm", "operator.add"): "_operator.add",
     ("svm", "combine"): "vanishing.svm.sums.SquaredHinge._look.<locals>.combine",
     ("svm", "combine_near"): "vanishing.svm.sums.SquaredHinge.sums_and_near.<locals>.combine_near",
@@ -103,6 +116,10 @@ def test_no_reduction_changes_what_it_combines(combined):
     VanishingIdealClassifier(OAVI(1e-3)).fit(D, labels)
     for search_rows in (100, None):
         VanishingIdealClassifierCV(psis=[1e-2], cv=2, Cs=[1.0], search_rows=search_rows).fit(D, labels)
+    VanishingIdealDetector(regimes=False).fit(D)
+    Rules.learn(da.from_array(np.column_stack([X, X.sum(axis=1)]), chunks=(100, 3))).check(
+        da.from_array(np.column_stack([X, X.sum(axis=1)]), chunks=(100, 3))
+    )
     Moments(2, 2).update(U)
     dask_source.dask_rows(U).to_numpy()
     broken = unit.copy()

@@ -152,7 +152,7 @@ def test_a_cluster_closed_while_the_first_rows_are_read_is_a_clear_error():
     with little_cluster() as (cluster, _):
         closer = threading.Timer(0.5, cluster.close)
         closer.start()
-        error = outcome(lambda: VanishingIdealDetector(OAVI(1e-3)).fit(D), 60)
+        error = outcome(lambda: VanishingIdealDetector().fit(D), 60)
         closer.join()
     assert isinstance(error, ConnectionError), repr(error)
 

@@ -54,7 +54,7 @@ parquet = pytest.importorskip("pyarrow.parquet")
 )
 @pytest.mark.parametrize(
     "model",
-    [OAVI(), VCA(), AVI(), VanishingIdealDetector(), PerClass(), VanishingIdealClassifier()],
+    [OAVI(), VCA(), AVI(), VanishingIdealDetector(missing="error"), PerClass(), VanishingIdealClassifier()],
     ids=lambda m: type(m).__name__,
 )
 def test_a_missing_value_is_named_with_its_file_row_and_column(value, word, model, scale, groups, tmp_path):
@@ -96,7 +96,9 @@ def test_a_missing_value_is_refused_in_every_source(make, tmp_path):
 @pytest.mark.parametrize(
     "make", [c_order, pandas_frame, npy_file, parquet_folder, torch_tensor, strict_array, dask_array]
 )
-@pytest.mark.parametrize("model", [OAVI(), VCA(), VanishingIdealDetector()], ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize(
+    "model", [OAVI(), VCA(), VanishingIdealDetector(missing="error")], ids=lambda model: type(model).__name__
+)
 def test_after_a_fit_that_failed_an_estimator_is_not_fitted(model, make, tmp_path):
     X = surface()
     X[613, 1] = np.nan
@@ -108,7 +110,9 @@ def test_after_a_fit_that_failed_an_estimator_is_not_fitted(model, make, tmp_pat
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-@pytest.mark.parametrize("model", [OAVI(), VanishingIdealDetector()], ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize(
+    "model", [OAVI(), VanishingIdealDetector(missing="error")], ids=lambda model: type(model).__name__
+)
 def test_a_missing_value_among_the_first_rows_is_named_with_its_place(value, model, tmp_path):
     X = surface()
     X[13, 1] = value

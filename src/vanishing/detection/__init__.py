@@ -1,5 +1,8 @@
-"""Novelty detection by violated equations."""
+"""Novelty detection by violated equations, and rules between the columns of tables."""
 
 from .detector import VanishingIdealDetector
+from .report import Report
+from .rule import Rule
+from .rules import Rules
 
-__all__ = ["VanishingIdealDetector"]
+__all__ = ["Report", "Rule", "Rules", "VanishingIdealDetector"]

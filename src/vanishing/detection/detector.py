@@ -1,144 +1,186 @@
-"""Novelty detection: rows that violate the equations of normal data."""
+"""The estimator: novelty detection by violated equations."""
 
 from __future__ import annotations
 
-from numbers import Real
+import operator
+from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, OutlierMixin, clone
+from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Float1D, Float2D
-from ..checks import all_or_nothing, check_flag, check_n_jobs, input_names, take_input_from
-from ..engine.gram import value_gram
-from ..engine.scaling import scale_and_survey_parts, scaled_rows, survey_parts
-from ..ideals.default import DefaultIdeal
-from ..ideals.ideal import VanishingIdeal
+from .._typing import Array, Float1D, Float2D
+from ..checks import (
+    all_or_nothing,
+    check_choice,
+    check_count,
+    check_flag,
+    check_n_jobs,
+    check_number,
+    input_names,
+    warn_few_rows,
+    warn_fitted_tail,
+    warn_incomplete,
+)
+from ..engine.moments import Moments
 from ..polynomials.forms import Evaluator
 from ..polynomials.polynomial import Polynomials
-from ..rows.array_api import empty_like, namespace_of, on_device_of
+from ..rows.array_api import is_device_array, namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows
 from ..rows.labels import as_vector
-from ..rows.protocol import Block, Rows
+from ..rows.protocol import Block, Cost, Rows
 from ..rows.reading import is_dask, read_finite, read_rows, require_finite
+from ..threads import one_blas_thread
+from . import charts
+from .christoffel import Christoffel, Monomials, choose_degree, n_terms_needed
+from .columns import exact_relations, survey_columns
+from .drift import drift_of_blocks
+from .explain import as_table, explain_columns, explain_equations
+from .missing import Incomplete, score_block
+from .model import Model
+from .summaries import model_of_moments, survey_of_moments
+from .sums import Sums, sum_rows
 
 __all__ = ["VanishingIdealDetector"]
 
-_TYPICAL = 3.0  # times the score of a typical normal row make an outlier
-_EXACT = 1e-6  # no equation is asked to hold better than this, in scaled units
+_GROWTH = 1.5  # of the number of rows, after which a stream's regimes and calibration are found anew
 
 
-class VanishingIdealDetector(DefaultIdeal, OutlierMixin, BaseEstimator):  # type: ignore[misc]
+class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     """Rows are normal as long as they obey the equations of the data that the detector was fitted to.
 
-    The generators g of the vanishing ideal of the (scaled) training data are nearly zero on normal rows. With
-    their matrix of second moments over the training data, ``S = mean of g(x) g(x)'``, a row violates them by
-    ``sqrt(g(x)' S^-1 g(x) / n_generators)``, which has root mean square 1 over the training data. (To S, 1e-12 is
-    added on the diagonal: no equation is asked to hold better than 1e-6 in scaled units.)
+    The score has three parts, each in units of its spread over normal rows: the logarithm of the inverse Christoffel
+    function ``v(x)' (M + 1e-6 I)^-1 v(x)``, with v the monomials up to a degree and M their Gram, which weighs a
+    polynomial the more the more closely it vanishes on the rows; the deviations from tight equations, where there are
+    any; and the distance from the regimes of the data, local quadratics around k-means centres. There is nothing to
+    tune. Everything but the regimes follows from one Gram, a sum over rows; the regimes, and the p-values, from a
+    sample of at most 10,000 rows.
 
     Parameters
     ----------
-    estimator : OAVI, ABM, AVI or VCA, default=None
-        Finds the generators; None stands for ``OAVI()``.
-    contamination : "auto" or float in (0, 0.5], default="auto"
-        Share of outliers among the training rows, which sets the threshold; with "auto", rows that violate the
-        equations more than three times as much as a typical training row are outliers.
-    whiten : bool, default=True
-        Take into account that equations are violated together. Without, S is replaced by its diagonal: each
-        equation counts by itself.
-    scale_input : bool, default=True
-        Scale the columns to [0, 1] by the range of the training data; switch it off for data that are already so.
+    contamination : float in (0, 0.5], default=0.01
+        Share of false alarms among fresh normal rows, which sets ``offset_``.
+    regimes : bool, default=True
+        Look for several regimes. Without, the score is a function of one Gram.
+    degree : int, default=None
+        Degree of the monomials; by default the largest from 2 to 4 with at most 900 of them, or 2 for so many rows
+        that more would take long, or 1 where the rows are fewer than the terms of degree 2.
+    missing : {"skip", "error"}, default="skip"
+        Score rows with NaN by the equations that do not involve the missing columns, or refuse them.
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
 
     Attributes
     ----------
-    generators_ : Polynomials
-        The equations, in the units of the input; ``mse`` is their mean square over the training data.
     offset_ : float
         Threshold: rows with ``score_samples`` below it are outliers.
-    ideal_ : OAVI, ABM, AVI or VCA
-        The fitted estimator, in scaled variables.
-    scaler_ : MinMaxScaler or None
-        The fitted scaling.
+    degree_ : int
+        Degree of the monomials.
+    n_samples_seen_ : int
+        Number of rows so far.
+    generators_ : Polynomials
+        The equations, sparse and in the units of the input, tightest first; ``mse`` is their mean square.
+    exact_relations_ : list of str
+        Constant and binary columns and one-hot groups, in words.
     n_features_in_, feature_names_in_ :
         As in scikit-learn.
+
+    Notes
+    -----
+    A row that is equal to a training row is scored as if that had been left out. So scores of training rows compare
+    with those of new rows, and a share ``contamination`` of the training rows are outliers, too.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from vanishing import OAVI, VanishingIdealDetector
+    >>> from vanishing import VanishingIdealDetector
     >>> angle = np.linspace(0, 2 * np.pi, 200)
     >>> X = np.column_stack([np.cos(angle), np.sin(angle)]) + np.random.default_rng(0).normal(0, 0.01, (200, 2))
-    >>> detector = VanishingIdealDetector(OAVI(psi=0.001)).fit(X)
+    >>> detector = VanishingIdealDetector().fit(X)
     >>> detector.predict([[0.6, 0.8], [0.5, 0.5]])
     array([ 1, -1])
+    >>> detector.p_values([[0.5, 0.5]]).round(3)
+    array([0.005])
     """
+
+    _sums: Sums
+    _n_batches: int
 
     def __init__(
         self,
-        estimator: Any = None,
         *,
-        contamination: Any = "auto",
-        whiten: bool = True,
-        scale_input: bool = True,
+        contamination: float = 0.01,
+        regimes: bool = True,
+        degree: int | None = None,
+        missing: str = "skip",
         n_jobs: int | None = None,
     ):
-        self.estimator = estimator
         self.contamination = contamination
-        self.whiten = whiten
-        self.scale_input = scale_input
+        self.regimes = regimes
+        self.degree = degree
+        self.missing = missing
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the equations of normal data, and how much normal rows violate them.
+        """Learn what normal rows have in common.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), another data source, or Moments
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows; not all zero.
+            Weights of the rows, which count like repeated rows; not all zero.
 
         Returns
         -------
         self
         """
-        check_flag("whiten", self.whiten)
-        check_flag("scale_input", self.scale_input)
-        check_n_jobs(self.n_jobs)
-        share = _check_contamination(self.contamination)
+        self._check_parameters()
         with all_or_nothing(self):
-            self._fit(X, sample_weight, share)
+            if isinstance(X, Moments):
+                self._fit_moments(X, sample_weight)
+            else:
+                self._fit_rows(self._used(read_rows(self, X, sample_weight)))
         return self
 
-    def _fit(self, X: Any, sample_weight: Any, share: float | None) -> None:
-        rows = read_rows(self, X, sample_weight)
-        if share is not None and not isinstance(rows, ArrayRows):
-            raise ValueError("contamination must be 'auto' for data outside of memory.")
-        if isinstance(rows, ArrayRows):
-            require_finite(rows, input_names(self))
-            rows = rows.without_zero_weights()
-        ideal: VanishingIdeal = clone(self._template())
-        first_pass = scale_and_survey_parts if self.scale_input else survey_parts
-        rows, _, (found,), scaler = first_pass(rows, input_names(self), ahead=ideal._looks_ahead)
-        take_input_from(self, ideal)
-        ideal._fit_rows(rows, found)
-        generators: Polynomials = ideal.generators_
-        if len(generators) == 0:
-            raise ValueError(f"No polynomial has mean square at most psi={ideal.psi:g}: raise psi or max_degree.")
-        self.ideal_, self.scaler_ = ideal, scaler
-        self.generators_ = generators if scaler is None else generators.in_units(scaler)
-        self._whitening = _whitening(generators, rows, whiten=self.whiten)
-        self.offset_ = -_TYPICAL if share is None else self._threshold(rows, share)
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Add rows to the sums; the first call is a fit, which settles the units of the columns and the degree.
 
-    def _threshold(self, rows: Rows, share: float) -> float:
-        assert isinstance(rows, ArrayRows)
-        return _quantile(self._scores(rows), share, rows.sample_weight)
+        The inverse Christoffel function is that of all rows. Equations, regimes and calibration are found anew
+        whenever the number of rows has grown by a half. If the rows are refused, nothing has been added.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or another data source
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        self
+        """
+        if not hasattr(self, "_sums"):
+            if hasattr(self, "offset_"):
+                raise ValueError("The detector was fitted to moments, which hold no rows: update these, and fit anew.")
+            return self.fit(X, sample_weight=sample_weight)
+        self._check_parameters()
+        with one_blas_thread():
+            rows = self._used(read_rows(self, X, sample_weight, reset=False))
+            if not isinstance(rows, ArrayRows):
+                require_finite(rows, input_names(self))
+            more = sum_rows(rows, self._monomials, self._n_batches)
+        with all_or_nothing(self):
+            self._sums = self._sums.plus(more)
+            self._n_batches += 1
+            self.n_samples_seen_ = self._sums.n_samples
+            self._stale = True
+        return self
 
     def score_samples(self, X: Any) -> Any:
-        """Minus the violation of the equations: the lower, the more abnormal.
+        """Minus the score: the lower, the more abnormal; about 0 for typical rows.
 
         Parameters
         ----------
@@ -148,7 +190,14 @@ class VanishingIdealDetector(DefaultIdeal, OutlierMixin, BaseEstimator):  # type
         -------
         ndarray of shape (n_samples,)
         """
-        return self._scores(self._rows(X))
+        check_is_fitted(self)
+        rows, model = self._rows(X), self._current()
+        incomplete = None if is_dask(X) else Incomplete(model)
+        kernel = partial(
+            score_block, score=_lean(model), incomplete=incomplete, place=rows.place, names=input_names(self)
+        )
+        width = model.score.width
+        return as_vector(rows.map(kernel, 1, Cost(width * width, width, fewest=256)))
 
     def decision_function(self, X: Any) -> Any:
         """``score_samples(X) - offset_``: negative for outliers.
@@ -161,7 +210,8 @@ class VanishingIdealDetector(DefaultIdeal, OutlierMixin, BaseEstimator):  # type
         -------
         ndarray of shape (n_samples,)
         """
-        return self.score_samples(X) - self.offset_
+        scores = self.score_samples(X)
+        return scores - self.offset_
 
     def predict(self, X: Any) -> Any:
         """1 for normal rows, -1 for outliers.
@@ -181,8 +231,29 @@ class VanishingIdealDetector(DefaultIdeal, OutlierMixin, BaseEstimator):  # type
         outlier, normal = (namespace.full_like(scores, value, dtype=namespace.int64) for value in (-1, 1))
         return namespace.where(scores < 0.0, outlier, normal)
 
+    def p_values(self, X: Any) -> Any:
+        """The probability that a normal row looks this bad, or worse.
+
+        The training rows, each scored as if it had been left out, are what a new row is compared with: of fresh normal
+        rows a share of at most about alpha has a p-value up to alpha, whatever their distribution.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        scores = self.score_samples(X)
+        tail = self._current().tail
+        if is_dask(scores):
+            return scores.map_blocks(lambda block: tail.p_values(-block), dtype=np.float64)
+        found = tail.p_values(-to_host(scores))
+        return on_device_of(scores, found) if is_device_array(scores) else found
+
     def violations(self, X: Any) -> Any:
-        """How much each equation is violated, relative to a typical training row: says which law a row breaks.
+        """How much each equation is violated, in units of its root mean square over the training rows.
 
         Parameters
         ----------
@@ -191,62 +262,333 @@ class VanishingIdealDetector(DefaultIdeal, OutlierMixin, BaseEstimator):  # type
         Returns
         -------
         ndarray of shape (n_samples, n_generators)
-            ``|g(x)|`` over the root mean square of g on the training data.
+            ``|g(x)|`` over the deviation of g, in the order of ``generators_``.
         """
-        typical = np.sqrt(self.ideal_.generators_.mse + _EXACT**2)
-        return Evaluator([self.ideal_.generators_.form.scaled(1.0 / typical)], absolute=True).over(self._rows(X))
+        check_is_fitted(self)
+        equations = self._current().equations
+        return Evaluator([equations.standard_form], absolute=True).over(read_finite(self, X))
+
+    def explain(self, x: Any, *, by: str = "equation") -> Any:
+        """Why a row is abnormal.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or (1, n_features)
+            One row.
+        by : {"equation", "column"}, default="equation"
+            Equations with the row's value, how many deviations that is, and the share of the inverse Christoffel
+            function that the equation and its multiples account for; the shares sum to 1. Or columns: observed value,
+            the value that would fit the other columns best (what the sensor should have shown), and by how much the
+            inverse Christoffel function would be smaller with it.
+
+        Returns
+        -------
+        DataFrame, or a dict of lists where pandas is not installed
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from vanishing import VanishingIdealDetector
+        >>> rng = np.random.default_rng(0)
+        >>> volts, amperes = rng.uniform(10, 20, 500), rng.uniform(1, 5, 500)
+        >>> X = np.column_stack([volts, amperes, volts * amperes + rng.normal(0, 0.1, 500)])
+        >>> detector = VanishingIdealDetector().fit(X)
+        >>> table = detector.explain([15.0, 2.0, 40.0], by="column")
+        >>> observed, expected = (dict(zip(table["column"], table[key])) for key in ("observed", "expected"))
+        >>> observed["x2"], round(expected["x2"])
+        (40.0, 30)
+        """
+        check_is_fitted(self)
+        check_choice("by", by, ("equation", "column"))
+        return as_table(self._explained(self._one_row(x), by))
+
+    def drift(self, X: Any, *, block_rows: int | None = None) -> Any:
+        """Whether rows as a whole obey the equations, block by block: shifts that no single row shows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New rows, in the order of time.
+        block_rows : int, optional
+            Rows of a block; by default all rows are one.
+
+        Returns
+        -------
+        DataFrame, or a dict of lists where pandas is not installed
+            For each block its first row, the number of rows, the share of alarms, the probability that normal rows
+            differ as much from the training rows, and the equation that has shifted most, by how many of its
+            deviations.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from vanishing import VanishingIdealDetector
+        >>> rng = np.random.default_rng(0)
+        >>> x = rng.uniform(size=3000)
+        >>> X = np.column_stack([x, 2 * x + rng.normal(0, 0.01, 3000)])
+        >>> detector = VanishingIdealDetector().fit(X[:2000])
+        >>> normal, shifted = detector.drift(X[2000:])["p_value"], detector.drift(X[2000:] + [0, 0.005])["p_value"]
+        >>> bool(normal[0] > 0.01 > shifted[0])
+        True
+        """
+        check_is_fitted(self)
+        if block_rows is not None:
+            check_count("block_rows", block_rows)
+        model = self._current()
+        p_values = np.asarray(to_host(_computed(self.p_values(X))))
+        form = model.equations.standard_form
+        deviations = np.zeros((len(p_values), 0))
+        if form.n_polynomials:
+            deviations = np.asarray(to_host(_computed(Evaluator([form], absolute=False).over(read_finite(self, X)))))
+        edges = [*range(0, len(p_values), block_rows or len(p_values)), len(p_values)]
+        return as_table(drift_of_blocks(model, p_values, deviations, edges, self.contamination))
+
+    def plot_chart(self, X: Any, *, n_worst: int = 3) -> Any:
+        """Control chart of the scores of rows in the order of time, with the contributions of the worst ones.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        n_worst : int, default=3
+            Rows whose columns are shown below.
+
+        Returns
+        -------
+        matplotlib Figure
+        """
+        table = self._table(X)
+        scores, tail = Incomplete(self._current()).of_rows(table), self._current().tail
+        limits = [self.contamination, self.contamination / 10.0]
+        worst = np.argsort(-scores)[: min(n_worst, len(table))]
+        bars = [self._explained(table[i], "column") for i in worst]
+        return charts.control_chart(scores, {rate: tail.threshold(rate) for rate in limits}, worst, bars)
+
+    def plot_residuals(self, X: Any) -> Any:
+        """The equations over time: values in units of their deviations, one panel each.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        matplotlib Figure
+        """
+        table, equations = self._table(X), self._require_equations()
+        values = equations.polynomials.evaluate(table) / equations.deviation
+        return charts.residuals(values, [polynomial.to_text(3) for polynomial in equations.polynomials])
+
+    def plot_relation(self, x: Any, X: Any, *, equation: int | None = None, columns: Any = None) -> Any:
+        """A row among others in the plane of two columns, with the equation that it violates.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,)
+            The row.
+        X : array-like of shape (n_samples, n_features)
+            Normal rows. As they differ in the other columns, too, each is shown as far from the curve as it is.
+        equation : int, optional
+            Its place in ``generators_``; the one that the row violates most by default.
+        columns : pair of int, optional
+            Columns to show; by default the two of the equation that contribute most.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        row, table, equations = self._one_row(x), self._table(X), self._require_equations()
+        deviations = equations.polynomials.evaluate(row[None, :])[0] / equations.deviation
+        k = int(np.argmax(np.abs(deviations))) if equation is None else int(equation)
+        names = input_names(self)
+        if columns is None:
+            ranked = [names.index(name) for name in self._explained(row, "column")["column"]]
+            columns = [j for j in ranked if j in equations.columns[k]][:2]
+        if len(columns) != 2:
+            raise ValueError(f"A plane needs two columns of the equation, got {len(columns)}: choose columns=(i, j).")
+        return charts.relation(
+            equations.polynomials[k],
+            float(equations.deviation[k]),
+            row,
+            table,
+            (int(columns[0]), int(columns[1])),
+            names,
+        )
+
+    @property
+    def generators_(self) -> Polynomials:
+        """The equations, sparse and in the units of the input, tightest first."""
+        check_is_fitted(self)
+        return self._current().equations.polynomials
+
+    @property
+    def exact_relations_(self) -> list[str]:
+        """Constant and binary columns and one-hot groups, in words."""
+        check_is_fitted(self)
+        return [relation.to_text(input_names(self)) for relation in self._monomials.exact]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "skip"
+        return tags
+
+    def _check_parameters(self) -> None:
+        check_number("contamination", self.contamination, above=0.0)
+        if self.contamination > 0.5:
+            raise ValueError(f"contamination must be above 0 and at most 0.5, got {self.contamination!r}.")
+        check_flag("regimes", self.regimes)
+        if self.degree is not None:
+            check_count("degree", self.degree)
+        check_choice("missing", self.missing, ("skip", "error"))
+        check_n_jobs(self.n_jobs)
+
+    def _fit_rows(self, rows: Rows) -> None:
+        names = input_names(self)
+        found = survey_columns(rows, names)
+        if not (found.high > found.low).any():
+            raise ValueError(
+                f"All rows are equal (n_samples = {found.n_samples}): a detector learns from normal rows that differ."
+            )
+        degree = self.degree or choose_degree(found.mean.size, found.n_samples)
+        if degree == 1 and self.degree is None:
+            warn_few_rows(found.n_samples, n_terms_needed(found.mean.size))
+        self._monomials = Monomials.of_columns(found, exact_relations(found), degree)
+        self._sums = sum_rows(rows, self._monomials, clipped=found.has_far_values)
+        self._n_batches, self._stale = 1, False
+        self.degree_, self.n_samples_seen_ = degree, self._sums.n_samples
+        self._learn()
+
+    def _fit_moments(self, moments: Moments, sample_weight: Any) -> None:
+        if sample_weight is not None:
+            raise ValueError("sample_weight cannot be given for moments: give it to their update.")
+        self.n_features_in_ = moments.n_features
+        if moments.feature_names is not None:
+            self.feature_names_in_ = np.array(moments.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        found = survey_of_moments(moments)
+        model = model_of_moments(moments, found, input_names(self))
+        self._monomials, self._stale = model.score.christoffel.monomials, False
+        if hasattr(self, "_sums"):
+            del self._sums
+        self.degree_, self.n_samples_seen_ = max(moments.degree // 2, 1), found.n_samples
+        warn_fitted_tail(self.degree_)
+        self._settle(model)
+
+    def _learn(self) -> None:
+        """Find everything anew from the sums."""
+        with one_blas_thread():
+            self._settle(Model.of_sums(self._sums, self._christoffel(), input_names(self), regimes=self.regimes))
+
+    def _settle(self, model: Model) -> None:
+        self._model, self._calibrated_rows = model, self.n_samples_seen_
+        self.offset_ = -model.tail.threshold(self.contamination)
+
+    def _current(self) -> Model:
+        """The model of all rows so far."""
+        if self._stale:
+            sums: Sums = self._sums
+            if sums.n_samples >= _GROWTH * self._calibrated_rows:
+                self._learn()
+            else:
+                self._model = self._model.updated(sums, self._christoffel())
+            self._stale = False
+        model: Model = self._model
+        return model
+
+    def _christoffel(self) -> Christoffel:
+        return Christoffel.of_gram(self._monomials, self._sums.gram / self._sums.total_weight)
 
     def _rows(self, X: Any) -> Rows:
+        return read_finite(self, X) if self.missing == "error" else read_rows(self, X, reset=False)
+
+    def _used(self, rows: Rows) -> Rows:
+        """The rows to learn from: of those in memory, the ones with a weight and without missing values; all finite."""
+        if not isinstance(rows, ArrayRows):
+            return rows
+        rows = rows.without_zero_weights()
+        if rows.X.dtype.kind != "f" or _sum_is_finite(rows):
+            return rows
+        if self.missing == "skip":
+            missing = rows.map(_count_missing, 1, Cost(rows.n_features, rows.n_features))[:, 0] > 0.0
+            if missing.all():
+                raise ValueError("Every row has a missing value: impute them, for instance with SimpleImputer.")
+            if missing.any():
+                warn_incomplete(int(missing.sum()))
+            weights = None if rows.sample_weight is None else rows.sample_weight[~missing]
+            rows = ArrayRows(rows.X[~missing], weights, None, rows.n_jobs)
+        require_finite(rows, input_names(self))
+        return rows
+
+    def _table(self, X: Any) -> Array:
         check_is_fitted(self)
-        rows = read_finite(self, X)
-        return rows if self.scaler_ is None else scaled_rows(rows, self.scaler_)
+        return np.asarray(read_rows(self, X, reset=False).to_numpy(), dtype=np.float64)
 
-    def _scores(self, rows: Rows) -> Any:
-        evaluator = Evaluator([self.ideal_.generators_.form], absolute=False)
+    def _one_row(self, x: Any) -> Float1D:
+        """One row, given as such or as a table of one row."""
+        if np.ndim(x) != 1:
+            table = self._table(x)
+            if len(table) != 1:
+                raise ValueError(f"Expected one row, got {len(table)}: choose one of them.")
+            return np.asarray(table[0])
+        names = [str(name) for name in x.index] if hasattr(x, "iloc") else input_names(self)
+        if hasattr(self, "feature_names_in_") and names != input_names(self):
+            raise ValueError(f"The row should have the columns of the fit: {', '.join(input_names(self))}.")
+        row = np.asarray(x, dtype=np.float64)
+        if row.size != self.n_features_in_:
+            raise ValueError(
+                f"The row has {row.size} values, but the detector was fitted to {self.n_features_in_} columns."
+            )
+        if np.isinf(row).any():
+            raise ValueError(
+                f"The row contains infinity in column {names[int(np.argmax(np.isinf(row)))]!r}: correct it."
+            )
+        return row
 
-        def kernel(block: Block, out: Any) -> None:
-            X = block.X
-            values = empty_like(X, evaluator.n_columns)
-            evaluator.fill(X, values)
-            squares = (values @ on_device_of(X, self._whitening)) ** 2
-            out[:, 0] = -(namespace_of(X).sum(squares, axis=1) ** 0.5)
+    def _explained(self, row: Float1D, by: str) -> dict[str, list[Any]]:
+        names, model = input_names(self), self._current()
+        absent = np.flatnonzero(np.isnan(row)).tolist()
+        if absent:
+            reduced = Incomplete(model).reduced(absent)
+            if reduced is None:
+                raise ValueError("There is nothing to explain: every column that matters is missing in this row.")
+            model = replace(reduced, equations=model.equations.without(absent, reduced.score.christoffel))
+        explained = explain_equations if by == "equation" else explain_columns
+        with one_blas_thread():
+            return explained(model, np.where(np.isnan(row), 0.0, row), names)
 
-        return as_vector(rows.map(kernel, 1, evaluator.cost))
-
-
-def _check_contamination(contamination: Any) -> float | None:
-    """The share of outliers; None for "auto"."""
-    if isinstance(contamination, str) and contamination == "auto":
-        return None
-    share: Any = contamination if isinstance(contamination, Real) and not isinstance(contamination, bool) else 0.0
-    if 0.0 < share <= 0.5:
-        return float(share)
-    raise ValueError(f"contamination must be 'auto' or a number above 0 and at most 0.5, got {contamination!r}.")
-
-
-def _whitening(generators: Polynomials, rows: Rows, *, whiten: bool) -> Float2D:
-    """W with ``|g'W|^2 = g' R g / tr(S R)`` and ``R = (S + d I)^-1``, S the second moments of g, or their diagonal."""
-    evaluator = Evaluator([generators.form], absolute=False)
-
-    def values(X: Any) -> Any:
-        out = empty_like(X, evaluator.n_columns)
-        evaluator.fill(X, out)
-        return np.ascontiguousarray(out.T) if isinstance(out, np.ndarray) else out.T
-
-    moments = value_gram(rows, values, 0, evaluator.n_columns)
-    if not whiten:
-        moments = np.diag(np.diag(moments))
-    strength, directions = np.linalg.eigh((moments + moments.T) / 2.0)
-    strength = np.maximum(strength, 0.0)
-    rank = float((strength / (strength + _EXACT**2)).sum())
-    return np.asarray(directions / np.sqrt((strength + _EXACT**2) * max(rank, 1e-300)))
+    def _require_equations(self) -> Any:
+        equations = self._current().equations
+        if not len(equations.polynomials):
+            raise ValueError("No equation holds closely enough on these data to be drawn; plot_chart shows the scores.")
+        return equations
 
 
-def _quantile(scores: Float1D, share: float, weights: Float1D | None) -> float:
-    """The score below which a share of the rows, counted with their weights, lies; between two where that is exact."""
-    order = np.argsort(scores)
-    below = np.cumsum(np.ones(len(scores)) if weights is None else weights[order])
-    exact = np.isclose(below, share * below[-1], rtol=1e-12, atol=0.0)
-    k = int(np.argmax(exact)) if exact.any() else int(np.searchsorted(below, share * below[-1]))
-    last = min(k + 1, len(scores) - 1) if exact.any() else k
-    return float((scores[order[k]] + scores[order[last]]) / 2.0)
+def _sum_is_finite(rows: Rows) -> bool:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(rows.reduce(_sum_of_values, operator.add, Cost(rows.n_features, rows.n_features))))
+
+
+def _sum_of_values(block: Block) -> float:
+    return float(np.sum(block.X))
+
+
+def _count_missing(block: Block, out: Float2D) -> None:
+    out[:, 0] = np.isnan(block.X).sum(axis=1)
+
+
+def _lean(model: Model) -> Any:
+    """The score without what only explanations need: it is sent to where the rows are."""
+    christoffel = model.score.christoffel
+    nothing: Float1D = np.empty((0, 0))
+    regimes = model.score.regimes
+    return replace(
+        model.score,
+        christoffel=replace(christoffel, gram=nothing, factor=nothing),
+        regimes=None if regimes is None else replace(regimes, mixtures=()),
+    )
+
+
+def _computed(values: Any) -> Any:
+    if isinstance(values, Rows):
+        return values.to_numpy()
+    return values.compute() if is_dask(values) else values

@@ -1,0 +1,143 @@
+"""From scores to p-values and false-alarm rates.
+
+The scores of training rows that were left out of the model are exchangeable with those of fresh normal rows. So
+
+    p(s) = (1 + number of left-out scores >= s) / (1 + number of left-out scores)
+
+is at most alpha for a share alpha of fresh normal rows, whatever their distribution (Vovk, "Cross-conformal
+predictors", 2015, with every row its own fold).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import stats
+
+from .._typing import Float1D
+
+__all__ = ["GammaTail", "Left", "Tail", "Typical", "weighted_quantiles"]
+
+
+class Tail(Protocol):
+    """How large the scores of normal rows are."""
+
+    def p_values(self, scores: Any) -> Float1D:
+        """Share of normal rows with such a score or a larger one."""
+
+    def threshold(self, rate: float) -> float:
+        """The score that a share ``rate`` of normal rows exceeds."""
+
+
+def weighted_quantiles(values: Float1D, weights: Float1D, shares: Sequence[float]) -> Float1D:
+    """Values below which a share of the weight lies; a weight counts like repeated values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> weighted_quantiles(np.array([3.0, 1.0, 2.0]), np.array([1.0, 1.0, 2.0]), [0.25, 0.5])
+    array([1.5, 2. ])
+    """
+    order = np.argsort(values, kind="stable")
+    below = np.cumsum(weights[order]) / np.sum(weights)
+    found = np.empty(len(shares))
+    for k, share in enumerate(shares):
+        first = min(int(np.searchsorted(below, share - 1e-12)), len(values) - 1)
+        last = min(int(np.searchsorted(below, share + 1e-12)), len(values) - 1)
+        found[k] = (values[order[first]] + values[order[last]]) / 2.0
+    return found
+
+
+@dataclass(frozen=True)
+class Typical:
+    """Centre and spread of a score over normal rows: the median and the inter-quartile range."""
+
+    centre: float
+    spread: float
+
+    @classmethod
+    def of_scores(cls, scores: Float1D, weights: Float1D) -> Typical:
+        """Of the scores of rows with weights."""
+        low, middle, high = weighted_quantiles(scores, weights, [0.25, 0.5, 0.75])
+        return cls(float(middle), float(high - low) if high - low > 1e-9 * (1.0 + abs(middle)) else 1.0)
+
+    def standard(self, scores: Any) -> Any:
+        """Scores in units of the spread."""
+        return (scores - self.centre) / self.spread
+
+
+@dataclass(frozen=True)
+class Left:
+    """The scores of rows that were left out, ascending, and the weight of each score and those above it."""
+
+    scores: Float1D
+    weight_from: Float1D
+
+    @classmethod
+    def of_scores(cls, scores: Float1D, weights: Float1D) -> Left:
+        """Of the scores of rows with weights.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> tail = Left.of_scores(np.array([1.0, 2.0, 3.0]), np.ones(3))
+        >>> tail.p_values(np.array([2.5, 0.0])), tail.threshold(0.5)
+        (array([0.5, 1. ]), 1.999999997)
+        """
+        order = np.argsort(scores, kind="stable")
+        return cls(scores[order], np.append(np.cumsum(weights[order][::-1])[::-1], 0.0))
+
+    def p_values(self, scores: Any) -> Float1D:
+        """``(1 + weight of the scores >= s) / (1 + weight of all)``."""
+        above = self.weight_from[np.searchsorted(self.scores, np.asarray(scores), side="left")]
+        return np.asarray((1.0 + above) / (1.0 + self.weight_from[0]))
+
+    def threshold(self, rate: float) -> float:
+        """Just below the smallest left-out score beyond which p-values are at most ``rate``, or below the largest one.
+
+        As many of the left-out scores themselves are above it as among so many fresh ones are expected to be.
+        """
+        enough = self.weight_from[1:] + 1.0 <= rate * (1.0 + self.weight_from[0]) + 1e-9
+        score = float(self.scores[int(np.argmax(enough)) if enough.any() else -1])
+        return score - 1e-9 * (1.0 + abs(score))
+
+    def score_of(self, p_values: Float1D) -> Float1D:
+        """Scores that have these p-values."""
+        wanted = p_values * (1.0 + self.weight_from[0]) - 1.0
+        place = np.searchsorted(-self.weight_from[:-1], -wanted - 1e-9, side="left")
+        return np.asarray(self.scores[np.minimum(place, len(self.scores) - 1)])
+
+
+@dataclass(frozen=True)
+class GammaTail:
+    """A fitted tail for models without rows: q has a gamma distribution of this shape and scale, and G is its log."""
+
+    shape: float
+    scale: float
+    typical: Typical
+
+    @classmethod
+    def of_moments(cls, mean: float, variance: float) -> GammaTail:
+        """The gamma distribution of q with this mean and variance.
+
+        Examples
+        --------
+        >>> tail = GammaTail.of_moments(4.0, 8.0)
+        >>> round(tail.threshold(0.05), 3), tail.p_values(tail.threshold(0.05)).round(6)
+        (1.009, np.float64(0.05))
+        """
+        shape, scale = mean**2 / variance, variance / mean
+        low, middle, high = np.log(stats.gamma(shape, scale=scale).ppf([0.25, 0.5, 0.75]))
+        return cls(shape, scale, Typical(float(middle), float(high - low)))
+
+    def p_values(self, scores: Any) -> Float1D:
+        """Probability of such a score or a larger one."""
+        q = np.exp(self.typical.centre + self.typical.spread * np.asarray(scores))
+        return np.asarray(stats.gamma(self.shape, scale=self.scale).sf(q))
+
+    def threshold(self, rate: float) -> float:
+        """The score that is exceeded with probability ``rate``."""
+        return float(self.typical.standard(np.log(stats.gamma(self.shape, scale=self.scale).isf(rate))))

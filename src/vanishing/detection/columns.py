@@ -1,0 +1,228 @@
+"""What the columns are: constant, binary, one-hot or numeric; their units, and the change to them on the way.
+
+Everything here follows from the first pass: range, means and second moments of the columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh
+
+from .._typing import Float1D, Float2D, Int1D
+from ..engine.scaling import require_finite_survey, scale_and_survey_parts
+from ..engine.survey import Survey, surveys
+from ..rows.array_api import in_float64, namespace_of, on_device_of
+from ..rows.arrays import ArrayRows
+from ..rows.protocol import Block, Rows
+
+__all__ = [
+    "CLIP",
+    "ColumnSurvey",
+    "Exact",
+    "Standardised",
+    "exact_relations",
+    "leading_directions",
+    "principal_directions",
+    "survey_columns",
+]
+
+CLIP = 10.0  # deviations from the mean beyond which a value counts no more
+_ROUNDING = 1e-10  # of a mean over [0, 1] that stands for zero
+
+
+class ColumnSurvey(NamedTuple):
+    """Range, means and covariances of the columns; ``ahead`` is the Gram of degree 2 in [0, 1] if a pass gave it."""
+
+    low: Float1D
+    high: Float1D
+    mean: Float1D
+    covariance: Float2D
+    n_samples: int
+    total_weight: float
+    ahead: Float2D | None = None
+
+    @property
+    def deviation(self) -> Float1D:
+        """Standard deviations; 0 for constant columns."""
+        spread = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+        return np.where(self.high > self.low, spread, 0.0)
+
+    @property
+    def has_far_values(self) -> bool:
+        """Whether values are so far from the mean that they are clipped."""
+        reach = np.maximum(self.high - self.mean, self.mean - self.low)
+        return bool((reach > CLIP * self.deviation)[self.high > self.low].any())
+
+
+def survey_columns(rows: Rows, names: Sequence[str]) -> ColumnSurvey:
+    """The first pass: range, means and covariances of the columns, in their own units.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vanishing.rows.arrays import as_rows
+    >>> found = survey_columns(as_rows(np.array([[1.0, 5.0], [3.0, 5.0]])), ["a", "b"])
+    >>> found.mean, found.deviation
+    (array([2., 5.]), array([1., 0.]))
+    """
+    if not isinstance(rows, ArrayRows):
+        _, _, (found,), scaler = scale_and_survey_parts(rows, names, ahead=True)
+        assert scaler is not None
+        return _in_units(found, np.asarray(scaler.data_min_), np.asarray(scaler.data_max_))
+    (found,) = require_finite_survey(surveys([rows]), rows, names)
+    low, high = found.low, found.high
+    squares = np.diag(found.gram)[1:]
+    precise = np.diag(found.gram)[1:] - found.gram[0, 1:] ** 2 > 1e-7 * squares
+    if precise[high > low].all():
+        covariance = found.gram[1:, 1:] - np.outer(found.gram[0, 1:], found.gram[0, 1:])
+        return ColumnSurvey(low, high, found.gram[0, 1:], covariance, found.n_samples, found.total_weight)
+    (found,) = surveys([rows.changed(Standardised(low, _width(low, high), clip=np.inf))])
+    return _in_units(found, low, high)
+
+
+def _in_units(found: Survey, low: Float1D, high: Float1D) -> ColumnSurvey:
+    """From the survey of columns in [0, 1] to their own units."""
+    width = _width(low, high)
+    mean = found.gram[0, 1:]
+    covariance = (found.gram[1:, 1:] - np.outer(mean, mean)) * np.outer(width, width)
+    return ColumnSurvey(
+        low, high, low + width * mean, covariance, found.n_samples, found.total_weight, ahead=found.ahead
+    )
+
+
+def _width(low: Float1D, high: Float1D) -> Float1D:
+    return np.where(high > low, high - low, 1.0)
+
+
+@dataclass(frozen=True)
+class Standardised:
+    """Rows in standard units, ``clip((x - centre) / scale)``, of the columns ``kept`` (all if None).
+
+    With ``directions`` ``(n_kept, p)``, the p coordinates along them stand behind the columns.
+    """
+
+    centre: Float1D
+    scale: Float1D
+    kept: Int1D | None = None
+    directions: Float2D | None = None
+    clip: float = CLIP
+
+    def __call__(self, block: Block) -> Block:
+        """The block in standard units."""
+        return block._replace(X=self.units(block.X))
+
+    def units(self, X: Any) -> Any:
+        """The rows of an array in standard units."""
+        namespace = namespace_of(X)
+        if self.kept is not None:
+            X = namespace.take(X, on_device_of(X, self.kept), axis=1)
+        X = in_float64(X)
+        if isinstance(X, np.ndarray):
+            Z = X - self.centre
+            Z /= self.scale
+            if np.isfinite(self.clip):
+                np.clip(Z, -self.clip, self.clip, out=Z)
+        else:
+            Z = namespace.clip((X - on_device_of(X, self.centre)) / on_device_of(X, self.scale), -self.clip, self.clip)
+        if self.directions is None:
+            return Z
+        return namespace.concat([Z, Z @ on_device_of(Z, self.directions)], axis=1)
+
+
+def leading_directions(found: ColumnSurvey, kept: Int1D, n_directions: int) -> Float2D:
+    """Principal directions of the standardised columns, each scaled to unit variance, ``(n_kept, n_directions)``."""
+    deviation = found.deviation[kept]
+    correlation = found.covariance[np.ix_(kept, kept)] / np.outer(deviation, deviation)
+    strength, directions = principal_directions(correlation, n_directions)
+    return directions / np.sqrt(np.maximum(strength, 1e-6))
+
+
+def principal_directions(matrix: Float2D, n_directions: int) -> tuple[Float1D, Float2D]:
+    """The largest eigenvalues of a symmetric matrix, and eigenvectors whose largest entry is positive."""
+    n = len(matrix)
+    strength, directions = eigh(matrix, subset_by_index=[n - n_directions, n - 1])
+    strength, directions = strength[::-1], directions[:, ::-1]
+    largest = np.argmax(np.abs(directions), axis=0)
+    return strength, np.asarray(directions * np.sign(directions[largest, np.arange(n_directions)]))
+
+
+@dataclass(frozen=True)
+class Exact:
+    """What holds exactly for every row: a column is constant or binary, or a group of columns is one-hot.
+
+    ``residual`` is 0 where it holds: the distance from the constant, ``4 u (1 - u)`` for a binary column that goes
+    from u = 0 to u = 1, and ``sum of u - 1`` for a group.
+    """
+
+    kind: str
+    columns: tuple[int, ...]
+    low: tuple[float, ...]
+    width: tuple[float, ...]
+
+    def residual(self, X: Any) -> Any:
+        """How far the rows are from it, one value per row."""
+        u = [(in_float64(X[:, j]) - a) / w for j, a, w in zip(self.columns, self.low, self.width, strict=True)]
+        if self.kind == "constant":
+            return u[0]
+        if self.kind == "binary":
+            return 4.0 * u[0] * (1.0 - u[0])
+        return sum(u[1:], u[0]) - 1.0
+
+    def to_text(self, names: Sequence[str]) -> str:
+        """In words, for instance ``x3 is 0 or 1``."""
+        shown = [names[j] for j in self.columns]
+        if self.kind == "constant":
+            return f"{shown[0]} = {self.low[0]:.6g}"
+        if self.kind == "binary":
+            return f"{shown[0]} is {self.low[0]:.6g} or {self.low[0] + self.width[0]:.6g}"
+        return f"{' + '.join(shown)} = 1 (one-hot)"
+
+
+def exact_relations(found: ColumnSurvey) -> list[Exact]:
+    """The constant columns, the binary ones and the one-hot groups among these.
+
+    As ``u (1 - u) >= 0`` on the range [0, 1] of a column, it is binary if and only if the mean of that is 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vanishing.rows.arrays import as_rows
+    >>> X = np.array([[0.0, 1.0, 7.0, 0.1], [1.0, 0.0, 7.0, 0.2], [1.0, 0.0, 7.0, 0.4]])
+    >>> found = survey_columns(as_rows(X), "abcd")
+    >>> [relation.to_text("abcd") for relation in exact_relations(found)]
+    ['c = 7', 'a is 0 or 1', 'b is 0 or 1', 'a + b = 1 (one-hot)']
+    """
+    low, width = found.low, _width(found.low, found.high)
+    constant = np.flatnonzero(found.high <= found.low)
+    mean = (found.mean - low) / width
+    products = found.covariance / np.outer(width, width) + np.outer(mean, mean)
+    binary = np.flatnonzero((mean - np.diag(products) <= _ROUNDING) & (found.high > found.low))
+    relations = [Exact("constant", (int(j),), (float(low[j]),), (max(abs(float(low[j])), 1.0),)) for j in constant]
+    relations += [_exact("binary", [int(j)], low, width) for j in binary]
+    # A pair of columns, one the opposite of the other, is a linear relation; groups are indicators of categories.
+    indicators = [int(j) for j in binary if low[j] == 0.0 and width[j] == 1.0]
+    relations += [_exact("one-hot", group, low, width) for group in _one_hot(indicators, mean, products)]
+    return relations
+
+
+def _exact(kind: str, columns: list[int], low: Float1D, width: Float1D) -> Exact:
+    return Exact(kind, tuple(columns), tuple(low[columns].tolist()), tuple(width[columns].tolist()))
+
+
+def _one_hot(indicators: list[int], mean: Float1D, products: Float2D) -> list[list[int]]:
+    """Groups of 0/1 columns of which exactly one is 1 in every row, each column in one group at most."""
+    groups: list[list[int]] = []
+    free = list(indicators)
+    while free:
+        group = [free.pop(0)]
+        for j in list(free):
+            if all(products[j, i] <= _ROUNDING for i in group) and mean[[*group, j]].sum() <= 1.0 + _ROUNDING:
+                group.append(j)
+        if len(group) > 1 and abs(mean[group].sum() - 1.0) <= _ROUNDING:
+            groups.append(group)
+            free = [j for j in free if j not in group]
+    return groups

@@ -1,0 +1,60 @@
+"""Whether rows as a whole still obey the equations: a test for blocks of rows.
+
+A shift of a tenth of a deviation is invisible in one row and plain in the mean of ten thousand. For a block of n rows,
+against a model of W rows, the mean of an equation is compared with its mean in the fit, whose difference has the
+deviation ``deviation sqrt(1 / n + 1 / W)``; and the share of rows with p-values up to 5% is compared with 6.5%, as
+calibration is not perfect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from .._typing import Float1D, Float2D
+from .model import Model
+
+__all__ = ["drift_of_blocks"]
+
+_LEVEL, _ALLOWED = 0.05, 0.065  # p-values that are counted, and the share of them that normal rows may have
+
+
+def drift_of_blocks(
+    model: Model, p_values: Float1D, deviations: Float2D, edges: Sequence[int], rate: float
+) -> dict[str, list[Any]]:
+    """One line for every block of rows: its p-value, and the equation whose mean has shifted most.
+
+    Parameters
+    ----------
+    model : Model
+    p_values : ndarray of shape (n_rows,)
+    deviations : ndarray of shape (n_rows, n_equations)
+        Values of the equations in units of their deviations.
+    edges : sequence of int
+        Where blocks start; the last one is the number of rows.
+    rate : float
+        Nominal share of alarms.
+    """
+    n_scores = len(model.left[0]) if model.left else np.inf
+    names = [polynomial.to_text() for polynomial in model.equations.polynomials]
+    table: dict[str, list[Any]] = {
+        "first_row": [], "n_rows": [], "alarms": [], "p_value": [], "equation": [], "shift": []
+    }  # fmt: skip
+    for start, stop in pairwise(edges):
+        n = stop - start
+        excess = float(np.mean(p_values[start:stop] <= _LEVEL)) - _ALLOWED
+        found = [float(stats.norm.sf(excess / np.sqrt(_ALLOWED * (1.0 - _ALLOWED) * (1.0 / n + 1.0 / n_scores))))]
+        shifts = deviations[start:stop].mean(axis=0) - model.equations.mean
+        found += (2.0 * stats.norm.sf(np.abs(shifts) / np.sqrt(1.0 / n + 1.0 / model.total_weight))).tolist()
+        worst = int(np.argmax(np.abs(shifts))) if len(shifts) else None
+        table["first_row"].append(start)
+        table["n_rows"].append(n)
+        table["alarms"].append(float(np.mean(p_values[start:stop] <= rate)))
+        table["p_value"].append(min(1.0, len(found) * min(found)))  # Bonferroni
+        table["equation"].append("" if worst is None else names[worst])
+        table["shift"].append(np.nan if worst is None else float(shifts[worst]))
+    return table

@@ -1,0 +1,360 @@
+"""The equations behind a score: sparse polynomials that nearly vanish, and how much of q each accounts for.
+
+Terms are visited by degree. One whose residual g, given the terms before it, is small against its own gradient leads an
+equation: g = 0 then tells a column from the others to within a small part of its deviation. Only the part of the
+gradient counts that is independent of the gradients of the equations before, so that neither multiples of an equation
+nor its Taylor polynomials are listed beside it. The tightest equations come first, and among these the lowest degree.
+Each is made sparse in the units of the table: the fewest terms whose residual is not much larger than that of all. What
+needs many terms, or has a residual with heavy tails unlike noise, is no equation.
+
+In the coordinates ``y = whitening v`` in which q is ``|y|^2``, an equation and its multiples span a subspace. Going
+from equation to equation, each takes the part of y in its subspace that the ones before it have left: the squared
+lengths of the parts, and of what is left in the end, sum to q exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from .._typing import Bool1D, Float1D, Float2D, Int1D
+from ..cholesky import append_column
+from ..polynomials.forms import MonomialForm, ProductForm, term_values
+from ..polynomials.polynomial import Polynomials
+from ..polynomials.terms import Program, Term
+from .christoffel import ROUNDING, Christoffel, Monomials, expansion
+
+__all__ = ["Equations", "find_equations"]
+
+_TIGHT = 1e-3  # mean square of an equation, relative to that of its gradient in standard units
+_LOOSE = 1e-2  # the same, where there is no tight one
+_STEP = 3.0  # from one level of tightness to the next, and from one degree to the next
+_SLACK = 0.5  # by which the residual mean square of a sparse equation may exceed that of the dense one
+_MOST_TERMS = 12  # of an equation
+_MOST_EQUATIONS = 60
+_SEARCHED = 500  # terms among which equations are looked for, at most
+_MOST_COLUMNS = 100  # of a table in which they are
+_HEAVY = 1.5  # root mean square of a residual, over what its inter-quartile range says of normal ones
+_POINTS = 300  # rows at which gradients are compared
+_FAR = 30.0  # deviations from zero from which on a column is centred before terms are chosen
+_SINGULAR = 1e-13
+
+
+@dataclass(frozen=True)
+class Equations:
+    """Polynomials that nearly vanish on the rows, in the units of the table, and their subspaces.
+
+    ``deviation`` are their root mean squares over the rows and ``mean`` their means in units of these; ``tight`` says
+    which hold so well that they are scored;
+    ``spans`` ``(n_terms, n_directions)`` holds orthonormal directions, those of equation k from ``edges[k]`` to
+    ``edges[k + 1]``.
+    """
+
+    polynomials: Polynomials
+    deviation: Float1D
+    mean: Float1D
+    tight: Bool1D
+    spans: Float2D
+    edges: tuple[int, ...]
+
+    def contributions(self, whitened: Float2D) -> Float2D:
+        """What each equation adds to q, ``(n_equations, n_rows)``, for ``whitened = whitening @ values``."""
+        squares = (self.spans.T @ whitened) ** 2
+        parts = [squares[a:b].sum(axis=0) for a, b in pairwise(self.edges)]
+        return np.array(parts).reshape(-1, whitened.shape[1])
+
+    @property
+    def standard_form(self) -> MonomialForm | ProductForm:
+        """The equations in units of their deviations."""
+        return self.polynomials.form.scaled(1.0 / self.deviation)
+
+    def without(self, missing: Sequence[int], christoffel: Christoffel) -> Equations:
+        """The equations that do not involve some columns, for the inverse Christoffel function of the others."""
+        kept = np.flatnonzero([not columns & set(missing) for columns in self.columns])
+        here = {term: k for k, term in enumerate(christoffel.monomials.terms)}
+        terms = _searched(christoffel.monomials)
+        units, columns = christoffel.monomials.units, christoffel.monomials.columns
+        coef = np.zeros((len(kept), len(terms)))
+        scale, offset = np.ones(len(self.polynomials.feature_names)), np.zeros(len(self.polynomials.feature_names))
+        scale[columns], offset[columns] = units.scale, units.centre
+        standard = self.polynomials[kept].in_units((scale, offset))  # in the standard units of the columns
+        place = {int(j): k for k, j in enumerate(columns)}
+        for exponents, values in zip(standard.exponents, standard.coef.T, strict=True):
+            term = tuple(place[int(j)] for j in np.flatnonzero(exponents) for _ in range(exponents[j]))
+            if values.any() and term in here:
+                coef[:, terms.index(term)] = values
+        spans, edges = _spans(coef, terms, christoffel)
+        return Equations(self.polynomials[kept], self.deviation[kept], self.mean[kept], self.tight[kept], spans, edges)
+
+    @property
+    def columns(self) -> list[set[int]]:
+        """For each equation the columns in it."""
+        used = [np.flatnonzero(self.polynomials.exponents[coef != 0.0].any(axis=0)) for coef in self.polynomials.coef]
+        return [{int(j) for j in columns} for columns in used]
+
+
+def find_equations(
+    christoffel: Christoffel, total_weight: float, names: Sequence[str], X: Float2D | None = None
+) -> Equations:
+    """The equations of the rows behind a Gram, and their subspaces; ``X`` are some of the rows, if there are any."""
+    monomials = christoffel.monomials
+    terms = _searched(monomials)
+    places = np.array([monomials.terms.index(term) for term in terms])
+    gram = christoffel.gram[np.ix_(places, places)]
+    points = np.empty((0, monomials.n_columns)) if X is None else monomials.units.units(X[:_POINTS])
+    search = _Search(terms, gram, points[:, : monomials.n_columns], _origin(christoffel), total_weight)
+    search.run()
+    coef = np.array(search.found).reshape(-1, len(terms))
+    found = _polynomials(coef, search, christoffel, names)
+    in_standard_units = coef @ search.change
+    mse, slope = (
+        np.maximum(np.einsum("gi,ij,gj->g", in_standard_units, matrix, in_standard_units), 0.0)
+        for matrix in (gram, search.slopes)
+    )
+    factor = 1.0 / np.where(found.leading_coef == 0.0, 1.0, found.leading_coef)
+    found = found._with(found.form.scaled(factor), mse=mse * factor**2)
+    deviation = np.sqrt(mse + ROUNDING**2 * slope) * np.abs(factor)
+    spans, edges = _spans(in_standard_units, terms, christoffel)
+    mean = in_standard_units @ gram[:, 0] * factor / deviation
+    return Equations(found, deviation, mean, mse <= (1.0 + _SLACK) * _TIGHT * slope, spans, edges)
+
+
+def _searched(monomials: Monomials) -> list[Term]:
+    """The terms of columns up to the largest degree of which there are not too many; the constant in wide tables."""
+    if monomials.n_columns > _MOST_COLUMNS:
+        return [()]
+    terms = [term for term in monomials.terms if all(v < monomials.n_columns for v in term)]
+    degree = len(terms[-1])
+    while degree > 1 and sum(len(term) <= degree for term in terms) > _SEARCHED:
+        degree -= 1
+    return [term for term in terms if len(term) <= degree]
+
+
+def _origin(christoffel: Christoffel) -> tuple[Float1D, Float1D]:
+    """Scale and offset of the ``y = scale z + offset`` in which terms are chosen: not shifted unless far from 0."""
+    units = christoffel.monomials.units
+    near = np.abs(units.centre) <= _FAR * units.scale
+    size = np.where(near, np.hypot(units.centre, units.scale), units.scale)
+    return units.scale / size, np.where(near, units.centre / size, 0.0)
+
+
+class _Search:
+    """Finds equations among terms, from their Gram in standard units z; coefficients are those of the terms of y.
+
+    ``found`` and ``leads`` list the equations and the places of their leading terms.
+    """
+
+    def __init__(
+        self,
+        terms: Sequence[Term],
+        gram: Float2D,
+        points: Float2D,
+        origin: tuple[Float1D, Float1D],
+        total_weight: float,
+    ):
+        self.terms, self.gram, self.origin, self.total_weight = terms, gram, origin, total_weight
+        self.change = expansion(terms, *origin)
+        self.gram_y = self.change @ gram @ self.change.T
+        self.found: list[Float1D] = []
+        self.leads: list[int] = []
+        self.refused: set[int] = set()
+        self.derivatives = _derivatives(terms)
+        self.values = term_values(points, Program.of(terms))
+        self.slopes = np.zeros_like(gram)
+        for index, powers, lower in self.derivatives:
+            self.slopes[np.ix_(index, index)] += np.outer(powers, powers) * gram[np.ix_(lower, lower)]
+        self.known = np.zeros((len(points), len(self.derivatives), 0))  # orthonormal gradients of the equations there
+
+    def run(self) -> None:
+        """Find the equations, the tightest first."""
+        tightest = level = _SINGULAR
+        while tightest <= level and len(self.found) < _MOST_EQUATIONS:
+            tightest = self._visit(level)
+            level = min(_STEP * tightest, _TIGHT if self.found else _LOOSE)
+
+    def _visit(self, level: float) -> float:
+        """Visit all terms once; the equations up to a level are found, and the tightest beyond it is returned."""
+        scale = 1.0 / np.sqrt(np.maximum(np.diag(self.gram), 1e-300))
+        H = np.ascontiguousarray(self.gram * np.outer(scale, scale))
+        L, face = np.zeros_like(H), np.zeros(len(self.terms), dtype=np.int64)
+        size, next_level = 0, np.inf
+        for j, term in enumerate(self.terms):
+            if size + 1 > self.total_weight / 4.0 or len(self.found) == _MOST_EQUATIONS:
+                break
+            if any(_divides(self.terms[lead], term) for lead in self.leads):
+                continue
+            residual = max(append_column(H, L, face, size, j, _SINGULAR), 0.0)
+            if size and residual < 0.5 and j not in self.refused:
+                dense = np.zeros(len(self.terms))
+                dense[face[:size]] = solve_triangular(L[:size, :size], -L[size, :size], lower=True, trans="T")
+                dense[j] = 1.0
+                corrected = residual * self.total_weight / (self.total_weight - size)  # for what size terms explain
+                tightness = self._tightness(
+                    dense * scale / scale[j], corrected / scale[j] ** 2, min(next_level, _LOOSE)
+                )
+                # Powers of an equation are a little tighter than itself: lower degrees have the precedence.
+                if tightness > level * _STEP ** (len(self.terms[-1]) - len(term)):
+                    next_level = min(next_level, tightness)
+                elif self._accept(j, face[:size].copy(), corrected / scale[j] ** 2):
+                    continue
+            size += residual > 1e-9  # else a combination of the terms before
+        return next_level
+
+    def _tightness(self, polynomial: Float1D, residual: float, of_interest: float) -> float:
+        """The residual relative to the mean square of the gradient, less what the known equations explain of it."""
+        tightness = residual / max(float(polynomial @ self.slopes @ polynomial), 1e-300)
+        if tightness > of_interest or not self.known.shape[2]:
+            return tightness
+        gradient = self._gradient(polynomial)
+        whole = float((gradient**2).sum())
+        explained = float((np.einsum("snk,sn->sk", self.known, gradient) ** 2).sum())
+        return tightness * whole / max(whole - explained, 1e-12 * whole)
+
+    def _gradient(self, polynomial: Float1D) -> Float2D:
+        """The gradient at the points, ``(n_points, n_columns)``."""
+        parts = [(polynomial[index] * powers) @ self.values[lower] for index, powers, lower in self.derivatives]
+        return np.array(parts).T
+
+    def _accept(self, lead: int, before: Int1D, residual: float) -> bool:
+        """Whether there is a sparse equation with this leading term, whose dense version has this residual."""
+        support, values = self._sparse(lead, before, residual)
+        equation = np.zeros(len(self.terms))
+        equation[support], equation[lead] = values, 1.0
+        standard = equation @ self.change
+        if len(support) >= _MOST_TERMS or self._has_heavy_tails(standard):
+            self.refused.add(lead)
+            return False
+        self.found.append(equation)
+        self.leads.append(lead)
+        gradient = self._gradient(standard)
+        gradient -= np.einsum("snk,sk->sn", self.known, np.einsum("snk,sn->sk", self.known, gradient))
+        length = np.maximum(np.linalg.norm(gradient, axis=1, keepdims=True), 1e-300)
+        self.known = np.concatenate([self.known, (gradient / length)[:, :, None]], axis=2)
+        return True
+
+    def _has_heavy_tails(self, polynomial: Float1D) -> bool:
+        """Whether most rows are much closer to zero than the root mean square, and that is not rounding."""
+        if not self.values.shape[1]:
+            return False
+        low, high = np.percentile(polynomial @ self.values, [25.0, 75.0])
+        square = float(polynomial @ self.gram @ polynomial)
+        slope = float(polynomial @ self.slopes @ polynomial)
+        return square > ROUNDING**2 * slope and square > (_HEAVY * (high - low) / 1.349) ** 2
+
+    def _sparse(self, lead: int, before: Int1D, residual: float) -> tuple[Int1D, Float1D]:
+        """Support and coefficients of the fewest terms whose residual is close to that of all terms."""
+        goal = (1.0 + _SLACK) * residual * self.change[lead, lead] ** 2 + _SINGULAR * self.gram_y[lead, lead]
+        support = self._forward(lead, before, goal)
+        while len(support) > 1:
+            trials = [self._solve(lead, np.delete(support, k))[1] for k in range(len(support))]
+            best = int(np.argmin(trials))
+            if trials[best] > goal:
+                break
+            support = np.delete(support, best)
+        return support, -self._solve(lead, support)[0]
+
+    def _forward(self, lead: int, before: Int1D, goal: float) -> Int1D:
+        """Terms one by one, each time the one that leaves the least (orthogonal least squares)."""
+        G = self.gram_y
+        power, products = np.diag(G)[before].copy(), G[before, lead].copy()
+        least, left = _SINGULAR * power, float(G[lead, lead])
+        rows: list[Float1D] = []
+        chosen: list[int] = []
+        while left > goal and len(chosen) < min(len(before), _MOST_TERMS):
+            gain = np.where(power > least, products**2 / np.maximum(power, 1e-300), -1.0)
+            gain[chosen] = -1.0
+            k = int(np.argmax(gain))
+            if gain[k] <= 0.0:
+                break
+            root = np.sqrt(power[k])
+            row = (G[before[k], before] - sum((r[k] * r for r in rows), np.zeros(len(before)))) / root
+            share = products[k] / root
+            products, power, left = products - share * row, power - row**2, left - share**2
+            rows.append(row)
+            chosen.append(k)
+        return before[chosen]
+
+    def _solve(self, lead: int, support: Int1D) -> tuple[Float1D, float]:
+        """Least squares: coefficients and the residual mean square."""
+        G = self.gram_y
+        scale = 1.0 / np.sqrt(np.diag(G)[support])
+        part = G[np.ix_(support, support)] * np.outer(scale, scale)
+        part[np.diag_indices_from(part)] += 1e-15
+        values = scale * np.linalg.solve(part, scale * G[support, lead])
+        polynomial, index = np.append(values, -1.0), np.append(support, lead)
+        return values, float(polynomial @ G[np.ix_(index, index)] @ polynomial)
+
+
+def _divides(divisor: Term, term: Term) -> bool:
+    return all(term.count(v) >= divisor.count(v) for v in set(divisor))
+
+
+def _derivatives(terms: Sequence[Term]) -> list[tuple[Int1D, Float1D, Int1D]]:
+    """For each column the terms with it, the powers it has there, and the places of their derivatives."""
+    place = {term: k for k, term in enumerate(terms)}
+    found = []
+    for v in sorted({v for term in terms for v in term}):
+        index = [k for k, term in enumerate(terms) if v in term]
+        lower = [place[_without_one(terms[k], v)] for k in index]
+        powers = [float(terms[k].count(v)) for k in index]
+        found.append((np.array(index), np.array(powers), np.array(lower)))
+    return found
+
+
+def _without_one(term: Term, v: int) -> Term:
+    at = term.index(v)
+    return term[:at] + term[at + 1 :]
+
+
+def _polynomials(coef: Float2D, search: _Search, christoffel: Christoffel, names: Sequence[str]) -> Polynomials:
+    """The equations as polynomials of all columns, in the units of the table."""
+    columns, units = christoffel.monomials.columns, christoffel.monomials.units
+    program, index = Program.of(search.terms, columns), np.array(search.leads, dtype=np.int64)
+    lower = coef.copy()
+    lower[np.arange(len(index)), index] = 0.0
+    form = MonomialForm(program, lower, program[index], np.ones(len(index)))
+    scale, offset = np.ones(len(names)), np.zeros(len(names))
+    ratio, shift = search.origin
+    scale[columns] = ratio / units.scale  # y = ratio (x - centre) / deviation + shift
+    offset[columns] = np.where(shift == 0.0, -units.centre * scale[columns], 0.0)
+    nothing = np.zeros(len(index), dtype=np.int64)
+    found = Polynomials(
+        form,
+        names,
+        mse=np.zeros(len(index)),
+        gap=np.full(len(index), np.nan),
+        n_iter=nothing,
+        status=nothing,
+        n_free=None,
+    )
+    return found.in_units((scale, offset))
+
+
+def _spans(coef: Float2D, terms: Sequence[Term], christoffel: Christoffel) -> tuple[Float2D, tuple[int, ...]]:
+    """Orthonormal directions of the equations and their multiples, one equation after the other."""
+    place = {term: k for k, term in enumerate(christoffel.monomials.terms)}
+    degree = len(terms[-1])
+    known = np.zeros((christoffel.n_terms, 0))
+    edges = [0]
+    for polynomial in coef:
+        used = np.flatnonzero(polynomial).tolist()
+        own = max(len(terms[k]) for k in used)
+        rows = []
+        for factor in (factor for factor in terms if len(factor) + own <= degree):
+            products = [tuple(sorted((*terms[k], *factor))) for k in used]
+            if all(product in place for product in products):
+                row = np.zeros(christoffel.n_terms)
+                row[[place[product] for product in products]] = polynomial[used]
+                rows.append(row)
+        vectors = christoffel.factor.T @ (np.array(rows) / christoffel.scale).T
+        vectors /= np.linalg.norm(vectors, axis=0)
+        for _ in range(2):  # twice is enough
+            vectors -= known @ (known.T @ vectors)
+        directions, strength, _ = np.linalg.svd(vectors, full_matrices=False)
+        known = np.hstack([known, directions[:, strength > 1e-6]])
+        edges.append(known.shape[1])
+    return known, tuple(edges)

@@ -1,0 +1,76 @@
+"""Rules for other tools: SQL, Great Expectations, pandera."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .rule import Rule
+
+__all__ = ["expectation_suite", "pandera_schema", "sql_checks"]
+
+
+def sql_checks(rules: Sequence[Rule], table: str) -> str:
+    """``ALTER TABLE`` statements with one CHECK constraint for each rule."""
+    lines = [
+        f"ALTER TABLE {_quoted(table)} ADD CONSTRAINT rule_{k} CHECK ({_sql(rule)});" for k, rule in enumerate(rules)
+    ]
+    return "\n".join(lines)
+
+
+def expectation_suite(rules: Sequence[Rule]) -> str:
+    """A suite of Great Expectations as JSON."""
+    expectations = [
+        {
+            "type": "unexpected_rows_expectation",
+            "kwargs": {"unexpected_rows_query": f"SELECT * FROM {{batch}} WHERE NOT ({_sql(rule)})"},
+            "meta": {"rule": str(rule)},
+        }
+        for rule in rules
+    ]
+    return json.dumps({"name": "vanishing", "expectations": expectations}, indent=2)
+
+
+def pandera_schema(rules: Sequence[Rule]) -> Any:
+    """A DataFrameSchema of pandera."""
+    try:
+        import pandera.pandas as pa
+    except ImportError as error:
+        raise ImportError("to_pandera needs pandera: pip install 'vanishing[pandera]'.") from error
+    names = sorted({name for rule in rules for name in rule.columns})
+    checks = [pa.Check(_PanderaCheck(rule), name=f"rule_{k}", error=str(rule)) for k, rule in enumerate(rules)]
+    return pa.DataFrameSchema({name: pa.Column(nullable=False, coerce=False) for name in names}, checks=checks)
+
+
+@dataclass(frozen=True)
+class _PanderaCheck:
+    """Whether the rows of a frame obey a rule."""
+
+    rule: Rule
+
+    def __call__(self, frame: Any) -> Any:
+        names = self.rule.polynomial.feature_names
+        X = np.zeros((len(frame), len(names)))
+        for j, name in enumerate(names):
+            if name in self.rule.columns:
+                X[:, j] = frame[name]
+        held = np.abs(self.rule.polynomial.evaluate(X)) <= self.rule.tolerance
+        return type(frame[self.rule.columns[0]])(held, index=frame.index)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _sql(rule: Rule) -> str:
+    """The rule as a condition in standard SQL."""
+    names = rule.polynomial.feature_names
+    terms = []
+    for c, exponents in zip(rule.polynomial.coef, rule.polynomial.exponents, strict=True):
+        factors = [_quoted(names[j]) for j in np.flatnonzero(exponents) for _ in range(exponents[j])]
+        terms.append(" * ".join([f"({float(c)!r})", *factors]))
+    return f"ABS({' + '.join(terms)}) <= {rule.tolerance!r}"

@@ -1,0 +1,73 @@
+"""Equations that most rows of a table obey.
+
+Rows are scored by the inverse Christoffel function of all rows, the tenth with the largest scores is set aside, and the
+Gram of the others gives the next scores (concentration steps, as for least trimmed squares: Rousseeuw and Van Driessen,
+"Computing LTS regression for large data sets", 2006). The equations are those of the rows that remain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._typing import Array, Float2D
+from ..polynomials.polynomial import Polynomial
+from ..rows.arrays import ArrayRows, as_rows
+from ..rows.protocol import Cost, Rows
+from .christoffel import Christoffel, Monomials, choose_degree
+from .columns import exact_relations, survey_columns
+from .equations import find_equations
+from .model import in_chunks
+from .sums import add_samples, sample_array, sample_block, sum_rows
+
+__all__ = ["equations_of_most", "sample_table"]
+
+_TRIMMED = 0.1  # share of the rows that is set aside
+_STEPS = 4  # of concentration
+
+
+def equations_of_most(table: Float2D, names: Sequence[str], degree: int) -> list[Polynomial]:
+    """The tight equations that most rows of a table obey."""
+    if not np.ptp(table, axis=0).any():
+        raise ValueError(f"All rows are equal (n_samples = {len(table)}): rules need rows that differ.")
+    kept = _concentrated(table, names, degree)
+    christoffel, total_weight = _christoffel(table[kept], names, degree)
+    found = find_equations(christoffel, total_weight, names, table[kept])
+    return [polynomial for polynomial, tight in zip(found.polynomials, found.tight, strict=True) if tight]
+
+
+def sample_table(rows: Rows) -> Float2D:
+    """At most 10,000 of the rows."""
+    if isinstance(rows, ArrayRows):
+        return sample_array(rows).X
+    return np.asarray(rows.reduce(sample_block, add_samples, Cost(rows.n_features, rows.n_features)).X)
+
+
+def _christoffel(table: Float2D, names: Sequence[str], degree: int) -> tuple[Christoffel, float]:
+    rows = as_rows(table)
+    found = survey_columns(rows, names)
+    if not (found.high > found.low).any():
+        raise ValueError(f"{len(table)} rows, all but a few, are equal: rules need rows that differ.")
+    monomials = Monomials.of_columns(
+        found, exact_relations(found), min(degree, choose_degree(found.mean.size, len(table)))
+    )
+    sums = sum_rows(rows, monomials)
+    return Christoffel.of_gram(monomials, sums.gram / sums.total_weight), sums.total_weight
+
+
+def _concentrated(table: Float2D, names: Sequence[str], degree: int) -> Array:
+    """The rows that remain when those with the largest scores have been set aside, again and again."""
+    low, middle, high = np.percentile(table, [25.0, 50.0, 75.0], axis=0)
+    spread = np.where(high > low, high - low, np.maximum(np.ptp(table, axis=0), 1e-300))
+    distance = np.max(np.abs(table - middle) / spread, axis=1)
+    n_kept = max(int((1.0 - _TRIMMED) * len(table)), 1)
+    kept = np.sort(np.argsort(distance, kind="stable")[:n_kept])  # without values that would stretch the units
+    for _ in range(_STEPS):
+        christoffel, _ = _christoffel(table[kept], names, degree)
+        q = in_chunks(christoffel.of_rows, table)
+        again = np.sort(np.argsort(q, kind="stable")[:n_kept])
+        if np.array_equal(again, kept):
+            break
+        kept = again
+    return kept

@@ -1,0 +1,90 @@
+"""Rows with missing values: scored by what does not involve the missing columns.
+
+The model of the other columns has its own distribution of scores; a row is given the score that has the same p-value in
+the model of all columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .._typing import Bool1D, Float1D, Float2D
+from ..rows.array_api import namespace_of, on_device_of, to_host
+from ..rows.protocol import Block
+from .calibration import Left
+from .model import Model, Score
+
+__all__ = ["Incomplete", "refuse_infinity"]
+
+
+@dataclass(frozen=True)
+class Incomplete:
+    """The scores of rows of which some have missing values; models of the columns that are there are kept."""
+
+    model: Model
+    models: dict[tuple[int, ...], Model | None] = field(default_factory=dict)
+
+    def of_rows(self, X: Float2D) -> Float1D:
+        """Scores of rows in the units of the table, one value per row."""
+        missing = np.isnan(X)
+        out = np.empty(len(X))
+        patterns, which = np.unique(missing, axis=0, return_inverse=True)
+        which = np.asarray(which).ravel()
+        for k, pattern in enumerate(patterns):
+            rows = which == k
+            out[rows] = self._of_pattern(X[rows], pattern)
+        return out
+
+    def reduced(self, missing: Sequence[int]) -> Model | None:
+        """The model of the other columns."""
+        key = tuple(int(j) for j in missing)
+        if key not in self.models:
+            self.models[key] = self.model.without(key)
+        return self.models[key]
+
+    def _of_pattern(self, X: Float2D, missing: Bool1D) -> Float1D:
+        if not missing.any():
+            return np.asarray(self.model.score.of_rows(X))
+        tail = self.model.tail
+        reduced = self.reduced(np.flatnonzero(missing).tolist())
+        if not isinstance(tail, Left):
+            raise ValueError("A detector that was fitted to moments cannot score rows with NaN: impute these values.")
+        if reduced is None or not isinstance(reduced.tail, Left):
+            return np.full(len(X), tail.scores[0])  # nothing is known against the row
+        scores = np.asarray(reduced.score.of_rows(np.where(missing, 0.0, X)))
+        beyond = np.maximum(scores - reduced.tail.scores[-1], 0.0)
+        return np.asarray(tail.score_of(reduced.tail.p_values(scores)) + beyond)
+
+
+def score_block(block: Block, out: Any, score: Score, incomplete: Incomplete | None, place: Any, names: Any) -> None:
+    """Write the scores of a block, lower for worse rows, to ``out`` ``(n_rows, 1)``."""
+    X = block.X
+    if _sum_is_finite(X):
+        out[:, 0] = -score.of_rows(X)
+        return
+    refuse_infinity(block, place, names)
+    if incomplete is None:
+        raise ValueError("Rows with NaN cannot be scored in a Dask collection: impute these values, or compute() it.")
+    out[:, 0] = on_device_of(X, -incomplete.of_rows(np.asarray(to_host(X), dtype=np.float64)))
+
+
+def _sum_is_finite(X: Any) -> bool:
+    namespace = namespace_of(X)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(namespace.isfinite(namespace.sum(X)))
+
+
+def refuse_infinity(block: Block, place: Callable[[int, int], str], names: Sequence[str]) -> None:
+    """Refuse infinite values, naming the first one."""
+    infinite = np.isinf(to_host(block.X))
+    if infinite.any():
+        i, j = (int(index[0]) for index in np.nonzero(infinite))
+        where = "" if names[j] == f"x{j}" else f" ({names[j]!r})"
+        raise ValueError(
+            f"Input X contains infinity (inf) in column {j}{where}, the first {place(block.part, block.start + i)}: "
+            "correct it, or write NaN if the value is missing."
+        )

@@ -1,0 +1,203 @@
+"""A score from up to three parts, each in units of its own spread over normal rows, and how large it is for these.
+
+    score(x) = standard(G(x)) + standard(E(x)) + tempered(standard(C(x)))
+
+G is the logarithm of the inverse Christoffel function (:mod:`.christoffel`), C that of the regimes (:mod:`.regimes`),
+and E, where there are tight equations g_1, ..., g_k of deviations s_1, ..., s_k, is ``log(1 + mean of (g_i / s_i)^2)``:
+q spreads over hundreds of polynomials what E asks of the few that matter. Centre and spread are the median and the
+inter-quartile range over training rows, each scored as if it had been left out. C grows with the square of a distance,
+where G and E grow with a logarithm: ``tempered(s) = 2 arsinh(s / 2)`` keeps its tail from setting the threshold alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from .._typing import Array, Bool1D, Float1D, Float2D
+from ..polynomials.forms import Evaluator, MonomialForm, ProductForm
+from ..rows.array_api import empty_like, namespace_of, on_device_of, to_host
+from .calibration import Left, Tail, Typical
+from .christoffel import Christoffel, left_out
+from .equations import Equations, find_equations
+from .regimes import Regimes, fit_regimes
+from .sums import Sample, Sums
+
+__all__ = ["Model", "Score", "in_chunks", "violation"]
+
+Form: TypeAlias = MonomialForm | ProductForm
+
+_MOST = 1e6  # deviations that count, which keeps squares finite
+_CHUNK = 1024  # rows scored at a time on the host
+
+
+@dataclass(frozen=True)
+class Known:
+    """The scores of training rows, each left out, by a key of their values: a row is not judged by itself."""
+
+    keys: Array
+    scores: Float1D
+
+    @classmethod
+    def of_rows(cls, X: Float2D, scores: Float1D) -> Known:
+        """Of rows with these scores."""
+        keys, first = np.unique(_keys(X), return_index=True)
+        return cls(keys, scores[first])
+
+    def replace_in(self, scores: Any, X: Any) -> Any:
+        """The scores of rows, with those of training rows replaced."""
+        keys = _keys(np.asarray(to_host(X), dtype=np.float64))
+        place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        known = self.keys[place] == keys
+        if not known.any():
+            return scores
+        return on_device_of(X, np.where(known, self.scores[place], to_host(scores)))
+
+
+def _keys(X: Float2D) -> Array:
+    """One 64-bit number for the bits of each row; unequal rows have different ones but for an accident."""
+    bits = (np.ascontiguousarray(X) + 0.0).view(np.uint64)  # one zero only
+    odd = (2 * np.arange(X.shape[1], dtype=np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (bits ^ (bits >> np.uint64(29))) * odd
+    return np.asarray((mixed ^ (mixed >> np.uint64(32))).sum(axis=1))
+
+
+@dataclass(frozen=True)
+class Score:
+    """What scores rows: higher is worse. Small enough to be sent to where the rows are."""
+
+    christoffel: Christoffel
+    typical: Typical
+    equations: Form | None = None
+    equations_typical: Typical | None = None
+    regimes: Regimes | None = None
+    regimes_typical: Typical | None = None
+    known: Known | None = None
+
+    def parts(self, X: Any) -> list[Any]:
+        """The standardised parts on rows in the units of the table; their sum is the score."""
+        namespace = namespace_of(X)
+        parts = [self.typical.standard(namespace.log(self.christoffel.of_rows(X)))]
+        if self.equations is not None and self.equations_typical is not None:
+            parts.append(self.equations_typical.standard(violation(self.equations, X)))
+        if self.regimes is not None and self.regimes_typical is not None:
+            parts.append(_tempered(self.regimes_typical.standard(self.regimes.of_rows(X))))
+        return parts
+
+    def of_rows(self, X: Any) -> Any:
+        """The score of rows in the units of the table, one value per row."""
+        if not isinstance(X, np.ndarray) or len(X) <= _CHUNK:
+            parts = self.parts(X)
+            scores = sum(parts[1:], parts[0])
+            return scores if self.known is None else self.known.replace_in(scores, X)
+        return np.concatenate([self.of_rows(X[start : start + _CHUNK]) for start in range(0, len(X), _CHUNK)])
+
+    @property
+    def width(self) -> int:
+        """Numbers of working memory for a row, about."""
+        regimes = sum(sum(coef.shape) for coef in self.regimes.coef) if self.regimes is not None else 0
+        return 3 * self.christoffel.n_terms + regimes
+
+
+def _tempered(scores: Any) -> Any:
+    return 2.0 * namespace_of(scores).asinh(scores / 2.0)
+
+
+def violation(form: Form, X: Any) -> Any:
+    """``log(1 + mean of squares)`` of equations in units of their deviations, one value per row."""
+    namespace = namespace_of(X)
+    values = empty_like(X, form.n_polynomials)
+    Evaluator([form], absolute=False).fill(X, values)
+    values = namespace.clip(values, -_MOST, _MOST)
+    return namespace.log1p(namespace.mean(values**2, axis=1))
+
+
+@dataclass(frozen=True)
+class Model:
+    """All that follows from the sums over rows: the score, the equations, and the scores of rows left out.
+
+    ``left`` are the standardised parts of the score for the rows of the sample, each left out.
+    """
+
+    score: Score
+    tail: Tail
+    left: tuple[Float1D, ...]
+    equations: Equations
+    total_weight: float
+    sample: Sample | None
+
+    @classmethod
+    def of_sums(cls, sums: Sums, christoffel: Christoffel, names: Sequence[str], *, regimes: bool) -> Model:
+        """The model of the rows behind sums."""
+        X, weights = sums.sample.X, sums.sample.weights
+        equations = find_equations(christoffel, sums.total_weight, names, X)
+        found, scores = fit_regimes(X, weights) if regimes else (None, None)
+        parts = (christoffel, _scored(equations, equations.tight), found)
+        score, tail, left = _calibrated(parts, scores, sums.sample, sums.total_weight)
+        return cls(score, tail, left, equations, sums.total_weight, sums.sample)
+
+    def updated(self, sums: Sums, christoffel: Christoffel) -> Model:
+        """The same regimes, equations and calibration, with the inverse Christoffel function of further rows."""
+        return replace(self, score=replace(self.score, christoffel=christoffel), total_weight=sums.total_weight)
+
+    def without(self, missing: Sequence[int]) -> Model | None:
+        """The model of the other columns, from the same rows; None if there is nothing to make it of."""
+        christoffel = self.score.christoffel.without(missing)
+        if self.sample is None or christoffel is None:
+            return None
+        kept = np.array([not columns & set(missing) for columns in self.equations.columns], dtype=bool)
+        regimes, scores = None, None
+        whole, typical = self.score.regimes, self.score.regimes_typical
+        if whole is not None and typical is not None:
+            regimes = whole.without(missing)
+            if regimes is not None:
+                X = self.sample.X
+                alone = typical.centre + typical.spread * 2.0 * np.sinh(self.left[-1] / 2.0)
+                optimism = alone - in_chunks(whole.of_rows, X)  # what a row gains by being among the others
+                scores = in_chunks(regimes.of_rows, X) + optimism
+        parts = (christoffel, _scored(self.equations, self.equations.tight & kept), regimes)
+        score, tail, left = _calibrated(parts, scores, self.sample, self.total_weight)
+        return replace(self, score=score, tail=tail, left=left)
+
+
+def _scored(equations: Equations, chosen: Bool1D) -> Form | None:
+    """The chosen equations in units of their deviations."""
+    if not chosen.any():
+        return None
+    return equations.standard_form.select(np.flatnonzero(chosen))
+
+
+def _calibrated(
+    parts: tuple[Christoffel, Form | None, Regimes | None],
+    regimes_left: Float1D | None,
+    sample: Sample,
+    total_weight: float,
+) -> tuple[Score, Left, tuple[Float1D, ...]]:
+    """The score made of the parts, the tail of its values for rows left out, and these values part by part."""
+    christoffel, form, regimes = parts
+    X, weights = sample.X, sample.weights
+    raw = [np.log(left_out(in_chunks(christoffel.of_rows, X), weights, total_weight))]
+    raw += [] if form is None else [violation(form, X)]
+    raw += [] if regimes_left is None else [regimes_left]
+    typical = [Typical.of_scores(part, weights) for part in raw]
+    score = Score(
+        christoffel,
+        typical[0],
+        form,
+        None if form is None else typical[1],
+        regimes,
+        None if regimes is None else typical[-1],
+    )
+    left = [each.standard(part) for each, part in zip(typical, raw, strict=True)]
+    if regimes is not None:
+        left[-1] = _tempered(left[-1])
+    total = np.sum(left, axis=0)
+    return replace(score, known=Known.of_rows(X, total)), Left.of_scores(total, weights), tuple(left)
+
+
+def in_chunks(function: Any, X: Float2D) -> Float1D:
+    """``function`` on rows in memory, a chunk at a time."""
+    return np.concatenate([function(X[start : start + _CHUNK]) for start in range(0, len(X), _CHUNK)])

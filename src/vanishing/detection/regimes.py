@@ -1,0 +1,229 @@
+"""Local quadratics for rows of several regimes: a mixture of Gaussian shapes around k-means centres.
+
+With centres c of weights pi_c and covariances S_c, shrunk to the pooled one,
+
+    C(x) = mean over seeds of  -log sum_c pi_c exp(-q_c(x) / 2),    q_c(x) = (x - c)' S_c^-1 (x - c):
+
+the logarithm of a sum of exponentials of polynomials of degree 2, which are evaluated like all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import logsumexp
+
+from .._typing import Float1D, Float2D, Int1D
+from ..polynomials.forms import term_values
+from ..polynomials.terms import Program, terms_up_to
+from ..rows.array_api import in_float64, namespace_of, on_device_of
+from .calibration import weighted_quantiles
+from .columns import CLIP, principal_directions
+
+__all__ = ["Regimes", "Shape", "fit_regimes"]
+
+_SEEDS = 5
+_MOST_CENTRES = 128
+_MOST_COLUMNS = 40  # more are replaced by their principal directions
+_ITERATIONS = 20  # of k-means
+_HEAVY = 0.15  # a column with an inter-quartile range below this share of its range has heavy tails
+_FLAT = 1e-3  # of the mean variance within a regime, added to the variance in every direction
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Columns as regimes see them: robustly scaled, the heavy-tailed ones by arcsinh, and then standardised."""
+
+    kept: Int1D
+    centre: Float1D
+    scale: Float1D
+    heavy: Float1D
+    mean: Float1D
+    deviation: Float1D
+    directions: Float2D | None = None
+
+    @classmethod
+    def of_rows(cls, X: Float2D, weights: Float1D) -> Shape:
+        """The scaling of the columns of ``X`` that are not constant."""
+        kept = np.flatnonzero(X.min(axis=0) < X.max(axis=0))
+        X = X[:, kept]
+        low, centre, high = np.array([weighted_quantiles(x, weights, [0.25, 0.5, 0.75]) for x in X.T]).T
+        spread = np.sqrt(np.average((X - np.average(X, axis=0, weights=weights)) ** 2, axis=0, weights=weights))
+        scale = np.where(high > low, (high - low) / 1.35, spread)
+        heavy = (high - low < _HEAVY * np.ptp(X, axis=0)).astype(np.float64)
+        first = cls(np.arange(len(kept)), centre, scale, heavy, np.zeros(len(kept)), np.ones(len(kept)))
+        Z = first.units(X)
+        mean = np.average(Z, axis=0, weights=weights)
+        deviation = np.sqrt(np.average((Z - mean) ** 2, axis=0, weights=weights))
+        shape = replace(first, kept=kept, mean=mean, deviation=np.where(deviation > 0.0, deviation, 1.0))
+        if len(kept) <= _MOST_COLUMNS:
+            return shape
+        Z = (Z - mean) / shape.deviation
+        return replace(shape, directions=principal_directions((Z * weights[:, None]).T @ Z, _MOST_COLUMNS)[1])
+
+    def units(self, X: Any) -> Any:
+        """Rows in these units."""
+        namespace = namespace_of(X)
+        X = in_float64(namespace.take(X, on_device_of(X, self.kept), axis=1))
+        centre, scale, heavy, mean, deviation = (
+            on_device_of(X, part) for part in (self.centre, self.scale, self.heavy, self.mean, self.deviation)
+        )
+        Z = (X - centre) / scale
+        Z = (namespace.where(heavy > 0.0, namespace.asinh(Z), Z) - mean) / deviation
+        Z = namespace.clip(Z, -2.0 * CLIP, 2.0 * CLIP)
+        return Z if self.directions is None else Z @ on_device_of(Z, self.directions)
+
+    def of_columns(self, chosen: Sequence[int]) -> Shape:
+        """The same units, of some of the columns only."""
+        here = np.isin(self.kept, np.asarray(chosen, dtype=np.int64))
+        parts = (part[here] for part in (self.centre, self.scale, self.heavy, self.mean, self.deviation))
+        return Shape(self.kept[here], *parts)
+
+
+class Mixture(NamedTuple):
+    """One k-means solution: for every centre its weight, place and covariance."""
+
+    sizes: Float1D
+    centres: Float2D
+    covariances: Float2D
+
+    def of_coordinates(self, chosen: Int1D) -> Mixture:
+        """The marginal distribution of some coordinates."""
+        return Mixture(self.sizes, self.centres[:, chosen], self.covariances[:, chosen[:, None], chosen])
+
+    def quadratics(self) -> Float2D:
+        """Coefficients of ``log pi_c - q_c / 2`` on all terms of degree up to 2, ``(n_centres, n_terms)``."""
+        n = self.centres.shape[1]
+        precision = np.linalg.inv(self.covariances)
+        pulls = np.einsum("cij,cj->ci", precision, self.centres)
+        rows, columns = np.triu_indices(n)
+        twice = np.where(rows == columns, 1.0, 2.0)
+        constant = np.log(self.sizes / self.sizes.sum()) - 0.5 * np.einsum("ci,ci->c", pulls, self.centres)
+        return np.hstack([constant[:, None], pulls, -0.5 * twice * precision[:, rows, columns]])
+
+
+@dataclass(frozen=True)
+class Regimes:
+    """C: mixtures from several seeds."""
+
+    shape: Shape
+    mixtures: tuple[Mixture, ...]
+    coef: tuple[Float2D, ...]
+
+    @classmethod
+    def of_mixtures(cls, shape: Shape, mixtures: Sequence[Mixture]) -> Regimes:
+        """With the quadratics of the mixtures."""
+        return cls(shape, tuple(mixtures), tuple(mixture.quadratics() for mixture in mixtures))
+
+    def of_rows(self, X: Any) -> Any:
+        """C on rows in the units of the table, one value per row."""
+        Z = self.shape.units(X)
+        table = term_values(Z, _quadratic_program(Z.shape[1]))
+        scores = [-_log_sum(on_device_of(X, coef) @ table, namespace_of(X)) for coef in self.coef]
+        return sum(scores[1:], scores[0]) / len(scores)
+
+    def without(self, missing: Sequence[int]) -> Regimes | None:
+        """The regimes as seen without some of the columns; None where nothing is left, or directions mix columns."""
+        chosen = np.flatnonzero(~np.isin(self.shape.kept, np.asarray(missing, dtype=np.int64)))
+        if chosen.size == 0 or self.shape.directions is not None:
+            return None
+        shape = self.shape.of_columns([int(j) for j in self.shape.kept[chosen]])
+        return Regimes.of_mixtures(shape, [mixture.of_coordinates(chosen) for mixture in self.mixtures])
+
+
+def _quadratic_program(n: int) -> Program:
+    return Program.of(terms_up_to(2, n))
+
+
+def _log_sum(values: Any, namespace: Any) -> Any:
+    """``log sum exp`` over the first axis."""
+    largest = namespace.max(values, axis=0)
+    return largest + namespace.log(namespace.sum(namespace.exp(values - largest), axis=0))
+
+
+def fit_regimes(X: Float2D, weights: Float1D) -> tuple[Regimes, Float1D]:
+    """The regimes of rows, and C of every row as it would be without it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.vstack([np.random.default_rng(0).normal(c, 0.1, (50, 2)) for c in (0.0, 5.0)])
+    >>> regimes, left_out = fit_regimes(X, np.ones(100))
+    >>> between, within = regimes.of_rows(np.array([[2.5, 2.5], [5.0, 5.0]]))
+    >>> bool(between > left_out.max() > within)
+    True
+    """
+    shape = Shape.of_rows(X, weights)
+    Z = shape.units(X)
+    n_centres = int(np.clip(weights.sum() // 2, 1, _MOST_CENTRES))
+    table = term_values(Z, _quadratic_program(Z.shape[1]))
+    mixtures, scores = [], []
+    for seed in range(_SEEDS):
+        labels = _k_means(Z, weights, n_centres, seed)
+        mixture, strength = _mixture(Z, weights, labels)
+        mixtures.append(mixture)
+        scores.append(_left_out(mixture, strength, mixture.quadratics() @ table, labels, weights))
+    return Regimes.of_mixtures(shape, mixtures), np.mean(scores, axis=0)
+
+
+def _k_means(Z: Float2D, weights: Float1D, n_centres: int, seed: int) -> Int1D:
+    """Labels 0, 1, ... by Lloyd's iterations, from rows that a hash of their values chooses: their order is nothing."""
+    mix = np.random.default_rng(seed).uniform(1.0, 2.0, Z.shape[1])
+    keys = np.mod(np.abs(Z @ mix) * 1e4, 1.0).round(9)
+    distinct = np.unique(keys, return_index=True)[1]
+    centres = Z[distinct[: min(n_centres, max(len(distinct) // 2, 1))]]
+    labels = np.full(len(Z), -1)
+    for _ in range(_ITERATIONS):
+        before, labels = labels, np.argmin((centres**2).sum(axis=1) - 2.0 * (Z @ centres.T), axis=1)
+        if np.array_equal(labels, before):
+            break
+        members = csr_array((weights, (labels, np.arange(len(Z)))), shape=(len(centres), len(Z)))
+        size = members.sum(axis=1)
+        centres = np.where(size[:, None] > 0.0, members @ Z / np.maximum(size, 1e-300)[:, None], centres)
+    return np.unique(labels, return_inverse=True)[1]
+
+
+def _mixture(Z: Float2D, weights: Float1D, labels: Int1D) -> tuple[Mixture, float]:
+    """Weights, means and covariances, shrunk as if n rows of the pooled covariance were in each; and that pull."""
+    n, total = Z.shape[1], float(weights.sum())
+    order = np.argsort(labels, kind="stable")
+    parts = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+    sizes = np.array([weights[part].sum() for part in parts])
+    centres = np.array([weights[part] @ Z[part] for part in parts]) / sizes[:, None]
+    deviations = (Z - centres[labels]) * np.sqrt(weights)[:, None]
+    scatters = np.array([deviations[part].T @ deviations[part] for part in parts])
+    freedom = max(total - len(parts), 1.0)
+    pooled = scatters.sum(axis=0) / freedom
+    pooled[np.diag_indices(n)] += _FLAT * max(np.trace(pooled) / n, 1e-9) + 1e-9
+    pull = float(n)
+    covariances = (scatters + pull * pooled) / (sizes + pull)[:, None, None]
+    return Mixture(sizes, centres, covariances), pull / freedom
+
+
+def _left_out(mixture: Mixture, strength: float, values: Float2D, labels: Int1D, weights: Float1D) -> Float1D:
+    """C of the rows as it would be if each had been left out of the regime that it belongs to.
+
+    Without the row, its regime has another mean and covariance, a change of rank 1: with ``t = q / (size + pull)``,
+    the distance becomes ``(size' + pull) (size / size')^2 t / (1 - a t)``, where ``size' = size - u`` and
+    ``a = u size / size' (1 + pull / freedom)``. A row alone in its regime is measured from the others.
+    """
+    rows = np.arange(len(labels))
+    total, pull = float(mixture.sizes.sum()), float(mixture.centres.shape[1])
+    u = np.minimum(weights, 1.0)
+    size = mixture.sizes[labels]
+    rest = size - u
+    alone = rest <= 1e-9 * size
+    rest = np.where(alone, 1.0, rest)
+    distance = np.maximum(2.0 * (np.log(size / total) - values[labels, rows]), 0.0)
+    t = distance / (size + pull)
+    shrinkage = np.maximum(1.0 - u * size / rest * (1.0 + strength) * t, 1e-3)
+    distance = (rest + pull) * (size / rest) ** 2 * t / shrinkage
+    values = values + np.log(total / np.maximum(total - u, 1e-300))
+    values[labels, rows] = np.where(alone, -np.inf, np.log(rest / np.maximum(total - u, 1e-300)) - distance / 2.0)
+    if len(mixture.sizes) == 1 and alone.any():
+        return np.zeros(len(labels))
+    return np.asarray(-logsumexp(values, axis=0))

@@ -1,0 +1,114 @@
+"""How a table compares with rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from .._typing import Array
+from ..rows.array_api import to_host
+from ..rows.protocol import Block, Cost, Rows
+from .explain import as_table
+from .rule import Rule, absolute_values
+
+__all__ = ["Report", "report_on"]
+
+_WORST = 10  # rows that a report names
+
+
+def report_on(rules: Sequence[Rule], rows: Rows) -> Report:
+    """Compare rows with rules, in one pass."""
+    width = 4 * rows.n_features * max(len(rules), 1)
+    return Report(rules, rows.reduce(_Look(tuple(rules)), _add_looks, Cost(width, width)))
+
+
+class Look(NamedTuple):
+    """What a pass finds of rows and rules: how many rows, how many obey each rule, and the worst rows."""
+
+    n_rows: int
+    held: Array
+    worst: tuple[tuple[tuple[float, int, int], ...], ...]
+
+
+@dataclass(frozen=True)
+class _Look:
+    """The kernel of a check."""
+
+    rules: tuple[Rule, ...]
+
+    def __call__(self, block: Block) -> Look:
+        X = np.asarray(to_host(block.X), dtype=np.float64)
+        missing = absolute_values(self.rules, X)
+        tolerance = np.array([rule.tolerance for rule in self.rules])
+        worst = []
+        for values in missing.T:
+            order = np.argsort(-values, kind="stable")[:_WORST]
+            worst.append(tuple((float(values[i]), block.part, block.start + int(i)) for i in order))
+        return Look(len(X), (missing <= tolerance).sum(axis=0), tuple(worst))
+
+
+def _add_looks(a: Look, b: Look) -> Look:
+    worst = tuple(tuple(sorted((*x, *y), reverse=True)[:_WORST]) for x, y in zip(a.worst, b.worst, strict=True))
+    return Look(a.n_rows + b.n_rows, a.held + b.held, worst)
+
+
+class Report:
+    """How a table compares with rules.
+
+    Attributes
+    ----------
+    n_rows : int
+    share : ndarray of shape (n_rules,)
+        Rows that obey each rule.
+    p_values : ndarray of shape (n_rules,)
+        Probability of so many exceptions, or more, if they are as frequent as when the rule was learnt (Fisher's exact
+        test; for rules written by hand, 1 if all rows obey them and 0 if not).
+    worst_rows : list of ndarray
+        For each rule the rows that miss it, the worst first, at most ten; rows are counted within their file.
+    """
+
+    def __init__(self, rules: Sequence[Rule], look: Look):
+        self.rules = rules
+        self.n_rows = look.n_rows
+        self.share = look.held / look.n_rows
+        self.p_values = np.array(
+            [_change(rule, int(look.n_rows - held), look.n_rows) for rule, held in zip(rules, look.held, strict=True)]
+        )
+        self.worst_rows = [
+            np.array([row for value, _, row in worst if value > rule.tolerance], dtype=np.int64)
+            for rule, worst in zip(rules, look.worst, strict=True)
+        ]
+
+    @property
+    def passed(self) -> bool:
+        """Whether no rule has significantly more exceptions than before (p-values of at least 1% after Bonferroni)."""
+        return bool((self.p_values * len(self.rules) >= 0.01).all())
+
+    def to_table(self) -> Any:
+        """One line for each rule: a DataFrame, or a dict of lists where pandas is not installed."""
+        return as_table(
+            {
+                "rule": [str(rule) for rule in self.rules],
+                "share": self.share.tolist(),
+                "p_value": self.p_values.tolist(),
+                "worst_rows": [rows.tolist() for rows in self.worst_rows],
+            }
+        )
+
+    def __str__(self) -> str:
+        lines = [
+            f"{share:8.2%}  p = {p:.2g}  {rule}" + (f"  rows {', '.join(map(str, rows))}" if rows.size else "")
+            for rule, share, p, rows in zip(self.rules, self.share, self.p_values, self.worst_rows, strict=True)
+        ]
+        return "\n".join([f"{self.n_rows:,} rows: {'passed' if self.passed else 'FAILED'}", *lines])
+
+
+def _change(rule: Rule, missed: int, n_rows: int) -> float:
+    if not rule.n_rows:
+        return float(missed == 0)
+    table = [[missed, n_rows - missed], [rule.exceptions, rule.n_rows - rule.exceptions]]
+    return float(stats.fisher_exact(table, alternative="greater").pvalue)

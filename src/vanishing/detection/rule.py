@@ -1,0 +1,111 @@
+"""One rule: an equation with a tolerance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import comb
+from typing import Protocol
+
+import numpy as np
+
+from .._typing import Float1D, Float2D, Int2D
+from ..polynomials.polynomial import Polynomial
+from ..polynomials.terms import Term
+from ..solvers import Status
+from .calibration import weighted_quantiles
+
+__all__ = ["WIDE", "LawLike", "Rule", "absolute_values", "polynomial_of_law", "rule_with_tolerance"]
+
+WIDE = 5.0  # deviations of normal residuals that a tolerance allows
+_FLOOR = 1e-9  # of the size of its terms: the rounding that every rule forgives
+
+
+class LawLike(Protocol):
+    """What a rule can be made of: ``sum_k coef[k] * prod_j (x_j - origin_j)^exponents[k, j]`` is about zero.
+
+    ``origin`` may be absent. Objects with an attribute ``polynomial`` are taken for that, too.
+    """
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of all columns of the table."""
+
+    @property
+    def exponents(self) -> Int2D:
+        """One row per term, ``(n_terms, n_columns)``."""
+
+    @property
+    def coef(self) -> Float1D:
+        """One coefficient per term."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """An equation that rows obey to within a tolerance: ``|polynomial(row)| <= tolerance``.
+
+    Attributes
+    ----------
+    polynomial : Polynomial
+        In the units of the table.
+    tolerance : float
+    exceptions : int
+        Rows that missed it when the rule was learnt.
+    n_rows : int
+        Rows that it was learnt from; 0 if it was written by hand.
+    """
+
+    polynomial: Polynomial
+    tolerance: float
+    exceptions: int = 0
+    n_rows: int = 0
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns in the rule."""
+        used = self.polynomial.exponents[self.polynomial.coef != 0.0].any(axis=0)
+        return tuple(name for name, here in zip(self.polynomial.feature_names, used, strict=True) if here)
+
+    def __str__(self) -> str:
+        return f"|{self.polynomial.to_text(6)}| <= {self.tolerance:.4g}"
+
+
+def polynomial_of_law(law: Polynomial | LawLike) -> Polynomial:
+    """The polynomial of a law, expanded around zero."""
+    found = getattr(law, "polynomial", law)
+    if isinstance(found, Polynomial):
+        return found
+    if not all(hasattr(found, name) for name in ("columns", "exponents", "coef")):
+        raise ValueError(f"A law is a Polynomial, or has columns, exponents and coef; got {type(law).__name__}.")
+    origin = np.asarray(getattr(found, "origin", np.zeros(len(found.columns))), dtype=np.float64)
+    total: dict[Term, float] = {}
+    for c, exponents in zip(found.coef, np.asarray(found.exponents), strict=True):
+        for powers in product(*(range(int(e) + 1) for e in exponents)):
+            chosen = zip(exponents, powers, origin, strict=True)
+            factors = [comb(int(e), k) * (-o) ** (int(e) - k) for e, k, o in chosen]
+            total[powers] = total.get(powers, 0.0) + float(c) * float(np.prod(factors))
+    terms = sorted((powers for powers, c in total.items() if c != 0.0), key=lambda powers: (-sum(powers), powers))
+    mse = float(getattr(found, "mse", np.nan))
+    return Polynomial(
+        np.array(terms),
+        np.array([total[term] for term in terms]),
+        tuple(found.columns),
+        mse,
+        np.nan,
+        0,
+        Status.VANISHING,
+    )
+
+
+def rule_with_tolerance(polynomial: Polynomial, table: Float2D, width: float = WIDE) -> Rule:
+    """The rule with a tolerance of some deviations, as the inter-quartile range of the residuals says."""
+    values = polynomial.evaluate(table)
+    size = np.abs(polynomial.coef) @ np.array([np.abs(np.prod(table**e, axis=1)).mean() for e in polynomial.exponents])
+    low, high = weighted_quantiles(values, np.ones(len(values)), [0.25, 0.75])
+    return Rule(polynomial, float(width * (high - low) / 1.349 + _FLOOR * size))
+
+
+def absolute_values(rules: Sequence[Rule], X: Float2D) -> Float2D:
+    """``|polynomial|`` for every row and rule, ``(n_rows, n_rules)``."""
+    return np.abs(np.column_stack([rule.polynomial.evaluate(X) for rule in rules]))

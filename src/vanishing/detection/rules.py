@@ -1,0 +1,213 @@
+"""Rules between the columns of a table: equations with tolerances, learnt from rows of which most obey them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from .._typing import Float2D
+from ..checks import check_count, check_number, input_names
+from ..polynomials.polynomial import Polynomial
+from ..rows.array_api import to_host
+from ..rows.protocol import Block, Cost, Rows
+from ..rows.reading import read_rows, require_finite
+from .exports import expectation_suite, pandera_schema, sql_checks
+from .learning import equations_of_most, sample_table
+from .report import Report, report_on
+from .rule import WIDE, LawLike, Rule, absolute_values, polynomial_of_law, rule_with_tolerance
+
+__all__ = ["Rules"]
+
+
+class Rules(Sequence[Rule]):
+    """Rules between the columns of a table.
+
+    Parameters
+    ----------
+    rules : sequence of Rule
+        About the same columns.
+    exceptions : ndarray of int, optional
+        Rows of the table they were learnt from that miss a rule.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vanishing.detection import Rules
+    >>> rng = np.random.default_rng(0)
+    >>> net, tax = rng.uniform(1, 100, 1000).round(2), rng.uniform(0, 20, 1000).round(2)
+    >>> table = np.column_stack([net, tax, net + tax])
+    >>> table[7, 2] += 50.0
+    >>> rules = Rules.learn(table)
+    >>> print(rules[0].polynomial)
+    x2 - x1 - x0
+    >>> rules.exceptions
+    array([7])
+    >>> float(rules.check(table).share[0])
+    0.999
+    """
+
+    def __init__(self, rules: Sequence[Rule], exceptions: Any = ()):
+        self._rules = tuple(rules)
+        self.exceptions = np.asarray(exceptions, dtype=np.int64)
+        if len({rule.polynomial.feature_names for rule in self._rules}) > 1:
+            raise ValueError("The rules are about tables with different columns: make one Rules for each table.")
+
+    @classmethod
+    def learn(cls, X: Any, *, degree: int = 2, n_jobs: int | None = None) -> Self:
+        """Find the rules that nearly all rows obey, and list the rows that do not.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or another data source
+            Of more than 10,000 rows, the rules are learnt from a sample.
+        degree : int, default=2
+            Largest degree of a rule.
+        n_jobs : int, optional
+            Threads; all cores by default.
+
+        Returns
+        -------
+        Rules
+        """
+        check_count("degree", degree)
+        columns = _Columns(n_jobs)
+        rows = read_rows(columns, X)
+        names = input_names(columns)
+        require_finite(rows, names)
+        table = sample_table(rows)
+        rules = [rule_with_tolerance(polynomial, table) for polynomial in equations_of_most(table, names, degree)]
+        learnt = cls(rules)
+        if not rules:
+            return learnt
+        missed = _computed(learnt._values(rows)) > np.array([rule.tolerance for rule in rules])
+        counted = [
+            Rule(rule.polynomial, rule.tolerance, int(n), len(missed))
+            for rule, n in zip(rules, missed.sum(axis=0), strict=True)
+        ]
+        return cls(counted, np.flatnonzero(missed.any(axis=1)))
+
+    @classmethod
+    def from_laws(cls, laws: Sequence[Polynomial | LawLike], X: Any = None, *, width: float = WIDE) -> Self:
+        """Rules from equations that are known, with tolerances from rows of which most obey them.
+
+        Parameters
+        ----------
+        laws : sequence
+            Polynomials, or laws that were discovered: objects with ``columns``, ``exponents``, ``coef`` and ``origin``.
+        X : array-like of shape (n_samples, n_features), optional
+            Rows that set the tolerances: ``width`` deviations, as the inter-quartile range of the residuals says.
+            Without, polynomials have to know their mean square, ``mse``.
+        width : float, default=5.0
+
+        Returns
+        -------
+        Rules
+        """
+        check_number("width", width, above=0.0)
+        polynomials = [polynomial_of_law(law) for law in laws]
+        if X is not None:
+            table = np.asarray(read_rows(_Columns(None), X).to_numpy(), dtype=np.float64)
+            return cls([rule_with_tolerance(polynomial, table, width) for polynomial in polynomials])
+        if not all(np.isfinite(polynomial.mse) for polynomial in polynomials):
+            raise ValueError("The laws do not say how well they hold: give rows that obey them as X.")
+        return cls([Rule(polynomial, float(width * np.sqrt(polynomial.mse))) for polynomial in polynomials])
+
+    def check(self, X: Any, *, n_jobs: int | None = None) -> Report:
+        """Compare a table with the rules.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or another data source
+            With the columns that the rules are about.
+        n_jobs : int, optional
+            Threads; all cores by default.
+
+        Returns
+        -------
+        Report
+        """
+        columns = _Columns(n_jobs)
+        rows = read_rows(columns, X)
+        self._require_columns(rows, columns)
+        require_finite(rows, input_names(columns))
+        return report_on(self, rows)
+
+    def to_sql_check(self, table: str = "data") -> str:
+        """``ALTER TABLE`` statements with one CHECK constraint for each rule.
+
+        Parameters
+        ----------
+        table : str, default="data"
+            Name of the table.
+
+        Returns
+        -------
+        str
+        """
+        return sql_checks(self, table)
+
+    def to_great_expectations(self) -> str:
+        """An expectation suite as JSON: one UnexpectedRowsExpectation for each rule (Great Expectations 1.0 or newer).
+
+        Returns
+        -------
+        str
+        """
+        return expectation_suite(self)
+
+    def to_pandera(self) -> Any:
+        """A pandera DataFrameSchema with one check for each rule. Needs ``pip install 'vanishing[pandera]'``.
+
+        Returns
+        -------
+        pandera.DataFrameSchema
+        """
+        return pandera_schema(self)
+
+    def __len__(self) -> int:
+        return len(self._rules)
+
+    def __getitem__(self, index: Any) -> Any:
+        return Rules(self._rules[index]) if isinstance(index, slice) else self._rules[index]
+
+    def __iter__(self) -> Iterator[Rule]:
+        return iter(self._rules)
+
+    def __str__(self) -> str:
+        return "\n".join(str(rule) for rule in self._rules) or "no rules"
+
+    def _require_columns(self, rows: Rows, columns: Any) -> None:
+        if not self._rules:
+            raise ValueError("There are no rules to check: learn some from rows that obey any.")
+        names = self._rules[0].polynomial.feature_names
+        given = rows.feature_names or (tuple(input_names(columns)) if hasattr(columns, "feature_names_in_") else None)
+        if rows.n_features != len(names) or (given is not None and tuple(given) != tuple(names)):
+            raise ValueError(
+                f"The table should have the columns of the rules, in the same order: {', '.join(names)}; got "
+                f"{', '.join(given) if given else f'{rows.n_features} columns'}."
+            )
+
+    def _values(self, rows: Rows) -> Any:
+        """``|polynomial|`` for every row and rule."""
+        rules = self._rules
+
+        def kernel(block: Block, out: Any) -> None:
+            out[:, :] = absolute_values(rules, np.asarray(to_host(block.X), dtype=np.float64))
+
+        return rows.map(kernel, len(rules), Cost(rows.n_features * len(rules), 4 * rows.n_features))
+
+
+class _Columns(BaseEstimator):  # type: ignore[misc]
+    """Stands in for an estimator when rows are read."""
+
+    def __init__(self, n_jobs: int | None):
+        self.n_jobs = n_jobs
+
+
+def _computed(values: Any) -> Float2D:
+    if isinstance(values, Rows):
+        return values.to_numpy()
+    return np.asarray(to_host(values.compute() if hasattr(values, "compute") else values))

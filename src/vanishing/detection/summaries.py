@@ -1,0 +1,76 @@
+"""A detector from moments: sums over rows that are gone.
+
+Moments up to degree 2 d give q for monomials up to degree d, and the mean and the variance of q over the rows, which a
+gamma distribution extends to a tail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._typing import Float2D
+from ..engine.moments import Moments
+from ..polynomials.terms import Term
+from .calibration import GammaTail
+from .christoffel import RIDGE, Christoffel, Monomials, expansion
+from .columns import ColumnSurvey, exact_relations
+from .equations import find_equations
+from .model import Model, Score
+
+__all__ = ["model_of_moments", "survey_of_moments"]
+
+
+def survey_of_moments(moments: Moments) -> ColumnSurvey:
+    """What the first pass over the rows would have found, in the units of the table."""
+    found, (scale, offset) = moments._survey(), _scaling(moments)
+    mean = found.gram[0, 1:]
+    covariance = (found.gram[1:, 1:] - np.outer(mean, mean)) / np.outer(scale, scale)
+    low, mean, high = ((values - offset) / scale for values in (found.low, mean, found.high))
+    return ColumnSurvey(low, high, mean, covariance, found.n_samples, found.total_weight)
+
+
+def model_of_moments(moments: Moments, found: ColumnSurvey, names: Sequence[str]) -> Model:
+    """The model of the rows behind moments, with a fitted tail."""
+    degree = max(moments.degree // 2, 1)
+    monomials = Monomials.of_columns(found, exact_relations(found), degree)
+    scale, offset = _scaling(moments)
+    spread = np.where(found.deviation > 0.0, found.deviation, 1.0)
+    distance = np.where(found.deviation > 0.0, np.abs(found.mean + offset / scale) / spread, 0.0)
+    if ((1.0 + distance) ** (2 * moments.degree) * 1e-16 > 1e-3 * RIDGE).any():
+        raise ValueError(
+            f"Moments of column {names[int(np.argmax(distance))]!r} have lost the digits that a detector needs, as its "
+            "values are far from zero: collect them with scaler=MinMaxScaler().fit(some_rows)."
+        )
+    # z = (x - mean) / spread, where the moments are those of scale * x + offset
+    change = expansion(moments.terms, 1.0 / (scale * spread), -(offset / scale + found.mean) / spread)
+    gram = change @ moments.gram @ change.T
+    place = {term: k for k, term in enumerate(moments.terms)}
+    terms = [tuple(int(monomials.columns[v]) for v in term) for term in monomials.terms]
+    index = [place[term] for term in terms]
+    christoffel = Christoffel.of_gram(monomials, gram[np.ix_(index, index)])
+    tail = _tail(christoffel, gram, terms, place, exact=moments.degree >= 2 * degree)
+    equations = find_equations(christoffel, found.total_weight, names)
+    return Model(Score(christoffel, tail.typical), tail, (), equations, found.total_weight, None)
+
+
+def _scaling(moments: Moments) -> tuple[Float2D, Float2D]:
+    if moments.scaler is None:
+        return np.ones(moments.n_features), np.zeros(moments.n_features)
+    return moments.scaler.scale_, moments.scaler.min_
+
+
+def _tail(
+    christoffel: Christoffel, gram: Float2D, terms: Sequence[Term], place: dict[Term, int], *, exact: bool
+) -> GammaTail:
+    """The gamma distribution with the mean and variance of q; with moments up to degree 1, those of normal rows."""
+    quadratic = christoffel.whitening.T @ christoffel.whitening
+    mean = float(np.sum(quadratic * christoffel.gram))
+    if not exact:
+        return GammaTail.of_moments(mean, 2.0 * max(mean - 1.0, 0.5))
+    products = np.zeros(len(gram))
+    for i, left in enumerate(terms):
+        for j, right in enumerate(terms):
+            products[place[tuple(sorted((*left, *right)))]] += quadratic[i, j]
+    return GammaTail.of_moments(mean, max(float(products @ gram @ products) - mean**2, 1e-6 * mean**2))

@@ -1,0 +1,126 @@
+"""What a detector keeps of the rows: the Gram of the monomials, and a sample of at most 10,000 rows.
+
+Both add up, over blocks, over batches of a stream and over sites.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from .._typing import Float1D, Float2D, Int1D
+from ..engine.gram import border_gram, mean_gram, products_and_range
+from ..rows.array_api import namespace_of, on_device_of, to_host
+from ..rows.arrays import ArrayRows
+from ..rows.protocol import Block, Cost, Rows
+from .christoffel import Monomials
+
+__all__ = ["SAMPLE", "Sample", "Sums", "add_samples", "add_sums", "sample_array", "sample_block", "sum_rows"]
+
+SAMPLE = 10_000  # rows from which regimes are found and scores are calibrated
+
+_AMPLE = 2  # times as many rows get a key at least, where their number is known
+
+
+class Sample(NamedTuple):
+    """Rows in the units of the table, with random keys; of more than 10,000 those with the smallest keys."""
+
+    keys: Float1D
+    X: Float2D
+    weights: Float1D
+
+    def plus(self, other: Sample) -> Sample:
+        """The sample of the rows of both."""
+        if len(self.keys) == SAMPLE:
+            other = other._among(np.flatnonzero(other.keys < self.keys.max()))
+        if not len(other.keys):
+            return self
+        both = Sample(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
+        return both if len(both.keys) <= SAMPLE else both._among(np.sort(np.argpartition(both.keys, SAMPLE)[:SAMPLE]))
+
+    def _among(self, chosen: Int1D) -> Sample:
+        return Sample(self.keys[chosen], self.X[chosen], self.weights[chosen])
+
+
+class Sums(NamedTuple):
+    """Sum of the products of the monomials over rows, the rows' total weight and number, and a sample of them."""
+
+    gram: Float2D
+    total_weight: float
+    n_samples: int
+    sample: Sample
+
+    def plus(self, other: Sums) -> Sums:
+        """The sums over the rows of both."""
+        return Sums(
+            self.gram + other.gram,
+            self.total_weight + other.total_weight,
+            self.n_samples + other.n_samples,
+            self.sample.plus(other.sample),
+        )
+
+
+def add_samples(a: Sample, b: Sample) -> Sample:
+    """The sample of the rows of both; the arguments stay what they are."""
+    return a.plus(b)
+
+
+def add_sums(a: Sums, b: Sums) -> Sums:
+    """The sums over the rows of both; the arguments stay what they are."""
+    return a.plus(b)
+
+
+def sum_rows(rows: Rows, monomials: Monomials, batch: int = 0, *, clipped: bool = True) -> Sums:
+    """The sums over all rows, in one pass; ``batch`` numbers the batches of a stream.
+
+    ``clipped=False`` says that no value is far enough from the mean to be clipped.
+    """
+    units = monomials.units if clipped else replace(monomials.units, clip=np.inf)
+    if isinstance(rows, ArrayRows):
+        weight = float(len(rows) if rows.sample_weight is None else rows.sample_weight.sum())
+        total = weight * mean_gram(rows.changed(units), monomials.program, 1)
+        return Sums(border_gram(np.array([[weight]]), total), weight, len(rows), sample_array(rows, batch))
+    rate = 1.0 if rows.n_samples is None else min(_AMPLE * SAMPLE / max(rows.n_samples, 1), 1.0)
+
+    def kernel(block: Block) -> Sums:
+        total, _ = products_and_range(units.units(block.X), block.weights, monomials.program)
+        gram = border_gram(np.array([[block.total_weight]]), total)
+        return Sums(gram, block.total_weight, int(block.X.shape[0]), sample_block(block, batch, rate))
+
+    n_terms = monomials.program.size
+    return rows.reduce(kernel, add_sums, Cost(n_terms**2, 2 * n_terms))
+
+
+def sample_array(rows: ArrayRows, batch: int = 0) -> Sample:
+    """The sample of rows in memory, which have weights above 0."""
+    rng = np.random.default_rng([batch, 0, 0])
+    n_rows = len(rows)
+    weights = np.ones(n_rows) if rows.sample_weight is None else rows.sample_weight
+    if n_rows <= SAMPLE:
+        return Sample(rng.random(n_rows), np.array(rows.X[:], dtype=np.float64), weights)
+    chosen = np.sort(rng.choice(n_rows, SAMPLE, replace=False, shuffle=False))
+    keys = SAMPLE / n_rows * rng.random(SAMPLE)  # as the smallest of all would be
+    return Sample(keys, np.array(rows.X[chosen], dtype=np.float64), weights[chosen])
+
+
+def sample_block(block: Block, batch: int = 0, rate: float = 1.0) -> Sample:
+    """Rows of one block with their keys, as far as these are below ``rate``; without rows of weight 0.
+
+    Keys are uniform in [0, 1), from a generator that the place of the block seeds.
+    """
+    rng = np.random.default_rng([batch, block.part, block.start])
+    n_rows = int(block.X.shape[0])
+    chosen = np.arange(n_rows)
+    if rate < 1.0:
+        chosen = np.sort(rng.choice(n_rows, rng.binomial(n_rows, rate), replace=False, shuffle=False))
+    keys = rate * rng.random(chosen.size)
+    X = block.X
+    if chosen.size < n_rows:
+        X = namespace_of(X).take(X, on_device_of(X, chosen), axis=0)
+    weights = np.ones(chosen.size)
+    if block.weights is not None:
+        weights = np.asarray(to_host(block.weights), dtype=np.float64)[chosen]
+    sample = Sample(keys, np.array(to_host(X), dtype=np.float64), weights)
+    return sample if weights.all() else sample._among(np.flatnonzero(weights))
