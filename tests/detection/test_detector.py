@@ -390,7 +390,7 @@ def test_a_fit_to_files_takes_two_passes(tmp_path, monkeypatch):
     from vanishing.rows.disk import DiskRows
 
     np.save(tmp_path / "rows.npy", np.random.default_rng(0).random((500, 2)))
-    passes, original = [], DiskRows.reduce_blocks
-    monkeypatch.setattr(DiskRows, "reduce_blocks", lambda self, *a, **k: passes.append(1) or original(self, *a, **k))
+    passes, original = [], DiskRows.reduce
+    monkeypatch.setattr(DiskRows, "reduce", lambda self, *a, **k: passes.append(1) or original(self, *a, **k))
     VanishingIdealDetector().fit(open_rows(tmp_path / "rows.npy"))
     assert len(passes) == 2

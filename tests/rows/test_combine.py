@@ -20,6 +20,7 @@ from vanishing import (
     VanishingIdealDetector,
 )
 from vanishing.detection import Rules
+from vanishing.laws import discover
 from vanishing.rows import protocol
 
 dask = pytest.importorskip("dask", reason="needs dask: pip install 'vanishing[dask]'")
@@ -31,6 +32,7 @@ SOURCE = Path(vanishing.__file__).parent
 
 # Where a reduction starts, and what combines its results there.
 REDUCTIONS = {
+    ("confirm", "max"): "builtins.max",
     ("detector", "operator.add"): "_operator.add",
     ("features", "operator.add"): "_operator.add",
     ("features", "_merge_moments"): "vanishing.classification.features._merge_moments",
@@ -41,6 +43,7 @@ REDUCTIONS = {
     ("reading", "_add_non_finite"): "vanishing.rows.reading._add_non_finite",
     ("protocol", "operator.add"): "_operator.add",
     ("survey", "_add_surveys"): "vanishing.engine.survey._add_surveys",
+    ("table", "combine"): "vanishing.laws.table.select_rows.<locals>.combine",
     ("survey", "_wider"): "vanishing.engine.survey._wider",
     ("report", "_add_looks"): "vanishing.detection.report._add_looks",
     ("learning", "add_samples"): "vanishing.detection.sums.add_samples",
@@ -120,6 +123,8 @@ def test_no_reduction_changes_what_it_combines(combined):
     Rules.learn(da.from_array(np.column_stack([X, X.sum(axis=1)]), chunks=(100, 3))).check(
         da.from_array(np.column_stack([X, X.sum(axis=1)]), chunks=(100, 3))
     )
+    x = np.random.default_rng(0).random(2400)
+    discover(da.from_array(np.column_stack([x, 2.0 * x**2]), chunks=(300, 2)))
     Moments(2, 2).update(U)
     dask_source.dask_rows(U).to_numpy()
     broken = unit.copy()
