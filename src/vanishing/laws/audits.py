@@ -188,8 +188,8 @@ def is_dense(
 ) -> bool:
     """Whether a polynomial is no more than an approximation of a smooth curve could be.
 
-    A law is special. Either it is sparse, nearly all of its coefficients are rational numbers, and these save more bits than it takes
-    to say which terms it has. Or no other polynomial in its columns up to its degree comes near to
+    A law is special. Either it is sparse, nearly all of its coefficients are rational numbers, and these save more bits
+    than it takes to say which terms it has. Or no other polynomial in its columns up to its degree comes near to
     vanishing on the rows: the second-best one misses them by about ``sqrt(J / N)`` times the noise, 0.2 deviations at
     least; half of that is enough for three terms that are known to a fine resolution, ``noise / sqrt(N)``.
 

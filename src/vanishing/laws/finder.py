@@ -36,6 +36,7 @@ _DEGREE = 4  # that "auto" goes up to
 _EXACT_DEGREE, _EXACT_TERMS = 6, 500  # of integers, where arithmetic is exact
 _FEWEST_INLIERS = 0.7
 _LIKELY = 1e-3  # p-value of a power law after which no other of its degree is looked for
+_BESIDES = 2  # degree of the laws that are looked for besides
 _LOG_NOISE = 0.2  # of a power law, in deviations of the logarithms
 _MODELS: dict[str, tuple[tuple[str, str], ...]] = {
     "auto": ((ADDITIVE, "level"), (ADDITIVE, "columns"), (MULTIPLICATIVE, "level")),
@@ -209,7 +210,7 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         X = table.X[:, list(kept)]
         power = self._power_law(X, table.groups)
         if power is not None and power.alone and power.exponents.all() and power.p_value >= _LIKELY:
-            lower = replace(settings, max_degree=min(settings.max_degree, power.degree - 1))
+            lower = replace(settings, max_degree=min(settings.max_degree, power.degree - 1, _BESIDES))
             found, attempts = self._search(X, None, lower) if lower.max_degree else ([], [])
             if not found:
                 note = Attempt(power.degree, len(kept) + 1, power.level, "law", power.J, power.dof)
