@@ -83,8 +83,8 @@ def test_audits_of_a_law_and_of_an_approximation(rng):
 def test_exactness_is_judged_by_the_rows(rng):
     conditions = Conditions(make_sample(saddle(rng, 300)), 2)
     support = conditions.terms.places(np.array([[0, 0, 0], [2, 0, 0], [0, 2, 0], [0, 0, 1]]))
-    assert exactness(conditions, support)[0] < 1e-12
-    assert exactness(conditions, support[:3])[0] > 1e-3
+    assert exactness(conditions, support)[0]
+    assert not exactness(conditions, support[:3])[0]
 
 
 def test_dependencies(rng):

@@ -18,6 +18,7 @@ __all__ = ["exactness", "held_out_ratio", "is_dense", "neighbour_correlation", "
 
 _MOST_ROWS = 4000  # of the audits that look at single rows
 _EXACT = 1e-9  # singular value, relative to the largest, below which rows satisfy a law up to rounding
+_GAP = 1e-4  # over the next singular value
 _SMALL_PART = 0.05  # of the residual, which a column's noise need not explain
 _NEIGHBOURS = 2
 _SEED = 7_043_166_121_809  # not one that somebody has made the noise of a table with
@@ -58,17 +59,20 @@ def term_values(conditions: Conditions, support: Sequence[int]) -> Float2D:
     return conditions.sample.without_group_means(values)
 
 
-def exactness(conditions: Conditions, support: Sequence[int]) -> tuple[float, Float1D]:
-    """Smallest singular value of the terms on the rows over the largest, and the residual that belongs to it.
+def exactness(conditions: Conditions, support: Sequence[int]) -> tuple[bool, Float1D]:
+    """Whether the rows satisfy a law up to rounding, and the residual of the best polynomial with its terms.
 
-    The Gram has half the digits only, so laws without noise are judged by the rows.
+    The Gram has half the digits only, so laws without noise are judged by the singular values of the terms on the
+    rows: the smallest one is rounding, the next one is not. (All of them are small for terms that approximate a smooth
+    curve.)
     """
     sample = conditions.sample
     scaled = (sample.X / sample.size) ** conditions.terms.exponents[list(support), None, :]
     values = sample.without_group_means(np.prod(scaled, axis=2))
     values = values / np.sqrt((values**2).mean(axis=1, keepdims=True))
     _, singular, V = svd(values.T, full_matrices=False)
-    return float(singular[-1] / singular[0]), V[-1] @ values
+    alone = len(singular) == 1 or singular[-1] < _GAP * singular[-2]
+    return bool(alone and singular[-1] < _EXACT * singular[0]), V[-1] @ values
 
 
 def neighbour_correlation(
