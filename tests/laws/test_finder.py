@@ -113,3 +113,12 @@ def test_tables_that_make_no_sense(rng):
 def test_degrees_that_are_skipped_are_named(rng):
     laws = discover(rng.normal(size=(100, 5)))
     assert "Degree 2 and above were skipped: 21 terms are too many for 100 rows" in str(laws)
+
+
+def test_power_laws_of_many_rows(rng):
+    a, b = rng.uniform(1.0, 3.0, (2, 12_000))
+    X = with_noise(np.column_stack([a, b, 2.5 * a**3 / b**2]), 0.005, rng)
+    (law,) = discover(X, max_degree=2)
+    assert law.degree == 3
+    assert law.n_rows > 11_000
+    assert abs(law.coef[1]) == pytest.approx(2.5, rel=0.01) or abs(law.coef[1]) == pytest.approx(0.4, rel=0.01)

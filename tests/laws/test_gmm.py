@@ -103,3 +103,19 @@ def test_the_whitener_leaves_out_what_has_no_variance(rng):
     W = whitener(A @ A.T)
     assert W.shape == (5, 3)
     assert np.allclose(W.T @ A @ A.T @ W, np.eye(3))
+
+
+def test_standard_errors_are_the_scatter_of_the_coefficients(rng):
+    errors, found = [], []
+    for _ in range(80):
+        conditions = circle_conditions(rng)
+        level = noise_level(conditions, CIRCLE, np.ones(2))
+        system, _, c = reweighted(conditions, CIRCLE, np.full(2, level**2), circle_law(conditions), "level", 2)
+        units = conditions.unit[CIRCLE] * (c[3] / conditions.unit[3])
+        information = system.information(c, CIRCLE) * np.outer(units, units)
+        covariance = np.linalg.inv(information[np.ix_([0, 2], [0, 2])])  # x^2 has coefficient 1
+        errors.append(np.sqrt(np.diag(covariance)))
+        found.append((c[CIRCLE] / conditions.unit[CIRCLE] / (c[3] / conditions.unit[3]))[[0, 2]])
+    z = (np.array(found) - [-1.0, 1.0]) / np.array(errors)
+    assert z.std(axis=0) == pytest.approx([1.0, 1.0], abs=0.25)
+    assert np.abs(z.mean(axis=0)).max() < 0.5

@@ -21,7 +21,7 @@ def test_values_and_derivatives(rng):
     terms, X = monomials(2, 3), rng.normal(size=(5, 2))
     assert np.allclose(terms.values(X), [np.prod(X**e, axis=1) for e in terms.exponents])
     coef, step = rng.normal(size=len(terms)), 1e-6
-    moved = X + [0.0, step]
+    moved = X + np.array([0.0, step])
     numeric = (coef @ terms.values(moved) - coef @ terms.values(X)) / step
     assert np.allclose(terms.derivative(coef, 1) @ terms.values(X), numeric, atol=1e-4)
 

@@ -73,7 +73,7 @@ def test_audits_of_a_law_and_of_an_approximation(rng):
     for conditions, support in ((law, [0, 3, 5]), (curve, list(range(6)))):
         variances = np.full(2, noise_level(conditions, support, np.ones(2)) ** 2)
         _, c = conditions.first_system(variances).minimise(support)
-        system, _, c = reweighted(conditions, support, variances, c, "level", 2)
+        _, _, c = reweighted(conditions, support, variances, c, "level", 2)
         correlations.append(neighbour_correlation(conditions, c, variances, 0.25))
         if conditions is law:
             assert held_out_ratio(conditions, support, c, variances) < 1.2
@@ -83,8 +83,8 @@ def test_audits_of_a_law_and_of_an_approximation(rng):
 def test_exactness_is_judged_by_the_rows(rng):
     conditions = Conditions(make_sample(saddle(rng, 300)), 2)
     support = conditions.terms.places(np.array([[0, 0, 0], [2, 0, 0], [0, 2, 0], [0, 0, 1]]))
-    assert exactness(conditions, support)[0] < 1e-12
-    assert exactness(conditions, support[:3])[0] > 1e-3
+    assert exactness(conditions, support)[0]
+    assert not exactness(conditions, support[:3])[0]
 
 
 def test_dependencies(rng):

@@ -18,12 +18,14 @@ __all__ = ["exactness", "held_out_ratio", "is_dense", "neighbour_correlation", "
 
 _MOST_ROWS = 4000  # of the audits that look at single rows
 _EXACT = 1e-9  # singular value, relative to the largest, below which rows satisfy a law up to rounding
+_GAP = 1e-4  # over the next singular value
 _SMALL_PART = 0.05  # of the residual, which a column's noise need not explain
 _NEIGHBOURS = 2
 _SEED = 7_043_166_121_809  # not one that somebody has made the noise of a table with
 _MOST_REAL = 7  # real coefficients of a law
 _SURPRISE = 3.0  # bits
-_SPARSE = 0.6  # of all terms
+_SPARSE = 0.5  # of all terms
+_SAVED = 4.0  # bits that each rational number saves, on average
 _FINE = 0.002  # resolution, in deviations
 _MISSED = 0.2  # deviations by which the second-best polynomial misses the rows, beside a law
 
@@ -57,17 +59,20 @@ def term_values(conditions: Conditions, support: Sequence[int]) -> Float2D:
     return conditions.sample.without_group_means(values)
 
 
-def exactness(conditions: Conditions, support: Sequence[int]) -> tuple[float, Float1D]:
-    """Smallest singular value of the terms on the rows over the largest, and the residual that belongs to it.
+def exactness(conditions: Conditions, support: Sequence[int]) -> tuple[bool, Float1D]:
+    """Whether the rows satisfy a law up to rounding, and the residual of the best polynomial with its terms.
 
-    The Gram has half the digits only, so laws without noise are judged by the rows.
+    The Gram has half the digits only, so laws without noise are judged by the singular values of the terms on the
+    rows: the smallest one is rounding, the next one is not. (All of them are small for terms that approximate a smooth
+    curve.)
     """
     sample = conditions.sample
     scaled = (sample.X / sample.size) ** conditions.terms.exponents[list(support), None, :]
     values = sample.without_group_means(np.prod(scaled, axis=2))
     values = values / np.sqrt((values**2).mean(axis=1, keepdims=True))
     _, singular, V = svd(values.T, full_matrices=False)
-    return float(singular[-1] / singular[0]), V[-1] @ values
+    alone = len(singular) == 1 or singular[-1] < _GAP * singular[-2]
+    return bool(alone and singular[-1] < _EXACT * singular[0]), V[-1] @ values
 
 
 def neighbour_correlation(
@@ -188,8 +193,8 @@ def is_dense(
 ) -> bool:
     """Whether a polynomial is no more than an approximation of a smooth curve could be.
 
-    A law is special. Either it is sparse, nearly all of its coefficients are rational numbers, and these save more bits than it takes
-    to say which terms it has. Or no other polynomial in its columns up to its degree comes near to
+    A law is special. Either it is sparse, nearly all of its coefficients are rational numbers, and these save more bits
+    than it takes to say which terms it has. Or no other polynomial in its columns up to its degree comes near to
     vanishing on the rows: the second-best one misses them by about ``sqrt(J / N)`` times the noise, 0.2 deviations at
     least; half of that is enough for three terms that are known to a fine resolution, ``noise / sqrt(N)``.
 
@@ -218,7 +223,7 @@ def is_dense(
     sparse = n_terms <= _SPARSE * len(dictionary)
     if sparse and snapped is not None and n_terms - len(snapped.rational) + n_shifts <= max(1, n_strong // 2):
         chosen = np.log2(comb(len(dictionary), n_terms) * n_terms) + _SURPRISE
-        if snapped.saved > chosen:
+        if snapped.saved > max(chosen, _SAVED * (len(snapped.rational) - 1)):
             return False
     if n_real - n_shifts > max(3, min(0.45 * (len(dictionary) - 1), _MOST_REAL)):
         return True

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from .._typing import Float1D
 from ..rows.array_api import to_host
 from ..rows.protocol import Block, Cost, Rows
 from .gmm import Conditions
+from .logs import PowerLaw
 from .moments import collect_moments
 from .search import Attempt, Found, Settings, is_rejected, refit
 from .table import standardised, take
 
-__all__ = ["confirm", "largest_residual"]
+__all__ = ["confirm", "confirm_power_law", "largest_residual"]
 
 _EXACT = 1e-8  # residual of an exact law on any row, over the size of its terms
 
@@ -31,7 +34,8 @@ def confirm(
     samples = {id(law.conditions.sample): law.conditions.sample for law in noisy}
     tables = {}
     for key, sample in samples.items():
-        degree = max(2 * law.conditions.tests.degree for law in noisy if law.conditions.sample is sample)
+        own = [law.conditions for law in noisy if law.conditions.sample is sample]
+        degree = max(conditions.degree + conditions.tests.degree for conditions in own)
         source = standardised(rows, kept, sample.origin + sample.centre, sample.scale)
         tables[key] = collect_moments(source, degree, n_rows, sample.model)
     for law in laws:
@@ -51,6 +55,33 @@ def confirm(
         else:
             confirmed.append(found)
     return confirmed, rejected
+
+
+def confirm_power_law(law: PowerLaw, rows: Rows, kept: Sequence[int]) -> PowerLaw:
+    """The constant of a power law and its error from all rows, in one pass: a weighted mean of the logarithms.
+
+    Weights and noise are those of the selected rows; rows with a value that is small beside its noise are left out.
+    """
+    columns, a = np.array(list(kept)), law.exponents.astype(np.float64)
+
+    def kernel(block: Block) -> Float1D | None:
+        if block.X.shape[0] == 0:
+            return None
+        size = np.abs(np.asarray(to_host(take(block.X, columns, axis=1)), dtype=np.float64))
+        size = size if law.multiplicative else size[(size > 10.0 * law.sigma).all(axis=1)]
+        variances = law.sigma**2 / (1.0 if law.multiplicative else size**2) * np.ones_like(size)
+        weights = 1.0 / np.maximum(variances @ a**2, 1e-300)
+        values = (np.log(np.maximum(size, 1e-300)) + 0.5 * variances) @ a
+        return np.array([len(size), weights.sum(), weights @ values])
+
+    n_rows, total, moment = rows.reduce_blocks(kernel, np.add, block_rows=65_536, width=4 * len(a))
+    constant = float(np.exp(moment / total))
+    return replace(
+        law,
+        constant=float(np.copysign(constant, law.constant)),
+        error=constant / float(np.sqrt(total)),
+        n_rows=int(n_rows),
+    )
 
 
 def _rejection(law: Found, reason: str) -> Attempt:

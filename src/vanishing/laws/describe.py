@@ -113,7 +113,7 @@ def power_law(found: PowerLaw, table: Table, kept: Sequence[int]) -> Law:
         p_value=1.0 if exact else found.p_value,
         held_out=1.0,
         audits=(f"J of the logarithms has {found.dof} degrees of freedom", "the exponents are integers within errors"),
-        n_rows=len(table.X),
+        n_rows=found.n_rows,
         kind="exact" if exact else "law",
         why=f"It is a power law: its exponents are rational, and {test} (p-value {found.p_value:.2g}).",
         scale=table.X.std(axis=0),

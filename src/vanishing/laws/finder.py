@@ -16,7 +16,7 @@ from ..checks import all_or_nothing, check_choice, check_count, check_flag, chec
 from ..rows.reading import read_finite
 from . import units as dimensions
 from .candidates import allowed_terms, comparable_terms, dimension_classes
-from .confirm import confirm
+from .confirm import confirm, confirm_power_law
 from .dependencies import Dependency, affine_dependencies
 from .describe import describe, exact_law, power_law
 from .exact import exact_laws
@@ -36,6 +36,7 @@ _DEGREE = 4  # that "auto" goes up to
 _EXACT_DEGREE, _EXACT_TERMS = 6, 500  # of integers, where arithmetic is exact
 _FEWEST_INLIERS = 0.7
 _LIKELY = 1e-3  # p-value of a power law after which no other of its degree is looked for
+_BESIDES = 2  # degree of the laws that are looked for besides
 _LOG_NOISE = 0.2  # of a power law, in deviations of the logarithms
 _MODELS: dict[str, tuple[tuple[str, str], ...]] = {
     "auto": ((ADDITIVE, "level"), (ADDITIVE, "columns"), (MULTIPLICATIVE, "level")),
@@ -208,8 +209,11 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _noisy(self, table: Table, kept: Sequence[int], settings: Settings) -> tuple[list[Law], list[Attempt]]:
         X = table.X[:, list(kept)]
         power = self._power_law(X, table.groups)
+        if power is not None and not table.whole:  # where moments reach, they are more exact than logarithms
+            reached = power.degree <= settings.max_degree
+            power = None if reached else confirm_power_law(power, table.rows, kept)
         if power is not None and power.alone and power.exponents.all() and power.p_value >= _LIKELY:
-            lower = replace(settings, max_degree=min(settings.max_degree, power.degree - 1))
+            lower = replace(settings, max_degree=min(settings.max_degree, power.degree - 1, _BESIDES))
             found, attempts = self._search(X, None, lower) if lower.max_degree else ([], [])
             if not found:
                 note = Attempt(power.degree, len(kept) + 1, power.level, "law", power.J, power.dof)

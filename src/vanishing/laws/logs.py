@@ -45,6 +45,7 @@ class PowerLaw:
     J: float
     dof: int
     alone: bool
+    n_rows: int
 
     @property
     def degree(self) -> int:
@@ -179,7 +180,7 @@ def _tested(
     constant = float(np.exp(middle))
     error = constant * float(np.sqrt(s2 / (1.0 / shape).sum()))
     sigma = np.sqrt(s2) * (np.ones(len(a)) if multiplicative else X.std(axis=0))
-    return PowerLaw(exponents, constant, error, sigma, multiplicative, level, J, dof, alone)
+    return PowerLaw(exponents, constant, error, sigma, multiplicative, level, J, dof, alone, n_rows)
 
 
 def _test(L: Float2D, residual: Float1D, a: Float1D, variances: Float2D) -> tuple[float, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,16 +11,13 @@ from .equation import coordinate_names, monomial
 from .gmm import critical_value
 from .law import Law
 
-if TYPE_CHECKING:
-    from .laws import Laws
-
 __all__ = ["plot_attempts", "plot_coefficients", "plot_distances", "plot_laws", "plot_zero_set"]
 
 _POINT, _LINE, _BAD = "0.55", "#1f5fa8", "#b3402a"
 _MOST_POINTS = 3000
 
 
-def plot_laws(laws: Laws, X: Any = None, *, law: int = 0) -> Any:
+def plot_laws(laws: Any, X: Any = None, *, law: int = 0) -> Any:
     """Four pictures of one law: zero set over the rows, distances, J by degree, coefficients.
 
     Parameters
@@ -163,7 +160,7 @@ def plot_distances(law: Law, X: Any = None, *, ax: Any = None) -> Any:
     return ax
 
 
-def plot_attempts(laws: Laws, *, ax: Any = None) -> Any:
+def plot_attempts(laws: Any, *, ax: Any = None) -> Any:
     """J over its critical value by degree: what is above 1 is rejected.
 
     Parameters

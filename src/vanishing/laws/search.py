@@ -359,8 +359,7 @@ class _OneLaw:
                 return weak
         exact, residual = False, None
         if not audits.is_noisy(variances):
-            singular, residual = audits.exactness(conditions, support)
-            exact = singular < 1e-9
+            exact, residual = audits.exactness(conditions, support)
         correlation = 0.0
         if not exact:
             correlation = audits.neighbour_correlation(conditions, c, variances, self.column_cap, residual)
