@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -64,9 +65,7 @@ def confirm_power_law(law: PowerLaw, rows: Rows, kept: Sequence[int]) -> PowerLa
     """
     columns, a = np.array(list(kept)), law.exponents.astype(np.float64)
 
-    def kernel(block: Block) -> Float1D | None:
-        if block.X.shape[0] == 0:
-            return None
+    def kernel(block: Block) -> Float1D:
         size = np.abs(np.asarray(to_host(take(block.X, columns, axis=1)), dtype=np.float64))
         size = size if law.multiplicative else size[(size > 10.0 * law.sigma).all(axis=1)]
         variances = law.sigma**2 / (1.0 if law.multiplicative else size**2) * np.ones_like(size)
@@ -74,7 +73,7 @@ def confirm_power_law(law: PowerLaw, rows: Rows, kept: Sequence[int]) -> PowerLa
         values = (np.log(np.maximum(size, 1e-300)) + 0.5 * variances) @ a
         return np.array([len(size), weights.sum(), weights @ values])
 
-    n_rows, total, moment = rows.reduce_blocks(kernel, np.add, block_rows=65_536, width=4 * len(a))
+    n_rows, total, moment = rows.reduce(kernel, operator.add, Cost(4 * len(a), 4 * len(a)))
     constant = float(np.exp(moment / total))
     return replace(
         law,

@@ -168,6 +168,14 @@ class _Selected(NamedTuple):
     labels: Array | None
     n_rows: int
 
+    def smallest(self, most: int) -> _Selected:
+        """At most so many of the rows: those with the smallest hashes, in the order of the table."""
+        if len(self.hashes) <= most:
+            return self
+        chosen = np.sort(np.argsort(self.hashes, kind="stable")[:most])
+        labels = None if self.labels is None else self.labels[chosen]
+        return self._replace(hashes=self.hashes[chosen], X=self.X[chosen], labels=labels)
+
 
 def select_rows(rows: Rows, most: int) -> _Selected:
     """The rows whose places have the smallest hashes, in one pass.
@@ -188,13 +196,12 @@ def select_rows(rows: Rows, most: int) -> _Selected:
         chosen = np.flatnonzero(hashes <= limit)
         X = np.array(to_host(take(block.X, chosen, axis=0)), dtype=np.float64)
         labels = None if block.labels is None else np.asarray(to_host(block.labels))[chosen]
-        return _Selected(hashes[chosen], X, labels, n_rows)
+        return _Selected(hashes[chosen], X, labels, n_rows).smallest(most)
 
     def combine(a: _Selected, b: _Selected) -> _Selected:
-        hashes = np.concatenate([a.hashes, b.hashes])
-        chosen = np.sort(np.argsort(hashes, kind="stable")[:most])
-        labels = None if a.labels is None or b.labels is None else np.concatenate([a.labels, b.labels])[chosen]
-        return _Selected(hashes[chosen], np.concatenate([a.X, b.X])[chosen], labels, a.n_rows + b.n_rows)
+        labels = None if a.labels is None or b.labels is None else np.concatenate([a.labels, b.labels])
+        both = _Selected(np.concatenate([a.hashes, b.hashes]), np.concatenate([a.X, b.X]), labels, a.n_rows + b.n_rows)
+        return both.smallest(most)
 
     return rows.reduce(kernel, combine, Cost(rows.n_features, 4 * rows.n_features))
 
