@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -319,8 +320,10 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ClassifierMixin, Tr
         check_scaling(self.scale_input)
         return ColumnOptions.of(self)
 
-    def _fit_labelled(self, source: Any, data: Labelled, sample: Sample | None = None, tol: float = 1e-6) -> None:
-        """Fit to checked data, whose columns ``source`` knows.
+    def _fit_labelled(
+        self, source: Any, data: Labelled, sample: Sample | None = None, tol: float = 1e-6, most: int | None = None
+    ) -> None:
+        """Fit to checked data, whose columns ``source`` knows; with weights for ``most`` columns, if that is given.
 
         A ``sample`` of them, if given, tells quantiles, and chooses the columns that the SVM on all rows sees.
         """
@@ -356,6 +359,12 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ClassifierMixin, Tr
             mapping = self._screened(mapping, few, sample, reach)
         fit_final = self._fit_final_in_memory if isinstance(rows, ArrayRows) else self._fit_final
         mapping, final = fit_final(data, mapping, reach, tol)
+        if most is not None and isinstance(final, L1SVC):
+            size = np.abs(final.coef_).max(axis=0)
+            if np.count_nonzero(size) > most:
+                chosen = np.zeros(size.size, dtype=bool)
+                chosen[np.argsort(-size, kind="stable")[:most]] = True
+                mapping, final = fit_final(data, replace(mapping.select(chosen), width=None), reach, tol)
         self._store(data.classes, self.scaler_, ideals, mapping, final)
         self._read_weights(mapping.over(as_rows(rows.X[:100])) if isinstance(rows, ArrayRows) else None)
         known = rows if isinstance(rows, ArrayRows) else few

@@ -185,7 +185,8 @@ class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ClassifierMixin, 
     sparsity : {"1se"} or None, default=None
         "1se" takes the pair with the fewest columns among those within one standard error of the best.
     max_columns : int or None, default=None
-        Most columns that may have a weight: pairs with fewer are preferred, and C is lowered until this is so.
+        Most columns that may have a weight: pairs with fewer are preferred, and if the model on all rows has more,
+        it is fitted again to those with the largest weights.
 
     Attributes
     ----------
@@ -623,11 +624,7 @@ class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ClassifierMixin, 
         psi, C = searched.psis[pair[0]], searched.Cs[pair[1]]
         model = self._classifier(psi, C)
         tol = 1e-6 if sample is None else _SAMPLED_TOL
-        model._fit_labelled(self, data, sample, tol)
-        while self.max_columns is not None and model.n_columns_ > self.max_columns and C > 1e-12:
-            C *= 0.7
-            model = self._classifier(psi, C)
-            model._fit_labelled(self, data, sample, tol)
+        model._fit_labelled(self, data, sample, tol, self.max_columns)
         calibration = self._calibration_of(searched, pair)
         if calibration is not None:
             model._calibrate(calibration)
