@@ -192,12 +192,18 @@ def select_rows(rows: Rows, most: int) -> _Selected:
         return _Selected(hashes[chosen], X, labels, n_rows)
 
     def combine(a: _Selected, b: _Selected) -> _Selected:
-        hashes = np.concatenate([a.hashes, b.hashes])
-        chosen = np.sort(np.argsort(hashes, kind="stable")[:most])
-        labels = None if a.labels is None or b.labels is None else np.concatenate([a.labels, b.labels])[chosen]
-        return _Selected(hashes[chosen], np.concatenate([a.X, b.X])[chosen], labels, a.n_rows + b.n_rows)
+        labels = None if a.labels is None or b.labels is None else np.concatenate([a.labels, b.labels])
+        both = np.concatenate([a.hashes, b.hashes]), np.concatenate([a.X, b.X])
+        return _smallest(_Selected(*both, labels, a.n_rows + b.n_rows), most)
 
-    return rows.reduce_blocks(kernel, combine, block_rows=65_536, width=4 * rows.n_features)
+    return _smallest(rows.reduce_blocks(kernel, combine, block_rows=65_536, width=4 * rows.n_features), most)
+
+
+def _smallest(found: _Selected, most: int) -> _Selected:
+    """The rows with the smallest hashes, in their order."""
+    chosen = np.sort(np.argsort(found.hashes, kind="stable")[:most])
+    labels = None if found.labels is None else found.labels[chosen]
+    return _Selected(found.hashes[chosen], found.X[chosen], labels, found.n_rows)
 
 
 def take(X: Any, index: Int1D, axis: int) -> Any:
