@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import vanishing
-from vanishing import L1SVC, OAVI, VCA, Moments, VanishingIdealClassifier, VanishingIdealClassifierCV
+from vanishing import L1SVC, OAVI, VCA, Moments, VanishingIdealClassifier, VanishingIdealClassifierCV, discover
+from vanishing.laws import table as laws_table
 from vanishing.rows import protocol
 
 dask = pytest.importorskip("dask", reason="needs dask: pip install 'vanishing[dask]'")
@@ -22,6 +23,9 @@ SOURCE = Path(vanishing.__file__).parent
 
 # Where a reduction starts, and what combines its results there.
 REDUCTIONS = {
+    ("confirm", "max"): "builtins.max",
+    ("confirm", "operator.add"): "_operator.add",
+    ("table", "combine"): "vanishing.laws.table.select_rows.<locals>.combine",
     ("features", "operator.add"): "_operator.add",
     ("features", "_merge_moments"): "vanishing.classification.features._merge_moments",
     ("gram", "_add_each"): "vanishing.engine.gram._add_each",
@@ -95,7 +99,7 @@ def circles(m=600):
     return np.column_stack([3.0 + radius * np.cos(angle), radius * np.sin(angle)]), labels
 
 
-def test_no_reduction_changes_what_it_combines(combined):
+def test_no_reduction_changes_what_it_combines(combined, monkeypatch):
     X, y = circles()
     unit = (X - X.min(axis=0)) / np.ptp(X, axis=0)
     D, U, labels = (da.from_array(values, chunks=(100, *values.shape[1:])) for values in (X, unit, y))
@@ -106,6 +110,11 @@ def test_no_reduction_changes_what_it_combines(combined):
     VanishingIdealClassifier(OAVI(1e-3)).fit(D, labels)
     VanishingIdealClassifierCV(psis=[1e-2], cv=2, Cs=[1.0]).fit(D, labels)
     Moments(2, 2).update(U)
+    monkeypatch.setattr(laws_table, "SELECTED", 200)
+    for power, degree in ((2, 2), (7, 1)):
+        x = 1.0 + unit[:, 0]
+        laws = discover(da.from_array(np.column_stack([x, x**power]), chunks=(100, 2)), max_degree=degree)
+        assert laws[0].degree == power
     dask_source.dask_rows(U).to_numpy()
     broken = unit.copy()
     broken[5, 1] = np.nan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -74,7 +75,7 @@ def confirm_power_law(law: PowerLaw, rows: Rows, kept: Sequence[int]) -> PowerLa
         values = (np.log(np.maximum(size, 1e-300)) + 0.5 * variances) @ a
         return np.array([len(size), weights.sum(), weights @ values])
 
-    n_rows, total, moment = rows.reduce_blocks(kernel, np.add, block_rows=65_536, width=4 * len(a))
+    n_rows, total, moment = rows.reduce_blocks(kernel, operator.add, block_rows=65_536, width=4 * len(a))
     constant = float(np.exp(moment / total))
     return replace(
         law,
