@@ -124,10 +124,12 @@ def test_no_reduction_changes_what_it_combines(combined, monkeypatch):
     Rules.learn(da.from_array(np.column_stack([X, X.sum(axis=1)]), chunks=(100, 3))).check(
         da.from_array(np.column_stack([X, X.sum(axis=1)]), chunks=(100, 3))
     )
-    monkeypatch.setattr("vanishing.laws.table.SELECTED", 500)
-    x = np.random.default_rng(0).random(2400)
-    discover(da.from_array(np.column_stack([x, 2.0 * x**2]), chunks=(300, 2)))
     Moments(2, 2).update(U)
+    monkeypatch.setattr("vanishing.laws.table.SELECTED", 200)
+    for power, degree in ((2, 2), (7, 1)):
+        x = 1.0 + unit[:, 0]
+        laws = discover(da.from_array(np.column_stack([x, x**power]), chunks=(100, 2)), max_degree=degree)
+        assert laws[0].degree == power
     dask_source.dask_rows(U).to_numpy()
     broken = unit.copy()
     broken[5, 1] = np.nan

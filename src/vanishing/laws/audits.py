@@ -23,7 +23,7 @@ _SMALL_PART = 0.05  # of the residual, which a column's noise need not explain
 _NEIGHBOURS = 2
 _SEED = 7_043_166_121_809  # not one that somebody has made the noise of a table with
 _MOST_REAL = 7  # real coefficients of a law
-_SURPRISE = 3.0  # bits
+_SURPRISE = 3.0  # bits more; twice as many for curves in the plane, which a few terms approximate
 _SPARSE = 0.5  # of all terms
 _SAVED = 4.0  # bits that each rational number saves, on average
 _FINE = 0.002  # resolution, in deviations
@@ -222,7 +222,7 @@ def is_dense(
         return False
     sparse = n_terms <= _SPARSE * len(dictionary)
     if sparse and snapped is not None and n_terms - len(snapped.rational) + n_shifts <= max(1, n_strong // 2):
-        chosen = np.log2(comb(len(dictionary), n_terms) * n_terms) + _SURPRISE
+        chosen = np.log2(comb(len(dictionary), n_terms) * n_terms) + _SURPRISE * (2 if (~idle).sum() == 2 else 1)
         if snapped.saved > max(chosen, _SAVED * (len(snapped.rational) - 1)):
             return False
     if n_real - n_shifts > max(3, min(0.45 * (len(dictionary) - 1), _MOST_REAL)):

@@ -213,9 +213,9 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             reached = power.degree <= settings.max_degree
             power = None if reached else confirm_power_law(power, table.rows, kept)
         if power is not None and power.alone and power.exponents.all() and power.p_value >= _LIKELY:
-            lower = replace(settings, max_degree=min(settings.max_degree, power.degree - 1, _BESIDES))
-            found, attempts = self._search(X, None, lower) if lower.max_degree else ([], [])
-            if not found:
+            lower = replace(settings, max_degree=min(settings.max_degree, _BESIDES))
+            found, attempts = self._search(X, None, lower)
+            if not found or (len(found) == 1 and _is_power_law(found[0], power)):
                 note = Attempt(power.degree, len(kept) + 1, power.level, "law", power.J, power.dof)
                 return [power_law(power, table, kept)], [*attempts, note]
         found, attempts = self._robust(X, settings) if self.robust else self._search(X, table.groups, settings)
@@ -293,6 +293,13 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Names of the columns of :meth:`transform`: law0, law1, ..."""
         check_is_fitted(self)
         return np.array([f"law{k}" for k in range(len(self.laws_))], dtype=object)
+
+
+def _is_power_law(law: Found, power: PowerLaw) -> bool:
+    """Whether a law that was found is the power law."""
+    sides = law.conditions.terms.exponents[law.support]
+    same = [sides[0] - sides[1], sides[1] - sides[0]] if len(sides) == 2 else []
+    return any(np.array_equal(difference, power.exponents) for difference in same)
 
 
 def _known_noise(noise: Any, names: Sequence[str]) -> Float1D:

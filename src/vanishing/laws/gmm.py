@@ -35,7 +35,7 @@ __all__ = [
 FLOOR = 1e-6  # relative noise that moments in float64 can resolve
 _RANK = 1e-11  # eigenvalues of a covariance below this share of the largest are rounding
 _ROWS_PER_TEST = 6  # fewer rows for each test condition make their covariance unreliable
-_ESTIMATED_WEIGHTS = 4.0  # conditions over rows, times this, is lost by estimating the weights
+_ESTIMATED_WEIGHTS = 8.0  # conditions over rows, times this, is lost by estimating the weights
 _PRIOR = 4.0  # prior variance of a column's log noise variance where it is free
 
 
@@ -202,7 +202,7 @@ class System:
         """Fisher information of the coefficients of ``c`` on its support: ``N R'R / c'Dc``.
 
         Weights that are estimated from the same rows make it look larger than it is (Windmeijer 2005); the factor
-        ``1 + 4 rank / N`` for that is what draws of laws have shown.
+        ``1 + 8 rank / N`` for that is what draws of laws have shown.
         """
         at = np.ix_(support, support)
         shrunk = 1.0 + _ESTIMATED_WEIGHTS * self.rank / self.n_rows

@@ -168,14 +168,6 @@ class _Selected(NamedTuple):
     labels: Array | None
     n_rows: int
 
-    def smallest(self, most: int) -> _Selected:
-        """At most so many of the rows: those with the smallest hashes, in the order of the table."""
-        if len(self.hashes) <= most:
-            return self
-        chosen = np.sort(np.argsort(self.hashes, kind="stable")[:most])
-        labels = None if self.labels is None else self.labels[chosen]
-        return self._replace(hashes=self.hashes[chosen], X=self.X[chosen], labels=labels)
-
 
 def select_rows(rows: Rows, most: int) -> _Selected:
     """The rows whose places have the smallest hashes, in one pass.
@@ -196,14 +188,21 @@ def select_rows(rows: Rows, most: int) -> _Selected:
         chosen = np.flatnonzero(hashes <= limit)
         X = np.array(to_host(take(block.X, chosen, axis=0)), dtype=np.float64)
         labels = None if block.labels is None else np.asarray(to_host(block.labels))[chosen]
-        return _Selected(hashes[chosen], X, labels, n_rows).smallest(most)
+        return _Selected(hashes[chosen], X, labels, n_rows)
 
     def combine(a: _Selected, b: _Selected) -> _Selected:
         labels = None if a.labels is None or b.labels is None else np.concatenate([a.labels, b.labels])
-        both = _Selected(np.concatenate([a.hashes, b.hashes]), np.concatenate([a.X, b.X]), labels, a.n_rows + b.n_rows)
-        return both.smallest(most)
+        both = np.concatenate([a.hashes, b.hashes]), np.concatenate([a.X, b.X])
+        return _smallest(_Selected(*both, labels, a.n_rows + b.n_rows), most)
 
-    return rows.reduce(kernel, combine, Cost(rows.n_features, 4 * rows.n_features))
+    return _smallest(rows.reduce(kernel, combine, Cost(rows.n_features, 4 * rows.n_features)), most)
+
+
+def _smallest(found: _Selected, most: int) -> _Selected:
+    """The rows with the smallest hashes, in their order."""
+    chosen = np.sort(np.argsort(found.hashes, kind="stable")[:most])
+    labels = None if found.labels is None else found.labels[chosen]
+    return _Selected(found.hashes[chosen], found.X[chosen], labels, found.n_rows)
 
 
 def take(X: Any, index: Int1D, axis: int) -> Any:
