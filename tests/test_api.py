@@ -25,6 +25,7 @@ LAYERS = [
     {"exports"},
     {"experiments"},
     {"cli"},
+    {"__main__"},
 ]
 CLASSIFIERS = (vanishing.VanishingIdealClassifier, vanishing.VanishingIdealClassifierCV)
 MODULES = [p for p in SOURCE.rglob("*.py") if p.name != "__init__.py" or p.parent != SOURCE]

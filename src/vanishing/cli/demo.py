@@ -1,4 +1,4 @@
-"""``vanishing demo``: finds a law in two million points, and classifies the paper's synthetic data set."""
+"""``vanishing demo``: the law of a noisy table, an ellipsoid in two million points, and two classes of the paper."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from sklearn.preprocessing import MinMaxScaler
 from ..classification.classifier import VanishingIdealClassifier
 from ..datasets import make_ellipsoid, make_synthetic
 from ..ideals.oavi import OAVI
+from ..laws import discover
 from ..polynomials.polynomial import Polynomial
 from ..solvers import Status
 from ..svm import L1SVC
@@ -26,7 +27,7 @@ _AXES, _CENTRE, _NAMES = (3.0, 2.0, 1.0), (10.0, -4.0, 2.0), ("x", "y", "z")
 
 
 def run(n_samples: int = 2_000_000, random_state: int = 0, out: TextIO | None = None) -> None:
-    """Run both parts and print the results to ``out`` (standard output by default).
+    """Run all parts and print the results to ``out`` (standard output by default).
 
     Parameters
     ----------
@@ -40,18 +41,34 @@ def run(n_samples: int = 2_000_000, random_state: int = 0, out: TextIO | None = 
     with screen.step("Loading compiled code (compiling it on the very first run)"):
         X = make_ellipsoid(100, axes=(0.4, 0.4), centre=(0.5, 0.5), random_state=0)
         VanishingIdealClassifier().fit(X, X[:, 0] > 0.5).predict(X)
+    _discover_laws(screen, random_state)
     _find_a_law(screen, n_samples, random_state)
     _tell_classes_apart(screen, n_samples, random_state)
     screen.say(
         f"Done in {time.perf_counter() - begin:.0f} s. Where to go next:",
         "  README.md                     the tour: your own table in five lines, and how fast it is",
+        "  docs/laws.md                  laws of noisy tables, with units, groups and uncertainties",
         "  docs/guide.md                 choosing psi, solvers, units, certificates, ABM, AVI and VCA",
         "  python -c 'import vanishing; help(vanishing.OAVI)'",
     )
 
 
+def _discover_laws(screen: _Screen, random_state: int) -> None:
+    screen.title("1. Discover a law: a table of pressure, volume, amount and temperature, 1% noise in each column")
+    rng, n_rows = np.random.default_rng(random_state), 2000
+    amount, temperature, volume = (rng.uniform(*ends, n_rows) for ends in ((1.0, 3.0), (280.0, 400.0), (0.02, 0.06)))
+    gas = np.column_stack([8.314 * amount * temperature / volume, volume, amount, temperature])
+    gas += 0.01 * gas.std(axis=0) * rng.normal(size=gas.shape)
+    with screen.step("discover(table): noise level, degree and terms unknown"):
+        laws = discover(gas, names=["p", "V", "n", "T"])
+    screen.say(*(f"  {line}" for line in str(laws).splitlines()))
+    with screen.step("The same with the columns shuffled independently of each other"):
+        none = discover(rng.permuted(gas, axis=0), names=["p", "V", "n", "T"])
+    screen.say(*(f"  {line}" for line in str(none).splitlines()[:1]))
+
+
 def _find_a_law(screen: _Screen, n_samples: int, random_state: int) -> None:
-    screen.title(f"1. Find a law: {n_samples:,} points near an ellipsoid, noise 0.1%")
+    screen.title(f"2. Find an ideal: {n_samples:,} points near an ellipsoid, noise 0.1%")
     with screen.step("Drawing the points"):
         X = make_ellipsoid(n_samples, axes=_AXES, centre=_CENTRE, noise=0.001, random_state=random_state)
     with screen.step("Scaling to [0, 1] and fitting OAVI(psi=1e-5, max_degree=2)") as seconds:
@@ -84,7 +101,7 @@ def _coefficient_error(law: Polynomial, true: Polynomial) -> float:
 
 
 def _tell_classes_apart(screen: _Screen, n_samples: int, random_state: int) -> None:
-    screen.title(f"2. Tell classes apart: the paper's synthetic data, {n_samples:,} noisy samples in two classes")
+    screen.title(f"3. Tell classes apart: the paper's synthetic data, {n_samples:,} noisy samples in two classes")
     with screen.step("Drawing the points"):
         X, y = make_synthetic(n_samples, random_state=random_state)
         X, X_test, y, y_test = train_test_split(X, y, train_size=0.6, random_state=random_state)

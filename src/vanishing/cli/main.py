@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="vanishing", description="Approximate vanishing ideals at scale.")
     parser.add_argument("--version", action="version", version=f"vanishing {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
-    demo = commands.add_parser("demo", help="find a law in two million points, and tell two classes apart")
+    demo = commands.add_parser("demo", help="the law of a noisy table, an ellipsoid in two million points, two classes")
     demo.add_argument("--rows", type=int, default=2_000_000, help="rows of each data set (default: 2,000,000)")
     demo.add_argument("--seed", type=int, default=0, help="seed of the random numbers (default: 0)")
     laws.add_arguments(commands.add_parser("laws", help="find the laws of a noisy table, with uncertainties, or none"))
