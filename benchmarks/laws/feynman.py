@@ -88,9 +88,9 @@ def _cleared(output: sympy.Symbol, formula: sympy.Expr) -> sympy.Expr | None:
         lambda part: part.is_Pow and part.exp.is_Rational and not part.exp.is_Integer,
         lambda part: stand_in(part.base, abs(part.exp)) ** sympy.sign(part.exp),
     )
-    numerator = sympy.numerator(sympy.together(equation))
+    numerator = sympy.fraction(sympy.together(equation))[0]
     for root, definition in definitions.items():
-        numerator = sympy.resultant(sympy.expand(numerator), sympy.numerator(sympy.together(definition)), root)
+        numerator = sympy.resultant(sympy.expand(numerator), sympy.fraction(sympy.together(definition))[0], root)
     factors = [factor for factor, _ in sympy.factor_list(sympy.expand(numerator))[1] if factor.has(output)]
     return next((factor for factor in factors if _vanishes(factor, output, formula)), None)
 
