@@ -8,8 +8,7 @@
 x0^2 - x1
 """
 
-from importlib.metadata import version as _version
-
+from ._version import __version__
 from .bounds import degree_bound, out_of_sample_bound, size_bound, smallest_tau
 from .checks import RangeWarning
 from .classification import (
@@ -28,8 +27,6 @@ from .polynomials import Polynomial, Polynomials, Terms
 from .progress import show_progress
 from .rows.disk import open_rows
 from .svm import L1SVC, svm_path
-
-__version__ = _version("vanishing")
 
 __all__ = [
     "ABM",
