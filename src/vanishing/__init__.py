@@ -8,7 +8,7 @@
 x0^2 - x1
 """
 
-from ._version import __version__
+from ._version import __version__ as __version__
 from .bounds import degree_bound, out_of_sample_bound, size_bound, smallest_tau
 from .checks import RangeWarning
 from .classification import (

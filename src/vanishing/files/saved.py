@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, ClassVar
 
 import numpy as np
 
+from .._version import __version__
 from .container import ArrayReader, ArrayWriter, ModelFileError, damaged, read_container, write_container
 from .fields import Field, Integer, ListOf, MayBeMissing, Number, Text, require
 
@@ -233,7 +233,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     if isinstance(model, SavedEstimator) and not hasattr(model, "n_features_in_"):
         raise ValueError(f"This {type(model).__name__} is not fitted yet: fit it before it is saved.")
     arrays = ArrayWriter()
-    header = {"written_by": _library_version(), "kind": type(model).__name__, "model": model._pack(arrays)}
+    header = {"written_by": __version__, "kind": type(model).__name__, "model": model._pack(arrays)}
     write_container(path, header, arrays)
 
 
@@ -267,10 +267,3 @@ def load(path: str | os.PathLike[str]) -> Any:
         return _CLASSES[kind]._unpack(header.get("model"), arrays)
     except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as error:
         raise damaged(path, error) from error
-
-
-def _library_version() -> str:
-    try:
-        return version("vanishing")
-    except PackageNotFoundError:
-        return "unknown"
