@@ -20,6 +20,7 @@ from distributed import Client, LocalCluster
 
 from vanishing import OAVI, show_progress
 from vanishing.engine.gram import mean_gram
+from vanishing.polynomials.terms import Program
 from vanishing.rows.dask import dask_rows
 
 ROWS, COLUMNS = 400, 3
@@ -35,8 +36,7 @@ def slow_blocks(n_blocks: int, seconds: float):
 
 
 def gram(D):
-    left, right = np.array([0, 0, 0, 0, 1, 2, 3]), np.array([0, 0, 1, 2, 0, 1, 2])
-    return mean_gram(dask_rows(D), left, right, 1)
+    return mean_gram(dask_rows(D), Program.of([(), (0,), (1,), (2,), (0, 0), (1, 1), (2, 2)]), 1)
 
 
 def ideal(D):

@@ -23,6 +23,7 @@ from sklearn.svm import OneClassSVM
 
 from vanishing import VanishingIdealDetector
 from vanishing.engine.gram import mean_gram
+from vanishing.polynomials.terms import Program, terms_up_to
 from vanishing.rows.arrays import as_rows
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "detection"))
@@ -203,12 +204,9 @@ def binary():
 
 def large(m=10_000_000):
     X = np.random.default_rng(0).standard_normal((m, 10))
-    terms = [(), *((i,) for i in range(10)), *((i, j) for i in range(10) for j in range(i, 10))]
-    place = {term: k for k, term in enumerate(terms)}
-    left = np.array([place[term[:-1]] if term else 0 for term in terms])
-    right = np.array([term[-1] if term else 0 for term in terms])
-    mean_gram(as_rows(X[:10_000]), left, right, 0)
-    one_pass = min(cpu(lambda: mean_gram(as_rows(X), left, right, 0)) for _ in range(2))
+    program = Program.of(terms_up_to(2, 10))
+    mean_gram(as_rows(X[:10_000]), program, 0)
+    one_pass = min(cpu(lambda: mean_gram(as_rows(X), program, 0)) for _ in range(2))
     for regimes in (False, True):
         detector = VanishingIdealDetector(regimes=regimes)
         fit = min(cpu(partial(detector.fit, X)) for _ in range(2))

@@ -17,6 +17,7 @@ import numpy as np
 from vanishing import OAVI, __version__
 from vanishing.datasets import make_synthetic
 from vanishing.engine.gram import _PANEL, mean_gram
+from vanishing.polynomials.terms import Program, terms_up_to
 from vanishing.rows.arrays import as_rows
 
 MEMORY = """
@@ -69,11 +70,10 @@ def gram_rate() -> None:
     rng = np.random.default_rng(0)
     n, n_rows = 20, 200_000
     rows = as_rows(rng.random((n_rows, n)))
-    left = np.concatenate([np.zeros(n + 1, dtype=np.int64), np.repeat(np.arange(1, n + 1), np.arange(n, 0, -1))])
-    right = np.concatenate([[0], np.arange(n), *(np.arange(i, n) for i in range(n))])
-    n_terms, n_basis = left.size, n + 1
-    mean_gram(rows, left, right, n_basis)
-    gram = best(lambda: mean_gram(rows, left, right, n_basis), 5)
+    program = Program.of(terms_up_to(2, n))
+    n_terms, n_basis = program.size, n + 1
+    mean_gram(rows, program, n_basis)
+    gram = best(lambda: mean_gram(rows, program, n_basis), 5)
     A, B = rng.random((2000, 2000)), rng.random((2000, 2000))
     gemm = 16e9 / best(lambda: A @ B, 5)
     # Useful work: the Gram of the candidates is symmetric, so half of its entries count.
