@@ -8,6 +8,10 @@
 x0^2 - x1
 """
 
+import importlib as _importlib
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
 from ._version import __version__ as __version__
 from .bounds import degree_bound, out_of_sample_bound, size_bound, smallest_tau
 from .checks import RangeWarning
@@ -18,15 +22,20 @@ from .classification import (
     VanishingIdealClassifier,
     VanishingIdealClassifierCV,
 )
-from .detection import VanishingIdealDetector
 from .engine.moments import Moments
 from .files import ModelFileError, load, save
 from .ideals import ABM, AVI, OAVI, VCA, ideal_path
-from .laws import Law, LawFinder, Laws, discover
 from .polynomials import Polynomial, Polynomials, Terms
 from .progress import show_progress
 from .rows.disk import open_rows
 from .svm import L1SVC, svm_path
+
+if _TYPE_CHECKING:
+    from .detection import VanishingIdealDetector
+    from .laws import Law, LawFinder, Laws, discover
+
+# Loaded when they are asked for: an engine alone takes half the time to import.
+_LATER = {"VanishingIdealDetector": ".detection"} | dict.fromkeys(("Law", "LawFinder", "Laws", "discover"), ".laws")
 
 __all__ = [
     "ABM",
@@ -61,3 +70,15 @@ __all__ = [
     "smallest_tau",
     "svm_path",
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'vanishing' has no attribute {name!r}")
+    value = getattr(_importlib.import_module(_LATER[name], __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
