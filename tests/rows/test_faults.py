@@ -175,7 +175,7 @@ from vanishing.rows import writing
 from vanishing.cli.main import main
 def slowly(self, values, original=writing._Npy.write):
     original(self, values)
-    time.sleep(0.5)
+    time.sleep(5.0)
 writing._Npy.write = slowly
 sys.exit(main())
 """
