@@ -52,7 +52,7 @@ def written(path, parts):
     return path
 
 
-def refuse(path, message="is not a file of moments, or it is damaged"):
+def assert_refused(path, message="is not a file of moments, or it is damaged"):
     with little_memory(), pytest.raises(ValueError, match=message):
         Moments.load(path)
 
@@ -103,7 +103,7 @@ IMPOSSIBLE = {
 
 @pytest.mark.parametrize("change", IMPOSSIBLE.values(), ids=IMPOSSIBLE)
 def test_moments_that_no_rows_can_have_are_refused(change, parts, tmp_path):
-    refuse(written(tmp_path / "m.npz", parts | change(parts)))
+    assert_refused(written(tmp_path / "m.npz", parts | change(parts)))
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-60, 1e60, np.array([0.0, 1.0, 1e-9])], ids=str)
@@ -157,7 +157,7 @@ def test_an_archive_that_unpacks_to_much_is_refused_before(parts, tmp_path):
     zeros = [bytes(MEGABYTE)] * 80
     path = written(tmp_path / "m.npz", parts)
     add_member(path, "more.npy", [array_header("<f8", (MEGABYTE * 10,)), *zeros])
-    refuse(path)
+    assert_refused(path)
     for name, start in {
         "sum": array_header("<f8", (5000, 5000)),
         "names": array_header(f"<U{80 * MEGABYTE // 12}", (3,)),
@@ -165,7 +165,7 @@ def test_an_archive_that_unpacks_to_much_is_refused_before(parts, tmp_path):
         "format": header(b" " * 60_000),
         "scaling": header(b"{" * 80 * MEGABYTE, b"\2\0"),
     }.items():
-        refuse(replaced(path, parts, name, [start, *zeros]))
+        assert_refused(replaced(path, parts, name, [start, *zeros]))
     assert path.stat().st_size < MEGABYTE
 
 
@@ -176,29 +176,29 @@ def test_an_archive_that_unpacks_to_much_is_refused_before(parts, tmp_path):
 )
 @pytest.mark.parametrize("name", ["format", "sum"])
 def test_a_header_that_numpy_would_choke_on_is_refused(text, name, parts, tmp_path):
-    refuse(replaced(tmp_path / "m.npz", parts, name, [header(text)]))
+    assert_refused(replaced(tmp_path / "m.npz", parts, name, [header(text)]))
 
 
 @pytest.mark.parametrize("descr", ["<f3", "|O", "|V8", "<U0", "<M8", "<c16", "|S9", "<f999999999", "|b1"])
 def test_types_of_no_numbers_are_refused(descr, parts, tmp_path):
-    refuse(replaced(tmp_path / "m.npz", parts, "total_weight", [array_header(descr, ()), bytes(8)]))
+    assert_refused(replaced(tmp_path / "m.npz", parts, "total_weight", [array_header(descr, ()), bytes(8)]))
 
 
 def test_an_array_that_is_there_twice_is_refused(parts, tmp_path):
     path = written(tmp_path / "m.npz", parts)
     with pytest.warns(UserWarning, match="Duplicate"):
         add_member(path, "sum.npy", [b"anything"])
-    refuse(path)
+    assert_refused(path)
 
 
 def test_unusual_compression_and_encryption_are_refused(parts, tmp_path):
     path = written(tmp_path / "m.npz", {key: part for key, part in parts.items() if key != "names"})
     add_member(path, "names.npy", [array_header("<U1", (0,))], zipfile.ZIP_LZMA)
-    refuse(path)
+    assert_refused(path)
     content = written(path, parts).read_bytes()
     place = content.index(b"PK\1\2")
     path.write_bytes(content[: place + 8] + b"\1" + content[place + 9 :])
-    refuse(path)
+    assert_refused(path)
 
 
 def test_an_archive_of_very_many_members_is_refused_before_they_are_listed(tmp_path):
@@ -206,7 +206,7 @@ def test_an_archive_of_very_many_members_is_refused_before_they_are_listed(tmp_p
     with zipfile.ZipFile(path, "w") as file:
         for k in range(60_000):
             file.writestr(f"{k:05d}.npy", b"")
-    refuse(path)
+    assert_refused(path)
 
 
 # --- random damage ------------------------------------------------------------------------------------------------

@@ -65,8 +65,8 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     regimes : bool, default=True
         Look for several regimes. Without, the score is a function of one Gram.
     degree : int, default=None
-        Degree of the monomials; by default the largest from 2 to 4 with at most 900 of them, or 2 for so many rows
-        that more would take long, or 1 where the rows are fewer than the terms of degree 2.
+        Degree of the monomials. By default the largest from 2 to 4 with at most 900 of them; 2 where a higher one would
+        take long on these rows; 1 where the rows are fewer than the terms of degree 2.
     missing : {"skip", "error"}, default="skip"
         Score rows with NaN by the equations that do not involve the missing columns, or refuse them.
     n_jobs : int, optional
