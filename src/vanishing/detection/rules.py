@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from .._typing import Float2D
 from ..checks import check_count, check_number, input_names
+from ..files.fields import Numbers, TupleOf, require
+from ..files.saved import Saved
 from ..polynomials.polynomial import Polynomial
 from ..rows.array_api import to_host
 from ..rows.protocol import Block, Cost, Rows
 from ..rows.reading import read_rows, require_finite
 from .exports import expectation_suite, pandera_schema, sql_checks
 from .learning import equations_of_most, sample_table
+from .records import RULE
 from .report import Report, report_on
 from .rule import WIDE, LawLike, Rule, absolute_values, polynomial_of_law, rule_with_tolerance
 
 __all__ = ["Rules"]
 
 
-class Rules(Sequence[Rule]):
+class Rules(Saved, Sequence[Rule]):
     """Rules between the columns of a table.
 
     Parameters
@@ -48,6 +51,12 @@ class Rules(Sequence[Rule]):
     >>> float(rules.check(table).share[0])
     0.999
     """
+
+    _fields: ClassVar = {"_rules": TupleOf(RULE), "exceptions": Numbers("i8", (None,), low=0)}
+
+    def _check_saved(self) -> None:
+        names = {rule.polynomial.feature_names for rule in self._rules}
+        require(len(names) <= 1, "the rules are about different columns")
 
     def __init__(self, rules: Sequence[Rule], exceptions: Any = ()):
         self._rules = tuple(rules)

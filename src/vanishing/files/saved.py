@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +16,23 @@ from .fields import Field, Integer, ListOf, MayBeMissing, Number, Text, require
 __all__ = ["Object", "Parameters", "Results", "Saved", "SavedEstimator", "load", "save"]
 
 _CLASSES: dict[str, type[Saved]] = {}
+_PACKAGES = {  # of the classes that a file may hold, imported when one is read
+    **dict.fromkeys(("Polynomials", "Terms"), "polynomials"),
+    **dict.fromkeys(("OAVI", "ABM", "AVI", "VCA"), "ideals"),
+    "L1SVC": "svm",
+    **dict.fromkeys(("PerClass", "VanishingIdealClassifier", "VanishingIdealClassifierCV"), "classification"),
+    **dict.fromkeys(("Law", "Laws", "LawFinder"), "laws"),
+    **dict.fromkeys(("VanishingIdealDetector", "Rules"), "detection"),
+}
+
+
+def _class_of(kind: Any) -> type[Saved] | None:
+    """The class of that name, if its objects can be saved."""
+    if not isinstance(kind, str) or kind not in _PACKAGES:
+        return None
+    if kind not in _CLASSES:
+        import_module(f"..{_PACKAGES[kind]}", __package__)
+    return _CLASSES[kind]
 
 
 class Saved:
@@ -119,7 +138,9 @@ class Object(Field):
         """The value."""
         require(isinstance(data, dict) and set(data) == {"kind", "model"}, "something else stands for an object")
         require(isinstance(data["kind"], str) and data["kind"] in self.names, f"there is a {data['kind']!r}")
-        return _CLASSES[data["kind"]]._unpack(data["model"], arrays)
+        known = _class_of(data["kind"])
+        assert known is not None
+        return known._unpack(data["model"], arrays)
 
 
 class Results(Field):
@@ -167,7 +188,7 @@ class Results(Field):
 
 
 class Parameters(Field):
-    """A parameter of an estimator: None, a flag, a number, a text, a list of these, or an estimator of ours."""
+    """A parameter: None, a flag, a number, a text, lists and mappings of these, or an estimator of ours."""
 
     def pack(self, value: Any, arrays: ArrayWriter) -> Any:
         """What stands for the value in the header."""
@@ -181,6 +202,8 @@ class Parameters(Field):
             return {"float": Number(finite=False).pack(value, arrays)}
         if isinstance(value, (list, tuple, np.ndarray)):
             return [self.pack(entry, arrays) for entry in (value.tolist() if isinstance(value, np.ndarray) else value)]
+        if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+            return {"mapping": {key: self.pack(entry, arrays) for key, entry in value.items()}}
         if isinstance(value, SavedEstimator):
             return {"estimator": type(value).__name__, "saved": value._pack(arrays)}
         raise ValueError(
@@ -200,8 +223,12 @@ class Parameters(Field):
         require(isinstance(data, dict), "a parameter has an unknown type")
         if set(data) == {"float"}:
             return Number(finite=False).unpack(data["float"], arrays)
+        if set(data) == {"mapping"}:
+            require(isinstance(data["mapping"], dict), "a parameter has an unknown type")
+            entries = data["mapping"].items()
+            return {Text().unpack(key, arrays): self.unpack(entry, arrays) for key, entry in entries}
         require(set(data) == {"estimator", "saved"}, "a parameter has an unknown type")
-        kind = _CLASSES.get(data["estimator"]) if isinstance(data["estimator"], str) else None
+        kind = _class_of(data["estimator"])
         if kind is None or not issubclass(kind, SavedEstimator):
             raise ValueError("a parameter is an unknown estimator")
         return kind._unpack(data["saved"], arrays, fitted=False)
@@ -260,10 +287,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     FileNotFoundError: [Errno 2] No such file or directory: 'nowhere.vi'
     """
     header, arrays = read_container(path)
-    kind = header.get("kind")
-    if not isinstance(kind, str) or kind not in _CLASSES:
-        raise ModelFileError(f"{os.fspath(path)} holds a model of an unknown kind ({kind!r}).")
+    kind = _class_of(header.get("kind"))
+    if kind is None:
+        raise ModelFileError(f"{os.fspath(path)} holds a model of an unknown kind ({header.get('kind')!r}).")
     try:
-        return _CLASSES[kind]._unpack(header.get("model"), arrays)
+        return kind._unpack(header.get("model"), arrays)
     except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as error:
         raise damaged(path, error) from error

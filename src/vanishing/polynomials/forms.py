@@ -22,6 +22,7 @@ from .terms import Program, multiply
 __all__ = [
     "MONOMIAL_FORM",
     "PRODUCT_FORM",
+    "PROGRAM",
     "Candidates",
     "Evaluator",
     "Layer",
@@ -431,13 +432,13 @@ def _check_product_form(form: ProductForm) -> None:
 
 _INDICES = Numbers("i8", (None,), low=0)
 _VECTOR, _MATRIX = Numbers("f8", (None,)), Numbers("f8", (None, None))
-_PROGRAM = {"left": _INDICES, "right": _INDICES}
-_LAYER = Record(Layer, {"products": Record(Candidates, _PROGRAM), "kept": _MATRIX, "vanishing": _MATRIX})
+_FACTORS = {"left": _INDICES, "right": _INDICES}
+_LAYER = Record(Layer, {"products": Record(Candidates, _FACTORS), "kept": _MATRIX, "vanishing": _MATRIX})
 
+PROGRAM = Record(Program, _FACTORS, _check_program)
 MONOMIAL_FORM = Record(
     MonomialForm,
-    {"basis": Record(Program, _PROGRAM, _check_program), "coef": _MATRIX, "leads": Record(Program, _PROGRAM)}
-    | {"lead_coef": _VECTOR},
+    {"basis": PROGRAM, "coef": _MATRIX, "leads": Record(Program, _FACTORS), "lead_coef": _VECTOR},
     _check_monomial_form,
 )
 PRODUCT_FORM = Record(
