@@ -312,6 +312,15 @@ class Law(Saved):
             "units": None if self.units is None else list(self.units),
         }
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Texts in place of fractions: skops then finds built-in types only."""
+        rational = [None if exact is None else str(exact) for exact in self.rational]
+        return {**self.__dict__, "rational": rational}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        rational = tuple(None if text is None else Fraction(text) for text in state["rational"])
+        self.__dict__.update({**state, "rational": rational})
+
     def __str__(self) -> str:
         return self.line()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import glob
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -41,6 +41,7 @@ def open_rows(
     label: Any = None,
     weight: Any = None,
     scale: Any = False,
+    dialect: Mapping[str, str] | None = None,
     n_jobs: int | None = None,
 ) -> Rows:
     """Rows in files, for data larger than memory: every pass reads them again, block by block.
@@ -62,6 +63,9 @@ def open_rows(
     scale : bool or fitted MinMaxScaler, default=False
         True: scale the columns to [0, 1] by their ranges, which the first pass computes and stores in ``scaler``.
         A scaler: use it, for instance for new data.
+    dialect : mapping, optional
+        How CSV files are written, for instance ``{"delimiter": ";", "decimal": ",", "encoding": "latin-1"}``; what it
+        does not say is found from the first lines.
     n_jobs : int, optional
         Threads that compute; all cores by default. The result does not depend on it.
 
@@ -91,7 +95,7 @@ def open_rows(
     if kind == "npy":
         reader = NpyReader(files, columns, label, weight)
     else:
-        reader = ArrowReader(files, kind, columns, label, weight)
+        reader = ArrowReader(files, kind, columns, label, weight, dialect)
     rows = DiskRows(reader, n_jobs)
     if scale is False:
         return rows

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._typing import Array
 from .arrays import as_block
+from .dialects import Dialect, choose_dialect
 from .protocol import Block
 
 __all__ = ["ArrowReader", "NpyReader", "Piece", "Reader"]
@@ -205,7 +206,15 @@ class ArrowReader(Reader):
 
     named = True
 
-    def __init__(self, files: list[str], kind: str, columns: Sequence[Any] | None, label: Any, weight: Any):
+    def __init__(
+        self,
+        files: list[str],
+        kind: str,
+        columns: Sequence[Any] | None,
+        label: Any,
+        weight: Any,
+        dialect: Mapping[str, str] | None = None,
+    ):
         try:
             import pyarrow.dataset as dataset
         except ImportError as error:
@@ -213,8 +222,9 @@ class ArrowReader(Reader):
         super().__init__(files)
         self.kind = kind
         self.label, self.weight = label, weight
+        self.dialect = choose_dialect(files[0], dialect) if kind == "csv" else None
         with _naming(files[0], kind):
-            whole = dataset.dataset(files, format=kind)
+            whole = dataset.dataset(files, format=kind if self.dialect is None else self.dialect.csv_format())
         self.fragments = list(whole.get_fragments())
         schemas = []
         for fragment, file in zip(self.fragments, files, strict=True):
@@ -222,23 +232,19 @@ class ArrowReader(Reader):
                 schemas.append(fragment.physical_schema)
         self.names = self._choose(schemas[0], columns)
         self._check(schemas)
-        if kind == "csv":
-            self._read_numbers()
+        if self.dialect is not None:
+            self._read_numbers(self.dialect)
         self.n_samples = None if kind == "csv" else sum(self._count(k) for k in range(len(files)))
         types = [schema.field(name).type for schema in schemas for name in self.names]
         self.single_precision = any(str(kind) in ("float", "halffloat") for kind in types)
 
-    def _read_numbers(self) -> None:
+    def _read_numbers(self, dialect: Dialect) -> None:
         """Read the columns of CSV files as float64, even if their first values are integers."""
         import pyarrow
-        import pyarrow.csv
         import pyarrow.dataset as dataset
 
-        numbers = [*self.names, *([] if self.weight is None else [self.weight])]
-        options = pyarrow.csv.ConvertOptions(column_types={name: pyarrow.float64() for name in numbers})
-        self.fragments = list(
-            dataset.dataset(self.files, format=dataset.CsvFileFormat(convert_options=options)).get_fragments()
-        )
+        numbers = dict.fromkeys([*self.names, *([] if self.weight is None else [self.weight])], pyarrow.float64())
+        self.fragments = list(dataset.dataset(self.files, format=dialect.csv_format(numbers)).get_fragments())
 
     def _choose(self, schema: Any, columns: Sequence[Any] | None) -> list[str]:
         extra = [name for name in (self.label, self.weight) if name is not None]
