@@ -20,7 +20,7 @@ from .protocol import Block, Computed, Cost, Rows, View, merge
 from .readers import ArrowReader, NpyReader, Piece, Reader
 from .writing import feature_writer
 
-__all__ = ["DiskRows", "ScaledOnDisk", "find_files", "open_rows"]
+__all__ = ["DiskRows", "ScaledOnDisk", "find_files", "format_of", "open_rows"]
 
 T = TypeVar("T")
 
@@ -87,7 +87,7 @@ def open_rows(
     0.1111*x0^2 - 0.1111*x1
     """
     files = find_files(path)
-    suffixes = {_format(file) for file in files}
+    suffixes = {format_of(file) for file in files}
     if len(suffixes) > 1:
         raise ValueError(f"Files of different formats: {', '.join(sorted(suffixes))}; open one format at a time.")
     kind = suffixes.pop()
@@ -123,7 +123,8 @@ def find_files(path: Any) -> list[str]:
     return files
 
 
-def _format(file: str) -> str:
+def format_of(file: str) -> str:
+    """The format of a file, as its name says."""
     suffix = Path(file).suffix.lower()
     if suffix not in _FORMATS:
         raise ValueError(f"{file}: files have to end in {', '.join(_FORMATS)}.")
