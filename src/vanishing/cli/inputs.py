@@ -182,6 +182,8 @@ def column_types(file: str, given: dict[str, str]) -> tuple[dict[str, str], Dial
     except (pyarrow.ArrowException, OSError, UnicodeError) as error:
         if isinstance(error, FileNotFoundError):
             raise
+        if found := re.search(r"multiple columns named (.+)", str(error)):
+            raise ValueError(f"{file} has two columns {found[1]!r}: rename one of them.") from error
         raise ValueError(
             f"{file} cannot be read as {kind}: it is no such table, truncated or damaged "
             f"({str(error).splitlines()[0]})."

@@ -14,7 +14,7 @@ _PHRASES = [
     (r"raise psi", "raise --psi"),
     (r"^(psi|columns|label|weight|noise|units|degree|contamination|scale)\b(?= (must|says|names|has))", r"--\1"),
     (r"\bIs the label the right column", "Is --target or --label the right column"),
-    (r"\(ENOSPC\)", ""),
+    (r"give both the same n_features and degree", "collect both with the same --columns, --degree and --ranges"),
 ]
 _KEYWORDS = re.compile(r"\b(max_degree|max_noise|max_terms|block_rows)\b(=\S+)?")
 _CONVERSION = re.compile(r"^(.+?) cannot be read as csv.*In CSV column #(\d+).*invalid value '(.*?)'", re.DOTALL)

@@ -55,10 +55,14 @@ def read_moments(files: Sequence[str]) -> Moments:
     from ..engine.moments import Moments
     from ..rows.disk import find_files
 
-    first, *others = (Moments.load(file) for file in find_files(files))
-    for other in others:
-        first.merge(other)
-    return first
+    first, *others = find_files(files)
+    total = Moments.load(first)
+    for file in others:
+        try:
+            total.merge(Moments.load(file))
+        except ValueError as error:
+            raise ValueError(f"{file} cannot be added to {first}: {error}") from error
+    return total
 
 
 def describe_moments(moments: Any) -> dict[str, Any]:
