@@ -49,7 +49,7 @@ REFUSED = {
     "classifiers cannot be checked": ("check churn.vi churn.csv", "churn.vi holds a classifier, but 'vanishing check'"),
     "a classifier is no ideal": ("export churn.vi --to sage", "export it to onnx, torch, numpy or sql"),
     "moments as a table": ("laws north.npz", "north.npz holds no table"),
-    "moments that differ": ("moments merge north.npz clicks3.npz -o all.npz", "clicks3.npz cannot be added to north.npz"),
+    "moments that differ": ("moments merge north.npz clicks3.npz -o all.npz", "clicks3.npz cannot be added to north"),
     # outputs
     "an existing output": ("fit churn.csv --target churned -o churn.vi", "churn.vi exists: add --force"),
     "an existing table": ("predict churn.vi new.parquet -o gas.csv", "gas.csv exists: add --force"),
