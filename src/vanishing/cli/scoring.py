@@ -54,16 +54,21 @@ def _codes(labels: Array, classes: Array) -> Array:
 
 def score_detector(loaded: Loaded, rows: DiskRows, abnormal: str | None) -> dict[str, Any]:
     """The share of alarms; the area under the ROC curve, where it is known which rows are abnormal."""
+    model = loaded.model
 
-    def look(block: Block, inside: Any) -> tuple[Float1D, Array]:
-        labels = np.zeros(len(inside), dtype=bool) if abnormal is None else _marked(block.labels, abnormal)
-        return loaded.model.score_samples(inside), labels
+    def look(block: Block, inside: Any) -> tuple[int, int, Float1D, Array]:
+        scores = model.score_samples(inside)
+        n_alarms = int((scores < model.offset_).sum())
+        if abnormal is None:  # nothing grows with the rows
+            return len(scores), n_alarms, np.empty(0), np.empty(0, dtype=bool)
+        return len(scores), n_alarms, scores, _marked(block.labels, abnormal)
 
-    scores, labels = (np.concatenate(parts) for parts in zip(*each_block(rows, loaded, look), strict=True))
-    alarms = float(np.mean(scores < loaded.model.offset_))
-    content = {"rows": len(scores), "alarms": alarms, "false_alarms_promised": float(loaded.model.contamination)}
+    n_rows, n_alarms, score_parts, label_parts = zip(*each_block(rows, loaded, look), strict=True)
+    alarms = sum(n_alarms) / sum(n_rows)
+    content = {"rows": sum(n_rows), "alarms": alarms, "false_alarms_promised": float(model.contamination)}
     if abnormal is None:
         return content
+    scores, labels = np.concatenate(score_parts), np.concatenate(label_parts)
     if labels.all() or not labels.any():
         raise ValueError(
             f"No rows are abnormal, or all are: say with --abnormal which value marks them, not {abnormal!r}."
