@@ -72,7 +72,7 @@ def _spare(
     inside: Bool1D,
     coef: Float1D,
 ) -> None:
-    """The least-squares solution ``coef``, without terms that together raise the loss by at most ``room``.
+    """The solution ``coef`` on the terms that stay ``inside``, without others that raise the loss by at most ``room``.
 
     With N the inverse of the triangular ``R = W[:, S]``, the solution is ``-N z``. With ``M = N N' = Q[S, S]^-1``,
     leaving out term a raises the loss by ``x_a^2 / M_aa``; the cheapest one leaves. M without it is ``M - v v'``, v
@@ -110,7 +110,6 @@ def _spare(
             diagonal[a] -= column[a] * column[a]
         room -= cost
         inside[cheapest] = False
-        coef[cheapest] = 0.0
 
 
 def _short_solution(Q: Float2D, c: Float1D, r: float, psi: float, most: int) -> tuple[Float1D, int]:
@@ -118,12 +117,12 @@ def _short_solution(Q: Float2D, c: Float1D, r: float, psi: float, most: int) -> 
     n = c.size
     support, W, z = np.empty(most, np.int64), np.empty((most, n)), np.empty(most)
     size = _pursue(Q, r, psi, c.copy(), Q.diagonal().copy(), np.zeros(n, np.bool_), support, W, z)
-    support, z = support[:size], z[:size]
+    support, z, inside = support[:size], z[:size], np.ones(size, np.bool_)
     coef, diagonal, N, removed = np.zeros(size), np.zeros(size), np.zeros((size, size)), np.empty((size, size))
     R = np.ascontiguousarray(W[:size, support])
-    _spare(R, z, psi - r + float(z @ z), N, removed, diagonal, np.ones(size, np.bool_), coef)
+    _spare(R, z, psi - r + float(z @ z), N, removed, diagonal, inside, coef)
     x = np.zeros(n)
-    x[support] = coef
+    x[support[inside]] = coef[inside]
     return x, size
 
 
