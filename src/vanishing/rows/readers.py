@@ -333,8 +333,13 @@ class ArrowReader(Reader):
         return list(dict.fromkeys(name for name in names if name is not None))
 
     def _batches(self, part: int, fragment: Any, names: list[str]) -> Iterator[Any]:
+        import pyarrow.dataset as dataset
+
+        options: dict[str, Any] = {"columns": names, "batch_size": _BATCH}
+        if self.kind == "parquet":  # buffers that were read ahead are freed at the end of the file only
+            options["fragment_scan_options"] = dataset.ParquetFragmentScanOptions(pre_buffer=False)
         with _naming(self.files[part], self.kind):
-            yield from fragment.to_batches(columns=names, batch_size=_BATCH)
+            yield from fragment.to_batches(**options)
 
     def block(self, piece: Piece, *, only_labels: bool = False) -> Block:
         """Convert a piece to a block; runs in the worker threads."""
