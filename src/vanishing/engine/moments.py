@@ -11,16 +11,18 @@ from .._typing import Float1D, Float2D
 from ..checks import check_count, check_scaler, input_names
 from ..polynomials.terms import Program, Term, count_terms, multiply, terms_up_to
 from ..rows.archive import DAMAGED, Archive
+from ..rows.protocol import Rows
 from ..rows.reading import read_rows, require_finite
 from ..rows.writing import complete_file
 from .gram import border_gram
 from .scaling import scaler_of_range
 from .survey import Survey, sum_terms
 
-__all__ = ["Moments"]
+__all__ = ["Moments", "collect_moments"]
 
 _FORMAT = 1
 _MOST_TERMS = 5000
+_MOST_AT_ONCE = 500  # terms whose Gram is summed for a fit to rows that can be read only once
 _ARRAYS = ["format", "names", "range", "scaling", "shape", "single_precision", "sum", "total_weight"]  # in a file
 _MOST_NAMES = 2**25  # bytes that all names may take
 _ROUNDING = 1e-7  # tolerance of the checks of loaded sums, relative to the largest value that each could have
@@ -116,7 +118,7 @@ class Moments:
         self
         """
         columns = _InputColumns(self.n_jobs)
-        rows = read_rows(columns, X, sample_weight)
+        rows = read_rows(columns, X, sample_weight, passes=1)
         if rows.n_features != self.n_features:
             raise ValueError(f"X has {rows.n_features} columns, but these are moments of {self.n_features}.")
         self._check_names(rows.feature_names or columns.names)
@@ -300,6 +302,13 @@ class Moments:
     def _require_rows(self) -> None:
         if not self.n_samples or self.total_weight <= 0.0:
             raise ValueError("There are no rows in these moments: update them first.")
+
+
+def collect_moments(rows: Rows, sample_weight: Any, max_degree: int, n_jobs: int | None) -> Moments:
+    """The moments of rows that can be read only once, up to the largest degree that one pass affords."""
+    n = rows.n_features
+    degree = max([1, *(d for d in range(1, max_degree + 1) if count_terms(d, n) <= _MOST_AT_ONCE)])
+    return Moments(n, degree, n_jobs=n_jobs).update(rows, sample_weight)
 
 
 class _InputColumns(BaseEstimator):  # type: ignore[misc]
