@@ -12,6 +12,7 @@ from typing import Any
 
 from .protocol import Block
 from .readers import BatchReader, Piece, naming
+from .sql import quote_name
 
 __all__ = ["StreamReader", "is_stream"]
 
@@ -136,8 +137,7 @@ class _Relation(_Table):
     def batches(self, names: list[str]) -> Iterator[Any]:
         import pyarrow
 
-        quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
-        yield from pyarrow.RecordBatchReader.from_stream(self.X.project(quoted))
+        yield from pyarrow.RecordBatchReader.from_stream(self.X.project(", ".join(map(quote_name, names))))
 
 
 class _Stream(_Table):
