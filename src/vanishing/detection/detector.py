@@ -24,6 +24,7 @@ from ..checks import (
     warn_fitted_tail,
     warn_incomplete,
 )
+from ..display import ShownEstimator
 from ..engine.moments import Moments
 from ..polynomials.forms import Evaluator
 from ..polynomials.polynomial import Polynomials
@@ -48,7 +49,7 @@ __all__ = ["VanishingIdealDetector"]
 _GROWTH = 1.5  # of the number of rows, after which a stream's regimes and calibration are found anew
 
 
-class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
+class VanishingIdealDetector(ShownEstimator, OutlierMixin, BaseEstimator):  # type: ignore[misc]
     """Rows are normal as long as they obey the equations of the data that the detector was fitted to.
 
     The score has three parts, each in units of its spread over normal rows: the logarithm of the inverse Christoffel
@@ -425,6 +426,9 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         """Constant and binary columns and one-hot groups, in words."""
         check_is_fitted(self)
         return [relation.to_text(input_names(self)) for relation in self._monomials.exact]
+
+    def _first_equations(self, n_shown: int) -> list[str]:
+        return self.generators_.first_lines(n_shown)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -138,10 +138,14 @@ class VanishingIdeal(SavedEstimator, TransformerMixin, BaseEstimator):  # type: 
     def __str__(self) -> str:
         return self._describe(self.generators_) if hasattr(self, "generators_") else repr(self)
 
+    def _first_equations(self, n_shown: int) -> list[str]:
+        generators: Polynomials = self.generators_
+        return generators.first_lines(n_shown)
+
     def _describe(self, generators: Polynomials) -> str:
         """The constructor call, and the polynomials."""
-        n = len(generators)
-        return "\n  ".join([f"{self!r}: {n} generator{'s' if n != 1 else ''}", *str(generators).splitlines()])
+        counted = f"{len(generators)} generator{'s' if len(generators) != 1 else ''}"
+        return "\n  ".join([f"{self._constructor()}: {counted}", *str(generators).splitlines()])
 
     def _read(self, X: Any, sample_weight: Any) -> Rows:
         """The data as rows; stores ``n_features_in_`` and ``feature_names_in_``, as scikit-learn requires."""
@@ -269,8 +273,14 @@ class MonomialIdeal(VanishingIdeal):
         """The constructor call, the polynomials, relations between columns first, and a sentence that counts them."""
         if len(generators) == 0:
             return super()._describe(generators)
-        relations = self.relations()
-        return f"{super()._describe(generators[np.argsort(relations.rank, kind='stable')])}\n{relations}"
+        return f"{super()._describe(self._ranked())}\n{self.relations()}"
+
+    def _ranked(self) -> Polynomials:
+        """The generators, relations between columns first."""
+        return self.generators_[np.argsort(self.relations().rank, kind="stable")]
+
+    def _first_equations(self, n_shown: int) -> list[str]:
+        return self._ranked().first_lines(n_shown)
 
     def _finish(self, built: Construction, survey: Survey) -> None:
         super()._finish(built, survey)
