@@ -13,7 +13,7 @@ from ..checks import check_count, check_scaler, input_names
 from ..polynomials.terms import Program, count_terms, terms_up_to
 from ..rows.archive import DAMAGED, Archive
 from ..rows.protocol import Rows
-from ..rows.reading import read_rows, require_finite
+from ..rows.reading import finite_blocks, read_rows, require_finite
 from ..rows.writing import complete_file
 from .gram import border_gram
 from .plausibility import can_be_sums
@@ -124,6 +124,8 @@ class Moments:
         if rows.n_features != self.n_features:
             raise ValueError(f"X has {rows.n_features} columns, but these are moments of {self.n_features}.")
         self._check_names(rows.feature_names or columns.names)
+        if rows.read_once:
+            rows = finite_blocks(columns, rows)  # no second pass can look for NaN
         source = rows if self.scaler is None else rows.scaled(self.scaler.scale_, self.scaler.min_)
         total = sum_terms(source, Program.of(self.terms))
         if not np.isfinite(total.gram).all():

@@ -59,8 +59,8 @@ def read_rows(
         Not for Rows and tables of other libraries, which bring their own.
     reset : bool, default=True
     passes : int, optional
-        How many passes the caller will make at most, if it knows; by default one with ``reset=False``. Rows that can be
-        read only once are refused for more than one.
+        How many passes the caller makes, if it knows. Rows that can be read only once are refused in a fit with more
+        than one.
     """
     n_jobs = getattr(estimator, "n_jobs", None)
     check_n_jobs(n_jobs)
@@ -75,8 +75,12 @@ def read_rows(
             raise ValueError(
                 "sample_weight cannot be given for rows on disk: name its column in open_rows(weight=...)."
             )
-        rows = _learn_columns(estimator, X, reset=reset)
-        return _in_one_pass(estimator, rows, 1 if passes is None and not reset else passes) if rows.read_once else rows
+        if X.read_once and passes != 1 and reset:
+            raise ValueError(
+                f"The rows can be read only once, but {type(estimator).__name__} needs several passes: give the table "
+                "or the dataset that the reader reads, X.read_all() if the rows fit into memory, or Moments of them."
+            )
+        return _learn_columns(estimator, X, reset=reset)
     if is_dask(X):
         from .dask import dask_rows
 
@@ -128,16 +132,6 @@ def open_table(X: Any) -> Any:
 
         return pyarrow.table(X)
     return open_rows(X) if is_stream(X) else X
-
-
-def _in_one_pass(estimator: Any, rows: Rows, passes: int | None) -> Rows:
-    """Rows that can be read only once, checked block by block, because no second pass can look for NaN."""
-    if passes != 1:
-        raise ValueError(
-            f"The rows can be read only once, but {type(estimator).__name__} needs several passes: give the table or "
-            "the dataset that the reader reads, X.read_all() if the rows fit into memory, or Moments of them."
-        )
-    return rows.changed(_Finite(input_names(estimator), rows.place))
 
 
 def read_finite(estimator: Any, X: Any) -> Rows:
