@@ -124,9 +124,9 @@ def test_moments_of_a_reader_with_weights_are_those_of_its_rows():
 
 
 def test_a_reader_is_refused_where_one_pass_is_not_enough():
-    with pytest.raises(ValueError, match=r"can be read only once, but VCA needs several passes: give the table"):
+    with pytest.raises(ValueError, match=r"can be read only once, but this fit makes several passes: give the table"):
         VCA().fit(reader())
-    with pytest.raises(ValueError, match=r"can be read only once, but L1SVC needs several passes"):
+    with pytest.raises(ValueError, match=r"can be read only once, but this fit makes several passes"):
         L1SVC().fit(open_rows(reader(y=np.arange(2000) % 2), label="y"))
     once = open_rows(reader())
     once.to_numpy()

@@ -58,7 +58,9 @@ def read_labelled(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, 
     """
     X = open_table(X)
     if isinstance(X, Rows) and (y is not None or not X.labelled):
-        raise ValueError("Labels of rows on disk are one of their columns: name it in open_rows(label=...), without y.")
+        raise ValueError(
+            "Labels of rows on disk and streams are one of their columns: name it in open_rows(label=...), without y."
+        )
     require_unmasked(X=X, y=y, sample_weight=sample_weight)
     if is_device_array(X):
         classes, codes = _device_classes(X, y)

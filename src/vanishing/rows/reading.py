@@ -73,12 +73,12 @@ def read_rows(
             raise ValueError("The rows have no columns while at least one is required.")
         if sample_weight is not None:
             raise ValueError(
-                "sample_weight cannot be given for rows on disk: name its column in open_rows(weight=...)."
+                "sample_weight cannot be given for rows on disk and streams: name its column in open_rows(weight=...)."
             )
         if X.read_once and passes != 1 and reset:
             raise ValueError(
-                f"The rows can be read only once, but {type(estimator).__name__} needs several passes: give the table "
-                "or the dataset that the reader reads, X.read_all() if the rows fit into memory, or Moments of them."
+                "The rows can be read only once, but this fit makes several passes: give the table or the dataset that "
+                "the reader reads, X.read_all() if the rows fit into memory, or Moments of them."
             )
         return _learn_columns(estimator, X, reset=reset)
     if is_dask(X):
