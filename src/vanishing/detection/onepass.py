@@ -33,6 +33,8 @@ __all__ = ["Collected", "OnePass", "add_collected", "collect"]
 
 _FAR = 6.0  # provisional deviations from the provisional centre, beyond which a row is set aside
 _MOST_FAR = 2**22  # numbers in the rows that are set aside
+_LONG = 16_384  # rows of a block of few terms, as the look for far values costs about the same for each block
+_MANY_TERMS = 100
 _HEAD = 4096  # rows that the provisional units come from
 
 
@@ -210,7 +212,8 @@ def collect(rows: Rows, degree: int, names: Sequence[str]) -> OnePass:
     kernel = _Collect(
         units, program, 0.0 if isinstance(rows, ArrayRows) else sampling_rate(rows), rows.place, tuple(names)
     )
-    collected = rows.reduce(kernel, add_collected, Cost(program.size**2, 2 * program.size))
+    fewest = 1024 if program.size > _MANY_TERMS else _LONG
+    collected = rows.reduce(kernel, add_collected, Cost(program.size**2, 2 * program.size, fewest))
     sample = sample_complete(rows) if isinstance(rows, ArrayRows) else join_samples(collected.samples)
     return OnePass(units, program, collected, sample)
 
