@@ -22,6 +22,7 @@ from ..checks import (
     warn_clipped,
     warn_outside_unit_cube,
 )
+from ..display import first_lines, lines_html
 from ..engine.scaling import scale_and_survey_parts, scaled_rows, survey_parts
 from ..files.fields import Either, Labels, Number, Optional, Scaler, TupleOf, require
 from ..files.saved import Object, SavedEstimator
@@ -125,7 +126,11 @@ class ClassGenerators(Sequence[ClassGenerator]):
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        return f"<ClassGenerators: {len(self)} of {len(self.labels)} classes>"
+        lines = first_lines(str(self).splitlines())
+        return "\n  ".join([f"<ClassGenerators: {len(self)} of {len(self.labels)} classes", *lines]) + ">"
+
+    def _repr_html_(self) -> str:
+        return lines_html(str(self).splitlines())
 
 
 def _weight_of(weights: Float2D | None, i: int) -> Any:
@@ -644,7 +649,12 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ClassifierMixin, Tr
     def __str__(self) -> str:
         if not isinstance(getattr(self, "final_estimator_", None), L1SVC):
             return repr(self)
-        return "\n".join([repr(self), *self._formula_lines()])
+        return "\n".join([self._constructor(), *self._formula_lines()])
+
+    def _first_equations(self, n_shown: int) -> list[str]:
+        if not isinstance(getattr(self, "final_estimator_", None), L1SVC):
+            return []
+        return first_lines(self._formula_lines(), n_shown)
 
     def _formula_lines(self) -> list[str]:
         """The formula, the largest contributions first, and what the terms that are not printed are worth."""

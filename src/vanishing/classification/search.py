@@ -837,7 +837,10 @@ class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ClassifierMixin, 
             return repr(self)
         mean = ["the mean of the decisions of several models, one of them:"] if self.average else []
         score = f"cross-validated score {self.best_score_:.4g}"
-        return "\n".join([repr(self), *mean, *best._formula_lines(), score])
+        return "\n".join([self._constructor(), *mean, *best._formula_lines(), score])
+
+    def _first_equations(self, n_shown: int) -> list[str]:
+        return self.best_estimator_._first_equations(n_shown) if hasattr(self, "best_estimator_") else []
 
     def transform(self, X: Any) -> Any:
         """The columns that the last step of the best model sees.

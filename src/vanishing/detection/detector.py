@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -11,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Array, Float1D, Float2D
+from .._typing import Array, Float1D
 from ..checks import (
     all_or_nothing,
     check_choice,
@@ -20,35 +19,36 @@ from ..checks import (
     check_n_jobs,
     check_number,
     input_names,
-    warn_few_rows,
     warn_fitted_tail,
     warn_incomplete,
 )
+from ..display import ShownEstimator
 from ..engine.moments import Moments
 from ..polynomials.forms import Evaluator
 from ..polynomials.polynomial import Polynomials
 from ..rows.array_api import is_device_array, namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows
 from ..rows.labels import as_vector
-from ..rows.protocol import Block, Cost, Rows
-from ..rows.reading import is_dask, read_finite, read_rows, require_finite
+from ..rows.protocol import Cost, Rows
+from ..rows.reading import finite_blocks, is_dask, read_finite, read_rows
 from ..threads import one_blas_thread
 from . import charts
-from .christoffel import Christoffel, Monomials, choose_degree, n_terms_needed
-from .columns import exact_relations, survey_columns
+from .christoffel import Christoffel, Monomials
+from .completeness import Complete, complete_array
 from .drift import drift_of_blocks
 from .explain import as_table, explain_columns, explain_equations
 from .missing import Incomplete, score_block
 from .model import Model
 from .summaries import model_of_moments, survey_of_moments
 from .sums import Sums, sum_rows
+from .training import train
 
 __all__ = ["VanishingIdealDetector"]
 
 _GROWTH = 1.5  # of the number of rows, after which a stream's regimes and calibration are found anew
 
 
-class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
+class VanishingIdealDetector(ShownEstimator, OutlierMixin, BaseEstimator):  # type: ignore[misc]
     """Rows are normal as long as they obey the equations of the data that the detector was fitted to.
 
     The score has three parts, each in units of its spread over normal rows: the logarithm of the inverse Christoffel
@@ -105,6 +105,7 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     array([0.005])
     """
 
+    _monomials: Monomials
     _sums: Sums
     _n_batches: int
 
@@ -142,7 +143,7 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             if isinstance(X, Moments):
                 self._fit_moments(X, sample_weight)
             else:
-                self._fit_rows(self._used(read_rows(self, X, sample_weight)))
+                self._fit_rows(read_rows(self, X, sample_weight, passes=1))
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -168,10 +169,10 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             return self.fit(X, sample_weight=sample_weight)
         self._check_parameters()
         with one_blas_thread():
-            rows = self._used(read_rows(self, X, sample_weight, reset=False))
-            if not isinstance(rows, ArrayRows):
-                require_finite(rows, input_names(self))
+            rows, n_missing = self._complete(read_rows(self, X, sample_weight, reset=False))
             more = sum_rows(rows, self._monomials, self._n_batches)
+        if n_missing:
+            warn_incomplete(n_missing)
         with all_or_nothing(self):
             self._sums = self._sums.plus(more)
             self._n_batches += 1
@@ -426,6 +427,9 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return [relation.to_text(input_names(self)) for relation in self._monomials.exact]
 
+    def _first_equations(self, n_shown: int) -> list[str]:
+        return self.generators_.first_lines(n_shown)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing == "skip"
@@ -442,19 +446,15 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         check_n_jobs(self.n_jobs)
 
     def _fit_rows(self, rows: Rows) -> None:
-        names = input_names(self)
-        found = survey_columns(rows, names)
-        if not (found.high > found.low).any():
-            raise ValueError(
-                f"All rows are equal (n_samples = {found.n_samples}): a detector learns from normal rows that differ."
-            )
-        degree = self.degree or choose_degree(found.mean.size, found.n_samples)
-        if degree == 1 and self.degree is None:
-            warn_few_rows(found.n_samples, n_terms_needed(found.mean.size))
-        self._monomials = Monomials.of_columns(found, exact_relations(found), degree)
-        self._sums = sum_rows(rows, self._monomials, clipped=found.has_far_values)
+        skip = self.missing == "skip"
+        if not skip and not isinstance(rows, ArrayRows):
+            rows = finite_blocks(self, rows)
+        trained = train(rows, input_names(self), self.degree, skip=skip)
+        if trained.n_missing:
+            warn_incomplete(trained.n_missing)
+        self._monomials, self._sums = trained.monomials, trained.sums
         self._n_batches, self._stale = 1, False
-        self.degree_, self.n_samples_seen_ = degree, self._sums.n_samples
+        self.degree_, self.n_samples_seen_ = trained.degree, self._sums.n_samples
         self._learn()
 
     def _fit_moments(self, moments: Moments, sample_weight: Any) -> None:
@@ -501,23 +501,17 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     def _rows(self, X: Any) -> Rows:
         return read_finite(self, X) if self.missing == "error" else read_rows(self, X, reset=False)
 
-    def _used(self, rows: Rows) -> Rows:
-        """The rows to learn from: of those in memory, the ones with a weight and without missing values; all finite."""
-        if not isinstance(rows, ArrayRows):
-            return rows
-        rows = rows.without_zero_weights()
-        if rows.X.dtype.kind != "f" or _sum_is_finite(rows):
-            return rows
-        if self.missing == "skip":
-            missing = rows.map(_count_missing, 1, Cost(rows.n_features, rows.n_features))[:, 0] > 0.0
-            if missing.all():
-                raise ValueError("Every row has a missing value: impute them, for instance with SimpleImputer.")
-            if missing.any():
-                warn_incomplete(int(missing.sum()))
-            weights = None if rows.sample_weight is None else rows.sample_weight[~missing]
-            rows = ArrayRows(rows.X[~missing], weights, None, rows.n_jobs)
-        require_finite(rows, input_names(self))
-        return rows
+    def _complete(self, rows: Rows) -> tuple[Rows, int]:
+        """The rows to add to the sums, without missing values if these are to be skipped, and how many had some.
+
+        In sources outside of memory, rows with missing values are skipped on the way, and are not counted.
+        """
+        names = input_names(self)
+        if isinstance(rows, ArrayRows):
+            return complete_array(rows, names, skip=self.missing == "skip")
+        if self.missing == "error":
+            return finite_blocks(self, rows), 0
+        return rows.changed(Complete(rows.place, tuple(names))), 0
 
     def _table(self, X: Any) -> Array:
         check_is_fitted(self)
@@ -561,19 +555,6 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         if not len(equations.polynomials):
             raise ValueError("No equation holds closely enough on these data to be drawn; plot_chart shows the scores.")
         return equations
-
-
-def _sum_is_finite(rows: Rows) -> bool:
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(rows.reduce(_sum_of_values, operator.add, Cost(rows.n_features, rows.n_features))))
-
-
-def _sum_of_values(block: Block) -> float:
-    return float(np.sum(block.X))
-
-
-def _count_missing(block: Block, out: Float2D) -> None:
-    out[:, 0] = np.isnan(block.X).sum(axis=1)
 
 
 def _lean(model: Model) -> Any:

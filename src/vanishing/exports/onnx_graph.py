@@ -10,50 +10,18 @@ import numpy as np
 from .._typing import Array, Float1D, Float2D, Int1D
 from .outputs import Ops, n_inputs, outputs
 
-__all__ = ["to_onnx"]
+__all__ = ["OnnxOps", "graph_of"]
 
 _OPSET = 18  # of the operators; runtimes since 2023 have them
 _IR_VERSION = 9
 
 
-def to_onnx(model: Any, dtype: Any = np.float32) -> Any:
-    """A fitted model as an ONNX graph of plain operators.
+def graph_of(model: Any, dtype: np.dtype[Any]) -> Any:
+    """A fitted model of this package as an ONNX graph of plain operators."""
+    import onnx
 
-    Terms are products of earlier ones, not powers, so that the graph is fast.
-
-    Parameters
-    ----------
-    model : fitted OAVI, ABM, AVI, VCA, PerClass, L1SVC, classifier, or Polynomials
-    dtype : numpy dtype, default=float32
-        float32 or float64, of the input ``X`` and of the numbers in the graph.
-
-    Returns
-    -------
-    onnx.ModelProto
-        Outputs ``features``, or ``scores``, ``label`` (the label itself, where labels are integers or texts) and
-        ``probabilities``. Needs ``pip install 'vanishing[onnx]'``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pytest
-    >>> _ = pytest.importorskip("onnx")
-    >>> from vanishing import OAVI
-    >>> from vanishing.exports import to_onnx
-    >>> x = np.linspace(0, 1, 50)
-    >>> graph = to_onnx(OAVI(psi=1e-8, max_degree=2).fit(np.column_stack([x, x**2]))).graph
-    >>> [output.name for output in graph.output]
-    ['features']
-    """
-    try:
-        import onnx
-    except ImportError as error:
-        raise ImportError("to_onnx needs ONNX: pip install 'vanishing[onnx]'.") from error
-    dtype = np.dtype(dtype)
-    if dtype not in (np.float32, np.float64):
-        raise ValueError(f"dtype must be float32 or float64, got {dtype}.")
     helper, kind = onnx.helper, onnx.helper.np_dtype_to_tensor_dtype(dtype)
-    ops = _OnnxOps(onnx, dtype)
+    ops = OnnxOps(onnx, dtype)
     results = outputs(model, ops, "X")
     declared = []
     for key, value in results.items():
@@ -70,7 +38,7 @@ def to_onnx(model: Any, dtype: Any = np.float32) -> Any:
     )
 
 
-class _OnnxOps(Ops):
+class OnnxOps(Ops):
     """Nodes of a graph; a table is the name of a tensor."""
 
     def __init__(self, onnx: Any, dtype: np.dtype[Any]):

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, Float1D, Float2D, Int1D
 from ..checks import all_or_nothing, check_choice, check_count, check_flag, check_n_jobs, check_number
+from ..display import ShownEstimator, first_lines
 from ..rows.reading import read_finite
 from . import units as dimensions
 from .candidates import allowed_terms, comparable_terms, dimension_classes
@@ -47,7 +48,7 @@ _MODELS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 
-class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class LawFinder(ShownEstimator, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Finds the equations that hold between the columns of a noisy table, or none.
 
     Rows are taken as ``y = x + e`` with ``x`` on the zero set of a polynomial and noise ``e`` in every column. A
@@ -285,6 +286,9 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return replace(settings, models=_MODELS[kind], absolute=kind == "absolute")
         sigma = _known_noise(self.noise, table.names)[list(kept)]
         return replace(settings, models=((ADDITIVE, "none"),), sigma=sigma)
+
+    def _first_equations(self, n_shown: int) -> list[str]:
+        return first_lines(str(self.laws_).splitlines(), n_shown)
 
     def transform(self, X: Any) -> Float2D:
         """Distances of rows from the laws, in deviations of the columns.

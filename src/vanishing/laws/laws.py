@@ -11,6 +11,7 @@ from typing import Any, overload
 import numpy as np
 
 from .._typing import Float1D
+from ..display import first_lines
 from ..rows.writing import complete_file
 from .equation import with_error
 from .law import Law
@@ -106,7 +107,8 @@ class Laws(Sequence[Law]):
         return "\n".join([*lines, *self.notes])
 
     def __repr__(self) -> str:
-        return f"<Laws: {len(self)} in {len(self.columns)} columns>"
+        lines = first_lines(str(self).splitlines())
+        return "\n  ".join([f"<Laws: {len(self)} in {len(self.columns)} columns", *lines]) + ">"
 
     def summary(self) -> str:
         """All laws with their coefficients, tests and audits, and what was rejected."""
