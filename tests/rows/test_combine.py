@@ -48,6 +48,7 @@ REDUCTIONS = {
     ("report", "_add_looks"): "vanishing.detection.report._add_looks",
     ("learning", "add_samples"): "vanishing.detection.sums.add_samples",
     ("onepass", "add_collected"): "vanishing.detection.onepass.add_collected",
+    ("rules", "_add_missed"): "vanishing.detection.rules._add_missed",
     ("sums", "add_sums"): "vanishing.detection.sums.add_sums",
     ("svm", "operator.add"): "_operator.add",
     ("svm", "combine"): "vanishing.svm.sums.SquaredHinge._look.<locals>.combine",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin
@@ -22,8 +22,10 @@ from ..checks import (
     warn_fitted_tail,
     warn_incomplete,
 )
-from ..display import ShownEstimator
 from ..engine.moments import Moments
+from ..files.container import ArrayWriter
+from ..files.fields import Integer, MayBeMissing, Number, require
+from ..files.saved import SavedEstimator
 from ..polynomials.forms import Evaluator
 from ..polynomials.polynomial import Polynomials
 from ..rows.array_api import is_device_array, namespace_of, on_device_of, to_host
@@ -39,6 +41,7 @@ from .drift import drift_of_blocks
 from .explain import as_table, explain_columns, explain_equations
 from .missing import Incomplete, score_block
 from .model import Model
+from .records import MODEL, SUMS, require_columns
 from .summaries import model_of_moments, survey_of_moments
 from .sums import Sums, sum_rows
 from .training import train
@@ -48,7 +51,7 @@ __all__ = ["VanishingIdealDetector"]
 _GROWTH = 1.5  # of the number of rows, after which a stream's regimes and calibration are found anew
 
 
-class VanishingIdealDetector(ShownEstimator, OutlierMixin, BaseEstimator):  # type: ignore[misc]
+class VanishingIdealDetector(SavedEstimator, OutlierMixin, BaseEstimator):  # type: ignore[misc]
     """Rows are normal as long as they obey the equations of the data that the detector was fitted to.
 
     The score has three parts, each in units of its spread over normal rows: the logarithm of the inverse Christoffel
@@ -108,6 +111,27 @@ class VanishingIdealDetector(ShownEstimator, OutlierMixin, BaseEstimator):  # ty
     _monomials: Monomials
     _sums: Sums
     _n_batches: int
+
+    _fields: ClassVar = {
+        "offset_": Number(),
+        "degree_": Integer(low=1),
+        "n_samples_seen_": Integer(low=1),
+        "_model": MODEL,
+        "_calibrated_rows": Integer(low=1),
+        "_sums": MayBeMissing(SUMS),
+        "_n_batches": MayBeMissing(Integer(low=1)),
+    }
+
+    def _pack(self, arrays: ArrayWriter) -> dict[str, Any]:
+        if hasattr(self, "offset_"):
+            self._current()  # with all rows so far
+        return super()._pack(arrays)
+
+    def _check_saved(self) -> None:
+        sums = getattr(self, "_sums", None)
+        require(sums is None or hasattr(self, "_n_batches"), "there are sums of no batches")
+        require_columns(self._model, sums, getattr(self, "n_features_in_", -1))
+        self._monomials, self._stale = self._model.score.christoffel.monomials, False
 
     def __init__(
         self,

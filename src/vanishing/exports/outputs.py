@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,7 +19,7 @@ from ..classification.search import VanishingIdealClassifierCV
 from ..classification.transforms import InputTransform
 from ..ideals.ideal import VanishingIdeal
 from ..polynomials.forms import MonomialForm, ProductForm
-from ..polynomials.polynomial import Polynomials
+from ..polynomials.polynomial import Polynomials, affine_map
 from ..svm import L1SVC
 
 __all__ = ["Ops", "n_inputs", "outputs"]
@@ -96,6 +97,11 @@ def outputs(model: Any, ops: Ops, x: Any) -> dict[str, Any]:
     if isinstance(model, Polynomials):
         return {"values": _polynomials(ops, x, model)}
     check_is_fitted(model)
+    if isinstance(model, Pipeline):  # of scalers, which are affine, before a model
+        *before, last = [step for _, step in model.steps]
+        for scaler in before:
+            x = ops.affine(x, *affine_map(scaler, int(scaler.n_features_in_)))
+        return outputs(last, ops, x)
     if isinstance(model, VanishingIdealClassifierCV):
         average = zip(model.weights_.tolist(), model.estimators_, strict=True) if model.average else None
         return _classifiers(ops, x, average or [(1.0, model.best_estimator_)])

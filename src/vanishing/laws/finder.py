@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -13,7 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, Float1D, Float2D, Int1D
 from ..checks import all_or_nothing, check_choice, check_count, check_flag, check_n_jobs, check_number
-from ..display import ShownEstimator, first_lines
+from ..display import first_lines
+from ..files.fields import require
+from ..files.saved import Object, SavedEstimator
 from ..rows.reading import read_finite
 from . import units as dimensions
 from .candidates import allowed_terms, comparable_terms, dimension_classes
@@ -48,7 +50,7 @@ _MODELS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 
-class LawFinder(ShownEstimator, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class LawFinder(SavedEstimator, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Finds the equations that hold between the columns of a noisy table, or none.
 
     Rows are taken as ``y = x + e`` with ``x`` on the zero set of a polynomial and noise ``e`` in every column. A
@@ -106,6 +108,11 @@ class LawFinder(ShownEstimator, TransformerMixin, BaseEstimator):  # type: ignor
     >>> finder.transform([[1.0, 1.0, 2.0]]).round(6)
     array([[0.]])
     """
+
+    _fields: ClassVar = {"laws_": Object("Laws")}
+
+    def _check_saved(self) -> None:
+        require(len(self.laws_.columns) == getattr(self, "n_features_in_", -1), "the laws are about other columns")
 
     def __init__(
         self,
