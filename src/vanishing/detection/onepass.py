@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._typing import Float1D, Float2D
-from ..engine.gram import border_gram, products_and_range, range_of
+from ..engine.gram import border_gram, range_of, sum_of_products
 from ..polynomials.terms import Program, terms_up_to
 from ..rows.array_api import namespace_of, to_host
 from ..rows.arrays import ArrayRows
@@ -27,7 +27,7 @@ from ..rows.protocol import Block, Cost, Rows, where
 from .christoffel import RIDGE, Monomials, expansion
 from .columns import CLIP, ColumnSurvey, Standardised
 from .completeness import Place, complete_block
-from .sums import Sample, Sums, add_samples, sample_block, sampling_rate
+from .sums import SAMPLE, Sample, Sums, join_samples, sample_block, sample_complete, sampling_rate
 
 __all__ = ["Collected", "OnePass", "add_collected", "collect"]
 
@@ -46,29 +46,36 @@ class Far(NamedTuple):
 class Collected(NamedTuple):
     """The accumulator of the pass: sums over the rows near the provisional centre, and the rows far from it.
 
-    ``range`` is that of all complete rows in the units of the table; ``far`` are the rows that were set aside, block by
-    block, and ``n_far`` the numbers in them; rows that are too many are forgotten.
+    ``products`` are sums of products as :func:`~vanishing.engine.gram.sum_of_products` gives them, ``range`` is that of
+    all complete rows in the units of the table. ``far`` are the rows that were set aside, block by block, and ``n_far``
+    the numbers in them; rows that are too many are forgotten. The samples of blocks, of ``n_sampled`` rows, are joined
+    when they have become long: that copies each row a few times, not once for each block.
     """
 
-    gram: Float2D
+    products: Float2D
     weight: float
     range: Float2D
     n_samples: int
     n_missing: int
-    sample: Sample
+    samples: tuple[Sample, ...]
+    n_sampled: int
     far: tuple[Far, ...]
     n_far: int
 
 
 def add_collected(a: Collected, b: Collected) -> Collected:
     """The sums over the rows of both; the arguments stay what they are."""
+    samples, n_sampled = (*a.samples, *b.samples), a.n_sampled + b.n_sampled
+    if n_sampled > 3 * SAMPLE:
+        samples, n_sampled = (join_samples(samples),), SAMPLE
     return Collected(
-        a.gram + b.gram,
+        a.products + b.products,
         a.weight + b.weight,
         np.stack([np.fmin(a.range[0], b.range[0]), np.fmax(a.range[1], b.range[1])]),
         a.n_samples + b.n_samples,
         a.n_missing + b.n_missing,
-        add_samples(a.sample, b.sample),
+        samples,
+        n_sampled,
         (*a.far, *b.far) if a.n_far + b.n_far <= _MOST_FAR else (),
         a.n_far + b.n_far,
     )
@@ -76,7 +83,7 @@ def add_collected(a: Collected, b: Collected) -> Collected:
 
 @dataclass(frozen=True)
 class _Collect:
-    """The kernel of the pass."""
+    """The kernel of the pass; with a ``rate`` of 0 it takes no sample."""
 
     units: Standardised
     program: Program
@@ -85,23 +92,40 @@ class _Collect:
     names: tuple[str, ...]
 
     def __call__(self, block: Block) -> Collected:
-        n_rows, n = int(block.X.shape[0]), len(self.names)
-        block = complete_block(block, self.place, self.names)
-        n_missing = n_rows - int(block.X.shape[0])
-        if block.weights is not None:
-            block = where(block, block.weights > 0.0)
-        n_used = int(block.X.shape[0])
-        ends = range_of(block.X, block.weights) if n_used else np.array([[np.inf] * n, [-np.inf] * n])
-        near, far = block, Far(np.empty((0, n)), np.empty(0))
-        if n_used and np.abs((ends - self.units.centre) / self.units.scale).max() > _FAR:
+        block = block if block.weights is None else where(block, block.weights > 0.0)
+        n_rows = int(block.X.shape[0])
+        products, ends = self._sum(block), self._range(block)
+        near, far = block, Far(np.empty((0, len(self.names))), np.empty(0))
+        if n_rows and (not np.isfinite(products).all() or self._reach(ends) > _FAR):
+            block = complete_block(block, self.place, self.names)
             near, far = self._separate(block)
-        gram = np.zeros((self.program.size, self.program.size))
-        if near.X.shape[0]:
-            total, _ = products_and_range(self.units.units(near.X), near.weights, self.program)
-            gram = border_gram(np.array([[near.total_weight]]), total)
-        parts = (far,) if far.X.size else ()
-        sample = sample_block(block, 0, self.rate)
-        return Collected(gram, near.total_weight, ends, n_used, n_missing, sample, parts, far.X.size)
+            products, ends = self._sum(near), self._range(block)
+        samples = (sample_block(block, 0, self.rate),) if self.rate else ()
+        return Collected(
+            products,
+            near.total_weight,
+            ends,
+            int(block.X.shape[0]),
+            n_rows - int(block.X.shape[0]),
+            samples,
+            sum(len(sample.keys) for sample in samples),
+            (far,) if far.X.size else (),
+            far.X.size,
+        )
+
+    def _sum(self, block: Block) -> Float2D:
+        if not block.X.shape[0]:
+            return np.zeros((self.program.size - 1, self.program.size))
+        return sum_of_products(self.units.units(block.X), block.weights, self.program, 1)
+
+    def _range(self, block: Block) -> Float2D:
+        if not block.X.shape[0]:
+            return np.array([[np.inf], [-np.inf]]) * np.ones(len(self.names))
+        return range_of(block.X, block.weights)
+
+    def _reach(self, ends: Float2D) -> float:
+        """How many provisional deviations the farthest value is from the provisional centre."""
+        return float(np.abs((ends - self.units.centre) / self.units.scale).max())
 
     def _separate(self, block: Block) -> tuple[Block, Far]:
         """The rows near the provisional centre, and the others with their weights."""
@@ -120,6 +144,12 @@ class OnePass:
     units: Standardised
     program: Program
     collected: Collected
+    sample: Sample
+
+    @property
+    def gram(self) -> Float2D:
+        """Sums of the products of all terms over the rows that were not set aside."""
+        return border_gram(np.array([[self.collected.weight]]), self.collected.products)
 
     @property
     def degree(self) -> int:
@@ -129,7 +159,7 @@ class OnePass:
     def survey(self) -> ColumnSurvey:
         """Range, means and covariances of the columns; the rows that are far away count unclipped."""
         n = self.units.centre.size
-        first, weight = self.collected.gram[: n + 1, : n + 1], self.collected.weight
+        first, weight = self.gram[: n + 1, : n + 1], self.collected.weight
         for far in self.collected.far:
             V = np.column_stack([np.ones(len(far.X)), self.units.units(far.X)])
             first, weight = first + (V.T * far.weights) @ V, weight + float(far.weights.sum())
@@ -156,11 +186,11 @@ class OnePass:
         kept, units = monomials.columns, monomials.units
         scale, centre = self.units.scale[kept], self.units.centre[kept]
         change = expansion(monomials.terms, scale / units.scale, (centre - units.centre) / units.scale)
-        gram = change @ self.collected.gram[np.ix_(index, index)] @ change.T
+        gram = change @ self.gram[np.ix_(index, index)] @ change.T
         for far in self.collected.far:
             V = monomials.values(far.X)
             gram += (V * far.weights) @ V.T
-        return Sums(gram, found.total_weight, found.n_samples, self.collected.sample)
+        return Sums(gram, found.total_weight, found.n_samples, self.sample)
 
     def _clips_only_far_rows(self, found: ColumnSurvey) -> bool:
         """Whether all values that are to be clipped are in rows that were set aside."""
@@ -177,9 +207,12 @@ def collect(rows: Rows, degree: int, names: Sequence[str]) -> OnePass:
     head = rows.X[:: max(len(rows) // _HEAD, 1)] if isinstance(rows, ArrayRows) else rows.head()
     units = _provisional(np.asarray(head, dtype=np.float64))
     program = Program.of(terms_up_to(degree, rows.n_features))
-    kernel = _Collect(units, program, sampling_rate(rows), rows.place, tuple(names))
-    cost = Cost(program.size**2, 2 * program.size)
-    return OnePass(units, program, rows.reduce(kernel, add_collected, cost))
+    kernel = _Collect(
+        units, program, 0.0 if isinstance(rows, ArrayRows) else sampling_rate(rows), rows.place, tuple(names)
+    )
+    collected = rows.reduce(kernel, add_collected, Cost(program.size**2, 2 * program.size))
+    sample = sample_complete(rows) if isinstance(rows, ArrayRows) else join_samples(collected.samples)
+    return OnePass(units, program, collected, sample)
 
 
 def _provisional(head: Float2D) -> Standardised:

@@ -5,6 +5,7 @@ Both add up, over blocks, over batches of a stream and over sites.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -26,6 +27,7 @@ __all__ = [
     "Sums",
     "add_samples",
     "add_sums",
+    "join_samples",
     "sample_array",
     "sample_block",
     "sampling_rate",
@@ -51,15 +53,20 @@ class Sample(NamedTuple):
             other = other._among(np.flatnonzero(other.keys < self.keys.max()))
         if not len(other.keys):
             return self
-        both = Sample(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
-        if len(both.keys) <= SAMPLE:
-            return both
-        chosen = np.zeros(len(both.keys), dtype=bool)
-        chosen[np.argpartition(both.keys, SAMPLE)[:SAMPLE]] = True
-        return both._among(chosen)
+        return join_samples((self, other))
 
     def _among(self, chosen: Int1D | Bool1D) -> Sample:
         return Sample(self.keys[chosen], self.X[chosen], self.weights[chosen])
+
+
+def join_samples(samples: Sequence[Sample]) -> Sample:
+    """The sample of the rows of all of several samples."""
+    whole = Sample(*(np.concatenate(parts) for parts in zip(*samples, strict=True)))
+    if len(whole.keys) <= SAMPLE:
+        return whole
+    chosen = np.zeros(len(whole.keys), dtype=bool)
+    chosen[np.argpartition(whole.keys, SAMPLE)[:SAMPLE]] = True
+    return whole._among(chosen)
 
 
 class Sums(NamedTuple):
@@ -135,6 +142,18 @@ def sample_array(rows: ArrayRows, batch: int = 0) -> Sample:
     chosen = np.sort(rng.choice(n_rows, SAMPLE, replace=False, shuffle=False))
     keys = SAMPLE / n_rows * rng.random(SAMPLE)  # as the smallest of all would be
     return Sample(keys, np.array(rows.X[chosen], dtype=np.float64), weights[chosen])
+
+
+def sample_complete(rows: ArrayRows) -> Sample:
+    """The sample of rows in memory, some of which may have missing values or weight 0, and are left out."""
+    rng = np.random.default_rng([0, 0, 0])
+    n_rows = len(rows)
+    n_drawn = min(n_rows, _AMPLE * SAMPLE)
+    chosen = np.sort(rng.choice(n_rows, n_drawn, replace=False, shuffle=False))
+    X = np.array(rows.X[chosen], dtype=np.float64)
+    weights = np.ones(n_drawn) if rows.sample_weight is None else rows.sample_weight[chosen]
+    keys = n_drawn / n_rows * rng.random(n_drawn)
+    return join_samples([Sample(keys, X, weights)._among(np.isfinite(X).all(axis=1) & (weights > 0.0))])
 
 
 def sample_block(block: Block, batch: int = 0, rate: float = 1.0) -> Sample:

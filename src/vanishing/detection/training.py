@@ -53,7 +53,7 @@ def train(rows: Rows, names: Sequence[str], degree: int | None, *, skip: bool) -
     collected = first.collected
     require_some(collected.n_samples == 0)
     if collected.n_samples <= SAMPLE:
-        sample = collected.sample
+        sample = first.sample
         weights = None if (sample.weights == 1.0).all() else sample.weights
         return _train_in_memory(ArrayRows(sample.X, weights), names, degree, collected.n_missing)
     return _train_in_passes(rows, first, names, degree)

@@ -1,8 +1,8 @@
 """Fitted models as programs of other systems: ONNX, PyTorch, NumPy source, SQL.
 
-``outputs`` describes once how each model computes its outputs, in terms of a few operations on tables of columns;
-``onnx_graph``, ``torch_module`` and ``text`` are three ways to carry the operations out; ``pipelines`` teaches skl2onnx
-to convert our estimators as steps of a pipeline, and ``onnx`` chooses between the two.
+``outputs`` (with ``detectors`` and ``evaluation``) describes once how each model computes its outputs, in terms of the
+``operations`` on tables of columns; ``onnx_graph``, ``torch_module`` and ``text`` are three ways to carry these out.
+``pipelines`` teaches skl2onnx to convert our estimators as steps of a pipeline, and ``onnx`` chooses between the two.
 """
 
 from .onnx import to_onnx

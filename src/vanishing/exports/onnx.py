@@ -21,7 +21,7 @@ def to_onnx(model: Any, dtype: Any = np.float32) -> Any:
 
     Parameters
     ----------
-    model : fitted OAVI, ABM, AVI, VCA, PerClass, L1SVC, classifier, or Polynomials; or a pipeline that ends in one
+    model : fitted estimator of this package, Polynomials, or a fitted Pipeline that ends in such an estimator
         A pipeline, with scikit-learn's own scalers and encoders before our steps, is converted by skl2onnx.
     dtype : numpy dtype, default=float32
         float32 or float64, of the input ``X`` and of the numbers in the graph.
@@ -30,8 +30,8 @@ def to_onnx(model: Any, dtype: Any = np.float32) -> Any:
     -------
     onnx.ModelProto
         Outputs ``features``, or ``scores``, ``label`` (the label itself, where labels are integers or texts) and
-        ``probabilities``; of a pipeline what skl2onnx gives: ``label`` and ``probabilities``, or ``variable``. Needs
-        ``pip install 'vanishing[onnx]'``.
+        ``probabilities``. A detector has ``scores`` and ``label`` (-1 or 1), computed in float64; a pipeline what
+        skl2onnx gives, ``label`` and ``probabilities``, or ``variable``. Needs ``pip install 'vanishing[onnx]'``.
 
     Examples
     --------

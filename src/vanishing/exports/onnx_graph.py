@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from .._typing import Array, Float1D, Float2D, Int1D
-from .outputs import Ops, n_inputs, outputs
+from ..detection import VanishingIdealDetector
+from .operations import Ops
+from .outputs import n_inputs, outputs
 
 __all__ = ["OnnxOps", "graph_of"]
 
@@ -21,14 +23,18 @@ def graph_of(model: Any, dtype: np.dtype[Any]) -> Any:
     import onnx
 
     helper, kind = onnx.helper, onnx.helper.np_dtype_to_tensor_dtype(dtype)
-    ops = OnnxOps(onnx, dtype)
-    results = outputs(model, ops, "X")
+    # Tight equations are differences of large numbers: a detector computes in float64, whatever its input is.
+    is_detector = isinstance(model, VanishingIdealDetector)
+    ops = OnnxOps(onnx, np.dtype(np.float64) if is_detector else dtype)
+    classes = np.array([-1, 1]) if is_detector else getattr(model, "classes_", None)
+    results = outputs(model, ops, ops.node("Cast", "X", to=onnx.TensorProto.DOUBLE) if is_detector else "X")
     declared = []
     for key, value in results.items():
         if key == "label":
-            value, label_kind = ops.labels(value, getattr(model, "classes_", None))
+            value, label_kind = ops.labels(value, classes)
             declared.append(helper.make_tensor_value_info("label", label_kind, ["n"]))
         else:
+            value = ops.node("Cast", value, to=kind) if is_detector else value
             declared.append(helper.make_tensor_value_info(key, kind, ["n", None]))
         ops.nodes.append(helper.make_node("Identity", [value], [key]))
     inputs = [helper.make_tensor_value_info("X", kind, ["n", n_inputs(model)])]
@@ -40,6 +46,8 @@ def graph_of(model: Any, dtype: np.dtype[Any]) -> Any:
 
 class OnnxOps(Ops):
     """Nodes of a graph; a table is the name of a tensor."""
+
+    has_logarithms = True
 
     def __init__(self, onnx: Any, dtype: np.dtype[Any]):
         self.onnx = onnx
@@ -117,6 +125,17 @@ class OnnxOps(Ops):
             into = self.node("Min", self.node("Max", into, self.number(0.0)), self.number(lengths[None, :]))
             columns.append(self.linear(into, (np.diff(y) / lengths)[None, :], y[:1]))
         return self.concat(columns)
+
+    def log(self, table: str) -> str:
+        """Natural logarithms."""
+        return self.node("Log", table)
+
+    def log_sum_exp(self, table: str) -> str:
+        """The logarithm of the sum of the exponentials of all columns, as one column."""
+        columns = self.constant(np.array([1], dtype=np.int64))
+        largest = self.node("ReduceMax", table, columns, keepdims=1)
+        total = self.node("ReduceSum", self.node("Exp", self.node("Sub", table, largest)), columns, keepdims=1)
+        return self.node("Add", largest, self.node("Log", total))
 
     def softmax(self, table: str) -> str:
         """Exponentials of the columns over their sum."""

@@ -11,7 +11,8 @@ from .._typing import Float1D, Float2D, Int1D
 from ..checks import input_names
 from ..polynomials.polynomial import Polynomials
 from ..rows.sql import quote_name
-from .outputs import Ops, n_inputs, outputs
+from .operations import Ops
+from .outputs import n_inputs, outputs
 
 __all__ = ["to_numpy_source", "to_sql"]
 
