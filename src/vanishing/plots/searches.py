@@ -95,6 +95,7 @@ def plot_psi_path(models: Sequence[Any], *, ax: Any = None) -> Any:
         label="number of generators",
     )  # fmt: skip
     counts.set_ylim(0.0, None)
+    counts.yaxis.get_major_locator().set_params(integer=True)
     counts.set_ylabel("number of generators", color=ALARM)
     counts.tick_params(colors=ALARM, labelsize=9)
     for side in ("top", "left", "bottom"):
