@@ -85,7 +85,7 @@ def _predict(classifier: Any, subject: Subject) -> _Predicted:
     n = subject.rows.n_features
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RangeWarning)  # once for each block
-        return subject.rows.reduce(look, _both, Cost(50 * n, 50 * n))
+        return subject.rows.reduce(look, _add_predicted, Cost(50 * n, 50 * n))
 
 
 def _codes(labels: Any, keys: Sequence[Any]) -> Array:
@@ -107,7 +107,7 @@ def _likelihood(probability: Float2D, own: Array, chosen: Array) -> tuple[float,
     return float(np.log(np.maximum(there, 1e-15)).sum()), confidence, right, sizes
 
 
-def _both(a: _Predicted, b: _Predicted) -> _Predicted:
+def _add_predicted(a: _Predicted, b: _Predicted) -> _Predicted:
     sums = [np.asarray(x) + np.asarray(y) for x, y in zip(a, b, strict=True)]
     return _Predicted(sums[0], float(sums[1]), *sums[2:])
 

@@ -73,7 +73,7 @@ def _score(detector: Any, subject: Subject) -> _Scored:
         worst = np.argsort(-scores, kind="stable")[:_KEPT]
         return _Scored(len(X), int((scores > limit).sum()), scores[worst], worst, X[worst])
 
-    return subject.rows.reduce(look, _both, Cost(detector.n_features_in_**2, 40 * detector.n_features_in_))
+    return subject.rows.reduce(look, _add_scored, Cost(detector.n_features_in_**2, 40 * detector.n_features_in_))
 
 
 def _scores(detector: Any, X: Float2D) -> Float1D:
@@ -82,7 +82,7 @@ def _scores(detector: Any, X: Float2D) -> Float1D:
     return -np.asarray(detector.score_samples(rows))
 
 
-def _both(a: _Scored, b: _Scored) -> _Scored:
+def _add_scored(a: _Scored, b: _Scored) -> _Scored:
     scores = np.concatenate([a.scores, b.scores])
     worst = np.argsort(-scores, kind="stable")[:_KEPT]
     numbers = np.concatenate([a.numbers, a.n_rows + b.numbers])

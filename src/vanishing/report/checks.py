@@ -81,10 +81,10 @@ def check_values(rows: Rows, values: Callable[[Float2D], Float2D], limits: Float
         places = np.flatnonzero(complete)[np.argmax(size, axis=0)]
         return Held(len(size), len(X), (size**2).sum(axis=0), (size > limits).sum(axis=0), size.max(axis=0), places)
 
-    return rows.reduce(look, _both, Cost(40 * n, 4 * n + rows.n_features))
+    return rows.reduce(look, _add_held, Cost(40 * n, 4 * n + rows.n_features))
 
 
-def _both(a: Held, b: Held) -> Held:
+def _add_held(a: Held, b: Held) -> Held:
     later = b.worst > a.worst
     return Held(
         a.n_rows + b.n_rows,

@@ -72,7 +72,7 @@ def look_at(rows: Rows) -> Glance:
     >>> seen.n_rows, seen.mean, seen.present
     (2, array([2., 5.]), array([2., 1.]))
     """
-    return rows.reduce(_look, _both, Cost(8 * rows.n_features, 6 * rows.n_features))
+    return rows.reduce(_look, _add_glances, Cost(8 * rows.n_features, 6 * rows.n_features))
 
 
 def _look(block: Block) -> Glance:
@@ -91,7 +91,7 @@ def _look(block: Block) -> Glance:
     return Glance(len(X), present, low, high, mean, square, X[chosen], chosen, labels, hashes[chosen])
 
 
-def _both(a: Glance, b: Glance) -> Glance:
+def _add_glances(a: Glance, b: Glance) -> Glance:
     present = a.present + b.present
     share = b.present / np.maximum(present, 1.0)
     step = np.where(a.present > 0.0, b.mean - a.mean, 0.0)
