@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .style import ALARM, DIVERGING, INK, LINE, MUTED, escape, finish, new_axes, shorten
+from .style import ALARM, DARK, DIVERGING, INK, LINE, MUTED, escape, finish, new_axes, shorten
 
 __all__ = ["plot_confusion", "plot_contributions", "plot_weights"]
 
@@ -143,7 +143,7 @@ def plot_confusion(counts: Any, labels: Sequence[Any], *, ax: Any = None) -> Any
     ax.imshow(share, cmap="Blues", vmin=0.0, vmax=1.0, aspect="equal")
     if n <= _MOST_CLASSES:
         for (i, j), count in np.ndenumerate(table):
-            colour = "white" if share[i, j] > 0.6 else "black" if count else "0.5"
+            colour = "white" if share[i, j] > 0.6 else DARK if count else "0.5"
             text = f"{count:,.0f}" if n > 5 else f"{count:,.0f}\n{share[i, j]:.1%}"
             ax.text(j, i, text, ha="center", va="center", fontsize=9, color=colour)
     names = [escape(shorten(str(label), 16)) for label in labels]

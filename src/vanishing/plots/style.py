@@ -16,6 +16,7 @@ from .._typing import Float2D, Int1D, Int2D
 __all__ = [
     "ALARM",
     "CYCLE",
+    "DARK",
     "DIVERGING",
     "GRID",
     "INK",
@@ -41,6 +42,7 @@ LINE, ALARM = "#0072b2", "#d55e00"  # blue, vermilion
 CYCLE = (LINE, ALARM, "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 INK, MUTED, GRID, POINT = "#23272e", "#69707a", "#d8dbe0", "#8b939d"
 MAP, DIVERGING = "cividis", "PuOr"
+DARK = "#111111"  # text on light cells, whatever is around them
 MOST_POINTS = 3000
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 

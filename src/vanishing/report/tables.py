@@ -64,7 +64,8 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, name: str, m
     most : int, default=500
         Rows that are shown.
     """
-    head = tag("tr", *(tag("th", tag("button", column, type="button"), scope="col") for column in columns))
+    heads = [column.replace("-", "\N{NON-BREAKING HYPHEN}") for column in columns]
+    head = tag("tr", *(tag("th", tag("button", column, type="button"), scope="col") for column in heads))
     body = [tag("tr", *map(_cell, columns, row)) for row in rows[:most]]
     parts = [tag("div", tag("table", tag("thead", head), tag("tbody", *body)), class_="scroll")]
     if len(rows) > most:
