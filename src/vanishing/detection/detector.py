@@ -23,7 +23,9 @@ from ..engine.moments import Moments
 from ..files.container import ArrayWriter
 from ..files.fields import Integer, MayBeMissing, Number, require
 from ..files.saved import SavedEstimator
+from ..plots import plot_projection
 from ..polynomials.polynomial import Polynomials
+from ..report import Given, Reported
 from ..rows.arrays import ArrayRows
 from ..rows.protocol import Rows
 from ..rows.reading import finite_blocks, read_rows
@@ -44,7 +46,7 @@ __all__ = ["VanishingIdealDetector"]
 _GROWTH = 1.5  # of the number of rows, after which a stream's regimes and calibration are found anew
 
 
-class VanishingIdealDetector(SavedEstimator, RowExplanations, OutlierMixin, BaseEstimator):  # type: ignore[misc]
+class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierMixin, BaseEstimator):  # type: ignore[misc]
     """Rows are normal as long as they obey the equations of the data that the detector was fitted to.
 
     The score has three parts, each in units of its spread over normal rows: the logarithm of the inverse Christoffel
@@ -229,8 +231,7 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, OutlierMixin, Base
         matplotlib Figure
         """
         table, equations = self._table(X), self._require_equations()
-        values = equations.polynomials.evaluate(table) / equations.deviation
-        return charts.residuals(values, [polynomial.to_text(3) for polynomial in equations.polynomials])
+        return charts.residuals(equations.polynomials, equations.deviation, table)
 
     def plot_relation(self, x: Any, X: Any, *, equation: int | None = None, columns: Any = None) -> Any:
         """A row among others in the plane of two columns, with the equation that it violates.
@@ -259,14 +260,18 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, OutlierMixin, Base
             columns = [j for j in ranked if j in equations.columns[k]][:2]
         if len(columns) != 2:
             raise ValueError(f"A plane needs two columns of the equation, got {len(columns)}: choose columns=(i, j).")
-        return charts.relation(
-            equations.polynomials[k],
-            float(equations.deviation[k]),
-            row,
-            table,
-            (int(columns[0]), int(columns[1])),
-            names,
+        return plot_projection(
+            equations.polynomials[k], table, row=row, columns=columns, deviation=float(equations.deviation[k])
         )
+
+    def _report_rows(self, X: Any, y: Any) -> Given:
+        check_is_fitted(self)
+        return Given(self._rows(X), tuple(input_names(self)))
+
+    def _report_story(self, subject: Any) -> Any:
+        from .story import detector_story  # only reports need it
+
+        return detector_story(self, subject)
 
     @property
     def generators_(self) -> Polynomials:

@@ -14,6 +14,7 @@ from .._typing import Float1D
 from ..display import first_lines
 from ..files.fields import Integer, Number, Record, Text, TupleOf, require
 from ..files.saved import Object, Saved
+from ..report import Given, Reported
 from .equation import with_error
 from .law import Law
 from .search import Attempt
@@ -28,7 +29,7 @@ _ATTEMPT = Record(
 )
 
 
-class Laws(Saved, Sequence[Law]):
+class Laws(Saved, Reported, Sequence[Law]):
     """The laws of a table, those of lower degree first.
 
     Attributes
@@ -173,6 +174,16 @@ class Laws(Saved, Sequence[Law]):
         from .plots import plot_laws
 
         return plot_laws(self, X, **options)
+
+    def _report_rows(self, X: Any, y: Any) -> Given:
+        from .story import rows_of_laws  # only reports need it
+
+        return Given(rows_of_laws(self, X, y), self.columns)
+
+    def _report_story(self, subject: Any) -> Any:
+        from .story import laws_story
+
+        return laws_story(self, subject)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and strings, for JSON."""
