@@ -9,7 +9,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 from vanishing import OAVI
-from vanishing.plots import zero_sets
+from vanishing.plots import plot_zero_set
 
 rng = np.random.default_rng(0)
 t = rng.uniform(0, 2 * np.pi, 1500)
@@ -28,7 +28,7 @@ for ax, (name, (X, degree, psi)) in zip(axes, curves.items(), strict=True):
     noisy = np.clip(X + rng.normal(0, 0.0005, X.shape), 0, 1)
     G = OAVI(psi, max_degree=degree).fit(noisy).generators_
     best = int(np.argmin(G.mse))
-    zero_sets(G[[best]], noisy, ax=ax)
-    ax.set_title(f"{name}: degree {G[best].degree}, {len(G[best].coef)} terms", fontsize=10)
+    plot_zero_set(G[[best]], noisy, ax=ax)
+    ax.set_title(f"{name}: degree {G[best].degree}, {len(G[best].coef)} terms", loc="left", fontsize=10)
     ax.set_aspect("equal")
 figure.savefig(sys.argv[1] if len(sys.argv) > 1 else "zero_sets.png", dpi=90)

@@ -25,6 +25,7 @@ from ..checks import (
     warn_incomplete,
 )
 from ..engine.moments import Moments
+from ..plots import plot_projection
 from ..polynomials.forms import Evaluator
 from ..polynomials.polynomial import Polynomials
 from ..rows.array_api import is_device_array, namespace_of, on_device_of, to_host
@@ -375,8 +376,7 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         matplotlib Figure
         """
         table, equations = self._table(X), self._require_equations()
-        values = equations.polynomials.evaluate(table) / equations.deviation
-        return charts.residuals(values, [polynomial.to_text(3) for polynomial in equations.polynomials])
+        return charts.residuals(equations.polynomials, equations.deviation, table)
 
     def plot_relation(self, x: Any, X: Any, *, equation: int | None = None, columns: Any = None) -> Any:
         """A row among others in the plane of two columns, with the equation that it violates.
@@ -405,13 +405,8 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             columns = [j for j in ranked if j in equations.columns[k]][:2]
         if len(columns) != 2:
             raise ValueError(f"A plane needs two columns of the equation, got {len(columns)}: choose columns=(i, j).")
-        return charts.relation(
-            equations.polynomials[k],
-            float(equations.deviation[k]),
-            row,
-            table,
-            (int(columns[0]), int(columns[1])),
-            names,
+        return plot_projection(
+            equations.polynomials[k], table, row=row, columns=columns, deviation=float(equations.deviation[k])
         )
 
     @property
