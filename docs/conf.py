@@ -26,7 +26,7 @@ extensions = [
 ]
 root_doc = "index"
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "_templates", "gallery/**/*.ipynb", "gallery/**/*.py", "gallery/**/*.zip", "gallery/**/*.md5"]
+exclude_patterns = ["_build", "_templates", "**/sg_execution_times*", "sg_execution_times*"]
 rst_prolog = r".. |g| replace:: \|g\|"  # docstrings write the absolute value of g like this
 
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
