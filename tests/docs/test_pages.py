@@ -41,9 +41,19 @@ def closed_figures(monkeypatch):
     [pytest.param(page, marks=() if page in QUICK else pytest.mark.slow) for page in [*WITH_CODE, "../README.md"]],
 )
 def test_code_runs_and_prints_what_the_page_shows(page, tmp_path):
+    if page == "scale.md":
+        pytest.importorskip("torch")
     for block, shown, printed in run_page(DOCS / page, tmp_path):
         assert printed.strip()
         assert block.varies or agrees(shown, printed), f"{page} shows\n{shown}\nbut prints\n{printed}"
+
+
+def test_the_readme_is_short():
+    text = (ROOT / "README.md").read_text()
+    assert len(text.splitlines()) <= 120
+    snippets = re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S)
+    assert len(snippets) == 3
+    assert all(len(snippet.splitlines()) <= 6 for snippet in snippets)
 
 
 def links_of(page):

@@ -1,9 +1,10 @@
 """Runs the code blocks of pages, and compares what they print with what the pages show.
 
-``python`` blocks of a page run one after the other in one namespace; a comment ``<!-- setup ... -->`` runs, too, and is
-not shown. A ``text`` block right after a ``python`` block is what that prints. In ``console`` blocks, lines that begin
-with ``$ vanishing`` run, and the others are what they print. ``...`` stands for anything; blocks ``text varies`` show
-results that may differ with the versions of other libraries.
+``python`` blocks of a page run one after the other in one namespace. A ``text`` block right after one of them is what
+that prints; ``...`` stands for anything, and ``text varies`` marks results that may differ with the versions of other
+libraries. In ``console`` blocks, lines that begin with ``$ vanishing`` run, and the others are what they print. Tables
+that a page speaks about but does not make are made in a comment ``<!-- setup ... -->`` of the page, or in
+``tests/docs/setups``, in a file of the page's name.
 
 python tools/website/blocks.py docs/start.md README.md     # write what is printed into the pages
 """
@@ -22,6 +23,7 @@ from typing import NamedTuple
 _BLOCK = re.compile(
     r"^(?:```(?P<kind>python|console|text(?: varies)?)|<!-- (?P<setup>setup))\n(?P<body>.*?)^(?:```|-->)$", re.M | re.S
 )
+SETUPS = Path(__file__).resolve().parents[2] / "tests" / "docs" / "setups"
 _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -52,7 +54,10 @@ def find_blocks(text):
 def run_page(path, folder):
     """Run the blocks of a page in a folder; yields each with an output, what is shown and what was printed."""
     text, names = Path(path).read_text(), {"__name__": "__main__"}
+    setup = SETUPS / f"{Path(path).stem}.py"
     with contextlib.chdir(folder):
+        if setup.exists():
+            exec(compile(setup.read_text(), str(setup), "exec"), names)
         for block in find_blocks(text):
             if block.kind == "console":
                 yield block, block.body, _run_commands(block.body)
