@@ -47,7 +47,8 @@ html_show_sourcelink = False
 html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 7,
+    "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
@@ -56,7 +57,8 @@ html_theme_options = {
 html_sidebars = {"index": []}
 
 sphinx_gallery_conf = {
-    "examples_dirs": [str(HERE.parent / "examples")],
+    "examples_dirs": ["../examples"],
+    "subsection_order": [f"../examples/{name}" for name in ("laws", "classifier", "detector", "ideals", "scale")],
     "gallery_dirs": ["gallery"],
     "filename_pattern": r"\.py$",
     "ignore_pattern": "torch_layer" if importlib.util.find_spec("torch") is None else r"__init__\.py",

@@ -62,8 +62,8 @@ def links_of(page):
     text = re.sub(r"^```(?!\{toctree\}).*?^```$", "", text, flags=re.M | re.S)
     found = [*re.findall(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)", text)]
     for body in re.findall(r"^```\{toctree\}\n(.*?)^```$", text, re.M | re.S):
-        lines = [line.strip() for line in body.splitlines() if line.strip() and not line.startswith(":")]
-        found += [f"{line}.md" for line in lines if "*" not in line]
+        lines = [line for line in body.splitlines() if line and not line.startswith(":") and "*" not in line]
+        found += [re.sub(r".*<(.*)>", r"\1", line) + ".md" for line in lines]
     for target in found:
         if "://" not in target:
             path, _, place = target.partition("#")
