@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -36,6 +36,7 @@ from .explain import N_PRINTED, Explanation, Formula, changes_of_label
 from .features import FEATURE_MAP, ColumnOptions, FeatureMap, column_names
 from .per_class import PerClass
 from .probabilities import CALIBRATION, Calibration, probabilities
+from .reported import ReportedClassifier
 from .sampling import Sample, class_factors, class_weighted, stratified_sample
 from .transforms import INPUT_TRANSFORM, InputTransform, check_scaling, in_variables, transform_of
 
@@ -150,7 +151,7 @@ def _final_has(name: str) -> Any:
     return check
 
 
-class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ReportedClassifier, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """One vanishing ideal per class, then a linear classifier on ``|g(x)|`` (Section 3.2 of the paper).
 
     Scales the columns to [0, 1], fits the generators g of each class, and separates the classes by a sparse

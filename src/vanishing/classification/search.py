@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import KFold, RepeatedStratifiedKFold, StratifiedKFold, check_cv
 from sklearn.utils.metaestimators import available_if
@@ -48,6 +48,7 @@ from .explain import Explanation
 from .features import ColumnOptions
 from .per_class import PerClass
 from .probabilities import Calibration, calibrate, probabilities
+from .reported import ReportedClassifier
 from .sampling import Sample, class_factors, class_weighted, stratified_sample
 from .scoring import Scores, Speaks, scorer_of_predictions, tabulated_score
 from .transforms import INPUT_TRANSFORM, TRANSFORMS, InputTransform, check_scaling, transform_of
@@ -128,7 +129,7 @@ class _Searched(NamedTuple):
     folds: list[Fold] | None = None
 
 
-class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ReportedClassifier, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """:class:`VanishingIdealClassifier` with ``psi``, ``C`` and the scaling of the columns chosen by cross-validation.
 
     The default search walks down psi, in half-decades from the largest variance of a column within a class, until four

@@ -28,6 +28,7 @@ from ..engine.moments import Moments
 from ..plots import plot_projection
 from ..polynomials.forms import Evaluator
 from ..polynomials.polynomial import Polynomials
+from ..report import Given, Reported
 from ..rows.array_api import is_device_array, namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows
 from ..rows.labels import as_vector
@@ -49,7 +50,7 @@ __all__ = ["VanishingIdealDetector"]
 _GROWTH = 1.5  # of the number of rows, after which a stream's regimes and calibration are found anew
 
 
-class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
+class VanishingIdealDetector(Reported, OutlierMixin, BaseEstimator):  # type: ignore[misc]
     """Rows are normal as long as they obey the equations of the data that the detector was fitted to.
 
     The score has three parts, each in units of its spread over normal rows: the logarithm of the inverse Christoffel
@@ -408,6 +409,15 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         return plot_projection(
             equations.polynomials[k], table, row=row, columns=columns, deviation=float(equations.deviation[k])
         )
+
+    def _report_rows(self, X: Any, y: Any) -> Given:
+        check_is_fitted(self)
+        return Given(self._rows(X), tuple(input_names(self)))
+
+    def _report_story(self, subject: Any) -> Any:
+        from .story import detector_story  # only reports need it
+
+        return detector_story(self, subject)
 
     @property
     def generators_(self) -> Polynomials:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, Float1D, Float2D, Int1D
 from ..checks import all_or_nothing, check_choice, check_count, check_flag, check_n_jobs, check_number
+from ..report import Given, Reported
 from ..rows.reading import read_finite
 from . import units as dimensions
 from .candidates import allowed_terms, comparable_terms, dimension_classes
@@ -47,7 +48,7 @@ _MODELS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 
-class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class LawFinder(Reported, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Finds the equations that hold between the columns of a noisy table, or none.
 
     Rows are taken as ``y = x + e`` with ``x`` on the zero set of a polynomial and noise ``e`` in every column. A
@@ -306,6 +307,13 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Minus the root mean square distance of rows from the laws: the larger, the better; 0 without laws."""
         distances = self.transform(X)
         return -float(np.sqrt((distances**2).mean())) if distances.size else 0.0
+
+    def _report_rows(self, X: Any, y: Any) -> Given:
+        check_is_fitted(self)
+        return self.laws_._report_rows(X, y)
+
+    def _report_story(self, subject: Any) -> Any:
+        return self.laws_._report_story(subject)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the columns of :meth:`transform`: law0, law1, ..."""

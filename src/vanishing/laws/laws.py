@@ -11,6 +11,7 @@ from typing import Any, overload
 import numpy as np
 
 from .._typing import Float1D
+from ..report import Given, Reported
 from ..rows.writing import complete_file
 from .equation import with_error
 from .law import Law
@@ -21,7 +22,7 @@ __all__ = ["Laws"]
 _FORMAT = 1
 
 
-class Laws(Sequence[Law]):
+class Laws(Reported, Sequence[Law]):
     """The laws of a table, those of lower degree first.
 
     Attributes
@@ -153,6 +154,16 @@ class Laws(Sequence[Law]):
         from .plots import plot_laws
 
         return plot_laws(self, X, **options)
+
+    def _report_rows(self, X: Any, y: Any) -> Given:
+        from .story import rows_of_laws  # only reports need it
+
+        return Given(rows_of_laws(self, X, y), self.columns)
+
+    def _report_story(self, subject: Any) -> Any:
+        from .story import laws_story
+
+        return laws_story(self, subject)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and strings, for JSON."""

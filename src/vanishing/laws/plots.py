@@ -13,10 +13,11 @@ from ..plots import (
     plot_residuals,
     plot_zero_set,
 )
-from ..plots.style import new_axes, shorten
+from ..plots.style import escape, new_axes, shorten
+from ..plots.zero_sets import has_surfaces
 from .law import Law
 
-__all__ = ["plot_law", "plot_laws"]
+__all__ = ["plot_law", "plot_laws", "projection_of"]
 
 
 def plot_laws(laws: Any, X: Any = None, *, law: int = 0) -> Any:
@@ -48,13 +49,13 @@ def plot_laws(laws: Any, X: Any = None, *, law: int = 0) -> Any:
         plot_distances(chosen, X, ax=figure.add_subplot(2, 2, 2))
         plot_attempts(laws, ax=figure.add_subplot(2, 2, 3))
         plot_coefficients(chosen, ax=figure.add_subplot(2, 2, 4))
-    figure.suptitle(shorten(chosen.equation, 90).replace("$", r"\$"), fontsize=12)
+    figure.suptitle(escape(shorten(chosen.equation, 90)), fontsize=12)
     return figure
 
 
 def projection_of(law: Law) -> str | None:
     """Which kind of axis the picture of a law needs."""
-    return "3d" if len(law.variables) == 3 and not law.conserved and _has_surfaces() else None
+    return "3d" if len(law.variables) == 3 and not law.conserved and has_surfaces() else None
 
 
 def plot_law(law: Law, X: Any, ax: Any) -> Any:
@@ -75,11 +76,3 @@ def plot_law(law: Law, X: Any, ax: Any) -> Any:
     if len(law.variables) == 2 or projection_of(law) == "3d":
         return plot_zero_set(law, X, ax=ax)
     return plot_projection(law, X, ax=ax) if len(law.variables) > 1 else plot_prediction(law, X, ax=ax)
-
-
-def _has_surfaces() -> bool:
-    try:
-        import skimage.measure  # noqa: F401
-    except ImportError:
-        return False
-    return True

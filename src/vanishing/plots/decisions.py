@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .style import ALARM, DIVERGING, INK, LINE, MUTED, escape, finish, new_axes, shorten
+from .style import ALARM, DARK, DIVERGING, INK, LINE, MUTED, escape, finish, new_axes, shorten
 
 __all__ = ["plot_confusion", "plot_contributions", "plot_weights"]
 
@@ -48,6 +48,7 @@ def plot_weights(classifier: Any, *, n_terms: int = 12, ax: Any = None) -> Any:
         ax.set_xticks(np.arange(len(labels)), [escape(shorten(label, 14)) for label in labels])
         bar = ax.figure.colorbar(image, ax=ax, pad=0.02)
         bar.outline.set_visible(False)
+        bar.ax.tick_params(colors=MUTED, labelcolor=INK, labelsize=8)
         x = "class whose decision the term speaks for"
     ax.set_yticks(np.arange(len(terms)), [escape(shorten(term.text, _LONGEST)) for term in terms], fontsize=8.5)
     ax.set_ylim(len(terms) - 0.4, -0.6)
@@ -142,7 +143,7 @@ def plot_confusion(counts: Any, labels: Sequence[Any], *, ax: Any = None) -> Any
     ax.imshow(share, cmap="Blues", vmin=0.0, vmax=1.0, aspect="equal")
     if n <= _MOST_CLASSES:
         for (i, j), count in np.ndenumerate(table):
-            colour = "white" if share[i, j] > 0.6 else INK if count else MUTED
+            colour = "white" if share[i, j] > 0.6 else DARK if count else "0.5"
             text = f"{count:,.0f}" if n > 5 else f"{count:,.0f}\n{share[i, j]:.1%}"
             ax.text(j, i, text, ha="center", va="center", fontsize=9, color=colour)
     names = [escape(shorten(str(label), 16)) for label in labels]

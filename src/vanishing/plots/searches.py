@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtri
 
-from .style import ALARM, INK, LINE, MAP, MUTED, POINT, add_legend, finish, new_axes
+from .style import ALARM, DARK, INK, LINE, MAP, MUTED, POINT, add_legend, finish, new_axes
 
 __all__ = ["plot_attempts", "plot_psi_path", "plot_tuning"]
 
@@ -95,6 +95,7 @@ def plot_psi_path(models: Sequence[Any], *, ax: Any = None) -> Any:
         label="number of generators",
     )  # fmt: skip
     counts.set_ylim(0.0, None)
+    counts.yaxis.get_major_locator().set_params(integer=True)
     counts.set_ylabel("number of generators", color=ALARM)
     counts.tick_params(colors=ALARM, labelsize=9)
     for side in ("top", "left", "bottom"):
@@ -133,7 +134,7 @@ def plot_tuning(search: Any, *, ax: Any = None) -> Any:
         middle = 0.5 * (np.nanmin(scores) + np.nanmax(scores))
         for (k, m), score in np.ndenumerate(scores):
             if np.isfinite(score):
-                colour = "white" if score <= middle else "black"
+                colour = "white" if score <= middle else DARK
                 ax.text(m, k, f"{score:.3f}", ha="center", va="center", fontsize=8, color=colour)
     ax.set_xticks(np.arange(Cs.size), [f"{C:.3g}" for C in Cs])
     ax.set_yticks(np.arange(psis.size), [f"{psi:.2g}" for psi in psis])

@@ -16,6 +16,7 @@ from .._typing import Float2D, Int1D, Int2D
 __all__ = [
     "ALARM",
     "CYCLE",
+    "DARK",
     "DIVERGING",
     "GRID",
     "INK",
@@ -29,6 +30,7 @@ __all__ = [
     "finish",
     "monomial_label",
     "new_axes",
+    "raised",
     "shorten",
     "table_of",
     "thin",
@@ -40,8 +42,9 @@ LINE, ALARM = "#0072b2", "#d55e00"  # blue, vermilion
 CYCLE = (LINE, ALARM, "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 INK, MUTED, GRID, POINT = "#23272e", "#69707a", "#d8dbe0", "#8b939d"
 MAP, DIVERGING = "cividis", "PuOr"
+DARK = "#111111"  # text on light cells, whatever is around them
 MOST_POINTS = 3000
-_SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def new_axes(ax: Any, size: tuple[float, float] = (5.5, 4.2), *, projection: str | None = None) -> Any:
@@ -74,8 +77,9 @@ def finish(ax: Any, *, title: str = "", x: str = "", y: str = "", grid: str | No
 
 
 def add_legend(ax: Any, **options: Any) -> None:
-    """A legend without a frame."""
-    ax.legend(**{"frameon": False, "fontsize": 9, "labelcolor": INK, "loc": "best", **options})
+    """A legend without a frame, below the axis unless a place is given; to look for the best one takes seconds."""
+    below = {} if "loc" in options else {"loc": "upper left", "bbox_to_anchor": (0.0, -0.14), "borderaxespad": 0.0}
+    ax.legend(**{"frameon": False, "fontsize": 9, "labelcolor": INK, **below, **options})
 
 
 def escape(text: str) -> str:
@@ -100,6 +104,17 @@ def shorten(text: str, length: int = 70) -> str:
     return text if len(text) <= length else f"{text[: length - 4].rstrip()} ..."
 
 
+def raised(exponent: str) -> str:
+    """An integer in raised digits.
+
+    Examples
+    --------
+    >>> raised("-12")
+    '⁻¹²'
+    """
+    return exponent.translate(_RAISED)
+
+
 def monomial_label(exponents: Sequence[int] | Int1D, names: Sequence[str]) -> str:
     """A product of powers for people; 1 for the constant.
 
@@ -109,7 +124,7 @@ def monomial_label(exponents: Sequence[int] | Int1D, names: Sequence[str]) -> st
     'x² y'
     """
     powers = [(name, int(e)) for name, e in zip(names, exponents, strict=True) if e]
-    return " ".join(name if e == 1 else f"{name}{str(e).translate(_SUPERSCRIPTS)}" for name, e in powers) or "1"
+    return " ".join(name if e == 1 else f"{name}{raised(str(e))}" for name, e in powers) or "1"
 
 
 def columns_of(equations: Any) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from .style import (
     values_of,
 )
 
-__all__ = ["plot_projection", "plot_zero_set"]
+__all__ = ["has_surfaces", "plot_projection", "plot_zero_set"]
 
 _MOST_EQUATIONS = 6  # that a legend names
 _ALIKE = 2.0  # ratio of the ranges of two columns up to which they share a scale
@@ -46,7 +46,7 @@ def plot_zero_set(equations: Any, X: Any = None, *, ax: Any = None, resolution: 
     ax : matplotlib Axes, optional
         With ``projection="3d"`` for three columns. That of a new figure by default.
     resolution : int, optional
-        Grid points along each axis; 300 for curves and 60 for surfaces by default.
+        Grid points along each axis; 300 for curves and 40 for surfaces by default.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def plot_zero_set(equations: Any, X: Any = None, *, ax: Any = None, resolution: 
     table = np.array([[0.0] * len(names), [1.0] * len(names)]) if X is None else table_of(equations, X)
     rows = table[:0] if X is None else thin(table)
     if len(used) == 3:
-        return _plot_surfaces(equations, table, rows, used, new_axes(ax, (6.0, 5.2), projection="3d"), resolution or 60)
+        return _plot_surfaces(equations, table, rows, used, new_axes(ax, (6.0, 5.2), projection="3d"), resolution or 40)
     return _plot_curves(equations, table, rows, used, new_axes(ax, (5.0, 5.0)), resolution or 300)
 
 
@@ -111,6 +111,15 @@ def _plot_surfaces(equations: Any, table: Float2D, rows: Float2D, used: Sequence
     ax.set_box_aspect(None, zoom=0.9)
     _name_equations(equations, ax)
     return ax
+
+
+def has_surfaces() -> bool:
+    """Whether scikit-image is there, which surfaces need."""
+    try:
+        import skimage.measure  # noqa: F401
+    except ImportError:
+        return False
+    return True
 
 
 def _marching_cubes(values: Any, axes: Sequence[Float1D]) -> tuple[Float2D, Any]:
@@ -194,7 +203,7 @@ def plot_projection(
     if heights.size:
         ax.set_ylim(*_axis(heights, 2, margin=0.15))
     finish(ax, title=_title(equation), x=names[i], y=names[j])
-    add_legend(ax, markerscale=2.5 if row is None else 1.0)
+    add_legend(ax, markerscale=2.5 if row is None else 1.0, ncols=2)
     return ax
 
 
@@ -266,5 +275,6 @@ def _name_equations(equations: Any, ax: Any) -> None:
 
     texts = _texts(equations)
     if 1 < len(texts) <= _MOST_EQUATIONS:
+        place = {"loc": "upper left"} if ax.name == "3d" else {}
         lines = [Line2D([], [], color=CYCLE[k], linewidth=2.0) for k in range(len(texts))]
-        add_legend(ax, handles=lines, labels=[escape(shorten(text, 45)) for text in texts], fontsize=8)
+        add_legend(ax, handles=lines, labels=[escape(shorten(text, 55)) for text in texts], fontsize=8.5, **place)
