@@ -31,7 +31,7 @@ from ..polynomials.polynomial import Polynomial, Polynomials
 from ..rows.arrays import ArrayRows, as_rows
 from ..rows.labels import Labelled, as_vector, best_labels, read_labelled
 from ..rows.protocol import Rows, with_names
-from ..rows.reading import finite_blocks, is_source, read_finite
+from ..rows.reading import finite_blocks, is_source, read_finite, require_finite
 from ..svm import L1SVC
 from .explain import N_PRINTED, Explanation, Formula, changes_of_label
 from .features import FEATURE_MAP, ColumnOptions, FeatureMap, column_names
@@ -623,7 +623,10 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ReportedClassifier,
         """
         formula = self.formula_
         row = np.asarray(x, dtype=np.float64).reshape(1, -1)
-        label = self.predict(row)[0]
+        if row.shape[1] != self.n_features_in_:
+            raise ValueError(f"The row has {row.shape[1]} values, the fit had {self.n_features_in_}: pass one of each.")
+        require_finite(as_rows(row), input_names(self))
+        label = self._predict_checked(row)[0]
         if len(self.classes_) == 2:
             towards, k = self.classes_[1], 0
         else:
@@ -636,9 +639,14 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ReportedClassifier,
         pairs = sorted(
             zip((term.text for term in formula.terms), parts.tolist(), strict=True), key=lambda p: -abs(p[1])
         )
-        changes = changes_of_label(self.predict, row[0], *self._input_range, input_names(self))
+        changes = changes_of_label(self._predict_checked, row[0], *self._input_range, input_names(self))
         decision = float(formula.intercept[k] + parts.sum())
         return Explanation(label, towards, decision, float(formula.intercept[k]), pairs, changes)
+
+    def _predict_checked(self, X: Float2D) -> Array:
+        """Labels of rows with the columns of the fit, whose names are not asked for."""
+        scores = self._used_map.scores(self._in_unit_cube(as_rows(X)), *self._planes)
+        return np.asarray(best_labels(as_vector(scores), self.classes_))
 
     @property
     def _input_range(self) -> tuple[Float1D, Float1D]:
