@@ -142,7 +142,7 @@ def noise_table(
         results = [
             run_case(case, method, options, level, noise, seed, details)
             for case in cases
-            for seed in range(options.seeds)
+            for seed in range(options.first_seed, options.first_seed + options.seeds)
         ]
         for name, belongs in groups.items():
             members = [result for result in results if belongs(result.case)]
@@ -210,7 +210,7 @@ def run_nulls(options: argparse.Namespace) -> None:
         for method in options.method:
             for n_rows in (200, 2000):
                 tables, wrong, dense, spent = 0, 0, 0, 0.0
-                for trial in range(options.trials):
+                for trial in range(options.first_seed, options.first_seed + options.trials):
                     random = np.random.default_rng([trial, n_rows, *null.name.encode()])
                     width = 2 + trial % 5
                     X = null.draw(random, n_rows, width)
@@ -247,6 +247,7 @@ def main() -> None:
     parser.add_argument("--tell-noise", action="store_true", help="tell discover the kind of noise, not its level")
     parser.add_argument("--rows", type=int, default=2000)
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--first-seed", type=int, default=0, help="of the draws, or of the trials of nulls")
     parser.add_argument("--trials", type=int, default=60, help="tables of each kind and size in the suite nulls")
     parser.add_argument("--short", action="store_true", help="only Feynman equations of degree <= 4 and power laws")
     parser.add_argument("--limit", type=int, default=120, help="seconds of wall time for one table")

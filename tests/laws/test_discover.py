@@ -158,6 +158,24 @@ def test_power_laws_of_any_degree(rng):
     assert law.coef[1] == pytest.approx(-0.16, abs=5 * max(law.stderr[1], 1e-3))
 
 
+@pytest.mark.slow
+def test_few_terms_of_degree_four_in_six_columns(rng):
+    """210 terms are too many for a test of all of them together; and a cubic of 40 terms vanishes within the noise."""
+    q, e, m, w, v = rng.uniform((1, 1, 1, 3, 1), (3, 3, 3, 5, 2), (2000, 5)).T
+    X = np.column_stack([q, e, m, q * e / (m * (w**2 - v**2)), w, v])
+    (law,) = discover(with_noise(X, 0.01, rng), names=["q", "e", "m", "x", "w", "v"])
+    assert law.equation == "m*x*w^2 = m*x*v^2 + q*e"
+
+
+@pytest.mark.slow
+def test_a_law_of_higher_degree_is_reported_once(rng):
+    """A dense cubic leads to the quartic of three terms, which the search meets again at its own degree."""
+    n, a, e, f = rng.uniform((0, 0, 1, 1), (1, 1, 2, 2), (2000, 4)).T
+    X = np.column_stack([n * a / (1.0 - n * a / 3.0) * e * f, n, a, e, f])
+    laws = discover(with_noise(X, 0.01, rng), names=["P", "n", "a", "e", "f"])
+    assert equations(laws) == ["3*n*a*e*f + P*n*a = 3*P"]
+
+
 def test_conserved_quantities(rng):
     X, runs = oscillators(rng)
     frame = pd.DataFrame(with_noise(X, 0.01, rng), columns=["x", "v"])

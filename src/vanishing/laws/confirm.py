@@ -11,10 +11,11 @@ import numpy as np
 from .._typing import Float1D
 from ..rows.array_api import to_host
 from ..rows.protocol import Block, Cost, Rows
+from .fitted import FittedLaw, is_rejected, refit
 from .gmm import Conditions
 from .logs import PowerLaw
 from .moments import collect_moments
-from .search import Attempt, Found, Settings, is_rejected, refit
+from .settings import Attempt, Settings
 from .table import standardised, take
 
 __all__ = ["confirm", "confirm_power_law", "largest_residual"]
@@ -23,13 +24,13 @@ _EXACT = 1e-8  # residual of an exact law on any row, over the size of its terms
 
 
 def confirm(
-    laws: Sequence[Found], rows: Rows, n_rows: int, kept: Sequence[int], settings: Settings
-) -> tuple[list[Found], list[Attempt]]:
+    laws: Sequence[FittedLaw], rows: Rows, n_rows: int, kept: Sequence[int], settings: Settings
+) -> tuple[list[FittedLaw], list[Attempt]]:
     """The laws on all rows; those that all rows reject, with the reason.
 
     The weights of the moment conditions stay those of the selected rows; two passes at most.
     """
-    confirmed: list[Found] = []
+    confirmed: list[FittedLaw] = []
     rejected: list[Attempt] = []
     noisy = [law for law in laws if not law.exact]
     samples = {id(law.conditions.sample): law.conditions.sample for law in noisy}
@@ -83,11 +84,11 @@ def confirm_power_law(law: PowerLaw, rows: Rows, kept: Sequence[int]) -> PowerLa
     )
 
 
-def _rejection(law: Found, reason: str) -> Attempt:
+def _rejection(law: FittedLaw, reason: str) -> Attempt:
     return Attempt(law.conditions.degree, len(law.support), law.level, reason, law.J, law.dof)
 
 
-def largest_residual(law: Found, rows: Rows, kept: Sequence[int]) -> float:
+def largest_residual(law: FittedLaw, rows: Rows, kept: Sequence[int]) -> float:
     """The largest ``|g|`` on any row, over the sum of the absolute values of its terms; one pass."""
     conditions = law.conditions
     exponents = conditions.terms.exponents[law.support]

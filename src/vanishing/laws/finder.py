@@ -20,6 +20,7 @@ from .confirm import confirm, confirm_power_law
 from .dependencies import Dependency, affine_dependencies
 from .describe import describe, exact_law, power_law
 from .exact import exact_laws
+from .fitted import FittedLaw
 from .law import Law
 from .laws import Laws
 from .logs import PowerLaw, find_power_law
@@ -27,7 +28,8 @@ from .moments import ADDITIVE, MULTIPLICATIVE
 from .origin import far_origin, recentre_all
 from .outliers import concentrated_rows
 from .sample import make_sample
-from .search import Attempt, Found, Settings, find_laws
+from .search import find_laws
+from .settings import Attempt, Settings
 from .table import Table, read_table
 
 __all__ = ["LawFinder", "discover"]
@@ -235,12 +237,12 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         models = {None: (False, True), "relative": (False,), "multiplicative": (True,)}[self.noise]
         return find_power_law(X, _LOG_NOISE, models)
 
-    def _search(self, X: Float2D, groups: Int1D | None, settings: Settings) -> tuple[list[Found], list[Attempt]]:
+    def _search(self, X: Float2D, groups: Int1D | None, settings: Settings) -> tuple[list[FittedLaw], list[Attempt]]:
         shifted = self.origin == "auto" and groups is None and settings.models[0][0] == ADDITIVE
         found, attempts = find_laws(make_sample(X, groups, origin=far_origin(X) if shifted else None), settings)
         return (recentre_all(found, X, settings) if shifted else found), attempts
 
-    def _robust(self, X: Float2D, settings: Settings) -> tuple[list[Found], list[Attempt]]:
+    def _robust(self, X: Float2D, settings: Settings) -> tuple[list[FittedLaw], list[Attempt]]:
         """Laws of the rows near a polynomial, degree by degree."""
         attempts: list[Attempt] = []
         for degree in range(1, settings.max_degree + 1):
@@ -295,7 +297,7 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.array([f"law{k}" for k in range(len(self.laws_))], dtype=object)
 
 
-def _is_power_law(law: Found, power: PowerLaw) -> bool:
+def _is_power_law(law: FittedLaw, power: PowerLaw) -> bool:
     """Whether a law that was found is the power law."""
     sides = law.conditions.terms.exponents[law.support]
     same = [sides[0] - sides[1], sides[1] - sides[0]] if len(sides) == 2 else []

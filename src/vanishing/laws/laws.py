@@ -14,7 +14,7 @@ from .._typing import Float1D
 from ..rows.writing import complete_file
 from .equation import with_error
 from .law import Law
-from .search import Attempt
+from .settings import Attempt
 
 __all__ = ["Laws"]
 

@@ -38,7 +38,7 @@ def noise_level(conditions: Conditions, support: Sequence[int], profile: Float1D
     0.1
     """
     frame = _frame(conditions, support)
-    D = frame.T @ conditions.moments.gradient_products(profile, conditions.terms.exponents) @ frame
+    D = frame.T @ conditions.moments.gradient_products(profile, conditions.terms) @ frame
     level = 0.0
     for _ in range(_STEPS):
         ratio, _ = smallest_ratio(_schur(_gram(conditions, level * profile, frame)), D[1:, 1:])
@@ -63,8 +63,8 @@ def _frame(conditions: Conditions, support: Sequence[int]) -> Float2D:
 
 
 def _gram(conditions: Conditions, variances: Float1D, frame: Float2D) -> Float2D:
-    exponents = conditions.terms.exponents
-    return np.asarray(frame.T @ conditions.moments.products(variances, exponents, exponents) @ frame)
+    terms = conditions.terms
+    return np.asarray(frame.T @ conditions.moments.products(variances, terms, terms) @ frame)
 
 
 def _schur(gram: Float2D) -> Float2D:

@@ -9,10 +9,12 @@ import numpy as np
 
 from .._typing import Float1D, Float2D
 from .audits import is_dense
+from .fitted import FittedLaw, refit
 from .gmm import Conditions
 from .moments import ADDITIVE
 from .sample import make_sample
-from .search import Found, Settings, find_law, refit
+from .search import find_law
+from .settings import Settings
 
 __all__ = ["centre_of", "far_origin", "recentred", "round_within"]
 
@@ -33,7 +35,7 @@ def far_origin(X: Float2D) -> Float1D:
     return np.where(np.abs(mean) > _FAR * deviation, np.round(mean / step) * step, 0.0)
 
 
-def centre_of(found: Found) -> tuple[Float1D, Float1D]:
+def centre_of(found: FittedLaw) -> tuple[Float1D, Float1D]:
     """The shift that takes most from the law's terms of second highest degree, and its standard errors.
 
     With ``g(x + t) = g_d(x) + [g_(d-1)(x) + sum_j t_j d_j g_d(x)] + ...`` by degrees, the least squares solution of
@@ -75,7 +77,7 @@ def round_within(value: float, error: float) -> float:
     return value
 
 
-def recentred(found: Found, X: Float2D, settings: Settings) -> Found | None:
+def recentred(found: FittedLaw, X: Float2D, settings: Settings) -> FittedLaw | None:
     """The law with another origin, if that has fewer terms; None if not.
 
     A shifted column counts as a term: it is a number that was fitted to the rows, too.
@@ -101,13 +103,13 @@ def recentred(found: Found, X: Float2D, settings: Settings) -> Found | None:
     return replace(law, dof=law.dof - n_shifts, dense=dense)
 
 
-def _linear_at_zero(found: Found, X: Float2D, settings: Settings) -> Found:
+def _linear_at_zero(found: FittedLaw, X: Float2D, settings: Settings) -> FittedLaw:
     """A linear law counted from zero: only its constant is another one."""
     conditions = Conditions(make_sample(X), 1)
     exponents = found.conditions.terms.exponents[sorted({0, *found.support})]
     return refit(found, conditions, settings, exponents)
 
 
-def recentre_all(laws: Sequence[Found], X: Float2D, settings: Settings) -> list[Found]:
+def recentre_all(laws: Sequence[FittedLaw], X: Float2D, settings: Settings) -> list[FittedLaw]:
     """Each law with the origin at which it has fewest terms."""
     return [recentred(law, X, settings) or law for law in laws if law.support]

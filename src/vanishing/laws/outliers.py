@@ -78,9 +78,7 @@ def _distances(X: Float2D, rows: Bool1D, degree: int) -> Float1D:
     """Distances of all rows from the polynomial that fits the chosen ones best."""
     conditions = Conditions(make_sample(X[rows]), degree, 0)
     ones = np.ones(X.shape[1])
-    exponents = conditions.terms.exponents
-    gram = conditions.basis.T @ conditions.moments.products(0.0 * ones, exponents, exponents) @ conditions.basis
-    spread = conditions.spread(ones)
+    gram, spread = conditions.noise_pencil(ones)
     inner = gram[1:, 1:] - np.outer(gram[0, 1:], gram[0, 1:]) / gram[0, 0]
     _, v = smallest_ratio(inner, spread[1:, 1:])
     c = np.r_[-gram[0, 1:] @ v / gram[0, 0], v]
