@@ -124,6 +124,15 @@ def test_power_laws_and_their_tests(multiplicative, rng):
     assert law.multiplicative == multiplicative
 
 
+def test_rows_near_zero_do_not_bend_a_power_law(rng):
+    """Half of the values of a wide column are within a few deviations of its noise, and some have the wrong sign."""
+    a, b, c = rng.uniform(1.0, 5.0, (3, 2000))
+    law = find_power_law(with_noise(np.column_stack([-(a**4) / (b * c) ** 2, a, b, c]), 0.01, rng), 0.2)
+    assert law.exponents.tolist() == [1, -4, 2, 2]
+    assert law.constant == pytest.approx(-1.0, abs=5.0 * law.error)
+    assert law.p_value > 1e-3
+
+
 def test_power_laws_are_not_found_where_there_is_none(rng):
     assert find_power_law(np.exp(rng.normal(size=(500, 3))), 0.2) is None
     x = rng.uniform(1.0, 5.0, 1000)

@@ -13,7 +13,7 @@ from ..rows.array_api import to_host
 from ..rows.protocol import Block, Cost, Rows
 from .fitted import FittedLaw, is_rejected, refit
 from .gmm import Conditions
-from .logs import PowerLaw
+from .logs import PowerLaw, far_from_zero
 from .moments import collect_moments
 from .settings import Attempt, Settings
 from .table import standardised, take
@@ -64,11 +64,11 @@ def confirm_power_law(law: PowerLaw, rows: Rows, kept: Sequence[int]) -> PowerLa
 
     Weights and noise are those of the selected rows; rows with a value that is small beside its noise are left out.
     """
-    columns, a = np.array(list(kept)), law.exponents.astype(np.float64)
+    columns, a, middle = np.array(list(kept)), law.exponents.astype(np.float64), float(np.log(abs(law.constant)))
 
     def kernel(block: Block) -> Float1D:
-        size = np.abs(np.asarray(to_host(take(block.X, columns, axis=1)), dtype=np.float64))
-        size = size if law.multiplicative else size[(size > 10.0 * law.sigma).all(axis=1)]
+        X = np.asarray(to_host(take(block.X, columns, axis=1)), dtype=np.float64)
+        size = np.abs(X if law.multiplicative else X[far_from_zero(X, a, middle, law.sigma)])
         variances = law.sigma**2 / (1.0 if law.multiplicative else size**2) * np.ones_like(size)
         weights = 1.0 / np.maximum(variances @ a**2, 1e-300)
         values = (np.log(np.maximum(size, 1e-300)) + 0.5 * variances) @ a
