@@ -122,6 +122,19 @@ def test_outliers(share, rng):
     assert equations(discover(X, robust=True)) == ["x0^2 + x1^2 = 4"]
 
 
+@pytest.mark.parametrize("make", [gas, twisted_cubic])
+def test_outliers_far_away_and_near_one_of_several_laws(make, rng):
+    """One value of a row ten times as large outweighs all others; and a row may satisfy one equation by chance."""
+    X = with_noise(make(rng, 2000), 0.01, rng)
+    clean = equations(discover(X))
+    wrong = rng.choice(2000, 100, replace=False)
+    X[wrong[:50], rng.integers(0, X.shape[1], 50)] *= 10.0
+    X[wrong[50:]] = X.mean(axis=0) + X.std(axis=0) * rng.normal(size=(50, X.shape[1]))
+    robust = equations(discover(X, robust=True))
+    assert {text[:9] for text in robust} <= {text[:9] for text in clean}
+    assert len(robust) >= min(len(clean), 2)  # the third equation of the curve follows from two others
+
+
 def test_noise_in_one_column_only(rng):
     X = saddle(rng, 2000)
     X[:, 2] += 0.05 * X[:, 2].std() * rng.normal(size=2000)

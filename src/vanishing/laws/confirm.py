@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .._typing import Float1D
+from .._typing import Float1D, Int2D
 from ..rows.array_api import to_host
 from ..rows.protocol import Block, Cost, Rows
 from .fitted import FittedLaw, is_rejected, refit
@@ -20,6 +20,7 @@ from .table import standardised, take
 
 __all__ = ["confirm", "confirm_power_law", "largest_residual"]
 
+_DOUBTFUL = 0.01  # p-value of a law whose noise model is in doubt
 _EXACT = 1e-8  # residual of an exact law on any row, over the size of its terms
 
 
@@ -51,12 +52,21 @@ def confirm(
             continue
         extra = law.conditions.tests.degree - degree
         conditions = Conditions(law.conditions.sample, degree, extra, tables[id(law.conditions.sample)])
-        found = refit(law, conditions, settings, exponents)
-        if is_rejected(found.J, found.dof, n_rows):
-            rejected.append(_rejection(found, "rejected by all rows together"))
+        whole = _on_all_rows(law, conditions, settings, exponents)
+        if is_rejected(whole.J, whole.dof, n_rows):
+            rejected.append(_rejection(whole, "rejected by all rows together"))
         else:
-            confirmed.append(found)
+            confirmed.append(whole)
     return confirmed, rejected
+
+
+def _on_all_rows(law: FittedLaw, conditions: Conditions, settings: Settings, exponents: Int2D) -> FittedLaw:
+    """The law on all rows; where one noise level for all columns is not quite true, with a level for each."""
+    whole = refit(law, conditions, settings, exponents)
+    if law.nuisance != "level" or conditions.degree == 1 or whole.p_value >= _DOUBTFUL:
+        return whole
+    free = refit(replace(law, nuisance="columns", variances=whole.variances), conditions, settings, exponents)
+    return free if free.p_value > whole.p_value else whole
 
 
 def confirm_power_law(law: PowerLaw, rows: Rows, kept: Sequence[int]) -> PowerLaw:

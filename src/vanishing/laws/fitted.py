@@ -11,6 +11,7 @@ from scipy.special import chdtrc
 from .._typing import Float1D, Int2D
 from . import audits
 from .gmm import FLOOR, Conditions, System, critical_value
+from .moments import ADDITIVE
 from .noise import effective_level, noise_level, refined_variances, reweighted
 from .settings import Settings
 from .snapping import SnappedLaw, polish, real_bits
@@ -84,11 +85,10 @@ def refit(
         Numbers besides the coefficients that were fitted to the rows.
     """
     support = sorted(int(place) for place in conditions.terms.places(exponents))
-    variances = found.variances
+    variances, profile = found.variances, _profile(found, conditions, settings)
     _, c = conditions.first_system(variances).minimise(support)
     for _ in range(3):
         if found.nuisance == "level":
-            profile = found.variances / found.variances.mean()
             variances = max(noise_level(conditions, support, profile), FLOOR) ** 2 * profile
         elif found.nuisance == "columns" and not found.exact:
             variances = refined_variances(conditions, c, variances, WIDEST_COLUMN)
@@ -105,6 +105,16 @@ def refit(
         snapped=snapped, level=level,
         dense=not found.exact and audits.is_dense(conditions, support, snapped, system, level),
     )  # fmt: skip
+
+
+def _profile(law: FittedLaw, conditions: Conditions, settings: Settings) -> Float1D:
+    """The shares of the columns in the noise level: a share of the deviation over all rows, not over the selected ones.
+
+    The two differ by chance, which many rows notice.
+    """
+    profile = law.variances / law.variances.mean()
+    relative = law.conditions.sample.model == ADDITIVE and not settings.absolute and settings.sigma is None
+    return np.asarray(profile * conditions.moments.column_variances) if relative else profile
 
 
 def description_bits(law: FittedLaw) -> float:

@@ -112,6 +112,13 @@ class MomentTable:
     group_terms: Monomials | None = None
     by_group: Float2D | None = None
 
+    @property
+    def column_variances(self) -> Float1D:
+        """Variances of the columns, ``E z_j^2 - (E z_j)^2``."""
+        columns = np.arange(1, self.terms.n_columns + 1)
+        squares = self.terms.places(2 * self.terms.exponents[columns])
+        return np.asarray(self.means[squares] - self.means[columns] ** 2)
+
     def products(self, variances: Float1D, left: Monomials, right: Monomials) -> Float2D:
         """Unbiased ``E[x^a x^b]`` for ``a`` of ``left`` and ``b`` of ``right``."""
         found = debias(self.means, self.terms, variances, self.model)

@@ -13,7 +13,7 @@ from scipy.linalg import null_space, qr
 from .._typing import Float1D, Float2D
 from .gmm import FLOOR, Conditions, System, smallest_ratio, whitener
 
-__all__ = ["column_variances", "effective_level", "noise_level", "refined_variances"]
+__all__ = ["column_variances", "deviation_level", "effective_level", "noise_level", "refined_variances"]
 
 _STEPS = 12
 _LARGE = 4.0  # a variance of this many times the column's own: there is no law
@@ -112,6 +112,17 @@ def effective_level(conditions: Conditions, c: Float1D, variances: Float1D) -> f
     """The common level that would give the law as much noise: ``sum_j s_j^2 E g_j^2 / sum_j E g_j^2``, its root."""
     mean = _slope_squares(conditions, conditions.noise_of(c, variances).slopes).mean(axis=1)
     return float(np.sqrt((mean * variances).sum() / mean.sum()))
+
+
+def deviation_level(conditions: Conditions, c: Float1D, variances: Float1D) -> float:
+    """The noise of a law in deviations of the columns: ``E var g / sum_j var x_j E g_j^2``, its root.
+
+    For multiplicative noise this is more than its share of the values, where these are far from zero.
+    """
+    sample, slopes = conditions.sample, conditions.noise_of(c, variances).slopes
+    noise = (_slope_squares(conditions, slopes).mean(axis=1) * variances).sum()
+    spread = (sample.X.std(axis=0) / sample.scale) ** 2
+    return float(np.sqrt(noise / (spread * (slopes**2).mean(axis=1)).sum()))
 
 
 def reweighted(

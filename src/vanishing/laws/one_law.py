@@ -13,7 +13,7 @@ from .fitted import WIDEST_COLUMN, FittedLaw, description_bits, is_rejected, sna
 from .gmm import FLOOR, Conditions, System, critical_value
 from .independence import follows
 from .moments import ADDITIVE
-from .noise import column_variances, effective_level, noise_level, refined_variances, reweighted
+from .noise import column_variances, deviation_level, effective_level, noise_level, refined_variances, reweighted
 from .settings import Attempt, Settings
 from .subsets import best_subsets
 from .support import DROP_SHARE, eliminate, smallest_support
@@ -82,7 +82,7 @@ class OneLaw:
         J, dof = system.statistic(c), system.dof(len(support))
         if is_rejected(J, dof, self.n_rows):
             return f"rejected with {len(support)} terms: J = {J:.4g} with {dof} degrees of freedom"
-        if self.settings.sigma is None and effective_level(self.conditions, c, variances) > self.max_noise:
+        if self._is_too_noisy(c, variances):
             return f"the noise of the law is above {self.max_noise:.1%}"
         return self._audited(support, variances, system, c)
 
@@ -100,7 +100,9 @@ class OneLaw:
                 level, c = _vanishing_level(G, D, support)
                 if self.settings.sigma is None:
                     variances = max(level, FLOOR) ** 2 * self._profile()
-                J = self._reduced_statistic(support, variances, c) if level <= self.max_noise else np.inf
+                if level > self.max_noise or self._has_factor(support):
+                    continue
+                J = self._reduced_statistic(support, variances, c)
                 if np.isfinite(J):
                     promising.append((J, support, variances))
             promising.sort(key=lambda entry: entry[0])
@@ -119,10 +121,19 @@ class OneLaw:
         J, dof = system.statistic(c), system.dof(len(support))
         if self._passing(dof) < J or follows(self.conditions, c, self.laws):
             return None
-        if self.settings.sigma is None and effective_level(self.conditions, c, variances) > self.max_noise:
+        if self._is_too_noisy(c, variances):
             return None
         law = self._audited(support, variances, system, c)
         return None if isinstance(law, str) or law.dense else law
+
+    def _is_too_noisy(self, c: Float1D, variances: Float1D) -> bool:
+        """Whether a law has more noise than it may have, where that is not known."""
+        return self.settings.sigma is None and deviation_level(self.conditions, c, variances) > self.max_noise
+
+    def _has_factor(self, support: list[int]) -> bool:
+        """Whether a column divides all of several terms: what is left without it is of lower degree, and no law."""
+        shared = self.conditions.terms.exponents[support].all(axis=0).any()
+        return bool(shared and len(support) > 2 and self.conditions.sample.groups is None)
 
     def _passing(self, dof: int) -> float:
         """What ``J`` may be."""
@@ -204,7 +215,7 @@ class OneLaw:
     def _rescorer(self, variances: Float1D) -> Callable[[list[int], Float1D], tuple[float, int]]:
         def rescore(support: list[int], c: Float1D) -> tuple[float, int]:
             own_variances = self._level_variances(support, variances)
-            if np.isinf(self._reduced_statistic(support, own_variances, c)):
+            if self._has_factor(support) or np.isinf(self._reduced_statistic(support, own_variances, c)):
                 return np.inf, 1
             own, J, c = reweighted(self.conditions, support, own_variances, c, self.nuisance, 1)
             if _NEARLY * self._passing(own.dof(len(support))) > J:

@@ -18,6 +18,7 @@ from .settings import Attempt, Settings
 __all__ = ["find_law", "find_laws"]
 
 _LINEAR_NOISE = 0.075  # of a linear law: correlated columns have one with more, and no test can tell
+_LIKELY = 0.01  # p-value of a law whose noise model is not doubted
 _FEW = 4  # terms of a law that none of higher degree replaces
 
 
@@ -45,13 +46,7 @@ class _Search:
     def find(self, degree: int, trial: list[int], laws: Sequence[FittedLaw]) -> FittedLaw | None:
         """One law of these candidate terms besides those known, under the first noise model that is not rejected."""
         best: FittedLaw | None = None
-        for k, (model, nuisance) in enumerate(self.settings.models):
-            if k and degree == 1 and nuisance == "columns":  # a linear law does not say which column the noise is in
-                continue
-            if k and best is not None and best.p_value >= 0.01:
-                break
-            if k and (self.attempts[-1].dof == 0 or self.attempts[-1].reason == FOLLOWS):  # as under every noise model
-                break
+        for model, nuisance in self._models(degree, laws):
             one = self._one_law(degree, model, trial, nuisance, laws)
             law, attempt = one.run()
             self.attempts.append(attempt)
@@ -59,7 +54,17 @@ class _Search:
                 self.cap = min(self.cap, 0.4 * attempt.noise)
             if law is not None and (best is None or (not law.dense, law.p_value) > (not best.dense, best.p_value)):
                 best = law
+            if best is not None and best.p_value >= _LIKELY:
+                break
+            if attempt.dof == 0 or attempt.reason == FOLLOWS:  # which other noise models do not change
+                break
         return best
+
+    def _models(self, degree: int, laws: Sequence[FittedLaw]) -> list[tuple[str, str]]:
+        """The noise models to try: a table has noise of one kind, and a linear law does not say in which column."""
+        kinds = {law.conditions.sample.model for law in laws if law.p_value >= _LIKELY}
+        models = [entry for entry in self.settings.models if not kinds or entry[0] in kinds]
+        return [entry for k, entry in enumerate(models) if not k or degree > 1 or entry[1] != "columns"]
 
     def homogeneous(self, degree: int, trial: list[int], laws: Sequence[FittedLaw]) -> FittedLaw | None:
         """A law all of whose terms have the same dimension, where the columns have units."""
