@@ -162,6 +162,21 @@ def test_integers_are_exact():
     assert all("exact arithmetic" in law.why for law in laws)
 
 
+def test_binary_fractions_are_exact_and_have_a_groebner_basis():
+    sympy = pytest.importorskip("sympy")
+    x, y = sympy.symbols("x y")
+    t = np.arange(-20, 21) / 4.0
+    laws = discover(np.column_stack([t, 2.0 * t**2 + 0.5]), names=["x", "y"])
+    assert equations(laws) == ["4*x^2 + 1 = 2*y"]
+    assert "exact arithmetic" in laws[0].why
+    assert laws.groebner() == [4 * x**2 - 2 * y + 1]
+
+
+def test_a_groebner_basis_needs_rational_coefficients(noisy_gas):
+    with pytest.raises(ValueError, match=r"needs equations with rational coefficients, counted from zero; 'p\*V"):
+        discover(noisy_gas, names=GAS).groebner()
+
+
 def test_power_laws_of_any_degree(rng):
     a, b, c = rng.uniform(1.0, 3.0, (3, 1000))
     X = with_noise(np.column_stack([a, b, c, 2.5 * a**3 * np.sqrt(b) / c**2]), 0.01, rng)

@@ -49,7 +49,7 @@ def describe(found: FittedLaw, columns: Sequence[str], kept: Sequence[int]) -> L
         stderr, free_stderr = np.zeros_like(stderr), np.zeros_like(free_stderr)
     sample = conditions.sample
     spread, origin = np.zeros(len(columns)), np.zeros(len(columns))
-    spread[list(kept)] = sample.X.std(axis=0)
+    spread[list(kept)] = sample.deviation
     used = conditions.terms.exponents[support].any(axis=0)
     origin[list(kept)] = np.where(used, sample.origin, 0.0)
     return Law(
@@ -194,9 +194,12 @@ def _noise_kind(found: FittedLaw) -> str:
 
 def _typical_distance(found: FittedLaw) -> float:
     """Root mean square of ``g`` over that of its gradient, on the rows, in deviations of the columns."""
-    noise = found.conditions.noise_of(found.c, found.variances)
     sample = found.conditions.sample
-    slopes = noise.slopes * (sample.X.std(axis=0) / sample.scale)[:, None]
+    if not sample.has_rows:
+        G, D = found.conditions.noise_pencil(np.ones(sample.n_columns))
+        return float(np.sqrt((found.c @ G @ found.c) / (found.c @ D @ found.c)))
+    noise = found.conditions.noise_of(found.c, found.variances)
+    slopes = noise.slopes * (sample.deviation / sample.scale)[:, None]
     residual = found.conditions.residuals(noise)
     return float(np.sqrt((residual**2).mean() / (slopes**2).sum(axis=0).mean()))
 
@@ -205,6 +208,8 @@ def _audits(found: FittedLaw) -> tuple[str, ...]:
     if found.exact:
         return ("the rows satisfy it up to rounding",)
     passed = [f"J has {found.dof} degrees of freedom"]
+    if not found.conditions.sample.has_rows:
+        return (*passed, "not audited: rows held out, and neighbouring rows, as there are sums only")
     if found.held_out != 1.0:
         passed.append(f"held-out rows are {found.held_out:.2f} times as far away")
     passed.append(f"distances of neighbours correlate by {found.correlation:.2f}")

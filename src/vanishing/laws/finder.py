@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from math import gcd
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, Float1D, Float2D, Int1D
 from ..checks import all_or_nothing, check_choice, check_count, check_flag, check_n_jobs, check_number
+from ..engine.moments import Moments
 from ..rows.reading import read_finite
 from . import units as dimensions
 from .candidates import allowed_terms, comparable_terms, dimension_classes
@@ -30,7 +32,8 @@ from .outliers import concentrated_rows
 from .sample import make_sample
 from .search import find_laws
 from .settings import Attempt, Settings
-from .table import Table, read_table
+from .sums import NOT_AUDITED, find_laws_of_sums
+from .table import Table, column_names, read_table
 
 __all__ = ["LawFinder", "discover"]
 
@@ -143,8 +146,9 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), frame, or another data source
-            Of more than 10,000 rows, some are searched and all confirm what was found.
+        X : array-like of shape (n_samples, n_features), frame, another data source, or Moments
+            Of more than 10,000 rows, some are searched and all confirm what was found. :class:`.Moments` are sums
+            without rows: laws are tested, but not audited on single rows.
         y : ignored
 
         Returns
@@ -171,6 +175,9 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             check_choice("noise", self.noise, tuple(_MODELS)[1:])
 
     def _fit(self, X: Any) -> None:
+        if isinstance(X, Moments):
+            self._fit_sums(X)
+            return
         table = read_table(self, X, self.names, self.groups)
         n = len(table.names)
         if n < 2:
@@ -182,7 +189,7 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             dependencies, kept = affine_dependencies(table.X) if table.groups is None else ([], list(range(n)))
             laws = [_dependency_law(dependency, table) for dependency in dependencies]
             if len(kept) > 1:
-                more, attempts = self._noisy(table, kept, self._settings(table, kept, dims))
+                more, attempts = self._noisy(table, kept, self._settings(table.names, kept, dims))
                 laws += _independent(more, table, [d.column for d in dependencies])
         if dims is not None:
             laws = [_with_units(law, [self.units[name] for name in table.names], dims) for law in laws]
@@ -195,18 +202,38 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             notes=_notes(attempts),
         )
 
+    def _fit_sums(self, moments: Moments) -> None:
+        """Laws of sums over rows, which several sites may have collected."""
+        if self.groups is not None or self.robust or self.noise == "multiplicative":
+            raise ValueError("Moments hold no rows: groups, robust=True and multiplicative noise need the rows.")
+        if moments.total_weight != moments.n_samples:
+            raise ValueError("Moments with weights do not say how much noise their means have: collect them without.")
+        self.n_features_in_ = moments.n_features
+        if moments.feature_names is not None:
+            self.feature_names_in_ = np.array(moments.feature_names, dtype=object)
+        names = tuple(column_names(self, self.names))
+        dims = None if self.units is None else dimensions.parse(self.units, names)
+        fitted, attempts = find_laws_of_sums(moments, self._settings(names, range(len(names)), dims))
+        laws = [describe(law, names, range(len(names))) for law in fitted]
+        if dims is not None:
+            laws = [_with_units(law, [self.units[name] for name in names], dims) for law in laws]
+        notes = [NOT_AUDITED, *_notes(attempts)]
+        self.laws_ = Laws(laws, names, moments.n_samples, attempts=attempts, notes=notes)
+
     def _exact(self, table: Table) -> list[Law]:
-        """Laws of integers, proven in exact arithmetic; none if the table has others, or has noise."""
+        """Laws of integers and binary fractions, proven in exact arithmetic; none of other numbers, or with noise."""
         free = self.noise is None and self.allowed is None and self.forbidden is None and not self.robust
-        if not free or table.groups is not None or not table.whole or not _is_integer(table.X):
+        denominator = _common_denominator(table.X) if free and table.groups is None and table.whole else None
+        if denominator is None:
             return []
         degree = _EXACT_DEGREE if self.max_degree == "auto" else int(self.max_degree)
-        found = exact_laws(table.X.astype(np.int64), degree, _EXACT_TERMS)
         why = f"All {table.n_rows:,} rows satisfy it, in exact arithmetic."
-        return [
-            exact_law(table, exponents, np.array(coef, dtype=np.float64), [Fraction(c) for c in coef], why)
-            for exponents, coef in found
-        ]
+        laws = []
+        for exponents, integers in exact_laws((table.X * denominator).astype(np.int64), degree, _EXACT_TERMS):
+            scaled = [c * denominator**power for c, power in zip(integers, exponents.sum(axis=1).tolist(), strict=True)]
+            coef = [Fraction(c, gcd(*scaled)) for c in scaled]
+            laws.append(exact_law(table, exponents, np.array(coef, dtype=np.float64), coef, why))
+        return laws
 
     def _noisy(self, table: Table, kept: Sequence[int], settings: Settings) -> tuple[list[Law], list[Attempt]]:
         X = table.X[:, list(kept)]
@@ -257,17 +284,17 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 return found, attempts
         return [], attempts
 
-    def _settings(self, table: Table, kept: Sequence[int], dims: Array | None) -> Settings:
+    def _settings(self, names: Sequence[str], kept: Sequence[int], dims: Array | None) -> Settings:
         degree = _DEGREE if self.max_degree == "auto" else int(self.max_degree)
         settings = Settings(degree, float(self.max_noise), snap=bool(self.snap))
-        settings = replace(settings, allowed=allowed_terms(self.allowed, self.forbidden, table.names, kept))
+        settings = replace(settings, allowed=allowed_terms(self.allowed, self.forbidden, names, kept))
         if dims is not None:
             own = dims[list(kept)]
             settings = replace(settings, comparable=comparable_terms(own), classes=dimension_classes(own))
         if self.noise is None or isinstance(self.noise, str):
             kind = "auto" if self.noise is None else self.noise
             return replace(settings, models=_MODELS[kind], absolute=kind == "absolute")
-        sigma = _known_noise(self.noise, table.names)[list(kept)]
+        sigma = _known_noise(self.noise, names)[list(kept)]
         return replace(settings, models=((ADDITIVE, "none"),), sigma=sigma)
 
     def transform(self, X: Any) -> Float2D:
@@ -323,8 +350,13 @@ def _known_noise(noise: Any, names: Sequence[str]) -> Float1D:
     return values
 
 
-def _is_integer(X: Float2D) -> bool:
-    return bool((np.abs(X) < 2.0**53).all() and np.array_equal(X, np.round(X)))
+def _common_denominator(X: Float2D) -> int | None:
+    """The smallest power of 2, up to 64, whose product with all numbers is an integer; None if there is none."""
+    for denominator in (1, 2, 4, 8, 16, 32, 64):
+        scaled = X * denominator
+        if (np.abs(scaled) < 2.0**53).all() and np.array_equal(scaled, np.round(scaled)):
+            return denominator
+    return None
 
 
 def _independent(laws: Sequence[Law], table: Table, removed: Sequence[int]) -> list[Law]:

@@ -283,12 +283,13 @@ class Conditions:
         """The values of a polynomial, minus their mean within each group."""
         return self.sample.without_group_means(noise.values)
 
-    def covariance(self, c: Float1D, variances: Float1D) -> tuple[Float2D, RowNoise]:
-        """The covariance of the conditions at the law ``c``, times N and over its mean variance; and its noise."""
+    def covariance(self, c: Float1D, variances: Float1D) -> tuple[Float2D, float]:
+        """The covariance of the conditions at the law ``c``, times N and over its mean variance; and that."""
         noise = self.noise_of(c, variances)
         spread = self.sample.variances_on_rows(variances)
         total = test_covariance(self.tests, self.test_values, noise, spread, self._centred_tests)
-        return total / (self.sample.n_rows * noise.variance.mean()), noise
+        mean = float(noise.variance.mean())
+        return total / (self.sample.n_rows * mean), mean
 
     def means(self, variances: Float1D) -> Float2D:
         """``A = E[t m']``, debiased; one column for each term."""
@@ -327,12 +328,12 @@ class Conditions:
         that of the common level is projected out, with ``"columns"`` those of all columns are, up to a prior; with
         ``"none"`` the noise is known.
         """
-        covariance, noise = self.covariance(c, variances)
+        covariance, mean = self.covariance(c, variances)
         W = whitener(covariance)
         R = W.T @ self.means(variances)
         n_nuisance = 0
         if nuisance != "none" and variances.max() > 4 * FLOOR**2:
-            slopes = W.T @ self.noise_slopes(variances, c) / np.sqrt(noise.variance.mean())
+            slopes = W.T @ self.noise_slopes(variances, c) / np.sqrt(mean)
             R, n_nuisance = _without_nuisance(R, slopes, nuisance, self.n_rows)
         return System(R, self.spread(variances), W.shape[1], n_nuisance, self.n_rows)
 

@@ -106,7 +106,7 @@ def _gradients(conditions: Conditions, c: Float1D) -> Float2D:
     rows = sample_rows(sample.n_rows, 200)
     z = conditions.basis @ c
     slopes = np.array([terms.derivative(z, j) for j in range(sample.n_columns)]) @ conditions.table[: len(terms), rows]
-    slopes *= (sample.X.std(axis=0) / sample.scale)[:, None]
+    slopes *= (sample.deviation / sample.scale)[:, None]
     return np.asarray(slopes / np.sqrt(np.median((slopes**2).sum(axis=0))))
 
 

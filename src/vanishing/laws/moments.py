@@ -144,12 +144,15 @@ class MomentTable:
             slopes[j] = self._within_groups(slopes[j], change[:, a], means[:, b], means[:, a], change[:, b])
         return slopes
 
-    def gradient_products(self, weights: Float1D, terms: Monomials) -> Float2D:
-        """``sum_j w_j E[d_j y^a d_j y^b]``, of the noisy rows: that is positive semi-definite."""
+    def gradient_products(self, weights: Float1D, terms: Monomials, model: str | None = None) -> Float2D:
+        """``sum_j w_j E[d_j y^a d_j y^b]``, of the noisy rows: that is positive semi-definite.
+
+        For multiplicative noise ``d_j`` stands for ``y_j d_j``, unless ``model`` says otherwise.
+        """
         total = np.zeros((len(terms), len(terms)))
         gram = self.means[self.terms.products(terms, terms)]
         for weight, (used, lower, power) in zip(weights, terms.lowered, strict=True):
-            at = lower if self.model == ADDITIVE else used  # multiplicative: d_j stands for y_j d_j
+            at = lower if (model or self.model) == ADDITIVE else used
             total[np.ix_(used, used)] += weight * np.outer(power, power) * gram[np.ix_(at, at)]
         return total
 

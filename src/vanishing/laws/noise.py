@@ -12,6 +12,7 @@ from scipy.linalg import null_space, qr
 
 from .._typing import Float1D, Float2D
 from .gmm import FLOOR, Conditions, System, smallest_ratio, whitener
+from .moments import ADDITIVE
 
 __all__ = ["column_variances", "deviation_level", "effective_level", "noise_level", "refined_variances"]
 
@@ -99,8 +100,8 @@ def _slope_squares(conditions: Conditions, slopes: Float2D) -> Float2D:
 
 def refined_variances(conditions: Conditions, c: Float1D, variances: Float1D, cap: float) -> Float1D:
     """One Gauss-Newton step of the log noise variances in the metric of the moment conditions."""
-    covariance, noise = conditions.covariance(c, variances)
-    W = whitener(covariance) / np.sqrt(noise.variance.mean())
+    covariance, mean = conditions.covariance(c, variances)
+    W = whitener(covariance) / np.sqrt(mean)
     residual = W.T @ (conditions.means(variances) @ c)
     slopes = W.T @ conditions.noise_slopes(variances, c)
     prior = np.eye(len(variances)) / (_PRIOR * conditions.n_rows)
@@ -110,8 +111,8 @@ def refined_variances(conditions: Conditions, c: Float1D, variances: Float1D, ca
 
 def effective_level(conditions: Conditions, c: Float1D, variances: Float1D) -> float:
     """The common level that would give the law as much noise: ``sum_j s_j^2 E g_j^2 / sum_j E g_j^2``, its root."""
-    mean = _slope_squares(conditions, conditions.noise_of(c, variances).slopes).mean(axis=1)
-    return float(np.sqrt((mean * variances).sum() / mean.sum()))
+    ones = np.ones(len(variances))
+    return float(np.sqrt((c @ conditions.spread(variances) @ c) / (c @ conditions.spread(ones) @ c)))
 
 
 def deviation_level(conditions: Conditions, c: Float1D, variances: Float1D) -> float:
@@ -119,10 +120,10 @@ def deviation_level(conditions: Conditions, c: Float1D, variances: Float1D) -> f
 
     For multiplicative noise this is more than its share of the values, where these are far from zero.
     """
-    sample, slopes = conditions.sample, conditions.noise_of(c, variances).slopes
-    noise = (_slope_squares(conditions, slopes).mean(axis=1) * variances).sum()
-    spread = (sample.X.std(axis=0) / sample.scale) ** 2
-    return float(np.sqrt(noise / (spread * (slopes**2).mean(axis=1)).sum()))
+    sample, terms = conditions.sample, conditions.terms
+    spread = (sample.deviation / sample.scale) ** 2
+    plain = conditions.basis.T @ conditions.moments.gradient_products(spread, terms, ADDITIVE) @ conditions.basis
+    return float(np.sqrt((c @ conditions.spread(variances) @ c) / (c @ plain @ c)))
 
 
 def reweighted(

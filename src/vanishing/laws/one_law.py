@@ -18,9 +18,10 @@ from .settings import Attempt, Settings
 from .subsets import best_subsets
 from .support import DROP_SHARE, eliminate, smallest_support
 
-__all__ = ["FOLLOWS", "OneLaw"]
+__all__ = ["FOLLOWS", "OneLaw", "noise_limit"]
 
 FOLLOWS = "it follows from the laws of lower degree"
+_LINEAR_NOISE = 0.075  # of a linear law: correlated columns have one with more, and no test can tell
 _SMALL = 4 * FLOOR  # levels up to this are rounding
 _NEARLY = 4.0  # times the critical J, beyond which further weights do not help
 _HOPELESS = 10.0  # times the critical J of all terms: no few of them are a law
@@ -29,6 +30,11 @@ _FEW_TERMS = 4  # of the sets that are all compared
 _SCREENED, _MOST_TESTED = 8, 3  # sets of each size that go through reduced tests, and through all
 _FEW = 4  # terms of a law of higher degree that may replace one of lower degree
 _SHORTER = 5.0  # bits that such a law's description is shorter, at least
+
+
+def noise_limit(settings: Settings, degree: int) -> float:
+    """The noise that a law of a degree may have, as a share of the columns' deviations."""
+    return min(settings.max_noise, _LINEAR_NOISE if degree == 1 else 0.4 / degree)
 
 
 class OneLaw:
@@ -280,10 +286,26 @@ class OneLaw:
             weak = audits.test_power(J, dof, len(support))
             if weak is not None:
                 return weak
-        exact, residual = False, None
+        exact, held_out, correlation = False, float("nan"), float("nan")
+        if conditions.sample.has_rows:
+            audit = self._audit_rows(support, c, variances, noisy=bool(noisy))
+            if isinstance(audit, str):
+                return audit
+            exact, held_out, correlation = audit
+        level = effective_level(conditions, c, variances)
+        dense = not exact and audits.is_dense(conditions, support, snapped, system, level)
+        return FittedLaw(
+            conditions, support, c, free, variances, self.nuisance, system, J, dof, snapped, level, exact, dense,
+            held_out, correlation,
+        )  # fmt: skip
+
+    def _audit_rows(
+        self, support: list[int], c: Float1D, variances: Float1D, *, noisy: bool
+    ) -> tuple[bool, float, float] | str:
+        """Whether the law is exact, its held-out ratio and the correlation of neighbours; or why it is no law."""
+        conditions, exact, residual, correlation = self.conditions, False, None, 0.0
         if not audits.is_noisy(variances):
             exact, residual = audits.exactness(conditions, support)
-        correlation = 0.0
         if not exact:
             correlation = audits.neighbour_correlation(conditions, c, variances, self.column_cap, residual)
         if correlation > audits.correlation_limit(self.n_rows):
@@ -294,12 +316,7 @@ class OneLaw:
         held_out = audits.held_out_ratio(conditions, support, c, variances) if noisy else 1.0
         if held_out > audits.held_out_limit(self.n_rows):
             return f"rows that were held out are {held_out:.2f} times as far away"
-        level = effective_level(conditions, c, variances)
-        dense = not exact and audits.is_dense(conditions, support, snapped, system, level)
-        return FittedLaw(
-            conditions, support, c, free, variances, self.nuisance, system, J, dof, snapped, level, exact, dense,
-            held_out, correlation,
-        )  # fmt: skip
+        return exact, held_out, correlation
 
 
 def _vanishing_level(G: Float2D, D: Float2D, support: list[int]) -> tuple[float, Float1D]:

@@ -11,13 +11,12 @@ from .fitted import FittedLaw
 from .gmm import Conditions
 from .independence import candidate_terms, is_new, jacobian_rank, pivot_term
 from .monomials import count_monomials, monomials
-from .one_law import FOLLOWS, OneLaw
+from .one_law import FOLLOWS, OneLaw, noise_limit
 from .sample import Sample, make_sample
 from .settings import Attempt, Settings
 
 __all__ = ["find_law", "find_laws"]
 
-_LINEAR_NOISE = 0.075  # of a linear law: correlated columns have one with more, and no test can tell
 _LIKELY = 0.01  # p-value of a law whose noise model is not doubted
 _FEW = 4  # terms of a law that none of higher degree replaces
 
@@ -99,7 +98,7 @@ class _Search:
 
     def max_noise(self, degree: int) -> float:
         """The noise that a law may have."""
-        return min(self.settings.max_noise, _LINEAR_NOISE if degree == 1 else 0.4 / degree, self.cap)
+        return min(noise_limit(self.settings, degree), self.cap)
 
 
 def find_laws(sample: Sample, settings: Settings) -> tuple[list[FittedLaw], list[Attempt]]:
