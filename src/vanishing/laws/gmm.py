@@ -249,6 +249,7 @@ class Conditions:
         rms[rms < 1e-12] = 1.0
         self.basis = raw / rms
         self.unit = rms * np.prod(sample.size**self.terms.exponents, axis=1)
+        self.screened: dict[tuple[tuple[int, ...], int], list[list[int]]] = {}  # small sets of terms, by candidates
 
     @cached_property
     def reduced(self) -> list[Conditions]:

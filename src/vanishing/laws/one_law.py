@@ -99,10 +99,9 @@ class OneLaw:
         it; the best ones are tested with weights and noise of their own.
         """
         G, D = self.conditions.noise_pencil(self._profile())
-        last = int(np.argmax(self.conditions.terms.total == self.conditions.degree))
         for size in range(2, _FEW_TERMS + 1):
             promising: list[tuple[float, list[int], Float1D]] = []
-            for support in best_subsets(G, D, self.trial, size, _SCREENED, last=last):
+            for support in self._screened(G, D, size):
                 level, c = _vanishing_level(G, D, support)
                 if self.settings.sigma is None:
                     variances = max(level, FLOOR) ** 2 * self._profile()
@@ -119,6 +118,14 @@ class OneLaw:
                 self.J, self.dof, self.level = best.J, best.dof, best.level
                 return best
         return None
+
+    def _screened(self, G: Float2D, D: Float2D, size: int) -> list[list[int]]:
+        """The sets of terms that vanish with the least noise, of which one has the highest degree; found once."""
+        key = tuple(self.trial), size
+        if key not in self.conditions.screened:
+            last = int(np.argmax(self.conditions.terms.total == self.conditions.degree))
+            self.conditions.screened[key] = best_subsets(G, D, self.trial, size, _SCREENED, last=last)
+        return self.conditions.screened[key]
 
     def _law_of(self, support: list[int], variances: Float1D) -> FittedLaw | None:
         """The law with these terms, if it passes its test and the audits."""
@@ -194,7 +201,9 @@ class OneLaw:
                     variances = column_variances(self.conditions, c, variances, self.column_cap)
                 else:
                     variances = refined_variances(self.conditions, c, variances, self.column_cap)
-                system, _, c = reweighted(self.conditions, self.trial, variances, c, self.nuisance, 1)
+                system, J, c = reweighted(self.conditions, self.trial, variances, c, self.nuisance, 1)
+                if step == 3 and 3.0 * _HOPELESS * critical_value(1e-4, system.dof(len(self.trial))) < J:
+                    break
         return variances, system, c
 
     def _sparse(

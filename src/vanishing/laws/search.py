@@ -60,9 +60,9 @@ class _Search:
         return best
 
     def _models(self, degree: int, laws: Sequence[FittedLaw]) -> list[tuple[str, str]]:
-        """The noise models to try: a table has noise of one kind, and a linear law does not say in which column."""
-        kinds = {law.conditions.sample.model for law in laws if law.p_value >= _LIKELY}
-        models = [entry for entry in self.settings.models if not kinds or entry[0] in kinds]
+        """The noise models to try: that of a law which is known, and a linear law does not say in which column."""
+        known = {(law.conditions.sample.model, law.nuisance) for law in laws if law.p_value >= _LIKELY}
+        models = [entry for entry in self.settings.models if not known or entry in known] or [*self.settings.models]
         return [entry for k, entry in enumerate(models) if not k or degree > 1 or entry[1] != "columns"]
 
     def homogeneous(self, degree: int, trial: list[int], laws: Sequence[FittedLaw]) -> FittedLaw | None:
