@@ -3,6 +3,7 @@
     python -m benchmarks.laws --suite varieties --seeds 3
     python -m benchmarks.laws --suite varieties --noise absolute multiplicative "one column" --levels 0.01
     python -m benchmarks.laws --suite feynman nla ode nulls
+    python -m benchmarks.laws --suite calibration --levels 0.01 --trials 200 --first-seed 5000
     python -m benchmarks.laws --suite varieties --method vanishing polyinv --seeds 1
 
 ``--details FILE`` writes a line for every failure. Seconds are CPU seconds; run with OMP_NUM_THREADS=1 to make them
@@ -24,7 +25,7 @@ import numpy as np
 
 from vanishing.laws.exact import exact_laws
 
-from . import nla
+from . import calibration, nla
 from .case import NOISES, Case, Noise, noisy
 from .cases import CASES
 from .feynman import feynman_cases, is_power_law
@@ -234,7 +235,19 @@ def run_nulls(options: argparse.Namespace) -> None:
         print(f"{method}: a law in {wrong} of {tables} {kind} ({100 * wrong / tables:.2f}%).")
 
 
-SUITES = {"varieties": varieties, "feynman": feynman, "nla": run_programs, "ode": ode, "nulls": run_nulls}
+def run_calibration(options: argparse.Namespace) -> None:
+    """Coverage of intervals and uniformity of p-values, at the first of the levels."""
+    calibration.table(options.first_seed, options.trials, options.rows, options.levels[0], options.cases)
+
+
+SUITES = {
+    "varieties": varieties,
+    "feynman": feynman,
+    "nla": run_programs,
+    "ode": ode,
+    "nulls": run_nulls,
+    "calibration": run_calibration,
+}
 
 
 def main() -> None:
