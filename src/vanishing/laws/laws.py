@@ -14,10 +14,12 @@ from .._typing import Float1D
 from ..display import first_lines
 from ..files.fields import Integer, Number, Record, Text, TupleOf, require
 from ..files.saved import Object, Saved
+from ..polynomials.polynomial import distinct_names
 from ..report import Given, Reported
 from .equation import with_error
+from .exact import groebner
 from .law import Law
-from .search import Attempt
+from .settings import Attempt
 
 __all__ = ["Laws"]
 
@@ -147,6 +149,32 @@ class Laws(Saved, Reported, Sequence[Law]):
     def to_sympy(self) -> list[Any]:
         """The expressions that vanish. Needs ``pip install 'vanishing[sympy]'``."""
         return [law.to_sympy() for law in self]
+
+    def groebner(self, order: str = "grevlex") -> list[Any]:
+        """Reduced Groebner basis of the ideal that the laws generate, as SymPy expressions.
+
+        Needs ``pip install 'vanishing[sympy]'``, and laws whose coefficients are all rational numbers.
+
+        Parameters
+        ----------
+        order : {"grevlex", "grlex", "lex"}, default="grevlex"
+            The order of the terms, as SymPy names it; the columns come in descending order.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from vanishing import discover
+        >>> t = np.arange(-10, 10)
+        >>> discover(np.column_stack([t, t**2, t**3]), names=["x", "y", "z"]).groebner("lex")
+        [x**2 - y, x*y - z, x*z - y**2, y**3 - z**2]
+        """
+        for law in self:
+            if law.conserved or None in law.rational or law.origin.any():
+                raise ValueError(
+                    f"A Groebner basis needs equations with rational coefficients, counted from zero; {law.equation!r} "
+                    "is none: leave such laws out, or pass origin=None."
+                )
+        return groebner([(law.exponents, list(law.rational)) for law in self], distinct_names(self.columns), order)
 
     def to_latex(self) -> str:
         """An ``aligned`` environment with one equation per line."""
