@@ -59,7 +59,7 @@ _CS = (0.01, 0.03, 0.1, 0.3, 1.0, 10.0)
 _FEW_ROWS = 1000  # below which folds are repeated, and accuracy says too little to choose by
 _MANY_ROWS = 2000  # from which on ranks are tried
 _RIVALS = ("arcsinh", "rank")  # ways of scaling that "auto" compares
-_SEARCH_STEPS = 12  # Newton steps of an SVM in an automatic search
+_SEARCH_STEPS = 50  # Newton steps of an SVM in an automatic search
 _SAMPLED_TOL = 1e-3  # relative duality gap of the SVM on all rows after a search on a sample
 _MEMBER_PSIS = 3  # whose models are averaged, at most
 _ONLY_OURS = "final_estimator must be None for data outside of memory: only the built-in SVM fits them in passes."
@@ -139,7 +139,7 @@ class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ClassifierMixin, 
     :class:`VanishingIdealClassifier`, up to rounding.
 
     Decisions are log-odds: a logistic model of the decisions on held-out rows scales the best model's (Platt 1999), so
-    ``predict_proba`` is their logistic function, or softmax.
+    ``predict_proba`` is their softmax; for two classes the logistic function, which levels off beyond the margin.
 
     Parameters
     ----------
@@ -776,11 +776,13 @@ class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ClassifierMixin, 
         if not self.average:
             return self.best_estimator_.decision_function(X)
         pairs = zip(self.weights_, self.estimators_, strict=True)
-        return sum(float(weight) * member.decision_function(X) for weight, member in pairs)
+        return sum(float(weight) * member._limited_log_odds(X) for weight, member in pairs)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
-        """Probabilities of the classes: the logistic function, or softmax, of the decisions.
+        """Probabilities of the classes: the softmax of the decisions; for two classes the logistic function.
+
+        For two classes they level off where the SVM's own decision is 1.5 times its margin.
 
         Parameters
         ----------
@@ -791,9 +793,7 @@ class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ClassifierMixin, 
         ndarray of shape (n_samples, n_classes)
         """
         check_is_fitted(self)
-        if self.final_estimator is not None:
-            return self.best_estimator_.predict_proba(X)
-        return probabilities(self.decision_function(X))
+        return probabilities(self.decision_function(X)) if self.average else self.best_estimator_.predict_proba(X)
 
     def _single(self) -> VanishingIdealClassifier:
         """The best model, where it is what predicts."""
