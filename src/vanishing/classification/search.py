@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
@@ -61,6 +61,9 @@ _MANY_ROWS = 2000  # from which on ranks are tried
 _RIVALS = ("arcsinh", "rank")  # ways of scaling that "auto" compares
 _SEARCH_STEPS = 50  # Newton steps of an SVM in an automatic search
 _SAMPLED_TOL = 1e-3  # relative duality gap of the SVM on all rows after a search on a sample
+_FEW_ERRORS = 100  # of the best pair on held-out rows, with which psi cannot be told apart to a tenth of the error
+_LARGER = 4  # times as many rows are sampled then, as long as ...
+_LARGEST = 16  # ... they are at most this many times search_rows
 _MEMBER_PSIS = 3  # whose models are averaged, at most
 _ONLY_OURS = "final_estimator must be None for data outside of memory: only the built-in SVM fits them in passes."
 _PAPER = {
@@ -355,6 +358,7 @@ class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ClassifierMixin, 
             sample = self._sample(data)
             if sample is not None:
                 searched = self._search_in_memory(data._replace(rows=sample.rows), template, sample)
+                searched, sample = self._search_onwards(data, template, searched, sample)
             elif isinstance(data.rows, ArrayRows):
                 searched = self._search_in_memory(data, template, None)
             else:
@@ -412,15 +416,47 @@ class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ClassifierMixin, 
         if isinstance(data.rows, ScaledOnDisk) and data.rows.scaler is None:
             survey_parts(data.rows, input_names(self))
 
-    def _search_in_memory(self, data: Labelled, template: VanishingIdeal, sample: Sample | None) -> _Searched:
-        """Score pairs on folds of rows in memory, with the transform of the columns that does best."""
+    def _search_onwards(
+        self, data: Labelled, template: VanishingIdeal, searched: _Searched, sample: Sample
+    ) -> tuple[_Searched, Sample]:
+        """The walk again on more rows, from its best psi on, while too few errors are made to compare values of psi.
+
+        Few rows of an almost exact law cannot tell it from a coarser one, so a small sample prefers a large psi.
+        """
+        n_rows, most = int(sample.n_rows.sum()), _LARGEST * int(self.search_rows or 0)
+        while searched.automatic and self.scoring is None and len(sample.rows) < min(n_rows, most):
+            best = self._best_pair(searched)
+            if (1.0 - float(searched.scores.scores[best].mean())) * len(sample.rows) >= _FEW_ERRORS:
+                break
+            psis = [psi for psi in searched.psis if psi <= searched.psis[max(best[0] - 1, 0)]]
+            sample = stratified_sample(data, min(_LARGER * len(sample.rows), most), input_names(self))
+            searched = self._search_in_memory(data._replace(rows=sample.rows), template, sample, psis)
+        return searched, sample
+
+    @staticmethod
+    def _best_pair(searched: _Searched) -> tuple[int, int]:
+        means = searched.scores.choice.mean(axis=2)
+        i, c = np.unravel_index(int(np.nanargmax(means)), means.shape)
+        return int(i), int(c)
+
+    def _search_in_memory(
+        self, data: Labelled, template: VanishingIdeal, sample: Sample | None, onwards: Sequence[float] = ()
+    ) -> _Searched:
+        """Score pairs on folds of rows in memory, with the transform of the columns that does best.
+
+        ``onwards`` are the values of psi of a walk to be continued on other rows, with the transform found there.
+        """
         rows = data.rows
         assert isinstance(rows, ArrayRows)
         assert rows.labels is not None
         codes, classes = rows.labels, data.classes
         splits = check_folds(self._splitter(codes, classes), rows.X, classes[codes], classes, codes, rows.sample_weight)
         kinds = _RIVALS if self.scale_input == "auto" and len(codes) >= _MANY_ROWS else (self._plain_scaling,)
+        if onwards:
+            kinds = (self.best_scaling_,)
         searches = [self._prepared(data, template, sample, splits, kind) for kind in kinds]
+        if onwards:
+            searches = [search._replace(psis=list(onwards)) for search in searches]
         Cs, windowed = self._c_grid(), isinstance(self.Cs, str) and self.sparsity is None and self.max_columns is None
         with search_progress(len(kinds) * len(searches[0].psis) * len(splits), passes=False) as progress:
             if not searches[0].automatic:
@@ -432,7 +468,8 @@ class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ClassifierMixin, 
                 psis = chosen.psis
             else:
                 walks = [
-                    Walk(search.study, search.psis, Cs, search.groups, progress, window=windowed) for search in searches
+                    Walk(search.study, search.psis, Cs, search.groups, progress, window=windowed, onwards=bool(onwards))
+                    for search in searches
                 ]
                 for walk in walks if len(walks) > 1 else []:
                     walk.explore()
