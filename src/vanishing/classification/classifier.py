@@ -566,6 +566,9 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ReportedClassifier,
     def predict_proba(self, X: Any) -> Any:
         """Probabilities of the classes, where the last step has them, or where a search has calibrated the decisions.
 
+        Calibrated ones are the softmax of the decisions; for two classes the logistic function, which levels off where
+        the SVM's own decision is 1.5 times its margin.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
@@ -577,7 +580,12 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ReportedClassifier,
         check_is_fitted(self)
         if self._calibration is None:
             return np.asarray(self.final_estimator_.predict_proba(self._columns(X)))
-        return probabilities(self.decision_function(X))
+        return probabilities(self._limited_log_odds(X))
+
+    def _limited_log_odds(self, X: Any) -> Any:
+        """The decisions; where they are log-odds, as far as probabilities follow them."""
+        decisions = self.decision_function(X)
+        return decisions if self._calibration is None else self._calibration.limited(decisions)
 
     @property
     def formula_(self) -> Formula:
