@@ -20,6 +20,7 @@ LAYERS = [
     {"files"},
     {"polynomials", "decisions", "datasets"},
     {"engine", "plots"},
+    {"report"},
     {"ideals", "svm", "laws"},
     {"classification", "detection"},
     {"exports"},

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -31,12 +31,13 @@ from ..polynomials.polynomial import Polynomial, Polynomials
 from ..rows.arrays import ArrayRows, as_rows
 from ..rows.labels import Labelled, as_vector, best_labels, read_labelled
 from ..rows.protocol import Rows, with_names
-from ..rows.reading import finite_blocks, is_source, read_finite
+from ..rows.reading import finite_blocks, is_source, read_finite, require_finite
 from ..svm import L1SVC
 from .explain import N_PRINTED, Explanation, Formula, changes_of_label
 from .features import FEATURE_MAP, ColumnOptions, FeatureMap, column_names
 from .per_class import PerClass
 from .probabilities import CALIBRATION, Calibration, probabilities
+from .reported import ReportedClassifier
 from .sampling import Sample, class_factors, class_weighted, stratified_sample
 from .transforms import INPUT_TRANSFORM, InputTransform, check_scaling, in_variables, transform_of
 
@@ -155,7 +156,7 @@ def _final_has(name: str) -> Any:
     return check
 
 
-class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ReportedClassifier, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """One vanishing ideal per class, then a linear classifier on ``|g(x)|`` (Section 3.2 of the paper).
 
     Scales the columns to [0, 1], fits the generators g of each class, and separates the classes by a sparse
@@ -565,6 +566,9 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ClassifierMixin, Tr
     def predict_proba(self, X: Any) -> Any:
         """Probabilities of the classes, where the last step has them, or where a search has calibrated the decisions.
 
+        Calibrated ones are the softmax of the decisions; for two classes the logistic function, which levels off where
+        the SVM's own decision is 1.5 times its margin.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
@@ -576,7 +580,12 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ClassifierMixin, Tr
         check_is_fitted(self)
         if self._calibration is None:
             return np.asarray(self.final_estimator_.predict_proba(self._columns(X)))
-        return probabilities(self.decision_function(X))
+        return probabilities(self._limited_log_odds(X))
+
+    def _limited_log_odds(self, X: Any) -> Any:
+        """The decisions; where they are log-odds, as far as probabilities follow them."""
+        decisions = self.decision_function(X)
+        return decisions if self._calibration is None else self._calibration.limited(decisions)
 
     @property
     def formula_(self) -> Formula:
@@ -622,7 +631,10 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ClassifierMixin, Tr
         """
         formula = self.formula_
         row = np.asarray(x, dtype=np.float64).reshape(1, -1)
-        label = self.predict(row)[0]
+        if row.shape[1] != self.n_features_in_:
+            raise ValueError(f"The row has {row.shape[1]} values, the fit had {self.n_features_in_}: pass one of each.")
+        require_finite(as_rows(row), input_names(self))
+        label = self._predict_checked(row)[0]
         if len(self.classes_) == 2:
             towards, k = self.classes_[1], 0
         else:
@@ -635,9 +647,14 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ClassifierMixin, Tr
         pairs = sorted(
             zip((term.text for term in formula.terms), parts.tolist(), strict=True), key=lambda p: -abs(p[1])
         )
-        changes = changes_of_label(self.predict, row[0], *self._input_range, input_names(self))
+        changes = changes_of_label(self._predict_checked, row[0], *self._input_range, input_names(self))
         decision = float(formula.intercept[k] + parts.sum())
         return Explanation(label, towards, decision, float(formula.intercept[k]), pairs, changes)
+
+    def _predict_checked(self, X: Float2D) -> Array:
+        """Labels of rows with the columns of the fit, whose names are not asked for."""
+        scores = self._used_map.scores(self._in_unit_cube(as_rows(X)), *self._planes)
+        return np.asarray(best_labels(as_vector(scores), self.classes_))
 
     @property
     def _input_range(self) -> tuple[Float1D, Float1D]:

@@ -200,7 +200,8 @@ class Christoffel:
         regular = gram * np.outer(scale, scale)
         regular[np.diag_indices_from(regular)] += RIDGE
         factor = np.asarray(np.linalg.cholesky(regular), dtype=np.float64)
-        return cls(monomials, gram, scale, factor, solve_triangular(factor, np.diag(scale), lower=True))
+        whitening = np.ascontiguousarray(solve_triangular(factor, np.diag(scale), lower=True))  # as in files
+        return cls(monomials, gram, scale, factor, whitening)
 
     @property
     def n_terms(self) -> int:

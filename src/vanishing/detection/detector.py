@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin
@@ -19,9 +19,13 @@ from ..checks import (
     warn_fitted_tail,
     warn_incomplete,
 )
-from ..display import ShownEstimator
 from ..engine.moments import Moments
+from ..files.container import ArrayWriter
+from ..files.fields import Integer, MayBeMissing, Number, require
+from ..files.saved import SavedEstimator
+from ..plots import plot_projection
 from ..polynomials.polynomial import Polynomials
+from ..report import Given, Reported
 from ..rows.arrays import ArrayRows
 from ..rows.protocol import Rows
 from ..rows.reading import finite_blocks, read_rows
@@ -32,6 +36,7 @@ from .completeness import Complete, complete_array
 from .explanations import RowExplanations
 from .missing import Incomplete
 from .model import Model
+from .records import MODEL, SUMS, require_columns
 from .summaries import model_of_moments, survey_of_moments
 from .sums import Sums, sum_rows
 from .training import train
@@ -41,7 +46,7 @@ __all__ = ["VanishingIdealDetector"]
 _GROWTH = 1.5  # of the number of rows, after which a stream's regimes and calibration are found anew
 
 
-class VanishingIdealDetector(ShownEstimator, RowExplanations, OutlierMixin, BaseEstimator):  # type: ignore[misc]
+class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierMixin, BaseEstimator):  # type: ignore[misc]
     """Rows are normal as long as they obey the equations of the data that the detector was fitted to.
 
     The score has three parts, each in units of its spread over normal rows: the logarithm of the inverse Christoffel
@@ -101,6 +106,27 @@ class VanishingIdealDetector(ShownEstimator, RowExplanations, OutlierMixin, Base
     _monomials: Monomials
     _sums: Sums
     _n_batches: int
+
+    _fields: ClassVar = {
+        "offset_": Number(),
+        "degree_": Integer(low=1),
+        "n_samples_seen_": Integer(low=1),
+        "_model": MODEL,
+        "_calibrated_rows": Integer(low=1),
+        "_sums": MayBeMissing(SUMS),
+        "_n_batches": MayBeMissing(Integer(low=1)),
+    }
+
+    def _pack(self, arrays: ArrayWriter) -> dict[str, Any]:
+        if hasattr(self, "offset_"):
+            self._current()  # with all rows so far
+        return super()._pack(arrays)
+
+    def _check_saved(self) -> None:
+        sums = getattr(self, "_sums", None)
+        require(sums is None or hasattr(self, "_n_batches"), "there are sums of no batches")
+        require_columns(self._model, sums, getattr(self, "n_features_in_", -1))
+        self._monomials, self._stale = self._model.score.christoffel.monomials, False
 
     def __init__(
         self,
@@ -205,8 +231,7 @@ class VanishingIdealDetector(ShownEstimator, RowExplanations, OutlierMixin, Base
         matplotlib Figure
         """
         table, equations = self._table(X), self._require_equations()
-        values = equations.polynomials.evaluate(table) / equations.deviation
-        return charts.residuals(values, [polynomial.to_text(3) for polynomial in equations.polynomials])
+        return charts.residuals(equations.polynomials, equations.deviation, table)
 
     def plot_relation(self, x: Any, X: Any, *, equation: int | None = None, columns: Any = None) -> Any:
         """A row among others in the plane of two columns, with the equation that it violates.
@@ -235,14 +260,18 @@ class VanishingIdealDetector(ShownEstimator, RowExplanations, OutlierMixin, Base
             columns = [j for j in ranked if j in equations.columns[k]][:2]
         if len(columns) != 2:
             raise ValueError(f"A plane needs two columns of the equation, got {len(columns)}: choose columns=(i, j).")
-        return charts.relation(
-            equations.polynomials[k],
-            float(equations.deviation[k]),
-            row,
-            table,
-            (int(columns[0]), int(columns[1])),
-            names,
+        return plot_projection(
+            equations.polynomials[k], table, row=row, columns=columns, deviation=float(equations.deviation[k])
         )
+
+    def _report_rows(self, X: Any, y: Any) -> Given:
+        check_is_fitted(self)
+        return Given(self._rows(X), tuple(input_names(self)))
+
+    def _report_story(self, subject: Any) -> Any:
+        from .story import detector_story  # only reports need it
+
+        return detector_story(self, subject)
 
     @property
     def generators_(self) -> Polynomials:

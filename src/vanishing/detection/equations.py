@@ -338,4 +338,4 @@ def _spans(coef: Float2D, terms: Sequence[Term], christoffel: Christoffel) -> tu
         directions, strength, _ = np.linalg.svd(vectors, full_matrices=False)
         known = np.hstack([known, directions[:, strength > 1e-6]])
         edges.append(known.shape[1])
-    return known, tuple(edges)
+    return np.ascontiguousarray(known), tuple(edges)  # as a file gives it back: products have the same bits

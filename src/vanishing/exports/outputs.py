@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,7 +18,7 @@ from ..classification.search import VanishingIdealClassifierCV
 from ..classification.transforms import InputTransform
 from ..detection import VanishingIdealDetector
 from ..ideals.ideal import VanishingIdeal
-from ..polynomials.polynomial import Polynomials
+from ..polynomials.polynomial import Polynomials, affine_map
 from ..svm import L1SVC
 from .detectors import detector_outputs
 from .evaluation import polynomial_values
@@ -43,6 +44,11 @@ def outputs(model: Any, ops: Ops, x: Any) -> dict[str, Any]:
     if isinstance(model, Polynomials):
         return {"values": polynomial_values(ops, x, model)}
     check_is_fitted(model)
+    if isinstance(model, Pipeline):  # of scalers, which are affine, before a model
+        *before, last = [step for _, step in model.steps]
+        for scaler in before:
+            x = ops.affine(x, *affine_map(scaler, int(scaler.n_features_in_)))
+        return outputs(last, ops, x)
     if isinstance(model, VanishingIdealClassifierCV):
         average = zip(model.weights_.tolist(), model.estimators_, strict=True) if model.average else None
         return _classifiers(ops, x, average or [(1.0, model.best_estimator_)])
@@ -66,13 +72,24 @@ def _classifiers(ops: Ops, x: Any, weighted: Iterable[tuple[float, VanishingIdea
     members = list(weighted)
     parts = [_scores(ops, x, model, f"{k}_" if len(members) > 1 else "") for k, (_, model) in enumerate(members)]
     n_scores = len(members[0][1]._planes[1])
+    calibrated = all(model._calibration is not None for _, model in members)
+    if len(members) > 1:
+        parts = [_limited(ops, part, model) for part, (_, model) in zip(parts, members, strict=True)]
     weights = np.hstack([weight * np.eye(n_scores) for weight, _ in members])
     scores = parts[0] if len(parts) == 1 else ops.linear(ops.concat(parts), weights, np.zeros(n_scores))
     scores = ops.keep(scores, "score")
     named = {"scores": scores, "label": ops.best(scores)}
-    if all(model._calibration is not None for _, model in members):
-        named["probabilities"] = ops.softmax(_log_odds(ops, scores, n_scores))
+    if calibrated:
+        log_odds = scores if len(members) > 1 else _limited(ops, scores, members[0][1])
+        named["probabilities"] = ops.softmax(_log_odds(ops, log_odds, n_scores))
     return named
+
+
+def _limited(ops: Ops, scores: Any, model: VanishingIdealClassifier) -> Any:
+    """Log-odds of two classes as far as probabilities follow them; other scores as they are."""
+    if model._calibration is None or not np.isfinite(model._calibration.limits).all():
+        return scores
+    return ops.clip(scores, *model._calibration.limits)
 
 
 def _scores(ops: Ops, x: Any, model: VanishingIdealClassifier, prefix: str) -> Any:

@@ -35,6 +35,7 @@ from ..files.saved import Object, SavedEstimator
 from ..polynomials.forms import MonomialForm
 from ..polynomials.polynomial import Polynomial, Polynomials, Terms
 from ..polynomials.terms import ORDERS, exponents_of
+from ..report import Given, Reported
 from ..rows.protocol import Rows, with_names
 from ..rows.reading import open_table, read_finite, read_rows
 from .relations import MARGINS, Margins, Relations, find_relations
@@ -44,7 +45,7 @@ __all__ = ["MonomialIdeal", "VanishingIdeal", "check_unit_psi"]
 _LONGEST_NAME = 60
 
 
-class VanishingIdeal(SavedEstimator, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class VanishingIdeal(Reported, SavedEstimator, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base class of the four estimators: input, warnings, the fit, the transform and the names."""
 
     psi: float
@@ -130,6 +131,15 @@ class VanishingIdeal(SavedEstimator, TransformerMixin, BaseEstimator):  # type: 
                 raise ValueError("input_features is not equal to feature_names_in_.")
             names = given
         return np.array(self._output_names(names), dtype=object)
+
+    def _report_rows(self, X: Any, y: Any) -> Given:
+        check_is_fitted(self)
+        return Given(read_rows(self, X, reset=False), tuple(input_names(self)))
+
+    def _report_story(self, subject: Any) -> Any:
+        from .story import ideal_story  # only reports need it
+
+        return ideal_story(self, subject)
 
     def _check_saved(self) -> None:
         n = len(self.generators_.feature_names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import glob
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,7 +22,7 @@ from .readers import ArrowReader, Piece, Reader
 from .streams import StreamReader, is_stream
 from .writing import feature_writer
 
-__all__ = ["DiskRows", "ScaledOnDisk", "find_files", "open_rows"]
+__all__ = ["DiskRows", "ScaledOnDisk", "find_files", "format_of", "open_rows"]
 
 T = TypeVar("T")
 
@@ -43,6 +43,7 @@ def open_rows(
     label: Any = None,
     weight: Any = None,
     scale: Any = False,
+    dialect: Mapping[str, str] | None = None,
     n_jobs: int | None = None,
 ) -> Rows:
     """Rows in files, or of a table of another library, for data larger than memory: every pass reads them again.
@@ -65,6 +66,9 @@ def open_rows(
     scale : bool or fitted MinMaxScaler, default=False
         True: scale the columns to [0, 1] by their ranges, which the first pass computes and stores in ``scaler``.
         A scaler: use it, for instance for new data.
+    dialect : mapping, optional
+        How CSV files are written, for instance ``{"delimiter": ";", "decimal": ",", "encoding": "latin-1"}``; what it
+        does not say is found from the first lines.
     n_jobs : int, optional
         Threads that compute; all cores by default. The result does not depend on it.
 
@@ -85,24 +89,26 @@ def open_rows(
     >>> print(model.generators_.in_units(rows.scaler)[0])
     0.1111*x0^2 - 0.1111*x1
     """
-    rows = DiskRows(_reader_of(path, columns, label, weight), n_jobs)
+    rows = DiskRows(_reader_of(path, columns, label, weight, dialect), n_jobs)
     if scale is False:
         return rows
     return ScaledOnDisk(rows, None if scale is True else check_scaler("scale", scale, rows.n_features))
 
 
-def _reader_of(path: Any, columns: Sequence[Any] | None, label: Any, weight: Any) -> Reader:
+def _reader_of(
+    path: Any, columns: Sequence[Any] | None, label: Any, weight: Any, dialect: Mapping[str, str] | None
+) -> Reader:
     """The reader of a table, or of files of one format."""
     if is_stream(path):
         return StreamReader(path, columns, label, weight)
     files = find_files(path)
-    suffixes = {_format(file) for file in files}
+    suffixes = {format_of(file) for file in files}
     if len(suffixes) > 1:
         raise ValueError(f"Files of different formats: {', '.join(sorted(suffixes))}; open one format at a time.")
     kind = suffixes.pop()
     if kind == "npy":
         return NpyReader(files, columns, label, weight)
-    return ArrowReader(files, kind, columns, label, weight)
+    return ArrowReader(files, kind, columns, label, weight, dialect)
 
 
 def find_files(path: Any) -> list[str]:
@@ -126,7 +132,8 @@ def find_files(path: Any) -> list[str]:
     return files
 
 
-def _format(file: str) -> str:
+def format_of(file: str) -> str:
+    """The format of a file, as its name says."""
     suffix = Path(file).suffix.lower()
     if suffix not in _FORMATS:
         raise ValueError(f"{file}: files have to end in {', '.join(_FORMATS)}.")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._typing import Array
+from .dialects import Dialect, choose_dialect
 from .protocol import Block
 
 __all__ = ["ArrowReader", "BatchReader", "Piece", "Reader", "naming"]
@@ -186,7 +187,15 @@ class BatchReader(Reader):
 class ArrowReader(BatchReader):
     """Tables in the formats that ``pyarrow.dataset`` reads."""
 
-    def __init__(self, files: list[str], kind: str, columns: Sequence[Any] | None, label: Any, weight: Any):
+    def __init__(
+        self,
+        files: list[str],
+        kind: str,
+        columns: Sequence[Any] | None,
+        label: Any,
+        weight: Any,
+        dialect: Mapping[str, str] | None = None,
+    ):
         try:
             import pyarrow.dataset as dataset
         except ImportError as error:
@@ -194,8 +203,9 @@ class ArrowReader(BatchReader):
         super().__init__(files)
         self.kind = kind
         self.label, self.weight = label, weight
+        self.dialect = choose_dialect(files[0], dialect) if kind == "csv" else None
         with naming(files[0], kind):
-            whole = dataset.dataset(files, format=kind)
+            whole = dataset.dataset(files, format=kind if self.dialect is None else self.dialect.csv_format())
         self.fragments = list(whole.get_fragments())
         schemas = []
         for fragment, file in zip(self.fragments, files, strict=True):
@@ -203,22 +213,18 @@ class ArrowReader(BatchReader):
                 schemas.append(fragment.physical_schema)
         self.names = self.choose_columns(schemas[0], columns)
         self._check(schemas)
-        if kind == "csv":
-            self._read_numbers()
+        if self.dialect is not None:
+            self._read_numbers(self.dialect)
         self.n_samples = None if kind == "csv" else sum(self._count(k) for k in range(len(files)))
         self.single_precision = any(self.has_single(schema) for schema in schemas)
 
-    def _read_numbers(self) -> None:
+    def _read_numbers(self, dialect: Dialect) -> None:
         """Read the columns of CSV files as float64, even if their first values are integers."""
         import pyarrow
-        import pyarrow.csv
         import pyarrow.dataset as dataset
 
-        numbers = [*self.names, *([] if self.weight is None else [self.weight])]
-        options = pyarrow.csv.ConvertOptions(column_types={name: pyarrow.float64() for name in numbers})
-        self.fragments = list(
-            dataset.dataset(self.files, format=dataset.CsvFileFormat(convert_options=options)).get_fragments()
-        )
+        numbers = dict.fromkeys([*self.names, *([] if self.weight is None else [self.weight])], pyarrow.float64())
+        self.fragments = list(dataset.dataset(self.files, format=dialect.csv_format(numbers)).get_fragments())
 
     def _check(self, schemas: Sequence[Any]) -> None:
         """Raise ValueError if a file lacks a column, or a column has values other than numbers."""
