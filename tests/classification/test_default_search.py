@@ -42,7 +42,8 @@ def test_the_default_separates_circles_and_gives_log_odds(fitted):
     np.testing.assert_allclose(given.sum(axis=1), 1.0)
     np.testing.assert_array_equal(clf.classes_[given.argmax(axis=1)], clf.predict(fresh))
     if decision.ndim == 1:
-        np.testing.assert_allclose(np.log(given[:, 1] / given[:, 0]), decision, rtol=1e-6)
+        limited = np.clip(decision, *clf.best_estimator_._calibration.limits)
+        np.testing.assert_allclose(np.log(given[:, 1] / given[:, 0]), limited, rtol=1e-6)
     else:
         np.testing.assert_allclose(given, np.exp(decision) / np.exp(decision).sum(axis=1, keepdims=True), rtol=1e-9)
 
@@ -60,6 +61,18 @@ def test_contributions_and_sympy_add_up_to_the_decision(fitted):
         expressions = np.atleast_1d(clf.to_sympy())
         point = {sympy.Symbol(f"x{j}"): value for j, value in enumerate(row)}
         assert float(expressions[k].subs(point)) == pytest.approx(expected[k], abs=1e-8)
+
+
+def test_rows_of_a_frame_are_explained_by_the_names_of_its_columns():
+    pd = pytest.importorskip("pandas")
+    X, y = circles()
+    frame = pd.DataFrame(X, columns=["left", "up", "noise"])
+    clf = VanishingIdealClassifierCV(**FEW_PAIRS).fit(frame, y)
+    changes = clf.explain(frame.iloc[0]).changes
+    assert changes
+    assert {change.name for change in changes} <= set(frame)
+    with pytest.raises(ValueError, match="pass one of each"):
+        clf.explain(frame.iloc[0, 1:])
 
 
 def test_the_changes_that_an_explanation_names_change_the_label(fitted):
