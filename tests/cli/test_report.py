@@ -10,6 +10,7 @@ from vanishing.cli.main import main
 pytest.importorskip("matplotlib", reason="needs Matplotlib: pip install 'vanishing[report]'")
 
 
+@pytest.mark.slow
 def test_a_classifier_is_reported_with_the_score_of_the_command_score(story, capsys):
     assert main(["score", "churn.vi", "churn.csv", "--json", "--quiet"]) == 0
     accuracy = json.loads(capsys.readouterr().out)["accuracy"]
