@@ -22,6 +22,7 @@ from ..checks import (
     warn_clipped,
     warn_outside_unit_cube,
 )
+from ..display import first_lines, lines_html
 from ..engine.scaling import scale_and_survey_parts, scaled_rows, survey_parts
 from ..files.fields import Either, Labels, Number, Optional, Scaler, TupleOf, require
 from ..files.saved import Object, SavedEstimator
@@ -126,7 +127,11 @@ class ClassGenerators(Sequence[ClassGenerator]):
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        return f"<ClassGenerators: {len(self)} of {len(self.labels)} classes>"
+        lines = first_lines(str(self).splitlines())
+        return "\n  ".join([f"<ClassGenerators: {len(self)} of {len(self.labels)} classes", *lines]) + ">"
+
+    def _repr_html_(self) -> str:
+        return lines_html(str(self).splitlines())
 
 
 def _weight_of(weights: Float2D | None, i: int) -> Any:
@@ -561,6 +566,9 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ReportedClassifier,
     def predict_proba(self, X: Any) -> Any:
         """Probabilities of the classes, where the last step has them, or where a search has calibrated the decisions.
 
+        Calibrated ones are the softmax of the decisions; for two classes the logistic function, which levels off where
+        the SVM's own decision is 1.5 times its margin.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
@@ -572,7 +580,12 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ReportedClassifier,
         check_is_fitted(self)
         if self._calibration is None:
             return np.asarray(self.final_estimator_.predict_proba(self._columns(X)))
-        return probabilities(self.decision_function(X))
+        return probabilities(self._limited_log_odds(X))
+
+    def _limited_log_odds(self, X: Any) -> Any:
+        """The decisions; where they are log-odds, as far as probabilities follow them."""
+        decisions = self.decision_function(X)
+        return decisions if self._calibration is None else self._calibration.limited(decisions)
 
     @property
     def formula_(self) -> Formula:
@@ -653,7 +666,12 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ReportedClassifier,
     def __str__(self) -> str:
         if not isinstance(getattr(self, "final_estimator_", None), L1SVC):
             return repr(self)
-        return "\n".join([repr(self), *self._formula_lines()])
+        return "\n".join([self._constructor(), *self._formula_lines()])
+
+    def _first_equations(self, n_shown: int) -> list[str]:
+        if not isinstance(getattr(self, "final_estimator_", None), L1SVC):
+            return []
+        return first_lines(self._formula_lines(), n_shown)
 
     def _formula_lines(self) -> list[str]:
         """The formula, the largest contributions first, and what the terms that are not printed are worth."""
