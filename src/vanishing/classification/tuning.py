@@ -212,7 +212,7 @@ def _prepare(search: Any, data: Labelled, sample: Sample | None, splits: Any, sc
     )
     groups = folds_by_scaling(rows.X, splits, scale=scale)
     folds = sorted((fold for group in groups for fold in group), key=lambda fold: fold.number)
-    counts = search.scoring in (None, "accuracy") and not study.by_likelihood
+    counts = isinstance(search.scoring, str | None) and search.scoring in (None, "accuracy")
     nothing = Scores.empty(len(psis), len(_c_values(search)), len(splits))
     searched = Searched(
         scaling, transform, psis, _c_values(search), nothing, len(splits), automatic, counts, study, folds
