@@ -7,7 +7,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss, make_scorer
 
 from vanishing import OAVI, RangeWarning, VanishingIdealClassifier, VanishingIdealClassifierCV, open_rows
-from vanishing.classification import classifier, tuning
+from vanishing.classification import fitting, tuning
 from vanishing.classification.features import FeatureMap, hinge_knots
 from vanishing.classification.sampling import class_factors, stratified_sample
 from vanishing.classification.walk import most_columns, most_terms, psi_grid
@@ -328,10 +328,10 @@ def test_many_rows_see_the_columns_that_a_sample_needs_most(monkeypatch):
     X, y = circles(2, m=1500)
     options = {"psis": [0.01], "Cs": [1.0], "search_rows": 300, **SMALL}
     whole = VanishingIdealClassifierCV(**options).fit(X, y).best_estimator_
-    monkeypatch.setattr(classifier, "_LITTLE_WORK", 0.0)
+    monkeypatch.setattr(fitting, "_LITTLE_WORK", 0.0)
     needed = VanishingIdealClassifierCV(**options).fit(X, y).best_estimator_
-    monkeypatch.setattr(classifier, "_MUCH_WORK", 0.0)
-    monkeypatch.setattr(classifier, "_FEWEST_COLUMNS", 4)
+    monkeypatch.setattr(fitting, "_MUCH_WORK", 0.0)
+    monkeypatch.setattr(fitting, "_FEWEST_COLUMNS", 4)
     few = VanishingIdealClassifierCV(**options).fit(X, y).best_estimator_
     assert whole._map.n_columns > needed._map.n_columns > few._map.n_columns == 4
     assert whole._map.n_generators == sum(len(ideal.generators_) for ideal in whole.ideals_.estimators_)

@@ -25,10 +25,10 @@ from ..progress import Progress, search_progress
 from ..rows.arrays import ArrayRows
 from ..rows.disk import ScaledOnDisk
 from ..rows.labels import Labelled
-from .classifier import SAMPLE_ROWS, SEARCH_TOL
 from .crossval import Fold, Study, folds_by_scaling, score_folds
 from .crossval_source import Options, score_source, survey_folds
 from .features import ColumnOptions
+from .fitting import SAMPLE_ROWS, SEARCH_TOL
 from .refitting import fold_classifier
 from .results import Searched
 from .sampling import Sample, class_factors, class_weighted, stratified_sample
