@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from numba import njit
@@ -26,12 +27,16 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-def compiled(function: F) -> F:
+def compiled(function: F, reorder: bool = False) -> F:
     """Compile with Numba at the first call, without the GIL, cached on disk.
 
-    Where neither the package's folder nor the user's cache is writable, nothing is cached and each process compiles
-    again; ``NUMBA_CACHE_DIR`` names another folder. Kernels assign element by element: assigning to a slice makes
-    Numba compile a check with a formatted message, which takes seconds.
+    With ``reorder``, sums may be added in any order, so that they vectorise. Where neither the package's folder nor
+    the user's cache is writable, nothing is cached and each process compiles again; ``NUMBA_CACHE_DIR`` names another
+    folder.
+
+    To compile fast, kernels assign element by element (assigning to a slice makes Numba compile a check with a
+    formatted message), write into arrays that the caller allocates, and sum in loops: each ``np.empty``, ``np.zeros``
+    and ``np.dot`` compiles for 0.2 seconds.
 
     Examples
     --------
@@ -41,10 +46,12 @@ def compiled(function: F) -> F:
     >>> twice(21)
     42
     """
+    fastmath = {"reassoc", "contract"} if reorder else False
+    compile_lazily = partial(njit, nogil=True, error_model="numpy", no_cfunc_wrapper=True, fastmath=fastmath)
     try:
-        return cast("F", njit(cache=True, nogil=True, error_model="numpy")(function))
+        return cast("F", compile_lazily(cache=True)(function))
     except RuntimeError:  # no writable folder for the cache
-        return cast("F", njit(nogil=True, error_model="numpy")(function))
+        return cast("F", compile_lazily()(function))
 
 
 class _Announcement(event.Listener):  # type: ignore[misc]

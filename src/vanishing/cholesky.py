@@ -5,12 +5,23 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from ._compiled import compiled
 from ._typing import Float1D, Float2D, Int1D
 
-__all__ = ["append_column", "delete_column", "solve_factored"]
+__all__ = ["append_column", "delete_column", "dot", "solve_factored"]
+
+
+@partial(compiled, reorder=True)
+def dot(a: Float1D, b: Float1D, size: int) -> float:
+    """Product of the first ``size`` entries of two vectors."""
+    total = 0.0
+    for i in range(size):
+        total += a[i] * b[i]
+    return total
 
 
 @compiled
@@ -29,8 +40,8 @@ def append_column(H: Float2D, L: Float2D, face: Int1D, size: int, j: int, least:
     """
     row = L[size]
     for a in range(size):
-        row[a] = (H[j, face[a]] - np.dot(L[a, :a], row[:a])) / L[a, a]
-    pivot = H[j, j] - np.dot(row[:size], row[:size])
+        row[a] = (H[j, face[a]] - dot(L[a], row, a)) / L[a, a]
+    pivot = H[j, j] - dot(row, row, size)
     row[size] = np.sqrt(max(pivot, least * H[j, j]))
     face[size] = j
     return pivot / H[j, j] if H[j, j] > 0.0 else 0.0
@@ -56,7 +67,7 @@ def delete_column(L: Float2D, face: Int1D, k: int, size: int) -> None:
 def solve_factored(L: Float2D, v: Float1D, size: int) -> None:
     """Overwrite v with the solution x of ``L L' x = v``."""
     for a in range(size):
-        v[a] = (v[a] - np.dot(L[a, :a], v[:a])) / L[a, a]
+        v[a] = (v[a] - dot(L[a], v, a)) / L[a, a]
     for a in range(size - 1, -1, -1):
         v[a] /= L[a, a]
         for b in range(a):

@@ -64,32 +64,50 @@ def mean_of_parts(grams: Sequence[Float2D], weights: Sequence[float]) -> Float2D
 
 
 @compiled
-def _monomial_gram(X: Float2D, weights: Float1D, left: Int1D, right: Int1D, n_basis: int, chunk: int) -> Float2D:
-    """Sum over the rows of w * C[O|C]', shape ``(n_candidates, n_terms)``; panels above the diagonal stay 0."""
-    n_rows, n_features = X.shape
-    n_terms = left.size
-    total = np.zeros((n_terms - n_basis, n_terms))
-    table = np.empty((n_terms, chunk))
-    weighted = np.empty((n_terms - n_basis if weights.size else 0, chunk))
-    columns = np.empty((n_features, chunk))
+def _add_products(
+    X: Float2D,
+    weights: Float1D,
+    left: Int1D,
+    right: Int1D,
+    columns: Float2D,
+    table: Float2D,
+    weighted: Float2D,
+    total: Float2D,
+) -> None:
+    """Add the sum over the rows of w * C[O|C]' to ``total``; panels above the diagonal stay as they are.
+
+    ``columns``, ``table`` and ``weighted`` hold a chunk of rows, of as many as they have columns.
+    """
+    n_rows, chunk = X.shape[0], table.shape[1]
+    n_candidates, n_terms = total.shape
+    n_basis = n_terms - n_candidates
     for start in range(0, n_rows, chunk):
-        stop = min(start + chunk, n_rows)
-        fill_terms(X[start:stop], left, right, columns, table)
-        if stop - start < chunk:
-            table[:, stop - start :] = 0.0
+        length = min(chunk, n_rows - start)
+        fill_terms(X[start : start + length], left, right, columns, table)
+        for k in range(n_terms):
+            for i in range(length, chunk):  # the last chunk may be short
+                table[k, i] = 0.0
         candidates = table[n_basis:]
         if weights.size:
-            weighted[:] = 0.0
-            for k in range(n_terms - n_basis):
-                for i in range(stop - start):
-                    weighted[k, i] = candidates[k, i] * weights[start + i]
+            for k in range(n_candidates):
+                for i in range(chunk):
+                    weighted[k, i] = candidates[k, i] * weights[start + i] if i < length else 0.0
             candidates = weighted
-        for first in range(0, n_terms - n_basis, _PANEL):
-            last = min(first + _PANEL, n_terms - n_basis)
+        for first in range(0, n_candidates, _PANEL):
+            last = min(first + _PANEL, n_candidates)
             products = np.dot(candidates[first:last], table[: n_basis + last].T)
-            for k in range(last - first):  # an assignment to a slice would take seconds to compile
+            for k in range(last - first):
                 for i in range(n_basis + last):
                     total[first + k, i] += products[k, i]
+
+
+def _monomial_gram(X: Float2D, weights: Float1D, program: Program, n_basis: int) -> Float2D:
+    """Sum over the rows of w * C[O|C]', shape ``(n_candidates, n_terms)``; panels above the diagonal stay 0."""
+    n_terms, chunk = program.size, chunk_rows(X.shape[0])
+    columns, table = np.empty((X.shape[1], chunk)), np.empty((n_terms, chunk))
+    weighted = np.empty((n_terms - n_basis if weights.size else 0, chunk))
+    total = np.zeros((n_terms - n_basis, n_terms))
+    _add_products(X, weights, program.left, program.right, columns, table, weighted, total)
     return total
 
 
@@ -154,7 +172,7 @@ def _sum_of_products(X: Any, weights: Any, program: Program, n_basis: int) -> Fl
     """Sum over the rows of w * C[O|C]', on the device of ``X``."""
     if isinstance(X, np.ndarray):
         weights = _NO_WEIGHTS if weights is None else weights
-        return _monomial_gram(X, weights, program.left, program.right, n_basis, chunk_rows(X.shape[0]))
+        return _monomial_gram(X, weights, program, n_basis)
     monomials = _monomials(tuple(program.terms), n_basis) if cuda.has_kernels(X) else None
     if monomials is not None:
         sums, _ = cuda.sum_monomials(X, weights, monomials.closed)

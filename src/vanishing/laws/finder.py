@@ -29,6 +29,7 @@ from .logs import PowerLaw, find_power_law
 from .moments import ADDITIVE, MULTIPLICATIVE
 from .origin import far_origin, recentre_all
 from .outliers import concentrated_rows
+from .rounding import dithered, explains_linear, rounding_steps
 from .sample import make_sample
 from .search import find_laws
 from .settings import Attempt, Settings
@@ -189,7 +190,7 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             dependencies, kept = affine_dependencies(table.X) if table.groups is None else ([], list(range(n)))
             laws = [_dependency_law(dependency, table) for dependency in dependencies]
             if len(kept) > 1:
-                more, attempts = self._noisy(table, kept, self._settings(table.names, kept, dims))
+                more, attempts = self._noisy_or_rounded(table, kept, self._settings(table.names, kept, dims))
                 laws += _independent(more, table, [d.column for d in dependencies])
         if dims is not None:
             laws = [_with_units(law, [self.units[name] for name in table.names], dims) for law in laws]
@@ -227,13 +228,31 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if denominator is None:
             return []
         degree = _EXACT_DEGREE if self.max_degree == "auto" else int(self.max_degree)
+        proven = exact_laws((table.X * denominator).astype(np.int64), degree, _EXACT_TERMS)
+        degrees = [int(exponents.sum(axis=1).max()) for exponents, _ in proven]
+        if min(degrees, default=0) > 2 and explains_linear(table.X, rounding_steps(table.X)):
+            return []  # a product of parallel planes: one for each value of the rounding error
         why = f"All {table.n_rows:,} rows satisfy it, in exact arithmetic."
         laws = []
-        for exponents, integers in exact_laws((table.X * denominator).astype(np.int64), degree, _EXACT_TERMS):
+        for exponents, integers in proven:
             scaled = [c * denominator**power for c, power in zip(integers, exponents.sum(axis=1).tolist(), strict=True)]
             coef = [Fraction(c, gcd(*scaled)) for c in scaled]
             laws.append(exact_law(table, exponents, np.array(coef, dtype=np.float64), coef, why))
         return laws
+
+    def _noisy_or_rounded(
+        self, table: Table, kept: Sequence[int], settings: Settings
+    ) -> tuple[list[Law], list[Attempt]]:
+        """Laws of a noisy table; where there is none and columns are rounded, laws of the dithered columns."""
+        laws, attempts = self._noisy(table, kept, settings)
+        steps = rounding_steps(table.X)
+        if table.groups is not None or not steps[list(kept)].any() or any(law.kind != "dense" for law in laws):
+            return laws, attempts
+        rounded, more = self._noisy(dithered(table, steps), kept, settings)
+        if all(law.kind == "dense" for law in rounded):
+            return laws, attempts
+        said = ", ".join(f"{table.names[j]} to {steps[j]:g}" for j in kept if steps[j])
+        return [replace(law, why=f"{law.why} Rounding ({said}) counts as noise.") for law in rounded], more
 
     def _noisy(self, table: Table, kept: Sequence[int], settings: Settings) -> tuple[list[Law], list[Attempt]]:
         X = table.X[:, list(kept)]

@@ -74,6 +74,7 @@ def row_noise(terms: Monomials, table: Float2D, coef: Float1D, variances: Float2
     second = np.array([terms.derivative(first[j], k) for j, k in pairs])
     found = np.vstack([coef, first]) @ table[:m]
     variance = np.einsum("ji,ji->i", np.broadcast_to(variances, found[1:].shape), found[1:] ** 2)
+    variance = np.maximum(variance, 1e-12 * variance.mean() + 1e-300)  # where all slopes vanish, as on a double line
     if terms.degree > 1:
         lower = count_monomials(n, terms.degree - 2)  # second derivatives have no higher terms
         for (j, k), curve in zip(pairs, second[:, :lower] @ table[:lower], strict=True):
@@ -177,7 +178,8 @@ class System:
             along = self.normal[0, inner] / self.normal[0, 0]
             P = P - np.outer(along, along) * self.normal[0, 0]
         ratio, v = smallest_ratio(P, D)
-        c[inner] = v / np.sqrt(max(float(v @ D @ v), 1e-300))
+        least = 1e-12 * float(np.trace(D)) / len(D) * float(v @ v)  # the debiased D may be indefinite
+        c[inner] = v / np.sqrt(max(float(v @ D @ v), least, 1e-300))
         if constant:
             c[0] = -along @ c[inner]
         return self.n_rows * max(ratio, 0.0), c

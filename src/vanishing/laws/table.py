@@ -185,11 +185,11 @@ def select_rows(rows: Rows, most: int) -> _Selected:
 
     def kernel(block: Block) -> _Selected:
         n_rows = block.X.shape[0]
-        hashes = fold_numbers(np.empty(0), block.part, block.start, n_rows, _N_HASHES)
-        chosen = np.flatnonzero(hashes <= limit)
+        hashes = fold_numbers(block.X, block.part, block.start, n_rows, _N_HASHES)
+        chosen = np.flatnonzero(to_host(hashes <= limit))
         X = np.array(to_host(take(block.X, chosen, axis=0)), dtype=np.float64)
         labels = None if block.labels is None else np.asarray(to_host(block.labels))[chosen]
-        return _Selected(hashes[chosen], X, labels, n_rows)
+        return _Selected(np.asarray(to_host(take(hashes, chosen, axis=0))), X, labels, n_rows)
 
     def combine(a: _Selected, b: _Selected) -> _Selected:
         labels = None if a.labels is None or b.labels is None else np.concatenate([a.labels, b.labels])

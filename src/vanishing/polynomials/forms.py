@@ -122,15 +122,13 @@ def _fill_generators(
     lead_right: Int1D,
     lead_coef: Float1D,
     absolute: bool,
-    chunk: int,
+    columns: Float2D,
+    table: Float2D,
+    values: Float2D,
     out: Float2D,
 ) -> None:
-    n_rows, n_features = X.shape
+    n_rows, chunk = X.shape[0], table.shape[1]
     n_generators = lead_coef.size
-    table = np.empty((left.size, chunk))
-    columns = np.empty((n_features, chunk))
-    values = np.empty((n_generators, chunk))
-    table[:] = 0.0  # the last chunk may be short, and the product needs finite values behind it
     for start in range(0, n_rows, chunk):
         stop = min(start + chunk, n_rows)
         fill_terms(X[start:stop], left, right, columns, table)
@@ -178,10 +176,10 @@ class MonomialForm:
             self._fill_on_device(block, out, absolute=absolute)
             return
         chunk = padded_length(int(np.clip(_CACHE_ENTRIES // sum(self.coef.shape), 32, 1024)))
-        basis, leads = self.basis, self.leads
-        _fill_generators(
-            block, basis.left, basis.right, self.coef, leads.left, leads.right, self.lead_coef, absolute, chunk, out
-        )
+        columns, values = np.empty((block.shape[1], chunk)), np.empty((self.n_polynomials, chunk))
+        table = np.zeros((self.basis.size, chunk))  # a short last chunk needs finite values behind it for the product
+        program = self.basis.left, self.basis.right, self.coef, self.leads.left, self.leads.right, self.lead_coef
+        _fill_generators(block, *program, absolute, columns, table, values, out)
 
     def _fill_on_device(self, X: Any, out: Any, *, absolute: bool) -> None:
         table = term_values(X, self.basis)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._compiled import compiled
-from .._typing import Float1D, Float2D, Int1D
+from .._typing import Bool1D, Float1D, Float2D, Int1D
 from .homotopy import homotopy
 from .quadratic import DEPENDENT, TIE, loss_and_gap
 from .solution import Solution, Status, Stop
@@ -18,25 +18,18 @@ _TRIED = 32  # terms after which the pace says whether psi will be reached; an e
 
 
 @compiled
-def _pursue(Q: Float2D, c: Float1D, r: float, psi: float, most: int, x: Float1D) -> int:
-    """Write the coefficients of a short polynomial to x; the number of terms that were tried is returned.
+def _pursue(
+    Q: Float2D, r: float, psi: float, g: Float1D, d: Float1D, used: Bool1D, support: Int1D, W: Float2D, z: Float1D
+) -> int:
+    """Let terms join until the loss is at most psi; return their number, and write them to ``support``.
 
-    Forwards: with ``S`` the terms so far, ``g = Qx + c`` at the least-squares solution on S, and ``d_i`` the square of
-    the part of term i that is orthogonal to S, adding term i lowers the loss by ``g_i^2 / d_i``; the best one joins
-    until the loss is at most psi. One joins in any case: a leading term that is small by itself says little, and what
-    is left of it beside the best other term classifies better. Rows of ``W = L^-1 Q[S, :]``, with ``L L' = Q[S, S]``,
-    give both in O(n |S|).
-    Backwards: with ``M = Q[S, S]^-1``, leaving out term a raises the loss by ``x_a^2 / M_aa``; the cheapest one leaves
-    as long as the loss stays below psi.
+    With ``S`` the terms so far, ``g = Qx + c`` at the least-squares solution on S, and ``d_i`` the square of the part
+    of term i that is orthogonal to S, adding term i lowers the loss by ``g_i^2 / d_i``; the best one joins. One joins
+    in any case: a leading term that is small by itself says little, and what is left of it beside the best other term
+    classifies better. Rows of ``W = L^-1 Q[S, :]``, with ``L L' = Q[S, S]``, give both in O(n |S|). From ``g = c`` at
+    the start, ``z = L^-1 c[S]``.
     """
-    n = c.size
-    W = np.empty((most, n))
-    z = np.empty(most)
-    support = np.empty(most, np.int64)
-    used = np.zeros(n, np.bool_)
-    g, d = c.copy(), np.empty(n)
-    for i in range(n):
-        d[i] = Q[i, i]
+    most, n = W.shape
     size, loss = 0, r
     while size < most and (loss > psi or size == 0):
         best, gain = -1, 0.0
@@ -65,57 +58,72 @@ def _pursue(Q: Float2D, c: Float1D, r: float, psi: float, most: int, x: Float1D)
         # If every further term gains the same share, loss / gain * log(loss / psi) more terms are needed.
         if size >= _TRIED and psi > 0.0 and loss * np.log(max(loss / psi, 1.0)) > gain * (most - size):
             break
-    _write_back(W, z, support[:size], loss, psi, x)
     return size
 
 
 @compiled
-def _write_back(W: Float2D, z: Float1D, support: Int1D, loss: float, psi: float, x: Float1D) -> None:
-    """The least-squares solution on the support, without the terms that psi can spare.
+def _spare(
+    R: Float2D,
+    z: Float1D,
+    room: float,
+    N: Float2D,
+    removed: Float2D,
+    diagonal: Float1D,
+    inside: Bool1D,
+    coef: Float1D,
+) -> None:
+    """The solution ``coef`` on the terms that stay ``inside``, without others that raise the loss by at most ``room``.
 
-    From ``R = W[:, support]`` and its inverse N: ``M = N N'``, and M without a term is ``M - v v'`` with v that term's
-    column of M over the root of its diagonal entry. Only those columns are formed.
+    With N the inverse of the triangular ``R = W[:, S]``, the solution is ``-N z``. With ``M = N N' = Q[S, S]^-1``,
+    leaving out term a raises the loss by ``x_a^2 / M_aa``; the cheapest one leaves. M without it is ``M - v v'``, v
+    its column of M over the root of its diagonal entry. Only those columns are formed.
     """
-    size = support.size
-    N = np.zeros((size, size))
-    coef, diagonal = np.zeros(size), np.zeros(size)
+    size = z.size
     for a in range(size - 1, -1, -1):
         N[a, a] = 1.0
         for k in range(a + 1, size):
             for b in range(k, size):
-                N[a, b] -= W[a, support[k]] * N[k, b]
+                N[a, b] -= R[a, k] * N[k, b]
         for b in range(a, size):
-            N[a, b] /= W[a, support[a]]
+            N[a, b] /= R[a, a]
             coef[a] -= N[a, b] * z[b]
             diagonal[a] += N[a, b] * N[a, b]
-    inside = np.ones(size, np.bool_)
-    spared = np.empty((size, size))
-    for n_spared in range(size - 1):
+    for n_removed in range(size - 1):
         cheapest, cost = -1, np.inf
         for a in range(size):
             if inside[a] and (1.0 + TIE) * coef[a] * coef[a] < cost * diagonal[a]:
                 cheapest, cost = a, coef[a] * coef[a] / diagonal[a]
-        if loss + cost > psi:
-            break
-        column = spared[n_spared]
+        if cost > room:
+            return
+        column = removed[n_removed]
         for a in range(size):
             column[a] = 0.0
             for b in range(max(a, cheapest), size):
                 column[a] += N[a, b] * N[cheapest, b]
-        for s in range(n_spared):
+        for s in range(n_removed):
             for a in range(size):
-                column[a] -= spared[s, cheapest] * spared[s, a]
+                column[a] -= removed[s, cheapest] * removed[s, a]
         root, share = np.sqrt(column[cheapest]), coef[cheapest] / column[cheapest]
         for a in range(size):
             coef[a] -= share * column[a]
             column[a] /= root
             diagonal[a] -= column[a] * column[a]
-        loss += cost
+        room -= cost
         inside[cheapest] = False
-    x[:] = 0.0
-    for a in range(size):
-        if inside[a]:
-            x[support[a]] = coef[a]
+
+
+def _short_solution(Q: Float2D, c: Float1D, r: float, psi: float, most: int) -> tuple[Float1D, int]:
+    """Coefficients of a short polynomial, and how many terms were tried for it."""
+    n = c.size
+    support, W, z = np.empty(most, np.int64), np.empty((most, n)), np.empty(most)
+    size = _pursue(Q, r, psi, c.copy(), Q.diagonal().copy(), np.zeros(n, np.bool_), support, W, z)
+    support, z, inside = support[:size], z[:size], np.ones(size, np.bool_)
+    coef, diagonal, N, removed = np.zeros(size), np.zeros(size), np.zeros((size, size)), np.empty((size, size))
+    R = np.ascontiguousarray(W[:size, support])
+    _spare(R, z, psi - r + float(z @ z), N, removed, diagonal, inside, coef)
+    x = np.zeros(n)
+    x[support[inside]] = coef[inside]
+    return x, size
 
 
 def matching_pursuit(Q: Float2D, c: Float1D, r: float, radius: float, stop: Stop) -> Solution:
@@ -131,8 +139,7 @@ def matching_pursuit(Q: Float2D, c: Float1D, r: float, radius: float, stop: Stop
     >>> matching_pursuit(np.eye(3), np.array([-0.1, -0.9, 0.3]), 1.0, 10.0, stop).x
     array([0. , 0.9, 0. ])
     """
-    x = np.zeros(c.size)
-    n_iter = _pursue(np.ascontiguousarray(Q), c, r, stop.psi, min(c.size, stop.max_iter, _LONGEST), x)
+    x, n_iter = _short_solution(np.ascontiguousarray(Q), c, r, stop.psi, min(c.size, stop.max_iter, _LONGEST))
     loss, gap = loss_and_gap(Q, c, r, x, radius)
     vanishes = loss <= stop.psi and float(np.abs(x).sum()) <= radius
     return Solution(x, loss, gap, n_iter, Status.VANISHING if vanishes else Status.STALLED)

@@ -18,6 +18,7 @@ _SMALL_PART = 3
 _STEPS = 0.5 ** np.arange(1.0, 13.0)  # tried when a full step does not lower the objective enough
 _ENOUGH = 1e-3  # of the predicted decrease
 _ROUNDING = 1e-13  # of the objective, in which its changes are lost
+_IDLE = 4  # steps in a row that change nothing but rounding, after which none is left
 _RIDGE = 1e-12  # of the Hessian's diagonal over all rows, added to it: columns may repeat each other
 _DAMPING = 1e-6  # added instead after a step that had to be cut; then four times as much, or a third
 _RECOUNT_AFTER = 5  # steps on all rows before those near the margin are counted again
@@ -139,14 +140,17 @@ def _minimise(
     sums = data.sums(x) if sums is None else sums
     value, gap = _objective(x, C, sums.loss), duality_gap(x, C, sums)
     floor = 1e-15 * C * data.total_weight
-    n_iter, damping = 0, _RIDGE
-    while gap > tol * max(value, floor) and n_iter < max_iter:
+    n_iter, damping, n_idle, least = 0, _RIDGE, 0, gap
+    while gap > tol * max(value, floor) and n_iter < max_iter and n_idle < _IDLE:
         n_iter += 1
+        before = value
         curvature = _curvature(data, x, C * sums.slope, curvature)
         step, x, sums = _search(data, C, x, sums, _direction(data, C, x, sums, curvature, damping))
         if step == 0.0 and damping >= 1.0:  # rounding is all that is left
             break
         value, gap = _objective(x, C, sums.loss), duality_gap(x, C, sums)
+        n_idle = n_idle + 1 if gap >= least and abs(value - before) <= _ROUNDING * value else 0
+        least = min(least, gap)
         if step == 1.0:
             damping = max(damping / 3.0, _RIDGE)
         elif step < 0.5:

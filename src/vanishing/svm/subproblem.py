@@ -18,20 +18,33 @@ _LEAST = 1e-14  # relative pivot that a column of the face has at least
 _SWEEPS = 3  # of coordinate descent first: cheap, and near the right face where columns are not alike
 
 
-@compiled
 def minimise(H: Float2D, r: Float1D, penalty: Float1D, x: Float1D, tol: float) -> None:
     """Minimise ``x'Hx/2 + r'x + sum_j penalty[j] |x_j|`` in place, from the given x.
 
     Ends when no entry of the shortest subgradient is larger than ``tol``.
     """
     n = x.size
-    gradient = np.empty(n)
+    _change_faces(H, r, penalty, x, tol, np.empty(n), np.zeros(n), np.empty(n, np.int64), np.empty((n, n)), np.empty(n))
+
+
+@compiled
+def _change_faces(
+    H: Float2D,
+    r: Float1D,
+    penalty: Float1D,
+    x: Float1D,
+    tol: float,
+    gradient: Float1D,
+    sign: Float1D,
+    face: Int1D,
+    L: Float2D,
+    target: Float1D,
+) -> None:
+    """:func:`minimise` in arrays of the caller, all without content, but for ``sign``, which is zero."""
+    n = x.size
     _fill_gradient(H, r, x, gradient)
     for _ in range(_SWEEPS):
         _descend(H, penalty, x, gradient)
-    face = np.empty(n, dtype=np.int64)
-    sign = np.zeros(n)
-    L = np.empty((n, n))
     size = int(np.int64(0))  # a literal would make Numba compile everything twice
     for j in range(n):
         if x[j] != 0.0 or penalty[j] == 0.0:
@@ -39,7 +52,7 @@ def minimise(H: Float2D, r: Float1D, penalty: Float1D, x: Float1D, tol: float) -
             append_column(H, L, face, size, j, _LEAST)
             size += 1
     for _ in range(10 * n):
-        size = _to_the_minimiser_of_the_face(H, r, penalty, x, sign, L, face, size)
+        size = _to_the_minimiser_of_the_face(r, penalty, x, sign, L, face, size, target)
         _fill_gradient(H, r, x, gradient)
         largest = 0.0
         for j in range(n):
@@ -100,11 +113,10 @@ def _descend(H: Float2D, penalty: Float1D, x: Float1D, gradient: Float1D) -> Non
 
 @compiled
 def _to_the_minimiser_of_the_face(
-    H: Float2D, r: Float1D, penalty: Float1D, x: Float1D, sign: Float1D, L: Float2D, face: Int1D, size: int
+    r: Float1D, penalty: Float1D, x: Float1D, sign: Float1D, L: Float2D, face: Int1D, size: int, target: Float1D
 ) -> int:
     """Go to the minimiser of a face, dropping coordinates that reach zero on the way; returns the face's size."""
     while True:
-        target = np.empty(size)
         for a in range(size):
             j = face[a]
             target[a] = -r[j] - sign[j] * penalty[j]

@@ -15,12 +15,13 @@ import numpy as np
 
 from .._compiled import compiled
 from .._typing import Array, Bool1D, Float1D, Float2D, Int1D
+from ..cholesky import dot
 from ..rows.array_api import in_float64, namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows, as_block
 from ..rows.protocol import Block, Cost, Rows
 from .kept import SHORT, Lowest, Near, drawn, merge, new_near
 
-_CACHE_ENTRIES = 32_768  # float64 values of one chunk of rows: a quarter of a megabyte
+_CACHE_ENTRIES = 262_144  # float64 values of one chunk of rows: two megabytes
 _KEPT_ENTRIES = 2_097_152  # float64 values of the rows that are kept in memory: sixteen megabytes
 
 T = TypeVar("T")
@@ -45,59 +46,39 @@ class Sums(NamedTuple):
 
 
 @compiled
-def _sum_block(Z: Float2D, signed: Float1D, w: Float1D, b: float, chunk: int) -> Float2D:
-    """The three sums in one row per label: ``(2, 2 + n_columns)``."""
-    n_rows, n_columns = Z.shape
-    total = np.zeros((2, 2 + n_columns))
-    for start in range(0, n_rows, chunk):
-        stop = min(start + chunk, n_rows)
-        rows = Z[start:stop]
-        score = np.dot(rows, w)
-        short = np.zeros((2, stop - start))
-        for i in range(stop - start):
-            s = signed[start + i]
-            label = 1 if s > 0.0 else 0
-            xi = 1.0 - (score[i] + b if s > 0.0 else -score[i] - b)
-            if xi > 0.0:
-                short[label, i] = abs(s) * xi
-                total[label, 0] += abs(s) * xi * xi
-                total[label, 1] += abs(s) * xi
-        moments = np.dot(short, rows)
-        for label in range(2):
+def _add_sums(Z: Float2D, signed: Float1D, w: Float1D, b: float, total: Float2D) -> None:
+    """Add the three sums to a row per label, ``(2, 2 + n_columns)``."""
+    n_columns = w.size
+    for i in range(Z.shape[0]):
+        s = signed[i]
+        score = dot(Z[i], w, n_columns) + b
+        xi = 1.0 - (score if s > 0.0 else -score)
+        if xi > 0.0:
+            row, shortfall = total[1 if s > 0.0 else 0], abs(s) * xi
+            row[0] += shortfall * xi
+            row[1] += shortfall
             for j in range(n_columns):
-                total[label, 2 + j] += moments[label, j]
-    return total
+                row[2 + j] += shortfall * Z[i, j]
 
 
 @compiled
-def _losses_block(Z: Float2D, signed: Float1D, lines: Float2D, steps: Float1D, chunk: int) -> Float1D:
-    """Loss at ``(w, b) + t (dw, db)`` for every step t; ``lines`` holds (w, b) and (dw, db)."""
-    n_rows, n_columns = Z.shape
-    total = np.zeros(steps.size)
-    w, dw = lines[0, :n_columns].copy(), lines[1, :n_columns].copy()
-    for start in range(0, n_rows, chunk):
-        stop = min(start + chunk, n_rows)
-        score, change = np.dot(Z[start:stop], w), np.dot(Z[start:stop], dw)
-        for i in range(stop - start):
-            s = signed[start + i]
-            y = 1.0 if s > 0.0 else -1.0
-            for k in range(steps.size):
-                f = score[i] + lines[0, n_columns] + steps[k] * (change[i] + lines[1, n_columns])
-                xi = max(0.0, 1.0 - y * f)
-                total[k] += abs(s) * xi * xi
-    return total
+def _add_losses(
+    Z: Float2D, signed: Float1D, w: Float1D, b: float, dw: Float1D, db: float, steps: Float1D, total: Float1D
+) -> None:
+    """Add the loss at ``(w, b) + t (dw, db)`` for every step t."""
+    for i in range(Z.shape[0]):
+        score, change = dot(Z[i], w, w.size) + b, dot(Z[i], dw, w.size) + db
+        s = signed[i]
+        y = 1.0 if s > 0.0 else -1.0
+        for k in range(steps.size):
+            xi = max(0.0, 1.0 - y * (score + steps[k] * change))
+            total[k] += abs(s) * xi * xi
 
 
-@compiled
 def _short_rows(Z: Float2D, signed: Float1D, x: Float1D) -> Bool1D:
     """Which rows have xi > 0 at x = (w, b), and a weight."""
-    n_columns = Z.shape[1]
-    score = np.dot(Z, x[:n_columns])
-    short = np.zeros(Z.shape[0], dtype=np.bool_)
-    for i in range(Z.shape[0]):
-        f = score[i] + x[n_columns]
-        short[i] = (f < 1.0 and signed[i] > 0.0) or (f > -1.0 and signed[i] < 0.0)
-    return short
+    score = Z @ x[:-1] + x[-1]
+    return np.asarray(((score < 1.0) & (signed > 0.0)) | ((score > -1.0) & (signed < 0.0)))
 
 
 @compiled
@@ -124,7 +105,6 @@ class SquaredHinge:
         self.rows = rows
         self.n_columns = rows.n_features
         self._known: tuple[Float2D, list[Lowest]] | None = None
-        self._chunk = int(np.clip(_CACHE_ENTRIES // max(rows.n_features, 1), 16, 2048))
 
     @classmethod
     def in_memory(cls, Z: Float2D, signed: Float1D) -> SquaredHinge:
@@ -194,21 +174,20 @@ class SquaredHinge:
 
     def sums(self, x: Float1D) -> Sums:
         """The sums at ``x = (w, b)``: loss, gradient and what a certificate needs, in one pass."""
-        w, b, chunk = np.ascontiguousarray(x[:-1]), float(x[-1]), self._chunk  # kernels must not hold the rows
 
         def kernel(Z: Any, signed: Any) -> Float2D:
-            return _sum_any(Z, signed, w, b, chunk)
+            return _sums_at(Z, signed, x)
 
         total = _require_finite(self._sum(kernel, 4 * self.n_columns))
         return Sums(total[:, 0], total[:, 1], total[:, 2:])
 
     def sums_and_near(self, x: Float1D, near: Near) -> tuple[Sums, Near | None]:
         """The sums at x, and more rows near the margin, with all that are short at x, or None; in one pass."""
-        w, b, chunk, before = np.ascontiguousarray(x[:-1]), float(x[-1]), self._chunk, near.points
+        before = near.points
         most = 3 * (self.room - near.signed.size) // 4  # the rest is for later
 
         def kernel(Z: Any, signed: Any) -> tuple[Float2D, Lowest]:
-            return _sum_any(Z, signed, w, b, chunk), new_near(Z, signed, x, before, most)
+            return _sums_at(Z, signed, x), new_near(Z, signed, x, before, most)
 
         def combine_near(a: Any, b: Any) -> tuple[Float2D, Lowest]:
             return a[0] + b[0], merge(a[1], b[1], most, SHORT)
@@ -219,12 +198,9 @@ class SquaredHinge:
 
     def losses(self, x: Float1D, direction: Float1D, steps: Float1D) -> Float1D:
         """The loss at ``x + t * direction`` for several t, in one pass."""
-        lines, chunk = np.vstack([x, direction]), self._chunk
 
         def kernel(Z: Any, signed: Any) -> Float1D:
-            if isinstance(Z, np.ndarray):
-                return _losses_block(Z, signed, lines, steps, chunk)
-            return _losses_on_device(Z, signed, lines, steps)
+            return _losses_along(Z, signed, x, direction, steps)
 
         return self._sum(kernel, 4 * self.n_columns)
 
@@ -235,7 +211,7 @@ class SquaredHinge:
         as ``start``, only the rows count that became short, or no longer are.
         """
         size = columns.size + 1
-        chunk = int(np.clip(8 * _CACHE_ENTRIES // size, 64, 2048))
+        chunk = int(np.clip(_CACHE_ENTRIES // size, 64, 2048))
 
         def kernel(Z: Any, signed: Any) -> Float2D:
             if not isinstance(Z, np.ndarray):
@@ -284,8 +260,22 @@ def _moments_of(Z: Any, signed: Any) -> Float2D:
     return np.array([np.append(first, [total, n_rows]), np.append(second, [total, n_rows])])
 
 
-def _sum_any(Z: Any, signed: Any, w: Float1D, b: float, chunk: int) -> Float2D:
-    return _sum_block(Z, signed, w, b, chunk) if isinstance(Z, np.ndarray) else _sum_on_device(Z, signed, w, b)
+def _sums_at(Z: Any, signed: Any, x: Float1D) -> Float2D:
+    """The three sums in one row per label, ``(2, 2 + n_columns)``, for a block on the host or a device."""
+    if not isinstance(Z, np.ndarray):
+        return _sum_on_device(Z, signed, x)
+    total = np.zeros((2, 1 + x.size))
+    _add_sums(Z, signed, x[:-1], x[-1], total)
+    return total
+
+
+def _losses_along(Z: Any, signed: Any, x: Float1D, direction: Float1D, steps: Float1D) -> Float1D:
+    """Loss at ``x + t * direction`` for every step t, for a block on the host or a device."""
+    if not isinstance(Z, np.ndarray):
+        return _losses_on_device(Z, signed, x, direction, steps)
+    total = np.zeros(steps.size)
+    _add_losses(Z, signed, x[:-1], x[-1], direction[:-1], direction[-1], steps, total)
+    return total
 
 
 _local = threading.local()
@@ -307,16 +297,20 @@ def _scratch(*shapes: tuple[int, int]) -> list[Float2D]:
 # The same sums on a device, in the operations of the array API.
 
 
+def _scores(Z: Any, x: Float1D) -> Any:
+    """``w'z + b`` for every row, at x = (w, b)."""
+    return Z @ on_device_of(Z, np.ascontiguousarray(x[:-1])) + float(x[-1])
+
+
 def _shortfall(Z: Any, signed: Any, x: Float1D) -> Any:
     """xi for every row, at x = (w, b)."""
     namespace = namespace_of(Z)
-    score = Z @ on_device_of(Z, np.ascontiguousarray(x[:-1])) + float(x[-1])
-    return namespace.clip(1.0 - namespace.sign(signed) * score, 0.0, None)
+    return namespace.clip(1.0 - namespace.sign(signed) * _scores(Z, x), 0.0, None)
 
 
-def _sum_on_device(Z: Any, signed: Any, w: Float1D, b: float) -> Float2D:
+def _sum_on_device(Z: Any, signed: Any, x: Float1D) -> Float2D:
     namespace = namespace_of(Z)
-    xi = _shortfall(Z, signed, np.append(w, b))
+    xi = _shortfall(Z, signed, x)
     short = namespace.abs(signed) * xi
     rows = []
     for of_label in (signed < 0.0, signed > 0.0):
@@ -327,9 +321,9 @@ def _sum_on_device(Z: Any, signed: Any, w: Float1D, b: float) -> Float2D:
     return np.array(rows)
 
 
-def _losses_on_device(Z: Any, signed: Any, lines: Float2D, steps: Float1D) -> Float1D:
+def _losses_on_device(Z: Any, signed: Any, x: Float1D, direction: Float1D, steps: Float1D) -> Float1D:
     namespace = namespace_of(Z)
-    score, change = (Z @ on_device_of(Z, np.ascontiguousarray(line[:-1])) + float(line[-1]) for line in lines)
+    score, change = (_scores(Z, line) for line in (x, direction))
     sign, weight = namespace.sign(signed), namespace.abs(signed)
     xis = (namespace.clip(1.0 - sign * (score + float(t) * change), 0.0, None) for t in steps)
     return np.array([float(namespace.sum(weight * xi * xi)) for xi in xis])
