@@ -16,7 +16,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, eigh, qr
 from scipy.special import chdtri
 
-from .._typing import Float1D, Float2D
+from .._compiled import compiled
+from .._typing import Float1D, Float2D, Int2D
 from ..polynomials.terms import count_terms
 from .moments import MomentTable
 from .monomials import Monomials, binomial_matrix, monomials
@@ -99,11 +100,23 @@ def test_covariance(tests: Monomials, table: Float2D, noise: RowNoise, variances
     centred : ndarray of shape (n_tests, n_rows)
         The tests of the conditions: their values, minus group means if there are groups.
     """
+    places, powers = tests.derivatives
     mixed = np.zeros_like(table)
-    for j, (rows, places, power) in enumerate(tests.lowered):
-        mixed[rows] += power[:, None] * table[places] * (variances[j] * noise.slopes[j])
+    _add_derivatives(table, places, powers, np.ascontiguousarray(variances * noise.slopes), mixed)
     weighted = centred * np.sqrt(noise.variance)
     return np.asarray(weighted @ weighted.T + mixed @ mixed.T)
+
+
+@compiled
+def _add_derivatives(table: Float2D, places: Int2D, powers: Float2D, factors: Float2D, out: Float2D) -> None:
+    """Add ``sum_j factors_j d_j t`` for every monomial t of a table."""
+    n_tests, n_rows = out.shape
+    for t in range(n_tests):
+        for j in range(places.shape[1]):
+            power, place = powers[t, j], places[t, j]
+            if power > 0.0:
+                for i in range(n_rows):
+                    out[t, i] += power * table[place, i] * factors[j, i]
 
 
 test_covariance.__test__ = False  # type: ignore[attr-defined]  # not a test of pytest's

@@ -69,6 +69,14 @@ class Monomials:
         """For every column j: the monomials with ``a_j > 0``, the places of ``z^(a - e_j)``, and ``a_j``."""
         return [self.divided(j, 1) for j in range(self.n_columns)]
 
+    @cached_property
+    def derivatives(self) -> tuple[Int2D, Float2D]:
+        """For every monomial and column j: the place of ``z^(a - e_j)``, and ``a_j``; 0 and 0 where ``a_j`` is 0."""
+        places = np.zeros(self.exponents.shape, dtype=np.int64)
+        for j, (rows, lower, _) in enumerate(self.lowered):
+            places[rows, j] = lower
+        return places, self.exponents.astype(np.float64)
+
     def divided(self, j: int, power: int) -> tuple[Int1D, Int1D, Float1D]:
         """The monomials with ``a_j >= power``, the places of ``z^(a - power e_j)``, and ``a_j``."""
         if (j, power) not in self._divided:
