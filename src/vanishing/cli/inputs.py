@@ -122,7 +122,7 @@ def _numbered(arguments: argparse.Namespace, file: str, apart: Sequence[str]) ->
         return [column_id(name, file) for name in columns if name not in (exclude or ())]
     if exclude is None:
         return None
-    from ..rows.readers import NpyReader
+    from ..rows.npy import NpyReader
 
     left_out = [column_id(name, file) for name in (*exclude, *apart)]
     width = NpyReader([file], None, None, None).headers[0].shape[1]

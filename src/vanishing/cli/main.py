@@ -30,6 +30,7 @@ COMMANDS = {
     "score": "how good a model is on rows that it has not seen",
     "check": "do laws, rules or a detector still hold on new rows? exit status 1 and the rows if not",
     "show": "the equations in a file",
+    "report": "a page about a model and rows, in one HTML file: equations, checks, pictures, data",
     "export": "a model for other systems: ONNX, PyTorch, NumPy, SQL, LaTeX, computer algebra",
     "moments": "collect and merge sums over rows, to which models can be fitted without the rows",
     "info": "what is in a file of data, a model or moments; without a file, what is installed",

@@ -27,11 +27,11 @@ from .equations import Equations, find_equations
 from .regimes import Regimes, fit_regimes
 from .sums import Sample, Sums
 
-__all__ = ["Model", "Score", "in_chunks", "violation"]
+__all__ = ["MOST_DEVIATIONS", "Form", "Model", "Score", "in_chunks", "violation"]
 
 Form: TypeAlias = MonomialForm | ProductForm
 
-_MOST = 1e6  # deviations that count, which keeps squares finite
+MOST_DEVIATIONS = 1e6  # deviations that count, which keeps squares finite
 _CHUNK = 1024  # rows scored at a time on the host
 
 
@@ -112,7 +112,7 @@ def violation(form: Form, X: Any) -> Any:
     namespace = namespace_of(X)
     values = empty_like(X, form.n_polynomials)
     Evaluator([form], absolute=False).fill(X, values)
-    values = namespace.clip(values, -_MOST, _MOST)
+    values = namespace.clip(values, -MOST_DEVIATIONS, MOST_DEVIATIONS)
     return namespace.log1p(namespace.mean(values**2, axis=1))
 
 
@@ -135,8 +135,8 @@ class Model:
         """The model of the rows behind sums."""
         X, weights = sums.sample.X, sums.sample.weights
         equations = find_equations(christoffel, sums.total_weight, names, X)
-        found, scores = fit_regimes(X, weights) if regimes else (None, None)
-        parts = (christoffel, _scored(equations, equations.tight), found)
+        mixtures, scores = fit_regimes(X, weights) if regimes else (None, None)
+        parts = (christoffel, _scored(equations, equations.tight), mixtures)
         score, tail, left = _calibrated(parts, scores, sums.sample, sums.total_weight)
         return cls(score, tail, left, equations, sums.total_weight, sums.sample)
 

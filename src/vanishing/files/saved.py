@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._version import __version__
+from ..display import ShownEstimator
 from .container import ArrayReader, ArrayWriter, write_container
 from .fields import Field, Integer, ListOf, MayBeMissing, Number, Text, require
 
@@ -103,8 +104,8 @@ class Saved:
         """Refuse attributes that do not agree with each other, and set those that follow from others."""
 
 
-class SavedEstimator(Saved):
-    """A scikit-learn estimator that can be saved when it is fitted."""
+class SavedEstimator(ShownEstimator, Saved):
+    """A scikit-learn estimator that can be saved when it is fitted, and shows its equations."""
 
     def _pack(self, arrays: ArrayWriter) -> dict[str, Any]:
         parameters = self.get_params(deep=False)  # type: ignore[attr-defined]

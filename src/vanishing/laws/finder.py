@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from math import gcd
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Array, Float1D, Float2D, Int1D
+from .._typing import Array, Float2D, Int1D
 from ..checks import all_or_nothing, check_choice, check_count, check_flag, check_n_jobs, check_number
+from ..display import first_lines
+from ..engine.moments import Moments
 from ..files.fields import require
 from ..files.saved import Object, SavedEstimator
+from ..report import Given, Reported
 from ..rows.reading import read_finite
 from . import units as dimensions
 from .candidates import allowed_terms, comparable_terms, dimension_classes
 from .confirm import confirm, confirm_power_law
-from .dependencies import Dependency, affine_dependencies
-from .describe import describe, exact_law, power_law
-from .exact import exact_laws
+from .dependencies import affine_dependencies
+from .describe import dependency_law, describe, exact_law, power_law, with_units
+from .exact import binary_denominator, exact_laws
+from .fitted import FittedLaw
 from .law import Law
 from .laws import Laws
 from .logs import PowerLaw, find_power_law
@@ -30,8 +35,10 @@ from .origin import far_origin, recentre_all
 from .outliers import concentrated_rows
 from .rounding import dithered, explains_linear, rounding_steps
 from .sample import make_sample
-from .search import Attempt, Found, Settings, find_laws
-from .table import Table, read_table
+from .search import find_laws
+from .settings import Attempt, Settings, known_noise
+from .sums import NOT_AUDITED, find_laws_of_sums
+from .table import Table, column_names, read_table
 
 __all__ = ["LawFinder", "discover"]
 
@@ -49,7 +56,7 @@ _MODELS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 
-class LawFinder(SavedEstimator, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Finds the equations that hold between the columns of a noisy table, or none.
 
     Rows are taken as ``y = x + e`` with ``x`` on the zero set of a polynomial and noise ``e`` in every column. A
@@ -149,8 +156,9 @@ class LawFinder(SavedEstimator, TransformerMixin, BaseEstimator):  # type: ignor
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), frame, or another data source
-            Of more than 10,000 rows, some are searched and all confirm what was found.
+        X : array-like of shape (n_samples, n_features), frame, another data source, or Moments
+            Of more than 10,000 rows, some are searched and all confirm what was found. :class:`.Moments` are sums
+            without rows: laws are tested, but not audited on single rows.
         y : ignored
 
         Returns
@@ -177,6 +185,9 @@ class LawFinder(SavedEstimator, TransformerMixin, BaseEstimator):  # type: ignor
             check_choice("noise", self.noise, tuple(_MODELS)[1:])
 
     def _fit(self, X: Any) -> None:
+        if isinstance(X, Moments):
+            self._fit_sums(X)
+            return
         table = read_table(self, X, self.names, self.groups)
         n = len(table.names)
         if n < 2:
@@ -186,12 +197,12 @@ class LawFinder(SavedEstimator, TransformerMixin, BaseEstimator):  # type: ignor
         attempts: list[Attempt] = []
         if not laws:
             dependencies, kept = affine_dependencies(table.X) if table.groups is None else ([], list(range(n)))
-            laws = [_dependency_law(dependency, table) for dependency in dependencies]
+            laws = [dependency_law(dependency, table) for dependency in dependencies]
             if len(kept) > 1:
-                more, attempts = self._noisy_or_rounded(table, kept, self._settings(table, kept, dims))
+                more, attempts = self._noisy_or_rounded(table, kept, self._settings(table.names, kept, dims))
                 laws += _independent(more, table, [d.column for d in dependencies])
         if dims is not None:
-            laws = [_with_units(law, [self.units[name] for name in table.names], dims) for law in laws]
+            laws = [with_units(law, [self.units[name] for name in table.names], dims) for law in laws]
         self.laws_ = Laws(
             [law for law in laws if law.kind != "dense"],
             table.names,
@@ -201,21 +212,42 @@ class LawFinder(SavedEstimator, TransformerMixin, BaseEstimator):  # type: ignor
             notes=_notes(attempts),
         )
 
+    def _fit_sums(self, moments: Moments) -> None:
+        """Laws of sums over rows, which several sites may have collected."""
+        if self.groups is not None or self.robust or self.noise == "multiplicative":
+            raise ValueError("Moments hold no rows: groups, robust=True and multiplicative noise need the rows.")
+        if moments.total_weight != moments.n_samples:
+            raise ValueError("Moments with weights do not say how much noise their means have: collect them without.")
+        self.n_features_in_ = moments.n_features
+        if moments.feature_names is not None:
+            self.feature_names_in_ = np.array(moments.feature_names, dtype=object)
+        names = tuple(column_names(self, self.names))
+        dims = None if self.units is None else dimensions.parse(self.units, names)
+        fitted, attempts = find_laws_of_sums(moments, self._settings(names, range(len(names)), dims))
+        laws = [describe(law, names, range(len(names))) for law in fitted]
+        if dims is not None:
+            laws = [with_units(law, [self.units[name] for name in names], dims) for law in laws]
+        notes = [NOT_AUDITED, *_notes(attempts)]
+        self.laws_ = Laws(laws, names, moments.n_samples, attempts=attempts, notes=notes)
+
     def _exact(self, table: Table) -> list[Law]:
-        """Laws of integers, proven in exact arithmetic; none if the table has others, or has noise."""
+        """Laws of integers and binary fractions, proven in exact arithmetic; none of other numbers, or with noise."""
         free = self.noise is None and self.allowed is None and self.forbidden is None and not self.robust
-        if not free or table.groups is not None or not table.whole or not _is_integer(table.X):
+        denominator = binary_denominator(table.X) if free and table.groups is None and table.whole else None
+        if denominator is None:
             return []
         degree = _EXACT_DEGREE if self.max_degree == "auto" else int(self.max_degree)
-        found = exact_laws(table.X.astype(np.int64), degree, _EXACT_TERMS)
-        degrees = [int(exponents.sum(axis=1).max()) for exponents, _ in found]
-        if min(degrees, default=0) > 2 and explains_linear(table.X, rounding_steps(table.X)):
-            return []  # a product of parallel planes: one for each value of the rounding error
         why = f"All {table.n_rows:,} rows satisfy it, in exact arithmetic."
-        return [
-            exact_law(table, exponents, np.array(coef, dtype=np.float64), [Fraction(c) for c in coef], why)
-            for exponents, coef in found
-        ]
+        basis = exact_laws((table.X * denominator).astype(np.int64), degree, _EXACT_TERMS)
+        lowest = min((int(exponents.sum(axis=1).max()) for exponents, _ in basis), default=0)
+        if lowest > 2 and explains_linear(table.X, rounding_steps(table.X)):
+            return []  # a product of parallel planes: one for each value of the rounding error
+        laws = []
+        for exponents, integers in basis:
+            scaled = [c * denominator**power for c, power in zip(integers, exponents.sum(axis=1).tolist(), strict=True)]
+            coef = [Fraction(c, gcd(*scaled)) for c in scaled]
+            laws.append(exact_law(table, exponents, np.array(coef, dtype=np.float64), coef, why))
+        return laws
 
     def _noisy_or_rounded(
         self, table: Table, kept: Sequence[int], settings: Settings
@@ -239,17 +271,17 @@ class LawFinder(SavedEstimator, TransformerMixin, BaseEstimator):  # type: ignor
             power = None if reached else confirm_power_law(power, table.rows, kept)
         if power is not None and power.alone and power.exponents.all() and power.p_value >= _LIKELY:
             lower = replace(settings, max_degree=min(settings.max_degree, _BESIDES))
-            found, attempts = self._search(X, None, lower)
-            if not found or (len(found) == 1 and _is_power_law(found[0], power)):
+            fitted, attempts = self._search(X, None, lower)
+            if not fitted or (len(fitted) == 1 and _is_power_law(fitted[0], power)):
                 note = Attempt(power.degree, len(kept) + 1, power.level, "law", power.J, power.dof)
                 return [power_law(power, table, kept)], [*attempts, note]
-        found, attempts = self._robust(X, settings) if self.robust else self._search(X, table.groups, settings)
-        if found and not table.whole and table.groups is None and not self.robust:
-            found, rejected = confirm(found, table.rows, table.n_rows, kept, settings)
+        fitted, attempts = self._robust(X, settings) if self.robust else self._search(X, table.groups, settings)
+        if fitted and not table.whole and table.groups is None and not self.robust:
+            fitted, rejected = confirm(fitted, table.rows, table.n_rows, kept, settings)
             attempts = [*attempts, *rejected]
-        if power is not None and all(law.dense for law in found):
+        if power is not None and all(law.dense for law in fitted):
             return [power_law(power, table, kept)], attempts
-        return [describe(law, table.names, kept) for law in found], attempts
+        return [describe(law, table.names, kept) for law in fitted], attempts
 
     def _power_law(self, X: Float2D, groups: Int1D | None) -> PowerLaw | None:
         limited = self.allowed is not None or self.forbidden is not None
@@ -260,12 +292,12 @@ class LawFinder(SavedEstimator, TransformerMixin, BaseEstimator):  # type: ignor
         models = {None: (False, True), "relative": (False,), "multiplicative": (True,)}[self.noise]
         return find_power_law(X, _LOG_NOISE, models)
 
-    def _search(self, X: Float2D, groups: Int1D | None, settings: Settings) -> tuple[list[Found], list[Attempt]]:
+    def _search(self, X: Float2D, groups: Int1D | None, settings: Settings) -> tuple[list[FittedLaw], list[Attempt]]:
         shifted = self.origin == "auto" and groups is None and settings.models[0][0] == ADDITIVE
-        found, attempts = find_laws(make_sample(X, groups, origin=far_origin(X) if shifted else None), settings)
-        return (recentre_all(found, X, settings) if shifted else found), attempts
+        fitted, attempts = find_laws(make_sample(X, groups, origin=far_origin(X) if shifted else None), settings)
+        return (recentre_all(fitted, X, settings) if shifted else fitted), attempts
 
-    def _robust(self, X: Float2D, settings: Settings) -> tuple[list[Found], list[Attempt]]:
+    def _robust(self, X: Float2D, settings: Settings) -> tuple[list[FittedLaw], list[Attempt]]:
         """Laws of the rows near a polynomial, degree by degree."""
         attempts: list[Attempt] = []
         for degree in range(1, settings.max_degree + 1):
@@ -274,24 +306,27 @@ class LawFinder(SavedEstimator, TransformerMixin, BaseEstimator):  # type: ignor
                 reason = f"only {rows.mean():.0%} of the rows are near a polynomial of this degree"
                 attempts.append(Attempt(degree, 0, float("nan"), reason))
                 continue
-            found, tried = self._search(X[rows], None, replace(settings, max_degree=degree))
+            fitted, tried = self._search(X[rows], None, replace(settings, max_degree=degree))
             attempts += [attempt for attempt in tried if attempt.degree == degree]
-            if any(not law.dense for law in found):
-                return found, attempts
+            if any(not law.dense for law in fitted):
+                return fitted, attempts
         return [], attempts
 
-    def _settings(self, table: Table, kept: Sequence[int], dims: Array | None) -> Settings:
+    def _settings(self, names: Sequence[str], kept: Sequence[int], dims: Array | None) -> Settings:
         degree = _DEGREE if self.max_degree == "auto" else int(self.max_degree)
         settings = Settings(degree, float(self.max_noise), snap=bool(self.snap))
-        settings = replace(settings, allowed=allowed_terms(self.allowed, self.forbidden, table.names, kept))
+        settings = replace(settings, allowed=allowed_terms(self.allowed, self.forbidden, names, kept))
         if dims is not None:
             own = dims[list(kept)]
             settings = replace(settings, comparable=comparable_terms(own), classes=dimension_classes(own))
         if self.noise is None or isinstance(self.noise, str):
             kind = "auto" if self.noise is None else self.noise
             return replace(settings, models=_MODELS[kind], absolute=kind == "absolute")
-        sigma = _known_noise(self.noise, table.names)[list(kept)]
+        sigma = known_noise(self.noise, names)[list(kept)]
         return replace(settings, models=((ADDITIVE, "none"),), sigma=sigma)
+
+    def _first_equations(self, n_shown: int) -> list[str]:
+        return first_lines(str(self.laws_).splitlines(), n_shown)
 
     def transform(self, X: Any) -> Float2D:
         """Distances of rows from the laws, in deviations of the columns.
@@ -306,13 +341,20 @@ class LawFinder(SavedEstimator, TransformerMixin, BaseEstimator):  # type: ignor
         """
         check_is_fitted(self)
         rows = read_finite(self, X).to_numpy()
-        found = [law.distance(rows) for law in self.laws_]
-        return np.column_stack(found) if found else np.empty((len(rows), 0))
+        distances = [law.distance(rows) for law in self.laws_]
+        return np.column_stack(distances) if distances else np.empty((len(rows), 0))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the root mean square distance of rows from the laws: the larger, the better; 0 without laws."""
         distances = self.transform(X)
         return -float(np.sqrt((distances**2).mean())) if distances.size else 0.0
+
+    def _report_rows(self, X: Any, y: Any) -> Given:
+        check_is_fitted(self)
+        return self.laws_._report_rows(X, y)
+
+    def _report_story(self, subject: Any) -> Any:
+        return self.laws_._report_story(subject)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the columns of :meth:`transform`: law0, law1, ..."""
@@ -320,34 +362,11 @@ class LawFinder(SavedEstimator, TransformerMixin, BaseEstimator):  # type: ignor
         return np.array([f"law{k}" for k in range(len(self.laws_))], dtype=object)
 
 
-def _is_power_law(law: Found, power: PowerLaw) -> bool:
+def _is_power_law(law: FittedLaw, power: PowerLaw) -> bool:
     """Whether a law that was found is the power law."""
     sides = law.conditions.terms.exponents[law.support]
     same = [sides[0] - sides[1], sides[1] - sides[0]] if len(sides) == 2 else []
     return any(np.array_equal(difference, power.exponents) for difference in same)
-
-
-def _known_noise(noise: Any, names: Sequence[str]) -> Float1D:
-    """The noise of every column, from one number, a list or a mapping."""
-    if isinstance(noise, Mapping):
-        missing = [name for name in names if name not in noise]
-        if missing:
-            raise ValueError(f"noise says nothing about column {missing[0]!r}: give its standard deviation.")
-        noise = [noise[name] for name in names]
-    try:
-        values = np.broadcast_to(np.asarray(noise, dtype=np.float64), (len(names),)).copy()
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"noise must be None, 'relative', 'absolute', 'multiplicative', a number, or one for each of the "
-            f"{len(names)} columns; got {noise!r}."
-        ) from None
-    if not np.isfinite(values).all() or (values < 0.0).any():
-        raise ValueError(f"noise must be finite and not negative; got {noise!r}.")
-    return values
-
-
-def _is_integer(X: Float2D) -> bool:
-    return bool((np.abs(X) < 2.0**53).all() and np.array_equal(X, np.round(X)))
 
 
 def _independent(laws: Sequence[Law], table: Table, removed: Sequence[int]) -> list[Law]:
@@ -364,13 +383,6 @@ def _independent(laws: Sequence[Law], table: Table, removed: Sequence[int]) -> l
     return kept
 
 
-def _with_units(law: Law, units: Sequence[Any], dims: Array) -> Law:
-    """The law with the unit of each coefficient: that of the first term over that of its own."""
-    missing = [law.exponents[0] - row for row in law.exponents]
-    labels = ["" if not (powers @ dims).any() else dimensions.label(powers.tolist(), units) for powers in missing]
-    return replace(law, units=tuple(labels))
-
-
 def _notes(attempts: Sequence[Attempt]) -> list[str]:
     """What was left out."""
     return [
@@ -378,21 +390,6 @@ def _notes(attempts: Sequence[Attempt]) -> list[str]:
         for attempt in attempts
         if attempt.reason.startswith("skipped")
     ][:1]
-
-
-def _dependency_law(dependency: Dependency, table: Table) -> Law:
-    """The law of a column that is constant, or an affine function of others."""
-    n = len(table.names)
-    used = np.flatnonzero(dependency.coef)
-    exponents = np.zeros((1 + len(used), n), dtype=np.int64)
-    exponents[0, dependency.column] = 1
-    exponents[np.arange(1, 1 + len(used)), used] = 1
-    coef = np.r_[1.0, -dependency.coef[used]]
-    if dependency.constant or not used.size:
-        exponents, coef = np.vstack([exponents, np.zeros(n, dtype=np.int64)]), np.r_[coef, -dependency.constant]
-    what = "constant" if not used.size else "an affine function of others"
-    why = f"The column {table.names[dependency.column]!r} is {what}, up to rounding."
-    return exact_law(table, exponents, coef, (None,) * len(coef), why)
 
 
 def discover(table: Any, **options: Any) -> Laws:

@@ -11,11 +11,15 @@ from typing import Any, ClassVar, overload
 import numpy as np
 
 from .._typing import Float1D
+from ..display import first_lines
 from ..files.fields import Integer, Number, Record, Text, TupleOf, require
 from ..files.saved import Object, Saved
+from ..polynomials.polynomial import distinct_names
+from ..report import Given, Reported
 from .equation import with_error
+from .exact import groebner
 from .law import Law
-from .search import Attempt
+from .settings import Attempt
 
 __all__ = ["Laws"]
 
@@ -27,7 +31,7 @@ _ATTEMPT = Record(
 )
 
 
-class Laws(Saved, Sequence[Law]):
+class Laws(Saved, Reported, Sequence[Law]):
     """The laws of a table, those of lower degree first.
 
     Attributes
@@ -89,12 +93,12 @@ class Laws(Saved, Sequence[Law]):
     @property
     def noise(self) -> dict[str, float]:
         """Standard deviation of the noise of each column, by the first law that contains it; NaN where none does."""
-        found = {name: float("nan") for name in self.columns}
+        noise = {name: float("nan") for name in self.columns}
         for law in (*self, *self.dense):
             for name, sigma in zip(self.columns, law.noise, strict=True):
-                if np.isnan(found[name]):
-                    found[name] = float(sigma)
-        return found
+                if np.isnan(noise[name]):
+                    noise[name] = float(sigma)
+        return noise
 
     def __len__(self) -> int:
         return len(self._laws)
@@ -124,7 +128,8 @@ class Laws(Saved, Sequence[Law]):
         return "\n".join([*lines, *self.notes])
 
     def __repr__(self) -> str:
-        return f"<Laws: {len(self)} in {len(self.columns)} columns>"
+        lines = first_lines(str(self).splitlines())
+        return "\n  ".join([f"<Laws: {len(self)} in {len(self.columns)} columns", *lines]) + ">"
 
     def summary(self) -> str:
         """All laws with their coefficients, tests and audits, and what was rejected."""
@@ -145,6 +150,32 @@ class Laws(Saved, Sequence[Law]):
         """The expressions that vanish. Needs ``pip install 'vanishing[sympy]'``."""
         return [law.to_sympy() for law in self]
 
+    def groebner(self, order: str = "grevlex") -> list[Any]:
+        """Reduced Groebner basis of the ideal that the laws generate, as SymPy expressions.
+
+        Needs ``pip install 'vanishing[sympy]'``, and laws whose coefficients are all rational numbers.
+
+        Parameters
+        ----------
+        order : {"grevlex", "grlex", "lex"}, default="grevlex"
+            The order of the terms, as SymPy names it; the columns come in descending order.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from vanishing import discover
+        >>> t = np.arange(-10, 10)
+        >>> discover(np.column_stack([t, t**2, t**3]), names=["x", "y", "z"]).groebner("lex")
+        [x**2 - y, x*y - z, x*z - y**2, y**3 - z**2]
+        """
+        for law in self:
+            if law.conserved or None in law.rational or law.origin.any():
+                raise ValueError(
+                    f"A Groebner basis needs equations with rational coefficients, counted from zero; {law.equation!r} "
+                    "is none: leave such laws out, or pass origin=None."
+                )
+        return groebner([(law.exponents, list(law.rational)) for law in self], distinct_names(self.columns), order)
+
     def to_latex(self) -> str:
         """An ``aligned`` environment with one equation per line."""
         lines = [law.to_latex().replace(" = ", " &= ", 1) for law in self]
@@ -161,16 +192,26 @@ class Laws(Saved, Sequence[Law]):
     def _with(self, column: str) -> Law:
         if column not in self.columns:
             raise ValueError(f"The table has the columns {', '.join(self.columns)}; got {column!r}.")
-        found = [law for law in self if column in law.variables and not law.conserved]
-        if not found:
+        candidates = [law for law in self if column in law.variables and not law.conserved]
+        if not candidates:
             raise ValueError(f"No law contains the column {column!r}.")
-        return min(found, key=lambda law: law.exponents[:, law.columns.index(column)].max())
+        return min(candidates, key=lambda law: law.exponents[:, law.columns.index(column)].max())
 
     def plot(self, X: Any = None, **options: Any) -> Any:
         """Pictures of the first law: its zero set over the rows of ``X``, and more. Needs ``vanishing[plots]``."""
         from .plots import plot_laws
 
         return plot_laws(self, X, **options)
+
+    def _report_rows(self, X: Any, y: Any) -> Given:
+        from .story import rows_of_laws  # only reports need it
+
+        return Given(rows_of_laws(self, X, y), self.columns)
+
+    def _report_story(self, subject: Any) -> Any:
+        from .story import laws_story
+
+        return laws_story(self, subject)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and strings, for JSON."""

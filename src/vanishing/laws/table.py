@@ -14,9 +14,9 @@ from ..rows.array_api import namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows
 from ..rows.folds import fold_numbers
 from ..rows.protocol import Block, Cost, Rows
-from ..rows.reading import finite_blocks, is_source, read_rows, require_finite
+from ..rows.reading import finite_blocks, is_source, open_table, read_rows, require_finite
 
-__all__ = ["Table", "read_table", "standardised"]
+__all__ = ["Table", "column_names", "read_table", "standardised"]
 
 SELECTED = 10_000  # rows that laws are looked for in; the others confirm them
 _N_HASHES = 1 << 62  # of places of rows
@@ -63,10 +63,10 @@ def read_table(estimator: Any, X: Any, names: Sequence[str] | None, groups: Any)
     groups : str or array-like of shape (n_samples,), optional
         A column of a frame, the label of rows on disk, or the group of each row.
     """
-    X, labels = _split_groups(X, groups)
+    X, labels = _split_groups(open_table(X), groups)
     _refuse_text(X)
     rows = read_rows(estimator, X, labels=labels)
-    shown = _names(estimator, names)
+    shown = column_names(estimator, names)
     if groups is not None and not rows.labelled:
         raise ValueError("groups of rows on disk are their labels: name the column in open_rows(label=...).")
     if isinstance(rows, ArrayRows):
@@ -89,7 +89,8 @@ def read_table(estimator: Any, X: Any, names: Sequence[str] | None, groups: Any)
     return Table(tuple(shown), rows, selected.n_rows, selected.X, codes)
 
 
-def _names(estimator: Any, names: Sequence[str] | None) -> list[str]:
+def column_names(estimator: Any, names: Sequence[str] | None) -> list[str]:
+    """Names of the columns: those that were given, or those that the estimator has seen."""
     if names is None:
         return input_names(estimator)
     shown = [str(name) for name in names]
@@ -198,11 +199,11 @@ def select_rows(rows: Rows, most: int) -> _Selected:
     return _smallest(rows.reduce(kernel, combine, Cost(rows.n_features, 4 * rows.n_features)), most)
 
 
-def _smallest(found: _Selected, most: int) -> _Selected:
+def _smallest(rows: _Selected, most: int) -> _Selected:
     """The rows with the smallest hashes, in their order."""
-    chosen = np.sort(np.argsort(found.hashes, kind="stable")[:most])
-    labels = None if found.labels is None else found.labels[chosen]
-    return _Selected(found.hashes[chosen], found.X[chosen], labels, found.n_rows)
+    chosen = np.sort(np.argsort(rows.hashes, kind="stable")[:most])
+    labels = None if rows.labels is None else rows.labels[chosen]
+    return _Selected(rows.hashes[chosen], rows.X[chosen], labels, rows.n_rows)
 
 
 def take(X: Any, index: Int1D, axis: int) -> Any:
