@@ -1,9 +1,16 @@
+import logging
 import shutil
 
 import pytest
 from story import write_story
 
 from vanishing.cli.main import main
+
+
+@pytest.fixture(autouse=True)
+def no_note_about_compiling(monkeypatch):
+    """Standard error holds what commands say, whether kernels are compiled or cached."""
+    monkeypatch.setattr(logging.getLogger("vanishing"), "disabled", True)
 
 
 @pytest.fixture(scope="session")
