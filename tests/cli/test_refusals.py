@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import vanishing.rows.writing
@@ -145,8 +146,8 @@ def test_force_replaces_the_output(story, capsys):
     [(";", "latin-1", ["--decimal", ","]), (";", "utf-8-sig", []), ("\t", "utf-16", ["--delimiter", "tab"])],
 )
 def test_csv_files_of_other_places_are_read(between, encoding, options, story, capsys):
-    rows = [(1.0 + k / 7, 2.0 + (k % 5) / 3) for k in range(40)]
-    lines = [between.join(f"{v:.9f}".replace(".", ",") for v in (a, b, a * b)) for a, b in rows]
+    rows = np.random.default_rng(0).uniform(1.0, 3.0, (300, 2))
+    lines = [between.join(f"{v:.15f}".replace(".", ",") for v in (a, b, a * b)) for a, b in rows]
     text = "\n".join([between.join(["länge", "breite", "fläche"]), *lines, ""])
     (story / "other.csv").write_bytes(text.encode(encoding))
     assert main(["laws", "other.csv", "--quiet", *options]) == 0
