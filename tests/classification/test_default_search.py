@@ -7,7 +7,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss, make_scorer
 
 from vanishing import OAVI, RangeWarning, VanishingIdealClassifier, VanishingIdealClassifierCV, open_rows
-from vanishing.classification import classifier
+from vanishing.classification import fitting, tuning
 from vanishing.classification.features import FeatureMap, hinge_knots
 from vanishing.classification.sampling import class_factors, stratified_sample
 from vanishing.classification.walk import most_columns, most_terms, psi_grid
@@ -33,6 +33,7 @@ def fitted(request):
     return VanishingIdealClassifierCV(**SMALL).fit(X, labels), X, labels, circles(request.param, seed=1)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::vanishing.RangeWarning")
 def test_the_default_separates_circles_and_gives_log_odds(fitted):
     clf, _, _, (fresh, y) = fitted
@@ -48,6 +49,7 @@ def test_the_default_separates_circles_and_gives_log_odds(fitted):
         np.testing.assert_allclose(given, np.exp(decision) / np.exp(decision).sum(axis=1, keepdims=True), rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::vanishing.RangeWarning")
 def test_contributions_and_sympy_add_up_to_the_decision(fitted):
     clf, X, _, _ = fitted
@@ -138,6 +140,7 @@ def test_an_average_is_the_mean_of_its_members_log_odds():
         clf.explain(X[0])
 
 
+@pytest.mark.slow
 def test_scores_of_probabilities_come_from_calibrated_decisions():
     X, y = circles(2, noise=0.4)
     found = VanishingIdealClassifierCV(scoring="neg_log_loss", **FEW_PAIRS).fit(X, y)
@@ -171,6 +174,7 @@ def test_bad_class_weights_say_what_is_wrong(weights, message):
         VanishingIdealClassifier(class_weight=weights).fit(X, y)
 
 
+@pytest.mark.slow
 def test_a_sampled_search_fits_all_rows(tmp_path):
     X, y = circles(2, m=1500)
     here = VanishingIdealClassifierCV(search_rows=300, **SMALL).fit(X, y)
@@ -182,6 +186,30 @@ def test_a_sampled_search_fits_all_rows(tmp_path):
     assert there.best_params_ == pytest.approx(here.best_params_, rel=1e-9)
     np.testing.assert_array_equal(there.predict(X), here.predict(X))
     assert there.predict_proba(X).shape == (1500, 2)
+
+
+@pytest.mark.parametrize(("flipped", "n_samples"), [(0.0, 2), (0.5, 1)], ids=["few-errors", "many-errors"])
+def test_a_sample_with_few_errors_is_enlarged_and_psi_does_not_rise(monkeypatch, flipped, n_samples):
+    X, y = circles(2, m=1200)
+    y = np.where(np.random.default_rng(1).random(1200) < flipped, 1 - y, y)
+    searches, search = [], tuning._search_in_memory
+    monkeypatch.setattr(tuning, "_search_in_memory", lambda *args: searches.append(search(*args)) or searches[-1])
+    clf = VanishingIdealClassifierCV(search_rows=300, **SMALL).fit(X, y)
+    assert len(searches) == n_samples
+    assert len(searches[-1][0].study.codes) >= [300, 1200][n_samples - 1]
+    first = searches[0][0]
+    above = [psi for psi in first.psis if psi > first.psis[first.best[0]]]
+    assert clf.best_params_["psi"] <= min(above, default=np.inf)
+
+
+def test_an_average_has_members_of_every_scaling_that_is_good_enough():
+    X, y = circles(2, m=300)
+    clf = VanishingIdealClassifierCV(average=True, **SMALL).fit(X, y)
+    assert clf.best_estimator_ in clf.estimators_
+    assert {member.scale_input for member in clf.estimators_} == {"arcsinh", "rank"}
+    assert clf.weights_.sum() == pytest.approx(1.0)
+    decisions = clf.decision_function(X)
+    np.testing.assert_allclose(clf.predict_proba(X)[:, 1], 1.0 / (1.0 + np.exp(-decisions)), atol=1e-12)
 
 
 def test_a_stratified_sample_keeps_the_shares_and_depends_on_no_blocks():
@@ -210,6 +238,7 @@ def test_outliers_are_clipped_and_counted(fitted):
     assert np.abs(found).max() < 1e3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("features", ["absolute", "signed", "both"])
 @pytest.mark.parametrize("extras", [{}, {"hinges": 2, "monomials": 2}, {"append_input": False}])
 def test_columns_of_every_kind_give_the_formula(features, extras):
@@ -282,6 +311,7 @@ def test_a_class_with_one_row_is_refused_with_the_fix():
         VanishingIdealClassifierCV(n_jobs=1).fit(X, np.where(np.arange(60) == 5, 9, y))
 
 
+@pytest.mark.slow
 def test_constant_columns_and_more_columns_than_rows_are_fine():
     X, y = circles(2, m=60)
     wide = np.column_stack([X, np.ones(60), np.random.default_rng(0).normal(size=(60, 70))])
@@ -312,14 +342,15 @@ def test_nothing_is_explained_before_a_fit():
         VanishingIdealClassifierCV().explain([0.0])
 
 
+@pytest.mark.slow
 def test_many_rows_see_the_columns_that_a_sample_needs_most(monkeypatch):
     X, y = circles(2, m=1500)
     options = {"psis": [0.01], "Cs": [1.0], "search_rows": 300, **SMALL}
     whole = VanishingIdealClassifierCV(**options).fit(X, y).best_estimator_
-    monkeypatch.setattr(classifier, "_LITTLE_WORK", 0.0)
+    monkeypatch.setattr(fitting, "_LITTLE_WORK", 0.0)
     needed = VanishingIdealClassifierCV(**options).fit(X, y).best_estimator_
-    monkeypatch.setattr(classifier, "_MUCH_WORK", 0.0)
-    monkeypatch.setattr(classifier, "_FEWEST_COLUMNS", 4)
+    monkeypatch.setattr(fitting, "_MUCH_WORK", 0.0)
+    monkeypatch.setattr(fitting, "_FEWEST_COLUMNS", 4)
     few = VanishingIdealClassifierCV(**options).fit(X, y).best_estimator_
     assert whole._map.n_columns > needed._map.n_columns > few._map.n_columns == 4
     assert whole._map.n_generators == sum(len(ideal.generators_) for ideal in whole.ideals_.estimators_)
@@ -327,6 +358,7 @@ def test_many_rows_see_the_columns_that_a_sample_needs_most(monkeypatch):
     assert len(few.get_feature_names_out()) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.filterwarnings("ignore::vanishing.RangeWarning")
 def test_a_search_on_dask_arrays_is_that_in_memory_up_to_quantiles_of_a_sample(n_classes):
