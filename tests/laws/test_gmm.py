@@ -47,8 +47,8 @@ def test_the_covariance_of_the_conditions_is_what_draws_have(rng):
         known = (sigma / first.scale) ** 2
         law = circle_law(conditions)
         draws.append(conditions.means(known) @ law)
-    covariance, noise = conditions.covariance(law, known)
-    expected = covariance * noise.variance.mean() / 500
+    covariance, mean = conditions.covariance(law, known)
+    expected = covariance * mean / 500
     found = np.var(draws, axis=0)
     assert np.allclose(found, np.diag(expected), rtol=0.35)
     assert np.abs(np.mean(draws, axis=0) / np.sqrt(found / 300)).max() < 5.0

@@ -61,7 +61,7 @@ class Searched(NamedTuple):
     def standard_error(self, pair: Pair) -> float:
         """Of the mean score of a pair: for accuracy that of a share of the rows, else that of a mean over folds."""
         scores = self.scores.choice[pair]
-        if self.counts and self.study is not None:
+        if self.counts and self.study is not None and not self.study.by_likelihood:
             mean = float(scores.mean())
             return float(np.sqrt(max(mean * (1.0 - mean), 0.0) / len(self.study.codes)))
         return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else 0.0

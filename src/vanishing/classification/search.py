@@ -25,9 +25,11 @@ from ..ideals.default import DefaultIdeal
 from ..ideals.oavi import OAVI
 from ..rows.labels import Labelled, best_labels, read_labelled
 from ..rows.reading import is_source
-from .classifier import ClassGenerators, VanishingIdealClassifier, dense, takes_no_weight
+from .classifier import VanishingIdealClassifier, dense
 from .explain import Explanation
 from .features import ColumnOptions
+from .fitting import takes_no_weight
+from .generators import ClassGenerators
 from .probabilities import probabilities
 from .refitting import members, refit_pair
 from .reported import ReportedClassifier

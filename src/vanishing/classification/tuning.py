@@ -25,10 +25,10 @@ from ..progress import Progress, search_progress
 from ..rows.arrays import ArrayRows
 from ..rows.disk import ScaledOnDisk
 from ..rows.labels import Labelled
-from .classifier import SAMPLE_ROWS, SEARCH_TOL
 from .crossval import Fold, Study, folds_by_scaling, score_folds
 from .crossval_source import Options, score_source, survey_folds
 from .features import ColumnOptions
+from .fitting import SAMPLE_ROWS, SEARCH_TOL
 from .refitting import fold_classifier
 from .results import Searched
 from .sampling import Sample, class_factors, class_weighted, stratified_sample
@@ -212,7 +212,7 @@ def _prepare(search: Any, data: Labelled, sample: Sample | None, splits: Any, sc
     )
     groups = folds_by_scaling(rows.X, splits, scale=scale)
     folds = sorted((fold for group in groups for fold in group), key=lambda fold: fold.number)
-    counts = search.scoring in (None, "accuracy") and not study.by_likelihood
+    counts = isinstance(search.scoring, str | None) and search.scoring in (None, "accuracy")
     nothing = Scores.empty(len(psis), len(_c_values(search)), len(splits))
     searched = Searched(
         scaling, transform, psis, _c_values(search), nothing, len(splits), automatic, counts, study, folds

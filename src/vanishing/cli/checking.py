@@ -18,7 +18,7 @@ from ..laws.deviations import standard_deviations
 from ..rows.disk import DiskRows
 from ..rows.protocol import Block
 from .inputs import open_table, progress_bars
-from .models import Loaded, each_block
+from .models import Loaded, each_block, scores_and_p_values
 from .outputs import print_json, table_writer
 
 __all__ = ["check_rows"]
@@ -160,8 +160,8 @@ def _standard(loaded: Loaded, rows: DiskRows, arguments: argparse.Namespace) -> 
 
 def _alarms(detector: Any, _: Block, inside: Any) -> Float2D:
     """The limit of p-values over those of rows, above 1 for outliers."""
-    ratio = detector.contamination / np.maximum(detector.p_values(inside), 1e-300)
-    outlier = detector.score_samples(inside) < detector.offset_
+    scores, p_values = scores_and_p_values(detector, inside)
+    ratio, outlier = detector.contamination / np.maximum(p_values, 1e-300), scores < detector.offset_
     return np.asarray(np.where(outlier, np.maximum(ratio, 1.0 + 1e-9), np.minimum(ratio, 1.0)))[:, None]
 
 

@@ -155,7 +155,8 @@ def _chosen(
     if len(words) == len(chosen):
         raise ValueError(f"{file} has no columns of numbers to use; it has {', '.join(types)}.")
     if words:
-        fix = "Convert them first." if needed is not None else f"Leave out with --exclude {','.join(words)}."
+        can_exclude = needed is None and hasattr(arguments, "exclude")
+        fix = f"Leave out with --exclude {','.join(words)}." if can_exclude else "Convert or remove them first."
         raise ValueError(f"{file} has no numbers in {_listed(words)}. {fix}")
     return chosen
 

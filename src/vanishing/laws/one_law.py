@@ -81,10 +81,10 @@ class OneLaw:
         known = follows(self.conditions, c, self.laws)
         if known and self.conditions.degree > max(law.conditions.degree for law in self.laws):
             return FOLLOWS
-        found = self._sparse(variances, system, c, small_only=rejected or known)
-        if found is None:
+        sparse = self._sparse(variances, system, c, small_only=rejected or known)
+        if sparse is None:
             return f"rejected: J = {self.J:.4g} with {self.dof} degrees of freedom"
-        support, variances, system, c = found
+        support, variances, system, c = sparse
         J, dof = system.statistic(c), system.dof(len(support))
         if is_rejected(J, dof, self.n_rows):
             return f"rejected with {len(support)} terms: J = {J:.4g} with {dof} degrees of freedom"
@@ -274,13 +274,13 @@ class OneLaw:
         if support is None:
             return None
         _, c = system.minimise(support)
-        found = self._audited(support, *self._own(support, law.variances, c))
+        simple = self._audited(support, *self._own(support, law.variances, c))
         shorter = (
-            isinstance(found, FittedLaw)
-            and not found.dense
-            and description_bits(found) < description_bits(law) - _SHORTER
+            isinstance(simple, FittedLaw)
+            and not simple.dense
+            and description_bits(simple) < description_bits(law) - _SHORTER
         )
-        return found if shorter and isinstance(found, FittedLaw) else None
+        return simple if shorter and isinstance(simple, FittedLaw) else None
 
     def _audited(self, support: list[int], variances: Float1D, system: System, free: Float1D) -> FittedLaw | str:
         conditions, c = self.conditions, free

@@ -121,11 +121,11 @@ def snap(
     best: SnappedLaw | None = None
     for r in [support.index(reference)] if reference in support else range(len(support)):
         pure = np.ones(len(unit), dtype=bool) if comparable is None else comparable(support[r])
-        found = _snap_to(system, support, c, unit, r, pure)
-        if found is None or (required is not None and required not in found.rational):
+        snapped = _snap_to(system, support, c, unit, r, pure)
+        if snapped is None or (required is not None and required not in snapped.rational):
             continue
-        if best is None or found.bits < best.bits:
-            best = found
+        if best is None or snapped.bits < best.bits:
+            best = snapped
     return best
 
 

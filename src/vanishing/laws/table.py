@@ -199,11 +199,11 @@ def select_rows(rows: Rows, most: int) -> _Selected:
     return _smallest(rows.reduce(kernel, combine, Cost(rows.n_features, 4 * rows.n_features)), most)
 
 
-def _smallest(found: _Selected, most: int) -> _Selected:
+def _smallest(rows: _Selected, most: int) -> _Selected:
     """The rows with the smallest hashes, in their order."""
-    chosen = np.sort(np.argsort(found.hashes, kind="stable")[:most])
-    labels = None if found.labels is None else found.labels[chosen]
-    return _Selected(found.hashes[chosen], found.X[chosen], labels, found.n_rows)
+    chosen = np.sort(np.argsort(rows.hashes, kind="stable")[:most])
+    labels = None if rows.labels is None else rows.labels[chosen]
+    return _Selected(rows.hashes[chosen], rows.X[chosen], labels, rows.n_rows)
 
 
 def take(X: Any, index: Int1D, axis: int) -> Any:
