@@ -2,15 +2,18 @@
 
     OMP_NUM_THREADS=1 python benchmarks/tables.py > benchmarks/tables.md    about half an hour of CPU
     python benchmarks/tables.py --models default boosting --tables pima glass
+    python benchmarks/tables.py --store runs    keeps finished runs in a folder, and goes on from there
 
 Stratified 60/40 splits, seeds 0 to 2; everything is tuned on the training rows. The tables are looked for in the folder
 VANISHING_DATA: its tables/*.npz (X, y), and the paper's six, sampled to 10,000 rows; three come with scikit-learn.
 """
 
 import argparse
+import json
 import platform
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 from data import FOLDER, table
@@ -85,18 +88,31 @@ def measure(make, X, y, seed: int) -> dict[str, float]:
     begin = time.process_time()
     model = make().fit(X_train, y_train)
     seconds = time.process_time() - begin
-    found = {"error": 100.0 * (1.0 - np.mean(model.predict(X_test) == y_test)), "s": seconds}
-    found["columns"] = getattr(getattr(model, "best_estimator_", None), "n_columns_", np.nan)
+    run = {"error": 100.0 * (1.0 - np.mean(model.predict(X_test) == y_test)), "s": seconds}
+    run["columns"] = getattr(getattr(model, "best_estimator_", None), "n_columns_", np.nan)
     if hasattr(model, "predict_proba"):
         probabilities = model.predict_proba(X_test)
         codes = np.searchsorted(model.classes_, y_test)
-        found["log loss"] = float(-np.log(np.maximum(probabilities[np.arange(len(codes)), codes], 1e-15)).mean())
-        found["ECE"] = calibration_error(probabilities, probabilities.argmax(axis=1) == codes)
-    return found
+        run["log loss"] = float(-np.log(np.maximum(probabilities[np.arange(len(codes)), codes], 1e-15)).mean())
+        run["ECE"] = calibration_error(probabilities, probabilities.argmax(axis=1) == codes)
+    return run
+
+
+def measure_once(store: Path | None, table: str, model: str, X, y, seed: int) -> dict[str, float]:
+    """One run, or what is stored of it."""
+    file = None if store is None else store / f"{table}-{model}-{seed}.json".replace(" ", "_")
+    if file is not None and file.exists():
+        return json.loads(file.read_text())
+    run = measure(MODELS[model], X, y, seed)
+    if file is not None:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(json.dumps(run))
+    return run
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
+    parser.add_argument("--store", type=Path, help="a folder for finished runs")
     parser.add_argument("--tables", nargs="*", default=tables())
     parser.add_argument("--models", nargs="*", default=list(MODELS))
     parser.add_argument("--seeds", type=int, default=3)
@@ -112,7 +128,7 @@ def main() -> None:
         warm_up(X, y)
         results[name] = {}
         for model in arguments.models:
-            runs = [measure(MODELS[model], X, y, seed) for seed in range(arguments.seeds)]
+            runs = [measure_once(arguments.store, name, model, X, y, seed) for seed in range(arguments.seeds)]
             results[name][model] = {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
         cells = [f"{found['error']:.2f} ({found['s']:.1f} s)" for found in results[name].values()]
         print(f"| {name} | {X.shape[0]:,} x {X.shape[1]} | " + " | ".join(cells) + " |", flush=True)

@@ -7,7 +7,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss, make_scorer
 
 from vanishing import OAVI, RangeWarning, VanishingIdealClassifier, VanishingIdealClassifierCV, open_rows
-from vanishing.classification import classifier
+from vanishing.classification import fitting, tuning
 from vanishing.classification.features import FeatureMap, hinge_knots
 from vanishing.classification.sampling import class_factors, stratified_sample
 from vanishing.classification.walk import most_columns, most_terms, psi_grid
@@ -42,7 +42,8 @@ def test_the_default_separates_circles_and_gives_log_odds(fitted):
     np.testing.assert_allclose(given.sum(axis=1), 1.0)
     np.testing.assert_array_equal(clf.classes_[given.argmax(axis=1)], clf.predict(fresh))
     if decision.ndim == 1:
-        np.testing.assert_allclose(np.log(given[:, 1] / given[:, 0]), decision, rtol=1e-6)
+        limited = np.clip(decision, *clf.best_estimator_._calibration.limits)
+        np.testing.assert_allclose(np.log(given[:, 1] / given[:, 0]), limited, rtol=1e-6)
     else:
         np.testing.assert_allclose(given, np.exp(decision) / np.exp(decision).sum(axis=1, keepdims=True), rtol=1e-9)
 
@@ -60,6 +61,18 @@ def test_contributions_and_sympy_add_up_to_the_decision(fitted):
         expressions = np.atleast_1d(clf.to_sympy())
         point = {sympy.Symbol(f"x{j}"): value for j, value in enumerate(row)}
         assert float(expressions[k].subs(point)) == pytest.approx(expected[k], abs=1e-8)
+
+
+def test_rows_of_a_frame_are_explained_by_the_names_of_its_columns():
+    pd = pytest.importorskip("pandas")
+    X, y = circles()
+    frame = pd.DataFrame(X, columns=["left", "up", "noise"])
+    clf = VanishingIdealClassifierCV(**FEW_PAIRS).fit(frame, y)
+    changes = clf.explain(frame.iloc[0]).changes
+    assert changes
+    assert {change.name for change in changes} <= set(frame)
+    with pytest.raises(ValueError, match="pass one of each"):
+        clf.explain(frame.iloc[0, 1:])
 
 
 def test_the_changes_that_an_explanation_names_change_the_label(fitted):
@@ -169,6 +182,30 @@ def test_a_sampled_search_fits_all_rows(tmp_path):
     assert there.best_params_ == pytest.approx(here.best_params_, rel=1e-9)
     np.testing.assert_array_equal(there.predict(X), here.predict(X))
     assert there.predict_proba(X).shape == (1500, 2)
+
+
+@pytest.mark.parametrize(("flipped", "n_samples"), [(0.0, 2), (0.5, 1)], ids=["few-errors", "many-errors"])
+def test_a_sample_with_few_errors_is_enlarged_and_psi_does_not_rise(monkeypatch, flipped, n_samples):
+    X, y = circles(2, m=1200)
+    y = np.where(np.random.default_rng(1).random(1200) < flipped, 1 - y, y)
+    searches, search = [], tuning._search_in_memory
+    monkeypatch.setattr(tuning, "_search_in_memory", lambda *args: searches.append(search(*args)) or searches[-1])
+    clf = VanishingIdealClassifierCV(search_rows=300, **SMALL).fit(X, y)
+    assert len(searches) == n_samples
+    assert len(searches[-1][0].study.codes) >= [300, 1200][n_samples - 1]
+    first = searches[0][0]
+    above = [psi for psi in first.psis if psi > first.psis[first.best[0]]]
+    assert clf.best_params_["psi"] <= min(above, default=np.inf)
+
+
+def test_an_average_has_members_of_every_scaling_that_is_good_enough():
+    X, y = circles(2, m=300)
+    clf = VanishingIdealClassifierCV(average=True, **SMALL).fit(X, y)
+    assert clf.best_estimator_ in clf.estimators_
+    assert {member.scale_input for member in clf.estimators_} == {"arcsinh", "rank"}
+    assert clf.weights_.sum() == pytest.approx(1.0)
+    decisions = clf.decision_function(X)
+    np.testing.assert_allclose(clf.predict_proba(X)[:, 1], 1.0 / (1.0 + np.exp(-decisions)), atol=1e-12)
 
 
 def test_a_stratified_sample_keeps_the_shares_and_depends_on_no_blocks():
@@ -303,10 +340,10 @@ def test_many_rows_see_the_columns_that_a_sample_needs_most(monkeypatch):
     X, y = circles(2, m=1500)
     options = {"psis": [0.01], "Cs": [1.0], "search_rows": 300, **SMALL}
     whole = VanishingIdealClassifierCV(**options).fit(X, y).best_estimator_
-    monkeypatch.setattr(classifier, "_LITTLE_WORK", 0.0)
+    monkeypatch.setattr(fitting, "_LITTLE_WORK", 0.0)
     needed = VanishingIdealClassifierCV(**options).fit(X, y).best_estimator_
-    monkeypatch.setattr(classifier, "_MUCH_WORK", 0.0)
-    monkeypatch.setattr(classifier, "_FEWEST_COLUMNS", 4)
+    monkeypatch.setattr(fitting, "_MUCH_WORK", 0.0)
+    monkeypatch.setattr(fitting, "_FEWEST_COLUMNS", 4)
     few = VanishingIdealClassifierCV(**options).fit(X, y).best_estimator_
     assert whole._map.n_columns > needed._map.n_columns > few._map.n_columns == 4
     assert whole._map.n_generators == sum(len(ideal.generators_) for ideal in whole.ideals_.estimators_)

@@ -15,12 +15,27 @@ def log_loss(calibration, decisions, codes):
 
 def test_two_classes_agree_with_logistic_regression():
     rng = np.random.default_rng(0)
-    decisions = rng.normal(size=(4000, 1))
+    decisions = rng.uniform(-1.5, 1.5, size=(4000, 1))
     codes = (rng.random(4000) < 1.0 / (1.0 + np.exp(-(2.0 * decisions[:, 0] - 0.5)))).astype(int)
     found = calibrate(decisions, codes)
     expected = LogisticRegression(C=np.inf).fit(decisions, codes)
     np.testing.assert_allclose(found.scale, expected.coef_[0], rtol=0.01)
     np.testing.assert_allclose(found.offset, expected.intercept_, atol=0.01)
+
+
+def test_rows_far_beyond_the_margin_neither_move_the_threshold_nor_become_certain():
+    rng = np.random.default_rng(4)
+    decisions = rng.uniform(-1.5, 1.5, size=(4000, 1))
+    codes = (rng.random(4000) < 1.0 / (1.0 + np.exp(-4.0 * decisions[:, 0]))).astype(int)
+    alone = calibrate(decisions, codes)
+    far, far_codes = np.full((400, 1), 300.0), (np.arange(400) % 50 > 0).astype(int)  # one in fifty is wrong
+    found = calibrate(np.vstack([decisions, far]), np.append(codes, far_codes))
+    assert abs(found.offset / found.scale - alone.offset / alone.scale)[0] < 0.1
+    given = probabilities(found.limited(found(far))[:, 0])[:, 1]
+    assert (given > 0.9).all()
+    assert (given < 0.999).all()
+    low, high = found.limits
+    assert low < 0.0 < high
 
 
 def test_several_classes_improve_on_every_common_scale():

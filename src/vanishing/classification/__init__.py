@@ -1,6 +1,7 @@
 """Classification: one ideal per class, the columns that the SVM sees, the classifier, and the search for psi and C."""
 
-from .classifier import ClassGenerator, ClassGenerators, VanishingIdealClassifier
+from .classifier import VanishingIdealClassifier
+from .generators import ClassGenerator, ClassGenerators
 from .per_class import PerClass
 from .search import VanishingIdealClassifierCV
 

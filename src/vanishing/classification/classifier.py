@@ -2,137 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Array, Bool1D, Float1D, Float2D
+from .._typing import Array, Float1D, Float2D
 from ..checks import (
     all_or_nothing,
     input_names,
-    no_generator,
     take_input_from,
     warn_clipped,
-    warn_outside_unit_cube,
 )
-from ..engine.scaling import scale_and_survey_parts, scaled_rows, survey_parts
+from ..display import first_lines
 from ..files.fields import Either, Labels, Number, Optional, Scaler, TupleOf, require
 from ..files.saved import Object, SavedEstimator
 from ..ideals.default import DefaultIdeal
-from ..polynomials.polynomial import Polynomial, Polynomials
 from ..rows.arrays import ArrayRows, as_rows
 from ..rows.labels import Labelled, as_vector, best_labels, read_labelled
 from ..rows.protocol import Rows, with_names
-from ..rows.reading import finite_blocks, is_source, read_finite
+from ..rows.reading import finite_blocks, is_source, read_finite, require_finite
 from ..svm import L1SVC
 from .explain import N_PRINTED, Explanation, Formula, changes_of_label
 from .features import FEATURE_MAP, ColumnOptions, FeatureMap, column_names
+from .fitting import SAMPLE_ROWS, fit_pieces
+from .generators import ClassGenerators
 from .per_class import PerClass
 from .probabilities import CALIBRATION, Calibration, probabilities
-from .sampling import Sample, class_factors, class_weighted, stratified_sample
-from .transforms import INPUT_TRANSFORM, InputTransform, check_scaling, in_variables, transform_of
+from .reported import ReportedClassifier
+from .sampling import Sample
+from .transforms import INPUT_TRANSFORM, InputTransform, check_scaling, in_unit_cube, in_variables
 
-__all__ = ["ClassGenerator", "ClassGenerators", "VanishingIdealClassifier", "dense", "takes_no_weight"]
-
-SAMPLE_ROWS = 10_000  # whose quantiles are taken for those of all rows, outside of memory
-_LITTLE_WORK = 2e9  # multiplications of a Newton step on all rows up to which no sample chooses the columns ...
-_MUCH_WORK = 2e10  # ... and up to which it may choose
-_FEWEST_COLUMNS = 50  # that it may choose whatever they cost
-SEARCH_TOL = 5e-3  # relative duality gap of an SVM that only helps to choose
-_SHOWN = 20  # generators that a printed list shows before it is cut
-
-
-class ClassGenerator(NamedTuple):
-    """A polynomial g that vanishes on a class, with the weights of ``|g|`` and of ``g`` in the decision.
-
-    A weight is a number for two classes, one number per class for more, None if the last step is not linear.
-    An ``exact`` polynomial vanishes, up to rounding, on the training rows of every class: it tells no classes apart,
-    and its weights are 0.
-    """
-
-    label: Any
-    polynomial: Polynomial
-    weight: Any
-    exact: bool
-    signed_weight: Any = 0.0
-
-
-class ClassGenerators(Sequence[ClassGenerator]):
-    """The generators of all classes with their weights in the decision.
-
-    The polynomials are in the units of the data given to ``fit``; printed, the ones with the largest weights
-    come first.
-    """
-
-    def __init__(
-        self,
-        labels: Array,
-        lists: Sequence[Polynomials],
-        weights: Float2D | None,
-        signed_weights: Float2D | None,
-        exact: Bool1D,
-    ):
-        self.labels = labels
-        self.lists = tuple(lists)
-        self.weights = weights
-        self.signed_weights = signed_weights
-        self.exact = exact
-        self._places = [(k, g) for k, polynomials in enumerate(self.lists) for g in range(len(polynomials))]
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return [self[i] for i in range(len(self))[index]]
-        i = range(len(self))[int(index)]
-        k, g = self._places[i]
-        weights = [_weight_of(weights, i) for weights in (self.weights, self.signed_weights)]
-        return ClassGenerator(self.labels[k], self.lists[k][g], weights[0], bool(self.exact[i]), weights[1])
-
-    def __iter__(self) -> Iterator[ClassGenerator]:
-        return (self[i] for i in range(len(self)))
-
-    def __str__(self) -> str:
-        lines = []
-        if self.weights is None or self.signed_weights is None:
-            shown: list[tuple[int, Any, str]] = [(int(i), None, "|") for i in np.flatnonzero(~self.exact)]
-        else:
-            towards = self.labels[1:] if len(self.weights) == 1 else self.labels
-            lines.append(f"weight towards class {', '.join(map(str, towards))}; polynomial; class that it vanishes on")
-            both = np.hstack([self.weights, self.signed_weights])
-            order = np.argsort(-np.abs(both).max(axis=0), kind="stable")
-            order = order[np.abs(both).max(axis=0)[order] > 0.0]
-            shown = [(int(i) % len(self), both[:, i], "|" if i < len(self) else "") for i in order]
-        for i, weight, bar in shown[:_SHOWN]:
-            label, polynomial, *_ = self[i]
-            numbers = "" if weight is None else " ".join(f"{w:+10.3g}" for w in weight) + "  "
-            lines.append(f"{numbers}{bar}{polynomial}{bar}  (class {label})")
-        if len(shown) > _SHOWN:
-            lines.append(f"... and {len(shown) - _SHOWN} more")
-        n_used = len({i for i, *_ in shown})
-        if n_used < len(self):
-            lines.append(f"{len(self) - n_used} generators have weight 0")
-        if self.exact.any():
-            lines.append(f"{self.exact.sum()} generators vanish exactly on every class, and tell none apart")
-        return "\n".join(lines)
-
-    def __repr__(self) -> str:
-        return f"<ClassGenerators: {len(self)} of {len(self.labels)} classes>"
-
-
-def _weight_of(weights: Float2D | None, i: int) -> Any:
-    """The weight of column i: a number for two classes."""
-    if weights is None:
-        return None
-    return float(weights[0, i]) if len(weights) == 1 else weights[:, i]
+__all__ = ["VanishingIdealClassifier", "dense"]
 
 
 def _has_probabilities(self: Any) -> bool:
@@ -150,7 +55,7 @@ def _final_has(name: str) -> Any:
     return check
 
 
-class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ReportedClassifier, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """One vanishing ideal per class, then a linear classifier on ``|g(x)|`` (Section 3.2 of the paper).
 
     Scales the columns to [0, 1], fits the generators g of each class, and separates the classes by a sparse
@@ -327,47 +232,12 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ClassifierMixin, Tr
 
         A ``sample`` of them, if given, tells quantiles, and chooses the columns that the SVM on all rows sees.
         """
-        options = ColumnOptions.of(self)
         take_input_from(source, self)
-        names, few, screened = input_names(self), None, sample is not None
-        if sample is None and not isinstance(data.rows, ArrayRows) and self._needs_sample:
-            sample = stratified_sample(data, SAMPLE_ROWS, names)
-        factors = self._class_factors(data, sample)
-        data, scaler = class_weighted(data, factors), None
-        if isinstance(self.scale_input, str):
-            scaler = transform_of(self.scale_input, data.rows, sample, names)
-            data = data._replace(rows=scaler.over(data.rows))
-        scale = scaler is None and bool(self.scale_input)
-        first_pass = scale_and_survey_parts if scale else survey_parts
-        first = first_pass(data.rows, names, data.parts, ahead=PerClass(self.estimator)._looks_ahead)
-        self.scaler_ = first.scaler if scaler is None else scaler
-        rows, whole = first.rows, first.whole
-        if scaler is None and not scale:
-            warn_outside_unit_cube(whole.low, whole.high, names)
-        data = data._replace(rows=rows)
-        ideals = PerClass(self.estimator, n_jobs=self.n_jobs)
-        take_input_from(source, ideals)
-        ideals._fit_parts(data, first.parts, first.surveys)
-        if sample is not None:
-            few = self._sampled(data, sample, factors)
-        seen = rows.X if isinstance(rows, ArrayRows) else np.empty((0, rows.n_features)) if few is None else few.X
-        mapping = FeatureMap.of(ideals.estimators_, options.extras(seen), options.features)
-        if mapping.n_generators == 0:
-            raise ValueError(no_generator(ideals.estimators_[0].psi))
-        reach = np.maximum(np.abs(whole.low), np.abs(whole.high))
-        if screened and sample is not None and few is not None and self.final_estimator is None:
-            mapping = self._screened(mapping, few, sample, reach)
-        fit_final = self._fit_final_in_memory if isinstance(rows, ArrayRows) else self._fit_final
-        mapping, final = fit_final(data, mapping, reach, tol)
-        if most is not None and isinstance(final, L1SVC):
-            size = np.abs(final.coef_).max(axis=0)
-            if np.count_nonzero(size) > most:
-                chosen = np.zeros(size.size, dtype=bool)
-                chosen[np.argsort(-size, kind="stable")[:most]] = True
-                mapping, final = fit_final(data, replace(mapping.select(chosen), width=None), reach, tol)
-        self._store(data.classes, self.scaler_, ideals, mapping, final)
-        self._read_weights(mapping.over(as_rows(rows.X[:100])) if isinstance(rows, ArrayRows) else None)
-        known = rows if isinstance(rows, ArrayRows) else few
+        pieces = fit_pieces(self, data, sample, tol, most)
+        rows, final = pieces.rows, pieces.final
+        self._store(data.classes, pieces.scaler, pieces.ideals, pieces.mapping, final)
+        self._read_weights(pieces.mapping.over(as_rows(rows.X[:100])) if isinstance(rows, ArrayRows) else None)
+        known = rows if isinstance(rows, ArrayRows) else pieces.sampled
         if isinstance(final, L1SVC) and known is not None:
             self._accuracies = self._accuracy_of_printed(known)
 
@@ -386,76 +256,6 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ClassifierMixin, Tr
         labels, classes = rows.labels[:SAMPLE_ROWS], np.arange(len(self.classes_))
         said = [best_labels(as_vector(values @ coef.T + intercept), classes) for values in (parts, columns)]
         return float(np.mean(said[0] == labels)), float(np.mean(said[1] == labels))
-
-    def _sampled(self, data: Labelled, sample: Sample, factors: Float1D | None) -> ArrayRows:
-        """The rows of a sample as the ideals see them, weighted like all."""
-        numbered = data._replace(rows=sample.rows, keys=list(range(len(data.classes))))
-        rows = self._in_unit_cube(class_weighted(numbered, factors).rows)
-        assert isinstance(rows, ArrayRows)
-        return rows
-
-    @property
-    def _needs_sample(self) -> bool:
-        """Whether rows outside of memory have to be sampled."""
-        return isinstance(self.scale_input, str) or self.hinges > 0 or self.class_weight is not None
-
-    def _class_factors(self, data: Labelled, sample: Sample | None) -> Float1D | None:
-        if self.class_weight is None:
-            return None
-        if sample is not None:
-            return class_factors(self.class_weight, data.classes, sample.n_rows)
-        assert isinstance(data.rows, ArrayRows)
-        assert data.rows.labels is not None
-        n_rows = np.bincount(data.rows.labels, minlength=len(data.classes)).astype(np.float64)
-        return class_factors(self.class_weight, data.classes, n_rows)
-
-    def _screened(self, mapping: FeatureMap, rows: ArrayRows, sample: Sample, reach: Float1D) -> FeatureMap:
-        """The map to the columns that the SVM on a sample uses: all columns of many rows would be a burden.
-
-        Where these are too many for the Hessians of all rows, those with the largest weights. Where all columns are few
-        enough, all of them.
-        """
-        n_rows = float(sample.n_rows.sum())
-        if n_rows * mapping.n_columns**2 <= _LITTLE_WORK:
-            return mapping
-        columns = mapping.over(rows)
-        mapping.fitted_by(columns, rows.sample_weight, reach, scale=self.scale_features)
-        svm = L1SVC(self.C, tol=SEARCH_TOL, n_jobs=self.n_jobs)
-        size = np.abs(svm.fit(columns, rows.labels, rows.sample_weight).coef_).max(axis=0)
-        most = max(int(np.sqrt(_MUCH_WORK / n_rows)), _FEWEST_COLUMNS)
-        used = (size > 0.0) & (size >= np.sort(size)[-min(most, size.size)])
-        return mapping.select(used) if used[: mapping.absolute.size + mapping.signed.size].any() else mapping
-
-    def _fit_final(self, data: Labelled, mapping: FeatureMap, reach: Float1D, tol: float) -> tuple[FeatureMap, Any]:
-        """The fitted map, and the SVM, whose columns are computed anew in every pass."""
-        if self.final_estimator is not None:
-            raise ValueError(
-                "final_estimator must be None for data outside of memory: only the built-in SVM fits them in passes."
-            )
-        mapping = mapping.fitted_on(data.rows, reach, scale=self.scale_features)
-        svm = L1SVC(self.C, n_jobs=self.n_jobs, tol=tol)
-        svm.n_features_in_ = mapping.n_columns
-        svm._fit_from([self.C], data._replace(rows=mapping.columns_of(data.rows)), [svm])
-        return mapping, svm
-
-    def _fit_final_in_memory(
-        self, data: Labelled, mapping: FeatureMap, reach: Float1D, tol: float
-    ) -> tuple[FeatureMap, Any]:
-        """The fitted map and the last step, from columns that are kept."""
-        rows = data.rows
-        assert isinstance(rows, ArrayRows)
-        columns, weights = mapping.over(rows), rows.sample_weight
-        mapping = mapping.fitted_by(columns, weights, reach, scale=self.scale_features)
-        svm = L1SVC(self.C, n_jobs=self.n_jobs, tol=tol)
-        final = svm if self.final_estimator is None else clone(self.final_estimator)
-        y = data.classes[rows.labels]
-        if weights is None:
-            final.fit(columns, y)
-        elif has_fit_parameter(final, "sample_weight"):
-            final.fit(columns, y, sample_weight=weights)
-        else:
-            raise ValueError(takes_no_weight(final))
-        return mapping, final
 
     def _store(self, classes: Array, scaler: Any, ideals: PerClass, mapping: FeatureMap, final: Any) -> None:
         """Set what predictions need."""
@@ -560,6 +360,9 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ClassifierMixin, Tr
     def predict_proba(self, X: Any) -> Any:
         """Probabilities of the classes, where the last step has them, or where a search has calibrated the decisions.
 
+        Calibrated ones are the softmax of the decisions; for two classes the logistic function, which levels off where
+        the SVM's own decision is 1.5 times its margin.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
@@ -571,7 +374,12 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ClassifierMixin, Tr
         check_is_fitted(self)
         if self._calibration is None:
             return np.asarray(self.final_estimator_.predict_proba(self._columns(X)))
-        return probabilities(self.decision_function(X))
+        return probabilities(self._limited_log_odds(X))
+
+    def _limited_log_odds(self, X: Any) -> Any:
+        """The decisions; where they are log-odds, as far as probabilities follow them."""
+        decisions = self.decision_function(X)
+        return decisions if self._calibration is None else self._calibration.limited(decisions)
 
     @property
     def formula_(self) -> Formula:
@@ -617,7 +425,10 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ClassifierMixin, Tr
         """
         formula = self.formula_
         row = np.asarray(x, dtype=np.float64).reshape(1, -1)
-        label = self.predict(row)[0]
+        if row.shape[1] != self.n_features_in_:
+            raise ValueError(f"The row has {row.shape[1]} values, the fit had {self.n_features_in_}: pass one of each.")
+        require_finite(as_rows(row), input_names(self))
+        label = self._predict_checked(row)[0]
         if len(self.classes_) == 2:
             towards, k = self.classes_[1], 0
         else:
@@ -630,9 +441,14 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ClassifierMixin, Tr
         pairs = sorted(
             zip((term.text for term in formula.terms), parts.tolist(), strict=True), key=lambda p: -abs(p[1])
         )
-        changes = changes_of_label(self.predict, row[0], *self._input_range, input_names(self))
+        changes = changes_of_label(self._predict_checked, row[0], *self._input_range, input_names(self))
         decision = float(formula.intercept[k] + parts.sum())
         return Explanation(label, towards, decision, float(formula.intercept[k]), pairs, changes)
+
+    def _predict_checked(self, X: Float2D) -> Array:
+        """Labels of rows with the columns of the fit, whose names are not asked for."""
+        scores = self._used_map.scores(self._in_unit_cube(as_rows(X)), *self._planes)
+        return np.asarray(best_labels(as_vector(scores), self.classes_))
 
     @property
     def _input_range(self) -> tuple[Float1D, Float1D]:
@@ -644,7 +460,12 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ClassifierMixin, Tr
     def __str__(self) -> str:
         if not isinstance(getattr(self, "final_estimator_", None), L1SVC):
             return repr(self)
-        return "\n".join([repr(self), *self._formula_lines()])
+        return "\n".join([self._constructor(), *self._formula_lines()])
+
+    def _first_equations(self, n_shown: int) -> list[str]:
+        if not isinstance(getattr(self, "final_estimator_", None), L1SVC):
+            return []
+        return first_lines(self._formula_lines(), n_shown)
 
     def _formula_lines(self) -> list[str]:
         """The formula, the largest contributions first, and what the terms that are not printed are worth."""
@@ -738,19 +559,12 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ClassifierMixin, Tr
         return tags
 
     def _in_unit_cube(self, rows: Rows) -> Rows:
-        if isinstance(self.scaler_, InputTransform):
-            return self.scaler_.over(rows)
-        return rows if self.scaler_ is None else scaled_rows(rows, self.scaler_)
+        return in_unit_cube(rows, self.scaler_)
 
 
 def dense(X: Any) -> Any:
     """A sparse matrix, such as a one-hot encoder gives, as an array; anything else as it is."""
     return X.toarray() if issparse(X) else X
-
-
-def takes_no_weight(final: Any) -> str:
-    """What to tell users who weight the rows of a last step that cannot."""
-    return f"{type(final).__name__} takes no sample_weight: leave it out, or choose another final_estimator."
 
 
 def _is_linear(final: Any, columns: Float2D) -> bool:

@@ -1,4 +1,4 @@
-"""From decisions to probabilities: a logistic model of held-out decisions."""
+"""From decisions to probabilities: a logistic model of held-out decisions, which levels off beyond the margin."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ _UNCERTAIN = 1e-3  # probability that a label is wrong
 _LEAST_SCALE = 1e-3  # of decisions of mean square 1: none is turned around
 _RIDGE = 1e-9  # added to a Hessian that a common offset leaves singular
 _MOST_STEPS = 100
+_REACH = 1.5  # decisions of two classes beyond which rows are no more certain; the SVM asks for 1
+_NO_TIE = 1e-3  # log-odds that probabilities reach at least on either side, so that they agree with the labels
 
 
 class Calibration(NamedTuple):
     """Decisions ``d`` become log-odds ``scale * d + offset``, one pair of numbers for each column of decisions.
 
-    For two classes the probability of the second is the logistic function of the log-odds, for more classes the
-    probabilities are the softmax of the log-odds.
+    For more than two classes the probabilities are the softmax of the log-odds. For two classes the probability of the
+    second is the logistic function of the log-odds, which are kept to those of ``|d| <= 1.5``: the SVM asks for a
+    margin of 1, and how far a row lies beyond it says little, but can be very far where polynomials grow.
     """
 
     scale: Float1D
@@ -33,6 +36,30 @@ class Calibration(NamedTuple):
     def __call__(self, decisions: Any) -> Any:
         """The log-odds, of the shape of the decisions ``(n_rows, n_scores)``."""
         return decisions * on_device_of(decisions, self.scale) + on_device_of(decisions, self.offset)
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The log-odds at which the probabilities of two classes level off.
+
+        Examples
+        --------
+        >>> Calibration(np.array([2.0]), np.array([0.5])).limits
+        (-2.5, 3.5)
+        """
+        if self.scale.size > 1:
+            return -np.inf, np.inf
+        centre, reach = float(self.offset[0]), _REACH * float(self.scale[0])
+        return min(centre - reach, -_NO_TIE), max(centre + reach, _NO_TIE)
+
+    def limited(self, log_odds: Any) -> Any:
+        """The log-odds that the probabilities are made of."""
+        return log_odds if self.scale.size > 1 else _clip(log_odds, *self.limits)
+
+
+def _clip(values: Any, low: float, high: float) -> Any:
+    if isinstance(values, np.ndarray) or is_dask(values):
+        return values.clip(low, high)
+    return namespace_of(values).clip(values, low, high)
 
 
 CALIBRATION = Record(Calibration, {"scale": Numbers("f8", (None,), low=0.0), "offset": Numbers("f8", (None,))})
@@ -67,9 +94,11 @@ def calibrate(decisions: Float2D, codes: Int1D, weights: Float1D | None = None) 
     """The calibration of held-out decisions ``(n_rows, n_scores)`` with the largest likelihood of the labels.
 
     As Platt (1999) does, the labels count as slightly uncertain, here by 0.001, so that the scale stays finite where
-    the decisions separate the classes.
+    the decisions separate the classes. Decisions for two classes count as 1.5 at most: the few rows far beyond the
+    margin would move the threshold.
     """
     n_scores = decisions.shape[1]
+    decisions = decisions if n_scores > 1 else np.clip(decisions, -_REACH, _REACH)
     weights = np.ones(len(codes)) if weights is None else weights
     weights = weights / weights.sum()
     size = np.maximum(np.sqrt(weights @ decisions**2), 1e-300)

@@ -162,7 +162,8 @@ def held_out_scores(scorer: Callable[..., float] | None, rows: HeldOut, decision
         if scorer is None:
             scores.append(float(np.average(said == codes, weights=weights)))
             continue
-        answers = _Answers(rows.classes, rows.classes[said], own, None if calibration is None else calibration(own))
+        log_odds = None if calibration is None else calibration.limited(calibration(own))
+        answers = _Answers(rows.classes, rows.classes[said], own, log_odds)
         options = {} if weights is None or not takes_weights(scorer) else {"sample_weight": weights}
         scores.append(float(scorer(answers, np.arange(len(codes))[:, None], rows.classes[codes], **options)))
     return np.array(scores)
@@ -173,7 +174,7 @@ def held_out_log_likelihoods(rows: HeldOut, decisions: Sequence[Float2D]) -> Flo
     calibration = calibrate(*rows.together(decisions))
     values = []
     for own, codes, weights in zip(decisions, rows.codes, rows.weights, strict=True):
-        given = probabilities(as_vector(calibration(own)))[np.arange(len(codes)), codes]
+        given = probabilities(as_vector(calibration.limited(calibration(own))))[np.arange(len(codes)), codes]
         values.append(float(np.average(np.log(np.maximum(given, 1e-300)), weights=weights)))
     return np.array(values)
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import Bool1D, Float1D, Float2D
+from ..engine.scaling import scaled_rows
 from ..files.fields import Numbers, Optional, Record, TupleOf, require
 from ..polynomials.polynomial import Polynomials
 from ..rows.array_api import in_float64, namespace_of, on_device_of, to_host
@@ -18,7 +19,15 @@ from ..rows.protocol import Block, Cost, Rows
 from ..rows.reading import require_finite
 from .sampling import Sample
 
-__all__ = ["INPUT_TRANSFORM", "TRANSFORMS", "InputTransform", "check_scaling", "in_variables", "transform_of"]
+__all__ = [
+    "INPUT_TRANSFORM",
+    "TRANSFORMS",
+    "InputTransform",
+    "check_scaling",
+    "in_unit_cube",
+    "in_variables",
+    "transform_of",
+]
 
 TRANSFORMS = ("minmax", "arcsinh", "rank")
 
@@ -235,6 +244,13 @@ def transform_of(kind: str, rows: Rows, sample: Sample | None, names: Sequence[s
         return InputTransform.fitted(kind, rows.X)
     assert sample is not None
     return InputTransform.fitted(kind, sample.rows.X, sample.low, sample.high)
+
+
+def in_unit_cube(rows: Rows, scaler: Any) -> Rows:
+    """The rows under a fitted scaling: a transform, a ``MinMaxScaler``, or None."""
+    if isinstance(scaler, InputTransform):
+        return scaler.over(rows)
+    return rows if scaler is None else scaled_rows(rows, scaler)
 
 
 def in_variables(polynomials: Polynomials, names: Sequence[str]) -> Polynomials:

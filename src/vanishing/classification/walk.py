@@ -16,7 +16,8 @@ _PER_DECADE = 2  # values of psi
 _DECADES = 6.5
 _CHEAP = 6  # values of psi that are tried to compare transforms
 _STRIDE = 3  # values of psi that share passes before the walk looks at the scores
-_PATIENCE = 4  # values of psi in a row without a better score that end the walk
+_PATIENCE = 4  # values of psi in a row without a better score that end the walk ...
+_LESS_PATIENCE = 2  # ... and one that goes on from the best of another
 _BELOW, _ABOVE = 1, 1  # values of C in the window beside the last best one
 _TERMS = 12.0  # terms of a class over the root of the number of rows, for one class in K: divided by K
 _FEW_TERMS, _MANY_TERMS = 40, 600
@@ -59,7 +60,7 @@ class Walk:
 
     Ends after four values without a better score, or where the ideals or the columns become too many; between the last
     value before that and the first beyond, one more is tried. With ``window``, later values of psi see only the Cs
-    around the best of the one before.
+    around the best of the one before. A walk ``onwards`` from the best psi of another ends after two values already.
 
     Attributes
     ----------
@@ -80,19 +81,21 @@ class Walk:
         progress: Progress,
         *,
         window: bool,
+        onwards: bool = False,
     ):
         self.study, self.groups = study, groups
         self.psis, self.Cs = [*psis, np.nan], list(Cs)
         self.scores = Scores.empty(len(self.psis), len(Cs), sum(len(group) for group in groups))
         self.best = -np.inf
         self._progress = progress
+        self._patience, self._stride = (_LESS_PATIENCE, 1) if onwards else (_PATIENCE, _STRIDE)
         self._window = window and len(Cs) > 4
         self._low, self._high = (1, len(Cs) - 1) if self._window else (0, len(Cs))
         self._next, self._stale, self._beyond = 0, 0, False
 
     @property
     def _ended(self) -> bool:
-        return self._beyond or self._stale >= _PATIENCE or self._next >= len(self.psis) - 1
+        return self._beyond or self._stale >= self._patience or self._next >= len(self.psis) - 1
 
     def explore(self) -> None:
         """Try the largest values of psi, which are cheap."""
@@ -110,7 +113,7 @@ class Walk:
 
     def _advance(self) -> None:
         """Try the next few values of psi."""
-        batch = list(range(self._next, min(self._next + _STRIDE, len(self.psis) - 1)))
+        batch = list(range(self._next, min(self._next + self._stride, len(self.psis) - 1)))
         self._score(batch)
         for i in batch:
             self._look_at(i)

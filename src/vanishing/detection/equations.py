@@ -25,7 +25,7 @@ from .._typing import Bool1D, Float1D, Float2D, Int1D
 from ..cholesky import append_column
 from ..polynomials.forms import MonomialForm, ProductForm, term_values
 from ..polynomials.polynomial import Polynomials
-from ..polynomials.terms import Program, Term
+from ..polynomials.terms import Program, Term, derivatives, gram_of_gradients
 from .christoffel import ROUNDING, Christoffel, Monomials, expansion
 
 __all__ = ["Equations", "find_equations"]
@@ -108,19 +108,19 @@ def find_equations(
     points = np.empty((0, monomials.n_columns)) if X is None else monomials.units.units(X[:_POINTS])
     search = _Search(terms, gram, points[:, : monomials.n_columns], _origin(christoffel), total_weight)
     search.run()
-    coef = np.array(search.found).reshape(-1, len(terms))
-    found = _polynomials(coef, search, christoffel, names)
+    coef = np.array(search.equations).reshape(-1, len(terms))
+    polynomials = _polynomials(coef, search, christoffel, names)
     in_standard_units = coef @ search.change
     mse, slope = (
         np.maximum(np.einsum("gi,ij,gj->g", in_standard_units, matrix, in_standard_units), 0.0)
         for matrix in (gram, search.slopes)
     )
-    factor = 1.0 / np.where(found.leading_coef == 0.0, 1.0, found.leading_coef)
-    found = found._with(found.form.scaled(factor), mse=mse * factor**2)
+    factor = 1.0 / np.where(polynomials.leading_coef == 0.0, 1.0, polynomials.leading_coef)
+    polynomials = polynomials._with(polynomials.form.scaled(factor), mse=mse * factor**2)
     deviation = np.sqrt(mse + ROUNDING**2 * slope) * np.abs(factor)
     spans, edges = _spans(in_standard_units, terms, christoffel)
     mean = in_standard_units @ gram[:, 0] * factor / deviation
-    return Equations(found, deviation, mean, mse <= (1.0 + _SLACK) * _TIGHT * slope, spans, edges)
+    return Equations(polynomials, deviation, mean, mse <= (1.0 + _SLACK) * _TIGHT * slope, spans, edges)
 
 
 def _searched(monomials: Monomials) -> list[Term]:
@@ -145,7 +145,7 @@ def _origin(christoffel: Christoffel) -> tuple[Float1D, Float1D]:
 class _Search:
     """Finds equations among terms, from their Gram in standard units z; coefficients are those of the terms of y.
 
-    ``found`` and ``leads`` list the equations and the places of their leading terms.
+    ``equations`` and ``leads`` hold the coefficients of the equations and the places of their leading terms.
     """
 
     def __init__(
@@ -159,22 +159,20 @@ class _Search:
         self.terms, self.gram, self.origin, self.total_weight = terms, gram, origin, total_weight
         self.change = expansion(terms, *origin)
         self.gram_y = self.change @ gram @ self.change.T
-        self.found: list[Float1D] = []
+        self.equations: list[Float1D] = []
         self.leads: list[int] = []
         self.refused: set[int] = set()
-        self.derivatives = _derivatives(terms)
+        self.derivatives = derivatives(terms)
         self.values = term_values(points, Program.of(terms))
-        self.slopes = np.zeros_like(gram)
-        for index, powers, lower in self.derivatives:
-            self.slopes[np.ix_(index, index)] += np.outer(powers, powers) * gram[np.ix_(lower, lower)]
+        self.slopes = gram_of_gradients(terms, gram)
         self.known = np.zeros((len(points), len(self.derivatives), 0))  # orthonormal gradients of the equations there
 
     def run(self) -> None:
         """Find the equations, the tightest first."""
         tightest = level = _SINGULAR
-        while tightest <= level and len(self.found) < _MOST_EQUATIONS:
+        while tightest <= level and len(self.equations) < _MOST_EQUATIONS:
             tightest = self._visit(level)
-            level = min(_STEP * tightest, _TIGHT if self.found else _LOOSE)
+            level = min(_STEP * tightest, _TIGHT if self.equations else _LOOSE)
 
     def _visit(self, level: float) -> float:
         """Visit all terms once; the equations up to a level are found, and the tightest beyond it is returned."""
@@ -183,7 +181,7 @@ class _Search:
         L, face = np.zeros_like(H), np.zeros(len(self.terms), dtype=np.int64)
         size, next_level = 0, np.inf
         for j, term in enumerate(self.terms):
-            if size + 1 > self.total_weight / 4.0 or len(self.found) == _MOST_EQUATIONS:
+            if size + 1 > self.total_weight / 4.0 or len(self.equations) == _MOST_EQUATIONS:
                 break
             if any(_divides(self.terms[lead], term) for lead in self.leads):
                 continue
@@ -228,7 +226,7 @@ class _Search:
         if len(support) >= _MOST_TERMS or self._has_heavy_tails(standard):
             self.refused.add(lead)
             return False
-        self.found.append(equation)
+        self.equations.append(equation)
         self.leads.append(lead)
         gradient = self._gradient(standard)
         gradient -= np.einsum("snk,sk->sn", self.known, np.einsum("snk,sn->sk", self.known, gradient))
@@ -293,23 +291,6 @@ def _divides(divisor: Term, term: Term) -> bool:
     return all(term.count(v) >= divisor.count(v) for v in set(divisor))
 
 
-def _derivatives(terms: Sequence[Term]) -> list[tuple[Int1D, Float1D, Int1D]]:
-    """For each column the terms with it, the powers it has there, and the places of their derivatives."""
-    place = {term: k for k, term in enumerate(terms)}
-    found = []
-    for v in sorted({v for term in terms for v in term}):
-        index = [k for k, term in enumerate(terms) if v in term]
-        lower = [place[_without_one(terms[k], v)] for k in index]
-        powers = [float(terms[k].count(v)) for k in index]
-        found.append((np.array(index), np.array(powers), np.array(lower)))
-    return found
-
-
-def _without_one(term: Term, v: int) -> Term:
-    at = term.index(v)
-    return term[:at] + term[at + 1 :]
-
-
 def _polynomials(coef: Float2D, search: _Search, christoffel: Christoffel, names: Sequence[str]) -> Polynomials:
     """The equations as polynomials of all columns, in the units of the table."""
     columns, units = christoffel.monomials.columns, christoffel.monomials.units
@@ -322,7 +303,7 @@ def _polynomials(coef: Float2D, search: _Search, christoffel: Christoffel, names
     scale[columns] = ratio / units.scale  # y = ratio (x - centre) / deviation + shift
     offset[columns] = np.where(shift == 0.0, -units.centre * scale[columns], 0.0)
     nothing = np.zeros(len(index), dtype=np.int64)
-    found = Polynomials(
+    polynomials = Polynomials(
         form,
         names,
         mse=np.zeros(len(index)),
@@ -331,7 +312,7 @@ def _polynomials(coef: Float2D, search: _Search, christoffel: Christoffel, names
         status=nothing,
         n_free=None,
     )
-    return found.in_units((scale, offset))
+    return polynomials.in_units((scale, offset))
 
 
 def _spans(coef: Float2D, terms: Sequence[Term], christoffel: Christoffel) -> tuple[Float2D, tuple[int, ...]]:
@@ -357,4 +338,4 @@ def _spans(coef: Float2D, terms: Sequence[Term], christoffel: Christoffel) -> tu
         directions, strength, _ = np.linalg.svd(vectors, full_matrices=False)
         known = np.hstack([known, directions[:, strength > 1e-6]])
         edges.append(known.shape[1])
-    return known, tuple(edges)
+    return np.ascontiguousarray(known), tuple(edges)  # as a file gives it back: products have the same bits

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import gcd
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -14,7 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, Float2D, Int1D
 from ..checks import all_or_nothing, check_choice, check_count, check_flag, check_n_jobs, check_number
+from ..display import first_lines
 from ..engine.moments import Moments
+from ..files.fields import require
+from ..files.saved import Object, SavedEstimator
+from ..report import Given, Reported
 from ..rows.reading import read_finite
 from . import units as dimensions
 from .candidates import allowed_terms, comparable_terms, dimension_classes
@@ -52,7 +56,7 @@ _MODELS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 
-class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Finds the equations that hold between the columns of a noisy table, or none.
 
     Rows are taken as ``y = x + e`` with ``x`` on the zero set of a polynomial and noise ``e`` in every column. A
@@ -110,6 +114,11 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     >>> finder.transform([[1.0, 1.0, 2.0]]).round(6)
     array([[0.]])
     """
+
+    _fields: ClassVar = {"laws_": Object("Laws")}
+
+    def _check_saved(self) -> None:
+        require(len(self.laws_.columns) == getattr(self, "n_features_in_", -1), "the laws are about other columns")
 
     def __init__(
         self,
@@ -228,13 +237,13 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if denominator is None:
             return []
         degree = _EXACT_DEGREE if self.max_degree == "auto" else int(self.max_degree)
-        proven = exact_laws((table.X * denominator).astype(np.int64), degree, _EXACT_TERMS)
-        degrees = [int(exponents.sum(axis=1).max()) for exponents, _ in proven]
-        if min(degrees, default=0) > 2 and explains_linear(table.X, rounding_steps(table.X)):
-            return []  # a product of parallel planes: one for each value of the rounding error
         why = f"All {table.n_rows:,} rows satisfy it, in exact arithmetic."
+        basis = exact_laws((table.X * denominator).astype(np.int64), degree, _EXACT_TERMS)
+        lowest = min((int(exponents.sum(axis=1).max()) for exponents, _ in basis), default=0)
+        if lowest > 2 and explains_linear(table.X, rounding_steps(table.X)):
+            return []  # a product of parallel planes: one for each value of the rounding error
         laws = []
-        for exponents, integers in proven:
+        for exponents, integers in basis:
             scaled = [c * denominator**power for c, power in zip(integers, exponents.sum(axis=1).tolist(), strict=True)]
             coef = [Fraction(c, gcd(*scaled)) for c in scaled]
             laws.append(exact_law(table, exponents, np.array(coef, dtype=np.float64), coef, why))
@@ -316,6 +325,9 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         sigma = known_noise(self.noise, names)[list(kept)]
         return replace(settings, models=((ADDITIVE, "none"),), sigma=sigma)
 
+    def _first_equations(self, n_shown: int) -> list[str]:
+        return first_lines(str(self.laws_).splitlines(), n_shown)
+
     def transform(self, X: Any) -> Float2D:
         """Distances of rows from the laws, in deviations of the columns.
 
@@ -336,6 +348,13 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Minus the root mean square distance of rows from the laws: the larger, the better; 0 without laws."""
         distances = self.transform(X)
         return -float(np.sqrt((distances**2).mean())) if distances.size else 0.0
+
+    def _report_rows(self, X: Any, y: Any) -> Given:
+        check_is_fitted(self)
+        return self.laws_._report_rows(X, y)
+
+    def _report_story(self, subject: Any) -> Any:
+        return self.laws_._report_story(subject)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the columns of :meth:`transform`: law0, law1, ..."""

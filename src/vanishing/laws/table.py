@@ -14,7 +14,7 @@ from ..rows.array_api import namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows
 from ..rows.folds import fold_numbers
 from ..rows.protocol import Block, Cost, Rows
-from ..rows.reading import finite_blocks, is_source, read_rows, require_finite
+from ..rows.reading import finite_blocks, is_source, open_table, read_rows, require_finite
 
 __all__ = ["Table", "column_names", "read_table", "standardised"]
 
@@ -63,7 +63,7 @@ def read_table(estimator: Any, X: Any, names: Sequence[str] | None, groups: Any)
     groups : str or array-like of shape (n_samples,), optional
         A column of a frame, the label of rows on disk, or the group of each row.
     """
-    X, labels = _split_groups(X, groups)
+    X, labels = _split_groups(open_table(X), groups)
     _refuse_text(X)
     rows = read_rows(estimator, X, labels=labels)
     shown = column_names(estimator, names)

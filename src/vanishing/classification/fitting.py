@@ -1,0 +1,183 @@
+"""The fit of a classifier, piece by piece: scaling, ideals, the columns, the last step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+
+from .._typing import Float1D, Float2D
+from ..checks import input_names, no_generator, take_input_from, warn_outside_unit_cube
+from ..engine.scaling import scale_and_survey_parts, survey_parts
+from ..engine.survey import Survey
+from ..rows.arrays import ArrayRows
+from ..rows.labels import Labelled
+from ..rows.protocol import Rows
+from ..svm import L1SVC
+from .features import ColumnOptions, FeatureMap
+from .per_class import PerClass
+from .sampling import Sample, class_factors, class_weighted, stratified_sample
+from .transforms import in_unit_cube, transform_of
+
+__all__ = ["SAMPLE_ROWS", "SEARCH_TOL", "Pieces", "fit_pieces", "takes_no_weight"]
+
+SAMPLE_ROWS = 10_000  # whose quantiles are taken for those of all rows, outside of memory
+SEARCH_TOL = 5e-3  # relative duality gap of an SVM that only helps to choose
+_LITTLE_WORK = 2e9  # multiplications of a Newton step on all rows up to which no sample chooses the columns ...
+_MUCH_WORK = 2e10  # ... and up to which it may choose
+_FEWEST_COLUMNS = 50  # that it may choose whatever they cost
+
+
+class Pieces(NamedTuple):
+    """What a fit has made, and the rows that the ideals saw: all of them, and those of a sample."""
+
+    scaler: Any
+    ideals: PerClass
+    mapping: FeatureMap
+    final: Any
+    rows: Rows
+    sampled: ArrayRows | None
+
+
+def fit_pieces(model: Any, data: Labelled, sample: Sample | None, tol: float, most: int | None) -> Pieces:
+    """The pieces of a classifier with the parameters of ``model``, which knows its columns.
+
+    A ``sample`` of the rows, if given, chooses the columns that the SVM on all rows sees; ``most`` bounds those with a
+    weight.
+    """
+    screened = sample is not None
+    if sample is None and not isinstance(data.rows, ArrayRows) and _needs_sample(model):
+        sample = stratified_sample(data, SAMPLE_ROWS, input_names(model))
+    factors = _class_factors(model, data, sample)
+    data, scaler, ideals, whole = _fit_ideals(model, class_weighted(data, factors), sample)
+    sampled = None if sample is None else _sampled(data, sample, factors, scaler)
+    mapping = _columns(model, ideals, _seen(data.rows, sampled))
+    reach = np.maximum(np.abs(whole.low), np.abs(whole.high))
+    if screened and sample is not None and sampled is not None and model.final_estimator is None:
+        mapping = _screened(model, mapping, sampled, sample, reach)
+    fit_final = partial(_fit_final_in_memory if isinstance(data.rows, ArrayRows) else _fit_final, model, data)
+    fitted, final = fit_final(mapping, reach, tol)
+    if most is not None and isinstance(final, L1SVC) and np.count_nonzero(final.coef_.any(axis=0)) > most:
+        fitted, final = fit_final(_largest_columns(fitted, final, most), reach, tol)
+    return Pieces(scaler, ideals, fitted, final, data.rows, sampled)
+
+
+def _needs_sample(model: Any) -> bool:
+    """Whether rows outside of memory have to be sampled."""
+    return isinstance(model.scale_input, str) or model.hinges > 0 or model.class_weight is not None
+
+
+def _class_factors(model: Any, data: Labelled, sample: Sample | None) -> Float1D | None:
+    if model.class_weight is None:
+        return None
+    if sample is not None:
+        return class_factors(model.class_weight, data.classes, sample.n_rows)
+    assert isinstance(data.rows, ArrayRows)
+    assert data.rows.labels is not None
+    n_rows = np.bincount(data.rows.labels, minlength=len(data.classes)).astype(np.float64)
+    return class_factors(model.class_weight, data.classes, n_rows)
+
+
+def _fit_ideals(model: Any, data: Labelled, sample: Sample | None) -> tuple[Labelled, Any, PerClass, Survey]:
+    """The data in the unit cube, their scaling, the ideals of the classes, and the survey of all rows."""
+    names, transform = input_names(model), None
+    if isinstance(model.scale_input, str):
+        transform = transform_of(model.scale_input, data.rows, sample, names)
+        data = data._replace(rows=transform.over(data.rows))
+    scale = transform is None and bool(model.scale_input)
+    ideals = PerClass(model.estimator, n_jobs=model.n_jobs)
+    take_input_from(model, ideals)
+    first_pass = scale_and_survey_parts if scale else survey_parts
+    first = first_pass(data.rows, names, data.parts, ahead=ideals._looks_ahead)
+    if transform is None and not scale:
+        warn_outside_unit_cube(first.whole.low, first.whole.high, names)
+    data = data._replace(rows=first.rows)
+    ideals._fit_parts(data, first.parts, first.surveys)
+    return data, first.scaler if transform is None else transform, ideals, first.whole
+
+
+def _sampled(data: Labelled, sample: Sample, factors: Float1D | None, scaler: Any) -> ArrayRows:
+    """The rows of a sample as the ideals see them, weighted like all."""
+    numbered = data._replace(rows=sample.rows, keys=list(range(len(data.classes))))
+    rows = in_unit_cube(class_weighted(numbered, factors).rows, scaler)
+    assert isinstance(rows, ArrayRows)
+    return rows
+
+
+def _seen(rows: Rows, sampled: ArrayRows | None) -> Float2D:
+    """Rows in memory that tell the quantiles: all, those of a sample, or none."""
+    if isinstance(rows, ArrayRows):
+        return rows.X
+    return np.empty((0, rows.n_features)) if sampled is None else sampled.X
+
+
+def _columns(model: Any, ideals: PerClass, seen: Float2D) -> FeatureMap:
+    options = ColumnOptions.of(model)
+    mapping = FeatureMap.of(ideals.estimators_, options.extras(seen), options.features)
+    if mapping.n_generators == 0:
+        raise ValueError(no_generator(ideals.estimators_[0].psi))
+    return mapping
+
+
+def _screened(model: Any, mapping: FeatureMap, rows: ArrayRows, sample: Sample, reach: Float1D) -> FeatureMap:
+    """The map to the columns that the SVM on a sample uses: all columns of many rows would be a burden.
+
+    Where these are too many for the Hessians of all rows, those with the largest weights. Where all columns are few
+    enough, all of them.
+    """
+    n_rows = float(sample.n_rows.sum())
+    if n_rows * mapping.n_columns**2 <= _LITTLE_WORK:
+        return mapping
+    columns = mapping.over(rows)
+    mapping.fitted_by(columns, rows.sample_weight, reach, scale=model.scale_features)
+    svm = L1SVC(model.C, tol=SEARCH_TOL, n_jobs=model.n_jobs)
+    size = np.abs(svm.fit(columns, rows.labels, rows.sample_weight).coef_).max(axis=0)
+    most = max(int(np.sqrt(_MUCH_WORK / n_rows)), _FEWEST_COLUMNS)
+    used = (size > 0.0) & (size >= np.sort(size)[-min(most, size.size)])
+    return mapping.select(used) if used[: mapping.absolute.size + mapping.signed.size].any() else mapping
+
+
+def _largest_columns(mapping: FeatureMap, svm: L1SVC, most: int) -> FeatureMap:
+    """The map to the ``most`` columns with the largest weights, not yet fitted."""
+    chosen = np.zeros(mapping.n_columns, dtype=bool)
+    chosen[np.argsort(-np.abs(svm.coef_).max(axis=0), kind="stable")[:most]] = True
+    return replace(mapping.select(chosen), width=None)
+
+
+def _fit_final(model: Any, data: Labelled, mapping: FeatureMap, reach: Float1D, tol: float) -> tuple[FeatureMap, Any]:
+    """The fitted map, and the SVM, whose columns are computed anew in every pass."""
+    if model.final_estimator is not None:
+        raise ValueError(
+            "final_estimator must be None for data outside of memory: only the built-in SVM fits them in passes."
+        )
+    mapping = mapping.fitted_on(data.rows, reach, scale=model.scale_features)
+    svm = L1SVC(model.C, n_jobs=model.n_jobs, tol=tol)
+    svm.n_features_in_ = mapping.n_columns
+    svm._fit_from([model.C], data._replace(rows=mapping.columns_of(data.rows)), [svm])
+    return mapping, svm
+
+
+def _fit_final_in_memory(
+    model: Any, data: Labelled, mapping: FeatureMap, reach: Float1D, tol: float
+) -> tuple[FeatureMap, Any]:
+    """The fitted map and the last step, from columns that are kept."""
+    rows = data.rows
+    assert isinstance(rows, ArrayRows)
+    columns, weights = mapping.over(rows), rows.sample_weight
+    mapping = mapping.fitted_by(columns, weights, reach, scale=model.scale_features)
+    svm = L1SVC(model.C, n_jobs=model.n_jobs, tol=tol)
+    final = svm if model.final_estimator is None else clone(model.final_estimator)
+    if weights is not None and not has_fit_parameter(final, "sample_weight"):
+        raise ValueError(takes_no_weight(final))
+    options = {} if weights is None else {"sample_weight": weights}
+    final.fit(columns, data.classes[rows.labels], **options)
+    return mapping, final
+
+
+def takes_no_weight(final: Any) -> str:
+    """What to tell users who weight the rows of a last step that cannot."""
+    return f"{type(final).__name__} takes no sample_weight: leave it out, or choose another final_estimator."

@@ -1,0 +1,333 @@
+"""The search itself: the folds, the values of psi and the scalings to compare, in memory or in passes.
+
+Functions take the ``search``, the estimator whose parameters say what to do, and do not change it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold, check_cv
+
+from .._typing import Float1D
+from ..checks import check_folds, check_numbers, input_names, quoted, take_input_from
+from ..engine.scaling import survey_parts
+from ..ideals.abm import ABM
+from ..ideals.avi import AVI
+from ..ideals.ideal import VanishingIdeal
+from ..progress import Progress, search_progress
+from ..rows.arrays import ArrayRows
+from ..rows.disk import ScaledOnDisk
+from ..rows.labels import Labelled
+from .crossval import Fold, Study, folds_by_scaling, score_folds
+from .crossval_source import Options, score_source, survey_folds
+from .features import ColumnOptions
+from .fitting import SAMPLE_ROWS, SEARCH_TOL
+from .refitting import fold_classifier
+from .results import Searched
+from .sampling import Sample, class_factors, class_weighted, stratified_sample
+from .scoring import Scores, Speaks, scorer_of_predictions
+from .transforms import transform_of
+from .walk import Walk, most_columns, most_terms, psi_grid
+
+__all__ = ["run_search"]
+
+_FEW_ROWS = 1000  # below which folds are repeated, and accuracy says too little to choose by
+_CS = (0.01, 0.03, 0.1, 0.3, 1.0, 10.0)
+_MANY_ROWS = 2000  # from which on ranks are tried
+_RIVALS = ("arcsinh", "rank")  # scalings that "auto" compares
+_SEARCH_STEPS = 50  # Newton steps of an SVM in an automatic search
+_FEW_ERRORS = 100  # of the best pair on held-out rows, with which psi cannot be told apart to a tenth of the error
+_LARGER = 4  # times as many rows are sampled then, as long as ...
+_LARGEST = 16  # ... they are at most this many times search_rows
+_ONLY_OURS = "final_estimator must be None for data outside of memory: only the built-in SVM fits them in passes."
+
+
+class _Prepared(NamedTuple):
+    """A search with nothing scored yet, its study, and the folds that share Grams."""
+
+    searched: Searched
+    study: Study
+    groups: list[list[Fold]]
+
+
+def run_search(search: Any, data: Labelled) -> tuple[list[Searched], Sample | None]:
+    """The search, the best scaling first, and for an average others; and the rows searched on, if these are not all."""
+    sample = _sample_rows(search, data)
+    if sample is not None:
+        return _search_sample(search, data, sample)
+    if isinstance(data.rows, ArrayRows):
+        return _search_in_memory(search, data), None
+    return _search_in_passes(search, data), None
+
+
+def _sample_rows(search: Any, data: Labelled) -> Sample | None:
+    """The rows to search on, where these are not all rows in memory."""
+    if search.search_rows is None:
+        return None
+    if isinstance(data.rows, ArrayRows) and len(data.rows) <= search.search_rows:
+        return None
+    if search.final_estimator is not None and not isinstance(data.rows, ArrayRows):
+        raise ValueError(_ONLY_OURS)
+    _find_scaling(search, data)
+    return stratified_sample(data, int(search.search_rows), input_names(search))
+
+
+def _find_scaling(search: Any, data: Labelled) -> None:
+    """By a pass over a file that was opened to be scaled."""
+    if isinstance(data.rows, ScaledOnDisk) and data.rows.scaler is None:
+        survey_parts(data.rows, input_names(search))
+
+
+def _search_sample(search: Any, data: Labelled, sample: Sample) -> tuple[list[Searched], Sample]:
+    """The search on a sample, and on larger ones from its best psi on, while its errors are too few to compare psi.
+
+    Few rows of an almost exact law cannot tell it from a coarser one, so a small sample prefers a large psi.
+    """
+    searches = _search_in_memory(search, data._replace(rows=sample.rows), sample)
+    n_rows, most = int(sample.n_rows.sum()), _LARGEST * int(search.search_rows)
+    while len(sample.rows) < min(n_rows, most) and _counts_few_errors(searches[0], len(sample.rows)):
+        sample = stratified_sample(data, min(_LARGER * len(sample.rows), most), input_names(search))
+        searches = _search_in_memory(search, data._replace(rows=sample.rows), sample, searches[0])
+    return searches, sample
+
+
+def _counts_few_errors(searched: Searched, n_rows: int) -> bool:
+    if not (searched.automatic and searched.counts):
+        return False
+    return bool((1.0 - searched.scores.scores[searched.best].mean()) * n_rows < _FEW_ERRORS)
+
+
+def _search_in_memory(
+    search: Any, data: Labelled, sample: Sample | None = None, before: Searched | None = None
+) -> list[Searched]:
+    """Score pairs on folds of rows in memory, with the scaling that does best; for an average, others after it.
+
+    ``before`` is a search on fewer rows, from whose best psi to go on with its scaling.
+    """
+    rows = data.rows
+    assert isinstance(rows, ArrayRows)
+    assert rows.labels is not None
+    codes, classes = rows.labels, data.classes
+    splits = check_folds(_splitter(search, data), rows.X, classes[codes], classes, codes, rows.sample_weight)
+    scalings = _scalings(search, len(codes)) if before is None else (before.scaling,)
+    prepared = [_prepare(search, data, sample, splits, scaling) for scaling in scalings]
+    n_steps = len(prepared) * len(prepared[0].searched.psis) * len(splits)
+    with search_progress(n_steps, passes=False) as progress:
+        if prepared[0].searched.automatic:
+            return _walk(search, prepared, progress, before)
+        return _score_all(search, prepared, progress)
+
+
+def _scalings(search: Any, n_rows: int) -> Sequence[Any]:
+    """The scalings to compare; those of few rows are compared for an average only."""
+    if search.scale_input != "auto":
+        return (search.scale_input,)
+    return _RIVALS if n_rows >= _MANY_ROWS or search.average else _RIVALS[:1]
+
+
+def _score_all(search: Any, prepared: list[_Prepared], progress: Progress) -> list[Searched]:
+    """Every pair for every scaling."""
+    searches = []
+    for searched, study, groups in prepared:
+        scores = score_folds(study, searched.psis, searched.Cs, groups, progress)
+        searches.append(searched._replace(scores=scores))
+    bests = [float(np.nanmax(each.scores.scores.mean(axis=2), initial=-np.inf)) for each in searches]
+    return [searches[k] for k in _order(search, prepared, bests)]
+
+
+def _walk(search: Any, prepared: list[_Prepared], progress: Progress, before: Searched | None) -> list[Searched]:
+    """Walk down psi: first a little for every scaling, then to the end with the best; for an average with all."""
+    window = isinstance(search.Cs, str) and search.sparsity is None and search.max_columns is None
+    walks = []
+    for searched, study, groups in prepared:
+        psis = searched.psis if before is None else _psis_onwards(before)
+        onwards = before is not None
+        walks.append(Walk(study, psis, searched.Cs, groups, progress, window=window, onwards=onwards))
+    if len(walks) > 1:
+        for walk in walks:
+            walk.explore()
+    order = _order(search, prepared, [walk.best for walk in walks])
+    for k in order:
+        walks[k].finish()
+    return [prepared[k].searched._replace(psis=walks[k].psis, scores=walks[k].scores) for k in order]
+
+
+def _psis_onwards(before: Searched) -> list[float]:
+    """From the value above the best psi of a walk down."""
+    best = before.psis[before.best[0]]
+    first = min((psi for psi in before.psis if psi > best), default=best)
+    return sorted((psi for psi in before.psis if psi <= first), reverse=True)
+
+
+def _order(search: Any, prepared: list[_Prepared], bests: list[float]) -> list[int]:
+    """The best scaling first, but as given where few rows make scores say little; one, unless for an average."""
+    few = len(prepared[0].study.codes) < _MANY_ROWS
+    order = sorted(range(len(bests)), key=lambda k: 0.0 if few else -bests[k])  # of equals, the first
+    return order if search.average else order[:1]
+
+
+def _prepare(search: Any, data: Labelled, sample: Sample | None, splits: Any, scaling: Any) -> _Prepared:
+    """The study of rows in memory with one scaling."""
+    rows = data.rows
+    assert isinstance(rows, ArrayRows)
+    assert rows.labels is not None
+    raw, codes, classes, transform = rows.X, rows.labels, data.classes, None
+    if isinstance(scaling, str):
+        transform = transform_of(scaling, rows.without_zero_weights(), sample, input_names(search))
+        X = np.asarray(transform(np.asarray(raw, dtype=np.float64)))
+        rows = ArrayRows(X, rows.sample_weight, codes, rows.n_jobs)
+    scale = transform is None and bool(scaling)
+    variance = partial(_largest_variance, rows, scale=scale)
+    template, psis, automatic = _psi_values(search, variance, len(codes), len(classes))
+    scorer = None
+    if search.scoring is not None or search.final_estimator is not None:
+        scorer = check_scoring(Speaks() if search.final_estimator is None else search.final_estimator, search.scoring)
+    study = Study(
+        rows.X,
+        classes,
+        codes,
+        _fit_weights(search, data._replace(rows=rows)),
+        rows.sample_weight,
+        template,
+        ColumnOptions.of(search),
+        scorer,
+        search.n_jobs,
+        final_estimator=search.final_estimator,
+        whole_model=None
+        if _scores_answers(search)
+        else partial(fold_classifier, search=search, scaling=scaling, classes=classes, transform=transform),
+        whole_rows=raw,
+        tol=SEARCH_TOL if automatic else 1e-6,
+        max_iter=_SEARCH_STEPS if automatic else 200,
+        most_columns=most_columns(min(len(train) for train, _ in splits), len(classes)) if automatic else None,
+        by_likelihood=automatic and scorer is None and len(codes) < _FEW_ROWS,
+        keep_models=search.average,
+    )
+    groups = folds_by_scaling(rows.X, splits, scale=scale)
+    folds = sorted((fold for group in groups for fold in group), key=lambda fold: fold.number)
+    counts = isinstance(search.scoring, str | None) and search.scoring in (None, "accuracy")
+    nothing = Scores.empty(len(psis), len(_c_values(search)), len(splits))
+    searched = Searched(
+        scaling, transform, psis, _c_values(search), nothing, len(splits), automatic, counts, study, folds
+    )
+    return _Prepared(searched, study, groups)
+
+
+def _scores_answers(search: Any) -> bool:
+    """Whether the score needs no more than answers of a classifier, and not the classifier itself."""
+    scoring = search.scoring
+    return scoring is None or isinstance(scoring, str) or hasattr(scoring, "_response_method")
+
+
+def _fit_weights(search: Any, data: Labelled) -> Float1D | None:
+    """The weights of the rows in the fit, with those of their classes."""
+    rows = data.rows
+    assert isinstance(rows, ArrayRows)
+    assert rows.labels is not None
+    counts = np.bincount(rows.labels, minlength=len(data.classes)).astype(np.float64)
+    weighted = class_weighted(data, class_factors(search.class_weight, data.classes, counts)).rows
+    assert isinstance(weighted, ArrayRows)
+    return weighted.sample_weight
+
+
+def _largest_variance(rows: ArrayRows, *, scale: bool) -> float:
+    """Of a column within a class, in scaled units."""
+    rows = rows.without_zero_weights()
+    assert rows.labels is not None
+    span = np.ptp(rows.X.astype(np.float64), axis=0) if scale else np.ones(rows.X.shape[1])
+    span = np.where(span > 0.0, span, 1.0)
+    return max(_variance(rows.where_label(code), span) for code in np.unique(rows.labels))
+
+
+def _variance(rows: ArrayRows, span: Float1D) -> float:
+    X = rows.X / span
+    mean = np.average(X, axis=0, weights=rows.sample_weight)
+    return float(np.average((X - mean) ** 2, axis=0, weights=rows.sample_weight).max())
+
+
+def _splitter(search: Any, data: Labelled) -> Any:
+    """The folds: for "auto" three, shuffled, three times over for less than 1,000 rows, two where rows are few."""
+    rows = data.rows
+    assert isinstance(rows, ArrayRows)
+    assert rows.labels is not None
+    if not isinstance(search.cv, str):
+        return check_cv(search.cv, rows.labels, classifier=True)
+    if search.cv != "auto":
+        raise ValueError(f"cv must be 'auto', a number, a splitter or a list of folds; got {search.cv!r}.")
+    counts = np.bincount(rows.labels)
+    n_splits = min(int(counts.min()), 3)
+    if n_splits < 2:
+        raise ValueError(
+            f"Class {quoted(data.classes[int(np.argmin(counts))])} has one row, but a search needs two: leave out the "
+            "class, or fit VanishingIdealClassifier with a psi and a C of your own."
+        )
+    if len(rows) < _FEW_ROWS:
+        return RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=3, random_state=0)
+    return StratifiedKFold(n_splits, shuffle=True, random_state=0)
+
+
+def _search_in_passes(search: Any, data: Labelled) -> list[Searched]:
+    """Score all pairs on all rows of a source that is not in memory."""
+    n_folds, names = _number_of_folds(search), input_names(search)
+    scorer = scorer_of_predictions(search.scoring)
+    _find_scaling(search, data)
+    columns, sample, transform = ColumnOptions.of(search), None, None
+    if isinstance(search.scale_input, str) or columns.hinges or search.class_weight is not None:
+        sample = stratified_sample(data, SAMPLE_ROWS, names)
+        data = class_weighted(data, class_factors(search.class_weight, data.classes, sample.n_rows))
+    head = np.empty((0, search.n_features_in_)) if sample is None else sample.rows.X
+    scaling = _scalings(search, 0)[0]
+    if isinstance(scaling, str):
+        transform = transform_of(scaling, data.rows, sample, names)
+        data, head = data._replace(rows=transform.over(data.rows)), transform(head)
+    scale = transform is None and bool(scaling)
+    ahead = search._template()._looks_ahead
+    folds = survey_folds(data, n_folds, names, scale_input=scale, ahead=ahead)
+    n_rows = sum(part.n_samples for parts in folds.surveys[0] for part in parts)
+    template, psis, automatic = _psi_values(search, folds.largest_variance, n_rows, len(data.classes))
+    Cs = _c_values(search)
+    options = Options(template, Cs, scorer, columns, columns.extras(head), search.n_jobs)
+    with search_progress(len(psis) * n_folds, passes=True) as progress:
+        scores = score_source(folds, options, psis, progress)
+    return [Searched(scaling, transform, psis, Cs, scores, n_folds, automatic)]
+
+
+def _number_of_folds(search: Any) -> int:
+    """The folds of a search in passes, whose other parameters it checks, too."""
+    if search.final_estimator is not None:
+        raise ValueError(_ONLY_OURS)
+    cv = 3 if isinstance(search.cv, str) and search.cv == "auto" else search.cv
+    if isinstance(cv, bool) or not isinstance(cv, Integral) or int(cv) < 2:
+        raise ValueError(f"cv must be a number of folds, at least 2, for data outside of memory; got {search.cv!r}.")
+    if search.average:
+        raise ValueError("average=True needs a search in memory: set search_rows, for instance to 10_000.")
+    return int(cv)
+
+
+def _psi_values(
+    search: Any, variance: Callable[[], float], n_rows: int, n_classes: int
+) -> tuple[VanishingIdeal, list[float], bool]:
+    """The ideal to fit, the values of psi, and whether these were proposed; then the ideal is kept small."""
+    template = clone(search._template())
+    take_input_from(search, template)
+    if not isinstance(search.psis, str):
+        return template, check_numbers("psis", search.psis, low=0.0), False
+    if search.psis != "auto":
+        raise ValueError(f"psis must be 'auto' or a list of numbers, got {search.psis!r}.")
+    largest = variance() or 0.1
+    if isinstance(template, (ABM, AVI)):  # whose psi has to be below 1
+        largest = min(largest, 0.5)
+    enough = most_terms(n_rows, search.n_features_in_, n_classes)
+    template.set_params(max_terms=min(template.max_terms, enough))
+    return template, psi_grid(largest), True
+
+
+def _c_values(search: Any) -> list[float]:
+    return list(_CS) if isinstance(search.Cs, str) else check_numbers("Cs", search.Cs, above=0.0)
