@@ -201,6 +201,7 @@ def test_names_are_told_from_numbers_and_from_each_other(names, text, latex):
     assert terms[3] == f"{terms[0]}^2"
 
 
+@pytest.mark.slow
 def test_symbols_of_columns_with_the_same_name_are_different():
     pytest.importorskip("sympy", reason="needs sympy: pip install 'vanishing[sympy]'")
     assert len(polynomial("a", "a").to_sympy().free_symbols) == 2
