@@ -1,4 +1,4 @@
-# Two commands: `make demo` and `make test`. Both make their own virtual environment in .venv first.
+# `make demo`, `make test` and `make docs` make their own virtual environment in .venv first.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -14,7 +14,7 @@ PIP := python -m pip install --quiet --disable-pip-version-check
 PYTEST := pytest -n $(WORKERS) --dist worksteal
 QUICK := -m 'not slow and not cluster'
 
-.PHONY: demo test test-quick test-chaos test-lowest test-pythons lint benchmark clean
+.PHONY: demo test test-quick test-chaos test-lowest test-pythons lint benchmark docs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/vanishing demo
@@ -50,8 +50,14 @@ lint: $(VENV)/.installed-test
 benchmark: $(VENV)/.installed
 	$(BIN)/python benchmarks/speed.py
 
+# The site, in docs/_build/html: warnings are errors, links are checked, nothing needs the network.
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python tools/website/check.py docs/_build/html
+
 clean:
 	find src -name __pycache__ -exec rm -rf {} +
+	rm -rf docs/_build docs/made docs/reference docs/gallery
 	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/.installed: pyproject.toml
@@ -62,6 +68,11 @@ $(VENV)/.installed: pyproject.toml
 
 $(VENV)/.installed-test: $(VENV)/.installed
 	$(BIN)/$(PIP) --editable '.[test]'
+	$(if $(TORCH),-$(BIN)/$(PIP) '$(TORCH)')
+	touch $@
+
+$(VENV)/.installed-docs: $(VENV)/.installed
+	$(BIN)/$(PIP) --editable '.[docs]'
 	$(if $(TORCH),-$(BIN)/$(PIP) '$(TORCH)')
 	touch $@
 

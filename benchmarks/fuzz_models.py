@@ -19,7 +19,17 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from file_mutations import mutated
 
-from vanishing import ABM, OAVI, VCA, ModelFileError, VanishingIdealClassifierCV, load
+from vanishing import (
+    ABM,
+    OAVI,
+    VCA,
+    ModelFileError,
+    VanishingIdealClassifierCV,
+    VanishingIdealDetector,
+    discover,
+    load,
+)
+from vanishing.detection import Rules
 
 
 def models(rng):
@@ -28,7 +38,18 @@ def models(rng):
     X[:, 2] = X[:, 0] * X[:, 1]
     y = np.array(["no", "perhaps", "yes"])[np.digitize(X[:, 0], [0.3, 0.6])]
     search = VanishingIdealClassifierCV(psis=[0.05, 0.01], Cs=[1.0], cv=2)
-    return X, [OAVI(0.01).fit(X), ABM(0.01).fit(X), VCA(0.01).fit(X), search.fit(X, y)]
+    ideals = [OAVI(0.01).fit(X), ABM(0.01).fit(X), VCA(0.01).fit(X)]
+    return X, [*ideals, search.fit(X, y), VanishingIdealDetector().fit(X), discover(X), Rules.learn(X)]
+
+
+def compute(model, X):
+    """What the model is for, on some rows."""
+    if hasattr(model, "check"):
+        model.check(X)
+    elif hasattr(model, "dense"):
+        _ = [law.distance(X) for law in model]
+    else:
+        (getattr(model, "predict", None) or getattr(model, "transform", None) or model.evaluate)(X)
 
 
 def fuzz(folder, n_files, seed):
@@ -47,9 +68,8 @@ def fuzz(folder, n_files, seed):
         except ModelFileError:
             refused += 1
             continue
-        method = getattr(model, "predict", None) or getattr(model, "transform", None) or model.evaluate
         with suppress(ValueError, NotFittedError, AttributeError):  # other columns, not fitted, no best estimator
-            method(X)
+            compute(model, X)
         valid += 1
     return refused, valid
 

@@ -105,6 +105,22 @@ def polars_frame(X, folder):
     return pytest.importorskip("polars").DataFrame(X, schema=NAMES)
 
 
+def arrow_table(X, folder):
+    return table_of(X)
+
+
+def lazy_frame(X, folder):
+    return polars_frame(X, folder).lazy()
+
+
+def duckdb_relation(X, folder):
+    return pytest.importorskip("duckdb").from_arrow(table_of(X))
+
+
+def arrow_dataset(X, folder):
+    return pytest.importorskip("pyarrow.dataset").dataset(table_of(X))
+
+
 def npy_file(X, folder):
     return open_rows(write_npy(folder, X))
 
@@ -188,11 +204,12 @@ def dask_frame(X, folder):
 
 
 IN_MEMORY = [
-    c_order, fortran_order, every_second_row, float32, lists, memory_map, pandas_frame, nullable_frame, polars_frame
+    c_order, fortran_order, every_second_row, float32, lists, memory_map, pandas_frame, nullable_frame, polars_frame,
+    arrow_table,
 ]  # fmt: skip
 ON_DISK = [
     npy_file, npy_fortran, npy_float32, npy_big_endian, npy_files, parquet_file, parquet_folder, parquet_pattern,
-    parquet_tiny_groups, parquet_float32, arrow_file, csv_file, one_thread,
+    parquet_tiny_groups, parquet_float32, arrow_file, csv_file, one_thread, lazy_frame, duckdb_relation, arrow_dataset,
 ]  # fmt: skip
 ON_DEVICES = [torch_tensor, torch_float32, strict_array]
 IN_DASK = [dask_array, dask_column_chunks, dask_frame]
@@ -237,6 +254,11 @@ def weighted_parquet(X, weights, folder):
     return open_rows(write_parquet(folder, X, n_files=2, w=weights), weight="w"), None
 
 
+def weighted_lazy_frame(X, weights, folder):
+    frame = polars_frame(X, folder).lazy().with_columns(w=weights)
+    return open_rows(frame, columns=NAMES, weight="w"), None
+
+
 def weighted_csv(X, weights, folder):
     table = np.column_stack([X, weights])
     np.savetxt(folder / "rows.csv", table, delimiter=",", header="a,b,c,w", comments="", fmt="%.17g")
@@ -270,7 +292,7 @@ def weighted_frame(X, weights, folder):
 
 WEIGHTED = [
     weighted_npy, weighted_parquet, weighted_csv, weighted_torch, weighted_torch_by_numpy, weighted_strict,
-    weighted_dask, weighted_dask_by_numpy, weighted_frame,
+    weighted_dask, weighted_dask_by_numpy, weighted_frame, weighted_lazy_frame,
 ]  # fmt: skip
 
 
@@ -312,6 +334,14 @@ def labelled_csv(X, y, folder):
     return open_rows(folder / "rows.csv", label="y"), None
 
 
+def labelled_relation(X, y, folder):
+    return open_rows(pytest.importorskip("duckdb").from_arrow(table_of(X, y=y)), label="y"), None
+
+
+def labelled_table(X, y, folder):
+    return table_of(X), y
+
+
 def labelled_torch(X, y, folder):
     return torch_tensor(X, folder), torch_tensor(y, folder)
 
@@ -335,7 +365,7 @@ def labelled_dask_by_numpy(X, y, folder):
 LABELLED = [
     labelled_array, labelled_fortran, labelled_frame, labelled_polars, labelled_npy, labelled_parquet,
     labelled_tiny_groups, labelled_csv, labelled_torch, labelled_torch_by_numpy, labelled_strict, labelled_dask,
-    labelled_dask_by_numpy,
+    labelled_dask_by_numpy, labelled_relation, labelled_table,
 ]  # fmt: skip
 THREE = three_classes()
 

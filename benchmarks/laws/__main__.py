@@ -3,6 +3,7 @@
     python -m benchmarks.laws --suite varieties --seeds 3
     python -m benchmarks.laws --suite varieties --noise absolute multiplicative "one column" --levels 0.01
     python -m benchmarks.laws --suite feynman nla ode nulls
+    python -m benchmarks.laws --suite calibration --levels 0.01 --trials 200 --first-seed 5000
     python -m benchmarks.laws --suite varieties --method vanishing polyinv --seeds 1
 
 ``--details FILE`` writes a line for every failure. Seconds are CPU seconds; run with OMP_NUM_THREADS=1 to make them
@@ -24,7 +25,7 @@ import numpy as np
 
 from vanishing.laws.exact import exact_laws
 
-from . import nla
+from . import calibration, nla
 from .case import NOISES, Case, Noise, noisy
 from .cases import CASES
 from .feynman import feynman_cases, is_power_law
@@ -142,7 +143,7 @@ def noise_table(
         results = [
             run_case(case, method, options, level, noise, seed, details)
             for case in cases
-            for seed in range(options.seeds)
+            for seed in range(options.first_seed, options.first_seed + options.seeds)
         ]
         for name, belongs in groups.items():
             members = [result for result in results if belongs(result.case)]
@@ -210,7 +211,7 @@ def run_nulls(options: argparse.Namespace) -> None:
         for method in options.method:
             for n_rows in (200, 2000):
                 tables, wrong, dense, spent = 0, 0, 0, 0.0
-                for trial in range(options.trials):
+                for trial in range(options.first_seed, options.first_seed + options.trials):
                     random = np.random.default_rng([trial, n_rows, *null.name.encode()])
                     width = 2 + trial % 5
                     X = null.draw(random, n_rows, width)
@@ -234,7 +235,19 @@ def run_nulls(options: argparse.Namespace) -> None:
         print(f"{method}: a law in {wrong} of {tables} {kind} ({100 * wrong / tables:.2f}%).")
 
 
-SUITES = {"varieties": varieties, "feynman": feynman, "nla": run_programs, "ode": ode, "nulls": run_nulls}
+def run_calibration(options: argparse.Namespace) -> None:
+    """Coverage of intervals and uniformity of p-values, at the first of the levels."""
+    calibration.table(options.first_seed, options.trials, options.rows, options.levels[0], options.cases)
+
+
+SUITES = {
+    "varieties": varieties,
+    "feynman": feynman,
+    "nla": run_programs,
+    "ode": ode,
+    "nulls": run_nulls,
+    "calibration": run_calibration,
+}
 
 
 def main() -> None:
@@ -247,6 +260,7 @@ def main() -> None:
     parser.add_argument("--tell-noise", action="store_true", help="tell discover the kind of noise, not its level")
     parser.add_argument("--rows", type=int, default=2000)
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--first-seed", type=int, default=0, help="of the draws, or of the trials of nulls")
     parser.add_argument("--trials", type=int, default=60, help="tables of each kind and size in the suite nulls")
     parser.add_argument("--short", action="store_true", help="only Feynman equations of degree <= 4 and power laws")
     parser.add_argument("--limit", type=int, default=120, help="seconds of wall time for one table")

@@ -13,29 +13,52 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from ._version import __version__ as __version__
-from .bounds import degree_bound, out_of_sample_bound, size_bound, smallest_tau
-from .checks import RangeWarning
-from .classification import (
-    ClassGenerator,
-    ClassGenerators,
-    PerClass,
-    VanishingIdealClassifier,
-    VanishingIdealClassifierCV,
-)
-from .engine.moments import Moments
-from .files import ModelFileError, load, save
-from .ideals import ABM, AVI, OAVI, VCA, ideal_path
-from .polynomials import Polynomial, Polynomials, Terms
-from .progress import show_progress
-from .rows.disk import open_rows
-from .svm import L1SVC, svm_path
 
 if _TYPE_CHECKING:
+    from .bounds import degree_bound, out_of_sample_bound, size_bound, smallest_tau
+    from .checks import RangeWarning
+    from .classification import (
+        ClassGenerator,
+        ClassGenerators,
+        PerClass,
+        VanishingIdealClassifier,
+        VanishingIdealClassifierCV,
+    )
     from .detection import VanishingIdealDetector
+    from .engine.moments import Moments
+    from .files import ModelFileError, load, save
+    from .ideals import ABM, AVI, OAVI, VCA, ideal_path
     from .laws import Law, LawFinder, Laws, discover
+    from .polynomials import Polynomial, Polynomials, Terms
+    from .progress import show_progress
+    from .rows.disk import open_rows
+    from .svm import L1SVC, svm_path
 
-# Loaded when they are asked for: an engine alone takes half the time to import.
-_LATER = {"VanishingIdealDetector": ".detection"} | dict.fromkeys(("Law", "LawFinder", "Laws", "discover"), ".laws")
+# Where the names are, imported when they are asked for: the command line answers --help at once.
+_LATER = {
+    name: module
+    for module, names in {
+        ".bounds": ("degree_bound", "out_of_sample_bound", "size_bound", "smallest_tau"),
+        ".checks": ("RangeWarning",),
+        ".classification": (
+            "ClassGenerator",
+            "ClassGenerators",
+            "PerClass",
+            "VanishingIdealClassifier",
+            "VanishingIdealClassifierCV",
+        ),
+        ".detection": ("VanishingIdealDetector",),
+        ".engine.moments": ("Moments",),
+        ".files": ("ModelFileError", "load", "save"),
+        ".ideals": ("ABM", "AVI", "OAVI", "VCA", "ideal_path"),
+        ".laws": ("Law", "LawFinder", "Laws", "discover"),
+        ".polynomials": ("Polynomial", "Polynomials", "Terms"),
+        ".progress": ("show_progress",),
+        ".rows.disk": ("open_rows",),
+        ".svm": ("L1SVC", "svm_path"),
+    }.items()
+    for name in names
+}
 
 __all__ = [
     "ABM",

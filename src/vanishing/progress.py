@@ -1,7 +1,14 @@
-"""Progress bars for passes and searches, off unless the user asks for them."""
+"""Progress bars for passes and searches, off unless the user asks for them.
+
+In a terminal every pass has a line of its own, drawn by tqdm. In a notebook one output shows the bars that are under
+way, however many passes there are.
+"""
 
 from __future__ import annotations
 
+import html
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
@@ -21,7 +28,9 @@ class Progress:
 
     def __init__(self, total: int | None, what: str, *, shown: bool, unit: str = ""):
         self._bar: Any = None
-        if shown:
+        if shown and _shown.notebook is not None:
+            self._bar = _NotebookBar(_shown.notebook, total, what, unit)
+        elif shown:
             self._bar = _tqdm()(total=total, desc=what, unit=unit, unit_scale=bool(unit))
 
     @property
@@ -52,12 +61,73 @@ def _tqdm() -> Any:
     return tqdm
 
 
+class _Notebook:
+    """The output of a notebook that shows the bars under way; it is updated in place, at most ten times a second."""
+
+    def __init__(self) -> None:
+        self.bars: list[_NotebookBar] = []
+        self._output: Any = None
+        self._last = 0.0
+
+    def draw(self, *, now: bool = False) -> None:
+        """Update the output."""
+        if not now and time.monotonic() < self._last + 0.1:
+            return
+        from IPython.display import HTML, display
+
+        self._last = time.monotonic()
+        content = HTML("<br>".join(bar.to_html() for bar in self.bars))
+        if self._output is None:
+            self._output = display(content, display_id=True)
+        else:
+            self._output.update(content)
+
+
+class _NotebookBar:
+    """One bar in the output of a notebook."""
+
+    def __init__(self, notebook: _Notebook, total: int | None, what: str, unit: str):
+        self.notebook, self.total, self.what, self.unit = notebook, total, what, unit
+        self.done, self.closed = 0, False
+        self.started = time.monotonic()
+        others = [bar for bar in notebook.bars if not bar.closed and bar.unit != unit]
+        notebook.bars[:] = [*others, self]  # a finished pass makes room for the next
+        notebook.draw()
+
+    def update(self, n: int) -> None:
+        """Count ``n`` more units as finished."""
+        self.done += n
+        self.notebook.draw()
+
+    def close(self) -> None:
+        """Show how far it came."""
+        self.closed = True
+        self.notebook.draw()
+
+    def to_html(self) -> str:
+        """The bar, with the units done, their rate, and the time."""
+        seconds = time.monotonic() - self.started
+        limits = "" if self.total is None else f' max="{max(self.total, 1)}"'
+        of_all = "" if self.total is None else f" of {self.total:,}"
+        speed = f", {self.done / seconds:,.0f}{self.unit}/s" if self.unit and seconds > 0.0 else ""
+        text = html.escape(f"{self.what}: {self.done:,}{of_all}{self.unit}, {seconds:.1f} s{speed}")
+        return f'<progress value="{self.done}"{limits}></progress> {text}'
+
+
+def _find_notebook() -> _Notebook | None:
+    """A new output if this is a notebook, whose kernel has a shell of its own; None in a terminal."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return None if getattr(shell, "kernel", None) is None else _Notebook()
+
+
 class _Shown:
     """Whether passes over the rows are shown, and how many have been shown so far."""
 
     depth = 0
     hidden = 0  # searches under way whose own bar replaces those of their passes
     n_passes = 0
+    notebook: _Notebook | None = None
 
 
 _shown = _Shown()
@@ -68,7 +138,8 @@ def show_progress() -> Iterator[None]:
     """Show a bar for every pass over the data: rows done, rows a second, time left.
 
     Works for every data source. A search for psi and C has a bar of its own, which counts pairs of a psi and a fold; in
-    memory, where passes are short, it replaces theirs. Needs ``pip install 'vanishing[progress]'``.
+    memory, where passes are short, it replaces theirs. In a notebook one output shows the bars of the search and of the
+    current pass. Elsewhere needs ``pip install 'vanishing[progress]'``.
 
     Examples
     --------
@@ -77,14 +148,18 @@ def show_progress() -> Iterator[None]:
     >>> with show_progress():
     ...     model = OAVI().fit(np.random.default_rng(0).uniform(size=(1000, 2)))
     """
-    _tqdm()
     if _shown.depth == 0:
-        _shown.n_passes = 0
+        _shown.n_passes, _shown.notebook = 0, _find_notebook()
+    if _shown.notebook is None:
+        _tqdm()
     _shown.depth += 1
     try:
         yield
     finally:
         _shown.depth -= 1
+        if _shown.depth == 0 and _shown.notebook is not None:
+            _shown.notebook.draw(now=True)
+            _shown.notebook = None
 
 
 def row_progress(n_rows: int | None, *, quiet: bool = False) -> Progress:

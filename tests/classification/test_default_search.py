@@ -63,6 +63,18 @@ def test_contributions_and_sympy_add_up_to_the_decision(fitted):
         assert float(expressions[k].subs(point)) == pytest.approx(expected[k], abs=1e-8)
 
 
+def test_rows_of_a_frame_are_explained_by_the_names_of_its_columns():
+    pd = pytest.importorskip("pandas")
+    X, y = circles()
+    frame = pd.DataFrame(X, columns=["left", "up", "noise"])
+    clf = VanishingIdealClassifierCV(**FEW_PAIRS).fit(frame, y)
+    changes = clf.explain(frame.iloc[0]).changes
+    assert changes
+    assert {change.name for change in changes} <= set(frame)
+    with pytest.raises(ValueError, match="pass one of each"):
+        clf.explain(frame.iloc[0, 1:])
+
+
 def test_the_changes_that_an_explanation_names_change_the_label(fitted):
     clf, X, _, _ = fitted
     found = clf.explain(X[0])

@@ -6,13 +6,13 @@ import sys
 import pytest
 
 import vanishing
-from vanishing.cli.demo import run
+from vanishing.cli.demo import tell
 from vanishing.cli.main import main
 
 
 def test_demo_finds_the_ellipsoid_and_beats_raw_inputs():
     out = io.StringIO()
-    run(20_000, random_state=1, out=out)
+    tell(20_000, random_state=1, out=out)
     text = out.getvalue()
     assert float(re.search(r"relative to the largest: (\S+)", text)[1]) < 1e-3
     raw, mapped = (float(x) for x in re.findall(r": (\d+\.\d+)%$", text, flags=re.MULTILINE))

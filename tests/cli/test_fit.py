@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import MinMaxScaler
 
+import vanishing.cli.outputs
 import vanishing.progress
 import vanishing.rows.writing
 from vanishing import ABM, AVI, OAVI, VCA, PerClass, open_rows
@@ -298,21 +300,23 @@ def test_features_are_written(suffix, label, algorithm, both, tmp_path, capsys):
         written = np.load(target)
     else:
         table = parquet.read_table(target)
-        assert table.column_names == list(model.get_feature_names_out())
+        assert table.column_names == [f"g{k}" for k in range(table.num_columns)]
+        equations = json.loads(table.schema.metadata[b"vanishing"])["equations"]
+        assert list(equations.values()) == list(model.get_feature_names_out())
         written = np.column_stack([column.to_numpy() for column in table.columns])
     np.testing.assert_allclose(written, model.transform(scaled), rtol=1e-6, atol=1e-7)
     assert sorted(file.name for file in tmp_path.iterdir()) == ["both.parquet", target.name]
 
 
 @pytest.mark.parametrize(
-    ("target", "message"), [("features.csv", r"\.npy and \.parquet"), ("no/f.npy", "make it first")]
+    ("target", "message"), [("features.txt", r"has to end in \.parquet or \.csv"), ("no/f.npy", "make it first")]
 )
 def test_features_that_cannot_be_written_are_refused(target, message, parabola, tmp_path, capsys):
     assert re.search(message, refused(capsys, parabola, "--psi", "1e-6", "--features", tmp_path / target))
     assert [file.name for file in tmp_path.iterdir()] == ["parabola.parquet"]
 
 
-@pytest.mark.parametrize("target", ["features.csv", "no/f.npy"])
+@pytest.mark.parametrize("target", ["features.txt", "no/f.npy"])
 def test_features_that_cannot_be_written_are_refused_before_the_fit(target, parabola, tmp_path, capsys, passes):
     refused(capsys, parabola, "--features", tmp_path / target)
     assert passes == []
@@ -343,13 +347,13 @@ def test_progress_is_shown_on_stderr(parabola, tmp_path, capsys):
     assert "rows" in seen.err
     assert "pass" not in seen.out
     assert vanishing.progress._shown.depth == 0
-    assert fit(parabola, "--psi", "1e-6", "--features", tmp_path / "f.npy") == 0
+    assert fit(parabola, "--psi", "1e-6", "--features", tmp_path / "f.npy", "--force") == 0
     assert capsys.readouterr().err == ""
 
 
 def test_progress_of_a_run_that_fails_ends_with_it(parabola, tmp_path, capsys):
     pytest.importorskip("tqdm")
-    assert fit(parabola, "--psi", "1e-6", "--features", tmp_path / "f.csv", quiet=False) == 2
+    assert fit(parabola, "--psi", "1e-6", "--features", tmp_path / "f.txt", quiet=False) == 2
     assert vanishing.progress._shown.depth == 0
     assert "Traceback" not in capsys.readouterr().err
 
@@ -382,8 +386,7 @@ def test_a_column_of_an_array_that_is_no_number_or_none_of_them_is_refused(optio
 
 def test_a_column_of_text_is_named(both, capsys):
     message = refused(capsys, both, "--label", "y")
-    assert "Column 'word'" in message
-    assert "choose others" in message
+    assert "no numbers in the column 'word'. Leave out with --exclude word." in message
 
 
 @pytest.mark.parametrize("path", ["nothing.parquet", "*.npy", "."])
@@ -407,7 +410,7 @@ def test_formats_that_are_unknown_or_mixed_are_refused(parabola, tmp_path, capsy
         (["--psi", "nan"], "psi must be a number"),
         (["--psi", "inf"], "psi must be at least 0 and finite"),
         (["--psi", "1", "--algorithm", "abm"], "psi must be below 1"),
-        (["--max-degree", "0"], "max_degree must be an integer of at least 1"),
+        (["--max-degree", "0"], "--max-degree must be an integer of at least 1"),
     ],
 )
 def test_numbers_out_of_range_are_refused(arguments, message, parabola, capsys):
@@ -434,7 +437,7 @@ def test_files_are_required(capsys):
     with pytest.raises(SystemExit) as stop:
         main(["fit"])
     assert stop.value.code == 2
-    assert "required: files" in capsys.readouterr().err
+    assert "required: FILE" in capsys.readouterr().err
 
 
 def test_help_shows_every_option(capsys):
@@ -517,9 +520,9 @@ def test_an_interrupt_while_features_are_written_leaves_no_file(
     target = tmp_path / f"features{suffix}"
     if existing:
         target.write_bytes(b"what was there before")
-    file = vanishing.rows.writing._Npy if suffix == ".npy" else vanishing.rows.writing._Parquet
+    file = vanishing.rows.writing._Npy if suffix == ".npy" else vanishing.cli.outputs._Parquet
     monkeypatch.setattr(file if place == "write" else vanishing.rows.writing.os, place, interrupt)
-    assert fit(parabola, "--psi", "1e-6", "--features", target) == 130
+    assert fit(parabola, "--psi", "1e-6", "--features", target, "--force") == 130
     assert "interrupted" in capsys.readouterr().err
     assert sorted(file.name for file in tmp_path.iterdir()) == ([target.name] if existing else []) + [
         "parabola.parquet"

@@ -29,7 +29,7 @@ def test_a_law_is_printed(table, capsys):
 def test_groups_units_json_and_picture(table, capsys, tmp_path):
     pytest.importorskip("matplotlib").use("Agg")
     target, picture = tmp_path / "laws.json", tmp_path / "laws.png"
-    options = ["--groups", "run", "--columns", "x,v", "--json", str(target), "--plot", str(picture), "--quiet"]
+    options = ["--groups", "run", "--columns", "x,v", "-o", str(target), "--plot", str(picture), "--quiet"]
     assert main(["laws", table, *options]) == 0
     assert "4*x^2 + v^2 = const" in capsys.readouterr().out
     assert json.loads(target.read_text())["laws"][0]["conserved"]
@@ -41,6 +41,8 @@ def test_no_law_is_an_answer(tmp_path, capsys):
     np.savetxt(path, np.random.default_rng(1).normal(size=(200, 2)), delimiter=",", header="a,b", comments="")
     assert main(["laws", str(path), "--quiet"]) == 0
     assert "No law up to degree" in capsys.readouterr().out
+    assert main(["laws", str(path), "--quiet", "--expect-laws", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["laws"] == []
 
 
 def test_units_are_read_or_refused(table, capsys):

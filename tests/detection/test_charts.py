@@ -41,7 +41,7 @@ def test_a_control_chart_shows_every_row_the_limits_and_the_worst_rows(watched, 
     limits = [line.get_ydata()[0] for line in chart.lines[2:]]
     assert limits[0] == -watched.offset_
     assert limits[1] >= limits[0]
-    assert bars[0].get_title() == "row 150"
+    assert bars[0].get_title(loc="left") == "row 150"
     assert bars[0].get_yticklabels()[0].get_text() == "F1"
     figure.canvas.draw()
 

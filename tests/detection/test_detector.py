@@ -12,7 +12,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from vanishing import Moments, VanishingIdealDetector, open_rows
+from vanishing import Moments, VanishingIdealDetector
 
 INSIDE, ON = [[30.0, -5.0]], [[34.0, -5.0], [30.0, -3.0]]
 
@@ -384,13 +384,3 @@ def test_labels_are_ignored(ring):
     np.testing.assert_array_equal(
         with_labels.score_samples(INSIDE), VanishingIdealDetector(regimes=False).fit(ring).score_samples(INSIDE)
     )
-
-
-def test_a_fit_to_files_takes_two_passes(tmp_path, monkeypatch):
-    from vanishing.rows.disk import DiskRows
-
-    np.save(tmp_path / "rows.npy", np.random.default_rng(0).random((500, 2)))
-    passes, original = [], DiskRows.reduce
-    monkeypatch.setattr(DiskRows, "reduce", lambda self, *a, **k: passes.append(1) or original(self, *a, **k))
-    VanishingIdealDetector().fit(open_rows(tmp_path / "rows.npy"))
-    assert len(passes) == 2

@@ -29,6 +29,7 @@ from vanishing import (
     save,
 )
 from vanishing.files.container import VERSION, ArrayReader
+from vanishing.polynomials import forms
 
 MODELS = [
     OAVI(),
@@ -308,3 +309,16 @@ def test_mutated_classifiers_are_refused_or_predict(seed, tmp_path):
         with suppress(ValueError, AttributeError), np.errstate(all="ignore"):  # other columns; no best estimator
             model.predict(X)
     assert refused > 50
+
+
+@pytest.mark.parametrize("name", ["classifier", "search", "average", "PerClass of VCA"])
+def test_one_row_needs_no_compiled_code_and_has_the_same_values(name, tmp_path, monkeypatch):
+    make, kind = CLASSIFIERS[name]
+    X, y = labelled(2, kind)
+    make().fit(X, y).save(tmp_path / "model.vi")
+    model = load(tmp_path / "model.vi")
+    method = "decision_function" if hasattr(model, "decision_function") else "transform"
+    whole = getattr(model, method)(X)
+    for kernel in ("fill_terms", "_fill_generators"):
+        monkeypatch.setattr(forms, kernel, None)
+    np.testing.assert_allclose(getattr(model, method)(X[:1]), whole[:1], rtol=1e-9, atol=1e-12)

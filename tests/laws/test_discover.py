@@ -122,6 +122,19 @@ def test_outliers(share, rng):
     assert equations(discover(X, robust=True)) == ["x0^2 + x1^2 = 4"]
 
 
+@pytest.mark.parametrize("make", [gas, twisted_cubic])
+def test_outliers_far_away_and_near_one_of_several_laws(make, rng):
+    """One value of a row ten times as large outweighs all others; and a row may satisfy one equation by chance."""
+    X = with_noise(make(rng, 2000), 0.01, rng)
+    clean = equations(discover(X))
+    wrong = rng.choice(2000, 100, replace=False)
+    X[wrong[:50], rng.integers(0, X.shape[1], 50)] *= 10.0
+    X[wrong[50:]] = X.mean(axis=0) + X.std(axis=0) * rng.normal(size=(50, X.shape[1]))
+    robust = equations(discover(X, robust=True))
+    assert {text[:9] for text in robust} <= {text[:9] for text in clean}
+    assert len(robust) >= min(len(clean), 2)  # the third equation of the curve follows from two others
+
+
 def test_noise_in_one_column_only(rng):
     X = saddle(rng, 2000)
     X[:, 2] += 0.05 * X[:, 2].std() * rng.normal(size=2000)
@@ -149,6 +162,21 @@ def test_integers_are_exact():
     assert all("exact arithmetic" in law.why for law in laws)
 
 
+def test_binary_fractions_are_exact_and_have_a_groebner_basis():
+    sympy = pytest.importorskip("sympy")
+    x, y = sympy.symbols("x y")
+    t = np.arange(-20, 21) / 4.0
+    laws = discover(np.column_stack([t, 2.0 * t**2 + 0.5]), names=["x", "y"])
+    assert equations(laws) == ["4*x^2 + 1 = 2*y"]
+    assert "exact arithmetic" in laws[0].why
+    assert laws.groebner() == [4 * x**2 - 2 * y + 1]
+
+
+def test_a_groebner_basis_needs_rational_coefficients(noisy_gas):
+    with pytest.raises(ValueError, match=r"needs equations with rational coefficients, counted from zero; 'p\*V"):
+        discover(noisy_gas, names=GAS).groebner()
+
+
 def test_power_laws_of_any_degree(rng):
     a, b, c = rng.uniform(1.0, 3.0, (3, 1000))
     X = with_noise(np.column_stack([a, b, c, 2.5 * a**3 * np.sqrt(b) / c**2]), 0.01, rng)
@@ -156,6 +184,24 @@ def test_power_laws_of_any_degree(rng):
     assert law.degree == 7
     assert law.equation.startswith("a^6*b = ")
     assert law.coef[1] == pytest.approx(-0.16, abs=5 * max(law.stderr[1], 1e-3))
+
+
+@pytest.mark.slow
+def test_few_terms_of_degree_four_in_six_columns(rng):
+    """210 terms are too many for a test of all of them together; and a cubic of 40 terms vanishes within the noise."""
+    q, e, m, w, v = rng.uniform((1, 1, 1, 3, 1), (3, 3, 3, 5, 2), (2000, 5)).T
+    X = np.column_stack([q, e, m, q * e / (m * (w**2 - v**2)), w, v])
+    (law,) = discover(with_noise(X, 0.01, rng), names=["q", "e", "m", "x", "w", "v"])
+    assert law.equation == "m*x*w^2 = m*x*v^2 + q*e"
+
+
+@pytest.mark.slow
+def test_a_law_of_higher_degree_is_reported_once(rng):
+    """A dense cubic leads to the quartic of three terms, which the search meets again at its own degree."""
+    n, a, e, f = rng.uniform((0, 0, 1, 1), (1, 1, 2, 2), (2000, 4)).T
+    X = np.column_stack([n * a / (1.0 - n * a / 3.0) * e * f, n, a, e, f])
+    laws = discover(with_noise(X, 0.01, rng), names=["P", "n", "a", "e", "f"])
+    assert equations(laws) == ["3*n*a*e*f + P*n*a = 3*P"]
 
 
 def test_conserved_quantities(rng):

@@ -28,6 +28,16 @@ def test_all_rows_confirm_what_some_have_shown(large_gas):
     assert law.stderr[1] < some.stderr[1] / 2.5
 
 
+@pytest.mark.parametrize("shares", [(1.0, 1.0, 1.0, 1.0), (1.0, 1.2, 0.9, 1.0)])
+def test_many_rows_do_not_reject_a_true_law(shares, rng):
+    """Neither because the selected rows have slightly other deviations, nor because columns have other noise levels."""
+    X = gas(rng, 300_000)
+    X += 0.01 * X.std(axis=0) * shares * rng.normal(size=X.shape)
+    (law,) = discover(X, logs=False, max_degree=2)
+    assert law.p_value > 1e-3
+    assert law.noise == pytest.approx(0.01 * X.std(axis=0) * shares, rel=0.15)
+
+
 def test_rows_that_contradict_an_exact_law_are_found(rng):
     X = circle(rng, 20_000)
     X[11_000, 0] = 3.0

@@ -15,8 +15,10 @@ from vanishing.laws.noise import noise_level, reweighted
 from vanishing.laws.origin import centre_of, far_origin, round_within
 from vanishing.laws.outliers import concentrated_rows
 from vanishing.laws.sample import make_sample
-from vanishing.laws.search import Settings, find_law
+from vanishing.laws.search import find_law
+from vanishing.laws.settings import Settings
 from vanishing.laws.snapping import nearest_rationals, polish, snap
+from vanishing.laws.subsets import best_subsets
 from vanishing.laws.support import _best_supports, eliminate
 
 
@@ -36,6 +38,19 @@ def test_the_best_supports_are_those_of_brute_force(rng):
     tried = {s: system.minimise(s)[0] for s in itertools.combinations(range(7), 3)}
     assert tuple(found[1]) == min(tried, key=tried.get) == (2, 4, 5)
     assert found[0] == pytest.approx(min(tried.values()), rel=0.05)
+
+
+def test_the_walk_through_subsets_ranks_them_by_their_traces(rng):
+    A, B = rng.normal(size=(2, 40, 8))
+    P, D = A.T @ A, B.T @ B
+    terms = [0, 2, 3, 4, 6, 7]
+
+    def trace(subset):
+        at = np.ix_(subset, subset)
+        return -np.trace(np.linalg.solve(P[at], D[at]))
+
+    expected = sorted((list(s) for s in itertools.combinations(terms, 3) if s[-1] >= 6), key=trace)
+    assert best_subsets(P, D, terms, 3, 5, last=6) == expected[:5]
 
 
 def test_elimination_ends_at_the_planted_law(rng):
@@ -107,6 +122,15 @@ def test_power_laws_and_their_tests(multiplicative, rng):
     assert law.constant == pytest.approx(9.0, abs=5.0 * law.error)
     assert law.p_value > 1e-3
     assert law.multiplicative == multiplicative
+
+
+def test_rows_near_zero_do_not_bend_a_power_law(rng):
+    """Half of the values of a wide column are within a few deviations of its noise, and some have the wrong sign."""
+    a, b, c = rng.uniform(1.0, 5.0, (3, 2000))
+    law = find_power_law(with_noise(np.column_stack([-(a**4) / (b * c) ** 2, a, b, c]), 0.01, rng), 0.2)
+    assert law.exponents.tolist() == [1, -4, 2, 2]
+    assert law.constant == pytest.approx(-1.0, abs=5.0 * law.error)
+    assert law.p_value > 1e-3
 
 
 def test_power_laws_are_not_found_where_there_is_none(rng):

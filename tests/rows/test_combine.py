@@ -34,7 +34,6 @@ SOURCE = Path(vanishing.__file__).parent
 REDUCTIONS = {
     ("confirm", "max"): "builtins.max",
     ("confirm", "operator.add"): "_operator.add",
-    ("detector", "operator.add"): "_operator.add",
     ("features", "operator.add"): "_operator.add",
     ("features", "_merge_moments"): "vanishing.classification.features._merge_moments",
     ("gram", "_add_each"): "vanishing.engine.gram._add_each",
@@ -47,7 +46,13 @@ REDUCTIONS = {
     ("table", "combine"): "vanishing.laws.table.select_rows.<locals>.combine",
     ("survey", "_wider"): "vanishing.engine.survey._wider",
     ("report", "_add_looks"): "vanishing.detection.report._add_looks",
+    ("glance", "_add_glances"): "vanishing.report.glance._add_glances",
+    ("checks", "_add_held"): "vanishing.report.checks._add_held",
+    ("story", "_add_scored"): "vanishing.detection.story._add_scored",
+    ("story", "_add_predicted"): "vanishing.classification.story._add_predicted",
     ("learning", "add_samples"): "vanishing.detection.sums.add_samples",
+    ("onepass", "add_collected"): "vanishing.detection.onepass.add_collected",
+    ("rules", "_add_missed"): "vanishing.detection.rules._add_missed",
     ("sums", "add_sums"): "vanishing.detection.sums.add_sums",
     ("svm", "operator.add"): "_operator.add",
     ("svm", "combine"): "vanishing.svm.sums.SquaredHinge._look.<locals>.combine",
@@ -117,10 +122,10 @@ def test_no_reduction_changes_what_it_combines(combined, monkeypatch):
     OAVI(1e-20, max_degree=2).fit(da.from_array(np.column_stack([unit[:, 0], unit[:, 0] ** 2]), chunks=(100, 2)))
     VCA(1e-3).fit(U).transform(U)
     L1SVC(max_iter=5, tol=0.5).fit(U, labels)
-    VanishingIdealClassifier(OAVI(1e-3)).fit(D, labels)
+    VanishingIdealClassifier(OAVI(1e-3)).fit(D, labels).report(D, labels)
     for search_rows in (100, None):
         VanishingIdealClassifierCV(psis=[1e-2], cv=2, Cs=[1.0], search_rows=search_rows).fit(D, labels)
-    VanishingIdealDetector(regimes=False).fit(D)
+    VanishingIdealDetector(regimes=False).fit(D).partial_fit(D).report(D)
     Rules.learn(da.from_array(np.column_stack([X, X.sum(axis=1)]), chunks=(100, 3))).check(
         da.from_array(np.column_stack([X, X.sum(axis=1)]), chunks=(100, 3))
     )

@@ -1,10 +1,11 @@
-"""Input that is unusual: masked arrays, labels that are missing or of several types, lazy frames, odd names."""
+"""Input that is unusual: masked arrays, labels that are missing or of several types, paths, text, odd names."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from vanishing import (
@@ -158,12 +159,16 @@ def test_odd_labels_of_rows_on_a_device_are_refused(y):
 # --- frames -------------------------------------------------------------------------------------------------------
 
 
-def test_a_lazy_frame_is_refused_with_the_fix():
-    frame = pl.DataFrame(rows(), schema=["a", "b"]).lazy()
-    model = OAVI(0.01).fit(frame.collect())
-    for use in (OAVI().fit, model.transform, Moments(2, 2).update, lambda X: L1SVC().fit(X, np.arange(60) % 2)):
-        with pytest.raises(ValueError, match=r"X is a LazyFrame.*call X\.collect\(\), or X\.sink_parquet"):
-            use(frame)
+@pytest.mark.parametrize("use", [OAVI().fit, Moments(2, 2).update, lambda X: L1SVC().fit(X, [0, 1])])
+def test_the_name_of_a_file_is_answered_with_open_rows(use):
+    with pytest.raises(ValueError, match=r"is a path.*open_rows\('data\.csv'\)"):
+        use("data.csv")
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_a_text_column_is_named(kind):
+    with pytest.raises(ValueError, match="Column 'city' has values that are not numbers"):
+        OAVI().fit(kind({"a": [0.1, 0.2, 0.3], "city": ["Bonn", "Kyoto", "Berlin"]}))
 
 
 # --- names of columns ---------------------------------------------------------------------------------------------

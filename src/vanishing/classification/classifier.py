@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -18,13 +18,14 @@ from ..checks import (
     take_input_from,
     warn_clipped,
 )
+from ..display import first_lines
 from ..files.fields import Either, Labels, Number, Optional, Scaler, TupleOf, require
 from ..files.saved import Object, SavedEstimator
 from ..ideals.default import DefaultIdeal
 from ..rows.arrays import ArrayRows, as_rows
 from ..rows.labels import Labelled, as_vector, best_labels, read_labelled
 from ..rows.protocol import Rows, with_names
-from ..rows.reading import finite_blocks, is_source, read_finite
+from ..rows.reading import finite_blocks, is_source, read_finite, require_finite
 from ..svm import L1SVC
 from .explain import N_PRINTED, Explanation, Formula, changes_of_label
 from .features import FEATURE_MAP, ColumnOptions, FeatureMap, column_names
@@ -32,6 +33,7 @@ from .fitting import SAMPLE_ROWS, fit_pieces
 from .generators import ClassGenerators
 from .per_class import PerClass
 from .probabilities import CALIBRATION, Calibration, probabilities
+from .reported import ReportedClassifier
 from .sampling import Sample
 from .transforms import INPUT_TRANSFORM, InputTransform, check_scaling, in_unit_cube, in_variables
 
@@ -53,7 +55,7 @@ def _final_has(name: str) -> Any:
     return check
 
 
-class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ReportedClassifier, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """One vanishing ideal per class, then a linear classifier on ``|g(x)|`` (Section 3.2 of the paper).
 
     Scales the columns to [0, 1], fits the generators g of each class, and separates the classes by a sparse
@@ -423,7 +425,10 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ClassifierMixin, Tr
         """
         formula = self.formula_
         row = np.asarray(x, dtype=np.float64).reshape(1, -1)
-        label = self.predict(row)[0]
+        if row.shape[1] != self.n_features_in_:
+            raise ValueError(f"The row has {row.shape[1]} values, the fit had {self.n_features_in_}: pass one of each.")
+        require_finite(as_rows(row), input_names(self))
+        label = self._predict_checked(row)[0]
         if len(self.classes_) == 2:
             towards, k = self.classes_[1], 0
         else:
@@ -436,9 +441,14 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ClassifierMixin, Tr
         pairs = sorted(
             zip((term.text for term in formula.terms), parts.tolist(), strict=True), key=lambda p: -abs(p[1])
         )
-        changes = changes_of_label(self.predict, row[0], *self._input_range, input_names(self))
+        changes = changes_of_label(self._predict_checked, row[0], *self._input_range, input_names(self))
         decision = float(formula.intercept[k] + parts.sum())
         return Explanation(label, towards, decision, float(formula.intercept[k]), pairs, changes)
+
+    def _predict_checked(self, X: Float2D) -> Array:
+        """Labels of rows with the columns of the fit, whose names are not asked for."""
+        scores = self._used_map.scores(self._in_unit_cube(as_rows(X)), *self._planes)
+        return np.asarray(best_labels(as_vector(scores), self.classes_))
 
     @property
     def _input_range(self) -> tuple[Float1D, Float1D]:
@@ -450,7 +460,12 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ClassifierMixin, Tr
     def __str__(self) -> str:
         if not isinstance(getattr(self, "final_estimator_", None), L1SVC):
             return repr(self)
-        return "\n".join([repr(self), *self._formula_lines()])
+        return "\n".join([self._constructor(), *self._formula_lines()])
+
+    def _first_equations(self, n_shown: int) -> list[str]:
+        if not isinstance(getattr(self, "final_estimator_", None), L1SVC):
+            return []
+        return first_lines(self._formula_lines(), n_shown)
 
     def _formula_lines(self) -> list[str]:
         """The formula, the largest contributions first, and what the terms that are not printed are worth."""

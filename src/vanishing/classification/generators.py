@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._typing import Array, Bool1D, Float2D
+from ..display import first_lines, lines_html
 from ..polynomials.polynomial import Polynomial, Polynomials
 
 __all__ = ["ClassGenerator", "ClassGenerators"]
@@ -91,7 +92,11 @@ class ClassGenerators(Sequence[ClassGenerator]):
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        return f"<ClassGenerators: {len(self)} of {len(self.labels)} classes>"
+        lines = first_lines(str(self).splitlines())
+        return "\n  ".join([f"<ClassGenerators: {len(self)} of {len(self.labels)} classes", *lines]) + ">"
+
+    def _repr_html_(self) -> str:
+        return lines_html(str(self).splitlines())
 
 
 def _weight_of(weights: Float2D | None, i: int) -> Any:

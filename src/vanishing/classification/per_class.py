@@ -20,6 +20,7 @@ from ..checks import (
     warn_outside_unit_cube,
     warn_single_precision,
 )
+from ..display import first_lines
 from ..engine.scaling import survey_parts
 from ..engine.survey import Survey
 from ..files.fields import Labels, ListOf, require
@@ -164,6 +165,9 @@ class PerClass(SavedEstimator, DefaultIdeal, TransformerMixin, BaseEstimator):  
             for name in model.get_feature_names_out(input_features)
         ]
         return np.array(names, dtype=object)
+
+    def _first_equations(self, n_shown: int) -> list[str]:
+        return first_lines([str(name) for name in self.get_feature_names_out()], n_shown)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

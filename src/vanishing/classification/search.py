@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import KFold
 from sklearn.utils.metaestimators import available_if
@@ -32,6 +32,7 @@ from .fitting import takes_no_weight
 from .generators import ClassGenerators
 from .probabilities import probabilities
 from .refitting import members, refit_pair
+from .reported import ReportedClassifier
 from .results import Pair, Searched, choose, tabulate
 from .sampling import Sample
 from .scoring import scorer_of_predictions, tabulated_score
@@ -67,7 +68,7 @@ def _has_probabilities(self: Any) -> bool:
     return hasattr(self.best_estimator_, "predict_proba")
 
 
-class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ReportedClassifier, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """:class:`VanishingIdealClassifier` with ``psi``, ``C`` and the scaling of the columns chosen by cross-validation.
 
     The default search walks down psi, in half-decades from the largest variance of a column within a class, until four
@@ -481,7 +482,10 @@ class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ClassifierMixin, 
             return repr(self)
         mean = ["the mean of the decisions of several models, one of them:"] if self.average else []
         score = f"cross-validated score {self.best_score_:.4g}"
-        return "\n".join([repr(self), *mean, *best._formula_lines(), score])
+        return "\n".join([self._constructor(), *mean, *best._formula_lines(), score])
+
+    def _first_equations(self, n_shown: int) -> list[str]:
+        return self.best_estimator_._first_equations(n_shown) if hasattr(self, "best_estimator_") else []
 
     def transform(self, X: Any) -> Any:
         """The columns that the last step of the best model sees.

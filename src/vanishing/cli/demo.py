@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import threading
 import time
@@ -21,12 +22,27 @@ from ..polynomials.polynomial import Polynomial
 from ..solvers import Status
 from ..svm import L1SVC
 
-__all__ = ["run"]
+__all__ = ["EXAMPLES", "add_arguments", "run", "tell"]
+
+EXAMPLES = ("vanishing demo", "vanishing demo --rows 20000")
 
 _AXES, _CENTRE, _NAMES = (3.0, 2.0, 1.0), (10.0, -4.0, 2.0), ("x", "y", "z")
 
 
-def run(n_samples: int = 2_000_000, random_state: int = 0, out: TextIO | None = None) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    parser.add_argument("--rows", type=int, default=2_000_000, help="rows of each data set (default: 2,000,000)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random numbers (default: 0)")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Tell the story with this number of rows."""
+    if arguments.rows < 100 or arguments.rows % 2:
+        raise ValueError(f"--rows must be an even number of at least 100, got {arguments.rows}.")
+    tell(arguments.rows, arguments.seed)
+
+
+def tell(n_samples: int = 2_000_000, random_state: int = 0, out: TextIO | None = None) -> None:
     """Run all parts and print the results to ``out`` (standard output by default).
 
     Parameters

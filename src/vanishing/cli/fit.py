@@ -1,135 +1,183 @@
-"""``vanishing fit``: computes the equations of a table in files."""
+"""``vanishing fit``: a tuned classifier, or the equations that hold approximately on tables of any size."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
+from .inputs import add_table_arguments, is_moments, note_row_numbers, open_table, progress_bars
+from .outputs import add_output_arguments, check_output, print_json, table_writer
 
-from .._typing import Float1D
-from ..classification.per_class import PerClass
-from ..ideals.abm import ABM
-from ..ideals.avi import AVI
-from ..ideals.ideal import MonomialIdeal
-from ..ideals.oavi import OAVI
-from ..ideals.vca import VCA
-from ..polynomials.polynomial import Polynomial, Polynomials
-from ..progress import show_progress
-from ..rows.disk import find_files, open_rows
-from ..rows.writing import check_target
+__all__ = ["EXAMPLES", "add_arguments", "run"]
 
-__all__ = ["add_arguments", "column_ids", "names_in", "progress_bars", "run"]
-
-_ALGORITHMS: dict[str, Any] = {"oavi": OAVI, "abm": ABM, "avi": AVI, "vca": VCA}
-_SHOWN = 30  # equations to print
-_NEGLIGIBLE = 1e-7  # terms below this share of the largest one are not printed
+EXAMPLES = (
+    "vanishing fit churn.csv --target churned --exclude id,ts -o churn.vi",
+    "vanishing fit 'clicks/*.parquet' --psi 1e-3 -o clicks.vi",
+    "vanishing fit clicks.npz --max-degree 2",
+)
+_ALGORITHMS = ("abm", "avi", "oavi", "vca")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument("files", nargs="+", help="files, patterns or folders: .parquet, .arrow, .feather, .csv or .npy")
-    parser.add_argument("--psi", type=float, default=0.005, help="largest mean square of an equation (default: 0.005)")
-    parser.add_argument("--algorithm", choices=sorted(_ALGORITHMS), default="oavi", help="(default: oavi)")
+    add_table_arguments(parser)
+    parser.add_argument(
+        "--target", metavar="COLUMN", help="column with classes: a classifier, tuned by cross-validation"
+    )
+    parser.add_argument("--label", metavar="COLUMN", help="column with classes: equations for each of them")
+    parser.add_argument("--weight", metavar="COLUMN", help="column with sample weights")
+    parser.add_argument(
+        "--psi", type=float, help="largest mean square of an equation (default: 0.005; tuned with --target)"
+    )
+    parser.add_argument("--algorithm", choices=_ALGORITHMS, default="oavi", help="(default: oavi)")
     parser.add_argument("--max-degree", type=int, default=10, help="largest degree of an equation (default: 10)")
-    parser.add_argument("--columns", help="columns to use, separated by commas (default: all but label and weight)")
-    parser.add_argument("--label", help="column with classes: equations for each of them")
-    parser.add_argument("--weight", help="column with sample weights")
     parser.add_argument("--no-scale", action="store_true", help="the columns are in [0, 1] already")
-    parser.add_argument("--features", metavar="FILE", help="write |g(x)| of all rows to a .parquet or .npy file")
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    parser.add_argument(
+        "--features", metavar="FILE", help="write |g(x)| of all rows to a .parquet, .csv, .json or .npy file"
+    )
+    add_output_arguments(parser, "write the model to a .vi file, for predict, score, show, export and transform")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Fit a model, write its features if a file is given, and print the equations."""
-    columns, label, weight = (
-        column_ids(value, arguments.files)
-        for value in (arguments.columns and names_in(arguments.columns), arguments.label, arguments.weight)
-    )
+    """Fit a model, write what was asked for, and print what it says."""
+    from ..rows.disk import find_files
+
+    inputs = find_files(arguments.files)
+    check_output(arguments.output, arguments.force, (".vi",), inputs)
+    check_output(arguments.features, arguments.force, (".parquet", ".csv", ".json", ".npy"), inputs)
+    if arguments.target is not None and arguments.label is not None:
+        raise ValueError("--target gives a classifier and --label equations for each class: choose one of them.")
+    if arguments.target is not None:
+        _fit_classifier(arguments)
+    else:
+        _fit_ideal(arguments)
+
+
+def _algorithm(arguments: argparse.Namespace) -> Any:
+    from .. import ideals
+
+    kind = getattr(ideals, arguments.algorithm.upper())
+    return kind(0.005 if arguments.psi is None else arguments.psi, max_degree=arguments.max_degree)
+
+
+# --- classifiers ------------------------------------------------------------------------------------------------------
+
+
+def _fit_classifier(arguments: argparse.Namespace) -> None:
+    from ..classification import VanishingIdealClassifierCV
+
+    if is_moments(arguments.files):
+        raise ValueError("A classifier needs rows, which moments no longer have: give a table.")
     if arguments.features:
-        check_target(arguments.features)
-    rows: Any = open_rows(arguments.files, columns=columns, label=label, weight=weight, scale=not arguments.no_scale)
-    algorithm = _ALGORITHMS[arguments.algorithm](arguments.psi, max_degree=arguments.max_degree)
-    model = algorithm if label is None else PerClass(algorithm)
+        raise ValueError("--features is for equations without --target: use 'vanishing transform' with the model.")
+    rows = open_table(arguments, label=arguments.target, weight=arguments.weight)
+    note_row_numbers(rows)
+    options: dict[str, Any] = {"estimator": _algorithm(arguments)}
+    if arguments.psi is not None:
+        options["psis"] = [arguments.psi]
+    if arguments.no_scale:
+        options["scale_input"] = False
     start = time.perf_counter()
     with progress_bars(shown=not arguments.quiet):
-        model.fit(rows)
+        model = VanishingIdealClassifierCV(**options).fit(rows)
+    _save(model, arguments, {"target": arguments.target})
+    accuracy, took = float(model.best_score_), time.perf_counter() - start
+    if arguments.json:
+        content = {"kind": "classifier", "classes": model.classes_, "target": arguments.target, "accuracy": accuracy}
+        print_json({**content, "parameters": model.best_params_, "formula": str(model), "output": arguments.output})
+        return
+    print(f"classifier of {arguments.target}, accuracy {accuracy:.2%} in cross-validation, {took:.1f} s")
+    print(model)
+    _say_written(arguments.output)
+
+
+# --- equations --------------------------------------------------------------------------------------------------------
+
+
+def _fit_ideal(arguments: argparse.Namespace) -> None:
+    from ..classification import PerClass
+    from .equations import equation_lines, listed_equations
+
+    data, scaler = _data(arguments)
+    algorithm = _algorithm(arguments)
+    model = algorithm if arguments.label is None else PerClass(algorithm)
+    start = time.perf_counter()
+    with progress_bars(shown=not arguments.quiet):
+        model.fit(data)
         took = time.perf_counter() - start
+        scaler = getattr(data, "scaler", scaler) if not arguments.no_scale else None
         if arguments.features:
-            model.transform(rows).write(arguments.features)
-    scaler = None if arguments.no_scale else rows.scaler
-    if label is None:
-        _show(f"{arguments.algorithm.upper()}, psi = {arguments.psi:g}, {took:.1f} s", model, scaler)
-    else:
-        for name, ideal in zip(model.classes_, model.estimators_, strict=True):
-            _show(f"class {name}", ideal, scaler)
+            _write_features(model, data, arguments)
+    _save(_with_scaler(model, scaler), arguments, {} if arguments.label is None else {"label": arguments.label})
+    parts = [(f"{arguments.algorithm.upper()}, psi = {algorithm.psi:g}, {took:.1f} s", model)]
+    if arguments.label is not None:
+        parts = [(f"class {name}", ideal) for name, ideal in zip(model.classes_, model.estimators_, strict=True)]
+    if arguments.json:
+        listed = [{"title": title, "equations": listed_equations(ideal, scaler)} for title, ideal in parts]
+        print_json({"kind": "ideal", "parts": listed, "output": arguments.output, "features": arguments.features})
+        return
+    for title, ideal in parts:
+        print("\n".join(equation_lines(title, ideal, scaler)))
     if arguments.features:
         print(f"features written to {arguments.features}")
+    _say_written(arguments.output)
 
 
-def names_in(text: str) -> list[str]:
-    """Names that are separated by commas."""
-    return [name.strip() for name in text.split(",")]
+def _data(arguments: argparse.Namespace) -> tuple[Any, Any]:
+    """Rows, scaled unless that is not wanted, or moments; and the scaler if it is known already."""
+    if is_moments(arguments.files):
+        from .moments import read_moments
+
+        if arguments.label is not None or arguments.features:
+            raise ValueError("Moments have neither labels nor rows: --label and --features need a table.")
+        moments = read_moments(arguments.files)
+        return moments, moments.scaler
+    from ..rows.disk import ScaledOnDisk
+
+    rows = open_table(arguments, label=arguments.label, weight=arguments.weight)
+    note_row_numbers(rows)
+    return (rows if arguments.no_scale else ScaledOnDisk(rows, None)), None
 
 
-def column_ids(value: Any, files: list[str]) -> Any:
-    """Columns as numbers for .npy files, as names for all others."""
-    if value is None or not find_files(files)[0].lower().endswith(".npy"):
-        return value
-    try:
-        return [int(entry) for entry in value] if isinstance(value, list) else int(value)
-    except ValueError:
-        raise ValueError(f"Columns of .npy files are given by their numbers, from 0 on; got {value!r}.") from None
+def _with_scaler(model: Any, scaler: Any) -> Any:
+    """The model behind its scaling, so that it takes the columns of the files."""
+    if scaler is None:
+        return model
+    from copy import copy
+
+    from sklearn.pipeline import Pipeline
+
+    if hasattr(model, "feature_names_in_"):
+        scaler.feature_names_in_ = model.feature_names_in_
+        model = copy(model)
+        del model.feature_names_in_  # the scaler hands on arrays, and scikit-learn would warn that these have no names
+    return Pipeline([("scale", scaler), ("model", model)])
 
 
-@contextmanager
-def progress_bars(*, shown: bool) -> Iterator[None]:
-    """Show bars for passes, if ``shown`` and tqdm is installed."""
-    if not shown:
-        yield
+def _write_features(model: Any, rows: Any, arguments: argparse.Namespace) -> None:
+    """Write ``|g|`` of all rows, block by block, under short names."""
+    values = model.transform(rows)
+    if values.n_features == 0:
+        raise ValueError("There are no columns to write: no polynomial vanishes on the data; raise psi.")
+    names = [f"g{k}" for k in range(values.n_features)]
+    if arguments.features.lower().endswith(".npy"):
+        values.write(arguments.features, names)
         return
-    try:
-        bars = show_progress()
-        bars.__enter__()
-    except ImportError as error:
-        print(f"vanishing: no progress is shown. {error}", file=sys.stderr)
-        yield
-        return
-    try:
-        yield
-    finally:
-        bars.__exit__(None, None, None)
+    equations = dict(zip(names, map(str, model.get_feature_names_out()), strict=True))
+    with table_writer(arguments.features, {"kind": "ideal", "equations": equations}) as writer:
+        for part in values.source.each_block(lambda block: values.change(block).X, values.block_rows):
+            writer.write({name: part[:, k] for k, name in enumerate(names)})
 
 
-def _show(title: str, ideal: Any, scaler: Any) -> None:
-    """Print the equations in the units of the files, relations between columns first, and a sentence about these."""
-    generators: Polynomials = ideal.generators_
-    print(f"{title}: {len(generators)} equations" + (", in the units of the files" if scaler is not None else ""))
-    shown = generators if scaler is None else generators.in_units(scaler)
-    size = np.ones(len(generators.feature_names))
-    if scaler is not None:
-        size = np.maximum(np.abs(scaler.data_min_), np.abs(scaler.data_max_))
-    relations = ideal.relations() if isinstance(ideal, MonomialIdeal) and len(generators) else None
-    rank = np.zeros(len(generators)) if relations is None else relations.rank
-    order = sorted(range(len(generators)), key=lambda g: (rank[g], shown[g].degree, generators.mse[g]))
-    for g in order[:_SHOWN]:
-        print(
-            f"  {_tidy(shown[g], size)} = 0    (root mean square {generators.mse[g] ** 0.5:.2g} for columns in [0, 1])"
-        )
-    if len(order) > _SHOWN:
-        print(f"  ... and {len(order) - _SHOWN} more")
-    if relations is not None:
-        print(relations)
+def _save(model: Any, arguments: argparse.Namespace, notes: dict[str, str]) -> None:
+    if arguments.output is not None:
+        from ..files import save
+
+        save(model, arguments.output, notes=notes)
 
 
-def _tidy(polynomial: Polynomial, size: Float1D) -> Polynomial:
-    """Without terms that are rounding errors of the scaling, for columns of this size; the first coefficient is 1."""
-    share = np.abs(polynomial.coef) * np.prod(size**polynomial.exponents, axis=1)
-    kept = share > _NEGLIGIBLE * share.max()
-    coef = polynomial.coef[kept]
-    return replace(polynomial, exponents=polynomial.exponents[kept], coef=coef / coef[0])
+def _say_written(path: str | None) -> None:
+    if path is not None:
+        print(f"model written to {path}")

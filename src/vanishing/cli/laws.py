@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import json
 from typing import Any
 
-from ..laws import Laws, discover
-from ..rows.disk import open_rows
-from .fit import column_ids, names_in, progress_bars
+from .inputs import add_table_arguments, note_row_numbers, open_table, progress_bars
+from .outputs import add_output_arguments, check_output, write_text
 
-__all__ = ["add_arguments", "run"]
+__all__ = ["EXAMPLES", "add_arguments", "run"]
+
+EXAMPLES = (
+    "vanishing laws pipes.csv -o pipes.vi",
+    "vanishing laws gas.csv --units p=Pa,V=m^3,n=mol,T=K --summary",
+    "vanishing laws runs.parquet --groups run --json",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
-    parser.add_argument("files", nargs="+", help="files, patterns or folders: .parquet, .arrow, .feather, .csv or .npy")
-    parser.add_argument("--columns", help="columns to use, separated by commas (default: all but groups)")
+    add_table_arguments(parser)
     parser.add_argument("--max-degree", type=int, help="largest degree of an equation (default: 4)")
     parser.add_argument(
         "--noise", choices=("relative", "absolute", "multiplicative"), help="kind of noise (default: found)"
@@ -25,40 +30,63 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--groups", metavar="COLUMN", help="column with runs: quantities conserved along each of them")
     parser.add_argument("--robust", action="store_true", help="some rows may follow no law")
     parser.add_argument("--no-snap", action="store_true", help="read no coefficient as a rational number")
+    parser.add_argument("--expect-laws", action="store_true", help="exit status 1 if there is no law")
     parser.add_argument("--summary", action="store_true", help="print coefficients, tests and audits")
-    parser.add_argument("--json", metavar="FILE", help="write the laws to a file; - for the standard output")
+    add_output_arguments(parser, "write the laws to a .vi file, for check, show and export, or to a .json file")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--plot", metavar="FILE", help="draw the first law to a .png, .pdf or .svg file")
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
 
 
-def run(arguments: argparse.Namespace) -> None:
-    """Find and print."""
-    columns, groups = (
-        column_ids(value, arguments.files)
-        for value in (arguments.columns and names_in(arguments.columns), arguments.groups)
-    )
-    rows = open_rows(arguments.files, columns=columns, label=groups)
+def run(arguments: argparse.Namespace) -> int:
+    """Find, write and print the laws."""
+    from ..laws import discover
+    from ..rows.disk import find_files
+
+    inputs = find_files(arguments.files)
+    check_output(arguments.output, arguments.force, (".vi", ".json"), inputs)
+    check_output(arguments.plot, arguments.force, (".png", ".pdf", ".svg"), inputs)
+    units = None if arguments.units is None else units_in(arguments.units)
+    rows = open_table(arguments, label=arguments.groups)
+    note_row_numbers(rows)
     options: dict[str, Any] = {
         "noise": arguments.noise,
         "max_noise": arguments.max_noise,
         "robust": arguments.robust,
         "snap": not arguments.no_snap,
-        "units": arguments.units and units_in(arguments.units),
-        "groups": None if groups is None else str(groups),
+        "units": units,
+        "groups": arguments.groups,
     }
     if arguments.max_degree is not None:
         options["max_degree"] = arguments.max_degree
     with progress_bars(shown=not arguments.quiet):
         laws = discover(rows, **options)
-    if arguments.json == "-":
-        print(laws.to_json())
-    else:
-        print(laws.summary() if arguments.summary else laws)
-    if arguments.json and arguments.json != "-":
-        laws.save(arguments.json)
-        print(f"laws written to {arguments.json}")
-    if arguments.plot:
-        _plot(laws, rows, arguments.plot)
+    if arguments.output is not None:
+        _write(laws, arguments)
+    if arguments.plot is not None and (len(laws) or laws.dense):
+        laws.plot(rows.to_numpy()).savefig(arguments.plot, dpi=150)
+    _print(laws, arguments)
+    return int(arguments.expect_laws and not len(laws))
+
+
+def _write(laws: Any, arguments: argparse.Namespace) -> None:
+    if arguments.output.lower().endswith(".json"):
+        write_text(arguments.output, laws.to_json())
+        return
+    from ..files import save
+
+    save(laws, arguments.output, notes={} if arguments.groups is None else {"groups": arguments.groups})
+
+
+def _print(laws: Any, arguments: argparse.Namespace) -> None:
+    if arguments.json:
+        print(json.dumps(json.loads(laws.to_json()), ensure_ascii=False))
+        return
+    print(laws.summary() if arguments.summary else laws)
+    if arguments.output is not None:
+        print(f"laws written to {arguments.output}")
+    if arguments.plot is not None:
+        drawn = len(laws) or laws.dense
+        print(f"picture written to {arguments.plot}" if drawn else "there is no law to draw")
 
 
 def units_in(text: str) -> dict[str, str]:
@@ -76,11 +104,3 @@ def units_in(text: str) -> dict[str, str]:
             raise ValueError(f"--units needs entries such as p=Pa, separated by commas; got {entry.strip()!r}.")
         found[name.strip()] = unit.strip()
     return found
-
-
-def _plot(laws: Laws, rows: Any, path: str) -> None:
-    if not len(laws) and not laws.dense:
-        print("there is no law to draw")
-        return
-    laws.plot(rows.to_numpy()).savefig(path, dpi=150)
-    print(f"picture written to {path}")

@@ -1,19 +1,81 @@
-"""The command line: ``vanishing demo``, ``vanishing laws``, ``vanishing fit`` and ``vanishing reproduce``."""
+"""The command line: one module for each command, imported when that is chosen."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
+from types import ModuleType
 
 from .. import __version__
-from . import fit, laws, reproduce
+from .language import in_flags
 
-__all__ = ["main"]
+__all__ = ["COMMANDS", "build_parser", "main"]
+
+#: The commands and what they do. Each has a module with ``EXAMPLES``, ``add_arguments(parser)`` and ``run(arguments)``,
+#: which returns the exit status where that is not 0.
+COMMANDS = {
+    "laws": "find the laws of a noisy table, with uncertainties, or none",
+    "fit": "a tuned classifier of tables of any size (--target), or the equations of their columns",
+    "detect": "learn what normal rows have in common",
+    "rules": "learn the rules between columns that nearly all rows obey",
+    "predict": "labels, scores and probabilities of new rows; p-values and violations for a detector",
+    "transform": "the values of a model's equations on new rows, as features",
+    "score": "how good a model is on rows that it has not seen",
+    "check": "do laws, rules or a detector still hold on new rows? exit status 1 and the rows if not",
+    "show": "the equations in a file",
+    "export": "a model for other systems: ONNX, PyTorch, NumPy, SQL, LaTeX, computer algebra",
+    "moments": "collect and merge sums over rows, to which models can be fitted without the rows",
+    "info": "what is in a file of data, a model or moments; without a file, what is installed",
+    "demo": "the law of a noisy table, an ellipsoid in two million points, two classes",
+    "reproduce": "run the paper's experiments, beside the published results",
+    "completion": "print the completion of commands and options for bash or zsh",
+}
+_STATUS = """exit status:
+  0    done
+  1    a check failed, or no law was found with --expect-laws
+  2    bad input: one sentence on standard error, nothing was written
+  130  interrupted: nothing was written"""
+
+
+def build_parser(chosen: str | None = None, *, every: bool = False) -> argparse.ArgumentParser:
+    """The parser, with the arguments of the chosen command, or of all of them.
+
+    Parameters
+    ----------
+    chosen : str, optional
+        The command; the others have a name and a line of help only, which keeps ``--help`` quick.
+    every : bool, default=False
+        Whether all commands have their arguments.
+
+    Examples
+    --------
+    >>> build_parser("show").parse_args(["show", "model.vi"]).model
+    'model.vi'
+    """
+    plain = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(
+        prog="vanishing",
+        description="The polynomials that (almost) vanish on your data: laws, classifiers, detectors, features.",
+        epilog=f"'vanishing COMMAND --help' explains a command and shows examples.\n\n{_STATUS}",
+        formatter_class=plain,
+    )
+    parser.add_argument("--version", action="version", version=f"vanishing {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, text in COMMANDS.items():
+        command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        command.formatter_class = plain
+        if every or name == chosen:
+            module = _module(name)
+            command.epilog = "\n  ".join(["examples:", *module.EXAMPLES])
+            module.add_arguments(command)
+    return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -29,37 +91,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     >>> main(["demo", "--rows", "7"])
     2
     """
-    parser = argparse.ArgumentParser(prog="vanishing", description="Approximate vanishing ideals at scale.")
-    parser.add_argument("--version", action="version", version=f"vanishing {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True)
-    demo = commands.add_parser("demo", help="the law of a noisy table, an ellipsoid in two million points, two classes")
-    demo.add_argument("--rows", type=int, default=2_000_000, help="rows of each data set (default: 2,000,000)")
-    demo.add_argument("--seed", type=int, default=0, help="seed of the random numbers (default: 0)")
-    laws.add_arguments(commands.add_parser("laws", help="find the laws of a noisy table, with uncertainties, or none"))
-    fit.add_arguments(commands.add_parser("fit", help="find the equations of tables in files, of any size"))
-    paper = commands.add_parser("reproduce", help="run the paper's experiments, beside the published results")
-    reproduce.add_arguments(paper)
-    arguments = parser.parse_args(argv)
+    given = list(sys.argv[1:] if argv is None else argv)
+    chosen = next((word for word in given if not word.startswith("-")), None)
+    arguments = build_parser(chosen).parse_args(given)
     try:
         with _termination_unwinds(), warnings.catch_warnings():
             warnings.showwarning = _show_warning
-            if arguments.command == "fit":
-                fit.run(arguments)
-            elif arguments.command == "laws":
-                laws.run(arguments)
-            elif arguments.command == "reproduce":
-                reproduce.run(arguments)
-            else:
-                _demo(arguments)
+            return int(_module(arguments.command).run(arguments) or 0)
     except KeyboardInterrupt:
         kept = "the finished runs are kept, and the same command goes on from there"
         what = kept if arguments.command == "reproduce" else "nothing was written"
         print(f"\nvanishing: interrupted; {what}.", file=sys.stderr)
         return 130
-    except (ValueError, OSError, ImportError) as error:
-        print(f"vanishing: {error}", file=sys.stderr)
+    except BrokenPipeError:  # the reader of a pipe has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 0
+    except (ValueError, OSError, ImportError, MemoryError) as error:
+        print(f"vanishing: {in_flags(error)}", file=sys.stderr)
         return 2
-    return 0
+
+
+def _module(command: str) -> ModuleType:
+    return import_module(f".{command}", __package__)
 
 
 @contextmanager
@@ -80,12 +133,4 @@ def _termination_unwinds() -> Iterator[None]:
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    print(f"vanishing: {message}", file=sys.stderr)
-
-
-def _demo(arguments: argparse.Namespace) -> None:
-    if arguments.rows < 100 or arguments.rows % 2:
-        raise ValueError(f"--rows must be an even number of at least 100, got {arguments.rows}.")
-    from .demo import run  # imported here, so that --version and --help answer at once
-
-    run(arguments.rows, arguments.seed)
+    print(f"vanishing: {in_flags(message)}", file=sys.stderr)

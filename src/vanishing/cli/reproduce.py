@@ -7,7 +7,9 @@ from typing import Any
 
 from ..experiments import ALGORITHMS, EXPERIMENTS, PROTOCOLS, reproduce
 
-__all__ = ["add_arguments", "run"]
+__all__ = ["EXAMPLES", "add_arguments", "run"]
+
+EXAMPLES = ("vanishing reproduce table3 --quick", "vanishing reproduce all --results results")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -28,6 +28,7 @@ from ..rows.array_api import namespace_of, on_device_of
 from .columns import CLIP, ColumnSurvey, Exact, Standardised, leading_directions
 
 __all__ = [
+    "MOST_TERMS",
     "RIDGE",
     "ROUNDING",
     "Christoffel",
@@ -40,7 +41,7 @@ __all__ = [
 
 RIDGE = 1e-6  # the mean square below which an equation holds exactly
 ROUNDING = 1e-6  # by which a relation that holds for every row may be missed
-_MOST_TERMS = 900
+MOST_TERMS = 900
 _MOST_WORK = 20_000_000_000  # products of terms that a degree above 2 may cost: about a second of one core
 
 
@@ -56,14 +57,14 @@ def choose_degree(n_features: int, n_samples: int) -> int:
         return 1
     for degree in (4, 3):
         n_terms = comb(n_features + degree, degree)
-        if n_terms <= _MOST_TERMS and n_samples * n_terms**2 <= _MOST_WORK:
+        if n_terms <= MOST_TERMS and n_samples * n_terms**2 <= _MOST_WORK:
             return degree
     return 2
 
 
 def n_terms_needed(n_features: int) -> int:
     """Terms of degree up to 2 that a detector uses."""
-    return min(comb(n_features + 2, 2), _MOST_TERMS)
+    return min(comb(n_features + 2, 2), MOST_TERMS)
 
 
 @dataclass(frozen=True)
@@ -92,9 +93,9 @@ class Monomials:
         n = kept.size
         whole = n if n < found.mean.size else None
         units = Standardised(found.mean[kept], found.deviation[kept], None if whole is None else kept)
-        if degree == 1 or comb(n + 2, 2) <= _MOST_TERMS:
+        if degree == 1 or comb(n + 2, 2) <= MOST_TERMS:
             return cls.of_terms(units, _terms(kept, exact, degree), exact)
-        p = int((np.sqrt(8 * max(_MOST_TERMS - n - 1, 0) + 9) - 3) / 2)  # p + p (p + 1) / 2 further terms
+        p = int((np.sqrt(8 * max(MOST_TERMS - n - 1, 0) + 9) - 3) / 2)  # p + p (p + 1) / 2 further terms
         if p < 1:
             return cls.of_terms(units, _terms(kept, exact, 1), exact)
         directions = leading_directions(found, kept, min(p, n))
@@ -199,7 +200,8 @@ class Christoffel:
         regular = gram * np.outer(scale, scale)
         regular[np.diag_indices_from(regular)] += RIDGE
         factor = np.asarray(np.linalg.cholesky(regular), dtype=np.float64)
-        return cls(monomials, gram, scale, factor, solve_triangular(factor, np.diag(scale), lower=True))
+        whitening = np.ascontiguousarray(solve_triangular(factor, np.diag(scale), lower=True))  # as in files
+        return cls(monomials, gram, scale, factor, whitening)
 
     @property
     def n_terms(self) -> int:

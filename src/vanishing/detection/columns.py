@@ -35,7 +35,7 @@ _ROUNDING = 1e-10  # of a mean over [0, 1] that stands for zero
 
 
 class ColumnSurvey(NamedTuple):
-    """Range, means and covariances of the columns; ``ahead`` is the Gram of degree 2 in [0, 1] if a pass gave it."""
+    """Range, means and covariances of the columns."""
 
     low: Float1D
     high: Float1D
@@ -43,7 +43,6 @@ class ColumnSurvey(NamedTuple):
     covariance: Float2D
     n_samples: int
     total_weight: float
-    ahead: Float2D | None = None
 
     @property
     def deviation(self) -> Float1D:
@@ -70,7 +69,7 @@ def survey_columns(rows: Rows, names: Sequence[str]) -> ColumnSurvey:
     (array([2., 5.]), array([1., 0.]))
     """
     if not isinstance(rows, ArrayRows):
-        _, _, (found,), scaler = scale_and_survey_parts(rows, names, ahead=True)
+        _, _, (found,), scaler = scale_and_survey_parts(rows, names)
         assert scaler is not None
         return _in_units(found, np.asarray(scaler.data_min_), np.asarray(scaler.data_max_))
     (found,) = require_finite_survey(surveys([rows]), rows, names)
@@ -89,9 +88,7 @@ def _in_units(found: Survey, low: Float1D, high: Float1D) -> ColumnSurvey:
     width = _width(low, high)
     mean = found.gram[0, 1:]
     covariance = (found.gram[1:, 1:] - np.outer(mean, mean)) * np.outer(width, width)
-    return ColumnSurvey(
-        low, high, low + width * mean, covariance, found.n_samples, found.total_weight, ahead=found.ahead
-    )
+    return ColumnSurvey(low, high, low + width * mean, covariance, found.n_samples, found.total_weight)
 
 
 def _width(low: Float1D, high: Float1D) -> Float1D:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import operator
-from dataclasses import replace
-from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Array, Float1D, Float2D
 from ..checks import (
     all_or_nothing,
     check_choice,
@@ -20,35 +16,37 @@ from ..checks import (
     check_n_jobs,
     check_number,
     input_names,
-    warn_few_rows,
     warn_fitted_tail,
     warn_incomplete,
 )
 from ..engine.moments import Moments
-from ..polynomials.forms import Evaluator
+from ..files.container import ArrayWriter
+from ..files.fields import Integer, MayBeMissing, Number, require
+from ..files.saved import SavedEstimator
+from ..plots import plot_projection
 from ..polynomials.polynomial import Polynomials
-from ..rows.array_api import is_device_array, namespace_of, on_device_of, to_host
+from ..report import Given, Reported
 from ..rows.arrays import ArrayRows
-from ..rows.labels import as_vector
-from ..rows.protocol import Block, Cost, Rows
-from ..rows.reading import is_dask, read_finite, read_rows, require_finite
+from ..rows.protocol import Rows
+from ..rows.reading import finite_blocks, read_rows
 from ..threads import one_blas_thread
 from . import charts
-from .christoffel import Christoffel, Monomials, choose_degree, n_terms_needed
-from .columns import exact_relations, survey_columns
-from .drift import drift_of_blocks
-from .explain import as_table, explain_columns, explain_equations
-from .missing import Incomplete, score_block
+from .christoffel import Christoffel, Monomials
+from .completeness import Complete, complete_array
+from .explanations import RowExplanations
+from .missing import Incomplete
 from .model import Model
+from .records import MODEL, SUMS, require_columns
 from .summaries import model_of_moments, survey_of_moments
 from .sums import Sums, sum_rows
+from .training import train
 
 __all__ = ["VanishingIdealDetector"]
 
 _GROWTH = 1.5  # of the number of rows, after which a stream's regimes and calibration are found anew
 
 
-class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
+class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierMixin, BaseEstimator):  # type: ignore[misc]
     """Rows are normal as long as they obey the equations of the data that the detector was fitted to.
 
     The score has three parts, each in units of its spread over normal rows: the logarithm of the inverse Christoffel
@@ -105,8 +103,30 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     array([0.005])
     """
 
+    _monomials: Monomials
     _sums: Sums
     _n_batches: int
+
+    _fields: ClassVar = {
+        "offset_": Number(),
+        "degree_": Integer(low=1),
+        "n_samples_seen_": Integer(low=1),
+        "_model": MODEL,
+        "_calibrated_rows": Integer(low=1),
+        "_sums": MayBeMissing(SUMS),
+        "_n_batches": MayBeMissing(Integer(low=1)),
+    }
+
+    def _pack(self, arrays: ArrayWriter) -> dict[str, Any]:
+        if hasattr(self, "offset_"):
+            self._current()  # with all rows so far
+        return super()._pack(arrays)
+
+    def _check_saved(self) -> None:
+        sums = getattr(self, "_sums", None)
+        require(sums is None or hasattr(self, "_n_batches"), "there are sums of no batches")
+        require_columns(self._model, sums, getattr(self, "n_features_in_", -1))
+        self._monomials, self._stale = self._model.score.christoffel.monomials, False
 
     def __init__(
         self,
@@ -142,7 +162,7 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             if isinstance(X, Moments):
                 self._fit_moments(X, sample_weight)
             else:
-                self._fit_rows(self._used(read_rows(self, X, sample_weight)))
+                self._fit_rows(read_rows(self, X, sample_weight, passes=1))
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -168,180 +188,16 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             return self.fit(X, sample_weight=sample_weight)
         self._check_parameters()
         with one_blas_thread():
-            rows = self._used(read_rows(self, X, sample_weight, reset=False))
-            if not isinstance(rows, ArrayRows):
-                require_finite(rows, input_names(self))
+            rows, n_missing = self._complete(read_rows(self, X, sample_weight, reset=False))
             more = sum_rows(rows, self._monomials, self._n_batches)
+        if n_missing:
+            warn_incomplete(n_missing)
         with all_or_nothing(self):
             self._sums = self._sums.plus(more)
             self._n_batches += 1
             self.n_samples_seen_ = self._sums.n_samples
             self._stale = True
         return self
-
-    def score_samples(self, X: Any) -> Any:
-        """Minus the score: the lower, the more abnormal; about 0 for typical rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        check_is_fitted(self)
-        rows, model = self._rows(X), self._current()
-        incomplete = None if is_dask(X) else Incomplete(model)
-        kernel = partial(
-            score_block, score=_lean(model), incomplete=incomplete, place=rows.place, names=input_names(self)
-        )
-        width = model.score.width
-        return as_vector(rows.map(kernel, 1, Cost(width * width, width, fewest=256)))
-
-    def decision_function(self, X: Any) -> Any:
-        """``score_samples(X) - offset_``: negative for outliers.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        scores = self.score_samples(X)
-        return scores - self.offset_
-
-    def predict(self, X: Any) -> Any:
-        """1 for normal rows, -1 for outliers.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        scores = self.decision_function(X)
-        if is_dask(scores):
-            return scores.map_blocks(lambda block: np.where(block < 0.0, -1, 1), dtype=np.int64)
-        namespace = namespace_of(scores)
-        outlier, normal = (namespace.full_like(scores, value, dtype=namespace.int64) for value in (-1, 1))
-        return namespace.where(scores < 0.0, outlier, normal)
-
-    def p_values(self, X: Any) -> Any:
-        """The probability that a normal row looks this bad, or worse.
-
-        The training rows, each scored as if it had been left out, are what a new row is compared with: of fresh normal
-        rows a share of at most about alpha has a p-value up to alpha, whatever their distribution.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        scores = self.score_samples(X)
-        tail = self._current().tail
-        if is_dask(scores):
-            return scores.map_blocks(lambda block: tail.p_values(-block), dtype=np.float64)
-        found = tail.p_values(-to_host(scores))
-        return on_device_of(scores, found) if is_device_array(scores) else found
-
-    def violations(self, X: Any) -> Any:
-        """How much each equation is violated, in units of its root mean square over the training rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_generators)
-            ``|g(x)|`` over the deviation of g, in the order of ``generators_``.
-        """
-        check_is_fitted(self)
-        equations = self._current().equations
-        return Evaluator([equations.standard_form], absolute=True).over(read_finite(self, X))
-
-    def explain(self, x: Any, *, by: str = "equation") -> Any:
-        """Why a row is abnormal.
-
-        Parameters
-        ----------
-        x : array-like of shape (n_features,) or (1, n_features)
-            One row.
-        by : {"equation", "column"}, default="equation"
-            Equations with the row's value, how many deviations that is, and the share of the inverse Christoffel
-            function that the equation and its multiples account for; the shares sum to 1. Or columns: observed value,
-            the value that would fit the other columns best (what the sensor should have shown), and by how much the
-            inverse Christoffel function would be smaller with it.
-
-        Returns
-        -------
-        DataFrame, or a dict of lists where pandas is not installed
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from vanishing import VanishingIdealDetector
-        >>> rng = np.random.default_rng(0)
-        >>> volts, amperes = rng.uniform(10, 20, 500), rng.uniform(1, 5, 500)
-        >>> X = np.column_stack([volts, amperes, volts * amperes + rng.normal(0, 0.1, 500)])
-        >>> detector = VanishingIdealDetector().fit(X)
-        >>> table = detector.explain([15.0, 2.0, 40.0], by="column")
-        >>> observed, expected = (dict(zip(table["column"], table[key])) for key in ("observed", "expected"))
-        >>> observed["x2"], round(expected["x2"])
-        (40.0, 30)
-        """
-        check_is_fitted(self)
-        check_choice("by", by, ("equation", "column"))
-        return as_table(self._explained(self._one_row(x), by))
-
-    def drift(self, X: Any, *, block_rows: int | None = None) -> Any:
-        """Whether rows as a whole obey the equations, block by block: shifts that no single row shows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New rows, in the order of time.
-        block_rows : int, optional
-            Rows of a block; by default all rows are one.
-
-        Returns
-        -------
-        DataFrame, or a dict of lists where pandas is not installed
-            For each block its first row, the number of rows, the share of alarms, the probability that normal rows
-            differ as much from the training rows, and the equation that has shifted most, by how many of its
-            deviations.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from vanishing import VanishingIdealDetector
-        >>> rng = np.random.default_rng(0)
-        >>> x = rng.uniform(size=3000)
-        >>> X = np.column_stack([x, 2 * x + rng.normal(0, 0.01, 3000)])
-        >>> detector = VanishingIdealDetector().fit(X[:2000])
-        >>> normal, shifted = detector.drift(X[2000:])["p_value"], detector.drift(X[2000:] + [0, 0.005])["p_value"]
-        >>> bool(normal[0] > 0.01 > shifted[0])
-        True
-        """
-        check_is_fitted(self)
-        if block_rows is not None:
-            check_count("block_rows", block_rows)
-        model = self._current()
-        p_values = np.asarray(to_host(_computed(self.p_values(X))))
-        form = model.equations.standard_form
-        deviations = np.zeros((len(p_values), 0))
-        if form.n_polynomials:
-            deviations = np.asarray(to_host(_computed(Evaluator([form], absolute=False).over(read_finite(self, X)))))
-        edges = [*range(0, len(p_values), block_rows or len(p_values)), len(p_values)]
-        return as_table(drift_of_blocks(model, p_values, deviations, edges, self.contamination))
 
     def plot_chart(self, X: Any, *, n_worst: int = 3) -> Any:
         """Control chart of the scores of rows in the order of time, with the contributions of the worst ones.
@@ -375,8 +231,7 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         matplotlib Figure
         """
         table, equations = self._table(X), self._require_equations()
-        values = equations.polynomials.evaluate(table) / equations.deviation
-        return charts.residuals(values, [polynomial.to_text(3) for polynomial in equations.polynomials])
+        return charts.residuals(equations.polynomials, equations.deviation, table)
 
     def plot_relation(self, x: Any, X: Any, *, equation: int | None = None, columns: Any = None) -> Any:
         """A row among others in the plane of two columns, with the equation that it violates.
@@ -405,14 +260,18 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             columns = [j for j in ranked if j in equations.columns[k]][:2]
         if len(columns) != 2:
             raise ValueError(f"A plane needs two columns of the equation, got {len(columns)}: choose columns=(i, j).")
-        return charts.relation(
-            equations.polynomials[k],
-            float(equations.deviation[k]),
-            row,
-            table,
-            (int(columns[0]), int(columns[1])),
-            names,
+        return plot_projection(
+            equations.polynomials[k], table, row=row, columns=columns, deviation=float(equations.deviation[k])
         )
+
+    def _report_rows(self, X: Any, y: Any) -> Given:
+        check_is_fitted(self)
+        return Given(self._rows(X), tuple(input_names(self)))
+
+    def _report_story(self, subject: Any) -> Any:
+        from .story import detector_story  # only reports need it
+
+        return detector_story(self, subject)
 
     @property
     def generators_(self) -> Polynomials:
@@ -425,6 +284,9 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         """Constant and binary columns and one-hot groups, in words."""
         check_is_fitted(self)
         return [relation.to_text(input_names(self)) for relation in self._monomials.exact]
+
+    def _first_equations(self, n_shown: int) -> list[str]:
+        return self.generators_.first_lines(n_shown)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -442,19 +304,15 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         check_n_jobs(self.n_jobs)
 
     def _fit_rows(self, rows: Rows) -> None:
-        names = input_names(self)
-        found = survey_columns(rows, names)
-        if not (found.high > found.low).any():
-            raise ValueError(
-                f"All rows are equal (n_samples = {found.n_samples}): a detector learns from normal rows that differ."
-            )
-        degree = self.degree or choose_degree(found.mean.size, found.n_samples)
-        if degree == 1 and self.degree is None:
-            warn_few_rows(found.n_samples, n_terms_needed(found.mean.size))
-        self._monomials = Monomials.of_columns(found, exact_relations(found), degree)
-        self._sums = sum_rows(rows, self._monomials, clipped=found.has_far_values)
+        skip = self.missing == "skip"
+        if not skip and not isinstance(rows, ArrayRows):
+            rows = finite_blocks(self, rows)
+        trained = train(rows, input_names(self), self.degree, skip=skip)
+        if trained.n_missing:
+            warn_incomplete(trained.n_missing)
+        self._monomials, self._sums = trained.monomials, trained.sums
         self._n_batches, self._stale = 1, False
-        self.degree_, self.n_samples_seen_ = degree, self._sums.n_samples
+        self.degree_, self.n_samples_seen_ = trained.degree, self._sums.n_samples
         self._learn()
 
     def _fit_moments(self, moments: Moments, sample_weight: Any) -> None:
@@ -498,97 +356,20 @@ class VanishingIdealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     def _christoffel(self) -> Christoffel:
         return Christoffel.of_gram(self._monomials, self._sums.gram / self._sums.total_weight)
 
-    def _rows(self, X: Any) -> Rows:
-        return read_finite(self, X) if self.missing == "error" else read_rows(self, X, reset=False)
+    def _complete(self, rows: Rows) -> tuple[Rows, int]:
+        """The rows to add to the sums, without missing values if these are to be skipped, and how many had some.
 
-    def _used(self, rows: Rows) -> Rows:
-        """The rows to learn from: of those in memory, the ones with a weight and without missing values; all finite."""
-        if not isinstance(rows, ArrayRows):
-            return rows
-        rows = rows.without_zero_weights()
-        if rows.X.dtype.kind != "f" or _sum_is_finite(rows):
-            return rows
-        if self.missing == "skip":
-            missing = rows.map(_count_missing, 1, Cost(rows.n_features, rows.n_features))[:, 0] > 0.0
-            if missing.all():
-                raise ValueError("Every row has a missing value: impute them, for instance with SimpleImputer.")
-            if missing.any():
-                warn_incomplete(int(missing.sum()))
-            weights = None if rows.sample_weight is None else rows.sample_weight[~missing]
-            rows = ArrayRows(rows.X[~missing], weights, None, rows.n_jobs)
-        require_finite(rows, input_names(self))
-        return rows
-
-    def _table(self, X: Any) -> Array:
-        check_is_fitted(self)
-        return np.asarray(read_rows(self, X, reset=False).to_numpy(), dtype=np.float64)
-
-    def _one_row(self, x: Any) -> Float1D:
-        """One row, given as such or as a table of one row."""
-        if np.ndim(x) != 1:
-            table = self._table(x)
-            if len(table) != 1:
-                raise ValueError(f"Expected one row, got {len(table)}: choose one of them.")
-            return np.asarray(table[0])
-        names = [str(name) for name in x.index] if hasattr(x, "iloc") else input_names(self)
-        if hasattr(self, "feature_names_in_") and names != input_names(self):
-            raise ValueError(f"The row should have the columns of the fit: {', '.join(input_names(self))}.")
-        row = np.asarray(x, dtype=np.float64)
-        if row.size != self.n_features_in_:
-            raise ValueError(
-                f"The row has {row.size} values, but the detector was fitted to {self.n_features_in_} columns."
-            )
-        if np.isinf(row).any():
-            raise ValueError(
-                f"The row contains infinity in column {names[int(np.argmax(np.isinf(row)))]!r}: correct it."
-            )
-        return row
-
-    def _explained(self, row: Float1D, by: str) -> dict[str, list[Any]]:
-        names, model = input_names(self), self._current()
-        absent = np.flatnonzero(np.isnan(row)).tolist()
-        if absent:
-            reduced = Incomplete(model).reduced(absent)
-            if reduced is None:
-                raise ValueError("There is nothing to explain: every column that matters is missing in this row.")
-            model = replace(reduced, equations=model.equations.without(absent, reduced.score.christoffel))
-        explained = explain_equations if by == "equation" else explain_columns
-        with one_blas_thread():
-            return explained(model, np.where(np.isnan(row), 0.0, row), names)
+        In sources outside of memory, rows with missing values are skipped on the way, and are not counted.
+        """
+        names = input_names(self)
+        if isinstance(rows, ArrayRows):
+            return complete_array(rows, names, skip=self.missing == "skip")
+        if self.missing == "error":
+            return finite_blocks(self, rows), 0
+        return rows.changed(Complete(rows.place, tuple(names))), 0
 
     def _require_equations(self) -> Any:
         equations = self._current().equations
         if not len(equations.polynomials):
             raise ValueError("No equation holds closely enough on these data to be drawn; plot_chart shows the scores.")
         return equations
-
-
-def _sum_is_finite(rows: Rows) -> bool:
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(rows.reduce(_sum_of_values, operator.add, Cost(rows.n_features, rows.n_features))))
-
-
-def _sum_of_values(block: Block) -> float:
-    return float(np.sum(block.X))
-
-
-def _count_missing(block: Block, out: Float2D) -> None:
-    out[:, 0] = np.isnan(block.X).sum(axis=1)
-
-
-def _lean(model: Model) -> Any:
-    """The score without what only explanations need: it is sent to where the rows are."""
-    christoffel = model.score.christoffel
-    nothing: Float1D = np.empty((0, 0))
-    regimes = model.score.regimes
-    return replace(
-        model.score,
-        christoffel=replace(christoffel, gram=nothing, factor=nothing),
-        regimes=None if regimes is None else replace(regimes, mixtures=()),
-    )
-
-
-def _computed(values: Any) -> Any:
-    if isinstance(values, Rows):
-        return values.to_numpy()
-    return values.compute() if is_dask(values) else values

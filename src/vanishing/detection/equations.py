@@ -25,7 +25,7 @@ from .._typing import Bool1D, Float1D, Float2D, Int1D
 from ..cholesky import append_column
 from ..polynomials.forms import MonomialForm, ProductForm, term_values
 from ..polynomials.polynomial import Polynomials
-from ..polynomials.terms import Program, Term
+from ..polynomials.terms import Program, Term, derivatives, gram_of_gradients
 from .christoffel import ROUNDING, Christoffel, Monomials, expansion
 
 __all__ = ["Equations", "find_equations"]
@@ -162,11 +162,9 @@ class _Search:
         self.found: list[Float1D] = []
         self.leads: list[int] = []
         self.refused: set[int] = set()
-        self.derivatives = _derivatives(terms)
+        self.derivatives = derivatives(terms)
         self.values = term_values(points, Program.of(terms))
-        self.slopes = np.zeros_like(gram)
-        for index, powers, lower in self.derivatives:
-            self.slopes[np.ix_(index, index)] += np.outer(powers, powers) * gram[np.ix_(lower, lower)]
+        self.slopes = gram_of_gradients(terms, gram)
         self.known = np.zeros((len(points), len(self.derivatives), 0))  # orthonormal gradients of the equations there
 
     def run(self) -> None:
@@ -293,23 +291,6 @@ def _divides(divisor: Term, term: Term) -> bool:
     return all(term.count(v) >= divisor.count(v) for v in set(divisor))
 
 
-def _derivatives(terms: Sequence[Term]) -> list[tuple[Int1D, Float1D, Int1D]]:
-    """For each column the terms with it, the powers it has there, and the places of their derivatives."""
-    place = {term: k for k, term in enumerate(terms)}
-    found = []
-    for v in sorted({v for term in terms for v in term}):
-        index = [k for k, term in enumerate(terms) if v in term]
-        lower = [place[_without_one(terms[k], v)] for k in index]
-        powers = [float(terms[k].count(v)) for k in index]
-        found.append((np.array(index), np.array(powers), np.array(lower)))
-    return found
-
-
-def _without_one(term: Term, v: int) -> Term:
-    at = term.index(v)
-    return term[:at] + term[at + 1 :]
-
-
 def _polynomials(coef: Float2D, search: _Search, christoffel: Christoffel, names: Sequence[str]) -> Polynomials:
     """The equations as polynomials of all columns, in the units of the table."""
     columns, units = christoffel.monomials.columns, christoffel.monomials.units
@@ -357,4 +338,4 @@ def _spans(coef: Float2D, terms: Sequence[Term], christoffel: Christoffel) -> tu
         directions, strength, _ = np.linalg.svd(vectors, full_matrices=False)
         known = np.hstack([known, directions[:, strength > 1e-6]])
         edges.append(known.shape[1])
-    return known, tuple(edges)
+    return np.ascontiguousarray(known), tuple(edges)  # as a file gives it back: products have the same bits

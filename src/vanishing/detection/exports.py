@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..rows.sql import quote_name
 from .rule import Rule
 
 __all__ = ["expectation_suite", "pandera_schema", "sql_checks"]
@@ -17,7 +18,7 @@ __all__ = ["expectation_suite", "pandera_schema", "sql_checks"]
 def sql_checks(rules: Sequence[Rule], table: str) -> str:
     """``ALTER TABLE`` statements with one CHECK constraint for each rule."""
     lines = [
-        f"ALTER TABLE {_quoted(table)} ADD CONSTRAINT rule_{k} CHECK ({_sql(rule)});" for k, rule in enumerate(rules)
+        f"ALTER TABLE {quote_name(table)} ADD CONSTRAINT rule_{k} CHECK ({_sql(rule)});" for k, rule in enumerate(rules)
     ]
     return "\n".join(lines)
 
@@ -62,15 +63,11 @@ class _PanderaCheck:
         return type(frame[self.rule.columns[0]])(held, index=frame.index)
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
 def _sql(rule: Rule) -> str:
     """The rule as a condition in standard SQL."""
     names = rule.polynomial.feature_names
     terms = []
     for c, exponents in zip(rule.polynomial.coef, rule.polynomial.exponents, strict=True):
-        factors = [_quoted(names[j]) for j in np.flatnonzero(exponents) for _ in range(exponents[j])]
+        factors = [quote_name(names[j]) for j in np.flatnonzero(exponents) for _ in range(exponents[j])]
         terms.append(" * ".join([f"({float(c)!r})", *factors]))
     return f"ABS({' + '.join(terms)}) <= {rule.tolerance!r}"

@@ -6,19 +6,20 @@ the model of all columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from .._typing import Bool1D, Float1D, Float2D
-from ..rows.array_api import namespace_of, on_device_of, to_host
+from ..rows.array_api import on_device_of, to_host
 from ..rows.protocol import Block
 from .calibration import Left
+from .completeness import refuse_infinity, sum_is_finite
 from .model import Model, Score
 
-__all__ = ["Incomplete", "refuse_infinity"]
+__all__ = ["Incomplete", "score_block"]
 
 
 @dataclass(frozen=True)
@@ -63,28 +64,10 @@ class Incomplete:
 def score_block(block: Block, out: Any, score: Score, incomplete: Incomplete | None, place: Any, names: Any) -> None:
     """Write the scores of a block, lower for worse rows, to ``out`` ``(n_rows, 1)``."""
     X = block.X
-    if _sum_is_finite(X):
+    if sum_is_finite(X):
         out[:, 0] = -score.of_rows(X)
         return
     refuse_infinity(block, place, names)
     if incomplete is None:
         raise ValueError("Rows with NaN cannot be scored in a Dask collection: impute these values, or compute() it.")
     out[:, 0] = on_device_of(X, -incomplete.of_rows(np.asarray(to_host(X), dtype=np.float64)))
-
-
-def _sum_is_finite(X: Any) -> bool:
-    namespace = namespace_of(X)
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(namespace.isfinite(namespace.sum(X)))
-
-
-def refuse_infinity(block: Block, place: Callable[[int, int], str], names: Sequence[str]) -> None:
-    """Refuse infinite values, naming the first one."""
-    infinite = np.isinf(to_host(block.X))
-    if infinite.any():
-        i, j = (int(index[0]) for index in np.nonzero(infinite))
-        where = "" if names[j] == f"x{j}" else f" ({names[j]!r})"
-        raise ValueError(
-            f"Input X contains infinity (inf) in column {j}{where}, the first {place(block.part, block.start + i)}: "
-            "correct it, or write NaN if the value is missing."
-        )

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .._typing import Array, Bool1D, Float1D, Float2D
+from ..files.fields import require
 from ..polynomials.forms import Evaluator, MonomialForm, ProductForm
 from ..rows.array_api import empty_like, namespace_of, on_device_of, to_host
 from .calibration import Left, Tail, Typical
@@ -26,11 +27,11 @@ from .equations import Equations, find_equations
 from .regimes import Regimes, fit_regimes
 from .sums import Sample, Sums
 
-__all__ = ["Model", "Score", "in_chunks", "violation"]
+__all__ = ["MOST_DEVIATIONS", "Form", "Model", "Score", "in_chunks", "violation"]
 
 Form: TypeAlias = MonomialForm | ProductForm
 
-_MOST = 1e6  # deviations that count, which keeps squares finite
+MOST_DEVIATIONS = 1e6  # deviations that count, which keeps squares finite
 _CHUNK = 1024  # rows scored at a time on the host
 
 
@@ -111,7 +112,7 @@ def violation(form: Form, X: Any) -> Any:
     namespace = namespace_of(X)
     values = empty_like(X, form.n_polynomials)
     Evaluator([form], absolute=False).fill(X, values)
-    values = namespace.clip(values, -_MOST, _MOST)
+    values = namespace.clip(values, -MOST_DEVIATIONS, MOST_DEVIATIONS)
     return namespace.log1p(namespace.mean(values**2, axis=1))
 
 
@@ -138,6 +139,31 @@ class Model:
         parts = (christoffel, _scored(equations, equations.tight), found)
         score, tail, left = _calibrated(parts, scores, sums.sample, sums.total_weight)
         return cls(score, tail, left, equations, sums.total_weight, sums.sample)
+
+    @classmethod
+    def of_parts(
+        cls,
+        score: Score,
+        tail: Tail | None,
+        left: tuple[Float1D, ...],
+        equations: Equations,
+        total_weight: float,
+        sample: Sample | None,
+    ) -> Model:
+        """The model of parts from a file, with what follows from them: scored equations, known rows and their tail."""
+        scored = equations.tight if score.equations_typical is not None else np.zeros(len(equations.tight), dtype=bool)
+        score = replace(score, equations=_scored(equations, scored))
+        pairs = [(score.equations, score.equations_typical), (score.regimes, score.regimes_typical)]
+        require(all((part is None) == (typical is None) for part, typical in pairs), "a part of the score has no scale")
+        if tail is None:
+            n_parts = 1 + sum(part is not None for part, _ in pairs)
+            lengths = {len(part) for part in left}
+            agrees = sample is not None and len(left) == n_parts and lengths == {len(sample.X)}
+            require(agrees, "there are other scores than rows")
+            assert sample is not None
+            total = np.sum(left, axis=0)
+            score, tail = replace(score, known=Known.of_rows(sample.X, total)), Left.of_scores(total, sample.weights)
+        return cls(score, tail, left, equations, total_weight, sample)
 
     def updated(self, sums: Sums, christoffel: Christoffel) -> Model:
         """The same regimes, equations and calibration, with the inverse Christoffel function of further rows."""

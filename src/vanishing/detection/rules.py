@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._typing import Float2D
+from .._typing import Array
 from ..checks import check_count, check_number, input_names
+from ..files.fields import Numbers, TupleOf, require
+from ..files.saved import Saved
 from ..polynomials.polynomial import Polynomial
 from ..rows.array_api import to_host
 from ..rows.protocol import Block, Cost, Rows
 from ..rows.reading import read_rows, require_finite
 from .exports import expectation_suite, pandera_schema, sql_checks
 from .learning import equations_of_most, sample_table
+from .records import RULE
 from .report import Report, report_on
 from .rule import WIDE, LawLike, Rule, absolute_values, polynomial_of_law, rule_with_tolerance
 
 __all__ = ["Rules"]
 
 
-class Rules(Sequence[Rule]):
+class Rules(Saved, Sequence[Rule]):
     """Rules between the columns of a table.
 
     Parameters
@@ -48,6 +52,12 @@ class Rules(Sequence[Rule]):
     >>> float(rules.check(table).share[0])
     0.999
     """
+
+    _fields: ClassVar = {"_rules": TupleOf(RULE), "exceptions": Numbers("i8", (None,), low=0)}
+
+    def _check_saved(self) -> None:
+        names = {rule.polynomial.feature_names for rule in self._rules}
+        require(len(names) <= 1, "the rules are about different columns")
 
     def __init__(self, rules: Sequence[Rule], exceptions: Any = ()):
         self._rules = tuple(rules)
@@ -79,15 +89,15 @@ class Rules(Sequence[Rule]):
         require_finite(rows, names)
         table = sample_table(rows)
         rules = [rule_with_tolerance(polynomial, table) for polynomial in equations_of_most(table, names, degree)]
-        learnt = cls(rules)
         if not rules:
-            return learnt
-        missed = _computed(learnt._values(rows)) > np.array([rule.tolerance for rule in rules])
+            return cls(rules)
+        width = 4 * rows.n_features * len(rules)
+        missed = rows.reduce(_Misses(tuple(rules)), _add_missed, Cost(width, width))
         counted = [
-            Rule(rule.polynomial, rule.tolerance, int(n), len(missed))
-            for rule, n in zip(rules, missed.sum(axis=0), strict=True)
+            Rule(rule.polynomial, rule.tolerance, int(n), missed.n_rows)
+            for rule, n in zip(rules, missed.counts, strict=True)
         ]
-        return cls(counted, np.flatnonzero(missed.any(axis=1)))
+        return cls(counted, missed.places)
 
     @classmethod
     def from_laws(cls, laws: Sequence[Polynomial | LawLike], X: Any = None, *, width: float = WIDE) -> Self:
@@ -190,14 +200,29 @@ class Rules(Sequence[Rule]):
                 f"{', '.join(given) if given else f'{rows.n_features} columns'}."
             )
 
-    def _values(self, rows: Rows) -> Any:
-        """``|polynomial|`` for every row and rule."""
-        rules = self._rules
 
-        def kernel(block: Block, out: Any) -> None:
-            out[:, :] = absolute_values(rules, np.asarray(to_host(block.X), dtype=np.float64))
+class Missed(NamedTuple):
+    """Rows that miss rules: of how many, how many miss each rule, and their places, counted from the first row."""
 
-        return rows.map(kernel, len(rules), Cost(rows.n_features * len(rules), 4 * rows.n_features))
+    n_rows: int
+    counts: Array
+    places: Array
+
+
+@dataclass(frozen=True)
+class _Misses:
+    """The kernel that finds them."""
+
+    rules: tuple[Rule, ...]
+
+    def __call__(self, block: Block) -> Missed:
+        values = absolute_values(self.rules, np.asarray(to_host(block.X), dtype=np.float64))
+        missed = values > np.array([rule.tolerance for rule in self.rules])
+        return Missed(len(missed), missed.sum(axis=0), np.flatnonzero(missed.any(axis=1)))
+
+
+def _add_missed(a: Missed, b: Missed) -> Missed:
+    return Missed(a.n_rows + b.n_rows, a.counts + b.counts, np.concatenate([a.places, a.n_rows + b.places]))
 
 
 class _Columns(BaseEstimator):  # type: ignore[misc]
@@ -205,9 +230,3 @@ class _Columns(BaseEstimator):  # type: ignore[misc]
 
     def __init__(self, n_jobs: int | None):
         self.n_jobs = n_jobs
-
-
-def _computed(values: Any) -> Float2D:
-    if isinstance(values, Rows):
-        return values.to_numpy()
-    return np.asarray(to_host(values.compute() if hasattr(values, "compute") else values))

@@ -5,23 +5,39 @@ Both add up, over blocks, over batches of a stream and over sites.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from .._typing import Float1D, Float2D, Int1D
+from .._typing import Bool1D, Float1D, Float2D, Int1D
 from ..engine.gram import border_gram, mean_gram, products_and_range
+from ..polynomials.forms import term_values
+from ..polynomials.terms import Program
 from ..rows.array_api import namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows
 from ..rows.protocol import Block, Cost, Rows
 from .christoffel import Monomials
+from .columns import Standardised
 
-__all__ = ["SAMPLE", "Sample", "Sums", "add_samples", "add_sums", "sample_array", "sample_block", "sum_rows"]
+__all__ = [
+    "SAMPLE",
+    "Sample",
+    "Sums",
+    "add_samples",
+    "add_sums",
+    "join_samples",
+    "sample_array",
+    "sample_block",
+    "sampling_rate",
+    "sum_rows",
+]
 
 SAMPLE = 10_000  # rows from which regimes are found and scores are calibrated
 
 _AMPLE = 2  # times as many rows get a key at least, where their number is known
+_FEW_ROWS = 2048  # rows whose monomials are evaluated at once
 
 
 class Sample(NamedTuple):
@@ -37,11 +53,20 @@ class Sample(NamedTuple):
             other = other._among(np.flatnonzero(other.keys < self.keys.max()))
         if not len(other.keys):
             return self
-        both = Sample(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
-        return both if len(both.keys) <= SAMPLE else both._among(np.sort(np.argpartition(both.keys, SAMPLE)[:SAMPLE]))
+        return join_samples((self, other))
 
-    def _among(self, chosen: Int1D) -> Sample:
+    def _among(self, chosen: Int1D | Bool1D) -> Sample:
         return Sample(self.keys[chosen], self.X[chosen], self.weights[chosen])
+
+
+def join_samples(samples: Sequence[Sample]) -> Sample:
+    """The sample of the rows of all of several samples."""
+    whole = Sample(*(np.concatenate(parts) for parts in zip(*samples, strict=True)))
+    if len(whole.keys) <= SAMPLE:
+        return whole
+    chosen = np.zeros(len(whole.keys), dtype=bool)
+    chosen[np.argpartition(whole.keys, SAMPLE)[:SAMPLE]] = True
+    return whole._among(chosen)
 
 
 class Sums(NamedTuple):
@@ -80,9 +105,10 @@ def sum_rows(rows: Rows, monomials: Monomials, batch: int = 0, *, clipped: bool 
     units = monomials.units if clipped else replace(monomials.units, clip=np.inf)
     if isinstance(rows, ArrayRows):
         weight = float(len(rows) if rows.sample_weight is None else rows.sample_weight.sum())
-        total = weight * mean_gram(rows.changed(units), monomials.program, 1)
-        return Sums(border_gram(np.array([[weight]]), total), weight, len(rows), sample_array(rows, batch))
-    rate = 1.0 if rows.n_samples is None else min(_AMPLE * SAMPLE / max(rows.n_samples, 1), 1.0)
+        return Sums(
+            _gram_of_array(rows, units, monomials.program, weight), weight, len(rows), sample_array(rows, batch)
+        )
+    rate = sampling_rate(rows)
 
     def kernel(block: Block) -> Sums:
         total, _ = products_and_range(units.units(block.X), block.weights, monomials.program)
@@ -91,6 +117,19 @@ def sum_rows(rows: Rows, monomials: Monomials, batch: int = 0, *, clipped: bool 
 
     n_terms = monomials.program.size
     return rows.reduce(kernel, add_sums, Cost(n_terms**2, 2 * n_terms))
+
+
+def _gram_of_array(rows: ArrayRows, units: Standardised, program: Program, weight: float) -> Float2D:
+    """Sum of the products of the monomials over rows in memory; few rows are one product of matrices."""
+    if len(rows) > _FEW_ROWS:
+        return border_gram(np.array([[weight]]), weight * mean_gram(rows.changed(units), program, 1))
+    values = term_values(units.units(np.asarray(rows.X[:])), program)
+    return np.asarray((values if rows.sample_weight is None else values * rows.sample_weight) @ values.T)
+
+
+def sampling_rate(rows: Rows) -> float:
+    """The share of the rows that get a key: twice as many as a sample needs, or all if their number is unknown."""
+    return 1.0 if rows.n_samples is None else min(_AMPLE * SAMPLE / max(rows.n_samples, 1), 1.0)
 
 
 def sample_array(rows: ArrayRows, batch: int = 0) -> Sample:
@@ -103,6 +142,18 @@ def sample_array(rows: ArrayRows, batch: int = 0) -> Sample:
     chosen = np.sort(rng.choice(n_rows, SAMPLE, replace=False, shuffle=False))
     keys = SAMPLE / n_rows * rng.random(SAMPLE)  # as the smallest of all would be
     return Sample(keys, np.array(rows.X[chosen], dtype=np.float64), weights[chosen])
+
+
+def sample_complete(rows: ArrayRows) -> Sample:
+    """The sample of rows in memory, some of which may have missing values or weight 0, and are left out."""
+    rng = np.random.default_rng([0, 0, 0])
+    n_rows = len(rows)
+    n_drawn = min(n_rows, _AMPLE * SAMPLE)
+    chosen = np.sort(rng.choice(n_rows, n_drawn, replace=False, shuffle=False))
+    X = np.array(rows.X[chosen], dtype=np.float64)
+    weights = np.ones(n_drawn) if rows.sample_weight is None else rows.sample_weight[chosen]
+    keys = n_drawn / n_rows * rng.random(n_drawn)
+    return join_samples([Sample(keys, X, weights)._among(np.isfinite(X).all(axis=1) & (weights > 0.0))])
 
 
 def sample_block(block: Block, batch: int = 0, rate: float = 1.0) -> Sample:

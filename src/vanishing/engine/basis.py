@@ -11,7 +11,7 @@ import numpy as np
 from .._typing import Float2D, Int1D
 from ..decisions import Decision, Mixture
 from ..polynomials.forms import Candidates, Layer, MonomialForm, ProductForm
-from ..polynomials.terms import Program, Term, border
+from ..polynomials.terms import Program, Term, border, gram_of_gradients
 
 __all__ = ["Basis", "MonomialBasis", "ProductBasis"]
 
@@ -87,19 +87,8 @@ class MonomialBasis:
         return tuple(moments)
 
     def slopes(self, new: list[Term], gram: Float2D) -> Float2D:
-        """Gram of the gradients of [O|new] from their own Gram: ``D_st = sum_j e_j(s) e_j(t) mean(s/x_j t/x_j)``.
-
-        ``e_j(t)`` is the exponent of x_j in t; the quotients are in O, which is closed under division.
-        """
-        terms = [*self.terms, *new]
-        row_of = {term: row for row, term in enumerate(terms)}
-        total = np.zeros_like(gram)
-        for j in range(self.feature_order.size):
-            rows = [row for row, term in enumerate(terms) if j in term]
-            quotients = [row_of[_without(terms[row], j)] for row in rows]
-            powers = np.array([terms[row].count(j) for row in rows], dtype=np.float64)
-            total[np.ix_(rows, rows)] += np.outer(powers, powers) * gram[np.ix_(quotients, quotients)]
-        return total
+        """Gram of the gradients of [O|new] from their own Gram; the quotients of the terms are in O."""
+        return gram_of_gradients([*self.terms, *new], gram)
 
     def form(self) -> MonomialForm:
         """The generators in a form for evaluation."""
@@ -111,12 +100,6 @@ class MonomialBasis:
             row += decision.generators.size
         lead_coef = np.concatenate([np.empty(0), *(decision.lead_coef for decision in self.decisions)])
         return MonomialForm(program[: self.size], coef, program[self.size :], lead_coef)
-
-
-def _without(term: Term, variable: int) -> Term:
-    """The term divided by one of its variables."""
-    place = term.index(variable)
-    return term[:place] + term[place + 1 :]
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ __all__ = [
     "mean_of_parts",
     "products_and_range",
     "range_of",
+    "sum_of_products",
     "triangular_factor",
     "value_gram",
 ]
@@ -125,7 +126,7 @@ def mean_grams(parts: Sequence[Rows], program: Program, n_basis: int) -> list[Fl
     work = (n_terms - n_basis) * n_terms
 
     def kernel(X: Any, weights: Any) -> Float2D:
-        return _sum_of_products(X, weights, program, n_basis)
+        return sum_of_products(X, weights, program, n_basis)
 
     requests = [_mean_request(rows, kernel, Cost(work, 2 * n_terms)) for rows in parts]
     return [total / weight for weight, total in reduce_together(requests)]
@@ -168,7 +169,7 @@ def _add_each(a: tuple[float, Float2D], b: tuple[float, Float2D]) -> tuple[float
     return a[0] + b[0], a[1] + b[1]
 
 
-def _sum_of_products(X: Any, weights: Any, program: Program, n_basis: int) -> Float2D:
+def sum_of_products(X: Any, weights: Any, program: Program, n_basis: int) -> Float2D:
     """Sum over the rows of w * C[O|C]', on the device of ``X``."""
     if isinstance(X, np.ndarray):
         weights = _NO_WEIGHTS if weights is None else weights
@@ -185,7 +186,7 @@ def products_and_range(X: Any, weights: Any, program: Program) -> tuple[Float2D,
     """Sum over the rows of w * C[1|C]', with all terms but the constant in C; range of each column, (2, n_features)."""
     monomials = _monomials(tuple(program.terms), 1) if cuda.has_kernels(X) else None
     if monomials is None:
-        return _sum_of_products(X, weights, program, 1), range_of(X, weights)
+        return sum_of_products(X, weights, program, 1), range_of(X, weights)
     sums, ends = cuda.sum_monomials(X, weights, monomials.closed)
     return np.asarray(sums[monomials.positions]), ends
 

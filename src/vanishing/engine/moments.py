@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -9,21 +10,24 @@ from sklearn.base import BaseEstimator
 
 from .._typing import Float1D, Float2D
 from ..checks import check_count, check_scaler, input_names
-from ..polynomials.terms import Program, Term, count_terms, multiply, terms_up_to
+from ..polynomials.terms import Program, count_terms, terms_up_to
 from ..rows.archive import DAMAGED, Archive
-from ..rows.reading import read_rows, require_finite
+from ..rows.protocol import Rows
+from ..rows.reading import finite_blocks, read_rows, require_finite
 from ..rows.writing import complete_file
 from .gram import border_gram
+from .plausibility import can_be_sums
 from .scaling import scaler_of_range
+from .sql_sums import sum_in_sql
 from .survey import Survey, sum_terms
 
-__all__ = ["Moments"]
+__all__ = ["Moments", "collect_moments"]
 
 _FORMAT = 1
 _MOST_TERMS = 5000
+_MOST_AT_ONCE = 500  # terms whose Gram is summed for a fit to rows that can be read only once
 _ARRAYS = ["format", "names", "range", "scaling", "shape", "single_precision", "sum", "total_weight"]  # in a file
 _MOST_NAMES = 2**25  # bytes that all names may take
-_ROUNDING = 1e-7  # tolerance of the checks of loaded sums, relative to the largest value that each could have
 
 
 class Moments:
@@ -116,10 +120,12 @@ class Moments:
         self
         """
         columns = _InputColumns(self.n_jobs)
-        rows = read_rows(columns, X, sample_weight)
+        rows = read_rows(columns, X, sample_weight, passes=1)
         if rows.n_features != self.n_features:
             raise ValueError(f"X has {rows.n_features} columns, but these are moments of {self.n_features}.")
         self._check_names(rows.feature_names or columns.names)
+        if rows.read_once:
+            rows = finite_blocks(columns, rows)  # no second pass can look for NaN
         source = rows if self.scaler is None else rows.scaled(self.scaler.scale_, self.scaler.min_)
         total = sum_terms(source, Program.of(self.terms))
         if not np.isfinite(total.gram).all():
@@ -130,6 +136,58 @@ class Moments:
         self.feature_names = self.feature_names or rows.feature_names or columns.names
         self.single_precision |= rows.single_precision
         return self
+
+    @classmethod
+    def from_sql(
+        cls,
+        connection: Any,
+        query: str,
+        columns: Sequence[str] | None = None,
+        degree: int = 3,
+        *,
+        weight: str | None = None,
+        scaler: Any = None,
+    ) -> Moments:
+        """The moments of the rows of a query, which the database computes: no row leaves it.
+
+        One statement scales the columns to [0, 1] and sums all products of terms, so that nothing cancels; the scaling
+        is ``scaler`` of the moments, and ``model.generators_.in_units(moments.scaler)`` are equations of the columns.
+
+        Parameters
+        ----------
+        connection : connection of DuckDB or sqlite3, or another one with ``execute`` or ``cursor`` (DB-API 2)
+        query : str
+            A SELECT statement.
+        columns : sequence of str, optional
+            The columns to use; all but ``weight`` by default.
+        degree : int, default=3
+            Largest degree of generators. The statement has one sum for each term up to twice the degree.
+        weight : str, optional
+            The column with the weights of the rows.
+        scaler : fitted MinMaxScaler, optional
+            The scaling to use instead of the columns' ranges, for moments that will be merged with others.
+
+        Examples
+        --------
+        >>> import sqlite3
+        >>> from vanishing import OAVI, Moments
+        >>> connection = sqlite3.connect(":memory:")
+        >>> _ = connection.execute("create table parabola (x, y)")
+        >>> _ = connection.executemany("insert into parabola values (?, ?)", [(k, k * k) for k in range(11)])
+        >>> moments = Moments.from_sql(connection, "select * from parabola", ["x", "y"], degree=2)
+        >>> print(OAVI(psi=1e-6, max_degree=2).fit(moments).generators_.in_units(moments.scaler).monic()[0])
+        x^2 - y
+        """
+        check_count("degree", degree)
+        scaler = None if scaler is None else check_scaler("scaler", scaler, len(columns or scaler.scale_))
+        total = sum_in_sql(connection, query, columns, degree, weight, scaler)
+        scaler = scaler_of_range(total.low, total.high, total.n_samples) if scaler is None else scaler
+        moments = cls(len(total.names), degree, scaler=scaler)
+        low, high = (end * scaler.scale_ + scaler.min_ for end in (total.low, total.high))
+        moments._add(total.gram, low, high, total.n_samples, total.total_weight)
+        moments.feature_names = tuple(total.names)
+        moments._require_rows()
+        return moments
 
     def merge(self, other: Moments) -> Self:
         """Add the rows of other moments.
@@ -292,14 +350,19 @@ class Moments:
             return
         if not np.isfinite(ends).all() or (self._low > self._high).any():
             raise ValueError("the range of a column is not a range")
-        with np.errstate(over="ignore", invalid="ignore"):
-            largest = _evaluate(self.terms, np.abs(ends).max(axis=0)) * np.sqrt(weight)
-            if not _can_be_sums(self._sum, self.terms, largest):
-                raise ValueError("the sums are not those of products of terms over rows")
+        if not can_be_sums(self._sum, self.terms, np.abs(ends).max(axis=0), weight):
+            raise ValueError("the sums are not those of products of terms over rows")
 
     def _require_rows(self) -> None:
         if not self.n_samples or self.total_weight <= 0.0:
             raise ValueError("There are no rows in these moments: update them first.")
+
+
+def collect_moments(rows: Rows, sample_weight: Any, max_degree: int, n_jobs: int | None) -> Moments:
+    """The moments of rows that can be read only once, up to the largest degree that one pass affords."""
+    n = rows.n_features
+    degree = max([1, *(d for d in range(1, max_degree + 1) if count_terms(d, n) <= _MOST_AT_ONCE)])
+    return Moments(n, degree, n_jobs=n_jobs).update(rows, sample_weight)
 
 
 class _InputColumns(BaseEstimator):  # type: ignore[misc]
@@ -332,38 +395,3 @@ def _scaler(scaling: Float2D) -> Any:
 def _printable(name: str) -> str:
     name.encode()  # ValueError for lone surrogates
     return name
-
-
-def _evaluate(terms: list[Term], point: Float1D) -> Float1D:
-    """Values of the terms at a point."""
-    return np.array([np.prod(point[list(term)]) for term in terms])
-
-
-def _can_be_sums(total: Float2D, terms: list[Term], largest: Float1D) -> bool:
-    """Whether ``total`` can be the sum over rows of products of terms, if ``largest`` bounds the norms of the terms."""
-    bound = np.outer(largest, largest)
-    bound[np.isnan(bound)] = np.inf  # the product of a column of zeros and one that overflows
-    if (np.abs(total) > bound * (1.0 + _ROUNDING)).any() or abs(total[0, 0] - bound[0, 0]) > _ROUNDING * bound[0, 0]:
-        return False
-    if (np.abs(total - total.T) > _ROUNDING * bound).any() or not _products_agree(total, terms, bound):
-        return False
-    scaled = np.divide(total, bound, out=np.zeros_like(total), where=bound > 0.0)
-    scaled[np.diag_indices_from(scaled)] += _ROUNDING
-    try:
-        np.linalg.cholesky(scaled)
-    except np.linalg.LinAlgError:
-        return False
-    return True
-
-
-def _products_agree(total: Float2D, terms: list[Term], bound: Float2D) -> bool:
-    """Whether ``t u`` and ``t' u'`` have the same sum wherever they are the same product."""
-    place = {term: k for k, term in enumerate(terms)}
-    lower = [term for term in terms if len(term) < len(terms[-1])]
-    for v in sorted({v for term in terms for v in term}):
-        times_v = [place[multiply(term, (v,))] for term in lower]  # compare (t v) u with t (v u)
-        without = [place[term] for term in lower]
-        moved = np.abs(total[np.ix_(times_v, without)] - total[np.ix_(without, times_v)])
-        if (moved > _ROUNDING * bound[np.ix_(times_v, without)]).any():
-            return False
-    return True

@@ -1,11 +1,13 @@
 """Fitted models as programs of other systems: ONNX, PyTorch, NumPy source, SQL.
 
-``outputs`` describes once how each model computes its outputs, in terms of a few operations on tables of columns;
-``onnx_graph``, ``torch_module`` and ``text`` are three ways to carry the operations out.
+``outputs`` (with ``detectors`` and ``evaluation``) describes once how each model computes its outputs, in terms of the
+``operations`` on tables of columns; ``onnx_graph``, ``torch_module`` and ``text`` are three ways to carry these out.
+``pipelines`` teaches skl2onnx to convert our estimators as steps of a pipeline, and ``onnx`` chooses between the two.
 """
 
-from .onnx_graph import to_onnx
+from .onnx import to_onnx
+from .pipelines import register_converters
 from .text import to_numpy_source, to_sql
 from .torch_module import to_torch
 
-__all__ = ["to_numpy_source", "to_onnx", "to_sql", "to_torch"]
+__all__ = ["register_converters", "to_numpy_source", "to_onnx", "to_sql", "to_torch"]

@@ -8,59 +8,33 @@ from typing import Any
 import numpy as np
 
 from .._typing import Array, Float1D, Float2D, Int1D
-from .outputs import Ops, n_inputs, outputs
+from ..detection import VanishingIdealDetector
+from .operations import Ops
+from .outputs import n_inputs, outputs
 
-__all__ = ["to_onnx"]
+__all__ = ["OnnxOps", "graph_of"]
 
 _OPSET = 18  # of the operators; runtimes since 2023 have them
 _IR_VERSION = 9
 
 
-def to_onnx(model: Any, dtype: Any = np.float32) -> Any:
-    """A fitted model as an ONNX graph of plain operators.
+def graph_of(model: Any, dtype: np.dtype[Any]) -> Any:
+    """A fitted model of this package as an ONNX graph of plain operators."""
+    import onnx
 
-    Terms are products of earlier ones, not powers, so that the graph is fast.
-
-    Parameters
-    ----------
-    model : fitted OAVI, ABM, AVI, VCA, PerClass, L1SVC, classifier, or Polynomials
-    dtype : numpy dtype, default=float32
-        float32 or float64, of the input ``X`` and of the numbers in the graph.
-
-    Returns
-    -------
-    onnx.ModelProto
-        Outputs ``features``, or ``scores``, ``label`` (the label itself, where labels are integers or texts) and
-        ``probabilities``. Needs ``pip install 'vanishing[onnx]'``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pytest
-    >>> _ = pytest.importorskip("onnx")
-    >>> from vanishing import OAVI
-    >>> from vanishing.exports import to_onnx
-    >>> x = np.linspace(0, 1, 50)
-    >>> graph = to_onnx(OAVI(psi=1e-8, max_degree=2).fit(np.column_stack([x, x**2]))).graph
-    >>> [output.name for output in graph.output]
-    ['features']
-    """
-    try:
-        import onnx
-    except ImportError as error:
-        raise ImportError("to_onnx needs ONNX: pip install 'vanishing[onnx]'.") from error
-    dtype = np.dtype(dtype)
-    if dtype not in (np.float32, np.float64):
-        raise ValueError(f"dtype must be float32 or float64, got {dtype}.")
     helper, kind = onnx.helper, onnx.helper.np_dtype_to_tensor_dtype(dtype)
-    ops = _OnnxOps(onnx, dtype)
-    results = outputs(model, ops, "X")
+    # Tight equations are differences of large numbers: a detector computes in float64, whatever its input is.
+    is_detector = isinstance(model, VanishingIdealDetector)
+    ops = OnnxOps(onnx, np.dtype(np.float64) if is_detector else dtype)
+    classes = np.array([-1, 1]) if is_detector else getattr(model, "classes_", None)
+    results = outputs(model, ops, ops.node("Cast", "X", to=onnx.TensorProto.DOUBLE) if is_detector else "X")
     declared = []
     for key, value in results.items():
         if key == "label":
-            value, label_kind = ops.labels(value, getattr(model, "classes_", None))
+            value, label_kind = ops.labels(value, classes)
             declared.append(helper.make_tensor_value_info("label", label_kind, ["n"]))
         else:
+            value = ops.node("Cast", value, to=kind) if is_detector else value
             declared.append(helper.make_tensor_value_info(key, kind, ["n", None]))
         ops.nodes.append(helper.make_node("Identity", [value], [key]))
     inputs = [helper.make_tensor_value_info("X", kind, ["n", n_inputs(model)])]
@@ -70,8 +44,10 @@ def to_onnx(model: Any, dtype: Any = np.float32) -> Any:
     )
 
 
-class _OnnxOps(Ops):
+class OnnxOps(Ops):
     """Nodes of a graph; a table is the name of a tensor."""
+
+    has_logarithms = True
 
     def __init__(self, onnx: Any, dtype: np.dtype[Any]):
         self.onnx = onnx
@@ -149,6 +125,17 @@ class _OnnxOps(Ops):
             into = self.node("Min", self.node("Max", into, self.number(0.0)), self.number(lengths[None, :]))
             columns.append(self.linear(into, (np.diff(y) / lengths)[None, :], y[:1]))
         return self.concat(columns)
+
+    def log(self, table: str) -> str:
+        """Natural logarithms."""
+        return self.node("Log", table)
+
+    def log_sum_exp(self, table: str) -> str:
+        """The logarithm of the sum of the exponentials of all columns, as one column."""
+        columns = self.constant(np.array([1], dtype=np.int64))
+        largest = self.node("ReduceMax", table, columns, keepdims=1)
+        total = self.node("ReduceSum", self.node("Exp", self.node("Sub", table, largest)), columns, keepdims=1)
+        return self.node("Add", largest, self.node("Log", total))
 
     def softmax(self, table: str) -> str:
         """Exponentials of the columns over their sum."""

@@ -2,82 +2,29 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Bool1D, Float1D, Float2D, Int1D
+from .._typing import Bool1D, Float1D
 from ..classification.classifier import VanishingIdealClassifier
 from ..classification.features import FeatureMap
 from ..classification.per_class import PerClass
 from ..classification.search import VanishingIdealClassifierCV
 from ..classification.transforms import InputTransform
+from ..detection import VanishingIdealDetector
 from ..ideals.ideal import VanishingIdeal
-from ..polynomials.forms import MonomialForm, ProductForm
-from ..polynomials.polynomial import Polynomials
+from ..polynomials.polynomial import Polynomials, affine_map
 from ..svm import L1SVC
+from .detectors import detector_outputs
+from .evaluation import polynomial_values
+from .operations import Ops
 
-__all__ = ["Ops", "n_inputs", "outputs"]
-
-
-class Ops(ABC):
-    """Operations on tables; a table is whatever the target has for ``(n_rows, n_columns)`` numbers."""
-
-    @abstractmethod
-    def take(self, table: Any, columns: Int1D) -> Any:
-        """Some columns, in this order."""
-
-    @abstractmethod
-    def concat(self, tables: Sequence[Any]) -> Any:
-        """The columns of several tables side by side."""
-
-    @abstractmethod
-    def multiply(self, left: Any, right: Any) -> Any:
-        """Products of columns, pair by pair."""
-
-    @abstractmethod
-    def linear(self, table: Any, weights: Float2D, offset: Float1D) -> Any:
-        """``table @ weights.T + offset``."""
-
-    @abstractmethod
-    def affine(self, table: Any, scale: Float1D, offset: Float1D) -> Any:
-        """``scale * x + offset``, column by column."""
-
-    @abstractmethod
-    def clip(self, table: Any, low: float, high: float) -> Any:
-        """Values between ``low`` and ``high``; either may be infinite."""
-
-    @abstractmethod
-    def absolute(self, table: Any) -> Any:
-        """Absolute values."""
-
-    @abstractmethod
-    def asinh(self, table: Any) -> Any:
-        """Inverse hyperbolic sines."""
-
-    @abstractmethod
-    def interpolate(self, table: Any, knots: Sequence[tuple[Float1D, Float1D]]) -> Any:
-        """Column by column, piecewise linear through knots and levels, constant outside of them."""
-
-    @abstractmethod
-    def softmax(self, table: Any) -> Any:
-        """Exponentials of the columns over their sum."""
-
-    @abstractmethod
-    def best(self, scores: Any) -> Any:
-        """The number of the largest column; of a single column whether it is positive, as 0 or 1."""
-
-    def keep(self, table: Any, name: str) -> Any:
-        """The table under a name, for targets that write out expressions."""
-        return table
-
-    def products(self, table: Any, left: Int1D, right: Int1D) -> Any:
-        """Products ``table[left] * table[right]``."""
-        return self.multiply(self.take(table, left), self.take(table, right))
+__all__ = ["n_inputs", "outputs"]
 
 
 def n_inputs(model: Any) -> int:
@@ -91,24 +38,32 @@ def outputs(model: Any, ops: Ops, x: Any) -> dict[str, Any]:
     """The outputs of a fitted model by their names.
 
     Polynomials have ``values``, ideals and ``PerClass`` have ``features`` (``|g|``); classifiers and the SVM have
-    ``scores``, ``label`` (its number among ``classes_``), and ``probabilities`` where these are calibrated.
+    ``scores``, ``label`` (its number among ``classes_``), and ``probabilities`` where these are calibrated. A detector
+    has ``scores`` (its ``score_samples``) and ``label``, 0 for outliers.
     """
     if isinstance(model, Polynomials):
-        return {"values": _polynomials(ops, x, model)}
+        return {"values": polynomial_values(ops, x, model)}
     check_is_fitted(model)
+    if isinstance(model, Pipeline):  # of scalers, which are affine, before a model
+        *before, last = [step for _, step in model.steps]
+        for scaler in before:
+            x = ops.affine(x, *affine_map(scaler, int(scaler.n_features_in_)))
+        return outputs(last, ops, x)
     if isinstance(model, VanishingIdealClassifierCV):
         average = zip(model.weights_.tolist(), model.estimators_, strict=True) if model.average else None
         return _classifiers(ops, x, average or [(1.0, model.best_estimator_)])
     if isinstance(model, VanishingIdeal):
-        return {"features": ops.absolute(_polynomials(ops, x, model.generators_))}
+        return {"features": ops.absolute(polynomial_values(ops, x, model.generators_))}
     if isinstance(model, PerClass):
         lists = [ideal.generators_ for ideal in model.estimators_]
-        return {"features": ops.absolute(ops.concat([_polynomials(ops, x, each) for each in lists if len(each)]))}
+        return {"features": ops.absolute(ops.concat([polynomial_values(ops, x, each) for each in lists if len(each)]))}
     if isinstance(model, L1SVC):
         scores = ops.linear(x, model.coef_, model.intercept_)
         return {"scores": scores, "label": ops.best(scores)}
     if isinstance(model, VanishingIdealClassifier):
         return _classifiers(ops, x, [(1.0, model)])
+    if isinstance(model, VanishingIdealDetector):
+        return detector_outputs(ops, x, model)
     raise ValueError(f"{type(model).__name__} cannot be exported: give a fitted model of vanishing.")
 
 
@@ -180,7 +135,7 @@ def _columns(ops: Ops, t: Any, mapping: FeatureMap, prefix: str) -> Any:
     parts, extras = [], mapping.extras
     lists = [polynomials for polynomials in mapping.lists if len(polynomials)]
     if lists:
-        values = ops.keep(ops.concat([_polynomials(ops, t, polynomials) for polynomials in lists]), f"{prefix}g")
+        values = ops.keep(ops.concat([polynomial_values(ops, t, polynomials) for polynomials in lists]), f"{prefix}g")
         if mapping.absolute.size:
             parts.append(ops.absolute(ops.take(values, mapping.absolute)))
         if mapping.signed.size:
@@ -193,58 +148,3 @@ def _columns(ops: Ops, t: Any, mapping: FeatureMap, prefix: str) -> Any:
     if extras.left.size:
         parts.append(ops.products(t, extras.left, extras.right))
     return ops.concat(parts)
-
-
-def _polynomials(ops: Ops, x: Any, polynomials: Polynomials) -> Any:
-    form = polynomials.form
-    return _monomial_values(ops, x, form) if isinstance(form, MonomialForm) else _product_values(ops, x, form)
-
-
-def _monomial_values(ops: Ops, x: Any, form: MonomialForm) -> Any:
-    """Each term is an earlier one times a column, degree by degree; then one linear map."""
-    degrees = np.array([len(term) for term in form.basis.terms])
-    row_of = np.full(form.basis.size, -1)  # in the table, which leaves out the constant
-    table, size = None, 0
-    for degree in range(1, int(degrees.max(initial=0)) + 1):
-        rows = np.flatnonzero(degrees == degree)
-        new = ops.take(x, form.basis.right[rows])
-        if degree > 1:
-            new = ops.multiply(ops.take(table, row_of[form.basis.left[rows]]), new)
-        table = new if table is None else ops.concat([table, new])
-        row_of[rows] = size + np.arange(rows.size)
-        size += rows.size
-    simple = np.flatnonzero(form.leads.left == 0)
-    further = np.flatnonzero(form.leads.left != 0)
-    parts = [] if table is None else [table]
-    if simple.size:
-        parts.append(ops.take(x, form.leads.right[simple]))
-    if further.size:
-        factors = ops.take(x, form.leads.right[further])
-        parts.append(ops.multiply(ops.take(table, row_of[form.leads.left[further]]), factors))
-    order = np.argsort(row_of[1:], kind="stable") + 1
-    leads = np.diag(form.lead_coef)[:, np.concatenate([simple, further])]
-    return ops.linear(ops.concat(parts), np.hstack([form.coef[:, order], leads]), form.coef[:, 0])
-
-
-def _product_values(ops: Ops, x: Any, form: ProductForm) -> Any:
-    """Layer by layer: products of earlier polynomials, and linear combinations of both."""
-    columns = ops.affine(x, form.scale, form.offset)
-    table, values = None, []
-    for layer in form.layers:
-        if table is None:
-            wide = ops.take(columns, layer.products.right)
-        else:
-            # Products of degree 2 and more have no constant factor, which would be number 0.
-            products = ops.products(table, layer.products.left - 1, layer.products.right - 1)
-            wide = ops.concat([table, products])
-        # Column 0 of the coefficients belongs to the constant, which the table leaves out.
-        for matrix, keep in ((layer.vanishing, False), (layer.kept, True)):
-            if matrix.shape[0] == 0:
-                continue
-            result = ops.linear(wide, matrix[:, 1:], matrix[:, 0] * form.constant)
-            if keep:
-                table = result if table is None else ops.concat([table, result])
-            else:
-                values.append(result)
-    chosen = ops.take(ops.concat(values), form.chosen)
-    return ops.affine(chosen, form.factor, np.zeros(form.factor.size))

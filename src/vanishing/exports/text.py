@@ -10,7 +10,9 @@ import numpy as np
 from .._typing import Float1D, Float2D, Int1D
 from ..checks import input_names
 from ..polynomials.polynomial import Polynomials
-from .outputs import Ops, n_inputs, outputs
+from ..rows.sql import quote_name
+from .operations import Ops
+from .outputs import n_inputs, outputs
 
 __all__ = ["to_numpy_source", "to_sql"]
 
@@ -198,9 +200,9 @@ class _SqlOps(_Expressions):
     def keep(self, table: Columns, name: str) -> Columns:
         """Columns of a subquery."""
         names = [f"{name}_{k}" for k in range(len(table))]
-        listed = ",\n  ".join(f"{column} AS {_quoted(alias)}" for column, alias in zip(table, names, strict=True))
-        self.source = f"(SELECT *,\n  {listed}\n FROM {self.source}) AS {_quoted('with_' + name)}"
-        return [_quoted(alias) for alias in names]
+        listed = ",\n  ".join(f"{column} AS {quote_name(alias)}" for column, alias in zip(table, names, strict=True))
+        self.source = f"(SELECT *,\n  {listed}\n FROM {self.source}) AS {quote_name('with_' + name)}"
+        return [quote_name(alias) for alias in names]
 
     def interpolate(self, table: Columns, knots: Sequence[tuple[Float1D, Float1D]]) -> Columns:
         """Piecewise linear through knots and levels."""
@@ -217,10 +219,6 @@ class _SqlOps(_Expressions):
         largest = f"GREATEST({', '.join(scores)})"
         cases = " ".join(f"WHEN {score} = {largest} THEN {k}" for k, score in enumerate(scores))
         return [f"CASE {cases} END"]
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _cases(column: str, knots: list[float], levels: list[float]) -> str:
@@ -258,12 +256,12 @@ def to_sql(model: Any, table: str = "rows") -> str:
     FROM "points"
     """
     n_inputs(model)  # refuses a model that is not fitted
-    ops = _SqlOps(_quoted(table))
-    results = outputs(model, ops, [_quoted(str(name)) for name in _names_of(model)])
+    ops = _SqlOps(quote_name(table))
+    results = outputs(model, ops, [quote_name(str(name)) for name in _names_of(model)])
     listed = []
     for key, columns in results.items():
         names = [key] if key == "label" else [f"{key}_{k}" for k in range(len(columns))]
-        listed += [f"{column} AS {_quoted(name)}" for column, name in zip(columns, names, strict=True)]
+        listed += [f"{column} AS {quote_name(name)}" for column, name in zip(columns, names, strict=True)]
     if not listed:
         raise ValueError("There is nothing to select: the model has no generators.")
     return "SELECT " + ",\n       ".join(listed) + f"\nFROM {ops.source}"

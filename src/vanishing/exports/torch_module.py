@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from .._typing import Float1D, Float2D, Int1D
-from .outputs import Ops, n_inputs, outputs
+from .operations import Ops
+from .outputs import n_inputs, outputs
 
 __all__ = ["to_torch"]
 
@@ -18,7 +19,7 @@ def to_torch(model: Any, *, dtype: Any = None, trainable: bool = False) -> Any:
 
     Parameters
     ----------
-    model : fitted OAVI, ABM, AVI, VCA, PerClass, L1SVC, classifier, or Polynomials
+    model : fitted OAVI, ABM, AVI, VCA, PerClass, L1SVC, classifier, detector, or Polynomials
     dtype : torch dtype, optional
         Of the numbers in the module; ``torch.float64`` by default.
     trainable : bool, default=False
@@ -72,6 +73,8 @@ def to_torch(model: Any, *, dtype: Any = None, trainable: bool = False) -> Any:
 
 class _TorchOps(Ops):
     """Tensors; the numbers of the model are parameters or buffers of a module, in the order in which they are used."""
+
+    has_logarithms = True
 
     def __init__(self, module: Any, torch: Any, *, trainable: bool = False, recording: bool = False):
         self.module = module
@@ -136,6 +139,14 @@ class _TorchOps(Ops):
             into = self.torch.minimum(self.torch.clamp(table[:, j : j + 1] - start, min=0.0), width)
             columns.append((into * slope).sum(dim=1, keepdim=True) + self._number(y[:1]))
         return self.torch.cat(columns, dim=1)
+
+    def log(self, table: Any) -> Any:
+        """Natural logarithms."""
+        return self.torch.log(table)
+
+    def log_sum_exp(self, table: Any) -> Any:
+        """The logarithm of the sum of the exponentials of all columns, as one column."""
+        return self.torch.logsumexp(table, dim=1, keepdim=True)
 
     def softmax(self, table: Any) -> Any:
         """Exponentials of the columns over their sum."""

@@ -26,7 +26,7 @@ VERSION = 1
 _FORMAT = "vanishing model"
 _HEADER, _ARRAYS = "header.json", "arrays.bin"
 _MOST_HEADER = 2**23  # bytes: as Python objects, some ten times as many
-_TYPES = {"f8": np.dtype("<f8"), "i8": np.dtype("<i8"), "b1": np.dtype("|b1")}
+_TYPES = {"f8": np.dtype("<f8"), "i8": np.dtype("<i8"), "b1": np.dtype("|b1"), "u1": np.dtype("|u1")}
 _MOST_USES = 8  # of one array, on average
 _EARLIEST = (1980, 1, 1, 0, 0, 0)  # the date of all members: equal models have equal files
 
@@ -64,9 +64,9 @@ class ArrayWriter:
         self._size = 0
         self._known: dict[tuple[str, tuple[int, ...], bytes], dict[str, Any]] = {}
 
-    def add(self, values: Array) -> dict[str, Any]:
-        """What stands for an array in the header."""
-        kind = {"f": "f8", "i": "i8", "u": "i8", "b": "b1"}[values.dtype.kind]
+    def add(self, values: Array, kind: str | None = None) -> dict[str, Any]:
+        """What stands for an array in the header; ``kind`` is its type there, by default float64, int64 or bool."""
+        kind = kind or {"f": "f8", "i": "i8", "u": "i8", "b": "b1"}[values.dtype.kind]
         part = np.ascontiguousarray(values, dtype=_TYPES[kind]).tobytes()
         same = (kind, values.shape, part)
         if same not in self._known:

@@ -7,9 +7,11 @@ between values is checked by the record that they belong to.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,7 @@ __all__ = [
     "Number",
     "Numbers",
     "Optional",
+    "Ratio",
     "Record",
     "Scaler",
     "Text",
@@ -36,6 +39,7 @@ __all__ = [
 ]
 
 _MOST_INT = 2**62
+_RATIO = re.compile(r"-?[0-9]{1,400}(/[1-9][0-9]{0,399})?")
 _SPECIAL = {"inf": np.inf, "-inf": -np.inf, "nan": np.nan}
 
 
@@ -124,6 +128,21 @@ class Text(Field):
         require(isinstance(data, str) and len(data) <= self.longest, "something else stands in the place of a text")
         data.encode()  # a ValueError for halves of characters
         return str(data)
+
+
+@dataclass(frozen=True)
+class Ratio(Field):
+    """A rational number."""
+
+    def pack(self, value: Any, arrays: ArrayWriter) -> str:
+        """What stands for the value in the header."""
+        return str(value)
+
+    def unpack(self, data: Any, arrays: ArrayReader) -> Fraction:
+        """The value."""
+        known = isinstance(data, str) and _RATIO.fullmatch(data)
+        require(bool(known), "something else stands in the place of a rational number")
+        return Fraction(data)
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,50 @@
-"""Saving and loading of models."""
+"""Classes whose objects can be saved: they list their fields."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
 
 from .._version import __version__
-from .container import ArrayReader, ArrayWriter, ModelFileError, damaged, read_container, write_container
+from ..display import ShownEstimator
+from .container import ArrayReader, ArrayWriter, write_container
 from .fields import Field, Integer, ListOf, MayBeMissing, Number, Text, require
 
-__all__ = ["Object", "Parameters", "Results", "Saved", "SavedEstimator", "load", "save"]
+__all__ = [
+    "Object",
+    "Parameters",
+    "Results",
+    "Saved",
+    "SavedEstimator",
+    "class_of",
+    "pack_estimator",
+    "save_object",
+    "unpack_estimator",
+    "write_model",
+]
 
 _CLASSES: dict[str, type[Saved]] = {}
+_PACKAGES = {  # of the classes that a file may hold, imported when one is read
+    **dict.fromkeys(("Polynomials", "Terms"), "polynomials"),
+    **dict.fromkeys(("OAVI", "ABM", "AVI", "VCA"), "ideals"),
+    "L1SVC": "svm",
+    **dict.fromkeys(("PerClass", "VanishingIdealClassifier", "VanishingIdealClassifierCV"), "classification"),
+    **dict.fromkeys(("Law", "Laws", "LawFinder"), "laws"),
+    **dict.fromkeys(("VanishingIdealDetector", "Rules"), "detection"),
+}
+
+
+def class_of(kind: Any) -> type[Saved] | None:
+    """The class of that name, if its objects can be saved."""
+    if not isinstance(kind, str) or kind not in _PACKAGES:
+        return None
+    if kind not in _CLASSES:
+        import_module(f"..{_PACKAGES[kind]}", __package__)
+    return _CLASSES[kind]
 
 
 class Saved:
@@ -35,7 +66,7 @@ class Saved:
         path : str or path
             By custom, it ends in ``.vi``.
         """
-        save(self, path)
+        save_object(self, path)
 
     @classmethod
     def _all_fields(cls) -> dict[str, Field]:
@@ -73,8 +104,8 @@ class Saved:
         """Refuse attributes that do not agree with each other, and set those that follow from others."""
 
 
-class SavedEstimator(Saved):
-    """A scikit-learn estimator that can be saved when it is fitted."""
+class SavedEstimator(ShownEstimator, Saved):
+    """A scikit-learn estimator that can be saved when it is fitted, and shows its equations."""
 
     def _pack(self, arrays: ArrayWriter) -> dict[str, Any]:
         parameters = self.get_params(deep=False)  # type: ignore[attr-defined]
@@ -119,7 +150,9 @@ class Object(Field):
         """The value."""
         require(isinstance(data, dict) and set(data) == {"kind", "model"}, "something else stands for an object")
         require(isinstance(data["kind"], str) and data["kind"] in self.names, f"there is a {data['kind']!r}")
-        return _CLASSES[data["kind"]]._unpack(data["model"], arrays)
+        known = class_of(data["kind"])
+        assert known is not None
+        return known._unpack(data["model"], arrays)
 
 
 class Results(Field):
@@ -167,7 +200,7 @@ class Results(Field):
 
 
 class Parameters(Field):
-    """A parameter of an estimator: None, a flag, a number, a text, a list of these, or an estimator of ours."""
+    """A parameter: None, a flag, a number, a text, lists and mappings of these, or an estimator of ours."""
 
     def pack(self, value: Any, arrays: ArrayWriter) -> Any:
         """What stands for the value in the header."""
@@ -181,8 +214,10 @@ class Parameters(Field):
             return {"float": Number(finite=False).pack(value, arrays)}
         if isinstance(value, (list, tuple, np.ndarray)):
             return [self.pack(entry, arrays) for entry in (value.tolist() if isinstance(value, np.ndarray) else value)]
+        if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+            return {"mapping": {key: self.pack(entry, arrays) for key, entry in value.items()}}
         if isinstance(value, SavedEstimator):
-            return {"estimator": type(value).__name__, "saved": value._pack(arrays)}
+            return pack_estimator(value, arrays)
         raise ValueError(
             f"The parameter {value!r} cannot be saved: use numbers, texts, lists of them, or estimators of vanishing."
         )
@@ -200,70 +235,38 @@ class Parameters(Field):
         require(isinstance(data, dict), "a parameter has an unknown type")
         if set(data) == {"float"}:
             return Number(finite=False).unpack(data["float"], arrays)
-        require(set(data) == {"estimator", "saved"}, "a parameter has an unknown type")
-        kind = _CLASSES.get(data["estimator"]) if isinstance(data["estimator"], str) else None
-        if kind is None or not issubclass(kind, SavedEstimator):
-            raise ValueError("a parameter is an unknown estimator")
-        return kind._unpack(data["saved"], arrays, fitted=False)
+        if set(data) == {"mapping"}:
+            require(isinstance(data["mapping"], dict), "a parameter has an unknown type")
+            entries = data["mapping"].items()
+            return {Text().unpack(key, arrays): self.unpack(entry, arrays) for key, entry in entries}
+        return unpack_estimator(data, arrays, fitted=False)
 
 
-def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model, or laws, to a file.
+def pack_estimator(model: SavedEstimator, arrays: ArrayWriter) -> dict[str, Any]:
+    """What stands for an estimator of any class in the header."""
+    return {"estimator": type(model).__name__, "saved": model._pack(arrays)}
 
-    Parameters
-    ----------
-    model : object with a method ``save``
-    path : str or path
-        By custom, it ends in ``.vi``.
 
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> import numpy as np
-    >>> import vanishing
-    >>> x = np.linspace(0, 1, 50)
-    >>> model = vanishing.OAVI(psi=1e-6).fit(np.column_stack([x, x**2]))
-    >>> file = os.path.join(tempfile.mkdtemp(), "parabola.vi")
-    >>> model.save(file)
-    >>> print(vanishing.load(file).generators_[0])
-    x0^2 - x1
-    """
-    if not isinstance(model, Saved):
-        raise ValueError(f"{type(model).__name__} cannot be saved: give a model of vanishing.")
+def unpack_estimator(data: Any, arrays: ArrayReader, *, fitted: bool = True) -> Any:
+    """The estimator; refuses what is none."""
+    require(isinstance(data, dict) and set(data) == {"estimator", "saved"}, "something else stands for an estimator")
+    kind = class_of(data["estimator"])
+    if kind is None or not issubclass(kind, SavedEstimator):
+        raise ValueError("there is an unknown estimator")
+    return kind._unpack(data["saved"], arrays, fitted=fitted)
+
+
+def save_object(model: Saved, path: str | os.PathLike[str], notes: Mapping[str, str] | None = None) -> None:
+    """Write an object of ours to a file."""
     if isinstance(model, SavedEstimator) and not hasattr(model, "n_features_in_"):
         raise ValueError(f"This {type(model).__name__} is not fitted yet: fit it before it is saved.")
     arrays = ArrayWriter()
-    header = {"written_by": __version__, "kind": type(model).__name__, "model": model._pack(arrays)}
-    write_container(path, header, arrays)
+    write_model(path, type(model).__name__, model._pack(arrays), arrays, notes)
 
 
-def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model that was saved.
-
-    Files of this version and of all earlier ones are read. Nothing in a file is executed, and a damaged or hostile one
-    is refused with a :class:`~vanishing.ModelFileError`.
-
-    Parameters
-    ----------
-    path : str or path
-
-    Returns
-    -------
-    object
-        Of the class that was saved; its predictions are the same to the last bit.
-
-    Examples
-    --------
-    >>> import vanishing
-    >>> vanishing.load("nowhere.vi")
-    Traceback (most recent call last):
-    FileNotFoundError: [Errno 2] No such file or directory: 'nowhere.vi'
-    """
-    header, arrays = read_container(path)
-    kind = header.get("kind")
-    if not isinstance(kind, str) or kind not in _CLASSES:
-        raise ModelFileError(f"{os.fspath(path)} holds a model of an unknown kind ({kind!r}).")
-    try:
-        return _CLASSES[kind]._unpack(header.get("model"), arrays)
-    except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError) as error:
-        raise damaged(path, error) from error
+def write_model(
+    path: str | os.PathLike[str], kind: str, packed: Any, arrays: ArrayWriter, notes: Mapping[str, str] | None
+) -> None:
+    """Write a file of the given kind."""
+    header = {"written_by": __version__, "kind": kind, "model": packed}
+    write_container(path, header if not notes else {**header, "notes": dict(notes)}, arrays)

@@ -27,7 +27,7 @@ from ..checks import (
 from ..engine.basis import MonomialBasis, ProductBasis
 from ..engine.construction import Construction, Fit, Rule, construct
 from ..engine.grams import Grams, Known, MonomialGrams, Part
-from ..engine.moments import Moments
+from ..engine.moments import Moments, collect_moments
 from ..engine.scaling import survey_parts
 from ..engine.survey import Survey
 from ..files.fields import Flag, Integer, require
@@ -35,8 +35,9 @@ from ..files.saved import Object, SavedEstimator
 from ..polynomials.forms import MonomialForm
 from ..polynomials.polynomial import Polynomial, Polynomials, Terms
 from ..polynomials.terms import ORDERS, exponents_of
+from ..report import Given, Reported
 from ..rows.protocol import Rows, with_names
-from ..rows.reading import read_finite, read_rows
+from ..rows.reading import open_table, read_finite, read_rows
 from .relations import MARGINS, Margins, Relations, find_relations
 
 __all__ = ["MonomialIdeal", "VanishingIdeal", "check_unit_psi"]
@@ -44,7 +45,7 @@ __all__ = ["MonomialIdeal", "VanishingIdeal", "check_unit_psi"]
 _LONGEST_NAME = 60
 
 
-class VanishingIdeal(SavedEstimator, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class VanishingIdeal(Reported, SavedEstimator, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base class of the four estimators: input, warnings, the fit, the transform and the names."""
 
     psi: float
@@ -67,9 +68,9 @@ class VanishingIdeal(SavedEstimator, TransformerMixin, BaseEstimator):  # type: 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or another data source
-            A NumPy array, a pandas or polars frame, files opened by :func:`~vanishing.open_rows`, a Dask collection,
-            an array on a GPU, or :class:`~vanishing.Moments`. The guarantees hold for data scaled to [0, 1], for
-            instance by ``MinMaxScaler``.
+            A NumPy array, a pandas or polars frame, files opened by :func:`~vanishing.open_rows`, a DuckDB relation or
+            another Arrow stream, a Dask collection, an array on a GPU, or :class:`~vanishing.Moments`. The guarantees
+            hold for data scaled to [0, 1], for instance by ``MinMaxScaler``.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows in every mean; not all zero.
@@ -80,7 +81,10 @@ class VanishingIdeal(SavedEstimator, TransformerMixin, BaseEstimator):  # type: 
         """
         self._check_parameters()
         with all_or_nothing(self):
-            if isinstance(X, Moments):
+            X = open_table(X)
+            if getattr(X, "read_once", False) and self._looks_ahead:
+                self._fit_moments(collect_moments(X, sample_weight, self.max_degree, self.n_jobs), None)
+            elif isinstance(X, Moments):
                 self._fit_moments(X, sample_weight)
             else:
                 self._fit_rows(*self._survey(self._read(X, sample_weight)))
@@ -128,6 +132,15 @@ class VanishingIdeal(SavedEstimator, TransformerMixin, BaseEstimator):  # type: 
             names = given
         return np.array(self._output_names(names), dtype=object)
 
+    def _report_rows(self, X: Any, y: Any) -> Given:
+        check_is_fitted(self)
+        return Given(read_rows(self, X, reset=False), tuple(input_names(self)))
+
+    def _report_story(self, subject: Any) -> Any:
+        from .story import ideal_story  # only reports need it
+
+        return ideal_story(self, subject)
+
     def _check_saved(self) -> None:
         n = len(self.generators_.feature_names)
         require(n == getattr(self, "n_features_in_", -1), "there are generators in other columns than those of the fit")
@@ -135,10 +148,14 @@ class VanishingIdeal(SavedEstimator, TransformerMixin, BaseEstimator):  # type: 
     def __str__(self) -> str:
         return self._describe(self.generators_) if hasattr(self, "generators_") else repr(self)
 
+    def _first_equations(self, n_shown: int) -> list[str]:
+        generators: Polynomials = self.generators_
+        return generators.first_lines(n_shown)
+
     def _describe(self, generators: Polynomials) -> str:
         """The constructor call, and the polynomials."""
-        n = len(generators)
-        return "\n  ".join([f"{self!r}: {n} generator{'s' if n != 1 else ''}", *str(generators).splitlines()])
+        counted = f"{len(generators)} generator{'s' if len(generators) != 1 else ''}"
+        return "\n  ".join([f"{self._constructor()}: {counted}", *str(generators).splitlines()])
 
     def _read(self, X: Any, sample_weight: Any) -> Rows:
         """The data as rows; stores ``n_features_in_`` and ``feature_names_in_``, as scikit-learn requires."""
@@ -266,8 +283,14 @@ class MonomialIdeal(VanishingIdeal):
         """The constructor call, the polynomials, relations between columns first, and a sentence that counts them."""
         if len(generators) == 0:
             return super()._describe(generators)
-        relations = self.relations()
-        return f"{super()._describe(generators[np.argsort(relations.rank, kind='stable')])}\n{relations}"
+        return f"{super()._describe(self._ranked())}\n{self.relations()}"
+
+    def _ranked(self) -> Polynomials:
+        """The generators, relations between columns first."""
+        return self.generators_[np.argsort(self.relations().rank, kind="stable")]
+
+    def _first_equations(self, n_shown: int) -> list[str]:
+        return self._ranked().first_lines(n_shown)
 
     def _finish(self, built: Construction, survey: Survey) -> None:
         super()._finish(built, survey)

@@ -26,6 +26,7 @@ _MOST_REAL = 7  # real coefficients of a law
 _SURPRISE = 3.0  # bits more; twice as many for curves in the plane, which a few terms approximate
 _SPARSE = 0.5  # of all terms
 _SAVED = 4.0  # bits that each rational number saves, on average
+_SAVED_BY_ONE = 7.0  # bits that a rational number saves which is no chance, where there are hardly others
 _FINE = 0.002  # resolution, in deviations
 _MISSED = 0.2  # deviations by which the second-best polynomial misses the rows, beside a law
 
@@ -218,7 +219,7 @@ def is_dense(
     dictionary = np.flatnonzero(~exponents[:, idle].any(axis=1))
     if conditions.degree == 1:
         return False
-    if n_terms < 4 and n_real <= 1:
+    if n_terms < 4 and n_real <= 1 and (n_terms < 3 or (snapped is not None and snapped.saved > _SAVED_BY_ONE)):
         return False
     sparse = n_terms <= _SPARSE * len(dictionary)
     if sparse and snapped is not None and n_terms - len(snapped.rational) + n_shifts <= max(1, n_strong // 2):

@@ -8,28 +8,30 @@ from dataclasses import replace
 
 import numpy as np
 
-from .._typing import Float1D
+from .._typing import Float1D, Int2D
 from ..rows.array_api import to_host
 from ..rows.protocol import Block, Cost, Rows
+from .fitted import FittedLaw, is_rejected, refit
 from .gmm import Conditions
-from .logs import PowerLaw
+from .logs import PowerLaw, far_from_zero
 from .moments import collect_moments
-from .search import Attempt, Found, Settings, is_rejected, refit
+from .settings import Attempt, Settings
 from .table import standardised, take
 
 __all__ = ["confirm", "confirm_power_law", "largest_residual"]
 
+_DOUBTFUL = 0.01  # p-value of a law whose noise model is in doubt
 _EXACT = 1e-8  # residual of an exact law on any row, over the size of its terms
 
 
 def confirm(
-    laws: Sequence[Found], rows: Rows, n_rows: int, kept: Sequence[int], settings: Settings
-) -> tuple[list[Found], list[Attempt]]:
+    laws: Sequence[FittedLaw], rows: Rows, n_rows: int, kept: Sequence[int], settings: Settings
+) -> tuple[list[FittedLaw], list[Attempt]]:
     """The laws on all rows; those that all rows reject, with the reason.
 
     The weights of the moment conditions stay those of the selected rows; two passes at most.
     """
-    confirmed: list[Found] = []
+    confirmed: list[FittedLaw] = []
     rejected: list[Attempt] = []
     noisy = [law for law in laws if not law.exact]
     samples = {id(law.conditions.sample): law.conditions.sample for law in noisy}
@@ -50,12 +52,21 @@ def confirm(
             continue
         extra = law.conditions.tests.degree - degree
         conditions = Conditions(law.conditions.sample, degree, extra, tables[id(law.conditions.sample)])
-        found = refit(law, conditions, settings, exponents)
-        if is_rejected(found.J, found.dof, n_rows):
-            rejected.append(_rejection(found, "rejected by all rows together"))
+        whole = _on_all_rows(law, conditions, settings, exponents)
+        if is_rejected(whole.J, whole.dof, n_rows):
+            rejected.append(_rejection(whole, "rejected by all rows together"))
         else:
-            confirmed.append(found)
+            confirmed.append(whole)
     return confirmed, rejected
+
+
+def _on_all_rows(law: FittedLaw, conditions: Conditions, settings: Settings, exponents: Int2D) -> FittedLaw:
+    """The law on all rows; where one noise level for all columns is not quite true, with a level for each."""
+    whole = refit(law, conditions, settings, exponents)
+    if law.nuisance != "level" or conditions.degree == 1 or whole.p_value >= _DOUBTFUL:
+        return whole
+    free = refit(replace(law, nuisance="columns", variances=whole.variances), conditions, settings, exponents)
+    return free if free.p_value > whole.p_value else whole
 
 
 def confirm_power_law(law: PowerLaw, rows: Rows, kept: Sequence[int]) -> PowerLaw:
@@ -63,11 +74,11 @@ def confirm_power_law(law: PowerLaw, rows: Rows, kept: Sequence[int]) -> PowerLa
 
     Weights and noise are those of the selected rows; rows with a value that is small beside its noise are left out.
     """
-    columns, a = np.array(list(kept)), law.exponents.astype(np.float64)
+    columns, a, middle = np.array(list(kept)), law.exponents.astype(np.float64), float(np.log(abs(law.constant)))
 
     def kernel(block: Block) -> Float1D:
-        size = np.abs(np.asarray(to_host(take(block.X, columns, axis=1)), dtype=np.float64))
-        size = size if law.multiplicative else size[(size > 10.0 * law.sigma).all(axis=1)]
+        X = np.asarray(to_host(take(block.X, columns, axis=1)), dtype=np.float64)
+        size = np.abs(X if law.multiplicative else X[far_from_zero(X, a, middle, law.sigma)])
         variances = law.sigma**2 / (1.0 if law.multiplicative else size**2) * np.ones_like(size)
         weights = 1.0 / np.maximum(variances @ a**2, 1e-300)
         values = (np.log(np.maximum(size, 1e-300)) + 0.5 * variances) @ a
@@ -83,11 +94,11 @@ def confirm_power_law(law: PowerLaw, rows: Rows, kept: Sequence[int]) -> PowerLa
     )
 
 
-def _rejection(law: Found, reason: str) -> Attempt:
+def _rejection(law: FittedLaw, reason: str) -> Attempt:
     return Attempt(law.conditions.degree, len(law.support), law.level, reason, law.J, law.dof)
 
 
-def largest_residual(law: Found, rows: Rows, kept: Sequence[int]) -> float:
+def largest_residual(law: FittedLaw, rows: Rows, kept: Sequence[int]) -> float:
     """The largest ``|g|`` on any row, over the sum of the absolute values of its terms; one pass."""
     conditions = law.conditions
     exponents = conditions.terms.exponents[law.support]

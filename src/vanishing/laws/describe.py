@@ -9,17 +9,17 @@ import numpy as np
 
 from .._typing import Float1D, Float2D, Int1D, Int2D
 from .equation import common_denominator
+from .fitted import FittedLaw
 from .law import Law, sorted_terms
 from .logs import PowerLaw
 from .moments import MULTIPLICATIVE
-from .search import Found
 from .snapping import nearest_rationals, real_bits
 from .table import Table
 
 __all__ = ["describe", "exact_law", "power_law"]
 
 
-def describe(found: Found, columns: Sequence[str], kept: Sequence[int]) -> Law:
+def describe(found: FittedLaw, columns: Sequence[str], kept: Sequence[int]) -> Law:
     """The law in the columns of the table, of which the search has seen those in ``kept``.
 
     Coefficients are multiples of the reference term's; where all of them are rational, they become integers.
@@ -49,7 +49,7 @@ def describe(found: Found, columns: Sequence[str], kept: Sequence[int]) -> Law:
         stderr, free_stderr = np.zeros_like(stderr), np.zeros_like(free_stderr)
     sample = conditions.sample
     spread, origin = np.zeros(len(columns)), np.zeros(len(columns))
-    spread[list(kept)] = sample.X.std(axis=0)
+    spread[list(kept)] = sample.deviation
     used = conditions.terms.exponents[support].any(axis=0)
     origin[list(kept)] = np.where(used, sample.origin, 0.0)
     return Law(
@@ -149,7 +149,7 @@ def exact_law(table: Table, exponents: Int2D, coef: Float1D, rational: Sequence[
     )
 
 
-def _rationals(found: Found) -> tuple[int, list[Fraction | None]]:
+def _rationals(found: FittedLaw) -> tuple[int, list[Fraction | None]]:
     """The term whose coefficient is fixed, and for each term the rational multiple of it, if there is one."""
     if found.snapped is None or len(found.snapped.rational) == 1:
         leading = found.support[sorted_terms(found.conditions.terms.exponents[found.support])[0]]
@@ -168,7 +168,7 @@ def _errors(information: Float2D, real: Int1D) -> Float1D:
     return errors
 
 
-def _noise(found: Found, kept: Sequence[int], n_columns: int) -> Float1D:
+def _noise(found: FittedLaw, kept: Sequence[int], n_columns: int) -> Float1D:
     sample, terms = found.conditions.sample, found.conditions.terms
     noise = np.full(n_columns, np.nan)
     scale = 1.0 if sample.model == MULTIPLICATIVE else sample.scale
@@ -178,7 +178,7 @@ def _noise(found: Found, kept: Sequence[int], n_columns: int) -> Float1D:
     return noise
 
 
-def _noise_kind(found: Found) -> str:
+def _noise_kind(found: FittedLaw) -> str:
     if found.exact:
         return "none: the rows satisfy the law up to rounding"
     if found.nuisance == "none":
@@ -192,26 +192,31 @@ def _noise_kind(found: Found) -> str:
     )
 
 
-def _typical_distance(found: Found) -> float:
+def _typical_distance(found: FittedLaw) -> float:
     """Root mean square of ``g`` over that of its gradient, on the rows, in deviations of the columns."""
-    noise = found.conditions.noise_of(found.c, found.variances)
     sample = found.conditions.sample
-    slopes = noise.slopes * (sample.X.std(axis=0) / sample.scale)[:, None]
+    if not sample.has_rows:
+        G, D = found.conditions.noise_pencil(np.ones(sample.n_columns))
+        return float(np.sqrt((found.c @ G @ found.c) / (found.c @ D @ found.c)))
+    noise = found.conditions.noise_of(found.c, found.variances)
+    slopes = noise.slopes * (sample.deviation / sample.scale)[:, None]
     residual = found.conditions.residuals(noise)
     return float(np.sqrt((residual**2).mean() / (slopes**2).sum(axis=0).mean()))
 
 
-def _audits(found: Found) -> tuple[str, ...]:
+def _audits(found: FittedLaw) -> tuple[str, ...]:
     if found.exact:
         return ("the rows satisfy it up to rounding",)
     passed = [f"J has {found.dof} degrees of freedom"]
+    if not found.conditions.sample.has_rows:
+        return (*passed, "not audited: rows held out, and neighbouring rows, as there are sums only")
     if found.held_out != 1.0:
         passed.append(f"held-out rows are {found.held_out:.2f} times as far away")
     passed.append(f"distances of neighbours correlate by {found.correlation:.2f}")
     return tuple(passed)
 
 
-def _why(found: Found) -> str:
+def _why(found: FittedLaw) -> str:
     if found.exact:
         return f"All {found.conditions.sample.n_rows:,} rows satisfy it up to rounding."
     test = f"with noise of {found.level:.2%} the test does not reject it (p-value {found.p_value:.2g})"

@@ -80,13 +80,13 @@ def exact_laws(rows: Any, max_degree: int, max_terms: int = 1000) -> list[ExactL
     raise AssertionError("all primes divide a minor of the monomial matrix")
 
 
-def groebner(laws: Sequence[ExactLaw], names: Sequence[str], order: str = "grevlex") -> list[Any]:
+def groebner(laws: Sequence[tuple[Int2D, Sequence[Any]]], names: Sequence[str], order: str = "grevlex") -> list[Any]:
     """Reduced Groebner basis of the ideal of the laws, as SymPy expressions. Needs ``pip install 'vanishing[sympy]'``.
 
     Parameters
     ----------
     laws : list of (exponents, coefficients)
-        From `exact_laws`.
+        From `exact_laws`, or with other rational coefficients.
     names : sequence of str
         Names of the columns.
     order : {"grevlex", "grlex", "lex"}, default="grevlex"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Self
+from math import gcd
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -13,6 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, Float1D, Float2D, Int1D
 from ..checks import all_or_nothing, check_choice, check_count, check_flag, check_n_jobs, check_number
+from ..display import first_lines
+from ..engine.moments import Moments
+from ..files.fields import require
+from ..files.saved import Object, SavedEstimator
+from ..report import Given, Reported
 from ..rows.reading import read_finite
 from . import units as dimensions
 from .candidates import allowed_terms, comparable_terms, dimension_classes
@@ -20,15 +26,19 @@ from .confirm import confirm, confirm_power_law
 from .dependencies import Dependency, affine_dependencies
 from .describe import describe, exact_law, power_law
 from .exact import exact_laws
+from .fitted import FittedLaw
 from .law import Law
 from .laws import Laws
 from .logs import PowerLaw, find_power_law
 from .moments import ADDITIVE, MULTIPLICATIVE
 from .origin import far_origin, recentre_all
 from .outliers import concentrated_rows
+from .rounding import dithered, explains_linear, rounding_steps
 from .sample import make_sample
-from .search import Attempt, Found, Settings, find_laws
-from .table import Table, read_table
+from .search import find_laws
+from .settings import Attempt, Settings
+from .sums import NOT_AUDITED, find_laws_of_sums
+from .table import Table, column_names, read_table
 
 __all__ = ["LawFinder", "discover"]
 
@@ -46,7 +56,7 @@ _MODELS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 
-class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Finds the equations that hold between the columns of a noisy table, or none.
 
     Rows are taken as ``y = x + e`` with ``x`` on the zero set of a polynomial and noise ``e`` in every column. A
@@ -105,6 +115,11 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     array([[0.]])
     """
 
+    _fields: ClassVar = {"laws_": Object("Laws")}
+
+    def _check_saved(self) -> None:
+        require(len(self.laws_.columns) == getattr(self, "n_features_in_", -1), "the laws are about other columns")
+
     def __init__(
         self,
         max_degree: Any = "auto",
@@ -141,8 +156,9 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), frame, or another data source
-            Of more than 10,000 rows, some are searched and all confirm what was found.
+        X : array-like of shape (n_samples, n_features), frame, another data source, or Moments
+            Of more than 10,000 rows, some are searched and all confirm what was found. :class:`.Moments` are sums
+            without rows: laws are tested, but not audited on single rows.
         y : ignored
 
         Returns
@@ -169,6 +185,9 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             check_choice("noise", self.noise, tuple(_MODELS)[1:])
 
     def _fit(self, X: Any) -> None:
+        if isinstance(X, Moments):
+            self._fit_sums(X)
+            return
         table = read_table(self, X, self.names, self.groups)
         n = len(table.names)
         if n < 2:
@@ -180,7 +199,7 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             dependencies, kept = affine_dependencies(table.X) if table.groups is None else ([], list(range(n)))
             laws = [_dependency_law(dependency, table) for dependency in dependencies]
             if len(kept) > 1:
-                more, attempts = self._noisy(table, kept, self._settings(table, kept, dims))
+                more, attempts = self._noisy_or_rounded(table, kept, self._settings(table.names, kept, dims))
                 laws += _independent(more, table, [d.column for d in dependencies])
         if dims is not None:
             laws = [_with_units(law, [self.units[name] for name in table.names], dims) for law in laws]
@@ -193,18 +212,56 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             notes=_notes(attempts),
         )
 
+    def _fit_sums(self, moments: Moments) -> None:
+        """Laws of sums over rows, which several sites may have collected."""
+        if self.groups is not None or self.robust or self.noise == "multiplicative":
+            raise ValueError("Moments hold no rows: groups, robust=True and multiplicative noise need the rows.")
+        if moments.total_weight != moments.n_samples:
+            raise ValueError("Moments with weights do not say how much noise their means have: collect them without.")
+        self.n_features_in_ = moments.n_features
+        if moments.feature_names is not None:
+            self.feature_names_in_ = np.array(moments.feature_names, dtype=object)
+        names = tuple(column_names(self, self.names))
+        dims = None if self.units is None else dimensions.parse(self.units, names)
+        fitted, attempts = find_laws_of_sums(moments, self._settings(names, range(len(names)), dims))
+        laws = [describe(law, names, range(len(names))) for law in fitted]
+        if dims is not None:
+            laws = [_with_units(law, [self.units[name] for name in names], dims) for law in laws]
+        notes = [NOT_AUDITED, *_notes(attempts)]
+        self.laws_ = Laws(laws, names, moments.n_samples, attempts=attempts, notes=notes)
+
     def _exact(self, table: Table) -> list[Law]:
-        """Laws of integers, proven in exact arithmetic; none if the table has others, or has noise."""
+        """Laws of integers and binary fractions, proven in exact arithmetic; none of other numbers, or with noise."""
         free = self.noise is None and self.allowed is None and self.forbidden is None and not self.robust
-        if not free or table.groups is not None or not table.whole or not _is_integer(table.X):
+        denominator = _common_denominator(table.X) if free and table.groups is None and table.whole else None
+        if denominator is None:
             return []
         degree = _EXACT_DEGREE if self.max_degree == "auto" else int(self.max_degree)
-        found = exact_laws(table.X.astype(np.int64), degree, _EXACT_TERMS)
         why = f"All {table.n_rows:,} rows satisfy it, in exact arithmetic."
-        return [
-            exact_law(table, exponents, np.array(coef, dtype=np.float64), [Fraction(c) for c in coef], why)
-            for exponents, coef in found
-        ]
+        basis = exact_laws((table.X * denominator).astype(np.int64), degree, _EXACT_TERMS)
+        lowest = min((int(exponents.sum(axis=1).max()) for exponents, _ in basis), default=0)
+        if lowest > 2 and explains_linear(table.X, rounding_steps(table.X)):
+            return []  # a product of parallel planes: one for each value of the rounding error
+        laws = []
+        for exponents, integers in basis:
+            scaled = [c * denominator**power for c, power in zip(integers, exponents.sum(axis=1).tolist(), strict=True)]
+            coef = [Fraction(c, gcd(*scaled)) for c in scaled]
+            laws.append(exact_law(table, exponents, np.array(coef, dtype=np.float64), coef, why))
+        return laws
+
+    def _noisy_or_rounded(
+        self, table: Table, kept: Sequence[int], settings: Settings
+    ) -> tuple[list[Law], list[Attempt]]:
+        """Laws of a noisy table; where there is none and columns are rounded, laws of the dithered columns."""
+        laws, attempts = self._noisy(table, kept, settings)
+        steps = rounding_steps(table.X)
+        if table.groups is not None or not steps[list(kept)].any() or any(law.kind != "dense" for law in laws):
+            return laws, attempts
+        rounded, more = self._noisy(dithered(table, steps), kept, settings)
+        if all(law.kind == "dense" for law in rounded):
+            return laws, attempts
+        said = ", ".join(f"{table.names[j]} to {steps[j]:g}" for j in kept if steps[j])
+        return [replace(law, why=f"{law.why} Rounding ({said}) counts as noise.") for law in rounded], more
 
     def _noisy(self, table: Table, kept: Sequence[int], settings: Settings) -> tuple[list[Law], list[Attempt]]:
         X = table.X[:, list(kept)]
@@ -235,12 +292,12 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         models = {None: (False, True), "relative": (False,), "multiplicative": (True,)}[self.noise]
         return find_power_law(X, _LOG_NOISE, models)
 
-    def _search(self, X: Float2D, groups: Int1D | None, settings: Settings) -> tuple[list[Found], list[Attempt]]:
+    def _search(self, X: Float2D, groups: Int1D | None, settings: Settings) -> tuple[list[FittedLaw], list[Attempt]]:
         shifted = self.origin == "auto" and groups is None and settings.models[0][0] == ADDITIVE
         found, attempts = find_laws(make_sample(X, groups, origin=far_origin(X) if shifted else None), settings)
         return (recentre_all(found, X, settings) if shifted else found), attempts
 
-    def _robust(self, X: Float2D, settings: Settings) -> tuple[list[Found], list[Attempt]]:
+    def _robust(self, X: Float2D, settings: Settings) -> tuple[list[FittedLaw], list[Attempt]]:
         """Laws of the rows near a polynomial, degree by degree."""
         attempts: list[Attempt] = []
         for degree in range(1, settings.max_degree + 1):
@@ -255,18 +312,21 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 return found, attempts
         return [], attempts
 
-    def _settings(self, table: Table, kept: Sequence[int], dims: Array | None) -> Settings:
+    def _settings(self, names: Sequence[str], kept: Sequence[int], dims: Array | None) -> Settings:
         degree = _DEGREE if self.max_degree == "auto" else int(self.max_degree)
         settings = Settings(degree, float(self.max_noise), snap=bool(self.snap))
-        settings = replace(settings, allowed=allowed_terms(self.allowed, self.forbidden, table.names, kept))
+        settings = replace(settings, allowed=allowed_terms(self.allowed, self.forbidden, names, kept))
         if dims is not None:
             own = dims[list(kept)]
             settings = replace(settings, comparable=comparable_terms(own), classes=dimension_classes(own))
         if self.noise is None or isinstance(self.noise, str):
             kind = "auto" if self.noise is None else self.noise
             return replace(settings, models=_MODELS[kind], absolute=kind == "absolute")
-        sigma = _known_noise(self.noise, table.names)[list(kept)]
+        sigma = _known_noise(self.noise, names)[list(kept)]
         return replace(settings, models=((ADDITIVE, "none"),), sigma=sigma)
+
+    def _first_equations(self, n_shown: int) -> list[str]:
+        return first_lines(str(self.laws_).splitlines(), n_shown)
 
     def transform(self, X: Any) -> Float2D:
         """Distances of rows from the laws, in deviations of the columns.
@@ -289,13 +349,20 @@ class LawFinder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         distances = self.transform(X)
         return -float(np.sqrt((distances**2).mean())) if distances.size else 0.0
 
+    def _report_rows(self, X: Any, y: Any) -> Given:
+        check_is_fitted(self)
+        return self.laws_._report_rows(X, y)
+
+    def _report_story(self, subject: Any) -> Any:
+        return self.laws_._report_story(subject)
+
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Names of the columns of :meth:`transform`: law0, law1, ..."""
         check_is_fitted(self)
         return np.array([f"law{k}" for k in range(len(self.laws_))], dtype=object)
 
 
-def _is_power_law(law: Found, power: PowerLaw) -> bool:
+def _is_power_law(law: FittedLaw, power: PowerLaw) -> bool:
     """Whether a law that was found is the power law."""
     sides = law.conditions.terms.exponents[law.support]
     same = [sides[0] - sides[1], sides[1] - sides[0]] if len(sides) == 2 else []
@@ -321,8 +388,13 @@ def _known_noise(noise: Any, names: Sequence[str]) -> Float1D:
     return values
 
 
-def _is_integer(X: Float2D) -> bool:
-    return bool((np.abs(X) < 2.0**53).all() and np.array_equal(X, np.round(X)))
+def _common_denominator(X: Float2D) -> int | None:
+    """The smallest power of 2, up to 64, whose product with all numbers is an integer; None if there is none."""
+    for denominator in (1, 2, 4, 8, 16, 32, 64):
+        scaled = X * denominator
+        if (np.abs(scaled) < 2.0**53).all() and np.array_equal(scaled, np.round(scaled)):
+            return denominator
+    return None
 
 
 def _independent(laws: Sequence[Law], table: Table, removed: Sequence[int]) -> list[Law]:

@@ -35,6 +35,7 @@ __all__ = [
 FLOOR = 1e-6  # relative noise that moments in float64 can resolve
 _RANK = 1e-11  # eigenvalues of a covariance below this share of the largest are rounding
 _ROWS_PER_TEST = 6  # fewer rows for each test condition make their covariance unreliable
+_REDUCED_TESTS = (20, 50)  # that a polynomial has to pass before all tests are tried
 _ESTIMATED_WEIGHTS = 8.0  # conditions over rows, times this, is lost by estimating the weights
 _PRIOR = 4.0  # prior variance of a column's log noise variance where it is free
 
@@ -73,6 +74,7 @@ def row_noise(terms: Monomials, table: Float2D, coef: Float1D, variances: Float2
     second = np.array([terms.derivative(first[j], k) for j, k in pairs])
     found = np.vstack([coef, first]) @ table[:m]
     variance = np.einsum("ji,ji->i", np.broadcast_to(variances, found[1:].shape), found[1:] ** 2)
+    variance = np.maximum(variance, 1e-12 * variance.mean() + 1e-300)  # where all slopes vanish, as on a double line
     if terms.degree > 1:
         lower = count_monomials(n, terms.degree - 2)  # second derivatives have no higher terms
         for (j, k), curve in zip(pairs, second[:, :lower] @ table[:lower], strict=True):
@@ -176,7 +178,8 @@ class System:
             along = self.normal[0, inner] / self.normal[0, 0]
             P = P - np.outer(along, along) * self.normal[0, 0]
         ratio, v = smallest_ratio(P, D)
-        c[inner] = v / np.sqrt(max(float(v @ D @ v), 1e-300))
+        least = 1e-12 * float(np.trace(D)) / len(D) * float(v @ v)  # the debiased D may be indefinite
+        c[inner] = v / np.sqrt(max(float(v @ D @ v), least, 1e-300))
         if constant:
             c[0] = -along @ c[inner]
         return self.n_rows * max(ratio, 0.0), c
@@ -243,16 +246,37 @@ class Conditions:
         self.moments = sample.moments(2 * degree + extra, degree + extra) if moments is None else moments
         self.n_rows = self.moments.n_rows
         raw = binomial_matrix(self.terms, sample.centre / sample.size, sample.scale / sample.size)
-        at = self.moments.terms.products(self.terms.exponents, self.terms.exponents)
-        rms = np.sqrt(np.maximum(np.einsum("ik,ij,jk->k", raw, self.moments.means[at], raw, optimize=True), 0.0))
+        gram = self.moments.means[self.moments.terms.products(self.terms, self.terms)]
+        rms = np.sqrt(np.maximum(np.einsum("ik,ik->k", raw, gram @ raw), 0.0))
         rms[rms < 1e-12] = 1.0
         self.basis = raw / rms
         self.unit = rms * np.prod(sample.size**self.terms.exponents, axis=1)
+        self.screened: dict[tuple[tuple[int, ...], int], list[list[int]]] = {}  # small sets of terms, by candidates
+
+    @cached_property
+    def reduced(self) -> list[Conditions]:
+        """The same laws with tests of lower degrees only, ascending: most polynomials that are no law fail these.
+
+        The cost of a test grows with the square of the number of its conditions.
+        """
+        n, fewer = self.sample.n_columns, []
+        for n_tests in _REDUCED_TESTS:
+            degree = 1
+            while count_monomials(n, degree) < n_tests:
+                degree += 1
+            if 2 * count_monomials(n, degree) <= len(self.tests):
+                fewer.append(Conditions(self.sample, self.degree, degree - self.degree, self.moments))
+        return fewer
 
     @property
     def table(self) -> Float2D:
-        """The values of the tests on the rows; the first of them are the terms of the standardised columns."""
-        return self.sample.values(self.tests.degree)
+        """The monomials of the standardised columns on the rows, up to the larger degree of terms and tests."""
+        return self.sample.values(max(self.degree, self.tests.degree))
+
+    @property
+    def test_values(self) -> Float2D:
+        """The values of the tests on the rows."""
+        return self.table[: len(self.tests)]
 
     def noise_of(self, c: Float1D, variances: Float1D) -> RowNoise:
         """Values, slopes and variance of the polynomial ``c`` on the rows."""
@@ -262,28 +286,43 @@ class Conditions:
         """The values of a polynomial, minus their mean within each group."""
         return self.sample.without_group_means(noise.values)
 
-    def covariance(self, c: Float1D, variances: Float1D) -> tuple[Float2D, RowNoise]:
-        """The covariance of the conditions at the law ``c``, times N and over its mean variance; and its noise."""
+    def covariance(self, c: Float1D, variances: Float1D) -> tuple[Float2D, float]:
+        """The covariance of the conditions at the law ``c``, times N and over its mean variance; and that."""
         noise = self.noise_of(c, variances)
         spread = self.sample.variances_on_rows(variances)
-        centred = self.sample.without_group_means(self.table)
-        total = test_covariance(self.tests, self.table, noise, spread, centred)
-        return total / (self.sample.n_rows * noise.variance.mean()), noise
+        total = test_covariance(self.tests, self.test_values, noise, spread, self._centred_tests)
+        mean = float(noise.variance.mean())
+        return total / (self.sample.n_rows * mean), mean
 
     def means(self, variances: Float1D) -> Float2D:
         """``A = E[t m']``, debiased; one column for each term."""
-        found = self.moments.products(variances, self.tests.exponents, self.terms.exponents)
-        return np.asarray(found @ self.basis)
+        return np.asarray(self.moments.products(variances, self.tests, self.terms) @ self.basis)
 
     def spread(self, variances: Float1D) -> Float2D:
         """``D = sum_j s_j^2 E[d_j m d_j m']``: ``c'Dc`` is the mean noise variance of a polynomial, to first order."""
-        return np.asarray(self.basis.T @ self.moments.gradient_products(variances, self.terms.exponents) @ self.basis)
+        return np.asarray(self.basis.T @ self.moments.gradient_products(variances, self.terms) @ self.basis)
+
+    def noise_pencil(self, profile: Float1D) -> tuple[Float2D, Float2D]:
+        """``G = E[m m']`` and ``D = sum_j p_j E[d_j m d_j m']``, both of the noisy rows.
+
+        To first order, a polynomial ``c`` vanishes at the noise variance ``c'Gc / c'Dc``.
+        """
+        gram = self.moments.products(0.0 * profile, self.terms, self.terms)
+        return np.asarray(self.basis.T @ gram @ self.basis), self.spread(profile)
 
     def first_system(self, variances: Float1D) -> System:
         """The system before a law is known: every row has the same weight."""
-        centred = self.sample.without_group_means(self.table)
-        W = whitener(centred @ centred.T / self.sample.n_rows)
+        W = self._first_whitener
         return System(W.T @ self.means(variances), self.spread(variances), W.shape[1], 0, self.n_rows)
+
+    @property
+    def _centred_tests(self) -> Float2D:
+        return self.sample.without_group_means(self.test_values)
+
+    @cached_property
+    def _first_whitener(self) -> Float2D:
+        centred = self._centred_tests
+        return whitener(centred @ centred.T / self.sample.n_rows)
 
     def system(self, variances: Float1D, c: Float1D, nuisance: str) -> System:
         """The system whose weights belong to the law ``c``.
@@ -292,19 +331,19 @@ class Conditions:
         that of the common level is projected out, with ``"columns"`` those of all columns are, up to a prior; with
         ``"none"`` the noise is known.
         """
-        covariance, noise = self.covariance(c, variances)
+        covariance, mean = self.covariance(c, variances)
         W = whitener(covariance)
         R = W.T @ self.means(variances)
         n_nuisance = 0
         if nuisance != "none" and variances.max() > 4 * FLOOR**2:
-            slopes = W.T @ self.noise_slopes(variances, c) / np.sqrt(noise.variance.mean())
+            slopes = W.T @ self.noise_slopes(variances, c) / np.sqrt(mean)
             R, n_nuisance = _without_nuisance(R, slopes, nuisance, self.n_rows)
         return System(R, self.spread(variances), W.shape[1], n_nuisance, self.n_rows)
 
     def noise_slopes(self, variances: Float1D, c: Float1D) -> Float2D:
         """Derivatives of ``A c`` with respect to the log noise variances, ``(n_tests, n_columns)``."""
         z = self.basis @ c
-        slopes = self.moments.product_slopes(variances, self.tests.exponents, self.terms.exponents)
+        slopes = self.moments.product_slopes(variances, self.tests, self.terms)
         return np.column_stack([change @ z for change in slopes])
 
 

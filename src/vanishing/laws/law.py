@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .._typing import Float1D, Float2D, Int2D
+from ..files.fields import Flag, Integer, Number, Numbers, Optional, Ratio, Text, TupleOf, require
+from ..files.saved import Saved
 from ..polynomials.polynomial import distinct_names
 from .equation import coordinate_names, equation, monomial, number, with_error
 
@@ -17,7 +19,7 @@ __all__ = ["Law"]
 
 
 @dataclass(frozen=True, eq=False)
-class Law:
+class Law(Saved):
     """An equation of the columns of a table: ``sum_k coef[k] * prod_j (x_j - origin_j)^exponents[k, j] = 0``.
 
     Attributes
@@ -100,6 +102,31 @@ class Law:
     scale: Float1D = field(repr=False)
     conserved: bool = False
     units: tuple[str, ...] | None = None
+
+    _fields: ClassVar = {
+        "columns": TupleOf(Text()),
+        "exponents": Numbers("i8", (None, None), low=0, high=1000),
+        **dict.fromkeys(("coef", "stderr", "free_coef", "free_stderr"), Numbers("f8", (None,))),
+        "rational": TupleOf(Optional(Ratio())),
+        **dict.fromkeys(("origin", "scale"), Numbers("f8", (None,))),
+        "noise": Numbers("f8", (None,), finite=False, low=0.0),
+        **dict.fromkeys(("level", "typical_distance", "J", "p_value", "held_out"), Number(finite=False)),
+        **dict.fromkeys(("noise_kind", "kind", "why"), Text()),
+        "dof": Integer(low=0),
+        "audits": TupleOf(Text()),
+        "n_rows": Integer(low=0),
+        "conserved": Flag(),
+        "units": Optional(TupleOf(Text())),
+    }
+
+    def _check_saved(self) -> None:
+        n_terms, n_columns = self.exponents.shape
+        require(n_terms > 0, "a law has no terms")
+        terms = (self.coef, self.stderr, self.free_coef, self.free_stderr, self.rational, self.units or self.coef)
+        require({len(part) for part in terms} == {n_terms}, "a law has other coefficients than terms")
+        columns = (self.columns, self.origin, self.noise, self.scale)
+        require({len(part) for part in columns} == {n_columns}, "a law has other names than columns")
+        require(bool((self.scale >= 0.0).all()), "a column of a law has a negative scale")
 
     @property
     def degree(self) -> int:
@@ -285,19 +312,14 @@ class Law:
             "units": None if self.units is None else list(self.units),
         }
 
-    @classmethod
-    def from_dict(cls, entries: dict[str, Any]) -> Law:
-        """The law that :meth:`to_dict` wrote."""
-        known = dict(entries)
-        del known["equation"], known["free_equation"]
-        for name in ("coef", "stderr", "free_coef", "free_stderr", "origin", "scale", "noise"):
-            values = [np.nan if value is None else value for value in known[name]]
-            known[name] = np.array(values, dtype=np.float64)
-        known["exponents"] = np.array(known["exponents"], dtype=np.int64).reshape(-1, len(known["columns"]))
-        known["columns"], known["audits"] = tuple(known["columns"]), tuple(known["audits"])
-        known["rational"] = tuple(None if text is None else Fraction(text) for text in known["rational"])
-        known["units"] = None if known["units"] is None else tuple(known["units"])
-        return cls(**known)
+    def __getstate__(self) -> dict[str, Any]:
+        """Texts in place of fractions: skops then finds built-in types only."""
+        rational = [None if exact is None else str(exact) for exact in self.rational]
+        return {**self.__dict__, "rational": rational}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        rational = tuple(None if text is None else Fraction(text) for text in state["rational"])
+        self.__dict__.update({**state, "rational": rational})
 
     def __str__(self) -> str:
         return self.line()

@@ -6,22 +6,32 @@ import html
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 
 from .._typing import Float1D
-from ..rows.writing import complete_file
+from ..display import first_lines
+from ..files.fields import Integer, Number, Record, Text, TupleOf, require
+from ..files.saved import Object, Saved
+from ..polynomials.polynomial import distinct_names
+from ..report import Given, Reported
 from .equation import with_error
+from .exact import groebner
 from .law import Law
-from .search import Attempt
+from .settings import Attempt
 
 __all__ = ["Laws"]
 
 _FORMAT = 1
+_ATTEMPT = Record(
+    Attempt,
+    {"degree": Integer(low=0), "n_terms": Integer(low=0), "noise": Number(finite=False), "reason": Text()}
+    | {"J": Number(finite=False), "dof": Integer(low=0)},
+)
 
 
-class Laws(Sequence[Law]):
+class Laws(Saved, Reported, Sequence[Law]):
     """The laws of a table, those of lower degree first.
 
     Attributes
@@ -47,6 +57,18 @@ class Laws(Sequence[Law]):
     >>> print(str(laws).splitlines()[0])
     No law up to degree 4 in 500 rows x 2 columns.
     """
+
+    _fields: ClassVar = {
+        "_laws": TupleOf(Object("Law")),
+        "columns": TupleOf(Text()),
+        "n_rows": Integer(low=0),
+        "dense": TupleOf(Object("Law")),
+        "notes": TupleOf(Text()),
+        "attempts": TupleOf(_ATTEMPT),
+    }
+
+    def _check_saved(self) -> None:
+        require(all(law.columns == self.columns for law in (*self, *self.dense)), "a law is about other columns")
 
     def __init__(
         self,
@@ -106,7 +128,8 @@ class Laws(Sequence[Law]):
         return "\n".join([*lines, *self.notes])
 
     def __repr__(self) -> str:
-        return f"<Laws: {len(self)} in {len(self.columns)} columns>"
+        lines = first_lines(str(self).splitlines())
+        return "\n  ".join([f"<Laws: {len(self)} in {len(self.columns)} columns", *lines]) + ">"
 
     def summary(self) -> str:
         """All laws with their coefficients, tests and audits, and what was rejected."""
@@ -126,6 +149,32 @@ class Laws(Sequence[Law]):
     def to_sympy(self) -> list[Any]:
         """The expressions that vanish. Needs ``pip install 'vanishing[sympy]'``."""
         return [law.to_sympy() for law in self]
+
+    def groebner(self, order: str = "grevlex") -> list[Any]:
+        """Reduced Groebner basis of the ideal that the laws generate, as SymPy expressions.
+
+        Needs ``pip install 'vanishing[sympy]'``, and laws whose coefficients are all rational numbers.
+
+        Parameters
+        ----------
+        order : {"grevlex", "grlex", "lex"}, default="grevlex"
+            The order of the terms, as SymPy names it; the columns come in descending order.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from vanishing import discover
+        >>> t = np.arange(-10, 10)
+        >>> discover(np.column_stack([t, t**2, t**3]), names=["x", "y", "z"]).groebner("lex")
+        [x**2 - y, x*y - z, x*z - y**2, y**3 - z**2]
+        """
+        for law in self:
+            if law.conserved or None in law.rational or law.origin.any():
+                raise ValueError(
+                    f"A Groebner basis needs equations with rational coefficients, counted from zero; {law.equation!r} "
+                    "is none: leave such laws out, or pass origin=None."
+                )
+        return groebner([(law.exponents, list(law.rational)) for law in self], distinct_names(self.columns), order)
 
     def to_latex(self) -> str:
         """An ``aligned`` environment with one equation per line."""
@@ -154,6 +203,16 @@ class Laws(Sequence[Law]):
 
         return plot_laws(self, X, **options)
 
+    def _report_rows(self, X: Any, y: Any) -> Given:
+        from .story import rows_of_laws  # only reports need it
+
+        return Given(rows_of_laws(self, X, y), self.columns)
+
+    def _report_story(self, subject: Any) -> Any:
+        from .story import laws_story
+
+        return laws_story(self, subject)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and strings, for JSON."""
         return {
@@ -169,30 +228,6 @@ class Laws(Sequence[Law]):
     def to_json(self, *, indent: int | None = 2) -> str:
         """The laws as JSON; numbers that are not finite are null."""
         return json.dumps(_finite(self.to_dict()), indent=indent, allow_nan=False)
-
-    def save(self, path: Any) -> None:
-        """Write the laws to a JSON file, which appears when it is complete."""
-        with complete_file(path) as unfinished:
-            unfinished.write_text(self.to_json() + "\n")
-
-    @classmethod
-    def load(cls, path: Any) -> Laws:
-        """Read laws that were saved."""
-        try:
-            with open(path) as stream:
-                entries = json.load(stream)
-            if entries["format"] != _FORMAT:
-                raise ValueError(f"format {entries['format']}")
-            return cls(
-                [Law.from_dict(law) for law in entries["laws"]],
-                entries["columns"],
-                int(entries["n_rows"]),
-                dense=[Law.from_dict(law) for law in entries["dense"]],
-                attempts=[Attempt(**_not_none(attempt)) for attempt in entries["attempts"]],
-                notes=entries["notes"],
-            )
-        except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"{path} is no file of laws, or it is damaged ({error}).") from error
 
     def _repr_html_(self) -> str:
         if not len(self):
@@ -216,7 +251,3 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list):
         return [_finite(entry) for entry in value]
     return None if isinstance(value, float) and not np.isfinite(value) else value
-
-
-def _not_none(entries: dict[str, Any]) -> dict[str, Any]:
-    return {key: float("nan") if value is None else value for key, value in entries.items()}

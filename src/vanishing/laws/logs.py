@@ -8,22 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import chdtrc
 
-from .._typing import Float1D, Float2D, Int1D
+from .._typing import Array, Bool1D, Float1D, Float2D, Int1D
 from .gmm import critical_value, smallest_ratio, whitener
 from .monomials import monomials
 
-__all__ = ["PowerLaw", "find_power_law"]
+__all__ = ["PowerLaw", "far_from_zero", "find_power_law"]
 
 _STEPS = 8
 _LARGEST = 8  # exponent, after all were multiplied to integers
 _CLOSE = 3.5  # standard errors that an exponent may be away from an integer
 _CHANCE = 0.2
-_SMALL = 0.15  # deviations of a column
-_LEAST_ROWS, _ROWS_PER_COLUMN = 0.3, 10  # that are needed: a share of them, and for each column
+_SMALL = 0.15  # deviations of a column, for the first choice of rows
+_FAR = 8.0  # deviations of the noise: closer to zero, a logarithm is no linear function of it
+_CHOICES = 3  # of rows
+_LEAST_ROWS, _ROWS_PER_COLUMN = 0.1, 20  # that are needed: a share of them, and for each column
 _SMALLEST_ERROR = 1e-9
 _ALONE = 25.0  # times its own noise, the next relation between logarithms has
 
@@ -61,8 +64,8 @@ class PowerLaw:
 def find_power_law(X: Float2D, max_noise: float, models: Sequence[bool] = (False, True)) -> PowerLaw | None:
     """The power law of the columns, if there is one and a test does not reject it.
 
-    Logarithms are those of absolute values. Rows with a value that is small beside its column's deviation are left out
-    where some of these are not positive: the noise may have changed their sign.
+    Logarithms are those of absolute values. Rows in which a value is small beside its noise are left out; see
+    :func:`far_from_zero`.
 
     Parameters
     ----------
@@ -80,30 +83,77 @@ def find_power_law(X: Float2D, max_noise: float, models: Sequence[bool] = (False
     >>> find_power_law(X, 0.1).exponents
     array([ 2, -3])
     """
-    positive = (X > 0.0).all(axis=0) | (X < 0.0).all(axis=0)
-    rows = (np.abs(X[:, ~positive]) > _SMALL * X[:, ~positive].std(axis=0)).all(axis=1)
-    if rows.mean() < _LEAST_ROWS or rows.sum() < _ROWS_PER_COLUMN * X.shape[1]:
-        return None
-    X = X[rows]
-    size, L = np.abs(X), np.log(np.abs(X))
     best: PowerLaw | None = None
     for multiplicative in models:
-        found = _fit(size, L, multiplicative, max_noise)
-        if found is not None and (best is None or found.p_value > best.p_value):
-            best = found
+        law = _find(X, multiplicative, max_noise)
+        if law is not None and (best is None or law.p_value > best.p_value):
+            best = law
         if best is not None and best.p_value > 1e-2:
             break
-    if best is None:
-        return None
-    signs = np.prod(np.sign(X) ** (best.exponents % 2), axis=1)
-    if abs(signs.mean()) < 0.999:  # no constant has both signs
-        return None
-    return replace(best, constant=float(np.copysign(best.constant, signs.mean())))
+    return best
 
 
-def _fit(X: Float2D, L: Float2D, multiplicative: bool, max_noise: float) -> PowerLaw | None:
-    n_rows, spread = len(X), X.std(axis=0)
-    unit = np.ones_like(X) if multiplicative else (spread / X) ** 2  # variance of the logarithms, for s = 1
+def _find(X: Float2D, multiplicative: bool, max_noise: float) -> PowerLaw | None:
+    """The power law under one noise model; rows near zero are left out, at first by their own values."""
+    spread = X.std(axis=0)
+    rows = (np.abs(X) > np.where(_has_one_sign(X), 0.0, _SMALL * spread)).all(axis=1)
+    fit: _Fit | None = None
+    for _ in range(1 if multiplicative else _CHOICES):
+        if fit is not None:
+            rows = far_from_zero(X, fit.exponents, fit.middle, np.sqrt(fit.s2) * spread)
+        if rows.sum() < max(_LEAST_ROWS * len(X), _ROWS_PER_COLUMN * X.shape[1]):
+            return None
+        fit = _fit(np.abs(X[rows]), spread, multiplicative)
+    assert fit is not None
+    exponents = _integers(fit.exponents, fit.covariance)
+    if exponents is None:
+        return None
+    signs = np.prod(np.sign(X[rows]) ** (exponents % 2), axis=1)
+    law = _tested(np.abs(X[rows]), spread, exponents, fit, multiplicative, max_noise)
+    if law is None or abs(signs.mean()) < 0.999:  # no constant has both signs
+        return None
+    return replace(law, constant=float(np.copysign(law.constant, signs.mean())))
+
+
+def _has_one_sign(X: Float2D) -> Bool1D:
+    return np.asarray((X > 0.0).all(axis=0) | (X < 0.0).all(axis=0))
+
+
+def far_from_zero(X: Float2D, exponents: Array, middle: float, sigma: Float1D) -> Bool1D:
+    """The rows in which every value is far from zero beside its noise, by what the law says of it.
+
+    A choice by the values themselves would depend on their noise: small values with a large ``e`` would stay. The law
+    gives a value from the others, ``log x_k = (middle - sum over j != k of a_j log y_j) / a_k``, whose noise is
+    independent of it.
+
+    Examples
+    --------
+    >>> far_from_zero(np.array([[0.4, 1.0], [0.4, 0.01]]), np.array([1, -1]), 0.0, np.array([0.1, 0.0]))
+    array([ True, False])
+    """
+    size = np.maximum(np.abs(X), np.maximum(sigma, 1e-300))
+    L = np.log(size)
+    far = (np.abs(X) > np.maximum(sigma, 1e-300)).all(axis=1)
+    for k in np.flatnonzero((exponents != 0) & (np.abs(X).min(axis=0) < _FAR * sigma)):
+        value = (middle - L @ exponents + exponents[k] * L[:, k]) / exponents[k]
+        far &= value > np.log(_FAR * sigma[k])
+    return np.asarray(far)
+
+
+class _Fit(NamedTuple):
+    """Real exponents with their covariance, ``log K``, the noise variance ``s2`` and that of the logarithms for 1."""
+
+    exponents: Float1D
+    covariance: Float2D
+    middle: float
+    s2: float
+    unit: Float2D
+    alone: bool
+
+
+def _fit(X: Float2D, spread: Float1D, multiplicative: bool) -> _Fit:
+    L = np.log(X)
+    unit = np.ones_like(X) if multiplicative else (spread / X) ** 2
     weights = 1.0 / unit.sum(axis=1)
     for _ in range(_STEPS):
         share = weights / weights.sum()
@@ -117,12 +167,8 @@ def _fit(X: Float2D, L: Float2D, multiplicative: bool, max_noise: float) -> Powe
         weights = 1.0 / (unit @ a**2)
     s2 = max(ratio, 0.0)
     values = np.linalg.eigvalsh(gram / np.sqrt(np.outer(np.diag(D), np.diag(D))))
-    exponents = _integers(a, _errors(gram, D, a, s2, n_rows))
-    if exponents is None:
-        return None
-    return _tested(
-        X, L, exponents, unit, multiplicative, max_noise, alone=bool(values[1] > _ALONE * max(values[0], 0.0))
-    )
+    alone = bool(values[1] > _ALONE * max(values[0], 0.0))
+    return _Fit(a, _errors(gram, D, a, s2, len(X)), float(share @ L @ a), s2, unit, alone)
 
 
 def _errors(gram: Float2D, D: Float2D, a: Float1D, s2: float, n_rows: int) -> Float2D:
@@ -155,14 +201,14 @@ def _integers(a: Float1D, covariance: Float2D) -> Int1D | None:
 
 
 def _tested(
-    X: Float2D, L: Float2D, exponents: Int1D, unit: Float2D, multiplicative: bool, max_noise: float, *, alone: bool
+    X: Float2D, spread: Float1D, exponents: Int1D, fit: _Fit, multiplicative: bool, max_noise: float
 ) -> PowerLaw | None:
     """The power law with its constant, noise and test, unless these speak against it."""
     a = exponents.astype(np.float64)
     used = np.flatnonzero(exponents)
     if used.size < 2:
         return None
-    n_rows = len(X)
+    n_rows, L, unit = len(X), np.log(X), fit.unit
     shape = unit @ a**2
     s2 = 0.0
     for _ in range(3):  # to second order, E log y = log x - v / 2
@@ -179,8 +225,8 @@ def _tested(
         return None
     constant = float(np.exp(middle))
     error = constant * float(np.sqrt(s2 / (1.0 / shape).sum()))
-    sigma = np.sqrt(s2) * (np.ones(len(a)) if multiplicative else X.std(axis=0))
-    return PowerLaw(exponents, constant, error, sigma, multiplicative, level, J, dof, alone, n_rows)
+    sigma = np.sqrt(s2) * (np.ones(len(a)) if multiplicative else spread)
+    return PowerLaw(exponents, constant, error, sigma, multiplicative, level, J, dof, fit.alone, n_rows)
 
 
 def _test(L: Float2D, residual: Float1D, a: Float1D, variances: Float2D) -> tuple[float, int]:

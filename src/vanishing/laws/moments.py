@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import Array, Float1D, Float2D, Int1D, Int2D
+from .._typing import Array, Float1D, Float2D, Int1D
 from ..engine.gram import border_gram, mean_gram
 from ..polynomials.terms import Program
 from ..rows.protocol import Rows
@@ -112,17 +112,24 @@ class MomentTable:
     group_terms: Monomials | None = None
     by_group: Float2D | None = None
 
-    def products(self, variances: Float1D, left: Int2D, right: Int2D) -> Float2D:
-        """Unbiased ``E[x^a x^b]`` for the exponents ``a`` of ``left`` and ``b`` of ``right``."""
+    @property
+    def column_variances(self) -> Float1D:
+        """Variances of the columns, ``E z_j^2 - (E z_j)^2``."""
+        columns = np.arange(1, self.terms.n_columns + 1)
+        squares = self.terms.places(2 * self.terms.exponents[columns])
+        return np.asarray(self.means[squares] - self.means[columns] ** 2)
+
+    def products(self, variances: Float1D, left: Monomials, right: Monomials) -> Float2D:
+        """Unbiased ``E[x^a x^b]`` for ``a`` of ``left`` and ``b`` of ``right``."""
         found = debias(self.means, self.terms, variances, self.model)
         total = found[self.terms.products(left, right)]
         if self.group_terms is None:
             return np.asarray(total)
         means = debias(self.by_group, self.group_terms, variances, self.model)
-        a, b = self.group_terms.places(left), self.group_terms.places(right)
+        a, b = slice(len(left)), slice(len(right))
         return self._within_groups(total, means[:, a], means[:, b])
 
-    def product_slopes(self, variances: Float1D, left: Int2D, right: Int2D) -> list[Float2D]:
+    def product_slopes(self, variances: Float1D, left: Monomials, right: Monomials) -> list[Float2D]:
         """Derivatives of :meth:`products` with respect to ``log s_j^2``, for every column j."""
         found = debias(self.means, self.terms, variances, self.model)
         at = self.terms.products(left, right)
@@ -131,21 +138,22 @@ class MomentTable:
         if self.group_terms is None:
             return slopes
         means = debias(self.by_group, self.group_terms, variances, self.model)
-        a, b = self.group_terms.places(left), self.group_terms.places(right)
+        a, b = slice(len(left)), slice(len(right))
         for j in columns:
             change = slope(means, self.group_terms, variances, j, self.model)
             slopes[j] = self._within_groups(slopes[j], change[:, a], means[:, b], means[:, a], change[:, b])
         return slopes
 
-    def gradient_products(self, weights: Float1D, terms: Int2D) -> Float2D:
-        """``sum_j w_j E[d_j y^a d_j y^b]``, of the noisy rows: that is positive semi-definite."""
+    def gradient_products(self, weights: Float1D, terms: Monomials, model: str | None = None) -> Float2D:
+        """``sum_j w_j E[d_j y^a d_j y^b]``, of the noisy rows: that is positive semi-definite.
+
+        For multiplicative noise ``d_j`` stands for ``y_j d_j``, unless ``model`` says otherwise.
+        """
         total = np.zeros((len(terms), len(terms)))
-        for j, weight in enumerate(weights):
-            used = np.flatnonzero(terms[:, j])
-            lower = terms[used]
-            power = lower[:, j].astype(np.float64)
-            lower[:, j] -= self.model == ADDITIVE  # multiplicative: d_j stands for y_j d_j
-            total[np.ix_(used, used)] += weight * np.outer(power, power) * self.means[self.terms.products(lower, lower)]
+        gram = self.means[self.terms.products(terms, terms)]
+        for weight, (used, lower, power) in zip(weights, terms.lowered, strict=True):
+            at = lower if (model or self.model) == ADDITIVE else used
+            total[np.ix_(used, used)] += weight * np.outer(power, power) * gram[np.ix_(at, at)]
         return total
 
     def _within_groups(self, total: Float2D, *means: Float2D) -> Float2D:
@@ -183,5 +191,5 @@ def collect_moments(rows: Rows, degree: int, n_rows: int, model: str = ADDITIVE)
     gram = border_gram(np.ones((1, 1)), mean_gram(rows, Program(half.left, half.right), 1))
     whole = monomials(rows.n_features, 2 * half.degree)
     means = np.empty(len(whole))
-    means[whole.products(half.exponents, half.exponents)] = gram
+    means[whole.products(half, half)] = gram
     return MomentTable(whole, means, n_rows, model)

@@ -42,6 +42,7 @@ class Monomials:
         codes = self.exponents @ self._strides
         self._sorted = np.argsort(codes)
         self._divided: dict[tuple[int, int], tuple[Int1D, Int1D, Float1D]] = {}
+        self._products: dict[tuple[int, int], Int2D] = {}
         self._codes = codes[self._sorted]
 
     def __len__(self) -> int:
@@ -57,10 +58,13 @@ class Monomials:
         """
         return np.asarray(self._sorted[np.searchsorted(self._codes, exponents @ self._strides)])
 
-    def products(self, left: Int2D, right: Int2D) -> Int2D:
-        """The places of all products ``z^a z^b``, a row for each ``a``."""
-        codes = np.add.outer(left @ self._strides, right @ self._strides)
-        return np.asarray(self._sorted[np.searchsorted(self._codes, codes)])
+    def products(self, left: Monomials, right: Monomials) -> Int2D:
+        """The places of all products ``z^a z^b``, a row for each ``a`` of ``left``; computed once."""
+        key = left.degree, right.degree
+        if key not in self._products:
+            codes = np.add.outer(left.exponents @ self._strides, right.exponents @ self._strides)
+            self._products[key] = self._sorted[np.searchsorted(self._codes, codes)]
+        return self._products[key]
 
     @cached_property
     def lowered(self) -> list[tuple[Int1D, Int1D, Float1D]]:

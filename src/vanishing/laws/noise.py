@@ -12,8 +12,9 @@ from scipy.linalg import null_space, qr
 
 from .._typing import Float1D, Float2D
 from .gmm import FLOOR, Conditions, System, smallest_ratio, whitener
+from .moments import ADDITIVE
 
-__all__ = ["column_variances", "effective_level", "noise_level", "refined_variances"]
+__all__ = ["column_variances", "deviation_level", "effective_level", "noise_level", "refined_variances"]
 
 _STEPS = 12
 _LARGE = 4.0  # a variance of this many times the column's own: there is no law
@@ -38,7 +39,7 @@ def noise_level(conditions: Conditions, support: Sequence[int], profile: Float1D
     0.1
     """
     frame = _frame(conditions, support)
-    D = frame.T @ conditions.moments.gradient_products(profile, conditions.terms.exponents) @ frame
+    D = frame.T @ conditions.moments.gradient_products(profile, conditions.terms) @ frame
     level = 0.0
     for _ in range(_STEPS):
         ratio, _ = smallest_ratio(_schur(_gram(conditions, level * profile, frame)), D[1:, 1:])
@@ -63,8 +64,8 @@ def _frame(conditions: Conditions, support: Sequence[int]) -> Float2D:
 
 
 def _gram(conditions: Conditions, variances: Float1D, frame: Float2D) -> Float2D:
-    exponents = conditions.terms.exponents
-    return np.asarray(frame.T @ conditions.moments.products(variances, exponents, exponents) @ frame)
+    terms = conditions.terms
+    return np.asarray(frame.T @ conditions.moments.products(variances, terms, terms) @ frame)
 
 
 def _schur(gram: Float2D) -> Float2D:
@@ -99,8 +100,8 @@ def _slope_squares(conditions: Conditions, slopes: Float2D) -> Float2D:
 
 def refined_variances(conditions: Conditions, c: Float1D, variances: Float1D, cap: float) -> Float1D:
     """One Gauss-Newton step of the log noise variances in the metric of the moment conditions."""
-    covariance, noise = conditions.covariance(c, variances)
-    W = whitener(covariance) / np.sqrt(noise.variance.mean())
+    covariance, mean = conditions.covariance(c, variances)
+    W = whitener(covariance) / np.sqrt(mean)
     residual = W.T @ (conditions.means(variances) @ c)
     slopes = W.T @ conditions.noise_slopes(variances, c)
     prior = np.eye(len(variances)) / (_PRIOR * conditions.n_rows)
@@ -110,8 +111,19 @@ def refined_variances(conditions: Conditions, c: Float1D, variances: Float1D, ca
 
 def effective_level(conditions: Conditions, c: Float1D, variances: Float1D) -> float:
     """The common level that would give the law as much noise: ``sum_j s_j^2 E g_j^2 / sum_j E g_j^2``, its root."""
-    mean = _slope_squares(conditions, conditions.noise_of(c, variances).slopes).mean(axis=1)
-    return float(np.sqrt((mean * variances).sum() / mean.sum()))
+    ones = np.ones(len(variances))
+    return float(np.sqrt((c @ conditions.spread(variances) @ c) / (c @ conditions.spread(ones) @ c)))
+
+
+def deviation_level(conditions: Conditions, c: Float1D, variances: Float1D) -> float:
+    """The noise of a law in deviations of the columns: ``E var g / sum_j var x_j E g_j^2``, its root.
+
+    For multiplicative noise this is more than its share of the values, where these are far from zero.
+    """
+    sample, terms = conditions.sample, conditions.terms
+    spread = (sample.deviation / sample.scale) ** 2
+    plain = conditions.basis.T @ conditions.moments.gradient_products(spread, terms, ADDITIVE) @ conditions.basis
+    return float(np.sqrt((c @ conditions.spread(variances) @ c) / (c @ plain @ c)))
 
 
 def reweighted(

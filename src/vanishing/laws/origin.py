@@ -9,10 +9,13 @@ import numpy as np
 
 from .._typing import Float1D, Float2D
 from .audits import is_dense
+from .fitted import FittedLaw, refit
 from .gmm import Conditions
 from .moments import ADDITIVE
+from .monomials import binomial_matrix
 from .sample import make_sample
-from .search import Found, Settings, find_law, refit
+from .search import find_law
+from .settings import Settings
 
 __all__ = ["centre_of", "far_origin", "recentred", "round_within"]
 
@@ -33,7 +36,7 @@ def far_origin(X: Float2D) -> Float1D:
     return np.where(np.abs(mean) > _FAR * deviation, np.round(mean / step) * step, 0.0)
 
 
-def centre_of(found: Found) -> tuple[Float1D, Float1D]:
+def centre_of(found: FittedLaw) -> tuple[Float1D, Float1D]:
     """The shift that takes most from the law's terms of second highest degree, and its standard errors.
 
     With ``g(x + t) = g_d(x) + [g_(d-1)(x) + sum_j t_j d_j g_d(x)] + ...`` by degrees, the least squares solution of
@@ -41,21 +44,36 @@ def centre_of(found: Found) -> tuple[Float1D, Float1D]:
     """
     conditions = found.conditions
     terms, sample = conditions.terms, conditions.sample
-    units = conditions.unit / np.prod(sample.scale**terms.exponents, axis=1)  # to monomials of x / scale
-    coef = found.free / units
+    coef, covariance = _coefficients(found)
     top, lower = terms.total == terms.degree, np.flatnonzero(terms.total == terms.degree - 1)
     highest = np.where(top, coef, 0.0)
     slopes = np.column_stack([terms.derivative(highest, j)[lower] for j in range(sample.n_columns)])
     inverse = np.linalg.pinv(slopes, rcond=1e-6)
     shift = -inverse @ coef[lower]
-    covariance = np.zeros((len(terms), len(terms)))
-    support = found.support
-    reference = int(np.argmax(np.abs(highest)))
-    free = [term for term in support if term != reference]
-    information = found.system.information(found.free, free) * np.outer(units[free], units[free])
-    covariance[np.ix_(free, free)] = np.linalg.pinv(information, hermitian=True)
     errors = np.sqrt(np.maximum(np.diag(inverse @ covariance[np.ix_(lower, lower)] @ inverse.T), 0.0))
     return shift * sample.scale, errors * sample.scale
+
+
+def _coefficients(law: FittedLaw) -> tuple[Float1D, Float2D]:
+    """Coefficients of monomials of ``x / scale``, and their covariance with that of the leading term fixed."""
+    terms, sample = law.conditions.terms, law.conditions.sample
+    units = law.conditions.unit / np.prod(sample.scale**terms.exponents, axis=1)
+    coef = law.free / units
+    reference = int(np.argmax(np.where(terms.total == terms.degree, np.abs(coef), 0.0)))
+    free = [term for term in law.support if term != reference]
+    covariance = np.zeros((len(terms), len(terms)))
+    information = law.system.information(law.free, free) * np.outer(units[free], units[free])
+    covariance[np.ix_(free, free)] = np.linalg.pinv(information, hermitian=True)
+    return coef, covariance
+
+
+def _count_terms(law: FittedLaw, shift: Float1D) -> int:
+    """About how many terms a law has when columns are counted from another point: those beyond four errors."""
+    coef, covariance = _coefficients(law)
+    terms, scale = law.conditions.terms, law.conditions.sample.scale
+    B = binomial_matrix(terms, shift / scale, np.ones(len(scale)))
+    moved, errors = B @ coef, np.sqrt(np.maximum(np.diag(B @ covariance @ B.T), 0.0))
+    return int((np.abs(moved) > 4.0 * errors + 1e-6 * np.abs(moved).max()).sum())
 
 
 def round_within(value: float, error: float) -> float:
@@ -75,7 +93,7 @@ def round_within(value: float, error: float) -> float:
     return value
 
 
-def recentred(found: Found, X: Float2D, settings: Settings) -> Found | None:
+def recentred(found: FittedLaw, X: Float2D, settings: Settings) -> FittedLaw | None:
     """The law with another origin, if that has fewer terms; None if not.
 
     A shifted column counts as a term: it is a number that was fitted to the rows, too.
@@ -91,9 +109,12 @@ def recentred(found: Found, X: Float2D, settings: Settings) -> Found | None:
     origin = np.where(used, origin, sample.origin)
     if np.array_equal(origin, sample.origin):
         return None
-    law = find_law(make_sample(X, None, sample.model, origin), settings, degree)
     n_shifts, n_before = (int(np.count_nonzero(o[used])) for o in (origin, sample.origin))
-    if law is None or len(law.support) + n_shifts > len(found.support) + max(n_before, int(found.dense)):
+    most = len(found.support) + max(n_before, int(found.dense)) - n_shifts
+    if _count_terms(found, origin - sample.origin) > most:
+        return None
+    law = find_law(make_sample(X, None, sample.model, origin), settings, degree)
+    if law is None or len(law.support) > most:
         return None
     dense = not law.exact and is_dense(law.conditions, law.support, law.snapped, law.system, law.level, n_shifts)
     if dense and not found.dense:
@@ -101,13 +122,13 @@ def recentred(found: Found, X: Float2D, settings: Settings) -> Found | None:
     return replace(law, dof=law.dof - n_shifts, dense=dense)
 
 
-def _linear_at_zero(found: Found, X: Float2D, settings: Settings) -> Found:
+def _linear_at_zero(found: FittedLaw, X: Float2D, settings: Settings) -> FittedLaw:
     """A linear law counted from zero: only its constant is another one."""
     conditions = Conditions(make_sample(X), 1)
     exponents = found.conditions.terms.exponents[sorted({0, *found.support})]
     return refit(found, conditions, settings, exponents)
 
 
-def recentre_all(laws: Sequence[Found], X: Float2D, settings: Settings) -> list[Found]:
+def recentre_all(laws: Sequence[FittedLaw], X: Float2D, settings: Settings) -> list[FittedLaw]:
     """Each law with the origin at which it has fewest terms."""
     return [recentred(law, X, settings) or law for law in laws if law.support]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from scipy.linalg import eigh
 
 from .._typing import Bool1D, Float1D, Float2D
-from .gmm import Conditions, smallest_ratio
-from .monomials import count_monomials
+from .gmm import Conditions
+from .monomials import count_monomials, monomials
 from .sample import make_sample
 
 __all__ = ["concentrated_rows"]
@@ -17,6 +18,8 @@ _KEPT = 0.75  # of the rows, while the polynomial is looked for
 _FAR_COLUMN = 3.5  # robust deviations in one column, for the first start
 _FAR = 3.8  # robust deviations from the polynomial
 _STARTS, _STEPS, _LAST_STEPS = 15, 3, 10
+_AS_GOOD, _MOST_POLYNOMIALS = 6.0, 6  # times the smallest ratio, that others may have
+_REACH = 1.5  # times the leverage that 99% of the usual rows have
 _SEED = 5_077_913_330_201
 
 
@@ -26,7 +29,7 @@ def concentrated_rows(X: Float2D, degree: int) -> Bool1D:
     Concentration steps (Rousseeuw and Van Driessen 1999): the polynomial with the smallest ``mean g^2 / mean |grad
     g|^2`` on some rows (Taubin 1991), then the three quarters of all rows that are nearest to it, and so on; from
     the rows that are unusual in no column, and from random sets of as few rows as determine a polynomial. The best of
-    these goes on, in the end with the rows within 3.8 robust deviations.
+    these goes on, in the end with the rows within 3.8 robust deviations and within reach of the others.
 
     Examples
     --------
@@ -45,14 +48,12 @@ def concentrated_rows(X: Float2D, degree: int) -> Bool1D:
         if np.array_equal(chosen, rows):
             break
         rows = chosen
-    return rows
+    return np.asarray(rows & _within_reach(X, rows))
 
 
 def _starts(X: Float2D, degree: int) -> Iterator[Bool1D]:
     """Rows to begin with."""
-    middle = np.median(X, axis=0)
-    spread = 1.4826 * np.median(np.abs(X - middle), axis=0) + 1e-300
-    yield np.asarray((np.abs(X - middle) / spread < _FAR_COLUMN).all(axis=1))
+    yield _is_usual(X)
     random = np.random.default_rng(_SEED)
     few = min(count_monomials(X.shape[1], degree) + 2 + X.shape[1], len(X))
     for _ in range(_STARTS):
@@ -75,17 +76,41 @@ def _size(X: Float2D, rows: Bool1D) -> float:
 
 
 def _distances(X: Float2D, rows: Bool1D, degree: int) -> Float1D:
-    """Distances of all rows from the polynomial that fits the chosen ones best."""
+    """Distances of all rows from the polynomials that nearly vanish on the chosen ones.
+
+    These are the one with the smallest ``mean g^2 / mean |grad g|^2``, and others that are about as good: on a curve
+    in space, rows that satisfy one equation by chance are far from another.
+    """
     conditions = Conditions(make_sample(X[rows]), degree, 0)
-    ones = np.ones(X.shape[1])
-    exponents = conditions.terms.exponents
-    gram = conditions.basis.T @ conditions.moments.products(0.0 * ones, exponents, exponents) @ conditions.basis
-    spread = conditions.spread(ones)
-    inner = gram[1:, 1:] - np.outer(gram[0, 1:], gram[0, 1:]) / gram[0, 0]
-    _, v = smallest_ratio(inner, spread[1:, 1:])
-    c = np.r_[-gram[0, 1:] @ v / gram[0, 0], v]
-    sample = conditions.sample
-    table = conditions.terms.values((X - sample.centre) / sample.scale)
-    z = conditions.basis @ c
-    steepness = np.sum([(conditions.terms.derivative(z, j) @ table) ** 2 for j in range(X.shape[1])], axis=0)
-    return np.asarray(np.abs(z @ table) / np.sqrt(steepness + 1e-3 * np.mean(steepness[rows])))
+    gram, spread = conditions.noise_pencil(np.ones(X.shape[1]))
+    size = np.sqrt(np.diag(gram))
+    values, vectors = eigh(spread / np.outer(size, size), gram / np.outer(size, size) + 1e-13 * np.eye(len(gram)))
+    sample, terms = conditions.sample, conditions.terms
+    table = terms.values((X - sample.centre) / sample.scale)
+    total = np.zeros(len(X))
+    for k in np.flatnonzero(values * _AS_GOOD >= values[-1])[::-1][:_MOST_POLYNOMIALS]:
+        z = conditions.basis @ (vectors[:, k] / size)
+        steepness = np.sum([(terms.derivative(z, j) @ table) ** 2 for j in range(X.shape[1])], axis=0)
+        total += (z @ table) ** 2 / (steepness + 1e-3 * np.mean(steepness[rows]))
+    return np.asarray(np.sqrt(total))
+
+
+def _within_reach(X: Float2D, rows: Bool1D) -> Bool1D:
+    """Rows that are no further out than the chosen ones: far away, a single row outweighs all others in high moments.
+
+    Rows are judged by ``t' (mean t t')^-1 t`` with t the quadratic monomials and the mean over the chosen rows that are
+    unusual in no column (the inverse of the Christoffel function).
+    """
+    usual = rows & _is_usual(X)
+    sample = make_sample(X[usual])
+    table = monomials(X.shape[1], 2).values((X - sample.centre) / sample.scale)
+    gram = table[:, usual] @ table[:, usual].T / usual.sum()
+    leverage = np.einsum("ki,ki->i", table, np.linalg.pinv(gram, hermitian=True) @ table)
+    return np.asarray(leverage <= _REACH * np.quantile(leverage[usual], 0.99))
+
+
+def _is_usual(X: Float2D) -> Bool1D:
+    """Rows that are unusual in no column."""
+    middle = np.median(X, axis=0)
+    spread = 1.4826 * np.median(np.abs(X - middle), axis=0) + 1e-300
+    return np.asarray((np.abs(X - middle) / spread < _FAR_COLUMN).all(axis=1))

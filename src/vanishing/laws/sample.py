@@ -44,6 +44,16 @@ class Sample:
         """Number of columns."""
         return int(self.X.shape[1])
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether there are rows to look at, not only sums over them."""
+        return len(self.X) > 0
+
+    @property
+    def deviation(self) -> Float1D:
+        """Standard deviations of the columns."""
+        return np.asarray(self.X.std(axis=0))
+
     def values(self, degree: int) -> Float2D:
         """The monomials up to a degree on the rows, computed once."""
         known = max(self._values, default=-1)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import combinations
 from math import comb
 
 import numpy as np
 
-from .._compiled import compiled
-from .._typing import Float1D, Float2D, Int2D
+from .._typing import Float1D
 from .gmm import System, critical_value
+from .subsets import best_subsets
 
 __all__ = ["Fit", "eliminate", "smallest_support"]
 
-_MOST_SUPPORTS = 60_000
+_MOST_SUPPORTS = 400_000  # of one size, in the weights of another law
 _LARGEST = 8  # terms of the supports that are all tried
-_RESCORED = (4, 4, 4, 3, 2, 2, 2, 2)  # supports of each size that get weights of their own
+_RESCORED = (2, 2, 2, 2, 2, 2, 2, 2)  # supports of each size that get weights of their own
 _FOREIGN = 30.0  # times as large as it may be, J can be with the weights of another law
 _RIVAL = 5.0  # times the smallest J of a size, in such weights, a support may have to be looked at
 _DROP, DROP_SHARE = 12.0, 0.004  # what a term is worth in J, at least: absolute, and per row
@@ -78,69 +77,9 @@ def smallest_support(
 
 
 def _best_supports(system: System, trial: Sequence[int], size: int, number: int) -> list[tuple[float, list[int]]]:
-    """The supports of a size with the smallest ``J``, ascending; up to a few per cent, see :func:`_largest_ratios`."""
-    chosen: Int2D = np.array(list(combinations(range(len(trial)), size)))
-    if 0 in trial:
-        chosen = chosen[(np.array(trial)[chosen] > 0).any(axis=1)]
-    at = np.ix_(trial, trial)
-    J = system.n_rows / _largest_ratios(
-        np.ascontiguousarray(system.normal[at]), np.ascontiguousarray(system.D[at]), chosen
-    )
-    return [(float(J[k]), [trial[i] for i in chosen[k]]) for k in np.argsort(J)[:number]]
-
-
-@compiled
-def _largest_ratios(P: Float2D, D: Float2D, chosen: Int2D) -> Float1D:
-    """About the largest ``c'Dc / c'Pc`` on each support.
-
-    With ``P = LL'`` and ``M = L^-1 D L^-T`` it is ``(trace M^32)^(1/32)``, at most 4% too large for four terms.
-    """
-    n_supports, size = chosen.shape
-    found = np.empty(n_supports)
-    least = 1e-15 * np.trace(P) / P.shape[0]
-    L, M, square = np.zeros((size, size)), np.zeros((size, size)), np.zeros((size, size))
-    for s in range(n_supports):
-        for i in range(size):
-            for j in range(i + 1):
-                total = P[chosen[s, i], chosen[s, j]]
-                if i == j:
-                    total += least
-                for k in range(j):
-                    total -= L[i, k] * L[j, k]
-                L[i, j] = np.sqrt(max(total, least)) if i == j else total / L[j, j]
-        for j in range(size):  # M = L^-1 D, by forward substitution
-            for i in range(size):
-                total = D[chosen[s, i], chosen[s, j]]
-                for k in range(i):
-                    total -= L[i, k] * M[k, j]
-                M[i, j] = total / L[i, i]
-        for i in range(size):  # M = (L^-1 D) L^-T, row by row
-            for j in range(size):
-                total = M[i, j]
-                for k in range(j):
-                    total -= M[i, k] * L[j, k]
-                M[i, j] = total / L[j, j]
-        scale, power = 1.0, 1.0
-        for _ in range(5):
-            trace = 1e-300
-            for i in range(size):
-                trace += M[i, i]
-            scale *= trace**power
-            power *= 0.5
-            for i in range(size):
-                for j in range(size):
-                    total = 0.0
-                    for k in range(size):
-                        total += M[i, k] * M[k, j]
-                    square[i, j] = total / (trace * trace)
-            for i in range(size):
-                for j in range(size):
-                    M[i, j] = square[i, j]
-        trace = 1e-300
-        for i in range(size):
-            trace += M[i, i]
-        found[s] = scale * trace**power
-    return found
+    """The supports of a size with the smallest ``J``, ascending."""
+    subsets = best_subsets(system.normal, system.D, trial, size, 3 * number)
+    return sorted((system.minimise(support)[0], support) for support in subsets if any(support))[:number]
 
 
 def eliminate(system: System, trial: Sequence[int]) -> list[int]:

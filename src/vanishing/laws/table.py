@@ -14,9 +14,9 @@ from ..rows.array_api import namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows
 from ..rows.folds import fold_numbers
 from ..rows.protocol import Block, Cost, Rows
-from ..rows.reading import finite_blocks, is_source, read_rows, require_finite
+from ..rows.reading import finite_blocks, is_source, open_table, read_rows, require_finite
 
-__all__ = ["Table", "read_table", "standardised"]
+__all__ = ["Table", "column_names", "read_table", "standardised"]
 
 SELECTED = 10_000  # rows that laws are looked for in; the others confirm them
 _N_HASHES = 1 << 62  # of places of rows
@@ -63,10 +63,10 @@ def read_table(estimator: Any, X: Any, names: Sequence[str] | None, groups: Any)
     groups : str or array-like of shape (n_samples,), optional
         A column of a frame, the label of rows on disk, or the group of each row.
     """
-    X, labels = _split_groups(X, groups)
+    X, labels = _split_groups(open_table(X), groups)
     _refuse_text(X)
     rows = read_rows(estimator, X, labels=labels)
-    shown = _names(estimator, names)
+    shown = column_names(estimator, names)
     if groups is not None and not rows.labelled:
         raise ValueError("groups of rows on disk are their labels: name the column in open_rows(label=...).")
     if isinstance(rows, ArrayRows):
@@ -89,7 +89,8 @@ def read_table(estimator: Any, X: Any, names: Sequence[str] | None, groups: Any)
     return Table(tuple(shown), rows, selected.n_rows, selected.X, codes)
 
 
-def _names(estimator: Any, names: Sequence[str] | None) -> list[str]:
+def column_names(estimator: Any, names: Sequence[str] | None) -> list[str]:
+    """Names of the columns: those that were given, or those that the estimator has seen."""
     if names is None:
         return input_names(estimator)
     shown = [str(name) for name in names]
@@ -184,11 +185,11 @@ def select_rows(rows: Rows, most: int) -> _Selected:
 
     def kernel(block: Block) -> _Selected:
         n_rows = block.X.shape[0]
-        hashes = fold_numbers(np.empty(0), block.part, block.start, n_rows, _N_HASHES)
-        chosen = np.flatnonzero(hashes <= limit)
+        hashes = fold_numbers(block.X, block.part, block.start, n_rows, _N_HASHES)
+        chosen = np.flatnonzero(to_host(hashes <= limit))
         X = np.array(to_host(take(block.X, chosen, axis=0)), dtype=np.float64)
         labels = None if block.labels is None else np.asarray(to_host(block.labels))[chosen]
-        return _Selected(hashes[chosen], X, labels, n_rows)
+        return _Selected(np.asarray(to_host(take(hashes, chosen, axis=0))), X, labels, n_rows)
 
     def combine(a: _Selected, b: _Selected) -> _Selected:
         labels = None if a.labels is None or b.labels is None else np.concatenate([a.labels, b.labels])

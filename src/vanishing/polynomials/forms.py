@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg.blas import dgemm, dgemv
 
 from .._compiled import compiled
-from .._typing import Float1D, Float2D, Int1D
+from .._typing import Array, Float1D, Float2D, Int1D
 from ..files.fields import Number, Numbers, Record, TupleOf, require
 from ..rows.array_api import namespace_of, on_device_of
 from ..rows.protocol import Cost, Rows
@@ -22,6 +23,7 @@ from .terms import Program, multiply
 __all__ = [
     "MONOMIAL_FORM",
     "PRODUCT_FORM",
+    "PROGRAM",
     "Candidates",
     "Evaluator",
     "Layer",
@@ -34,6 +36,7 @@ __all__ = [
     "term_values",
 ]
 
+_FEW = 32  # rows for which plain NumPy is quick, so that nothing has to be compiled or loaded for them
 _CACHE_ENTRIES = 65_536  # float64 values of one chunk: half a megabyte, within a core's second-level cache
 
 
@@ -82,6 +85,14 @@ def fill_terms(X: Float2D, left: Int1D, right: Int1D, columns: Float2D, table: F
             row[i] = parent[i] * factor[i]
 
 
+def _fill_terms_of_few(X: Array, program: Program, table: Float2D) -> None:
+    """What ``fill_terms`` does, in NumPy."""
+    table[0] = 1.0
+    for k, (parent, factor) in enumerate(zip(program.left.tolist(), program.right.tolist(), strict=True)):
+        if k:
+            table[k] = table[parent] * X[:, factor]
+
+
 def batched_terms(X: Any, program: Program) -> Any:
     """Values of terms on a device, ``(n_batches, n_terms, length)``, for rows ``(n_batches, length, n_features)``."""
     namespace = namespace_of(X)
@@ -108,6 +119,9 @@ def term_values(X: Any, program: Program) -> Any:
     if not isinstance(X, np.ndarray):
         return batched_terms(X[None, :, :], program)[0, :, :]
     table = np.empty((program.size, X.shape[0]))
+    if len(X) <= _FEW:
+        _fill_terms_of_few(X, program, table)
+        return table
     fill_terms(X, program.left, program.right, np.empty(X.shape[::-1]), table)
     return table
 
@@ -176,10 +190,25 @@ class MonomialForm:
             self._fill_on_device(block, out, absolute=absolute)
             return
         chunk = padded_length(int(np.clip(_CACHE_ENTRIES // sum(self.coef.shape), 32, 1024)))
+        if len(block) <= _FEW:
+            self._fill_few(block, out, absolute=absolute, chunk=chunk)
+            return
         columns, values = np.empty((block.shape[1], chunk)), np.empty((self.n_polynomials, chunk))
         table = np.zeros((self.basis.size, chunk))  # a short last chunk needs finite values behind it for the product
         program = self.basis.left, self.basis.right, self.coef, self.leads.left, self.leads.right, self.lead_coef
         _fill_generators(block, *program, absolute, columns, table, values, out)
+
+    def _fill_few(self, X: Array, out: Float2D, *, absolute: bool, chunk: int) -> None:
+        """As the compiled kernel does it, by the same BLAS on a chunk of the same length: the bits are the same."""
+        n_rows, leads = len(X), self.leads
+        table = np.zeros((self.basis.size, chunk))
+        _fill_terms_of_few(X, self.basis, table[:, :n_rows])
+        # np.dot of compiled code is gemm, and gemv for one row.
+        one = self.n_polynomials == 1
+        product = dgemv(1.0, table.T, self.coef[0])[:, None] if one else dgemm(1.0, table.T, self.coef.T)
+        values = product[:n_rows]
+        values += self.lead_coef * table[leads.left, :n_rows].T * X[:, leads.right]
+        out[:, :] = np.abs(values) if absolute else values
 
     def _fill_on_device(self, X: Any, out: Any, *, absolute: bool) -> None:
         table = term_values(X, self.basis)
@@ -429,13 +458,13 @@ def _check_product_form(form: ProductForm) -> None:
 
 _INDICES = Numbers("i8", (None,), low=0)
 _VECTOR, _MATRIX = Numbers("f8", (None,)), Numbers("f8", (None, None))
-_PROGRAM = {"left": _INDICES, "right": _INDICES}
-_LAYER = Record(Layer, {"products": Record(Candidates, _PROGRAM), "kept": _MATRIX, "vanishing": _MATRIX})
+_FACTORS = {"left": _INDICES, "right": _INDICES}
+_LAYER = Record(Layer, {"products": Record(Candidates, _FACTORS), "kept": _MATRIX, "vanishing": _MATRIX})
 
+PROGRAM = Record(Program, _FACTORS, _check_program)
 MONOMIAL_FORM = Record(
     MonomialForm,
-    {"basis": Record(Program, _PROGRAM, _check_program), "coef": _MATRIX, "leads": Record(Program, _PROGRAM)}
-    | {"lead_coef": _VECTOR},
+    {"basis": PROGRAM, "coef": _MATRIX, "leads": Record(Program, _FACTORS), "lead_coef": _VECTOR},
     _check_monomial_form,
 )
 PRODUCT_FORM = Record(

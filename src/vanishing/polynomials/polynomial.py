@@ -14,6 +14,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, Float1D, Float2D, Int1D, Int2D
+from ..display import lines_html
 from ..files.container import ArrayReader, ArrayWriter
 from ..files.fields import Either, Field, Numbers, Optional, Text, TupleOf, require
 from ..files.saved import Saved
@@ -29,6 +30,7 @@ from .systems import to_macaulay2, to_sage, to_singular
 __all__ = ["Polynomial", "Polynomials", "Terms", "affine_map", "distinct_names", "latex_name", "shown_names"]
 
 _SHOWN = 20  # polynomials in a printed list; the rest is counted
+_IN_REPR = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -357,24 +359,30 @@ class Polynomials(Saved, Sequence[Polynomial]):
     def __iter__(self) -> Iterator[Polynomial]:
         return (self[g] for g in range(len(self)))
 
-    def __str__(self) -> str:
+    def first_lines(self, n_shown: int) -> list[str]:
+        """The first polynomials with their mean squares, and how many more there are."""
         if len(self) == 0:
-            return "no polynomials"
+            return ["no polynomials"]
         try:
-            lines = [f"{polynomial}    (mean square {polynomial.mse:.2g})" for polynomial in self[:_SHOWN]]
+            lines = [f"{polynomial}    (mean square {polynomial.mse:.2g})" for polynomial in self[:n_shown]]
         except ValueError as too_large:
-            return f"{self!r}\n{too_large}"
-        if len(self) > _SHOWN:
-            lines.append(f"... and {len(self) - _SHOWN} more")
-        return "\n".join(lines)
+            return [str(too_large)]
+        return [*lines, f"... and {len(self) - n_shown} more"] if len(self) > n_shown else lines
+
+    def __str__(self) -> str:
+        return "\n".join(self.first_lines(_SHOWN))
 
     def __repr__(self) -> str:
-        return f"<Polynomials: {len(self)} in {len(self.feature_names)} variables>"
+        title = f"<Polynomials: {len(self)} in {len(self.feature_names)} variables"
+        return "\n  ".join([title, *(self.first_lines(_IN_REPR) if len(self) else [])]) + ">"
+
+    def _repr_html_(self) -> str:
+        return lines_html(self.first_lines(_SHOWN))
 
     def _repr_latex_(self) -> str | None:
         try:
             return f"$\\displaystyle {self[:_SHOWN].to_latex()}$"
-        except ValueError:  # too large to expand: the notebook shows repr() instead
+        except ValueError:  # too large to expand
             return None
 
     def _select(self, index: Int1D) -> Polynomials:

@@ -15,9 +15,20 @@ from typing import TypeAlias
 
 import numpy as np
 
-from .._typing import Int1D, Int2D
+from .._typing import Float1D, Float2D, Int1D, Int2D
 
-__all__ = ["ORDERS", "Program", "Term", "border", "count_terms", "exponents_of", "multiply", "terms_up_to"]
+__all__ = [
+    "ORDERS",
+    "Program",
+    "Term",
+    "border",
+    "count_terms",
+    "derivatives",
+    "exponents_of",
+    "gram_of_gradients",
+    "multiply",
+    "terms_up_to",
+]
 
 Term: TypeAlias = tuple[int, ...]
 
@@ -53,6 +64,42 @@ def multiply(*terms: Term) -> Term:
     (0, 1, 2)
     """
     return tuple(sorted(variable for term in terms for variable in term))
+
+
+def derivatives(terms: Sequence[Term]) -> list[tuple[Int1D, Float1D, Int1D]]:
+    """For each variable the terms that contain it, its powers there, and the places of these terms divided by it.
+
+    The terms must contain all quotients.
+
+    Examples
+    --------
+    >>> derivatives([(), (0,), (0, 0)])
+    [(array([1, 2]), array([1., 2.]), array([0, 1]))]
+    """
+    place = {term: k for k, term in enumerate(terms)}
+    found = []
+    for v in sorted({v for term in terms for v in term}):
+        index = [k for k, term in enumerate(terms) if v in term]
+        quotients = [place[_without_one(terms[k], v)] for k in index]
+        found.append((np.array(index), np.array([float(terms[k].count(v)) for k in index]), np.array(quotients)))
+    return found
+
+
+def gram_of_gradients(terms: Sequence[Term], gram: Float2D) -> Float2D:
+    """The Gram of the gradients of terms from their own: ``D_st = sum_j e_j(s) e_j(t) mean(s/x_j t/x_j)``.
+
+    ``e_j(t)`` is the exponent of x_j in t.
+    """
+    total = np.zeros_like(gram)
+    for index, powers, quotients in derivatives(terms):
+        total[np.ix_(index, index)] += np.outer(powers, powers) * gram[np.ix_(quotients, quotients)]
+    return total
+
+
+def _without_one(term: Term, variable: int) -> Term:
+    """The term divided by one of its variables."""
+    place = term.index(variable)
+    return term[:place] + term[place + 1 :]
 
 
 @dataclass(frozen=True, eq=False)

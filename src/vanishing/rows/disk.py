@@ -1,11 +1,11 @@
-"""Rows in files: .npy, Parquet, Arrow and CSV, read block by block in every pass."""
+"""Rows in files (.npy, Parquet, Arrow, CSV) and in tables of other libraries, read block by block in every pass."""
 
 from __future__ import annotations
 
 import functools
 import glob
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,11 +16,13 @@ from ..checks import check_scaler
 from ..progress import row_progress
 from ..threads import n_threads, one_blas_thread
 from .arrays import in_order
+from .npy import NpyReader
 from .protocol import Block, Computed, Cost, Rows, View, merge
-from .readers import ArrowReader, NpyReader, Piece, Reader
+from .readers import ArrowReader, Piece, Reader
+from .streams import StreamReader, is_stream
 from .writing import feature_writer
 
-__all__ = ["DiskRows", "ScaledOnDisk", "find_files", "open_rows"]
+__all__ = ["DiskRows", "ScaledOnDisk", "find_files", "format_of", "open_rows"]
 
 T = TypeVar("T")
 
@@ -41,18 +43,20 @@ def open_rows(
     label: Any = None,
     weight: Any = None,
     scale: Any = False,
+    dialect: Mapping[str, str] | None = None,
     n_jobs: int | None = None,
 ) -> Rows:
-    """Rows in files, for data larger than memory: every pass reads them again, block by block.
+    """Rows in files, or of a table of another library, for data larger than memory: every pass reads them again.
 
     Estimators accept them in place of an array, and need memory that does not depend on the number of rows:
     ``OAVI().fit(open_rows("clicks/*.parquet", label="y", scale=True))``.
 
     Parameters
     ----------
-    path : str, path, or list of them
+    path : str, path, or list of them; or a table of another library
         Files, patterns like ``"clicks/*.parquet"``, or folders; all of one format: .npy, .parquet, .arrow or
-        .feather (Arrow IPC), .csv. All but .npy need ``pip install 'vanishing[parquet]'``.
+        .feather (Arrow IPC), .csv. Or a DuckDB relation, a polars LazyFrame, a dataset of pyarrow, or anything else
+        with ``__arrow_c_stream__``, which is read in batches. All but .npy need ``pip install 'vanishing[parquet]'``.
     columns : list, optional
         Names of the columns to use (numbers for .npy); all but ``label`` and ``weight`` by default.
     label : str or int, optional
@@ -62,6 +66,9 @@ def open_rows(
     scale : bool or fitted MinMaxScaler, default=False
         True: scale the columns to [0, 1] by their ranges, which the first pass computes and stores in ``scaler``.
         A scaler: use it, for instance for new data.
+    dialect : mapping, optional
+        How CSV files are written, for instance ``{"delimiter": ";", "decimal": ",", "encoding": "latin-1"}``; what it
+        does not say is found from the first lines.
     n_jobs : int, optional
         Threads that compute; all cores by default. The result does not depend on it.
 
@@ -82,20 +89,26 @@ def open_rows(
     >>> print(model.generators_.in_units(rows.scaler)[0])
     0.1111*x0^2 - 0.1111*x1
     """
-    files = find_files(path)
-    suffixes = {_format(file) for file in files}
-    if len(suffixes) > 1:
-        raise ValueError(f"Files of different formats: {', '.join(sorted(suffixes))}; open one format at a time.")
-    kind = suffixes.pop()
-    reader: Reader
-    if kind == "npy":
-        reader = NpyReader(files, columns, label, weight)
-    else:
-        reader = ArrowReader(files, kind, columns, label, weight)
-    rows = DiskRows(reader, n_jobs)
+    rows = DiskRows(_reader_of(path, columns, label, weight, dialect), n_jobs)
     if scale is False:
         return rows
     return ScaledOnDisk(rows, None if scale is True else check_scaler("scale", scale, rows.n_features))
+
+
+def _reader_of(
+    path: Any, columns: Sequence[Any] | None, label: Any, weight: Any, dialect: Mapping[str, str] | None
+) -> Reader:
+    """The reader of a table, or of files of one format."""
+    if is_stream(path):
+        return StreamReader(path, columns, label, weight)
+    files = find_files(path)
+    suffixes = {format_of(file) for file in files}
+    if len(suffixes) > 1:
+        raise ValueError(f"Files of different formats: {', '.join(sorted(suffixes))}; open one format at a time.")
+    kind = suffixes.pop()
+    if kind == "npy":
+        return NpyReader(files, columns, label, weight)
+    return ArrowReader(files, kind, columns, label, weight, dialect)
 
 
 def find_files(path: Any) -> list[str]:
@@ -119,7 +132,8 @@ def find_files(path: Any) -> list[str]:
     return files
 
 
-def _format(file: str) -> str:
+def format_of(file: str) -> str:
+    """The format of a file, as its name says."""
     suffix = Path(file).suffix.lower()
     if suffix not in _FORMATS:
         raise ValueError(f"{file}: files have to end in {', '.join(_FORMATS)}.")
@@ -127,7 +141,7 @@ def _format(file: str) -> str:
 
 
 class DiskRows(Rows):
-    """Rows in files."""
+    """Rows that a reader reads again in every pass: from files, or from a table of another library."""
 
     reading_dominates = True
 
@@ -140,6 +154,7 @@ class DiskRows(Rows):
         self.feature_names = tuple(reader.names) if reader.named else None
         self.labelled = reader.label is not None
         self.single_precision = reader.single_precision
+        self.read_once = reader.read_once
 
     @property
     def files(self) -> list[str]:
@@ -190,9 +205,10 @@ class DiskRows(Rows):
     def head(self) -> Float2D:
         """A few of the rows, in NumPy."""
         self.reader.require_unchanged()
-        for piece in self.reader.pieces(4096):
-            return np.array(self.reader.block(piece).X[:4096])
-        raise ValueError(f"There are no rows in {self.reader.name_of(0)}.")
+        block = self.reader.first_block()
+        if block is None:
+            raise ValueError(f"There are no rows in {self.reader.name_of(0)}.")
+        return np.array(block.X[:4096])
 
     def label_rows(self) -> DiskRows:
         """A source of the same labels, without the columns."""
@@ -204,7 +220,7 @@ class DiskRows(Rows):
 
     def __repr__(self) -> str:
         rows = "?" if self.n_samples is None else f"{self.n_samples:,}"
-        return f"<DiskRows: {rows} rows x {self.n_features} columns in {len(self.files)} files>"
+        return f"<DiskRows: {rows} rows x {self.n_features} columns {self.reader.origin}>"
 
 
 class ScaledOnDisk(View):

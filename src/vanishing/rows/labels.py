@@ -15,7 +15,7 @@ from ..checks import check_class_weights, check_labels, check_n_jobs, check_weig
 from .array_api import is_device_array, namespace_of, on_device_of, require_unmasked, to_host
 from .arrays import ArrayRows
 from .protocol import Block, Cost, Rows
-from .reading import is_dask, is_source, read_rows, require_finite, require_in_memory
+from .reading import is_dask, is_source, open_table, read_rows, require_finite
 
 __all__ = ["Labelled", "as_vector", "best_labels", "read_labelled"]
 
@@ -56,9 +56,11 @@ def read_labelled(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, 
 
     :class:`Rows` bring their own labels; for any other ``X`` the labels are ``y``.
     """
+    X = open_table(X)
     if isinstance(X, Rows) and (y is not None or not X.labelled):
-        raise ValueError("Labels of rows on disk are one of their columns: name it in open_rows(label=...), without y.")
-    require_in_memory(X)
+        raise ValueError(
+            "Labels of rows on disk and streams are one of their columns: name it in open_rows(label=...), without y."
+        )
     require_unmasked(X=X, y=y, sample_weight=sample_weight)
     if is_device_array(X):
         classes, codes = _device_classes(X, y)

@@ -110,6 +110,8 @@ class Rows(ABC):
         Whether reading the rows takes longer than computing with them.
     single_precision : bool
         Whether the numbers were rounded to float32 or less.
+    read_once : bool
+        Whether the rows are gone after one pass.
     """
 
     n_features: int
@@ -118,6 +120,7 @@ class Rows(ABC):
     labelled: bool = False
     reading_dominates: bool = False
     single_precision: bool = False
+    read_once: bool = False
 
     @abstractmethod
     def reduce(self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], cost: Cost) -> T:
@@ -193,6 +196,7 @@ class View(Rows):
         self.labelled = source.labelled
         self.reading_dominates = source.reading_dominates
         self.single_precision = source.single_precision
+        self.read_once = source.read_once
 
     def reduce(self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], cost: Cost) -> T:
         """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""

@@ -1,20 +1,19 @@
-"""Readers of files: the interface of a format, .npy, and the formats of ``pyarrow.dataset``."""
+"""The interface of a reader, and the readers of Arrow batches and of the files that ``pyarrow.dataset`` reads."""
 
 from __future__ import annotations
 
 import os
-import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._typing import Array
-from .arrays import as_block
+from .dialects import Dialect, choose_dialect
 from .protocol import Block
 
-__all__ = ["ArrowReader", "NpyReader", "Piece", "Reader"]
+__all__ = ["ArrowReader", "BatchReader", "Piece", "Reader", "naming"]
 
 _BATCH = 131_072  # rows to read at a time
 _BLOCK = 65_536  # rows of the blocks that a whole row group is cut into
@@ -32,8 +31,9 @@ class Piece(NamedTuple):
 
 
 class Reader(ABC):
-    """The rows of files of one format."""
+    """The rows of files of one format, or of another source that is read from its start in each pass."""
 
+    read_once = False  # whether the rows are gone after one pass
     n_samples: int | None
     names: list[str]
     named: bool
@@ -59,6 +59,10 @@ class Reader(ABC):
     def block(self, piece: Piece, *, only_labels: bool = False) -> Block:
         """Convert a piece to a block; runs in the worker threads."""
 
+    def first_block(self) -> Block | None:
+        """A few of the rows, at most 4,096 or the first piece; None without rows."""
+        return next((self.block(piece) for piece in self.pieces(4096)), None)
+
     def groups(self, threads: int) -> Iterator[Piece] | None:
         """All rows in groups that threads can read independently; None if there are too few for ``threads``."""
         return None
@@ -72,12 +76,17 @@ class Reader(ABC):
         if not (np.isfinite(weights).all() and (weights >= 0.0).all()):
             raise ValueError(
                 f"A weight is negative or not finite in rows {piece.start} to {piece.start + piece.n_rows - 1} of "
-                f"{self.files[piece.part]}, column {self.weight!r}."
+                f"{self.name_of(piece.part)}, column {self.weight!r}."
             )
 
     def name_of(self, part: int) -> str:
         """Name of the file with number ``part``."""
         return self.files[part]
+
+    @property
+    def origin(self) -> str:
+        """Where the rows come from, for messages."""
+        return f"in {len(self.files)} file{'s' if len(self.files) > 1 else ''}"
 
 
 def _stamp(file: str) -> tuple[int, ...]:
@@ -86,126 +95,107 @@ def _stamp(file: str) -> tuple[int, ...]:
     return stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino, stat.st_dev
 
 
-class NpyReader(Reader):
-    """Arrays saved by NumPy, one below the other."""
+class BatchReader(Reader):
+    """Chosen columns of Arrow record batches, converted to blocks."""
 
-    named = False
+    named = True
+    kind: str
 
-    def __init__(self, files: list[str], columns: Sequence[Any] | None, label: Any, weight: Any):
-        super().__init__(files)
-        self.headers = [_npy_header(file) for file in files]
-        widths = {header.shape[1] for header in self.headers}
-        if len(widths) > 1:
-            odd = next(k for k, header in enumerate(self.headers) if header.shape[1] != self.headers[0].shape[1])
-            raise ValueError(
-                f"{files[odd]} has {self.headers[odd].shape[1]} columns, but {files[0]} has "
-                f"{self.headers[0].shape[1]}: all files must have the same columns."
-            )
-        width = widths.pop()
-        self.label, self.weight = (
-            _npy_column(name, value, width) for name, value in (("label", label), ("weight", weight))
-        )
-        chosen = range(width) if columns is None else [_npy_column("columns", column, width) for column in columns]
-        self.columns = [j for j in chosen if columns is not None or j not in (self.label, self.weight)]
-        if not self.columns or len(set(self.columns)) < len(self.columns):
-            raise ValueError(f"columns must name at least one column, and none twice; got {self.columns}.")
-        self.names = [f"x{j}" for j in self.columns]
-        self.n_samples = sum(header.shape[0] for header in self.headers)
-        self.single_precision = any(h.dtype.kind == "f" and h.dtype.itemsize < 8 for h in self.headers)
-        self._all = self.columns == list(range(width))
-        self._local = threading.local()
+    def choose_columns(self, schema: Any, columns: Sequence[Any] | None) -> list[str]:
+        """The names of the columns to read, by default all but labels and weights."""
+        extra = [name for name in (self.label, self.weight) if name is not None]
+        chosen = [name for name in schema.names if name not in extra] if columns is None else list(columns)
+        missing = [name for name in (*chosen, *extra) if name not in schema.names]
+        if missing:
+            raise ValueError(f"{self.name_of(0)} has no column {missing[0]!r}; it has {', '.join(schema.names)}.")
+        if not chosen or len(set(chosen)) < len(chosen):
+            raise ValueError(f"columns must name at least one column, and none twice; got {chosen}.")
+        return chosen
 
-    def pieces(self, block_rows: int, *, only_labels: bool = False) -> Iterator[Piece]:
-        """All rows, in order, in pieces of at most ``block_rows``."""
-        for part, header in enumerate(self.headers):
-            for start in range(0, header.shape[0], block_rows):
-                yield Piece(part, start, min(block_rows, header.shape[0] - start), None)
+    def require_numbers(self, schema: Any, origin: str) -> None:
+        """Raise ValueError if a chosen column of ``origin`` has values other than numbers."""
+        import pyarrow.types as types
+
+        for name in (*self.names, *([self.weight] if self.weight is not None else [])):
+            kind = schema.field(name).type
+            number = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
+            if not (number or types.is_decimal(kind) or types.is_null(kind)):
+                raise ValueError(
+                    f"Column {name!r} of {origin} has values of type {kind}, not numbers: convert it, or choose "
+                    "others with columns=[...]."
+                )
+
+    def has_single(self, schema: Any) -> bool:
+        """Whether a chosen column has float32 or float16 values."""
+        return any(str(schema.field(name).type) in ("float", "halffloat") for name in self.names)
+
+    def read_columns(self, *, only_labels: bool) -> list[str]:
+        """The columns that a pass reads: features, labels and weights, or the labels alone."""
+        names = [self.label] if only_labels else [*self.names, self.label, self.weight]
+        return list(dict.fromkeys(name for name in names if name is not None))
+
+    def join_batches(self, batches: Iterator[Any], part: int) -> Iterator[Piece]:
+        """Pieces of one or more batches, so that none but the last is small."""
+        start, waiting, n_waiting = 0, [], 0
+        for batch in batches:
+            waiting.append(batch)
+            n_waiting += batch.num_rows
+            if n_waiting >= _SMALL:
+                yield Piece(part, start, n_waiting, waiting)
+                start, waiting, n_waiting = start + n_waiting, [], 0
+        if n_waiting:
+            yield Piece(part, start, n_waiting, waiting)
 
     def block(self, piece: Piece, *, only_labels: bool = False) -> Block:
         """Convert a piece to a block; runs in the worker threads."""
-        rows = self._read(piece)
-        labels = None if self.label is None else rows[:, self.label]
-        weights = None if self.weight is None else np.array(rows[:, self.weight], dtype=np.float64)
-        if weights is not None:
-            self.check_weights(weights, piece)
-        X = rows if self._all else rows[:, [] if only_labels else self.columns]
-        if labels is not None:
-            labels = labels.copy()
-        return Block(as_block(X), weights, labels, piece.part, piece.start)
+        import pyarrow
 
-    def _read(self, piece: Piece) -> Array:
-        """Read the rows into this thread's buffer, which the next call overwrites."""
-        file, header = self.files[piece.part], self.headers[piece.part]
-        n, width = header.shape
-        buffer = self._buffer(piece.n_rows * width * header.dtype.itemsize)
-        with open(file, "rb", buffering=0) as stream:
-            if not header.fortran:
-                _fill(stream, header.offset + piece.start * width * header.dtype.itemsize, buffer, file)
-                return buffer.view(header.dtype).reshape(piece.n_rows, width)
-            length = piece.n_rows * header.dtype.itemsize
-            for j in range(width):
-                position = header.offset + (j * n + piece.start) * header.dtype.itemsize
-                _fill(stream, position, buffer[j * length : (j + 1) * length], file)
-            return buffer.view(header.dtype).reshape(width, piece.n_rows).T
+        with naming(self.name_of(piece.part), self.kind):
+            table = pyarrow.Table.from_batches(piece.content)
+            labels = None if self.label is None else self._labels(table.column(self.label), piece)
+            if only_labels:
+                return Block(np.empty((piece.n_rows, 0)), None, labels, piece.part, piece.start)
+            X = np.empty((len(self.names), piece.n_rows))
+            for name, values in zip(self.names, X, strict=True):
+                _fill_column(table.column(name), values)
+            weights = None
+            if self.weight is not None:
+                weights = np.empty(piece.n_rows)
+                _fill_column(table.column(self.weight), weights)
+                self.check_weights(weights, piece)
+        return Block(X.T, weights, labels, piece.part, piece.start)
 
-    def _buffer(self, n_bytes: int) -> Array:
-        if not hasattr(self._local, "buffer") or self._local.buffer.size < n_bytes:
-            self._local.buffer = np.empty(n_bytes, dtype=np.uint8)
-        buffer: Array = self._local.buffer[:n_bytes]
-        return buffer
+    def _labels(self, column: Any, piece: Piece) -> Array:
+        import pyarrow
+        import pyarrow.types as types
 
-
-class _NpyHeader(NamedTuple):
-    shape: tuple[int, int]
-    fortran: bool
-    dtype: np.dtype[Any]
-    offset: int
+        if column.null_count:
+            raise ValueError(
+                f"A label is missing in rows {piece.start} to {piece.start + piece.n_rows - 1} of "
+                f"{self.name_of(piece.part)}, column {self.label!r}: drop those rows."
+            )
+        kind = column.type.value_type if types.is_dictionary(column.type) else column.type
+        if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+            column = column if types.is_dictionary(column.type) else column.cast(pyarrow.large_string())
+            encoded = column.combine_chunks().dictionary_encode() if not types.is_dictionary(column.type) else column
+            encoded = encoded.combine_chunks() if hasattr(encoded, "num_chunks") else encoded
+            words = np.asarray(encoded.dictionary.to_pylist(), dtype=str)
+            return np.asarray(words[encoded.indices.to_numpy(zero_copy_only=False)])
+        return np.asarray(column.to_numpy())
 
 
-def _npy_header(file: str) -> _NpyHeader:
-    try:
-        with open(file, "rb") as stream:
-            version = np.lib.format.read_magic(stream)
-            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-            shape, fortran, dtype = read(stream)
-            offset = stream.tell()
-            size = os.fstat(stream.fileno()).st_size - offset
-    except ValueError as error:
-        raise ValueError(f"{file} is not a .npy file: {error}") from error
-    if len(shape) != 2 or dtype.kind not in "biuf" or shape[1] == 0:
-        raise ValueError(f"{file} has an array of shape {shape} and type {dtype}; save a table of numbers instead.")
-    if size < shape[0] * shape[1] * dtype.itemsize:
-        raise ValueError(
-            f"{file} is truncated: it has {size} bytes of data instead of {shape[0] * shape[1] * dtype.itemsize}."
-        )
-    return _NpyHeader((shape[0], shape[1]), fortran, dtype, offset)
-
-
-def _npy_column(what: str, column: Any, width: int) -> Any:
-    if column is None:
-        return None
-    if isinstance(column, bool) or not isinstance(column, (int, np.integer)) or not -width <= column < width:
-        raise ValueError(f"{what} must be the number of a column, 0 to {width - 1}, for .npy files; got {column!r}.")
-    return int(column) % width
-
-
-def _fill(stream: Any, position: int, buffer: Array, file: str) -> None:
-    """Fill ``buffer`` with the bytes from ``position`` on."""
-    stream.seek(position)
-    view, done = buffer.data, 0
-    while done < len(view):
-        n = stream.readinto(view[done:])
-        if not n:
-            raise ValueError(f"{file} ends before its last row: it is truncated.")
-        done += n
-
-
-class ArrowReader(Reader):
+class ArrowReader(BatchReader):
     """Tables in the formats that ``pyarrow.dataset`` reads."""
 
-    named = True
-
-    def __init__(self, files: list[str], kind: str, columns: Sequence[Any] | None, label: Any, weight: Any):
+    def __init__(
+        self,
+        files: list[str],
+        kind: str,
+        columns: Sequence[Any] | None,
+        label: Any,
+        weight: Any,
+        dialect: Mapping[str, str] | None = None,
+    ):
         try:
             import pyarrow.dataset as dataset
         except ImportError as error:
@@ -213,47 +203,31 @@ class ArrowReader(Reader):
         super().__init__(files)
         self.kind = kind
         self.label, self.weight = label, weight
-        with _naming(files[0], kind):
-            whole = dataset.dataset(files, format=kind)
+        self.dialect = choose_dialect(files[0], dialect) if kind == "csv" else None
+        with naming(files[0], kind):
+            whole = dataset.dataset(files, format=kind if self.dialect is None else self.dialect.csv_format())
         self.fragments = list(whole.get_fragments())
         schemas = []
         for fragment, file in zip(self.fragments, files, strict=True):
-            with _naming(file, kind):
+            with naming(file, kind):
                 schemas.append(fragment.physical_schema)
-        self.names = self._choose(schemas[0], columns)
+        self.names = self.choose_columns(schemas[0], columns)
         self._check(schemas)
-        if kind == "csv":
-            self._read_numbers()
+        if self.dialect is not None:
+            self._read_numbers(self.dialect)
         self.n_samples = None if kind == "csv" else sum(self._count(k) for k in range(len(files)))
-        types = [schema.field(name).type for schema in schemas for name in self.names]
-        self.single_precision = any(str(kind) in ("float", "halffloat") for kind in types)
+        self.single_precision = any(self.has_single(schema) for schema in schemas)
 
-    def _read_numbers(self) -> None:
+    def _read_numbers(self, dialect: Dialect) -> None:
         """Read the columns of CSV files as float64, even if their first values are integers."""
         import pyarrow
-        import pyarrow.csv
         import pyarrow.dataset as dataset
 
-        numbers = [*self.names, *([] if self.weight is None else [self.weight])]
-        options = pyarrow.csv.ConvertOptions(column_types={name: pyarrow.float64() for name in numbers})
-        self.fragments = list(
-            dataset.dataset(self.files, format=dataset.CsvFileFormat(convert_options=options)).get_fragments()
-        )
-
-    def _choose(self, schema: Any, columns: Sequence[Any] | None) -> list[str]:
-        extra = [name for name in (self.label, self.weight) if name is not None]
-        chosen = [name for name in schema.names if name not in extra] if columns is None else list(columns)
-        missing = [name for name in (*chosen, *extra) if name not in schema.names]
-        if missing:
-            raise ValueError(f"{self.files[0]} has no column {missing[0]!r}; it has {', '.join(schema.names)}.")
-        if not chosen or len(set(chosen)) < len(chosen):
-            raise ValueError(f"columns must name at least one column, and none twice; got {chosen}.")
-        return chosen
+        numbers = dict.fromkeys([*self.names, *([] if self.weight is None else [self.weight])], pyarrow.float64())
+        self.fragments = list(dataset.dataset(self.files, format=dialect.csv_format(numbers)).get_fragments())
 
     def _check(self, schemas: Sequence[Any]) -> None:
         """Raise ValueError if a file lacks a column, or a column has values other than numbers."""
-        import pyarrow.types as types
-
         required = [name for name in (*self.names, self.label, self.weight) if name is not None]
         for file, schema in zip(self.files, schemas, strict=True):
             missing = [name for name in required if name not in schema.names]
@@ -262,33 +236,17 @@ class ArrowReader(Reader):
                     f"{file} has no column {missing[0]!r}, but {self.files[0]} has: all files must have the same "
                     "columns."
                 )
-            for name in (*self.names, *([self.weight] if self.weight is not None else [])):
-                kind = schema.field(name).type
-                number = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
-                if not (number or types.is_decimal(kind) or types.is_null(kind)):
-                    raise ValueError(
-                        f"Column {name!r} of {file} has values of type {kind}, not numbers: convert it, or choose "
-                        "others with columns=[...]."
-                    )
+            self.require_numbers(schema, file)
 
     def _count(self, part: int) -> int:
-        with _naming(self.files[part], self.kind):
+        with naming(self.files[part], self.kind):
             return int(self.fragments[part].count_rows())
 
     def pieces(self, block_rows: int, *, only_labels: bool = False) -> Iterator[Piece]:
         """All rows, in order, in pieces whose length suits reading; ``block_rows`` is ignored."""
-        names = self._columns(only_labels=only_labels)
+        names = self.read_columns(only_labels=only_labels)
         for part, fragment in enumerate(self.fragments):
-            start, waiting, n_waiting = 0, [], 0
-            batches = self._batches(part, fragment, names)
-            for batch in batches:
-                waiting.append(batch)
-                n_waiting += batch.num_rows
-                if n_waiting >= _SMALL:
-                    yield Piece(part, start, n_waiting, waiting)
-                    start, waiting, n_waiting = start + n_waiting, [], 0
-            if n_waiting:
-                yield Piece(part, start, n_waiting, waiting)
+            yield from self.join_batches(self._batches(part, fragment, names), part)
 
     def groups(self, threads: int) -> Iterator[Piece] | None:
         """The row groups of Parquet files; None for other formats, or if there are too few for ``threads``."""
@@ -307,8 +265,8 @@ class ArrowReader(Reader):
         """The blocks of a row group."""
         import pyarrow.parquet as parquet
 
-        names = self._columns(only_labels=only_labels)
-        with _naming(self.files[group.part], self.kind):
+        names = self.read_columns(only_labels=only_labels)
+        with naming(self.files[group.part], self.kind):
             file = parquet.ParquetFile(self.files[group.part], metadata=self.fragments[group.part].metadata)
             start = group.start
             tables = (
@@ -322,48 +280,9 @@ class ArrowReader(Reader):
                     yield self.block(piece, only_labels=only_labels)
                     start += batch.num_rows
 
-    def _columns(self, *, only_labels: bool) -> list[str]:
-        names = [self.label] if only_labels else [*self.names, self.label, self.weight]
-        return list(dict.fromkeys(name for name in names if name is not None))
-
     def _batches(self, part: int, fragment: Any, names: list[str]) -> Iterator[Any]:
-        with _naming(self.files[part], self.kind):
+        with naming(self.files[part], self.kind):
             yield from fragment.to_batches(columns=names, batch_size=_BATCH)
-
-    def block(self, piece: Piece, *, only_labels: bool = False) -> Block:
-        """Convert a piece to a block; runs in the worker threads."""
-        import pyarrow
-
-        with _naming(self.files[piece.part], self.kind):
-            table = pyarrow.Table.from_batches(piece.content)
-            labels = None if self.label is None else self._labels(table.column(self.label), piece)
-            if only_labels:
-                return Block(np.empty((piece.n_rows, 0)), None, labels, piece.part, piece.start)
-            X = np.empty((len(self.names), piece.n_rows))
-            for name, values in zip(self.names, X, strict=True):
-                _fill_column(table.column(name), values)
-            weights = None
-            if self.weight is not None:
-                weights = np.empty(piece.n_rows)
-                _fill_column(table.column(self.weight), weights)
-                self.check_weights(weights, piece)
-        return Block(X.T, weights, labels, piece.part, piece.start)
-
-    def _labels(self, column: Any, piece: Piece) -> Array:
-        import pyarrow.types as types
-
-        if column.null_count:
-            raise ValueError(
-                f"A label is missing in rows {piece.start} to {piece.start + piece.n_rows - 1} of "
-                f"{self.files[piece.part]}, column {self.label!r}: drop those rows."
-            )
-        kind = column.type.value_type if types.is_dictionary(column.type) else column.type
-        if types.is_string(kind) or types.is_large_string(kind):
-            encoded = column.combine_chunks().dictionary_encode() if not types.is_dictionary(column.type) else column
-            encoded = encoded.combine_chunks() if hasattr(encoded, "num_chunks") else encoded
-            words = np.asarray(encoded.dictionary.to_pylist(), dtype=str)
-            return np.asarray(words[encoded.indices.to_numpy(zero_copy_only=False)])
-        return np.asarray(column.to_numpy())
 
 
 def _fill_column(column: Any, values: Array) -> None:
@@ -375,12 +294,14 @@ def _fill_column(column: Any, values: Array) -> None:
     for chunk in column.chunks:
         if types.is_decimal(chunk.type) or types.is_null(chunk.type):
             chunk = chunk.cast(pyarrow.float64())
+        elif types.is_boolean(chunk.type):
+            chunk = chunk.cast(pyarrow.uint8())  # a missing boolean would become None
         values[start : start + len(chunk)] = chunk.to_numpy(zero_copy_only=False)
         start += len(chunk)
 
 
-class _naming:  # noqa: N801  (used like a function)
-    """Turns errors of pyarrow into a ValueError that names the file."""
+class naming:  # noqa: N801  (used like a function)
+    """Turns errors of pyarrow into a ValueError that names the file or table."""
 
     def __init__(self, file: str, kind: str):
         self.file = file

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,23 +14,25 @@ from .._typing import Array, Float2D, Int1D
 from ..checks import check_n_jobs, check_weights, input_names, require_numeric
 from .array_api import is_device_array, namespace_of, require_unmasked, to_host
 from .arrays import ArrayRows
+from .disk import open_rows
 from .protocol import Block, Cost, Rows
+from .streams import is_stream
 
 __all__ = [
     "finite_blocks",
     "input_frame",
     "is_dask",
     "is_source",
+    "open_table",
     "read_finite",
     "read_rows",
     "require_finite",
-    "require_in_memory",
 ]
 
 
 def is_source(X: Any) -> bool:
     """Whether ``X`` is anything other than an array, a frame or a list in the memory of this process."""
-    return isinstance(X, Rows) or is_dask(X) or is_device_array(X)
+    return isinstance(X, Rows) or is_dask(X) or is_device_array(X) or is_stream(X)
 
 
 def is_dask(X: Any) -> bool:
@@ -37,29 +40,45 @@ def is_dask(X: Any) -> bool:
     return type(X).__module__.split(".")[0] == "dask"
 
 
-def read_rows(estimator: Any, X: Any, sample_weight: Any = None, *, labels: Any = None, reset: bool = True) -> Rows:
+def read_rows(
+    estimator: Any,
+    X: Any,
+    sample_weight: Any = None,
+    *,
+    labels: Any = None,
+    reset: bool = True,
+    passes: int | None = None,
+) -> Rows:
     """The data source for ``X``; stores its columns on the estimator, or compares them with ``reset=False``.
 
     Parameters
     ----------
     estimator : estimator
-    X : array-like, frame, Dask collection, array of a device, or Rows
+    X : array-like, frame, Dask collection, array of a device, table of another library, or Rows
     sample_weight, labels : array-like of shape (n_samples,), optional
-        Not for Rows, which bring their own.
+        Not for Rows and tables of other libraries, which bring their own.
     reset : bool, default=True
+    passes : int, optional
+        How many passes the caller makes, if it knows. Rows that can be read only once are refused in a fit with more
+        than one.
     """
     n_jobs = getattr(estimator, "n_jobs", None)
     check_n_jobs(n_jobs)
     if getattr(type(X), "_holds_no_rows", False):
         raise ValueError("Moments have no rows: only OAVI, ABM and AVI can be fitted to them.")
-    require_in_memory(X)
+    X = open_table(X)
     require_unmasked(X=X, sample_weight=sample_weight)
     if isinstance(X, Rows):
         if X.n_features == 0:
             raise ValueError("The rows have no columns while at least one is required.")
         if sample_weight is not None:
             raise ValueError(
-                "sample_weight cannot be given for rows on disk: name its column in open_rows(weight=...)."
+                "sample_weight cannot be given for rows on disk and streams: name its column in open_rows(weight=...)."
+            )
+        if X.read_once and passes != 1 and reset:
+            raise ValueError(
+                "The rows can be read only once, but this fit makes several passes: give the table or the dataset that "
+                "the reader reads, X.read_all() if the rows fit into memory, or Moments of them."
             )
         return _learn_columns(estimator, X, reset=reset)
     if is_dask(X):
@@ -72,8 +91,7 @@ def read_rows(estimator: Any, X: Any, sample_weight: Any = None, *, labels: Any 
         return _learn_columns(estimator, DeviceRows(X, sample_weight, labels), reset=reset)
     table = input_frame(X)
     if table is None:
-        table = validate_data(estimator, X, dtype="numeric", ensure_all_finite=False, reset=reset)
-        require_numeric(table)
+        table = _validate_numbers(estimator, X, reset=reset)
     else:
         validate_data(estimator, X, skip_check_array=True, reset=reset)
     rows = ArrayRows(table, check_weights(sample_weight, table.shape[0]), labels, n_jobs)
@@ -82,13 +100,38 @@ def read_rows(estimator: Any, X: Any, sample_weight: Any = None, *, labels: Any 
     return rows
 
 
-def require_in_memory(X: Any) -> None:
-    """Raise ValueError for a lazy frame of polars, which is a query without rows."""
-    if type(X).__name__ == "LazyFrame":
-        raise ValueError(
-            "X is a LazyFrame, whose rows are not computed: call X.collect(), or X.sink_parquet(...) and open_rows for "
-            "more rows than fit into memory."
-        )
+def _validate_numbers(estimator: Any, X: Any, *, reset: bool) -> Array:
+    """The array of ``X``, checked by scikit-learn; a ValueError about text names its column."""
+    try:
+        table: Array = validate_data(estimator, X, dtype="numeric", ensure_all_finite=False, reset=reset)
+        require_numeric(table)
+    except (ValueError, TypeError) as error:
+        name = _text_column(X) if "convert" in str(error) else None
+        if name is None:
+            raise
+        raise ValueError(f"Column {name!r} has values that are not numbers: convert it, or leave it out.") from error
+    return table
+
+
+def _text_column(X: Any) -> Any:
+    """The first column of a frame that cannot be converted to numbers; None if there is none."""
+    for name in getattr(X, "column_names", getattr(X, "columns", ())):
+        try:
+            np.asarray(X[name], dtype=np.float64)
+        except (ValueError, TypeError):
+            return name
+    return None
+
+
+def open_table(X: Any) -> Any:
+    """Rows for a table of another library, anything else as it is; raise ValueError for the name of a file."""
+    if isinstance(X, (str, os.PathLike)):
+        raise ValueError(f"X is a path, not a table: open the file with open_rows({os.fspath(X)!r}).")
+    if type(X).__name__ == "RecordBatch" and hasattr(X, "__arrow_c_stream__"):
+        import pyarrow
+
+        return pyarrow.table(X)
+    return open_rows(X) if is_stream(X) else X
 
 
 def read_finite(estimator: Any, X: Any) -> Rows:
@@ -150,9 +193,9 @@ class _FrameColumns:
 
 
 def input_frame(X: Any) -> Any:
-    """A pandas or polars frame of numbers as an array that is never copied as a whole; None for anything else."""
+    """A frame of pandas or polars, or an Arrow table, as an array that is never copied as a whole; else None."""
     kind = type(X).__module__.split(".")[0]
-    if kind not in ("pandas", "polars") or not hasattr(X, "columns") or 0 in X.shape:
+    if kind not in ("pandas", "polars", "pyarrow") or not hasattr(X, "columns") or 0 in X.shape:
         return None
     if kind == "pandas":
         numeric = all(getattr(dtype, "kind", "O") in "biuf" for dtype in X.dtypes)
@@ -164,6 +207,8 @@ def input_frame(X: Any) -> Any:
             else X.iloc[:, j].to_numpy(dtype=np.float64, na_value=np.nan)
             for j, dtype in enumerate(X.dtypes)
         ]
+    elif kind == "pyarrow":
+        columns = [column.to_numpy() for column in X.columns]
     else:
         if not all(dtype.is_numeric() or str(dtype) == "Boolean" for dtype in X.dtypes):
             return None
@@ -173,7 +218,8 @@ def input_frame(X: Any) -> Any:
 
 def _has_single(frame: Any) -> bool:
     """Whether a column has float32 or float16 values."""
-    return any(str(dtype).lower() in ("float32", "float16") for dtype in frame.dtypes)
+    kinds = frame.dtypes if hasattr(frame, "dtypes") else frame.schema.types
+    return any(str(kind).lower() in ("float32", "float16", "float", "halffloat") for kind in kinds)
 
 
 class _NonFinite(NamedTuple):

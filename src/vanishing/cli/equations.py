@@ -1,0 +1,57 @@
+"""Equations as commands print them: in the units of the files, relations between columns first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .._typing import Float1D
+from ..ideals.ideal import MonomialIdeal
+from ..polynomials.polynomial import Polynomial, Polynomials
+
+__all__ = ["equation_lines", "listed_equations", "polynomials_in_units"]
+
+_SHOWN = 30  # equations that are printed
+_NEGLIGIBLE = 1e-6  # share of the largest term below which a term is left out, since scaling rounds its coefficients
+
+
+def equation_lines(title: str, ideal: Any, scaler: Any) -> Iterator[str]:
+    """The equations of an ideal that was fitted to scaled columns, and a sentence about relations."""
+    found = listed_equations(ideal, scaler)
+    yield f"{title}: {len(found)} equations" + (", in the units of the files" if scaler is not None else "")
+    for entry in found[:_SHOWN]:
+        yield f"  {entry['equation']} = 0    (root mean square {entry['rms']:.2g} for columns in [0, 1])"
+    if len(found) > _SHOWN:
+        yield f"  ... and {len(found) - _SHOWN} more"
+    if isinstance(ideal, MonomialIdeal) and found:
+        yield str(ideal.relations())
+
+
+def listed_equations(ideal: Any, scaler: Any) -> list[dict[str, Any]]:
+    """Equations with their root mean squares: relations first, then lower degrees, and of one degree the best."""
+    generators: Polynomials = ideal if isinstance(ideal, Polynomials) else ideal.generators_
+    shown = polynomials_in_units(generators, scaler)
+    relations = ideal.relations() if isinstance(ideal, MonomialIdeal) and len(generators) else None
+    rank = np.zeros(len(generators)) if relations is None else relations.rank
+    order = sorted(range(len(generators)), key=lambda g: (rank[g], shown[g].degree, generators.mse[g]))
+    return [{"equation": str(shown[g]), "rms": float(generators.mse[g] ** 0.5)} for g in order]
+
+
+def polynomials_in_units(generators: Polynomials, scaler: Any) -> list[Polynomial]:
+    """The generators in the units of the files, each with the first coefficient 1, without rounding errors as terms."""
+    size = np.ones(len(generators.feature_names))
+    if scaler is None:
+        return [_tidy(polynomial, size) for polynomial in generators]
+    size = np.maximum(np.abs(scaler.data_min_), np.abs(scaler.data_max_))
+    return [_tidy(polynomial, size) for polynomial in generators.in_units(scaler)]
+
+
+def _tidy(polynomial: Polynomial, size: Float1D) -> Polynomial:
+    """Without terms that are rounding errors of the scaling, for columns of this size; the first coefficient is 1."""
+    share = np.abs(polynomial.coef) * np.prod(size**polynomial.exponents, axis=1)
+    kept = share > _NEGLIGIBLE * share.max()
+    coef = polynomial.coef[kept]
+    return replace(polynomial, exponents=polynomial.exponents[kept], coef=coef / coef[0])

@@ -1,0 +1,59 @@
+"""Columns that a model computes on tables, written block by block."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._typing import Array
+from ..rows.disk import find_files
+from .inputs import open_table, progress_bars
+from .models import Loaded, each_block
+from .outputs import check_output, print_json, table_writer
+
+__all__ = ["write_columns"]
+
+
+def write_columns(
+    arguments: argparse.Namespace, loaded: Loaded, compute: Callable[[Any], dict[str, Array]], suffixes: tuple[str, ...]
+) -> None:
+    """Write the columns that ``compute(rows)`` gives, and print where they are; or only them, if there is no file."""
+    files = find_files(arguments.files)
+    check_output(arguments.output, arguments.force, suffixes, [*files, loaded.path])
+    rows = open_table(arguments, label=arguments.id, names=loaded.names)
+    counted: Counter[str] = Counter()
+    names: list[str] = []
+    total = 0
+    with progress_bars(shown=not arguments.quiet), table_writer(_target(arguments), loaded.about()) as writer:
+        for columns in each_block(rows, loaded, lambda block, inside: _with_id(arguments.id, block, compute(inside))):
+            writer.write(columns)
+            names, total = list(columns), total + len(next(iter(columns.values())))
+            for name in ("label", "outlier"):
+                if name in columns:
+                    values, counts = np.unique(columns[name], return_counts=True)
+                    counted.update(dict(zip(map(str, values), counts.tolist(), strict=True)))
+    if arguments.json:
+        content = {**loaded.about(), "rows": total, "columns": names, "output": arguments.output}
+        print_json({**content, "counts": dict(counted)} if counted else content)
+    elif arguments.output is not None:
+        shown = ", ".join(f"{name}: {n:,}" for name, n in sorted(counted.items())[:10])
+        print(f"{total:,} rows written to {arguments.output}" + (f" ({shown})" if shown else ""))
+
+
+def _target(arguments: argparse.Namespace) -> str | None:
+    if arguments.json and arguments.output is None:
+        raise ValueError("--json needs a file for the rows: name it with -o.")
+    target: str | None = arguments.output
+    return target
+
+
+def _with_id(name: str | None, block: Any, columns: dict[str, Array]) -> dict[str, Array]:
+    if name is None:
+        return columns
+    if name in columns:
+        raise ValueError(f"The predictions have a column {name!r} of their own: rename the one that --id names.")
+    return {name: np.asarray(block.labels), **columns}

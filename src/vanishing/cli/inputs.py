@@ -1,0 +1,246 @@
+"""Tables that commands read: which files, which columns, and how CSV files are written."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..rows.dialects import Dialect
+    from ..rows.disk import DiskRows
+
+__all__ = [
+    "add_format_arguments",
+    "add_table_arguments",
+    "column_id",
+    "column_types",
+    "dialect_of",
+    "is_moments",
+    "names_in",
+    "note_row_numbers",
+    "open_table",
+    "progress_bars",
+]
+
+_FILES = "files, patterns or folders: .parquet, .arrow, .feather, .csv or .npy"
+_NUMBERS = ("integers", "numbers", "true or false", "nothing")
+_ID = re.compile(r"(?i)(.*_)?(id|index|uuid|rownum|row)")
+
+
+def add_table_arguments(parser: argparse.ArgumentParser) -> None:
+    """Files, and which of their columns to use."""
+    parser.add_argument("files", nargs="+", metavar="FILE", help=_FILES)
+    parser.add_argument("--columns", metavar="NAMES", help="columns to use, separated by commas (default: all)")
+    parser.add_argument("--exclude", metavar="NAMES", help="columns to leave out, separated by commas")
+    add_format_arguments(parser)
+
+
+def add_format_arguments(parser: argparse.ArgumentParser) -> None:
+    """How CSV files are written, and whether progress is shown."""
+    found = "(default: found from the first lines)"
+    parser.add_argument("--delimiter", metavar="CHAR", help=f"between the columns of CSV files; tab for tabs {found}")
+    parser.add_argument("--decimal", metavar="CHAR", help=f"decimal point of CSV files {found}")
+    parser.add_argument("--encoding", metavar="NAME", help=f"of CSV files, for instance latin-1 {found}")
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
+
+
+def names_in(text: str | None) -> list[str] | None:
+    """Names that are separated by commas.
+
+    Examples
+    --------
+    >>> names_in("a, b")
+    ['a', 'b']
+    """
+    return None if text is None else [name.strip() for name in text.split(",")]
+
+
+def is_moments(files: Sequence[str]) -> bool:
+    """Whether a file of moments is given in place of rows."""
+    return any(file.lower().endswith(".npz") for file in files)
+
+
+def open_table(
+    arguments: argparse.Namespace,
+    *,
+    label: str | None = None,
+    weight: str | None = None,
+    names: Sequence[str] | None = None,
+) -> DiskRows:
+    """The rows of the files.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        With those of :func:`add_table_arguments`, or at least of :func:`add_format_arguments`.
+    label, weight : str, optional
+        Columns with labels of any type, and with weights.
+    names : sequence of str, optional
+        Columns that a model was fitted to; others are ignored.
+    """
+    from ..rows.disk import find_files, open_rows
+
+    files = find_files(arguments.files)
+    if any(file.lower().endswith((".vi", ".npz")) for file in files):
+        raise ValueError(f"{files[0]} holds no table: give files of rows.")
+    dialect = dialect_of(arguments)
+    apart = [name for name in (label, weight) if name is not None]
+    if files[0].lower().endswith(".npy"):
+        columns: Any = _numbered(arguments, files[0], apart)
+    else:
+        columns = _chosen(arguments, files[0], dialect, apart, names)
+    label_id, weight_id = (column_id(name, files[0]) for name in (label, weight))
+    return open_rows(files, columns=columns, label=label_id, weight=weight_id, dialect=dialect)  # type: ignore[return-value]
+
+
+def dialect_of(arguments: argparse.Namespace) -> dict[str, str]:
+    """How CSV files are written, as far as the flags say."""
+    given = {name: getattr(arguments, name) for name in ("delimiter", "decimal", "encoding")}
+    if given["delimiter"] == "tab":
+        given["delimiter"] = "\t"
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def column_id(name: str | None, file: str) -> Any:
+    """A column as a number for .npy files, as a name for all others."""
+    if name is None or not file.lower().endswith(".npy"):
+        return name
+    try:
+        return int(name)
+    except ValueError:
+        raise ValueError(f"Columns of .npy files are given by their numbers, from 0 on; got {name!r}.") from None
+
+
+def _numbered(arguments: argparse.Namespace, file: str, apart: Sequence[str]) -> list[int] | None:
+    """The columns of an array to use; None for all."""
+    columns, exclude = (names_in(getattr(arguments, name, None)) for name in ("columns", "exclude"))
+    if columns is not None:
+        return [column_id(name, file) for name in columns if name not in (exclude or ())]
+    if exclude is None:
+        return None
+    from ..rows.npy import NpyReader
+
+    left_out = [column_id(name, file) for name in (*exclude, *apart)]
+    width = NpyReader([file], None, None, None).headers[0].shape[1]
+    return [j for j in range(width) if j not in left_out]
+
+
+def _chosen(
+    arguments: argparse.Namespace,
+    file: str,
+    dialect: dict[str, str],
+    apart: Sequence[str],
+    needed: Sequence[str] | None,
+) -> list[str]:
+    """The columns of a table to use, all of them numbers; refuses others by name, with the flag that helps."""
+    types = {name: kind in _NUMBERS for name, kind in column_types(file, dialect)[0].items()}
+    columns, exclude = (names_in(getattr(arguments, name, None)) for name in ("columns", "exclude"))
+    if needed is not None:
+        missing = [name for name in needed if name not in types]
+        if missing:
+            raise ValueError(
+                f"{file} lacks {_listed(missing)} that the model was fitted to; it has {', '.join(types)}."
+            )
+        columns = list(needed)
+    unknown = [name for name in (*(columns or ()), *(exclude or ()), *apart) if name not in types]
+    if unknown:
+        raise ValueError(f"{file} has no column {unknown[0]!r}; it has {', '.join(types)}.")
+    left_out = {*(exclude or ()), *(apart if columns is None else ())}
+    chosen = [name for name in (types if columns is None else columns) if name not in left_out]
+    words = [name for name in chosen if not types[name]]
+    if len(words) == len(chosen):
+        raise ValueError(f"{file} has no columns of numbers to use; it has {', '.join(types)}.")
+    if words:
+        fix = "Convert them first." if needed is not None else f"Leave out with --exclude {','.join(words)}."
+        raise ValueError(f"{file} has no numbers in {_listed(words)}. {fix}")
+    return chosen
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"the column{'s' if len(names) > 1 else ''} {', '.join(map(repr, names))}"
+
+
+def column_types(file: str, given: dict[str, str]) -> tuple[dict[str, str], Dialect | None]:
+    """What the columns of a table hold, in a word each, and how it is written if it is a CSV file."""
+    from ..rows.dialects import choose_dialect
+    from ..rows.disk import format_of
+
+    kind = format_of(file)
+    try:
+        import pyarrow
+        import pyarrow.dataset as dataset
+        from pyarrow import types
+    except ImportError as error:
+        raise ImportError(f"Reading {kind} files needs pyarrow: pip install 'vanishing[parquet]'.") from error
+    try:
+        dialect = choose_dialect(file, given) if kind == "csv" else None
+        schema = dataset.dataset(file, format=kind if dialect is None else dialect.csv_format()).schema
+    except (pyarrow.ArrowException, OSError, UnicodeError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise
+        if found := re.search(r"multiple columns named (.+)", str(error)):
+            raise ValueError(f"{file} has two columns {found[1]!r}: rename one of them.") from error
+        raise ValueError(
+            f"{file} cannot be read as {kind}: it is no such table, truncated or damaged "
+            f"({str(error).splitlines()[0]})."
+        ) from error
+    if len(set(schema.names)) < len(schema.names):
+        twice = next(name for name in schema.names if schema.names.count(name) > 1)
+        raise ValueError(f"{file} has two columns {twice!r}: rename one of them.")
+    tests = {
+        "integers": types.is_integer,
+        "numbers": lambda kind: types.is_floating(kind) or types.is_decimal(kind),
+        "true or false": types.is_boolean,
+        "nothing": types.is_null,
+        "times": types.is_temporal,
+        "text": lambda kind: True,
+    }
+    words = {field.name: next(word for word, test in tests.items() if test(field.type)) for field in schema}
+    return words, dialect
+
+
+def note_row_numbers(rows: DiskRows) -> None:
+    """Say which columns only number the rows, and how to leave them out."""
+    import numpy as np
+
+    if rows.feature_names is None:
+        return
+    head = rows.head()
+    steps = np.diff(head, axis=0)
+    numbered = []
+    for j, name in enumerate(rows.feature_names):
+        whole = len(head) > 1 and bool((head[:, j] == np.round(head[:, j])).all())
+        counts = whole and bool((steps[:, j] == 1.0).all())
+        if counts or (whole and _ID.fullmatch(name) and len(np.unique(head[:, j])) == len(head)):
+            numbered.append(name)
+    if numbered and len(numbered) < len(rows.feature_names):
+        print(
+            f"vanishing: {_listed(numbered)[4:].capitalize()} only number{'s' if len(numbered) == 1 else ''} the rows: "
+            f"leave out with --exclude {','.join(numbered)}.",
+            file=sys.stderr,
+        )
+
+
+@contextmanager
+def progress_bars(*, shown: bool) -> Iterator[None]:
+    """Show bars for passes, if ``shown`` and tqdm is installed."""
+    from ..progress import show_progress
+
+    if not shown:
+        yield
+        return
+    try:
+        bars = show_progress()
+        bars.__enter__()
+    except ImportError as error:
+        print(f"vanishing: no progress is shown. {error}", file=sys.stderr)
+        yield
+        return
+    try:
+        yield
+    finally:
+        bars.__exit__(None, None, None)

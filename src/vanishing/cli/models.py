@@ -1,0 +1,215 @@
+"""Models that commands load: their kind, the columns that they need, and what they compute on blocks of rows."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.utils.validation import check_is_fitted
+
+from .._typing import Array, Float2D
+from ..classification import PerClass, VanishingIdealClassifier, VanishingIdealClassifierCV
+from ..detection import Rules, VanishingIdealDetector
+from ..files import load, notes_of
+from ..ideals.ideal import VanishingIdeal
+from ..laws import Law, LawFinder, Laws
+from ..polynomials import Polynomials
+from ..rows.arrays import ArrayRows
+from ..rows.disk import DiskRows
+from ..rows.labels import best_labels
+from ..rows.protocol import Block
+from ..svm import L1SVC
+
+__all__ = ["Loaded", "each_block", "load_model", "short_names"]
+
+T = TypeVar("T")
+
+_KINDS: dict[str, tuple[type, ...]] = {
+    "classifier": (VanishingIdealClassifier, VanishingIdealClassifierCV, L1SVC),
+    "detector": (VanishingIdealDetector,),
+    "laws": (Laws, Law, LawFinder),
+    "rules": (Rules,),
+    "ideal": (VanishingIdeal, PerClass, Polynomials),
+}
+_WORDS = {
+    "classifier": "a classifier",
+    "detector": "a detector",
+    "laws": "laws",
+    "rules": "rules",
+    "ideal": "equations of an ideal",
+}
+_BLOCK = 65_536  # rows computed at a time
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A model from a file: ``model`` of some ``kind``, and transformers that come ``before`` it."""
+
+    path: str
+    kind: str
+    model: Any
+    before: tuple[Any, ...]
+    notes: dict[str, str]
+
+    @property
+    def names(self) -> list[str] | None:
+        """The columns that it was fitted to; None if they had no names."""
+        if self.kind == "laws":
+            return list(self.model.columns)
+        if self.kind == "rules":
+            return list(self.model[0].polynomial.feature_names) if len(self.model) else []
+        if isinstance(self.model, Polynomials) and not self.before:
+            return list(self.model.feature_names)
+        names = getattr((self.before or (self.model,))[0], "feature_names_in_", None)
+        return None if names is None else [str(name) for name in names]
+
+    @property
+    def scaler(self) -> MinMaxScaler | None:
+        """The scaling before the model, where that is all that comes before it."""
+        if len(self.before) == 1 and isinstance(self.before[0], MinMaxScaler):
+            return self.before[0]
+        if self.before:
+            raise ValueError(f"{self.path} does more than scale its columns: its equations are not in their units.")
+        return None
+
+    def rows_of(self, X: Float2D, place: Callable[[int], str] | None = None) -> _BlockRows:
+        """The rows as the model takes them, after the transformers."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="X does not have valid feature names")
+            for step in self.before:
+                X = np.asarray(step.transform(X), dtype=np.float64)
+        return _BlockRows(X, place)
+
+    def features(self, rows: Any) -> dict[str, Array]:
+        """The values of the equations: ``|g|``, violations, or distances from laws."""
+        if self.kind == "laws":
+            return {f"law{k}": law.distance(rows.X) for k, law in enumerate(self.model)}
+        if self.kind == "detector":
+            values = _violations(self.model, rows)
+        elif isinstance(self.model, Polynomials):
+            values = self.model.over(rows, absolute=True)
+        else:
+            values = np.asarray(self.model.transform(rows))
+        return {f"g{k}": values[:, k] for k in range(values.shape[1])}
+
+    def predictions(self, rows: Any) -> dict[str, Array]:
+        """What the model says about rows, column by column."""
+        model = self.model
+        if self.kind == "detector":
+            scores = model.score_samples(rows)
+            outlier = (scores < model.offset_).astype(np.int64)
+            return {"outlier": outlier, "score": scores, "p_value": model.p_values(rows), **self.features(rows)}
+        scores = model.decision_function(rows)
+        columns = {"label": best_labels(scores, model.classes_)}
+        suffixes = short_names(model.classes_)
+        by_class = scores.ndim == 2
+        columns |= {f"score_{name}": scores[:, k] for k, name in enumerate(suffixes)} if by_class else {"score": scores}
+        if hasattr(model, "predict_proba"):
+            shares = model.predict_proba(rows)
+            columns |= {f"probability_{name}": shares[:, k] for k, name in enumerate(suffixes)}
+        return columns
+
+    def equations(self) -> dict[str, str]:
+        """The equation behind each column of features."""
+        if self.kind == "laws":
+            return {f"law{k}": law.equation for k, law in enumerate(self.model)}
+        if self.kind == "classifier":
+            shown = [] if isinstance(self.model, L1SVC) else [str(name) for name in self.model.get_feature_names_out()]
+        elif isinstance(self.model, PerClass):
+            shown = [str(generator) for ideal in self.model.estimators_ for generator in ideal.generators_]
+        else:
+            generators = self.model if isinstance(self.model, Polynomials) else self.model.generators_
+            shown = [str(generator) for generator in generators]
+        return {f"g{k}": text for k, text in enumerate(shown)}
+
+    def about(self) -> dict[str, Any]:
+        """What is kept beside columns that the model has computed."""
+        return {"model": self.path, "kind": self.kind, "equations": self.equations()}
+
+
+def load_model(path: str, command: str, *kinds: str) -> Loaded:
+    """The model of a file; refuses those that the command cannot use.
+
+    Parameters
+    ----------
+    path : str
+    command : str
+        The name of the command, for messages.
+    *kinds : str
+        Those that it can use; all by default.
+    """
+    thing = load(path)
+    before: list[Any] = []
+    model = thing
+    if isinstance(thing, Pipeline):
+        *before, model = [step for _, step in thing.steps if not isinstance(step, str)]
+    kind = next((name for name, classes in _KINDS.items() if isinstance(model, classes)), None)
+    if kind is None or (kinds and kind not in kinds):
+        held = _WORDS.get(kind or "", f"a {type(model).__name__}")
+        wanted = " or ".join(_WORDS[name] for name in kinds or _KINDS)
+        raise ValueError(f"{path} holds {held}, but 'vanishing {command}' needs {wanted}.")
+    if isinstance(model, LawFinder):
+        model = model.laws_
+    elif isinstance(model, Law):
+        model = Laws([model], model.columns, model.n_rows)
+    elif kind not in ("laws", "rules") and not isinstance(model, Polynomials):
+        check_is_fitted(model)
+    return Loaded(path, kind, model, tuple(before), notes_of(path))
+
+
+def each_block(rows: DiskRows, loaded: Loaded, work: Callable[[Block, _BlockRows], T]) -> Iterator[T]:
+    """``work(block, rows of the model)`` for all blocks, in order; threads read and compute ahead."""
+
+    def kernel(block: Block) -> T:
+        X = np.array(block.X, dtype=np.float64)  # the reader reuses its memory
+        return work(block, loaded.rows_of(X, lambda row: rows.place(block.part, block.start + row)))
+
+    seen = False
+    for result in rows.each_block(kernel, _BLOCK):
+        seen = True
+        yield result
+    if not seen:
+        raise ValueError(f"There are no rows in {rows.reader.name_of(0)}.")
+
+
+class _BlockRows(ArrayRows):
+    """Rows of one block, which know where they come from."""
+
+    quiet = True
+
+    def __init__(self, X: Float2D, place: Callable[[int], str] | None):
+        super().__init__(X, n_jobs=1)
+        self._place = place
+
+    def place(self, part: int, row: int) -> str:
+        return super().place(part, row) if self._place is None else self._place(row)
+
+
+def _violations(detector: VanishingIdealDetector, rows: Any) -> Float2D:
+    """How much each equation is violated; NaN for rows with missing values."""
+    complete = ~np.isnan(rows.X).any(axis=1)
+    values = np.full((len(rows), len(detector.generators_)), np.nan)
+    if values.shape[1] and complete.any():
+        values[complete] = detector.violations(ArrayRows(rows.X[complete], n_jobs=1))
+    return values
+
+
+def short_names(labels: Any) -> list[str]:
+    """Names that need no quotes in SQL, one for each label, all different.
+
+    Examples
+    --------
+    >>> short_names(["Iris setosa", "1", "1!"])
+    ['iris_setosa', '1', '1_2']
+    """
+    found: list[str] = []
+    for label in labels:
+        name = re.sub(r"[^a-z0-9]+", "_", str(label).lower()).strip("_") or "class"
+        found.append(name if name not in found else f"{name}_{len(found)}")
+    return found

@@ -1,0 +1,48 @@
+"""``vanishing rules``: equations with tolerances that nearly all rows of a table obey."""
+
+from __future__ import annotations
+
+import argparse
+
+from .inputs import add_table_arguments, note_row_numbers, open_table, progress_bars
+from .outputs import add_output_arguments, check_output, print_json
+
+__all__ = ["EXAMPLES", "add_arguments", "run"]
+
+EXAMPLES = ("vanishing rules invoices.csv --columns net,tax,gross -o invoices.vi",)
+_SHOWN = 20  # exceptions that are printed
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    add_table_arguments(parser)
+    parser.add_argument("--max-degree", type=int, default=2, help="largest degree of a rule (default: 2)")
+    add_output_arguments(parser, "write the rules to a .vi file, for check, show and export")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Learn the rules, and print them with their exceptions."""
+    from ..detection import Rules
+    from ..rows.disk import find_files
+
+    check_output(arguments.output, arguments.force, (".vi",), find_files(arguments.files))
+    if arguments.max_degree < 1:
+        raise ValueError(f"--max-degree must be an integer of at least 1, got {arguments.max_degree}.")
+    rows = open_table(arguments)
+    note_row_numbers(rows)
+    with progress_bars(shown=not arguments.quiet):
+        rules = Rules.learn(rows, degree=arguments.max_degree)
+    if arguments.output is not None:
+        rules.save(arguments.output)
+    exceptions = rules.exceptions.tolist()
+    if arguments.json:
+        listed = [{"rule": str(rule), "exceptions": rule.exceptions, "rows": rule.n_rows} for rule in rules]
+        print_json({"kind": "rules", "rules": listed, "exceptions": exceptions, "output": arguments.output})
+        return
+    print(rules)
+    if exceptions:
+        shown = ", ".join(map(str, exceptions[:_SHOWN])) + (", ..." if len(exceptions) > _SHOWN else "")
+        print(f"{len(exceptions):,} rows miss a rule: {shown}")
+    if arguments.output is not None:
+        print(f"rules written to {arguments.output}")

@@ -1,0 +1,225 @@
+"""All that a detector needs of the rows of a source, from one pass.
+
+The units of the columns, their means and deviations, are known only after the pass. So it sums the products of the
+monomials in the units of a few first rows. Standard units are an affine function of these, z = a z' + b, and a monomial
+of z is a combination E of the monomials of z' that divide it: the Gram in standard units is ``E G' E'``, exactly.
+
+Only the clipping at ten deviations is not affine. Rows with a value more than six provisional deviations from the
+provisional centre are therefore set aside, and are added, clipped, when the units are known. That is right as long as
+the six lie within the ten; otherwise, or if more rows are far away than fit into 32 MB, or if the first rows are so
+unlike the others that the conversion would lose digits, a second pass is needed, and :meth:`OnePass.sums` gives None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from .._typing import Float1D, Float2D
+from ..engine.gram import border_gram, range_of, sum_of_products
+from ..polynomials.terms import Program, terms_up_to
+from ..rows.array_api import namespace_of, to_host
+from ..rows.arrays import ArrayRows
+from ..rows.protocol import Block, Cost, Rows, where
+from .christoffel import RIDGE, Monomials, expansion
+from .columns import CLIP, ColumnSurvey, Standardised
+from .completeness import Place, complete_block
+from .sums import SAMPLE, Sample, Sums, join_samples, sample_block, sample_complete, sampling_rate
+
+__all__ = ["Collected", "OnePass", "add_collected", "collect"]
+
+_FAR = 6.0  # provisional deviations from the provisional centre, beyond which a row is set aside
+_MOST_FAR = 2**22  # numbers in the rows that are set aside
+_HEAD = 4096  # rows that the provisional units come from
+
+
+class Far(NamedTuple):
+    """Rows that were set aside, in the units of the table, and their weights."""
+
+    X: Float2D
+    weights: Float1D
+
+
+class Collected(NamedTuple):
+    """The accumulator of the pass: sums over the rows near the provisional centre, and the rows far from it.
+
+    ``products`` are sums of products as :func:`~vanishing.engine.gram.sum_of_products` gives them, ``range`` is that of
+    all complete rows in the units of the table. ``far`` are the rows that were set aside, block by block, and ``n_far``
+    the numbers in them; rows that are too many are forgotten. The samples of blocks, of ``n_sampled`` rows, are joined
+    when they have become long: that copies each row a few times, not once for each block.
+    """
+
+    products: Float2D
+    weight: float
+    range: Float2D
+    n_samples: int
+    n_missing: int
+    samples: tuple[Sample, ...]
+    n_sampled: int
+    far: tuple[Far, ...]
+    n_far: int
+
+
+def add_collected(a: Collected, b: Collected) -> Collected:
+    """The sums over the rows of both; the arguments stay what they are."""
+    samples, n_sampled = (*a.samples, *b.samples), a.n_sampled + b.n_sampled
+    if n_sampled > 3 * SAMPLE:
+        samples, n_sampled = (join_samples(samples),), SAMPLE
+    return Collected(
+        a.products + b.products,
+        a.weight + b.weight,
+        np.stack([np.fmin(a.range[0], b.range[0]), np.fmax(a.range[1], b.range[1])]),
+        a.n_samples + b.n_samples,
+        a.n_missing + b.n_missing,
+        samples,
+        n_sampled,
+        (*a.far, *b.far) if a.n_far + b.n_far <= _MOST_FAR else (),
+        a.n_far + b.n_far,
+    )
+
+
+@dataclass(frozen=True)
+class _Collect:
+    """The kernel of the pass; with a ``rate`` of 0 it takes no sample."""
+
+    units: Standardised
+    program: Program
+    rate: float
+    place: Place
+    names: tuple[str, ...]
+
+    def __call__(self, block: Block) -> Collected:
+        block = block if block.weights is None else where(block, block.weights > 0.0)
+        n_rows = int(block.X.shape[0])
+        products, ends = self._sum(block), self._range(block)
+        near, far = block, Far(np.empty((0, len(self.names))), np.empty(0))
+        if n_rows and (not np.isfinite(products).all() or self._reach(ends) > _FAR):
+            block = complete_block(block, self.place, self.names)
+            near, far = self._separate(block)
+            products, ends = self._sum(near), self._range(block)
+        samples = (sample_block(block, 0, self.rate),) if self.rate else ()
+        return Collected(
+            products,
+            near.total_weight,
+            ends,
+            int(block.X.shape[0]),
+            n_rows - int(block.X.shape[0]),
+            samples,
+            sum(len(sample.keys) for sample in samples),
+            (far,) if far.X.size else (),
+            far.X.size,
+        )
+
+    def _sum(self, block: Block) -> Float2D:
+        if not block.X.shape[0]:
+            return np.zeros((self.program.size - 1, self.program.size))
+        return sum_of_products(self.units.units(block.X), block.weights, self.program, 1)
+
+    def _range(self, block: Block) -> Float2D:
+        if not block.X.shape[0]:
+            return np.array([[np.inf], [-np.inf]]) * np.ones(len(self.names))
+        return range_of(block.X, block.weights)
+
+    def _reach(self, ends: Float2D) -> float:
+        """How many provisional deviations the farthest value is from the provisional centre."""
+        return float(np.abs((ends - self.units.centre) / self.units.scale).max())
+
+    def _separate(self, block: Block) -> tuple[Block, Far]:
+        """The rows near the provisional centre, and the others with their weights."""
+        namespace = namespace_of(block.X)
+        is_far = namespace.any(namespace.abs(self.units.units(block.X)) > _FAR, axis=1)
+        others = where(block, is_far)
+        X = np.asarray(to_host(others.X), dtype=np.float64)
+        weights = np.ones(len(X)) if others.weights is None else np.asarray(to_host(others.weights), dtype=np.float64)
+        return where(block, ~is_far), Far(X, weights)
+
+
+@dataclass(frozen=True)
+class OnePass:
+    """What the pass has collected, in which units, and for which terms."""
+
+    units: Standardised
+    program: Program
+    collected: Collected
+    sample: Sample
+
+    @property
+    def gram(self) -> Float2D:
+        """Sums of the products of all terms over the rows that were not set aside."""
+        return border_gram(np.array([[self.collected.weight]]), self.collected.products)
+
+    @property
+    def degree(self) -> int:
+        """The degree of the monomials that were summed."""
+        return len(self.program.terms[-1])
+
+    def survey(self) -> ColumnSurvey:
+        """Range, means and covariances of the columns; the rows that are far away count unclipped."""
+        n = self.units.centre.size
+        first, weight = self.gram[: n + 1, : n + 1], self.collected.weight
+        for far in self.collected.far:
+            V = np.column_stack([np.ones(len(far.X)), self.units.units(far.X)])
+            first, weight = first + (V.T * far.weights) @ V, weight + float(far.weights.sum())
+        mean = first[0, 1:] / weight
+        covariance = (first[1:, 1:] / weight - np.outer(mean, mean)) * np.outer(self.units.scale, self.units.scale)
+        low, high = self.collected.range
+        centre = self.units.centre + self.units.scale * mean
+        return ColumnSurvey(low, high, centre, covariance, self.collected.n_samples, weight)
+
+    def is_exact(self, found: ColumnSurvey) -> bool:
+        """Whether the means and deviations of the columns have kept their digits, and no row is missing in them."""
+        spread = np.where(found.deviation > 0.0, found.deviation, 1.0)
+        distance = np.where(found.deviation > 0.0, np.abs(found.mean - self.units.centre) / spread, 0.0)
+        keeps_digits = bool(((1.0 + distance) ** (2 * max(self.degree, 2)) * 1e-16 <= 1e-3 * RIDGE).all())
+        return keeps_digits and self.collected.n_far <= _MOST_FAR
+
+    def sums(self, found: ColumnSurvey, monomials: Monomials) -> Sums | None:
+        """The sums in standard units; None if only another pass can give them."""
+        degree = len(monomials.terms[-1])
+        if degree > self.degree or not self.is_exact(found) or not self._clips_only_far_rows(found):
+            return None
+        place = {term: k for k, term in enumerate(self.program.terms)}
+        index = [place[tuple(int(monomials.columns[v]) for v in term)] for term in monomials.terms]
+        kept, units = monomials.columns, monomials.units
+        scale, centre = self.units.scale[kept], self.units.centre[kept]
+        change = expansion(monomials.terms, scale / units.scale, (centre - units.centre) / units.scale)
+        gram = change @ self.gram[np.ix_(index, index)] @ change.T
+        for far in self.collected.far:
+            V = monomials.values(far.X)
+            gram += (V * far.weights) @ V.T
+        return Sums(gram, found.total_weight, found.n_samples, self.sample)
+
+    def _clips_only_far_rows(self, found: ColumnSurvey) -> bool:
+        """Whether all values that are to be clipped are in rows that were set aside."""
+        reach, deviation = _FAR * self.units.scale, found.deviation
+        above = (found.high > found.mean + CLIP * deviation) & (found.high > found.low)
+        below = (found.low < found.mean - CLIP * deviation) & (found.high > found.low)
+        beyond_above = self.units.centre + reach > found.mean + CLIP * deviation
+        beyond_below = self.units.centre - reach < found.mean - CLIP * deviation
+        return not ((above & beyond_above) | (below & beyond_below)).any()
+
+
+def collect(rows: Rows, degree: int, names: Sequence[str]) -> OnePass:
+    """Make the pass, for monomials up to a degree."""
+    head = rows.X[:: max(len(rows) // _HEAD, 1)] if isinstance(rows, ArrayRows) else rows.head()
+    units = _provisional(np.asarray(head, dtype=np.float64))
+    program = Program.of(terms_up_to(degree, rows.n_features))
+    kernel = _Collect(
+        units, program, 0.0 if isinstance(rows, ArrayRows) else sampling_rate(rows), rows.place, tuple(names)
+    )
+    collected = rows.reduce(kernel, add_collected, Cost(program.size**2, 2 * program.size))
+    sample = sample_complete(rows) if isinstance(rows, ArrayRows) else join_samples(collected.samples)
+    return OnePass(units, program, collected, sample)
+
+
+def _provisional(head: Float2D) -> Standardised:
+    """The units of a few rows; columns that are constant there keep their own."""
+    head = head[np.isfinite(head).all(axis=1)]
+    if not len(head):
+        head = np.zeros((1, head.shape[1]))
+    deviation = head.std(axis=0)
+    centre = head.mean(axis=0)
+    return Standardised(centre, np.where(deviation > 1e-12 * np.abs(centre), deviation, 1.0), clip=np.inf)

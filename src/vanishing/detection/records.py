@@ -1,0 +1,232 @@
+"""What detectors and rules consist of in files, and what has to agree between their parts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from .._typing import Float1D, Float2D, Int2D
+from ..files.fields import Either, Field, Integer, Number, Numbers, Optional, Record, Text, TupleOf, require
+from ..files.saved import Object
+from ..polynomials.forms import PROGRAM
+from ..polynomials.polynomial import Polynomial
+from ..polynomials.terms import Program
+from ..solvers import Status
+from .calibration import GammaTail, Left, Typical
+from .christoffel import Christoffel, Monomials
+from .columns import Exact, Standardised
+from .equations import Equations
+from .model import Model, Score
+from .regimes import Mixture, Regimes, Shape
+from .rule import Rule
+from .sums import Sample, Sums
+
+__all__ = ["MODEL", "RULE", "SUMS", "require_columns"]
+
+_MOST_TERMS, _MOST_DEGREE = 10_000, 50  # of the monomials of a detector: a file cannot ask for much memory
+_VECTOR, _MATRIX, _INDICES = Numbers("f8", (None,)), Numbers("f8", (None, None)), Numbers("i8", (None,), low=0)
+
+
+def _check_exact(relation: Exact) -> None:
+    require(relation.kind in ("constant", "binary", "one-hot"), f"there is a relation {relation.kind!r}")
+    lengths = {len(part) for part in (relation.columns, relation.low, relation.width)}
+    require(len(lengths) == 1 and lengths != {0}, "a relation has other numbers than columns")
+    require(all(width > 0.0 for width in relation.width), "a column of a relation has no width")
+
+
+def _check_units(units: Standardised) -> None:
+    lengths = {units.centre.size, units.scale.size}
+    lengths |= set() if units.kept is None else {units.kept.size}
+    lengths |= set() if units.directions is None else {units.directions.shape[0]}
+    require(len(lengths) == 1 and bool((units.scale > 0.0).all()), "the units of the columns are none")
+
+
+def _monomials(units: Standardised, exact: tuple[Exact, ...], program: Program) -> Monomials:
+    require(program.size <= _MOST_TERMS, "there are too many monomials")
+    degree = [0] * program.size
+    for k, parent in enumerate(program.left[1:].tolist(), start=1):
+        degree[k] = degree[parent] + 1
+    require(max(degree) <= _MOST_DEGREE, "a monomial has too high a degree")
+    width = units.centre.size + (0 if units.directions is None else units.directions.shape[1])
+    require(int(program.right.max(initial=0)) < max(width, 1), "a monomial has a missing factor")
+    return Monomials(units, tuple(program.terms), exact, program)
+
+
+def _christoffel(monomials: Monomials, gram: Float2D, whitening: Float2D) -> Christoffel:
+    n = len(monomials.terms)
+    require(gram.shape == whitening.shape == (n, n), "there are other products than monomials")
+    return replace(Christoffel.of_gram(monomials, gram), whitening=whitening)
+
+
+def _check_equations(equations: Equations) -> None:
+    n, edges = len(equations.polynomials), np.array(equations.edges)
+    lengths = {equations.deviation.size, equations.mean.size, equations.tight.size, edges.size - 1}
+    require(lengths == {n}, "there are other deviations than equations")
+    ascending = edges[0] == 0 and bool((np.diff(edges) >= 0).all()) and edges[-1] == equations.spans.shape[1]
+    require(ascending, "there are other directions than equations")
+    require(bool((equations.deviation > 0.0).all()), "an equation has no deviation")
+
+
+def _check_shape(shape: Shape) -> None:
+    vectors = (shape.kept, shape.centre, shape.scale, shape.heavy, shape.mean, shape.deviation)
+    lengths = {part.size for part in vectors} | (set() if shape.directions is None else {shape.directions.shape[0]})
+    positive = bool((shape.scale > 0.0).all() and (shape.deviation > 0.0).all())
+    require(len(lengths) == 1 and lengths != {0} and positive, "the units of the regimes are none")
+
+
+def _check_mixture(mixture: Mixture) -> None:
+    k, n = mixture.centres.shape
+    require(mixture.sizes.size == k > 0 and mixture.covariances.shape == (k, n, n), "a regime has no centre")
+    require(bool((mixture.sizes > 0.0).all()), "a regime is empty")
+
+
+def _check_regimes(regimes: Regimes) -> None:
+    shape = regimes.shape
+    n = shape.kept.size if shape.directions is None else shape.directions.shape[1]
+    require({mixture.centres.shape[1] for mixture in regimes.mixtures} == {n}, "the regimes have other columns")
+    require(all(bool(np.isfinite(coef).all()) for coef in regimes.coef), "a regime is flat")
+
+
+def _check_typical(typical: Typical) -> None:
+    require(typical.spread > 0.0, "a score has no spread")
+
+
+def _check_tail(tail: GammaTail) -> None:
+    require(tail.shape > 0.0 and tail.scale > 0.0, "the tail is no distribution")
+
+
+def _check_sample(sample: Sample) -> None:
+    lengths = {sample.keys.size, sample.weights.size, len(sample.X)}
+    require(len(lengths) == 1 and lengths != {0}, "the sample has other weights than rows")
+    require(bool((sample.weights > 0.0).all()), "a row of the sample has no weight")
+
+
+def _check_sums(sums: Sums) -> None:
+    require(sums.gram.shape[0] == sums.gram.shape[1], "the sums are no products")
+    require(sums.total_weight > 0.0, "the rows have no weight")
+
+
+def _check_model(model: Model) -> None:
+    require(model.equations.spans.shape[0] == model.score.christoffel.n_terms, "a direction has other terms")
+    require(model.total_weight > 0.0, "the rows have no weight")
+
+
+def require_columns(model: Model, sums: Sums | None, n_features: int) -> None:
+    """Refuse a model with parts about other columns than those of the fit."""
+    monomials, regimes = model.score.christoffel.monomials, model.score.regimes
+    used = [monomials.columns, *(np.array(relation.columns) for relation in monomials.exact)]
+    used += [] if regimes is None else [regimes.shape.kept]
+    require(all(int(columns.max(initial=0)) < n_features for columns in used), "a part is about a missing column")
+    samples = [sample for sample in (model.sample, None if sums is None else sums.sample) if sample is not None]
+    widths = {len(model.equations.polynomials.feature_names), *(sample.X.shape[1] for sample in samples)}
+    whole = monomials.units.kept is not None or monomials.n_columns == n_features
+    require(widths == {n_features} and whole, "the parts have different columns")
+    require(sums is None or len(sums.gram) == len(monomials.terms), "there are other sums than monomials")
+
+
+def _polynomial(
+    exponents: Int2D, coef: Float1D, feature_names: tuple[str, ...], mse: float, gap: float, n_iter: int, status: int
+) -> Polynomial:
+    require(exponents.shape == (coef.size, len(feature_names)), "a polynomial has other coefficients than terms")
+    return Polynomial(exponents, coef, feature_names, mse, gap, n_iter, Status(status))
+
+
+def _later() -> None:
+    """The tail of left-out scores, which follows from them."""
+
+
+_TYPICAL = Record(Typical, {"centre": Number(), "spread": Number()}, _check_typical)
+_GAMMA = Record(GammaTail, {"shape": Number(), "scale": Number(), "typical": _TYPICAL}, _check_tail)
+_EXACT = Record(
+    Exact,
+    {"kind": Text(), "columns": TupleOf(Integer(low=0)), "low": TupleOf(Number()), "width": TupleOf(Number())},
+    _check_exact,
+)
+_UNITS = Record(
+    Standardised,
+    {"centre": _VECTOR, "scale": _VECTOR, "kept": Optional(_INDICES), "directions": Optional(_MATRIX)}
+    | {"clip": Number(finite=False)},
+    _check_units,
+)
+_CHRISTOFFEL = Record(
+    _christoffel,
+    {
+        "monomials": Record(_monomials, {"units": _UNITS, "exact": TupleOf(_EXACT), "program": PROGRAM}),
+        "gram": _MATRIX,
+        "whitening": _MATRIX,
+    },
+)
+_EQUATIONS = Record(
+    Equations,
+    {
+        "polynomials": Object("Polynomials"),
+        "deviation": _VECTOR,
+        "mean": _VECTOR,
+        "tight": Numbers("b1", (None,)),
+        "spans": _MATRIX,
+        "edges": TupleOf(Integer(low=0)),
+    },
+    _check_equations,
+)
+_SHAPE = Record(
+    Shape,
+    {"kept": _INDICES, **dict.fromkeys(("centre", "scale", "heavy", "mean", "deviation"), _VECTOR)}
+    | {"directions": Optional(_MATRIX)},
+    _check_shape,
+)
+_MIXTURE = Record(
+    Mixture,
+    {"sizes": _VECTOR, "centres": _MATRIX, "covariances": Numbers("f8", (None, None, None))},
+    _check_mixture,
+)
+_REGIMES = Record(Regimes.of_mixtures, {"shape": _SHAPE, "mixtures": TupleOf(_MIXTURE)}, _check_regimes)
+_SCORE = Record(
+    Score,
+    {
+        "christoffel": _CHRISTOFFEL,
+        "typical": _TYPICAL,
+        "equations_typical": Optional(_TYPICAL),
+        "regimes": Optional(_REGIMES),
+        "regimes_typical": Optional(_TYPICAL),
+    },
+)
+_SAMPLE: Field = Record(Sample, {"keys": _VECTOR, "X": _MATRIX, "weights": _VECTOR}, _check_sample)
+
+SUMS = Record(
+    Sums,
+    {"gram": _MATRIX, "total_weight": Number(), "n_samples": Integer(low=1), "sample": _SAMPLE},
+    _check_sums,
+)
+MODEL = Record(
+    Model.of_parts,
+    {
+        "score": _SCORE,
+        "tail": Either([(Left, Record(_later, {})), (GammaTail, _GAMMA)]),
+        "left": TupleOf(_VECTOR),
+        "equations": _EQUATIONS,
+        "total_weight": Number(),
+        "sample": Optional(_SAMPLE),
+    },
+    _check_model,
+)
+RULE = Record(
+    Rule,
+    {
+        "polynomial": Record(
+            _polynomial,
+            {
+                "exponents": Numbers("i8", (None, None), low=0, high=1000),
+                "coef": _VECTOR,
+                "feature_names": TupleOf(Text()),
+                "mse": Number(finite=False),
+                "gap": Number(finite=False),
+                "n_iter": Integer(low=0),
+                "status": Integer(),
+            },
+        ),
+        "tolerance": Number(),
+        "exceptions": Integer(low=0),
+        "n_rows": Integer(low=0),
+    },
+)

@@ -1,0 +1,138 @@
+"""What a fitted detector says about rows: scores, labels, p-values, violated equations."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .._typing import Float1D
+from ..checks import input_names
+from ..polynomials.forms import Evaluator
+from ..rows.array_api import is_device_array, namespace_of, on_device_of, to_host
+from ..rows.labels import as_vector
+from ..rows.protocol import Cost, Rows
+from ..rows.reading import is_dask, read_finite, read_rows
+from .missing import Incomplete, score_block
+from .model import Model
+
+__all__ = ["RowScores"]
+
+
+class RowScores:
+    """The methods of a detector that score rows."""
+
+    missing: str
+    offset_: float
+
+    @abstractmethod
+    def _current(self) -> Model:
+        """The model of all rows so far."""
+
+    def score_samples(self, X: Any) -> Any:
+        """Minus the score: the lower, the more abnormal; about 0 for typical rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        rows, model = self._rows(X), self._current()
+        incomplete = None if is_dask(X) else Incomplete(model)
+        kernel = partial(
+            score_block, score=_lean(model), incomplete=incomplete, place=rows.place, names=input_names(self)
+        )
+        width = model.score.width
+        return as_vector(rows.map(kernel, 1, Cost(width * width, width, fewest=256)))
+
+    def decision_function(self, X: Any) -> Any:
+        """``score_samples(X) - offset_``: negative for outliers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        scores = self.score_samples(X)
+        return scores - self.offset_
+
+    def predict(self, X: Any) -> Any:
+        """1 for normal rows, -1 for outliers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        scores = self.decision_function(X)
+        if is_dask(scores):
+            return scores.map_blocks(lambda block: np.where(block < 0.0, -1, 1), dtype=np.int64)
+        namespace = namespace_of(scores)
+        outlier, normal = (namespace.full_like(scores, value, dtype=namespace.int64) for value in (-1, 1))
+        return namespace.where(scores < 0.0, outlier, normal)
+
+    def p_values(self, X: Any) -> Any:
+        """The probability that a normal row looks this bad, or worse.
+
+        The training rows, each scored as if it had been left out, are what a new row is compared with: of fresh normal
+        rows a share of at most about alpha has a p-value up to alpha, whatever their distribution.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        scores = self.score_samples(X)
+        tail = self._current().tail
+        if is_dask(scores):
+            return scores.map_blocks(lambda block: tail.p_values(-block), dtype=np.float64)
+        found = tail.p_values(-to_host(scores))
+        return on_device_of(scores, found) if is_device_array(scores) else found
+
+    def violations(self, X: Any) -> Any:
+        """How much each equation is violated, in units of its root mean square over the training rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_generators)
+            ``|g(x)|`` over the deviation of g, in the order of ``generators_``.
+        """
+        check_is_fitted(self)
+        equations = self._current().equations
+        return Evaluator([equations.standard_form], absolute=True).over(read_finite(self, X))
+
+    def _rows(self, X: Any) -> Rows:
+        return read_finite(self, X) if self.missing == "error" else read_rows(self, X, reset=False)
+
+
+def _lean(model: Model) -> Any:
+    """The score without what only explanations need: it is sent to where the rows are."""
+    christoffel = model.score.christoffel
+    nothing: Float1D = np.empty((0, 0))
+    regimes = model.score.regimes
+    return replace(
+        model.score,
+        christoffel=replace(christoffel, gram=nothing, factor=nothing),
+        regimes=None if regimes is None else replace(regimes, mixtures=()),
+    )

@@ -1,0 +1,99 @@
+"""From rows to the monomials of a detector and the sums over them: in memory, or in one pass over a source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+
+from ..checks import warn_few_rows
+from ..rows.arrays import ArrayRows
+from ..rows.protocol import Rows
+from .christoffel import MOST_TERMS, Monomials, choose_degree, n_terms_needed
+from .columns import ColumnSurvey, exact_relations, survey_columns
+from .completeness import Complete, complete_array, require_some
+from .onepass import OnePass, collect
+from .sums import SAMPLE, Sums, sum_rows
+
+__all__ = ["Trained", "train"]
+
+
+class Trained(NamedTuple):
+    """The monomials, the sums of their products over the rows, their degree, and how many rows were incomplete."""
+
+    monomials: Monomials
+    sums: Sums
+    degree: int
+    n_missing: int
+
+
+def _is_wide(n_features: int) -> bool:
+    """Whether the monomials depend on the principal directions of the columns, which takes a pass of its own."""
+    return comb(n_features + 2, 2) > MOST_TERMS
+
+
+def train(rows: Rows, names: Sequence[str], degree: int | None, *, skip: bool) -> Trained:
+    """The monomials and sums of rows; with ``skip``, rows with missing values are left out.
+
+    Up to 10,000 rows are fitted to in memory, whatever the source. More rows take one pass, or two: for wide tables,
+    for a number of rows that is not known before and allows a degree above 2, and where the first rows tell nothing
+    about the others (:mod:`.onepass`).
+    """
+    if isinstance(rows, ArrayRows) and len(rows) <= SAMPLE:
+        complete, n_missing = complete_array(rows, names, skip=skip)
+        return _train_in_memory(complete, names, degree, n_missing)
+    if rows.read_once and _is_wide(rows.n_features):
+        raise ValueError(
+            f"The rows can be read only once, but a detector of {rows.n_features} columns takes two passes: give the "
+            "table or the dataset that the reader reads, or fewer than 41 columns."
+        )
+    first = collect(rows, _degree_ahead(rows, degree), names)
+    collected = first.collected
+    require_some(collected.n_samples == 0)
+    if collected.n_samples <= SAMPLE:
+        sample = first.sample
+        weights = None if (sample.weights == 1.0).all() else sample.weights
+        return _train_in_memory(ArrayRows(sample.X, weights), names, degree, collected.n_missing)
+    return _train_in_passes(rows, first, names, degree)
+
+
+def _degree_ahead(rows: Rows, degree: int | None) -> int:
+    """The degree of the first pass: that of the detector, as far as it is known."""
+    n, n_samples = rows.n_features, rows.n_samples
+    if (n_samples is not None and n_samples <= SAMPLE) or _is_wide(n):
+        return 1
+    return degree or (2 if n_samples is None else choose_degree(n, n_samples))
+
+
+def _train_in_memory(rows: ArrayRows, names: Sequence[str], degree: int | None, n_missing: int) -> Trained:
+    found = survey_columns(rows, names)
+    monomials, degree = _monomials(found, degree)
+    return Trained(monomials, sum_rows(rows, monomials, clipped=found.has_far_values), degree, n_missing)
+
+
+def _train_in_passes(rows: Rows, first: OnePass, names: Sequence[str], degree: int | None) -> Trained:
+    complete = rows.changed(Complete(rows.place, tuple(names)))
+    found = first.survey()
+    if not first.is_exact(found):
+        found = survey_columns(complete, names)
+    if degree is None and rows.read_once:
+        degree = min(choose_degree(found.mean.size, found.n_samples), first.degree)
+    monomials, degree = _monomials(found, degree)
+    sums = first.sums(found, monomials)
+    if sums is None:
+        sums = sum_rows(complete, monomials, clipped=found.has_far_values)
+    return Trained(monomials, sums, degree, first.collected.n_missing)
+
+
+def _monomials(found: ColumnSurvey, degree: int | None) -> tuple[Monomials, int]:
+    """The monomials of surveyed columns, and their degree."""
+    if not np.any(found.high > found.low):
+        raise ValueError(
+            f"All rows are equal (n_samples = {found.n_samples}): a detector learns from normal rows that differ."
+        )
+    chosen = degree or choose_degree(found.mean.size, found.n_samples)
+    if chosen == 1 and degree is None:
+        warn_few_rows(found.n_samples, n_terms_needed(found.mean.size))
+    return Monomials.of_columns(found, exact_relations(found), chosen), chosen

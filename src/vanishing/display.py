@@ -1,0 +1,79 @@
+"""How models and lists of polynomials show themselves: their first equations, in text and in HTML."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import estimator_html_repr
+
+__all__ = ["ShownEstimator", "first_lines", "lines_html"]
+
+_IN_REPR = 5  # lines of a repr
+_IN_HTML = 20
+
+
+def first_lines(lines: Sequence[str], n_shown: int = _IN_REPR) -> list[str]:
+    """The first lines, and how many more there are.
+
+    Examples
+    --------
+    >>> first_lines(["x", "y", "z"], 2)
+    ['x', 'y', '... and 1 more']
+    """
+    return list(lines) if len(lines) <= n_shown else [*lines[:n_shown], f"... and {len(lines) - n_shown} more"]
+
+
+def lines_html(lines: Sequence[str]) -> str:
+    """Lines as HTML, with raised exponents.
+
+    Examples
+    --------
+    >>> lines_html(["x0^2 - x1 < 1"])
+    '<pre>x0<sup>2</sup> - x1 &lt; 1</pre>'
+    """
+    text = html.escape("\n".join(lines))
+    return "<pre>" + re.sub(r"\^(\d+)", r"<sup>\1</sup>", text) + "</pre>"
+
+
+class ShownEstimator:
+    """A scikit-learn estimator that shows its equations when it is fitted, and says so when it is not."""
+
+    def _first_equations(self, n_shown: int) -> list[str]:
+        """The first equations of the fitted estimator in about ``n_shown`` lines, and how many more there are."""
+        return []
+
+    def _constructor(self) -> str:
+        """The call that makes the estimator, as scikit-learn prints it."""
+        return super().__repr__()
+
+    def _lines(self, n_shown: int) -> list[str]:
+        return self._first_equations(n_shown) if _is_fitted(self) else []
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return "\n  ".join([super().__repr__(N_CHAR_MAX), *self._lines(_IN_REPR)])  # type: ignore[call-arg]
+
+    def _repr_html_inner(self) -> str:
+        """HTML for notebooks: scikit-learn's diagram, and the equations below it."""
+        lines = self._lines(_IN_HTML)
+        return str(estimator_html_repr(self)) + (lines_html(lines) if lines else "")
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
+        bundle: dict[str, Any] = super()._repr_mimebundle_(**options)  # type: ignore[misc]
+        return {**bundle, "text/html": self._repr_html_inner()} if "text/html" in bundle else bundle
+
+    if not TYPE_CHECKING:  # a type checker would take every attribute for granted
+
+        def __getattr__(self, name: str) -> Any:
+            """Say that the estimator is not fitted where a fitted attribute is missing for that reason."""
+            if name.endswith("_") and not name.startswith("_") and not _is_fitted(self):
+                raise NotFittedError(f"This {type(self).__name__} is not fitted yet: call fit before you use {name}.")
+            return object.__getattribute__(self, name)  # raises the error that led here
+
+
+def _is_fitted(estimator: Any) -> bool:
+    """Whether there is a fitted attribute, as scikit-learn tells."""
+    return any(name.endswith("_") and not name.startswith("__") for name in vars(estimator))

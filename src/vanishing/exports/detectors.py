@@ -1,0 +1,101 @@
+"""How a detector computes its score: the inverse Christoffel function, the tight equations and the regimes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..detection import VanishingIdealDetector
+from ..detection.calibration import Typical
+from ..detection.christoffel import ROUNDING, Christoffel, Monomials
+from ..detection.columns import CLIP, Exact
+from ..detection.model import MOST_DEVIATIONS, Form
+from ..detection.regimes import Regimes, Shape
+from ..polynomials.terms import Program, terms_up_to
+from .evaluation import form_values, term_table
+from .operations import Ops
+
+__all__ = ["detector_outputs"]
+
+
+def detector_outputs(ops: Ops, x: Any, detector: VanishingIdealDetector) -> dict[str, Any]:
+    """``score_samples`` and whether a row is normal; rows of the training data are scored as new ones."""
+    if not ops.has_logarithms:
+        raise ValueError("A detector has too many coefficients for text: use to_onnx or to_torch.")
+    score = detector._current().score
+    parts = [_standard(ops, ops.log(_christoffel(ops, x, score.christoffel)), score.typical)]
+    if score.equations is not None and score.equations_typical is not None:
+        parts.append(_standard(ops, _violation(ops, x, score.equations), score.equations_typical))
+    if score.regimes is not None and score.regimes_typical is not None:
+        standard = _standard(ops, _regimes(ops, x, score.regimes), score.regimes_typical)
+        halved = ops.affine(standard, np.array([0.5]), np.zeros(1))
+        parts.append(ops.affine(ops.asinh(halved), np.array([2.0]), np.zeros(1)))
+    scores = ops.linear(ops.concat(parts), -np.ones((1, len(parts))), np.zeros(1))
+    above = ops.affine(scores, np.ones(1), np.array([-detector.offset_]))
+    return {"scores": scores, "label": ops.best(above)}
+
+
+def _standard(ops: Ops, part: Any, typical: Typical) -> Any:
+    return ops.affine(part, np.array([1.0 / typical.spread]), np.array([-typical.centre / typical.spread]))
+
+
+def _christoffel(ops: Ops, x: Any, christoffel: Christoffel) -> Any:
+    """``|whitening v(x)|^2`` plus the penalty of violated exact relations."""
+    monomials = christoffel.monomials
+    table, row_of = term_table(ops, _standard_units(ops, x, monomials), monomials.program)
+    order = np.argsort(row_of[1:], kind="stable") + 1
+    whitened = ops.linear(table, christoffel.whitening[:, order], christoffel.whitening[:, 0])
+    parts = [ops.squares(whitened, 1.0, len(christoffel.whitening))]
+    if monomials.exact:
+        residuals = ops.clip(ops.concat([_residual(ops, x, relation) for relation in monomials.exact]), -CLIP, CLIP)
+        parts.append(ops.squares(residuals, ROUNDING**-2, len(monomials.exact)))
+    return ops.linear(ops.concat(parts), np.ones((1, len(parts))), np.zeros(1))
+
+
+def _standard_units(ops: Ops, x: Any, monomials: Monomials) -> Any:
+    units = monomials.units
+    z = ops.affine(ops.take(x, monomials.columns), 1.0 / units.scale, -units.centre / units.scale)
+    z = ops.clip(z, -CLIP, CLIP)
+    if units.directions is None:
+        return z
+    return ops.concat([z, ops.linear(z, units.directions.T, np.zeros(units.directions.shape[1]))])
+
+
+def _residual(ops: Ops, x: Any, relation: Exact) -> Any:
+    """How far rows are from an exact relation, one column."""
+    low, width = np.array(relation.low), np.array(relation.width)
+    u = ops.affine(ops.take(x, np.array(relation.columns)), 1.0 / width, -low / width)
+    if relation.kind == "binary":
+        return ops.multiply(u, ops.affine(u, np.array([-4.0]), np.array([4.0])))
+    n = len(relation.columns)
+    return ops.linear(u, np.ones((1, n)), np.array([0.0 if relation.kind == "constant" else -1.0]))
+
+
+def _violation(ops: Ops, x: Any, form: Form) -> Any:
+    """``log(1 + mean of squares)`` of the tight equations."""
+    values = ops.clip(form_values(ops, x, form), -MOST_DEVIATIONS, MOST_DEVIATIONS)
+    n = form.n_polynomials
+    return ops.log(ops.affine(ops.squares(values, 1.0 / n, n), np.ones(1), np.ones(1)))
+
+
+def _regimes(ops: Ops, x: Any, regimes: Regimes) -> Any:
+    """Minus the mean over the mixtures of the logarithm of a sum of exponentials of quadratics."""
+    z = _shaped(ops, x, regimes.shape)
+    n = regimes.shape.kept.size if regimes.shape.directions is None else regimes.shape.directions.shape[1]
+    table, row_of = term_table(ops, z, Program.of(terms_up_to(2, n)))
+    order = np.argsort(row_of[1:], kind="stable") + 1
+    sums = [ops.log_sum_exp(ops.linear(table, coef[:, order], coef[:, 0])) for coef in regimes.coef]
+    return ops.linear(ops.concat(sums), np.full((1, len(sums)), -1.0 / len(sums)), np.zeros(1))
+
+
+def _shaped(ops: Ops, x: Any, shape: Shape) -> Any:
+    """Columns as regimes see them."""
+    z = ops.affine(ops.take(x, shape.kept), 1.0 / shape.scale, -shape.centre / shape.scale)
+    heavy, light = np.flatnonzero(shape.heavy > 0.0), np.flatnonzero(shape.heavy <= 0.0)
+    parts = ([ops.asinh(ops.take(z, heavy))] if heavy.size else []) + ([ops.take(z, light)] if light.size else [])
+    z = ops.take(ops.concat(parts), np.argsort(np.concatenate([heavy, light])))
+    z = ops.clip(ops.affine(z, 1.0 / shape.deviation, -shape.mean / shape.deviation), -2.0 * CLIP, 2.0 * CLIP)
+    if shape.directions is None:
+        return z
+    return ops.linear(z, shape.directions.T, np.zeros(shape.directions.shape[1]))

@@ -1,0 +1,127 @@
+"""A law of a search: its terms, coefficients, noise, test and audits; and the same law on other moments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import chdtrc
+
+from .._typing import Float1D, Int2D
+from . import audits
+from .gmm import FLOOR, Conditions, System, critical_value
+from .moments import ADDITIVE
+from .noise import effective_level, noise_level, refined_variances, reweighted
+from .settings import Settings
+from .snapping import SnappedLaw, polish, real_bits
+from .support import DROP_SHARE
+
+__all__ = ["WIDEST_COLUMN", "FittedLaw", "description_bits", "is_rejected", "refit", "snapped_law"]
+
+WIDEST_COLUMN = 0.25  # noise of one column, at most
+_MANY = 12  # terms beyond which no polynomial is read as a law
+
+
+@dataclass(frozen=True, eq=False)
+class FittedLaw:
+    """A law that was found: its conditions, terms, coefficients and noise variances, test and audits."""
+
+    conditions: Conditions
+    support: list[int]
+    c: Float1D
+    free: Float1D
+    variances: Float1D
+    nuisance: str
+    system: System
+    J: float
+    dof: int
+    snapped: SnappedLaw | None
+    level: float
+    exact: bool
+    dense: bool
+    held_out: float
+    correlation: float
+
+    @property
+    def p_value(self) -> float:
+        """Chance of a larger J at a true law."""
+        return float(chdtrc(max(self.dof, 1), self.J))
+
+
+def is_rejected(J: float, dof: int, n_rows: int) -> bool:
+    """Whether a test rejects a law; J of many rows finds departures that are too small to matter."""
+    return dof > 0 and 1.15 * critical_value(1e-4, dof) < J and 0.01 * n_rows < J
+
+
+def snapped_law(
+    conditions: Conditions, settings: Settings, system: System, support: list[int], trial: Sequence[int], J: float
+) -> SnappedLaw | None:
+    """The law with coefficients read as rational numbers, unless that makes it much worse."""
+    if not settings.snap or len(support) > _MANY:
+        return None
+    comparable, exponents = settings.comparable, conditions.terms.exponents
+    pure = None if comparable is None else (lambda term: comparable(exponents, term))
+    law = polish(system, support, trial, conditions.unit, pure)
+    if law is None or J + max(critical_value(1e-3, len(support)), DROP_SHARE * conditions.n_rows) <= law.J:
+        return None
+    return law
+
+
+def refit(
+    found: FittedLaw, conditions: Conditions, settings: Settings, exponents: Int2D, n_fixed: int = 0
+) -> FittedLaw:
+    """The same law with other moments, of more rows or of shifted columns: coefficients, noise and test anew.
+
+    Parameters
+    ----------
+    found : FittedLaw
+    conditions : Conditions
+        Of the other moments.
+    settings : Settings
+    exponents : ndarray of shape (n_terms, n_columns)
+        The terms of the law there.
+    n_fixed : int, default=0
+        Numbers besides the coefficients that were fitted to the rows.
+    """
+    support = sorted(int(place) for place in conditions.terms.places(exponents))
+    variances, profile = found.variances, _profile(found, conditions, settings)
+    _, c = conditions.first_system(variances).minimise(support)
+    for _ in range(3):
+        if found.nuisance == "level":
+            variances = max(noise_level(conditions, support, profile), FLOOR) ** 2 * profile
+        elif found.nuisance == "columns" and not found.exact:
+            variances = refined_variances(conditions, c, variances, WIDEST_COLUMN)
+        system, J, c = reweighted(conditions, support, variances, c, found.nuisance, 1)
+    snapped = snapped_law(conditions, settings, system, support, support, J)
+    free, dof = c, system.dof(len(support)) - n_fixed
+    if snapped is not None and len(snapped.support) == len(support):
+        c, J, dof = snapped.c, snapped.J, dof + len(snapped.rational) - 1
+    else:
+        snapped = None
+    level = effective_level(conditions, c, variances)
+    return replace(
+        found, conditions=conditions, support=support, c=c, free=free, variances=variances, system=system, J=J, dof=dof,
+        snapped=snapped, level=level,
+        dense=not found.exact and audits.is_dense(conditions, support, snapped, system, level),
+    )  # fmt: skip
+
+
+def _profile(law: FittedLaw, conditions: Conditions, settings: Settings) -> Float1D:
+    """The shares of the columns in the noise level: a share of the deviation over all rows, not over the selected ones.
+
+    The two differ by chance, which many rows notice.
+    """
+    profile = law.variances / law.variances.mean()
+    relative = law.conditions.sample.model == ADDITIVE and not settings.absolute and settings.sigma is None
+    return np.asarray(profile * conditions.moments.column_variances) if relative else profile
+
+
+def description_bits(law: FittedLaw) -> float:
+    """Description length of a law: of its test, its terms and its coefficients."""
+    if law.snapped is not None:
+        return law.snapped.bits
+    values = np.abs(law.free[law.support])
+    errors = np.sqrt(1.0 / np.maximum(np.diag(law.system.information(law.free, law.support)), 1e-300))
+    numbers = real_bits(values, errors).sum() - real_bits(values, errors).max()
+    return float(law.J / (2.0 * np.log(2.0)) + len(law.support) * np.log2(len(law.conditions.terms)) + numbers)

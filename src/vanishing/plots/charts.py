@@ -1,0 +1,87 @@
+"""Scores of a detector over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._typing import Float1D, Int1D
+from .style import ALARM, INK, LINE, MUTED, add_legend, finish, new_axes
+
+__all__ = ["plot_control_chart"]
+
+_MOST_POINTS = 20_000  # rows without an alarm that are drawn
+_FAR = 20.0  # multiples of the limit from which on the scale is logarithmic
+
+
+def plot_control_chart(
+    scores: Any, limits: Mapping[float, float], *, rows: Any = None, mark: Sequence[int] | Int1D = (), ax: Any = None
+) -> Any:
+    """Draw scores over time, with the limits that shares of normal rows exceed.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_rows,)
+        Higher is worse, as ``-detector.score_samples(X)``.
+    limits : mapping from float to float
+        The limit for each share of false alarms, as ``{detector.contamination: -detector.offset_}``; the lowest one
+        separates alarms.
+    rows : array-like of shape (n_rows,), optional
+        Numbers of the rows, or times; 0, 1, 2, ... by default.
+    mark : sequence of int, optional
+        Places in ``scores`` to be marked with the number of their row.
+    ax : matplotlib Axes, optional
+        That of a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from vanishing.plots import plot_control_chart
+    >>> ax = plot_control_chart([0.1, 0.4, 9.0, 0.2], {0.01: 3.0}, mark=[2])
+    >>> [line.get_ydata().tolist() for line in ax.lines[:2]]
+    [[0.1, 0.4, 0.2], [9.0]]
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    at = np.arange(len(values)) if rows is None else np.asarray(rows)
+    ax = new_axes(ax, (9.0, 3.4))
+    alarm = values > min(limits.values(), default=np.inf)
+    quiet = np.flatnonzero(~alarm)
+    quiet = quiet[:: max(-(-len(quiet) // _MOST_POINTS), 1)]
+    ax.plot(at[quiet], values[quiet], ".", color=LINE, markersize=3, alpha=0.6, label="normal", rasterized=True)
+    ax.plot(at[alarm], values[alarm], "D", color=ALARM, markersize=4, label="alarm", rasterized=bool(alarm.sum() > 500))
+    _draw_limits(ax, limits)
+    if values.size and limits and values.max() > _FAR * max(*limits.values(), 1.0):
+        ax.set_yscale("symlog", linthresh=max(*limits.values(), 1.0))
+    _mark_rows(ax, at, values, np.asarray(mark, dtype=np.int64))
+    ax.margins(x=0.02, y=0.12)
+    title = "Scores; dashed: limits that these shares of normal rows exceed"
+    finish(ax, title=title, x="row" if rows is None else "", y="score", grid=None)
+    add_legend(ax, loc="upper left", ncols=2)
+    return ax
+
+
+def _draw_limits(ax: Any, limits: Mapping[float, float]) -> None:
+    for rate, limit in limits.items():
+        ax.axhline(limit, color=MUTED, linewidth=1.1, linestyle="--" if rate == max(limits) else ":")
+        ax.annotate(
+            f"{100.0 * rate:.3g}%", (1.0, limit), xycoords=("axes fraction", "data"), xytext=(4, 0),
+            textcoords="offset points", va="center", fontsize=8.5, color=INK,
+        )  # fmt: skip
+
+
+def _mark_rows(ax: Any, at: Any, values: Float1D, mark: Int1D) -> None:
+    taken: list[Any] = []  # of two marks that would overlap, the first one stays
+    room = 0.03 * float(np.ptp(at)) if at.size and at.dtype.kind in "iuf" else 0.0
+    for k in mark:
+        if any(abs(at[k] - other) < room for other in taken):
+            continue
+        taken.append(at[k])
+        ax.annotate(
+            str(at[k]), (at[k], values[k]), xytext=(0, 6), textcoords="offset points", ha="center", fontsize=8.5,
+            color=INK,
+        )  # fmt: skip

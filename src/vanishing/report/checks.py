@@ -1,0 +1,108 @@
+"""Equations on all rows of a source, in one pass: how well they hold, how many rows miss them, and which row most."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from .._typing import Float1D, Float2D, Int1D
+from ..polynomials.forms import Evaluator
+from ..polynomials.polynomial import Polynomials
+from ..rows.array_api import to_host
+from ..rows.protocol import Block, Cost, Rows
+
+__all__ = ["Held", "check_values", "values_of_polynomials"]
+
+
+class Held(NamedTuple):
+    """How equations hold on rows.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows that the counts are about: those without missing values.
+    seen : int
+        All rows.
+    squares : ndarray of shape (n_equations,)
+        Sums of squares.
+    beyond : ndarray of shape (n_equations,)
+        Rows with an absolute value above the limit.
+    worst : ndarray of shape (n_equations,)
+        Largest absolute values.
+    row : ndarray of shape (n_equations,)
+        Rows that have them, counted from 0.
+    """
+
+    n_rows: int
+    seen: int
+    squares: Float1D
+    beyond: Int1D
+    worst: Float1D
+    row: Int1D
+
+    @property
+    def mean_square(self) -> Float1D:
+        """Mean squares of the equations."""
+        return np.asarray(self.squares / max(self.n_rows, 1))
+
+    @property
+    def share_beyond(self) -> Float1D:
+        """Share of the rows beyond the limits."""
+        return np.asarray(self.beyond / max(self.n_rows, 1))
+
+
+def check_values(rows: Rows, values: Callable[[Float2D], Float2D], limits: Float1D) -> Held:
+    """Collect the values of equations over all rows.
+
+    Parameters
+    ----------
+    rows : Rows
+    values : callable
+        Values of the equations on rows in memory, ``(n_rows, n_equations)``.
+    limits : ndarray of shape (n_equations,)
+
+    Examples
+    --------
+    >>> from vanishing.rows.arrays import as_rows
+    >>> held = check_values(as_rows(np.array([[1.0], [-3.0], [np.nan]])), lambda X: X, np.array([2.0]))
+    >>> held.n_rows, held.mean_square, held.beyond, held.row
+    (2, array([5.]), array([1]), array([1]))
+    """
+    n = len(limits)
+
+    def look(block: Block) -> Held:
+        X = np.asarray(to_host(block.X), dtype=np.float64)
+        complete = np.isfinite(X).all(axis=1)
+        if not complete.any():
+            return Held(0, len(X), np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros(n), np.zeros(n, dtype=np.int64))
+        size = np.abs(values(np.ascontiguousarray(X[complete])))
+        places = np.flatnonzero(complete)[np.argmax(size, axis=0)]
+        return Held(len(size), len(X), (size**2).sum(axis=0), (size > limits).sum(axis=0), size.max(axis=0), places)
+
+    return rows.reduce(look, _add_held, Cost(40 * n, 4 * n + rows.n_features))
+
+
+def _add_held(a: Held, b: Held) -> Held:
+    later = b.worst > a.worst
+    return Held(
+        a.n_rows + b.n_rows,
+        a.seen + b.seen,
+        a.squares + b.squares,
+        a.beyond + b.beyond,
+        np.where(later, b.worst, a.worst),
+        np.where(later, a.seen + b.row, a.row),
+    )
+
+
+def values_of_polynomials(polynomials: Polynomials, unit: Float1D) -> Callable[[Float2D], Float2D]:
+    """A function that evaluates polynomials on rows in memory, each in its unit."""
+    evaluator = Evaluator([polynomials.form], absolute=False)
+
+    def values(X: Float2D) -> Float2D:
+        out = np.empty((len(X), evaluator.n_columns))
+        evaluator.fill(X, out)
+        return np.asarray(out / unit)
+
+    return values

@@ -1,0 +1,103 @@
+"""The method ``report`` of models."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from .._typing import Array
+from ..rows.protocol import Rows
+from .glance import Glance, describe_columns, look_at
+from .page import Clock, HtmlReport, Section, Story, write_page
+
+__all__ = ["Given", "Reported", "Subject", "write_report"]
+
+
+class Given(NamedTuple):
+    """Rows that a report is about, the names of their columns, and their classes where they have labels.
+
+    Blocks of the rows label class ``classes[k]`` with ``keys[k]``. An ideal that was fitted to scaled columns needs the
+    ``scaler`` if the rows are not scaled.
+    """
+
+    rows: Rows
+    names: tuple[str, ...]
+    classes: Array | None = None
+    keys: Sequence[Any] = ()
+    scaler: Any = None
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a report is about besides the model: the rows, what a pass told of them, and a clock."""
+
+    given: Given
+    seen: Glance
+    clock: Clock
+
+    @property
+    def rows(self) -> Rows:
+        """All rows."""
+        return self.given.rows
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return self.given.names
+
+
+class Reported:
+    """A model that writes reports about itself."""
+
+    def report(
+        self, X: Any, y: Any = None, path: str | os.PathLike[str] | None = None, *, title: str | None = None
+    ) -> HtmlReport:
+        """A page about this model and rows: equations, checks on these rows, pictures, and the data at a glance.
+
+        One HTML file without network access, to be read in any browser, on a phone or on paper. Give rows that the
+        model was not fitted to, and the checks are held-out ones. All rows count in the checks, in passes, so they may
+        be larger than memory; pictures show up to 5,000 of them. Needs ``pip install 'vanishing[report]'``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or another data source
+        y : array-like of shape (n_samples,), optional
+            Labels, for classifiers; rows on disk bring their own.
+        path : str or path, optional
+            File to write the page to.
+        title : str, optional
+            Heading of the page.
+
+        Returns
+        -------
+        HtmlReport
+            Shown by notebooks; ``save(path)`` writes it.
+        """
+        return write_report(self, self._report_rows(X, y), path, title)
+
+    def _report_rows(self, X: Any, y: Any) -> Given:
+        """The rows, with labels where there are any."""
+        raise NotImplementedError
+
+    def _report_story(self, subject: Subject) -> Story:
+        """What the page says about the model."""
+        raise NotImplementedError
+
+
+def write_report(
+    model: Reported, given: Given, path: str | os.PathLike[str] | None = None, title: str | None = None
+) -> HtmlReport:
+    """The report of a model on given rows, written to a file if there is a ``path``."""
+    clock = Clock()
+    with clock.part("looking at the rows"):
+        seen = look_at(given.rows)
+        data = Section("Data at a glance", describe_columns(seen, given.names))
+    story = model._report_story(Subject(given, seen, clock))
+    told = replace(story, title=title or story.title, sections=[*story.sections, data])
+    parameters = model.get_params(deep=False) if hasattr(model, "get_params") else {}
+    page = HtmlReport(write_page(told, clock, parameters))
+    if path is not None:
+        page.save(path)
+    return page

@@ -1,0 +1,264 @@
+"""Every command on the files of its examples: what it prints and writes."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+from importlib import import_module
+
+import numpy as np
+import pytest
+from story import write_story
+
+from vanishing import Moments, load
+from vanishing.cli.main import COMMANDS, build_parser, main
+
+parquet = pytest.importorskip("pyarrow.parquet")
+EXAMPLES = [example for name in COMMANDS for example in import_module(f"vanishing.cli.{name}").EXAMPLES]
+LONG = ("demo", "reproduce")  # minutes: tested elsewhere
+
+
+def words_of(example):
+    """The arguments in an example, without what the shell does."""
+    words = shlex.split(example, comments=True)[1:]
+    ends = [words.index(word) for word in ("||", ">") if word in words]
+    return words[: min(ends, default=None)]
+
+
+def run(capsys, *words, status=0):
+    """What a command prints."""
+    assert main([*words, *([] if words[0] in ("show", "export") else ["--quiet"])]) == status
+    seen = capsys.readouterr()
+    assert seen.err == ""
+    return seen.out
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_examples_are_shown_and_can_be_parsed(example, capsys):
+    words = words_of(example)
+    assert build_parser(words[0]).parse_args(words).command == words[0]
+    with pytest.raises(SystemExit):
+        main([words[0], "--help"])
+    assert example in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_all_examples_run(tmp_path, monkeypatch, capsys):
+    write_story(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    waiting = [words for words in map(words_of, EXAMPLES) if words[0] not in LONG]
+    while waiting:  # some need the files that others write
+        status = {tuple(words): main(words) for words in waiting}
+        done = [words for words in waiting if status[tuple(words)] == 0 or words[:2] == ["check", "normal.vi"]]
+        assert done, capsys.readouterr().err
+        assert all(status[tuple(words)] in (0, 1) for words in done)
+        waiting = [words for words in waiting if words not in done]
+
+
+# --- predictions ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "json"])
+def test_predictions_are_those_of_the_model(suffix, story, capsys):
+    out = run(capsys, "predict", "churn.vi", "new.parquet", "--id", "id", "-o", f"out.{suffix}", "--json")
+    frame = parquet.read_table("new.parquet").to_pandas()
+    model = load("churn.vi")
+    X = frame[["age", "calls"]]
+    pandas = pytest.importorskip("pandas")
+    reader = {"csv": pandas.read_csv, "parquet": pandas.read_parquet, "json": pandas.read_json}[suffix]
+    written = reader(f"out.{suffix}")
+    assert list(written) == ["id", "label", "score", "probability_no", "probability_yes"]
+    assert written["id"].tolist() == frame["id"].tolist()
+    assert written["label"].tolist() == model.predict(X).tolist()
+    np.testing.assert_allclose(written["probability_yes"], model.predict_proba(X)[:, 1], rtol=1e-9)
+    content = json.loads(out)
+    assert content["rows"] == 30
+    assert sum(content["counts"].values()) == 30
+
+
+def test_a_detector_predicts_p_values_and_violations_also_with_gaps(story, capsys):
+    lines = (story / "new.csv").read_text().splitlines()
+    (story / "gaps.csv").write_text("\n".join([lines[0], re.sub(r"^(\d+),[^,]+", r"\1,", lines[1]), *lines[2:]]))
+    run(capsys, "predict", "normal.vi", "gaps.csv", "-o", "out.parquet")
+    table = parquet.read_table("out.parquet")
+    assert table.column_names == ["outlier", "score", "p_value", "g0"]
+    assert table["outlier"].to_pylist()[1:20] == [1] * 19
+    assert table["g0"].to_pylist()[0] is None
+    assert min(table["g0"].to_pylist()[1:20]) > 50
+    notes = json.loads(table.schema.metadata[b"vanishing"])
+    assert notes["equations"]["g0"].startswith("volts*amperes - ")
+
+
+def test_predictions_go_to_the_standard_output(story, capsys):
+    out = run(capsys, "predict", "churn.vi", "new.parquet")
+    assert out.splitlines()[0] == "label,score,probability_no,probability_yes"
+    assert len(out.splitlines()) == 31
+
+
+def test_features_need_only_the_file(story, capsys):
+    run(capsys, "transform", "clicks.vi", "new.parquet", "-o", "features.csv")
+    written = np.loadtxt("features.csv", delimiter=",", skiprows=1)
+    frame = parquet.read_table("new.parquet").to_pandas()
+    np.testing.assert_allclose(written, load("clicks.vi").transform(frame[["a", "b"]]), atol=1e-12)
+    assert written[:, 0].max() < 1e-9
+
+
+def test_rows_are_read_and_written_in_batches(story, capsys, monkeypatch):
+    monkeypatch.setattr("vanishing.cli.models._BLOCK", 7)
+    np.save("rows.npy", np.column_stack([np.arange(50.0), np.arange(50.0) ** 2]))
+    run(capsys, "fit", "rows.npy", "--psi", "1e-6", "-o", "rows.vi")
+    run(capsys, "transform", "rows.vi", "rows.npy", "-o", "out.parquet")
+    assert parquet.ParquetFile("out.parquet").num_row_groups == 8
+    expected = load("rows.vi").transform(np.load("rows.npy"))
+    table = parquet.read_table("out.parquet").to_pandas().to_numpy()
+    np.testing.assert_allclose(table, expected, atol=1e-12)
+
+
+# --- scores and checks ------------------------------------------------------------------------------------------------
+
+
+def test_a_classifier_is_scored_on_the_column_that_it_was_fitted_to(story, capsys):
+    content = json.loads(run(capsys, "score", "churn.vi", "churn.csv", "--json"))
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.read_csv("churn.csv")
+    model = load("churn.vi")
+    expected = (model.predict(frame[["age", "calls"]]) == frame["churned"]).mean()
+    assert content["accuracy"] == pytest.approx(expected)
+    assert set(content["accuracy_of_class"]) == {"no", "yes"}
+
+
+def test_detectors_laws_and_equations_are_scored(story, capsys):
+    lines = (story / "new.csv").read_text().splitlines()
+    marked = [f"{line},{int(k < 20)}" for k, line in enumerate(lines[1:])]
+    (story / "marked.csv").write_text("\n".join([f"{lines[0]},fault", *marked]))
+    content = json.loads(run(capsys, "score", "normal.vi", "marked.csv", "--target", "fault", "--json"))
+    assert content["area_under_roc"] == 1.0
+    assert content["alarms"] == pytest.approx(1 / 3, abs=0.05)
+    (law,) = json.loads(run(capsys, "score", "pipes.vi", "pipes.csv", "--json"))["equations"]
+    assert 0.003 < law["rms"] < 0.03
+    equations = json.loads(run(capsys, "score", "clicks.vi", "new.parquet", "--json"))["equations"]
+    assert equations[0]["rms"] < 1e-9
+
+
+@pytest.mark.parametrize("model", ["pipes.vi pipes.csv", "runs.vi runs.parquet", "invoices.vi invoices.csv"])
+def test_what_holds_passes(model, story, capsys):
+    content = json.loads(run(capsys, "check", *model.split(), "--json"))
+    assert content["passed"]
+    assert content["offending"] == []
+
+
+def test_rows_that_break_a_law_are_named(story, capsys):
+    lines = (story / "pipes.csv").read_text().splitlines()
+    speed, area, flow = map(float, lines[8].split(","))
+    lines[8] = f"{speed},{area},{flow + 0.5}"
+    (story / "broken.csv").write_text("\n".join(lines))
+    out = run(capsys, "check", "pipes.vi", "broken.csv", "-o", "offending.csv", status=1)
+    assert "FAILED" in out
+    assert "row 7 of broken.csv" in out
+    assert "1 rows offend" in out
+    header, line = (story / "offending.csv").read_text().splitlines()
+    assert header == "file,row,equation,times_limit"
+    assert line.startswith("broken.csv,7,speed*area = flow,")
+    assert run(capsys, "check", "pipes.vi", "broken.csv", "--allow", "0.01").startswith("300 rows: passed")
+
+
+def test_a_run_that_loses_energy_is_named(story, capsys):
+    frame = parquet.read_table("runs.parquet").to_pandas()
+    frame.loc[frame.index[10], "v"] *= 1.5
+    frame.to_parquet("broken.parquet")
+    content = json.loads(run(capsys, "check", "runs.vi", "broken.parquet", "--json", status=1))
+    assert 10 in [entry["row"] for entry in content["offending"]]
+
+
+def test_faults_and_missed_rules_fail(story, capsys):
+    assert not json.loads(run(capsys, "check", "normal.vi", "new.csv", "--json", status=1))["passed"]
+    text = (story / "invoices.csv").read_text().splitlines()
+    text[5] = "10,2,13"
+    (story / "wrong.csv").write_text("\n".join(text))
+    out = run(capsys, "check", "invoices.vi", "wrong.csv", "--allow", "0", "--json", status=1)
+    assert json.loads(out)["checks"][0]["offending"] == 1
+
+
+# --- models elsewhere -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", ["churn.vi", "clicks.vi", "pipes.vi", "normal.vi", "invoices.vi", "runs.vi"])
+def test_every_model_is_shown(model, story, capsys):
+    text, content = run(capsys, "show", model), json.loads(run(capsys, "show", model, "--json"))
+    equation = {"churn.vi": "log-odds of yes", "clicks.vi": "a^2 - b", "pipes.vi": "speed*area = flow"}
+    assert equation.get(model, {"normal.vi": "volts*amperes", "runs.vi": "const"}.get(model, "gross")) in text
+    assert content["kind"] in ("classifier", "ideal", "laws", "detector", "rules")
+    assert content["columns"]
+
+
+@pytest.mark.parametrize("model", ["clicks.vi", "pipes.vi", "invoices.vi", "normal.vi"])
+@pytest.mark.parametrize("system", ["latex", "sympy", "macaulay2", "singular", "sage"])
+def test_equations_are_exported_to_algebra(model, system, story, capsys):
+    out = run(capsys, "export", model, "--to", system)
+    for name in {"clicks.vi": "ab", "pipes.vi": ("speed", "flow"), "normal.vi": ("volts",)}.get(model, ("gross",)):
+        assert name in out
+
+
+def test_programs_compute_what_the_model_computes(story, capsys):
+    frame = parquet.read_table("new.parquet").to_pandas()[["a", "b"]]
+    expected = load("clicks.vi").transform(frame)
+    scope = {}
+    exec(run(capsys, "export", "clicks.vi", "--to", "numpy"), scope)
+    np.testing.assert_allclose(scope["predict"](frame.to_numpy())["features"], expected, atol=1e-12)
+    duckdb = pytest.importorskip("duckdb")
+    query = run(capsys, "export", "clicks.vi", "--to", "sql", "--table", "frame")
+    np.testing.assert_allclose(duckdb.sql(query).df().to_numpy(), expected, atol=1e-12)
+    runtime = pytest.importorskip("onnxruntime")
+    run(capsys, "export", "clicks.vi", "--to", "onnx", "--float64", "-o", "clicks.onnx")
+    (found,) = runtime.InferenceSession("clicks.onnx").run(None, {"X": frame.to_numpy()})
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@pytest.mark.slow
+def test_torch_reads_its_export(story, capsys):
+    torch = pytest.importorskip("torch")
+    run(capsys, "export", "clicks.vi", "--to", "torch", "-o", "clicks.pt2")
+    frame = parquet.read_table("new.parquet").to_pandas()[["a", "b"]]
+    found = torch.export.load("clicks.pt2").module()(torch.tensor(frame.to_numpy()))
+    np.testing.assert_allclose(found, load("clicks.vi").transform(frame), atol=1e-12)
+
+
+# --- moments, information, completion ---------------------------------------------------------------------------------
+
+
+def test_moments_are_collected_merged_and_fitted(story, capsys):
+    assert main(["moments", "merge", "north.npz", "south.npz", "-o", "all.npz"]) == 0
+    assert Moments.load("all.npz").n_samples == 300
+    options = ["--degree", "4", "--ranges", "a=1:3,b=1:9", "-o", "clicks.npz", "--quiet"]
+    assert main(["moments", "collect", "clicks", *options]) == 0
+    capsys.readouterr()
+    out = run(capsys, "fit", "clicks.npz", "--psi", "1e-6", "--max-degree", "2", "-o", "from-moments.vi")
+    assert "a^2 - b = 0" in out
+    assert "a^2 - b" in run(capsys, "show", "from-moments.vi")
+
+
+def test_information_about_files_and_the_installation(story, capsys):
+    content = json.loads(run(capsys, "info", "churn.csv", "churn.vi", "north.npz", "clicks", "--json"))
+    assert content["churn.csv"]["columns"]["ts"] == "times"
+    assert content["churn.vi"]["notes"] == {"target": "churned"}
+    assert content["north.npz"]["rows"] == 200
+    assert content["clicks"]["rows"] == 300
+    assert "numba" in run(capsys, "info")
+
+
+def test_completion_offers_commands_options_and_files(story, capsys):
+    (story / "completion").write_text(run_completion(capsys, "bash"))
+    assert run_completion(capsys, "zsh").startswith("#compdef vanishing")
+    script = """source completion
+    try() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _vanishing; echo "${COMPREPLY[*]}"; }
+    try vanishing pre; try vanishing export --to mac; try vanishing moments collect --deg; try vanishing fit churn.c
+    try vanishing completion z"""
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True, cwd=story)
+    assert done.stdout.splitlines() == ["predict", "macaulay2", "--degree", "churn.csv", "zsh"]
+
+
+def run_completion(capsys, shell):
+    assert main(["completion", shell]) == 0
+    return capsys.readouterr().out

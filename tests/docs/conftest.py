@@ -1,0 +1,1 @@
+collect_ignore_glob = ["setups/*"]  # programs, which --doctest-modules would run

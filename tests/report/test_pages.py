@@ -1,0 +1,171 @@
+"""What is in a report: true numbers, every name escaped, nothing from elsewhere; from any source."""
+
+import re
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from sklearn.metrics import accuracy_score
+
+from vanishing import OAVI, VanishingIdealClassifier, discover, open_rows
+from vanishing.report.glance import look_at
+from vanishing.report.markup import Html, join, tag
+from vanishing.rows.arrays import ArrayRows
+
+KINDS = pytest.mark.parametrize("kind", ["ideal", "laws", "detector", "classifier"])
+
+
+class Elements(HTMLParser):
+    """Collects elements with their attributes, and the text of each table."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.elements, self.tables, self._within = [], [], ""
+        self.feed(page)
+
+    def handle_starttag(self, name, attributes):
+        self.elements.append((name, dict(attributes)))
+        if name in ("thead", "tbody"):
+            self._within = name
+        if name == "tbody":
+            self.tables.append([])
+        elif name == "tr" and self._within == "tbody":
+            self.tables[-1].append([])
+        elif name == "td":
+            self.tables[-1][-1].append("")
+            self._within = "td"
+
+    def handle_endtag(self, name):
+        self._within = "tbody" if name == "td" else self._within
+
+    def handle_data(self, text):
+        if self._within == "td":
+            self.tables[-1][-1][-1] += text
+
+
+@pytest.fixture(scope="module")
+def read(pages):
+    return {kind: Elements(file.read_text("utf-8")) for kind, file in pages.items()}
+
+
+@KINDS
+def test_names_are_text_and_nothing_comes_from_elsewhere(read, pages, kind):
+    page, text = read[kind], pages[kind].read_text("utf-8")
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+    names = [name for name, _ in page.elements]
+    assert (names.count("script"), names.count("style"), names.count("math") > 0) == (1, 1, True)
+    for _, attributes in page.elements:
+        assert not [key for key in attributes if key.startswith("on")]
+        for key in ("src", "href", "xlink:href", "action"):
+            assert attributes.get(key, "#").startswith(("#", "data:")), attributes
+    assert not re.search(r"url\((?!#)|@import", text)
+    assert len(text.encode()) < 500_000
+
+
+@KINDS
+def test_pages_have_data_versions_and_how_to_cite(read, pages, kind, subjects):
+    _, (X, *_) = subjects[kind]
+    text = pages[kind].read_text("utf-8")
+    assert f"{len(X):,} rows, {X.shape[1]} columns" in text
+    assert "@inproceedings{wirth2023approximate" in text
+    assert "scikit-learn" in text
+    columns = read[kind].tables[-1]
+    assert [line[0] for line in columns] == list(X.columns)
+    assert [float(line[2]) for line in columns] == pytest.approx(X.min().tolist(), rel=1e-3)
+    assert [float(line[5]) for line in columns] == pytest.approx(X.std(ddof=0).tolist(), rel=1e-3)
+
+
+def test_an_ideal_says_how_its_equations_hold_on_these_rows(read, subjects):
+    model, (X,) = subjects["ideal"]
+    generators = model.generators_
+    square = (generators.evaluate(X) ** 2).mean(axis=0)
+    lines = read["ideal"].tables[0]
+    assert len(lines) == len(generators)
+    assert sorted(float(line[3]) for line in lines) == pytest.approx(sorted(square), rel=1e-2)
+    assert {line[5] for line in lines if line[6] == "relates columns"} == {"7"}
+
+
+def test_laws_say_how_far_these_rows_are(pages, subjects):
+    laws, (X,) = subjects["laws"]
+    text = pages["laws"].read_text("utf-8")
+    distance = np.sqrt((laws[0].distance(X) ** 2).mean())
+    assert f"{distance:.2%} of the columns" in text
+    assert "row 7, at" in text
+    assert f"p-value {laws[0].p_value:.3g}" in text
+
+
+def test_a_detector_lists_the_worst_row_with_its_column(read, pages, subjects):
+    detector, (X,) = subjects["detector"]
+    alarms = int((detector.predict(X) == -1).sum())
+    worst = read["detector"].tables[0][0]
+    assert worst[0] == "7"
+    assert float(worst[1]) == pytest.approx(-detector.score_samples(X)[7], rel=1e-3)
+    assert worst[3] in X.columns
+    assert f"<strong>{alarms:,}</strong><span>alarms</span>" in pages["detector"].read_text("utf-8")
+
+
+def test_a_classifier_counts_its_errors(pages, subjects):
+    model, (X, y) = subjects["classifier"]
+    right = accuracy_score(y, model.predict(X))
+    text = pages["classifier"].read_text("utf-8")
+    assert f"<strong>{right:.2%}</strong>" in text
+    loss = -np.log(model.predict_proba(X)[np.arange(len(y)), np.searchsorted(model.classes_, y)]).mean()
+    assert f"<strong>{loss:.3g}</strong>" in text
+
+
+@pytest.mark.parametrize("kind", ["npy", "dask"])
+def test_every_source_gives_the_same_checks(kind, subjects, read, tmp_path):
+    model, (X,) = subjects["ideal"]
+    if kind == "npy":
+        np.save(tmp_path / "rows.npy", X.to_numpy())
+        source = open_rows(tmp_path / "rows.npy")
+    else:
+        source = pytest.importorskip("dask.array").from_array(X.to_numpy(), chunks=(150, 3))
+    page = Elements(model.report(source).html)
+    assert [line[1:] for line in page.tables[0]] == [line[1:] for line in read["ideal"].tables[0]]
+
+
+def test_labels_of_files_are_those_of_the_table(subjects, read, tmp_path):
+    pytest.importorskip("pyarrow")
+    model, (X, y) = subjects["classifier"]
+    X.assign(label=y).to_parquet(tmp_path / "rows.parquet")
+    page = Elements(model.report(open_rows(tmp_path / "rows.parquet", label="label")).html)
+    assert page.tables[0] == read["classifier"].tables[0]
+
+
+def test_many_rows_are_counted_in_blocks_and_drawn_in_part():
+    X = np.random.default_rng(0).normal(5.0, 2.0, (150_000, 2))
+    X[3, 0] = np.nan
+    seen = look_at(ArrayRows(X))
+    assert seen.n_rows == 150_000
+    np.testing.assert_allclose(seen.mean, np.nanmean(X, axis=0))
+    np.testing.assert_allclose(seen.deviation, np.nanstd(X, axis=0))
+    assert seen.present.tolist() == [149_999, 150_000]
+    np.testing.assert_array_equal(seen.X, X[seen.numbers])
+    assert len(seen.X) == 5000
+    assert (np.diff(seen.numbers) > 0).all()
+
+
+def test_markup_is_only_what_was_made_as_markup():
+    assert tag("a", "<b>", title='"<', data_x=None) == '<a title="&quot;&lt;">&lt;b&gt;</a>'
+    assert join("<", Html("<br>")) == "&lt;<br>"
+
+
+def test_other_models_have_reports_too():
+    rng = np.random.default_rng(0)
+    none = discover(rng.normal(size=(200, 2)), max_degree=2).report(rng.normal(size=(50, 2)))
+    assert "No law up to degree 2" in none.html
+    X = rng.uniform(size=(60, 2))
+    assert "raise psi" in OAVI(1e-12, max_degree=1).fit(X).report(X).html
+    clf = VanishingIdealClassifier().fit(X, X[:, 0] > 0.5)
+    assert "came without labels" in clf.report(X).html
+    with pytest.raises(ValueError, match="expecting 2 features"):
+        OAVI().fit(X).report(rng.uniform(size=(60, 3)))
+
+
+def test_missing_matplotlib_names_the_extra(subjects, monkeypatch):
+    model, rows = subjects["ideal"]
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(ImportError, match=r"vanishing\[report\]"):
+        model.report(*rows)
