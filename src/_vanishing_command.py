@@ -15,9 +15,16 @@ def main() -> int:
         signal.signal(signal.SIGINT, _leave)
     from vanishing.cli.main import main as run
 
-    if interruptible:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    return run()
+    if not interruptible:
+        return run()
+    try:
+        return run(loaded=_interrupt_as_usual)
+    finally:
+        _interrupt_as_usual()
+
+
+def _interrupt_as_usual() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _leave(_number: int, _frame: FrameType | None) -> NoReturn:

@@ -60,3 +60,16 @@ def test_the_command_runs_and_leaves_interrupts_as_they_were(handler):
 def test_the_script_is_the_entry_point():
     module, function = tomllib.loads(PROJECT.read_text())["project"]["scripts"]["vanishing"].split(":")
     assert callable(getattr(import_module(module), function))
+
+
+@pytest.mark.slow
+def test_ctrl_c_during_the_imports_of_a_command_is_one_line(tmp_path):
+    (tmp_path / "numba.py").write_text(SLOW_IMPORT)
+    chosen = "sys.argv = ['vanishing', 'info']; import _van"
+    run = RUN.format(handler="default_int_handler").replace("import _van", chosen)
+    with start(run, tmp_path, SOURCE) as command:
+        assert command.stdout.readline() == "importing\n"
+        command.send_signal(signal.SIGINT)
+        _, errors = command.communicate(timeout=60)
+    assert command.returncode == 130
+    assert errors == "\nvanishing: interrupted; nothing was written.\n"

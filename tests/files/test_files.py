@@ -120,6 +120,7 @@ def test_a_model_without_generators_is_saved(tmp_path):
     assert load(tmp_path / "model.vi").transform([[0.1, 0.2]]).shape == (1, 0)
 
 
+@pytest.mark.slow
 def test_files_are_small(X, tmp_path):
     model = OAVI(1e-5).fit(np.random.default_rng(0).random((3000, 8)))
     model.save(tmp_path / "model.vi")
@@ -130,6 +131,16 @@ def test_a_file_of_the_first_version_is_read():
     model = load(Path(__file__).parent / "version1.vi")
     assert str(model.generators_[0]) == "x0^2 - x1"
     np.testing.assert_allclose(model.transform([[0.5, 0.5]])[0, 0], 0.25, atol=1e-12)
+
+
+def test_files_of_detectors_laws_rules_and_pipelines_of_the_first_version_are_read():
+    detector, laws, rules, pipeline = (
+        load(Path(__file__).parent / f"version1-{kind}.vi") for kind in ("detector", "laws", "rules", "pipeline")
+    )
+    assert detector.predict([[1.5, 3.0], [1.5, 3.5]]).tolist() == [1, -1]
+    assert laws[0].equation == "a*b = area"
+    assert str(rules[0].polynomial) == "x0*x1 - x2"
+    np.testing.assert_allclose(pipeline.transform([[1.5, 1.2, 1.8], [1.5, 1.2, 0.0]])[:, 0] > 1e-6, [False, True])
 
 
 # --- files that are refused -------------------------------------------------------------------------------------------
@@ -155,6 +166,7 @@ def test_what_is_no_archive_is_refused(data, tmp_path):
         loaded(data, tmp_path)
 
 
+@pytest.mark.slow
 def test_compressed_doubled_and_further_members_are_refused(whole, tmp_path):
     header, arrays = parts_of(whole)
     bomb = file_of(header, bytes(10**8), compression=zipfile.ZIP_DEFLATED)
@@ -294,6 +306,7 @@ def test_other_last_steps_are_not_saved(tmp_path):
         model.save(tmp_path / "model.vi")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_mutated_classifiers_are_refused_or_predict(seed, tmp_path):
     X, y = labelled(3, str)

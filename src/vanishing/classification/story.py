@@ -244,7 +244,7 @@ def _search(search: Any) -> Html:
     lines = [[*(figures(column[k]) for column in columns), figures(int(results["rank_test_score"][k]))] for k in order]
     heads = ["psi", "C", "mean score", "deviation", "generators", "columns used", "rank"]
     n_psis, n_cs = (np.unique(column).size for column in columns[:2])
-    size = (1.9 + 0.75 * n_cs, 1.6 + 0.42 * n_psis)
+    size = (max(1.9 + 0.75 * n_cs, 4.2), max(1.6 + 0.42 * n_psis, 2.4))
     caption = f"Scores over {search.n_splits_} folds. Columns are scaled by {search.best_scaling_!r}."
     picture = tag("div", figure(lambda ax: plot_tuning(search, ax=ax), size, caption), class_="figures")
     return join(picture, table(heads, lines, name="pairs"))

@@ -18,7 +18,7 @@ from ..laws.deviations import standard_deviations
 from ..rows.disk import DiskRows
 from ..rows.protocol import Block
 from .inputs import open_table, progress_bars
-from .models import Loaded, each_block
+from .models import Loaded, each_block, scores_and_p_values
 from .outputs import print_json, table_writer
 
 __all__ = ["check_rows"]
@@ -46,7 +46,7 @@ class Standard:
     before: list[tuple[int, int] | None] = field(default_factory=list)
 
     def p_value(self, k: int, n_offences: int, n_rows: int, allowed: float | None) -> float:
-        """The chance of so many offences against equation ``k``, or more, if nothing has changed."""
+        """The chance of ``n_offences`` against equation ``k``, or more, if nothing has changed."""
         before = self.before[k] if self.before else None
         if allowed is not None:
             return float(stats.binom.sf(n_offences - 1, n_rows, allowed)) if allowed else float(n_offences == 0)
@@ -160,8 +160,8 @@ def _standard(loaded: Loaded, rows: DiskRows, arguments: argparse.Namespace) -> 
 
 def _alarms(detector: Any, _: Block, inside: Any) -> Float2D:
     """The limit of p-values over those of rows, above 1 for outliers."""
-    ratio = detector.contamination / np.maximum(detector.p_values(inside), 1e-300)
-    outlier = detector.score_samples(inside) < detector.offset_
+    scores, p_values = scores_and_p_values(detector, inside)
+    ratio, outlier = detector.contamination / np.maximum(p_values, 1e-300), scores < detector.offset_
     return np.asarray(np.where(outlier, np.maximum(ratio, 1.0 + 1e-9), np.minimum(ratio, 1.0)))[:, None]
 
 

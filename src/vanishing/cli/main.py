@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
@@ -30,6 +30,7 @@ COMMANDS = {
     "score": "how good a model is on rows that it has not seen",
     "check": "do laws, rules or a detector still hold on new rows? exit status 1 and the rows if not",
     "show": "the equations in a file",
+    "report": "a page about a model and rows, in one HTML file: equations, checks, pictures, data",
     "export": "a model for other systems: ONNX, PyTorch, NumPy, SQL, LaTeX, computer algebra",
     "moments": "collect and merge sums over rows, to which models can be fitted without the rows",
     "info": "what is in a file of data, a model or moments; without a file, what is installed",
@@ -78,13 +79,15 @@ def build_parser(chosen: str | None = None, *, every: bool = False) -> argparse.
     return parser
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None, *, loaded: Callable[[], None] | None = None) -> int:
     """Run the command line and return the exit status.
 
     Parameters
     ----------
     argv : sequence of str, optional
         Arguments without the program's name; those of the process by default.
+    loaded : callable, optional
+        Called when the slow imports are done: until then an interrupt may become another error.
 
     Examples
     --------
@@ -95,6 +98,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     chosen = next((word for word in given if not word.startswith("-")), None)
     arguments = build_parser(chosen).parse_args(given)
     try:
+        if loaded is not None:
+            if arguments.command != "completion":
+                import_module("..ideals", __package__)  # Numba, SciPy and scikit-learn
+            loaded()
         with _termination_unwinds(), warnings.catch_warnings():
             warnings.showwarning = _show_warning
             return int(_module(arguments.command).run(arguments) or 0)

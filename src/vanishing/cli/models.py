@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Array, Float2D
+from .._typing import Array, Float1D, Float2D
 from ..classification import PerClass, VanishingIdealClassifier, VanishingIdealClassifierCV
 from ..detection import Rules, VanishingIdealDetector
 from ..files import load, notes_of
@@ -26,7 +26,7 @@ from ..rows.labels import best_labels
 from ..rows.protocol import Block
 from ..svm import L1SVC
 
-__all__ = ["Loaded", "each_block", "load_model", "short_names"]
+__all__ = ["Loaded", "each_block", "load_model", "scores_and_p_values", "short_names"]
 
 T = TypeVar("T")
 
@@ -102,9 +102,9 @@ class Loaded:
         """What the model says about rows, column by column."""
         model = self.model
         if self.kind == "detector":
-            scores = model.score_samples(rows)
+            scores, p_values = scores_and_p_values(model, rows)
             outlier = (scores < model.offset_).astype(np.int64)
-            return {"outlier": outlier, "score": scores, "p_value": model.p_values(rows), **self.features(rows)}
+            return {"outlier": outlier, "score": scores, "p_value": p_values, **self.features(rows)}
         scores = model.decision_function(rows)
         columns = {"label": best_labels(scores, model.classes_)}
         suffixes = short_names(model.classes_)
@@ -189,6 +189,12 @@ class _BlockRows(ArrayRows):
 
     def place(self, part: int, row: int) -> str:
         return super().place(part, row) if self._place is None else self._place(row)
+
+
+def scores_and_p_values(detector: VanishingIdealDetector, rows: Any) -> tuple[Float1D, Float1D]:
+    """Both from one evaluation."""
+    scores = detector.score_samples(rows)
+    return scores, detector._current().tail.p_values(-scores)
 
 
 def _violations(detector: VanishingIdealDetector, rows: Any) -> Float2D:

@@ -43,12 +43,12 @@ def weighted_quantiles(values: Float1D, weights: Float1D, shares: Sequence[float
     """
     order = np.argsort(values, kind="stable")
     below = np.cumsum(weights[order]) / np.sum(weights)
-    found = np.empty(len(shares))
+    quantiles = np.empty(len(shares))
     for k, share in enumerate(shares):
         first = min(int(np.searchsorted(below, share - 1e-12)), len(values) - 1)
         last = min(int(np.searchsorted(below, share + 1e-12)), len(values) - 1)
-        found[k] = (values[order[first]] + values[order[last]]) / 2.0
-    return found
+        quantiles[k] = (values[order[first]] + values[order[last]]) / 2.0
+    return quantiles
 
 
 @dataclass(frozen=True)

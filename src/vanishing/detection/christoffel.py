@@ -86,19 +86,19 @@ class Monomials:
         return cls(units, tuple(terms), tuple(exact), Program.of(terms))
 
     @classmethod
-    def of_columns(cls, found: ColumnSurvey, exact: Sequence[Exact], degree: int) -> Monomials:
+    def of_columns(cls, survey: ColumnSurvey, exact: Sequence[Exact], degree: int) -> Monomials:
         """All monomials up to a degree; of wide tables the columns, and products along principal directions."""
         redundant = {relation.columns[-1] for relation in exact if relation.kind in ("constant", "one-hot")}
-        kept = np.array([j for j in range(found.mean.size) if j not in redundant], dtype=np.int64)
+        kept = np.array([j for j in range(survey.mean.size) if j not in redundant], dtype=np.int64)
         n = kept.size
-        whole = n if n < found.mean.size else None
-        units = Standardised(found.mean[kept], found.deviation[kept], None if whole is None else kept)
+        whole = n if n < survey.mean.size else None
+        units = Standardised(survey.mean[kept], survey.deviation[kept], None if whole is None else kept)
         if degree == 1 or comb(n + 2, 2) <= MOST_TERMS:
             return cls.of_terms(units, _terms(kept, exact, degree), exact)
         p = int((np.sqrt(8 * max(MOST_TERMS - n - 1, 0) + 9) - 3) / 2)  # p + p (p + 1) / 2 further terms
         if p < 1:
             return cls.of_terms(units, _terms(kept, exact, 1), exact)
-        directions = leading_directions(found, kept, min(p, n))
+        directions = leading_directions(survey, kept, min(p, n))
         units = Standardised(units.centre, units.scale, units.kept, directions)
         products = combinations_with_replacement(range(n, n + directions.shape[1]), 2)
         # A program needs the first factor among its terms; the directions themselves are combinations of columns.

@@ -64,31 +64,31 @@ def survey_columns(rows: Rows, names: Sequence[str]) -> ColumnSurvey:
     --------
     >>> import numpy as np
     >>> from vanishing.rows.arrays import as_rows
-    >>> found = survey_columns(as_rows(np.array([[1.0, 5.0], [3.0, 5.0]])), ["a", "b"])
-    >>> found.mean, found.deviation
+    >>> survey = survey_columns(as_rows(np.array([[1.0, 5.0], [3.0, 5.0]])), ["a", "b"])
+    >>> survey.mean, survey.deviation
     (array([2., 5.]), array([1., 0.]))
     """
     if not isinstance(rows, ArrayRows):
-        _, _, (found,), scaler = scale_and_survey_parts(rows, names)
+        _, _, (survey,), scaler = scale_and_survey_parts(rows, names)
         assert scaler is not None
-        return _in_units(found, np.asarray(scaler.data_min_), np.asarray(scaler.data_max_))
-    (found,) = require_finite_survey(surveys([rows]), rows, names)
-    low, high = found.low, found.high
-    squares = np.diag(found.gram)[1:]
-    precise = np.diag(found.gram)[1:] - found.gram[0, 1:] ** 2 > 1e-7 * squares
+        return _in_units(survey, np.asarray(scaler.data_min_), np.asarray(scaler.data_max_))
+    (survey,) = require_finite_survey(surveys([rows]), rows, names)
+    low, high = survey.low, survey.high
+    squares = np.diag(survey.gram)[1:]
+    precise = np.diag(survey.gram)[1:] - survey.gram[0, 1:] ** 2 > 1e-7 * squares
     if precise[high > low].all():
-        covariance = found.gram[1:, 1:] - np.outer(found.gram[0, 1:], found.gram[0, 1:])
-        return ColumnSurvey(low, high, found.gram[0, 1:], covariance, found.n_samples, found.total_weight)
-    (found,) = surveys([rows.changed(Standardised(low, _width(low, high), clip=np.inf))])
-    return _in_units(found, low, high)
+        covariance = survey.gram[1:, 1:] - np.outer(survey.gram[0, 1:], survey.gram[0, 1:])
+        return ColumnSurvey(low, high, survey.gram[0, 1:], covariance, survey.n_samples, survey.total_weight)
+    (survey,) = surveys([rows.changed(Standardised(low, _width(low, high), clip=np.inf))])
+    return _in_units(survey, low, high)
 
 
-def _in_units(found: Survey, low: Float1D, high: Float1D) -> ColumnSurvey:
+def _in_units(survey: Survey, low: Float1D, high: Float1D) -> ColumnSurvey:
     """From the survey of columns in [0, 1] to their own units."""
     width = _width(low, high)
-    mean = found.gram[0, 1:]
-    covariance = (found.gram[1:, 1:] - np.outer(mean, mean)) * np.outer(width, width)
-    return ColumnSurvey(low, high, low + width * mean, covariance, found.n_samples, found.total_weight)
+    mean = survey.gram[0, 1:]
+    covariance = (survey.gram[1:, 1:] - np.outer(mean, mean)) * np.outer(width, width)
+    return ColumnSurvey(low, high, low + width * mean, covariance, survey.n_samples, survey.total_weight)
 
 
 def _width(low: Float1D, high: Float1D) -> Float1D:
@@ -130,10 +130,10 @@ class Standardised:
         return namespace.concat([Z, Z @ on_device_of(Z, self.directions)], axis=1)
 
 
-def leading_directions(found: ColumnSurvey, kept: Int1D, n_directions: int) -> Float2D:
+def leading_directions(survey: ColumnSurvey, kept: Int1D, n_directions: int) -> Float2D:
     """Principal directions of the standardised columns, each scaled to unit variance, ``(n_kept, n_directions)``."""
-    deviation = found.deviation[kept]
-    correlation = found.covariance[np.ix_(kept, kept)] / np.outer(deviation, deviation)
+    deviation = survey.deviation[kept]
+    correlation = survey.covariance[np.ix_(kept, kept)] / np.outer(deviation, deviation)
     strength, directions = principal_directions(correlation, n_directions)
     return directions / np.sqrt(np.maximum(strength, 1e-6))
 
@@ -179,7 +179,7 @@ class Exact:
         return f"{' + '.join(shown)} = 1 (one-hot)"
 
 
-def exact_relations(found: ColumnSurvey) -> list[Exact]:
+def exact_relations(survey: ColumnSurvey) -> list[Exact]:
     """The constant columns, the binary ones and the one-hot groups among these.
 
     As ``u (1 - u) >= 0`` on the range [0, 1] of a column, it is binary if and only if the mean of that is 0.
@@ -189,15 +189,15 @@ def exact_relations(found: ColumnSurvey) -> list[Exact]:
     >>> import numpy as np
     >>> from vanishing.rows.arrays import as_rows
     >>> X = np.array([[0.0, 1.0, 7.0, 0.1], [1.0, 0.0, 7.0, 0.2], [1.0, 0.0, 7.0, 0.4]])
-    >>> found = survey_columns(as_rows(X), "abcd")
-    >>> [relation.to_text("abcd") for relation in exact_relations(found)]
+    >>> survey = survey_columns(as_rows(X), "abcd")
+    >>> [relation.to_text("abcd") for relation in exact_relations(survey)]
     ['c = 7', 'a is 0 or 1', 'b is 0 or 1', 'a + b = 1 (one-hot)']
     """
-    low, width = found.low, _width(found.low, found.high)
-    constant = np.flatnonzero(found.high <= found.low)
-    mean = (found.mean - low) / width
-    products = found.covariance / np.outer(width, width) + np.outer(mean, mean)
-    binary = np.flatnonzero((mean - np.diag(products) <= _ROUNDING) & (found.high > found.low))
+    low, width = survey.low, _width(survey.low, survey.high)
+    constant = np.flatnonzero(survey.high <= survey.low)
+    mean = (survey.mean - low) / width
+    products = survey.covariance / np.outer(width, width) + np.outer(mean, mean)
+    binary = np.flatnonzero((mean - np.diag(products) <= _ROUNDING) & (survey.high > survey.low))
     relations = [Exact("constant", (int(j),), (float(low[j]),), (max(abs(float(low[j])), 1.0),)) for j in constant]
     relations += [_exact("binary", [int(j)], low, width) for j in binary]
     # A pair of columns, one the opposite of the other, is a linear relation; groups are indicators of categories.

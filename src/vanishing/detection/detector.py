@@ -323,12 +323,12 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
             self.feature_names_in_ = np.array(moments.feature_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        found = survey_of_moments(moments)
-        model = model_of_moments(moments, found, input_names(self))
+        survey = survey_of_moments(moments)
+        model = model_of_moments(moments, survey, input_names(self))
         self._monomials, self._stale = model.score.christoffel.monomials, False
         if hasattr(self, "_sums"):
             del self._sums
-        self.degree_, self.n_samples_seen_ = max(moments.degree // 2, 1), found.n_samples
+        self.degree_, self.n_samples_seen_ = max(moments.degree // 2, 1), survey.n_samples
         warn_fitted_tail(self.degree_)
         self._settle(model)
 

@@ -47,14 +47,14 @@ def drift_of_blocks(
     for start, stop in pairwise(edges):
         n = stop - start
         excess = float(np.mean(p_values[start:stop] <= _LEVEL)) - _ALLOWED
-        found = [float(stats.norm.sf(excess / np.sqrt(_ALLOWED * (1.0 - _ALLOWED) * (1.0 / n + 1.0 / n_scores))))]
+        p_of_tests = [float(stats.norm.sf(excess / np.sqrt(_ALLOWED * (1.0 - _ALLOWED) * (1.0 / n + 1.0 / n_scores))))]
         shifts = deviations[start:stop].mean(axis=0) - model.equations.mean
-        found += (2.0 * stats.norm.sf(np.abs(shifts) / np.sqrt(1.0 / n + 1.0 / model.total_weight))).tolist()
+        p_of_tests += (2.0 * stats.norm.sf(np.abs(shifts) / np.sqrt(1.0 / n + 1.0 / model.total_weight))).tolist()
         worst = int(np.argmax(np.abs(shifts))) if len(shifts) else None
         table["first_row"].append(start)
         table["n_rows"].append(n)
         table["alarms"].append(float(np.mean(p_values[start:stop] <= rate)))
-        table["p_value"].append(min(1.0, len(found) * min(found)))  # Bonferroni
+        table["p_value"].append(min(1.0, len(p_of_tests) * min(p_of_tests)))  # Bonferroni
         table["equation"].append("" if worst is None else names[worst])
         table["shift"].append(np.nan if worst is None else float(shifts[worst]))
     return table

@@ -108,19 +108,19 @@ def find_equations(
     points = np.empty((0, monomials.n_columns)) if X is None else monomials.units.units(X[:_POINTS])
     search = _Search(terms, gram, points[:, : monomials.n_columns], _origin(christoffel), total_weight)
     search.run()
-    coef = np.array(search.found).reshape(-1, len(terms))
-    found = _polynomials(coef, search, christoffel, names)
+    coef = np.array(search.equations).reshape(-1, len(terms))
+    polynomials = _polynomials(coef, search, christoffel, names)
     in_standard_units = coef @ search.change
     mse, slope = (
         np.maximum(np.einsum("gi,ij,gj->g", in_standard_units, matrix, in_standard_units), 0.0)
         for matrix in (gram, search.slopes)
     )
-    factor = 1.0 / np.where(found.leading_coef == 0.0, 1.0, found.leading_coef)
-    found = found._with(found.form.scaled(factor), mse=mse * factor**2)
+    factor = 1.0 / np.where(polynomials.leading_coef == 0.0, 1.0, polynomials.leading_coef)
+    polynomials = polynomials._with(polynomials.form.scaled(factor), mse=mse * factor**2)
     deviation = np.sqrt(mse + ROUNDING**2 * slope) * np.abs(factor)
     spans, edges = _spans(in_standard_units, terms, christoffel)
     mean = in_standard_units @ gram[:, 0] * factor / deviation
-    return Equations(found, deviation, mean, mse <= (1.0 + _SLACK) * _TIGHT * slope, spans, edges)
+    return Equations(polynomials, deviation, mean, mse <= (1.0 + _SLACK) * _TIGHT * slope, spans, edges)
 
 
 def _searched(monomials: Monomials) -> list[Term]:
@@ -145,7 +145,7 @@ def _origin(christoffel: Christoffel) -> tuple[Float1D, Float1D]:
 class _Search:
     """Finds equations among terms, from their Gram in standard units z; coefficients are those of the terms of y.
 
-    ``found`` and ``leads`` list the equations and the places of their leading terms.
+    ``equations`` and ``leads`` hold the coefficients of the equations and the places of their leading terms.
     """
 
     def __init__(
@@ -159,9 +159,10 @@ class _Search:
         self.terms, self.gram, self.origin, self.total_weight = terms, gram, origin, total_weight
         self.change = expansion(terms, *origin)
         self.gram_y = self.change @ gram @ self.change.T
-        self.found: list[Float1D] = []
+        self.equations: list[Float1D] = []
         self.leads: list[int] = []
         self.refused: set[int] = set()
+        self.tightest: dict[int, float] = {}  # of the terms of each degree that lead no equation yet
         self.derivatives = derivatives(terms)
         self.values = term_values(points, Program.of(terms))
         self.slopes = gram_of_gradients(terms, gram)
@@ -170,9 +171,9 @@ class _Search:
     def run(self) -> None:
         """Find the equations, the tightest first."""
         tightest = level = _SINGULAR
-        while tightest <= level and len(self.found) < _MOST_EQUATIONS:
+        while tightest <= level and len(self.equations) < _MOST_EQUATIONS:
             tightest = self._visit(level)
-            level = min(_STEP * tightest, _TIGHT if self.found else _LOOSE)
+            level = min(_STEP * tightest, _TIGHT if self.equations else _LOOSE)
 
     def _visit(self, level: float) -> float:
         """Visit all terms once; the equations up to a level are found, and the tightest beyond it is returned."""
@@ -180,8 +181,9 @@ class _Search:
         H = np.ascontiguousarray(self.gram * np.outer(scale, scale))
         L, face = np.zeros_like(H), np.zeros(len(self.terms), dtype=np.int64)
         size, next_level = 0, np.inf
+        tightest: dict[int, float] = {}
         for j, term in enumerate(self.terms):
-            if size + 1 > self.total_weight / 4.0 or len(self.found) == _MOST_EQUATIONS:
+            if size + 1 > self.total_weight / 4.0 or len(self.equations) == _MOST_EQUATIONS:
                 break
             if any(_divides(self.terms[lead], term) for lead in self.leads):
                 continue
@@ -194,13 +196,20 @@ class _Search:
                 tightness = self._tightness(
                     dense * scale / scale[j], corrected / scale[j] ** 2, min(next_level, _LOOSE)
                 )
-                # Powers of an equation are a little tighter than itself: lower degrees have the precedence.
-                if tightness > level * _STEP ** (len(self.terms[-1]) - len(term)):
+                # Powers of an equation are a little tighter than itself: lower degrees have the precedence. Of one
+                # degree the tightest comes first: others may be its Taylor polynomials.
+                bound = min(level * _STEP ** (len(self.terms[-1]) - len(term)), _STEP * self._tightest_of(term))
+                if tightness > bound:
                     next_level = min(next_level, tightness)
+                    tightest[len(term)] = min(tightest.get(len(term), np.inf), tightness)
                 elif self._accept(j, face[:size].copy(), corrected / scale[j] ** 2):
                     continue
             size += residual > 1e-9  # else a combination of the terms before
+        self.tightest = tightest
         return next_level
+
+    def _tightest_of(self, term: Term) -> float:
+        return self.tightest.get(len(term), np.inf)
 
     def _tightness(self, polynomial: Float1D, residual: float, of_interest: float) -> float:
         """The residual relative to the mean square of the gradient, less what the known equations explain of it."""
@@ -226,7 +235,7 @@ class _Search:
         if len(support) >= _MOST_TERMS or self._has_heavy_tails(standard):
             self.refused.add(lead)
             return False
-        self.found.append(equation)
+        self.equations.append(equation)
         self.leads.append(lead)
         gradient = self._gradient(standard)
         gradient -= np.einsum("snk,sk->sn", self.known, np.einsum("snk,sn->sk", self.known, gradient))
@@ -303,7 +312,7 @@ def _polynomials(coef: Float2D, search: _Search, christoffel: Christoffel, names
     scale[columns] = ratio / units.scale  # y = ratio (x - centre) / deviation + shift
     offset[columns] = np.where(shift == 0.0, -units.centre * scale[columns], 0.0)
     nothing = np.zeros(len(index), dtype=np.int64)
-    found = Polynomials(
+    polynomials = Polynomials(
         form,
         names,
         mse=np.zeros(len(index)),
@@ -312,7 +321,7 @@ def _polynomials(coef: Float2D, search: _Search, christoffel: Christoffel, names
         status=nothing,
         n_free=None,
     )
-    return found.in_units((scale, offset))
+    return polynomials.in_units((scale, offset))
 
 
 def _spans(coef: Float2D, terms: Sequence[Term], christoffel: Christoffel) -> tuple[Float2D, tuple[int, ...]]:

@@ -33,8 +33,8 @@ def equations_of_most(table: Float2D, names: Sequence[str], degree: int) -> list
         raise ValueError(f"All rows are equal (n_samples = {len(table)}): rules need rows that differ.")
     kept = _concentrated(table, names, degree)
     christoffel, total_weight = _christoffel(table[kept], names, degree)
-    found = find_equations(christoffel, total_weight, names, table[kept])
-    return [polynomial for polynomial, tight in zip(found.polynomials, found.tight, strict=True) if tight]
+    equations = find_equations(christoffel, total_weight, names, table[kept])
+    return [polynomial for polynomial, tight in zip(equations.polynomials, equations.tight, strict=True) if tight]
 
 
 def sample_table(rows: Rows) -> Float2D:
@@ -46,11 +46,11 @@ def sample_table(rows: Rows) -> Float2D:
 
 def _christoffel(table: Float2D, names: Sequence[str], degree: int) -> tuple[Christoffel, float]:
     rows = as_rows(table)
-    found = survey_columns(rows, names)
-    if not (found.high > found.low).any():
+    survey = survey_columns(rows, names)
+    if not (survey.high > survey.low).any():
         raise ValueError(f"{len(table)} rows, all but a few, are equal: rules need rows that differ.")
     monomials = Monomials.of_columns(
-        found, exact_relations(found), min(degree, choose_degree(found.mean.size, len(table)))
+        survey, exact_relations(survey), min(degree, choose_degree(survey.mean.size, len(table)))
     )
     sums = sum_rows(rows, monomials)
     return Christoffel.of_gram(monomials, sums.gram / sums.total_weight), sums.total_weight

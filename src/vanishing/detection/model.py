@@ -135,8 +135,8 @@ class Model:
         """The model of the rows behind sums."""
         X, weights = sums.sample.X, sums.sample.weights
         equations = find_equations(christoffel, sums.total_weight, names, X)
-        found, scores = fit_regimes(X, weights) if regimes else (None, None)
-        parts = (christoffel, _scored(equations, equations.tight), found)
+        mixtures, scores = fit_regimes(X, weights) if regimes else (None, None)
+        parts = (christoffel, _scored(equations, equations.tight), mixtures)
         score, tail, left = _calibrated(parts, scores, sums.sample, sums.total_weight)
         return cls(score, tail, left, equations, sums.total_weight, sums.sample)
 

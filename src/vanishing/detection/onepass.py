@@ -33,6 +33,8 @@ __all__ = ["Collected", "OnePass", "add_collected", "collect"]
 
 _FAR = 6.0  # provisional deviations from the provisional centre, beyond which a row is set aside
 _MOST_FAR = 2**22  # numbers in the rows that are set aside
+_LONG = 16_384  # rows of a block of few terms, as the look for far values costs about the same for each block
+_MANY_TERMS = 100
 _HEAD = 4096  # rows that the provisional units come from
 
 
@@ -169,17 +171,17 @@ class OnePass:
         centre = self.units.centre + self.units.scale * mean
         return ColumnSurvey(low, high, centre, covariance, self.collected.n_samples, weight)
 
-    def is_exact(self, found: ColumnSurvey) -> bool:
+    def is_exact(self, survey: ColumnSurvey) -> bool:
         """Whether the means and deviations of the columns have kept their digits, and no row is missing in them."""
-        spread = np.where(found.deviation > 0.0, found.deviation, 1.0)
-        distance = np.where(found.deviation > 0.0, np.abs(found.mean - self.units.centre) / spread, 0.0)
+        spread = np.where(survey.deviation > 0.0, survey.deviation, 1.0)
+        distance = np.where(survey.deviation > 0.0, np.abs(survey.mean - self.units.centre) / spread, 0.0)
         keeps_digits = bool(((1.0 + distance) ** (2 * max(self.degree, 2)) * 1e-16 <= 1e-3 * RIDGE).all())
         return keeps_digits and self.collected.n_far <= _MOST_FAR
 
-    def sums(self, found: ColumnSurvey, monomials: Monomials) -> Sums | None:
+    def sums(self, survey: ColumnSurvey, monomials: Monomials) -> Sums | None:
         """The sums in standard units; None if only another pass can give them."""
         degree = len(monomials.terms[-1])
-        if degree > self.degree or not self.is_exact(found) or not self._clips_only_far_rows(found):
+        if degree > self.degree or not self.is_exact(survey) or not self._clips_only_far_rows(survey):
             return None
         place = {term: k for k, term in enumerate(self.program.terms)}
         index = [place[tuple(int(monomials.columns[v]) for v in term)] for term in monomials.terms]
@@ -190,15 +192,15 @@ class OnePass:
         for far in self.collected.far:
             V = monomials.values(far.X)
             gram += (V * far.weights) @ V.T
-        return Sums(gram, found.total_weight, found.n_samples, self.sample)
+        return Sums(gram, survey.total_weight, survey.n_samples, self.sample)
 
-    def _clips_only_far_rows(self, found: ColumnSurvey) -> bool:
+    def _clips_only_far_rows(self, survey: ColumnSurvey) -> bool:
         """Whether all values that are to be clipped are in rows that were set aside."""
-        reach, deviation = _FAR * self.units.scale, found.deviation
-        above = (found.high > found.mean + CLIP * deviation) & (found.high > found.low)
-        below = (found.low < found.mean - CLIP * deviation) & (found.high > found.low)
-        beyond_above = self.units.centre + reach > found.mean + CLIP * deviation
-        beyond_below = self.units.centre - reach < found.mean - CLIP * deviation
+        reach, deviation = _FAR * self.units.scale, survey.deviation
+        above = (survey.high > survey.mean + CLIP * deviation) & (survey.high > survey.low)
+        below = (survey.low < survey.mean - CLIP * deviation) & (survey.high > survey.low)
+        beyond_above = self.units.centre + reach > survey.mean + CLIP * deviation
+        beyond_below = self.units.centre - reach < survey.mean - CLIP * deviation
         return not ((above & beyond_above) | (below & beyond_below)).any()
 
 
@@ -210,7 +212,8 @@ def collect(rows: Rows, degree: int, names: Sequence[str]) -> OnePass:
     kernel = _Collect(
         units, program, 0.0 if isinstance(rows, ArrayRows) else sampling_rate(rows), rows.place, tuple(names)
     )
-    collected = rows.reduce(kernel, add_collected, Cost(program.size**2, 2 * program.size))
+    fewest = 1024 if program.size > _MANY_TERMS else _LONG
+    collected = rows.reduce(kernel, add_collected, Cost(program.size**2, 2 * program.size, fewest))
     sample = sample_complete(rows) if isinstance(rows, ArrayRows) else join_samples(collected.samples)
     return OnePass(units, program, collected, sample)
 

@@ -73,24 +73,24 @@ class Rule:
 
 def polynomial_of_law(law: Polynomial | LawLike) -> Polynomial:
     """The polynomial of a law, expanded around zero."""
-    found = getattr(law, "polynomial", law)
-    if isinstance(found, Polynomial):
-        return found
-    if not all(hasattr(found, name) for name in ("columns", "exponents", "coef")):
+    given = getattr(law, "polynomial", law)
+    if isinstance(given, Polynomial):
+        return given
+    if not all(hasattr(given, name) for name in ("columns", "exponents", "coef")):
         raise ValueError(f"A law is a Polynomial, or has columns, exponents and coef; got {type(law).__name__}.")
-    origin = np.asarray(getattr(found, "origin", np.zeros(len(found.columns))), dtype=np.float64)
+    origin = np.asarray(getattr(given, "origin", np.zeros(len(given.columns))), dtype=np.float64)
     total: dict[Term, float] = {}
-    for c, exponents in zip(found.coef, np.asarray(found.exponents), strict=True):
+    for c, exponents in zip(given.coef, np.asarray(given.exponents), strict=True):
         for powers in product(*(range(int(e) + 1) for e in exponents)):
             chosen = zip(exponents, powers, origin, strict=True)
             factors = [comb(int(e), k) * (-o) ** (int(e) - k) for e, k, o in chosen]
             total[powers] = total.get(powers, 0.0) + float(c) * float(np.prod(factors))
     terms = sorted((powers for powers, c in total.items() if c != 0.0), key=lambda powers: (-sum(powers), powers))
-    mse = float(getattr(found, "mse", np.nan))
+    mse = float(getattr(given, "mse", np.nan))
     return Polynomial(
         np.array(terms),
         np.array([total[term] for term in terms]),
-        tuple(found.columns),
+        tuple(given.columns),
         mse,
         np.nan,
         0,

@@ -103,8 +103,8 @@ class RowScores:
         tail = self._current().tail
         if is_dask(scores):
             return scores.map_blocks(lambda block: tail.p_values(-block), dtype=np.float64)
-        found = tail.p_values(-to_host(scores))
-        return on_device_of(scores, found) if is_device_array(scores) else found
+        shares = tail.p_values(-to_host(scores))
+        return on_device_of(scores, shares) if is_device_array(scores) else shares
 
     def violations(self, X: Any) -> Any:
         """How much each equation is violated, in units of its root mean square over the training rows.

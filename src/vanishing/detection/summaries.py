@@ -24,35 +24,35 @@ __all__ = ["model_of_moments", "survey_of_moments"]
 
 def survey_of_moments(moments: Moments) -> ColumnSurvey:
     """What the first pass over the rows would have found, in the units of the table."""
-    found, (scale, offset) = moments._survey(), _scaling(moments)
-    mean = found.gram[0, 1:]
-    covariance = (found.gram[1:, 1:] - np.outer(mean, mean)) / np.outer(scale, scale)
-    low, mean, high = ((values - offset) / scale for values in (found.low, mean, found.high))
-    return ColumnSurvey(low, high, mean, covariance, found.n_samples, found.total_weight)
+    survey, (scale, offset) = moments._survey(), _scaling(moments)
+    mean = survey.gram[0, 1:]
+    covariance = (survey.gram[1:, 1:] - np.outer(mean, mean)) / np.outer(scale, scale)
+    low, mean, high = ((values - offset) / scale for values in (survey.low, mean, survey.high))
+    return ColumnSurvey(low, high, mean, covariance, survey.n_samples, survey.total_weight)
 
 
-def model_of_moments(moments: Moments, found: ColumnSurvey, names: Sequence[str]) -> Model:
+def model_of_moments(moments: Moments, survey: ColumnSurvey, names: Sequence[str]) -> Model:
     """The model of the rows behind moments, with a fitted tail."""
     degree = max(moments.degree // 2, 1)
-    monomials = Monomials.of_columns(found, exact_relations(found), degree)
+    monomials = Monomials.of_columns(survey, exact_relations(survey), degree)
     scale, offset = _scaling(moments)
-    spread = np.where(found.deviation > 0.0, found.deviation, 1.0)
-    distance = np.where(found.deviation > 0.0, np.abs(found.mean + offset / scale) / spread, 0.0)
+    spread = np.where(survey.deviation > 0.0, survey.deviation, 1.0)
+    distance = np.where(survey.deviation > 0.0, np.abs(survey.mean + offset / scale) / spread, 0.0)
     if ((1.0 + distance) ** (2 * moments.degree) * 1e-16 > 1e-3 * RIDGE).any():
         raise ValueError(
             f"Moments of column {names[int(np.argmax(distance))]!r} have lost the digits that a detector needs, as its "
             "values are far from zero: collect them with scaler=MinMaxScaler().fit(some_rows)."
         )
     # z = (x - mean) / spread, where the moments are those of scale * x + offset
-    change = expansion(moments.terms, 1.0 / (scale * spread), -(offset / scale + found.mean) / spread)
+    change = expansion(moments.terms, 1.0 / (scale * spread), -(offset / scale + survey.mean) / spread)
     gram = change @ moments.gram @ change.T
     place = {term: k for k, term in enumerate(moments.terms)}
     terms = [tuple(int(monomials.columns[v]) for v in term) for term in monomials.terms]
     index = [place[term] for term in terms]
     christoffel = Christoffel.of_gram(monomials, gram[np.ix_(index, index)])
     tail = _tail(christoffel, gram, terms, place, exact=moments.degree >= 2 * degree)
-    equations = find_equations(christoffel, found.total_weight, names)
-    return Model(Score(christoffel, tail.typical), tail, (), equations, found.total_weight, None)
+    equations = find_equations(christoffel, survey.total_weight, names)
+    return Model(Score(christoffel, tail.typical), tail, (), equations, survey.total_weight, None)
 
 
 def _scaling(moments: Moments) -> tuple[Float2D, Float2D]:

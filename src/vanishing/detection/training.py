@@ -68,32 +68,32 @@ def _degree_ahead(rows: Rows, degree: int | None) -> int:
 
 
 def _train_in_memory(rows: ArrayRows, names: Sequence[str], degree: int | None, n_missing: int) -> Trained:
-    found = survey_columns(rows, names)
-    monomials, degree = _monomials(found, degree)
-    return Trained(monomials, sum_rows(rows, monomials, clipped=found.has_far_values), degree, n_missing)
+    survey = survey_columns(rows, names)
+    monomials, degree = _monomials(survey, degree)
+    return Trained(monomials, sum_rows(rows, monomials, clipped=survey.has_far_values), degree, n_missing)
 
 
 def _train_in_passes(rows: Rows, first: OnePass, names: Sequence[str], degree: int | None) -> Trained:
     complete = rows.changed(Complete(rows.place, tuple(names)))
-    found = first.survey()
-    if not first.is_exact(found):
-        found = survey_columns(complete, names)
+    survey = first.survey()
+    if not first.is_exact(survey):
+        survey = survey_columns(complete, names)
     if degree is None and rows.read_once:
-        degree = min(choose_degree(found.mean.size, found.n_samples), first.degree)
-    monomials, degree = _monomials(found, degree)
-    sums = first.sums(found, monomials)
+        degree = min(choose_degree(survey.mean.size, survey.n_samples), first.degree)
+    monomials, degree = _monomials(survey, degree)
+    sums = first.sums(survey, monomials)
     if sums is None:
-        sums = sum_rows(complete, monomials, clipped=found.has_far_values)
+        sums = sum_rows(complete, monomials, clipped=survey.has_far_values)
     return Trained(monomials, sums, degree, first.collected.n_missing)
 
 
-def _monomials(found: ColumnSurvey, degree: int | None) -> tuple[Monomials, int]:
+def _monomials(survey: ColumnSurvey, degree: int | None) -> tuple[Monomials, int]:
     """The monomials of surveyed columns, and their degree."""
-    if not np.any(found.high > found.low):
+    if not np.any(survey.high > survey.low):
         raise ValueError(
-            f"All rows are equal (n_samples = {found.n_samples}): a detector learns from normal rows that differ."
+            f"All rows are equal (n_samples = {survey.n_samples}): a detector learns from normal rows that differ."
         )
-    chosen = degree or choose_degree(found.mean.size, found.n_samples)
+    chosen = degree or choose_degree(survey.mean.size, survey.n_samples)
     if chosen == 1 and degree is None:
-        warn_few_rows(found.n_samples, n_terms_needed(found.mean.size))
-    return Monomials.of_columns(found, exact_relations(found), chosen), chosen
+        warn_few_rows(survey.n_samples, n_terms_needed(survey.mean.size))
+    return Monomials.of_columns(survey, exact_relations(survey), chosen), chosen

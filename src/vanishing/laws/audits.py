@@ -89,9 +89,9 @@ def neighbour_correlation(
     residual = conditions.residuals(noise) if residual is None else residual
     profiles = [variances]
     if is_noisy(variances):
-        found = column_variances(conditions, c, variances, cap)
-        part = found * (noise.slopes**2).mean(axis=1)
-        profiles.append(np.where(part < _SMALL_PART * part.sum(), 0.0, found))
+        by_column = column_variances(conditions, c, variances, cap)
+        part = by_column * (noise.slopes**2).mean(axis=1)
+        profiles.append(np.where(part < _SMALL_PART * part.sum(), 0.0, by_column))
     rows = sample_rows(conditions.sample.n_rows, _MOST_ROWS)
     return min(_correlation(conditions, c, profile, residual, variances, rows) for profile in profiles)
 

@@ -33,23 +33,23 @@ def affine_dependencies(X: Float2D) -> tuple[list[Dependency], list[int]]:
     Examples
     --------
     >>> x = np.arange(5.0)
-    >>> found, kept = affine_dependencies(np.column_stack([x, np.full(5, 7.0), 3.0 * x + 1.0]))
-    >>> [(d.column, d.coef.tolist(), round(d.constant, 6)) for d in found], kept
+    >>> dependencies, kept = affine_dependencies(np.column_stack([x, np.full(5, 7.0), 3.0 * x + 1.0]))
+    >>> [(d.column, d.coef.tolist(), round(d.constant, 6)) for d in dependencies], kept
     ([(1, [0.0, 0.0, 0.0], 7.0), (2, [3.0, 0.0, 0.0], 1.0)], [0])
     """
     mean, deviation = X.mean(axis=0), X.std(axis=0)
-    found: list[Dependency] = []
+    dependencies: list[Dependency] = []
     kept: list[int] = []
     for j in range(X.shape[1]):
         if deviation[j] <= _CONSTANT * max(np.abs(X[:, j]).max(), 1e-300):
-            found.append(Dependency(j, np.zeros(X.shape[1]), float(X[0, j])))
+            dependencies.append(Dependency(j, np.zeros(X.shape[1]), float(X[0, j])))
             continue
         dependency = _affine(X, j, kept, mean, deviation) if kept else None
         if dependency is None:
             kept.append(j)
         else:
-            found.append(dependency)
-    return found, kept
+            dependencies.append(dependency)
+    return dependencies, kept
 
 
 def _affine(X: Float2D, j: int, kept: Sequence[int], mean: Float1D, deviation: Float1D) -> Dependency | None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
-from .._typing import Float1D, Float2D, Int1D, Int2D
+from .._typing import Array, Float1D, Float2D, Int1D, Int2D
+from . import units as dimensions
+from .dependencies import Dependency
 from .equation import common_denominator
 from .fitted import FittedLaw
 from .law import Law, sorted_terms
@@ -16,21 +20,21 @@ from .moments import MULTIPLICATIVE
 from .snapping import nearest_rationals, real_bits
 from .table import Table
 
-__all__ = ["describe", "exact_law", "power_law"]
+__all__ = ["dependency_law", "describe", "exact_law", "power_law", "with_units"]
 
 
-def describe(found: FittedLaw, columns: Sequence[str], kept: Sequence[int]) -> Law:
+def describe(law: FittedLaw, columns: Sequence[str], kept: Sequence[int]) -> Law:
     """The law in the columns of the table, of which the search has seen those in ``kept``.
 
     Coefficients are multiples of the reference term's; where all of them are rational, they become integers.
     """
-    conditions, support = found.conditions, np.array(found.support)
-    reference, rational = _rationals(found)
-    r = found.support.index(reference)
-    coef, free = (c[support] / conditions.unit[support] for c in (found.c, found.free))
+    conditions, support = law.conditions, np.array(law.support)
+    reference, rational = _rationals(law)
+    r = law.support.index(reference)
+    coef, free = (c[support] / conditions.unit[support] for c in (law.c, law.free))
     coef, free = coef / coef[r], free / free[r]
-    units = conditions.unit[support] * (found.free[reference] / conditions.unit[reference])
-    information = found.system.information(found.free, found.support) * np.outer(units, units)
+    units = conditions.unit[support] * (law.free[reference] / conditions.unit[reference])
+    information = law.system.information(law.free, law.support) * np.outer(units, units)
     real = np.array([number is None for number in rational])
     real[r] = False
     stderr = _errors(information, np.flatnonzero(real))
@@ -45,7 +49,7 @@ def describe(found: FittedLaw, columns: Sequence[str], kept: Sequence[int]) -> L
     if coef[order[0]] < 0.0:
         factor = -factor
     rational = [None if number is None else number * Fraction(int(factor)) for number in rational]
-    if found.exact:
+    if law.exact:
         stderr, free_stderr = np.zeros_like(stderr), np.zeros_like(free_stderr)
     sample = conditions.sample
     spread, origin = np.zeros(len(columns)), np.zeros(len(columns))
@@ -61,40 +65,40 @@ def describe(found: FittedLaw, columns: Sequence[str], kept: Sequence[int]) -> L
         free_coef=(free * factor)[order],
         free_stderr=(free_stderr * abs(factor))[order],
         origin=origin,
-        noise=_noise(found, kept, len(columns)),
-        noise_kind=_noise_kind(found),
-        level=0.0 if found.exact else found.level,
-        typical_distance=_typical_distance(found),
-        J=found.J,
-        dof=found.dof,
-        p_value=1.0 if found.exact else found.p_value,
-        held_out=found.held_out,
-        audits=_audits(found),
+        noise=_noise(law, kept, len(columns)),
+        noise_kind=_noise_kind(law),
+        level=0.0 if law.exact else law.level,
+        typical_distance=_typical_distance(law),
+        J=law.J,
+        dof=law.dof,
+        p_value=1.0 if law.exact else law.p_value,
+        held_out=law.held_out,
+        audits=_audits(law),
         n_rows=conditions.n_rows,
-        kind="exact" if found.exact else "dense" if found.dense else "law",
-        why=_why(found),
+        kind="exact" if law.exact else "dense" if law.dense else "law",
+        why=_why(law),
         scale=spread,
         conserved=sample.groups is not None,
     )
 
 
-def power_law(found: PowerLaw, table: Table, kept: Sequence[int]) -> Law:
+def power_law(law: PowerLaw, table: Table, kept: Sequence[int]) -> Law:
     """A power law as a polynomial: factors with negative exponents on the other side."""
     n = len(table.names)
     exponents = np.zeros((2, n), dtype=np.int64)
-    exponents[0, list(kept)] = np.maximum(found.exponents, 0)
-    exponents[1, list(kept)] = np.maximum(-found.exponents, 0)
-    value, error = found.constant, found.error
+    exponents[0, list(kept)] = np.maximum(law.exponents, 0)
+    exponents[1, list(kept)] = np.maximum(-law.exponents, 0)
+    value, error = law.constant, law.error
     if exponents[1].sum() > exponents[0].sum():
         exponents, value, error = exponents[::-1], 1.0 / value, error / value**2
     bits, numbers, _ = nearest_rationals(np.array([value]), np.array([max(error, 1e-12 * abs(value))]))
     real = real_bits(np.array([value]), np.array([max(error, 1e-12 * abs(value))]))
     snapped = Fraction(int(numbers[0, 0]), int(numbers[0, 1])) if bits[0] < real[0] else None
     noise = np.full(n, np.nan)
-    noise[list(kept)] = np.where(found.exponents != 0, found.sigma, np.nan)
-    exact = found.level <= 1e-7
-    how = "multiplicative, one level for all columns" if found.multiplicative else "one level for all columns"
-    test = f"with noise of {found.level:.2%} of the logarithms' deviations the test does not reject it"
+    noise[list(kept)] = np.where(law.exponents != 0, law.sigma, np.nan)
+    exact = law.level <= 1e-7
+    how = "multiplicative, one level for all columns" if law.multiplicative else "one level for all columns"
+    test = f"with noise of {law.level:.2%} of the logarithms' deviations the test does not reject it"
     return Law(
         columns=table.names,
         exponents=exponents,
@@ -106,16 +110,16 @@ def power_law(found: PowerLaw, table: Table, kept: Sequence[int]) -> Law:
         origin=np.zeros(n),
         noise=noise,
         noise_kind="none: the rows satisfy the law up to rounding" if exact else how,
-        level=0.0 if exact else float(np.nanmean(noise / (1.0 if found.multiplicative else table.X.std(axis=0)))),
-        typical_distance=found.level,
-        J=found.J,
-        dof=found.dof,
-        p_value=1.0 if exact else found.p_value,
+        level=0.0 if exact else float(np.nanmean(noise / (1.0 if law.multiplicative else table.X.std(axis=0)))),
+        typical_distance=law.level,
+        J=law.J,
+        dof=law.dof,
+        p_value=1.0 if exact else law.p_value,
         held_out=1.0,
-        audits=(f"J of the logarithms has {found.dof} degrees of freedom", "the exponents are integers within errors"),
-        n_rows=found.n_rows,
+        audits=(f"J of the logarithms has {law.dof} degrees of freedom", "the exponents are integers within errors"),
+        n_rows=law.n_rows,
         kind="exact" if exact else "law",
-        why=f"It is a power law: its exponents are rational, and {test} (p-value {found.p_value:.2g}).",
+        why=f"It is a power law: its exponents are rational, and {test} (p-value {law.p_value:.2g}).",
         scale=table.X.std(axis=0),
     )
 
@@ -149,12 +153,34 @@ def exact_law(table: Table, exponents: Int2D, coef: Float1D, rational: Sequence[
     )
 
 
-def _rationals(found: FittedLaw) -> tuple[int, list[Fraction | None]]:
+def dependency_law(dependency: Dependency, table: Table) -> Law:
+    """The law of a column that is constant, or an affine function of others."""
+    n = len(table.names)
+    used = np.flatnonzero(dependency.coef)
+    exponents = np.zeros((1 + len(used), n), dtype=np.int64)
+    exponents[0, dependency.column] = 1
+    exponents[np.arange(1, 1 + len(used)), used] = 1
+    coef = np.r_[1.0, -dependency.coef[used]]
+    if dependency.constant or not used.size:
+        exponents, coef = np.vstack([exponents, np.zeros(n, dtype=np.int64)]), np.r_[coef, -dependency.constant]
+    what = "constant" if not used.size else "an affine function of others"
+    why = f"The column {table.names[dependency.column]!r} is {what}, up to rounding."
+    return exact_law(table, exponents, coef, (None,) * len(coef), why)
+
+
+def with_units(law: Law, units: Sequence[Any], dims: Array) -> Law:
+    """The law with the unit of each coefficient: that of the first term over that of its own."""
+    missing = [law.exponents[0] - row for row in law.exponents]
+    labels = ["" if not (powers @ dims).any() else dimensions.label(powers.tolist(), units) for powers in missing]
+    return replace(law, units=tuple(labels))
+
+
+def _rationals(law: FittedLaw) -> tuple[int, list[Fraction | None]]:
     """The term whose coefficient is fixed, and for each term the rational multiple of it, if there is one."""
-    if found.snapped is None or len(found.snapped.rational) == 1:
-        leading = found.support[sorted_terms(found.conditions.terms.exponents[found.support])[0]]
-        return leading, [Fraction(1) if term == leading else None for term in found.support]
-    return found.snapped.reference, [found.snapped.rational.get(term) for term in found.support]
+    if law.snapped is None or len(law.snapped.rational) == 1:
+        leading = law.support[sorted_terms(law.conditions.terms.exponents[law.support])[0]]
+        return leading, [Fraction(1) if term == leading else None for term in law.support]
+    return law.snapped.reference, [law.snapped.rational.get(term) for term in law.support]
 
 
 def _errors(information: Float2D, real: Int1D) -> Float1D:
@@ -168,59 +194,59 @@ def _errors(information: Float2D, real: Int1D) -> Float1D:
     return errors
 
 
-def _noise(found: FittedLaw, kept: Sequence[int], n_columns: int) -> Float1D:
-    sample, terms = found.conditions.sample, found.conditions.terms
+def _noise(law: FittedLaw, kept: Sequence[int], n_columns: int) -> Float1D:
+    sample, terms = law.conditions.sample, law.conditions.terms
     noise = np.full(n_columns, np.nan)
     scale = 1.0 if sample.model == MULTIPLICATIVE else sample.scale
-    sigma = np.sqrt(found.variances) * scale * (0.0 if found.exact else 1.0)
-    used = terms.exponents[found.support].any(axis=0)
+    sigma = np.sqrt(law.variances) * scale * (0.0 if law.exact else 1.0)
+    used = terms.exponents[law.support].any(axis=0)
     noise[list(kept)] = np.where(used, sigma, np.nan)
     return noise
 
 
-def _noise_kind(found: FittedLaw) -> str:
-    if found.exact:
+def _noise_kind(law: FittedLaw) -> str:
+    if law.exact:
         return "none: the rows satisfy the law up to rounding"
-    if found.nuisance == "none":
+    if law.nuisance == "none":
         return "known beforehand"
-    what = "multiplicative, " if found.conditions.sample.model == MULTIPLICATIVE else ""
-    if found.nuisance == "columns":
+    what = "multiplicative, " if law.conditions.sample.model == MULTIPLICATIVE else ""
+    if law.nuisance == "columns":
         return f"{what}estimated for each column"
-    linear = found.conditions.degree == 1
+    linear = law.conditions.degree == 1
     return f"{what}one level for all columns" + (
         "; a linear law does not say which column the noise is in" if linear else ""
     )
 
 
-def _typical_distance(found: FittedLaw) -> float:
+def _typical_distance(law: FittedLaw) -> float:
     """Root mean square of ``g`` over that of its gradient, on the rows, in deviations of the columns."""
-    sample = found.conditions.sample
+    sample = law.conditions.sample
     if not sample.has_rows:
-        G, D = found.conditions.noise_pencil(np.ones(sample.n_columns))
-        return float(np.sqrt((found.c @ G @ found.c) / (found.c @ D @ found.c)))
-    noise = found.conditions.noise_of(found.c, found.variances)
+        G, D = law.conditions.noise_pencil(np.ones(sample.n_columns))
+        return float(np.sqrt((law.c @ G @ law.c) / (law.c @ D @ law.c)))
+    noise = law.conditions.noise_of(law.c, law.variances)
     slopes = noise.slopes * (sample.deviation / sample.scale)[:, None]
-    residual = found.conditions.residuals(noise)
+    residual = law.conditions.residuals(noise)
     return float(np.sqrt((residual**2).mean() / (slopes**2).sum(axis=0).mean()))
 
 
-def _audits(found: FittedLaw) -> tuple[str, ...]:
-    if found.exact:
+def _audits(law: FittedLaw) -> tuple[str, ...]:
+    if law.exact:
         return ("the rows satisfy it up to rounding",)
-    passed = [f"J has {found.dof} degrees of freedom"]
-    if not found.conditions.sample.has_rows:
+    passed = [f"J has {law.dof} degrees of freedom"]
+    if not law.conditions.sample.has_rows:
         return (*passed, "not audited: rows held out, and neighbouring rows, as there are sums only")
-    if found.held_out != 1.0:
-        passed.append(f"held-out rows are {found.held_out:.2f} times as far away")
-    passed.append(f"distances of neighbours correlate by {found.correlation:.2f}")
+    if law.held_out != 1.0:
+        passed.append(f"held-out rows are {law.held_out:.2f} times as far away")
+    passed.append(f"distances of neighbours correlate by {law.correlation:.2f}")
     return tuple(passed)
 
 
-def _why(found: FittedLaw) -> str:
-    if found.exact:
-        return f"All {found.conditions.sample.n_rows:,} rows satisfy it up to rounding."
-    test = f"with noise of {found.level:.2%} the test does not reject it (p-value {found.p_value:.2g})"
-    if found.dense:
+def _why(law: FittedLaw) -> str:
+    if law.exact:
+        return f"All {law.conditions.sample.n_rows:,} rows satisfy it up to rounding."
+    test = f"with noise of {law.level:.2%} the test does not reject it (p-value {law.p_value:.2g})"
+    if law.dense:
         return (
             f"It holds within the noise: {test}; but its coefficients are nothing special, so a smooth curve that is "
             "no polynomial cannot be excluded."

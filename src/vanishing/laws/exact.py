@@ -11,12 +11,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .._typing import Array, Bool1D, Int1D, Int2D
+from .._typing import Array, Bool1D, Float2D, Int1D, Int2D
 from ..checks import check_count
 from ..polynomials.terms import Term, exponents_of
 from .modular import combine, null_space, primes, rational, reduced_echelon, residues
 
-__all__ = ["ExactLaw", "exact_laws", "groebner"]
+__all__ = ["ExactLaw", "binary_denominator", "exact_laws", "groebner"]
 
 #: Exponents of the terms, shape ``(n_terms, n_columns)``, and their integer coefficients.
 ExactLaw: TypeAlias = tuple[Int2D, list[int]]
@@ -113,6 +113,21 @@ def groebner(laws: Sequence[tuple[Int2D, Sequence[Any]]], names: Sequence[str], 
     return [sympy.Poly(polynomial, symbols).clear_denoms()[1].as_expr() for polynomial in basis.exprs]
 
 
+def binary_denominator(X: Float2D) -> int | None:
+    """The smallest power of 2, up to 64, whose product with all numbers is an integer; None if there is none.
+
+    Examples
+    --------
+    >>> binary_denominator(np.array([[0.75, 2.0]])), binary_denominator(np.array([[0.1]]))
+    (4, None)
+    """
+    for denominator in (1, 2, 4, 8, 16, 32, 64):
+        scaled = X * denominator
+        if (np.abs(scaled) < 2.0**53).all() and np.array_equal(scaled, np.round(scaled)):
+            return denominator
+    return None
+
+
 @dataclass(frozen=True)
 class _Points:
     """Rows ``numerators / denominators``; ``denominators`` is None when all are 1."""
@@ -134,10 +149,10 @@ class _Points:
         if self.denominators is not None:
             for _ in range(degree):
                 powers.append(powers[-1] * residues(self.denominators, prime) % prime)
-        found: dict[Term, Int1D] = {(): one}
+        columns: dict[Term, Int1D] = {(): one}
         values = np.empty((len(X), len(terms)), dtype=np.int64)
         for k, term in enumerate(terms):
-            column = _product(found, term, X, prime)
+            column = _product(columns, term, X, prime)
             values[:, k] = column if self.denominators is None else column * powers[degree - len(term)] % prime
         return values
 
@@ -180,11 +195,11 @@ class _Points:
         return random.permutation(np.unique(keys, return_index=True)[1])
 
 
-def _product(found: dict[Term, Int1D], term: Term, X: Int2D, prime: int) -> Int1D:
-    """Values of a term modulo a prime, from those of its divisors, which are kept in ``found``."""
-    if term not in found:
-        found[term] = _product(found, term[:-1], X, prime) * X[:, term[-1]] % prime
-    return found[term]
+def _product(columns: dict[Term, Int1D], term: Term, X: Int2D, prime: int) -> Int1D:
+    """Values of a term modulo a prime, from those of its divisors, which are kept in ``columns``."""
+    if term not in columns:
+        columns[term] = _product(columns, term[:-1], X, prime) * X[:, term[-1]] % prime
+    return columns[term]
 
 
 class _UnluckyPrimeError(Exception):
@@ -326,7 +341,7 @@ def _orders(terms: list[Term]) -> Iterator[Int1D]:
 def _lifted(points: _Points, terms: list[Term]) -> list[int]:
     """The integer relation of terms whose values on the points span a space of one dimension less."""
     degree = max(len(term) for term in terms)
-    found: list[int] | None = None
+    lifted: list[int] | None = None
     modulus = 1
     for prime in primes():
         basis = null_space(*reduced_echelon(points.values(terms, degree, prime), prime), prime)
@@ -335,9 +350,9 @@ def _lifted(points: _Points, terms: list[Term]) -> list[int]:
         if len(basis) > 1 or not basis.all():
             continue  # this prime is unlucky
         vector = [int(value) for value in basis[0]]
-        found = [combine(a, modulus, b, prime) for a, b in zip(found or [0] * len(terms), vector, strict=True)]
+        lifted = [combine(a, modulus, b, prime) for a, b in zip(lifted or [0] * len(terms), vector, strict=True)]
         modulus *= prime
-        coefficients = _integers([rational(value, modulus) for value in found])
+        coefficients = _integers([rational(value, modulus) for value in lifted])
         if coefficients is not None and not points.violating(terms, coefficients).any():
             return coefficients
     raise AssertionError("the coefficients are bounded by Hadamard's inequality")

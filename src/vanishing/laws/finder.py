@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import gcd
@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Array, Float1D, Float2D, Int1D
+from .._typing import Array, Float2D, Int1D
 from ..checks import all_or_nothing, check_choice, check_count, check_flag, check_n_jobs, check_number
 from ..display import first_lines
 from ..engine.moments import Moments
@@ -23,9 +23,9 @@ from ..rows.reading import read_finite
 from . import units as dimensions
 from .candidates import allowed_terms, comparable_terms, dimension_classes
 from .confirm import confirm, confirm_power_law
-from .dependencies import Dependency, affine_dependencies
-from .describe import describe, exact_law, power_law
-from .exact import exact_laws
+from .dependencies import affine_dependencies
+from .describe import dependency_law, describe, exact_law, power_law, with_units
+from .exact import binary_denominator, exact_laws
 from .fitted import FittedLaw
 from .law import Law
 from .laws import Laws
@@ -36,7 +36,7 @@ from .outliers import concentrated_rows
 from .rounding import dithered, explains_linear, rounding_steps
 from .sample import make_sample
 from .search import find_laws
-from .settings import Attempt, Settings
+from .settings import Attempt, Settings, known_noise
 from .sums import NOT_AUDITED, find_laws_of_sums
 from .table import Table, column_names, read_table
 
@@ -197,12 +197,12 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         attempts: list[Attempt] = []
         if not laws:
             dependencies, kept = affine_dependencies(table.X) if table.groups is None else ([], list(range(n)))
-            laws = [_dependency_law(dependency, table) for dependency in dependencies]
+            laws = [dependency_law(dependency, table) for dependency in dependencies]
             if len(kept) > 1:
                 more, attempts = self._noisy_or_rounded(table, kept, self._settings(table.names, kept, dims))
                 laws += _independent(more, table, [d.column for d in dependencies])
         if dims is not None:
-            laws = [_with_units(law, [self.units[name] for name in table.names], dims) for law in laws]
+            laws = [with_units(law, [self.units[name] for name in table.names], dims) for law in laws]
         self.laws_ = Laws(
             [law for law in laws if law.kind != "dense"],
             table.names,
@@ -226,14 +226,14 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         fitted, attempts = find_laws_of_sums(moments, self._settings(names, range(len(names)), dims))
         laws = [describe(law, names, range(len(names))) for law in fitted]
         if dims is not None:
-            laws = [_with_units(law, [self.units[name] for name in names], dims) for law in laws]
+            laws = [with_units(law, [self.units[name] for name in names], dims) for law in laws]
         notes = [NOT_AUDITED, *_notes(attempts)]
         self.laws_ = Laws(laws, names, moments.n_samples, attempts=attempts, notes=notes)
 
     def _exact(self, table: Table) -> list[Law]:
         """Laws of integers and binary fractions, proven in exact arithmetic; none of other numbers, or with noise."""
         free = self.noise is None and self.allowed is None and self.forbidden is None and not self.robust
-        denominator = _common_denominator(table.X) if free and table.groups is None and table.whole else None
+        denominator = binary_denominator(table.X) if free and table.groups is None and table.whole else None
         if denominator is None:
             return []
         degree = _EXACT_DEGREE if self.max_degree == "auto" else int(self.max_degree)
@@ -271,17 +271,17 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
             power = None if reached else confirm_power_law(power, table.rows, kept)
         if power is not None and power.alone and power.exponents.all() and power.p_value >= _LIKELY:
             lower = replace(settings, max_degree=min(settings.max_degree, _BESIDES))
-            found, attempts = self._search(X, None, lower)
-            if not found or (len(found) == 1 and _is_power_law(found[0], power)):
+            fitted, attempts = self._search(X, None, lower)
+            if not fitted or (len(fitted) == 1 and _is_power_law(fitted[0], power)):
                 note = Attempt(power.degree, len(kept) + 1, power.level, "law", power.J, power.dof)
                 return [power_law(power, table, kept)], [*attempts, note]
-        found, attempts = self._robust(X, settings) if self.robust else self._search(X, table.groups, settings)
-        if found and not table.whole and table.groups is None and not self.robust:
-            found, rejected = confirm(found, table.rows, table.n_rows, kept, settings)
+        fitted, attempts = self._robust(X, settings) if self.robust else self._search(X, table.groups, settings)
+        if fitted and not table.whole and table.groups is None and not self.robust:
+            fitted, rejected = confirm(fitted, table.rows, table.n_rows, kept, settings)
             attempts = [*attempts, *rejected]
-        if power is not None and all(law.dense for law in found):
+        if power is not None and all(law.dense for law in fitted):
             return [power_law(power, table, kept)], attempts
-        return [describe(law, table.names, kept) for law in found], attempts
+        return [describe(law, table.names, kept) for law in fitted], attempts
 
     def _power_law(self, X: Float2D, groups: Int1D | None) -> PowerLaw | None:
         limited = self.allowed is not None or self.forbidden is not None
@@ -294,8 +294,8 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
 
     def _search(self, X: Float2D, groups: Int1D | None, settings: Settings) -> tuple[list[FittedLaw], list[Attempt]]:
         shifted = self.origin == "auto" and groups is None and settings.models[0][0] == ADDITIVE
-        found, attempts = find_laws(make_sample(X, groups, origin=far_origin(X) if shifted else None), settings)
-        return (recentre_all(found, X, settings) if shifted else found), attempts
+        fitted, attempts = find_laws(make_sample(X, groups, origin=far_origin(X) if shifted else None), settings)
+        return (recentre_all(fitted, X, settings) if shifted else fitted), attempts
 
     def _robust(self, X: Float2D, settings: Settings) -> tuple[list[FittedLaw], list[Attempt]]:
         """Laws of the rows near a polynomial, degree by degree."""
@@ -306,10 +306,10 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
                 reason = f"only {rows.mean():.0%} of the rows are near a polynomial of this degree"
                 attempts.append(Attempt(degree, 0, float("nan"), reason))
                 continue
-            found, tried = self._search(X[rows], None, replace(settings, max_degree=degree))
+            fitted, tried = self._search(X[rows], None, replace(settings, max_degree=degree))
             attempts += [attempt for attempt in tried if attempt.degree == degree]
-            if any(not law.dense for law in found):
-                return found, attempts
+            if any(not law.dense for law in fitted):
+                return fitted, attempts
         return [], attempts
 
     def _settings(self, names: Sequence[str], kept: Sequence[int], dims: Array | None) -> Settings:
@@ -322,7 +322,7 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         if self.noise is None or isinstance(self.noise, str):
             kind = "auto" if self.noise is None else self.noise
             return replace(settings, models=_MODELS[kind], absolute=kind == "absolute")
-        sigma = _known_noise(self.noise, names)[list(kept)]
+        sigma = known_noise(self.noise, names)[list(kept)]
         return replace(settings, models=((ADDITIVE, "none"),), sigma=sigma)
 
     def _first_equations(self, n_shown: int) -> list[str]:
@@ -341,8 +341,8 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         """
         check_is_fitted(self)
         rows = read_finite(self, X).to_numpy()
-        found = [law.distance(rows) for law in self.laws_]
-        return np.column_stack(found) if found else np.empty((len(rows), 0))
+        distances = [law.distance(rows) for law in self.laws_]
+        return np.column_stack(distances) if distances else np.empty((len(rows), 0))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the root mean square distance of rows from the laws: the larger, the better; 0 without laws."""
@@ -369,34 +369,6 @@ def _is_power_law(law: FittedLaw, power: PowerLaw) -> bool:
     return any(np.array_equal(difference, power.exponents) for difference in same)
 
 
-def _known_noise(noise: Any, names: Sequence[str]) -> Float1D:
-    """The noise of every column, from one number, a list or a mapping."""
-    if isinstance(noise, Mapping):
-        missing = [name for name in names if name not in noise]
-        if missing:
-            raise ValueError(f"noise says nothing about column {missing[0]!r}: give its standard deviation.")
-        noise = [noise[name] for name in names]
-    try:
-        values = np.broadcast_to(np.asarray(noise, dtype=np.float64), (len(names),)).copy()
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"noise must be None, 'relative', 'absolute', 'multiplicative', a number, or one for each of the "
-            f"{len(names)} columns; got {noise!r}."
-        ) from None
-    if not np.isfinite(values).all() or (values < 0.0).any():
-        raise ValueError(f"noise must be finite and not negative; got {noise!r}.")
-    return values
-
-
-def _common_denominator(X: Float2D) -> int | None:
-    """The smallest power of 2, up to 64, whose product with all numbers is an integer; None if there is none."""
-    for denominator in (1, 2, 4, 8, 16, 32, 64):
-        scaled = X * denominator
-        if (np.abs(scaled) < 2.0**53).all() and np.array_equal(scaled, np.round(scaled)):
-            return denominator
-    return None
-
-
 def _independent(laws: Sequence[Law], table: Table, removed: Sequence[int]) -> list[Law]:
     """The laws whose residuals do not follow a column that was set aside, as those of a relation with it would."""
     spread = table.X.std(axis=0)
@@ -411,13 +383,6 @@ def _independent(laws: Sequence[Law], table: Table, removed: Sequence[int]) -> l
     return kept
 
 
-def _with_units(law: Law, units: Sequence[Any], dims: Array) -> Law:
-    """The law with the unit of each coefficient: that of the first term over that of its own."""
-    missing = [law.exponents[0] - row for row in law.exponents]
-    labels = ["" if not (powers @ dims).any() else dimensions.label(powers.tolist(), units) for powers in missing]
-    return replace(law, units=tuple(labels))
-
-
 def _notes(attempts: Sequence[Attempt]) -> list[str]:
     """What was left out."""
     return [
@@ -425,21 +390,6 @@ def _notes(attempts: Sequence[Attempt]) -> list[str]:
         for attempt in attempts
         if attempt.reason.startswith("skipped")
     ][:1]
-
-
-def _dependency_law(dependency: Dependency, table: Table) -> Law:
-    """The law of a column that is constant, or an affine function of others."""
-    n = len(table.names)
-    used = np.flatnonzero(dependency.coef)
-    exponents = np.zeros((1 + len(used), n), dtype=np.int64)
-    exponents[0, dependency.column] = 1
-    exponents[np.arange(1, 1 + len(used)), used] = 1
-    coef = np.r_[1.0, -dependency.coef[used]]
-    if dependency.constant or not used.size:
-        exponents, coef = np.vstack([exponents, np.zeros(n, dtype=np.int64)]), np.r_[coef, -dependency.constant]
-    what = "constant" if not used.size else "an affine function of others"
-    why = f"The column {table.names[dependency.column]!r} is {what}, up to rounding."
-    return exact_law(table, exponents, coef, (None,) * len(coef), why)
 
 
 def discover(table: Any, **options: Any) -> Laws:

@@ -68,14 +68,12 @@ def snapped_law(
     return law
 
 
-def refit(
-    found: FittedLaw, conditions: Conditions, settings: Settings, exponents: Int2D, n_fixed: int = 0
-) -> FittedLaw:
+def refit(law: FittedLaw, conditions: Conditions, settings: Settings, exponents: Int2D, n_fixed: int = 0) -> FittedLaw:
     """The same law with other moments, of more rows or of shifted columns: coefficients, noise and test anew.
 
     Parameters
     ----------
-    found : FittedLaw
+    law : FittedLaw
     conditions : Conditions
         Of the other moments.
     settings : Settings
@@ -85,14 +83,14 @@ def refit(
         Numbers besides the coefficients that were fitted to the rows.
     """
     support = sorted(int(place) for place in conditions.terms.places(exponents))
-    variances, profile = found.variances, _profile(found, conditions, settings)
+    variances, profile = law.variances, _profile(law, conditions, settings)
     _, c = conditions.first_system(variances).minimise(support)
     for _ in range(3):
-        if found.nuisance == "level":
+        if law.nuisance == "level":
             variances = max(noise_level(conditions, support, profile), FLOOR) ** 2 * profile
-        elif found.nuisance == "columns" and not found.exact:
+        elif law.nuisance == "columns" and not law.exact:
             variances = refined_variances(conditions, c, variances, WIDEST_COLUMN)
-        system, J, c = reweighted(conditions, support, variances, c, found.nuisance, 1)
+        system, J, c = reweighted(conditions, support, variances, c, law.nuisance, 1)
     snapped = snapped_law(conditions, settings, system, support, support, J)
     free, dof = c, system.dof(len(support)) - n_fixed
     if snapped is not None and len(snapped.support) == len(support):
@@ -101,9 +99,9 @@ def refit(
         snapped = None
     level = effective_level(conditions, c, variances)
     return replace(
-        found, conditions=conditions, support=support, c=c, free=free, variances=variances, system=system, J=J, dof=dof,
+        law, conditions=conditions, support=support, c=c, free=free, variances=variances, system=system, J=J, dof=dof,
         snapped=snapped, level=level,
-        dense=not found.exact and audits.is_dense(conditions, support, snapped, system, level),
+        dense=not law.exact and audits.is_dense(conditions, support, snapped, system, level),
     )  # fmt: skip
 
 

@@ -16,9 +16,11 @@ import numpy as np
 from scipy.linalg import LinAlgError, eigh, qr
 from scipy.special import chdtri
 
-from .._typing import Float1D, Float2D
+from .._compiled import compiled
+from .._typing import Float1D, Float2D, Int2D
+from ..polynomials.terms import count_terms
 from .moments import MomentTable
-from .monomials import Monomials, binomial_matrix, count_monomials, monomials
+from .monomials import Monomials, binomial_matrix, monomials
 from .sample import Sample
 
 __all__ = [
@@ -72,14 +74,14 @@ def row_noise(terms: Monomials, table: Float2D, coef: Float1D, variances: Float2
     first = np.array([terms.derivative(coef, j) for j in range(n)])
     pairs = [(j, k) for j in range(n) for k in range(j, n)]
     second = np.array([terms.derivative(first[j], k) for j, k in pairs])
-    found = np.vstack([coef, first]) @ table[:m]
-    variance = np.einsum("ji,ji->i", np.broadcast_to(variances, found[1:].shape), found[1:] ** 2)
+    values = np.vstack([coef, first]) @ table[:m]
+    variance = np.einsum("ji,ji->i", np.broadcast_to(variances, values[1:].shape), values[1:] ** 2)
     variance = np.maximum(variance, 1e-12 * variance.mean() + 1e-300)  # where all slopes vanish, as on a double line
     if terms.degree > 1:
-        lower = count_monomials(n, terms.degree - 2)  # second derivatives have no higher terms
+        lower = count_terms(terms.degree - 2, n)  # second derivatives have no higher terms
         for (j, k), curve in zip(pairs, second[:, :lower] @ table[:lower], strict=True):
             variance = variance + (0.5 if j == k else 1.0) * variances[j] * variances[k] * curve**2
-    return RowNoise(found[0], found[1:], variance)
+    return RowNoise(values[0], values[1:], variance)
 
 
 def test_covariance(tests: Monomials, table: Float2D, noise: RowNoise, variances: Float2D, centred: Float2D) -> Float2D:
@@ -98,11 +100,23 @@ def test_covariance(tests: Monomials, table: Float2D, noise: RowNoise, variances
     centred : ndarray of shape (n_tests, n_rows)
         The tests of the conditions: their values, minus group means if there are groups.
     """
+    places, powers = tests.derivatives
     mixed = np.zeros_like(table)
-    for j, (rows, places, power) in enumerate(tests.lowered):
-        mixed[rows] += power[:, None] * table[places] * (variances[j] * noise.slopes[j])
+    _add_derivatives(table, places, powers, np.ascontiguousarray(variances * noise.slopes), mixed)
     weighted = centred * np.sqrt(noise.variance)
     return np.asarray(weighted @ weighted.T + mixed @ mixed.T)
+
+
+@compiled
+def _add_derivatives(table: Float2D, places: Int2D, powers: Float2D, factors: Float2D, out: Float2D) -> None:
+    """Add ``sum_j factors_j d_j t`` for every monomial t of a table."""
+    n_tests, n_rows = out.shape
+    for t in range(n_tests):
+        for j in range(places.shape[1]):
+            power, place = powers[t, j], places[t, j]
+            if power > 0.0:
+                for i in range(n_rows):
+                    out[t, i] += power * table[place, i] * factors[j, i]
 
 
 test_covariance.__test__ = False  # type: ignore[attr-defined]  # not a test of pytest's
@@ -239,7 +253,7 @@ class Conditions:
 
     def __init__(self, sample: Sample, degree: int, extra: int = 2, moments: MomentTable | None = None):
         n = sample.n_columns
-        while extra > 0 and count_monomials(n, degree + extra) > sample.n_rows / _ROWS_PER_TEST:
+        while extra > 0 and count_terms(degree + extra, n) > sample.n_rows / _ROWS_PER_TEST:
             extra -= 1
         self.sample, self.degree = sample, degree
         self.terms, self.tests = monomials(n, degree), monomials(n, degree + extra)
@@ -262,9 +276,9 @@ class Conditions:
         n, fewer = self.sample.n_columns, []
         for n_tests in _REDUCED_TESTS:
             degree = 1
-            while count_monomials(n, degree) < n_tests:
+            while count_terms(degree, n) < n_tests:
                 degree += 1
-            if 2 * count_monomials(n, degree) <= len(self.tests):
+            if 2 * count_terms(degree, n) <= len(self.tests):
                 fewer.append(Conditions(self.sample, self.degree, degree - self.degree, self.moments))
         return fewer
 

@@ -246,8 +246,8 @@ class Law(Saved):
             others = e.copy()
             others[j] = 0
             powers[:, e[j]] += c * np.prod(rows**others, axis=1)
-        found = np.array([_nearest_root(row, near) for row, near in zip(powers, rows[:, j], strict=True)])
-        return np.asarray(found + self.origin[j])
+        roots = np.array([_nearest_root(row, near) for row, near in zip(powers, rows[:, j], strict=True)])
+        return np.asarray(roots + self.origin[j])
 
     def constants(self) -> dict[str, tuple[float, float]]:
         """The coefficients that are no rational numbers, with their standard errors, by their terms."""

@@ -93,12 +93,12 @@ class Laws(Saved, Reported, Sequence[Law]):
     @property
     def noise(self) -> dict[str, float]:
         """Standard deviation of the noise of each column, by the first law that contains it; NaN where none does."""
-        found = {name: float("nan") for name in self.columns}
+        noise = {name: float("nan") for name in self.columns}
         for law in (*self, *self.dense):
             for name, sigma in zip(self.columns, law.noise, strict=True):
-                if np.isnan(found[name]):
-                    found[name] = float(sigma)
-        return found
+                if np.isnan(noise[name]):
+                    noise[name] = float(sigma)
+        return noise
 
     def __len__(self) -> int:
         return len(self._laws)
@@ -192,10 +192,10 @@ class Laws(Saved, Reported, Sequence[Law]):
     def _with(self, column: str) -> Law:
         if column not in self.columns:
             raise ValueError(f"The table has the columns {', '.join(self.columns)}; got {column!r}.")
-        found = [law for law in self if column in law.variables and not law.conserved]
-        if not found:
+        candidates = [law for law in self if column in law.variables and not law.conserved]
+        if not candidates:
             raise ValueError(f"No law contains the column {column!r}.")
-        return min(found, key=lambda law: law.exponents[:, law.columns.index(column)].max())
+        return min(candidates, key=lambda law: law.exponents[:, law.columns.index(column)].max())
 
     def plot(self, X: Any = None, **options: Any) -> Any:
         """Pictures of the first law: its zero set over the rows of ``X``, and more. Needs ``vanishing[plots]``."""

@@ -193,10 +193,10 @@ def _integers(a: Float1D, covariance: Float2D) -> Int1D | None:
         if chance > _CHANCE:
             return None
         if (np.abs(scaled - near) < np.maximum(_CLOSE * wide, 1e-6)).all():
-            found = near.astype(np.int64)
-            if found[np.flatnonzero(found)[0]] < 0:
-                found = -found
-            return np.asarray(found // max(int(np.gcd.reduce(found)), 1))
+            integers = near.astype(np.int64)
+            if integers[np.flatnonzero(integers)[0]] < 0:
+                integers = -integers
+            return np.asarray(integers // max(int(np.gcd.reduce(integers)), 1))
     return None
 
 

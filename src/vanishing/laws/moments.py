@@ -16,7 +16,6 @@ import numpy as np
 
 from .._typing import Array, Float1D, Float2D, Int1D
 from ..engine.gram import border_gram, mean_gram
-from ..polynomials.terms import Program
 from ..rows.protocol import Rows
 from .monomials import Monomials, monomials
 
@@ -121,8 +120,8 @@ class MomentTable:
 
     def products(self, variances: Float1D, left: Monomials, right: Monomials) -> Float2D:
         """Unbiased ``E[x^a x^b]`` for ``a`` of ``left`` and ``b`` of ``right``."""
-        found = debias(self.means, self.terms, variances, self.model)
-        total = found[self.terms.products(left, right)]
+        debiased = debias(self.means, self.terms, variances, self.model)
+        total = debiased[self.terms.products(left, right)]
         if self.group_terms is None:
             return np.asarray(total)
         means = debias(self.by_group, self.group_terms, variances, self.model)
@@ -131,10 +130,10 @@ class MomentTable:
 
     def product_slopes(self, variances: Float1D, left: Monomials, right: Monomials) -> list[Float2D]:
         """Derivatives of :meth:`products` with respect to ``log s_j^2``, for every column j."""
-        found = debias(self.means, self.terms, variances, self.model)
+        debiased = debias(self.means, self.terms, variances, self.model)
         at = self.terms.products(left, right)
         columns = range(self.terms.n_columns)
-        slopes = [slope(found, self.terms, variances, j, self.model)[at] for j in columns]
+        slopes = [slope(debiased, self.terms, variances, j, self.model)[at] for j in columns]
         if self.group_terms is None:
             return slopes
         means = debias(self.by_group, self.group_terms, variances, self.model)
@@ -188,7 +187,7 @@ def collect_moments(rows: Rows, degree: int, n_rows: int, model: str = ADDITIVE)
     array([1., 2., 5.])
     """
     half = monomials(rows.n_features, -(-degree // 2))
-    gram = border_gram(np.ones((1, 1)), mean_gram(rows, Program(half.left, half.right), 1))
+    gram = border_gram(np.ones((1, 1)), mean_gram(rows, half.program, 1))
     whole = monomials(rows.n_features, 2 * half.degree)
     means = np.empty(len(whole))
     means[whole.products(half, half)] = gram

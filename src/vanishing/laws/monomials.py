@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
-from itertools import combinations_with_replacement
 from math import comb
 
 import numpy as np
 
 from .._typing import Array, Float1D, Float2D, Int1D, Int2D
-from ..polynomials.terms import Term, exponents_of
+from ..polynomials.terms import Program, exponents_of, terms_up_to
 
-__all__ = ["Monomials", "binomial_matrix", "count_monomials", "monomials"]
+__all__ = ["Monomials", "binomial_matrix", "monomials"]
 
 
 class Monomials:
@@ -21,8 +20,10 @@ class Monomials:
     ----------
     exponents : ndarray of shape (n_monomials, n_columns)
         The multi-indices ``a``.
-    left, right : ndarray of shape (n_monomials,)
-        Monomial k is monomial ``left[k]`` times column ``right[k]``.
+    program : Program
+        Each monomial as another one times a column.
+    total : ndarray of shape (n_monomials,)
+        Their degrees.
 
     Examples
     --------
@@ -32,11 +33,8 @@ class Monomials:
 
     def __init__(self, n_columns: int, degree: int):
         self.n_columns, self.degree = n_columns, degree
-        terms: list[Term] = [t for d in range(degree + 1) for t in combinations_with_replacement(range(n_columns), d)]
-        place = {term: k for k, term in enumerate(terms)}
-        self.exponents = exponents_of(terms, n_columns)
-        self.left = np.array([place[term[:-1]] if term else 0 for term in terms])
-        self.right = np.array([term[-1] if term else 0 for term in terms])
+        terms = terms_up_to(degree, n_columns)
+        self.exponents, self.program = exponents_of(terms, n_columns), Program.of(terms)
         self.total = self.exponents.sum(axis=1)
         self._strides = (degree + 1) ** np.arange(n_columns, dtype=np.int64)
         codes = self.exponents @ self._strides
@@ -71,6 +69,14 @@ class Monomials:
         """For every column j: the monomials with ``a_j > 0``, the places of ``z^(a - e_j)``, and ``a_j``."""
         return [self.divided(j, 1) for j in range(self.n_columns)]
 
+    @cached_property
+    def derivatives(self) -> tuple[Int2D, Float2D]:
+        """For every monomial and column j: the place of ``z^(a - e_j)``, and ``a_j``; 0 and 0 where ``a_j`` is 0."""
+        places = np.zeros(self.exponents.shape, dtype=np.int64)
+        for j, (rows, lower, _) in enumerate(self.lowered):
+            places[rows, j] = lower
+        return places, self.exponents.astype(np.float64)
+
     def divided(self, j: int, power: int) -> tuple[Int1D, Int1D, Float1D]:
         """The monomials with ``a_j >= power``, the places of ``z^(a - power e_j)``, and ``a_j``."""
         if (j, power) not in self._divided:
@@ -99,7 +105,7 @@ class Monomials:
         table[0] = 1.0
         columns = np.ascontiguousarray(Z.T)
         for k in range(1, len(self)):
-            np.multiply(table[self.left[k]], columns[self.right[k]], out=table[k])
+            np.multiply(table[self.program.left[k]], columns[self.program.right[k]], out=table[k])
         return table
 
 
@@ -113,17 +119,6 @@ def monomials(n_columns: int, degree: int) -> Monomials:
     10
     """
     return Monomials(n_columns, degree)
-
-
-def count_monomials(n_columns: int, degree: int) -> int:
-    """How many monomials of ``n_columns`` variables there are up to a degree.
-
-    Examples
-    --------
-    >>> count_monomials(3, 2)
-    10
-    """
-    return comb(n_columns + degree, degree)
 
 
 def binomial_matrix(terms: Monomials, centre: Float1D, scale: Float1D) -> Float2D:

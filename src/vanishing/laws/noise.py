@@ -43,9 +43,9 @@ def noise_level(conditions: Conditions, support: Sequence[int], profile: Float1D
     level = 0.0
     for _ in range(_STEPS):
         ratio, _ = smallest_ratio(_schur(_gram(conditions, level * profile, frame)), D[1:, 1:])
-        found = max(level + ratio, 0.0)
-        done = abs(found - level) < 1e-3 * found + 1e-15 or found > _LARGE
-        level = found
+        raised = max(level + ratio, 0.0)
+        done = abs(raised - level) < 1e-3 * raised + 1e-15 or raised > _LARGE
+        level = raised
         if done:
             break
     return float(np.sqrt(level))
@@ -86,10 +86,10 @@ def column_variances(conditions: Conditions, c: Float1D, variances: Float1D, cap
         noise = conditions.noise_of(c, variances)
         slopes = _slope_squares(conditions, noise.slopes)
         weights = 1.0 / noise.variance
-        found, _ = nnls(slopes.T * weights[:, None], conditions.residuals(noise) ** 2 * weights)
+        fitted, _ = nnls(slopes.T * weights[:, None], conditions.residuals(noise) ** 2 * weights)
         mean = slopes.mean(axis=1)
         least = _LEAST_SHARE * (variances * mean).sum() / np.maximum(mean, 1e-300) / len(variances)
-        variances = np.clip(np.maximum(found, np.minimum(least, variances)), FLOOR**2, cap**2)
+        variances = np.clip(np.maximum(fitted, np.minimum(least, variances)), FLOOR**2, cap**2)
     return variances
 
 

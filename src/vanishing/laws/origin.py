@@ -36,15 +36,15 @@ def far_origin(X: Float2D) -> Float1D:
     return np.where(np.abs(mean) > _FAR * deviation, np.round(mean / step) * step, 0.0)
 
 
-def centre_of(found: FittedLaw) -> tuple[Float1D, Float1D]:
+def centre_of(law: FittedLaw) -> tuple[Float1D, Float1D]:
     """The shift that takes most from the law's terms of second highest degree, and its standard errors.
 
     With ``g(x + t) = g_d(x) + [g_(d-1)(x) + sum_j t_j d_j g_d(x)] + ...`` by degrees, the least squares solution of
     ``g_(d-1) + sum_j t_j d_j g_d = 0``, in standardised columns.
     """
-    conditions = found.conditions
+    conditions = law.conditions
     terms, sample = conditions.terms, conditions.sample
-    coef, covariance = _coefficients(found)
+    coef, covariance = _coefficients(law)
     top, lower = terms.total == terms.degree, np.flatnonzero(terms.total == terms.degree - 1)
     highest = np.where(top, coef, 0.0)
     slopes = np.column_stack([terms.derivative(highest, j)[lower] for j in range(sample.n_columns)])
@@ -93,40 +93,42 @@ def round_within(value: float, error: float) -> float:
     return value
 
 
-def recentred(found: FittedLaw, X: Float2D, settings: Settings) -> FittedLaw | None:
+def recentred(law: FittedLaw, X: Float2D, settings: Settings) -> FittedLaw | None:
     """The law with another origin, if that has fewer terms; None if not.
 
     A shifted column counts as a term: it is a number that was fitted to the rows, too.
     """
-    sample, degree = found.conditions.sample, found.conditions.degree
+    sample, degree = law.conditions.sample, law.conditions.degree
     if sample.groups is not None or sample.model != ADDITIVE:
         return None
     if degree == 1:
-        return _linear_at_zero(found, X, settings) if sample.origin.any() else None
-    shift, errors = centre_of(found)
+        return _linear_at_zero(law, X, settings) if sample.origin.any() else None
+    shift, errors = centre_of(law)
     origin = np.array([round_within(o + t, e) for o, t, e in zip(sample.origin, shift, errors, strict=True)])
-    used = found.conditions.terms.exponents[found.support].any(axis=0)
+    used = law.conditions.terms.exponents[law.support].any(axis=0)
     origin = np.where(used, origin, sample.origin)
     if np.array_equal(origin, sample.origin):
         return None
     n_shifts, n_before = (int(np.count_nonzero(o[used])) for o in (origin, sample.origin))
-    most = len(found.support) + max(n_before, int(found.dense)) - n_shifts
-    if _count_terms(found, origin - sample.origin) > most:
+    most = len(law.support) + max(n_before, int(law.dense)) - n_shifts
+    if _count_terms(law, origin - sample.origin) > most:
         return None
-    law = find_law(make_sample(X, None, sample.model, origin), settings, degree)
-    if law is None or len(law.support) > most:
+    moved = find_law(make_sample(X, None, sample.model, origin), settings, degree)
+    if moved is None or len(moved.support) > most:
         return None
-    dense = not law.exact and is_dense(law.conditions, law.support, law.snapped, law.system, law.level, n_shifts)
-    if dense and not found.dense:
+    dense = not moved.exact and is_dense(
+        moved.conditions, moved.support, moved.snapped, moved.system, moved.level, n_shifts
+    )
+    if dense and not law.dense:
         return None
-    return replace(law, dof=law.dof - n_shifts, dense=dense)
+    return replace(moved, dof=moved.dof - n_shifts, dense=dense)
 
 
-def _linear_at_zero(found: FittedLaw, X: Float2D, settings: Settings) -> FittedLaw:
+def _linear_at_zero(law: FittedLaw, X: Float2D, settings: Settings) -> FittedLaw:
     """A linear law counted from zero: only its constant is another one."""
     conditions = Conditions(make_sample(X), 1)
-    exponents = found.conditions.terms.exponents[sorted({0, *found.support})]
-    return refit(found, conditions, settings, exponents)
+    exponents = law.conditions.terms.exponents[sorted({0, *law.support})]
+    return refit(law, conditions, settings, exponents)
 
 
 def recentre_all(laws: Sequence[FittedLaw], X: Float2D, settings: Settings) -> list[FittedLaw]:

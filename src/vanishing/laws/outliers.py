@@ -8,8 +8,9 @@ import numpy as np
 from scipy.linalg import eigh
 
 from .._typing import Bool1D, Float1D, Float2D
+from ..polynomials.terms import count_terms
 from .gmm import Conditions
-from .monomials import count_monomials, monomials
+from .monomials import monomials
 from .sample import make_sample
 
 __all__ = ["concentrated_rows"]
@@ -55,7 +56,7 @@ def _starts(X: Float2D, degree: int) -> Iterator[Bool1D]:
     """Rows to begin with."""
     yield _is_usual(X)
     random = np.random.default_rng(_SEED)
-    few = min(count_monomials(X.shape[1], degree) + 2 + X.shape[1], len(X))
+    few = min(count_terms(degree, X.shape[1]) + 2 + X.shape[1], len(X))
     for _ in range(_STARTS):
         chosen = np.zeros(len(X), dtype=bool)
         chosen[random.choice(len(X), few, replace=False)] = True

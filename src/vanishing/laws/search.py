@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..polynomials.terms import count_terms
 from .fitted import FittedLaw
 from .gmm import Conditions
 from .independence import candidate_terms, is_new, jacobian_rank, pivot_term
-from .monomials import count_monomials, monomials
+from .monomials import monomials
 from .one_law import FOLLOWS, OneLaw, noise_limit
 from .sample import Sample, make_sample
 from .settings import Attempt, Settings
@@ -112,7 +113,7 @@ def find_laws(sample: Sample, settings: Settings) -> tuple[list[FittedLaw], list
     for degree in range(1, settings.max_degree + 1):
         terms = monomials(sample.n_columns, degree) if _affordable(sample, degree) else None
         if terms is None:
-            n_terms = count_monomials(sample.n_columns, degree)
+            n_terms = count_terms(degree, sample.n_columns)
             reason = f"skipped: {n_terms} terms are too many for {sample.n_rows} rows"
             search.attempts.append(Attempt(degree, n_terms, float("nan"), reason))
             break
@@ -144,4 +145,4 @@ def find_law(sample: Sample, settings: Settings, degree: int) -> FittedLaw | Non
 
 
 def _affordable(sample: Sample, degree: int) -> bool:
-    return count_monomials(sample.n_columns, degree) <= sample.n_rows / (4 if degree == 1 else 8)
+    return count_terms(degree, sample.n_columns) <= sample.n_rows / (4 if degree == 1 else 8)

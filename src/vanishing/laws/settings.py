@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from .._typing import Bool1D, Float1D, Int1D, Int2D
 from .moments import ADDITIVE
 
-__all__ = ["Attempt", "Settings"]
+__all__ = ["Attempt", "Settings", "known_noise"]
 
 
 @dataclass(frozen=True)
@@ -56,3 +59,22 @@ class Attempt:
     reason: str
     J: float = float("nan")
     dof: int = 0
+
+
+def known_noise(noise: Any, names: Sequence[str]) -> Float1D:
+    """The noise of every column, from one number, a list or a mapping."""
+    if isinstance(noise, Mapping):
+        missing = [name for name in names if name not in noise]
+        if missing:
+            raise ValueError(f"noise says nothing about column {missing[0]!r}: give its standard deviation.")
+        noise = [noise[name] for name in names]
+    try:
+        values = np.broadcast_to(np.asarray(noise, dtype=np.float64), (len(names),)).copy()
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"noise must be None, 'relative', 'absolute', 'multiplicative', a number, or one for each of the "
+            f"{len(names)} columns; got {noise!r}."
+        ) from None
+    if not np.isfinite(values).all() or (values < 0.0).any():
+        raise ValueError(f"noise must be finite and not negative; got {noise!r}.")
+    return values

@@ -142,13 +142,13 @@ def _dimension(name: str, unit: str | Mapping[str, Any]) -> Powers:
     """Exponents of the base dimensions of one column."""
     total: Powers = {}
     for symbol, power in _read(name, unit).items():
-        found = _resolved(symbol)
-        if found is None and isinstance(unit, str):
+        known = _resolved(symbol)
+        if known is None and isinstance(unit, str):
             raise ValueError(
                 f"The unit {unit!r} of column {name!r} has a symbol that pint does not know, {symbol!r}: correct it, "
                 f"or declare it as a base unit of your own with {{{symbol!r}: 1}} in place of the text."
             )
-        total = _product(total, {symbol: Fraction(1)} if found is None else found, power)
+        total = _product(total, {symbol: Fraction(1)} if known is None else known, power)
     return total
 
 
@@ -170,8 +170,8 @@ def _resolved(symbol: str) -> Powers | None:
         return {symbol: Fraction(1)}
     if symbol not in registry:
         return None
-    found = registry.get_dimensionality(symbol)
-    return {name: Fraction(power).limit_denominator(60) for name, power in found.items()}
+    powers = registry.get_dimensionality(symbol)
+    return {name: Fraction(power).limit_denominator(60) for name, power in powers.items()}
 
 
 def _read(name: str, unit: str | Mapping[str, Any]) -> Powers:
@@ -185,7 +185,7 @@ def _read(name: str, unit: str | Mapping[str, Any]) -> Powers:
             ) from None
     if not isinstance(unit, str):
         raise ValueError(f"The unit of {name!r} must be a text such as 'm/s^2' or a mapping; got {unit!r}.")
-    raised = _RAISED.sub(lambda found: f"^({found[0].translate(_SUPERSCRIPTS)})", unit).replace("%", "percent")
+    raised = _RAISED.sub(lambda match: f"^({match[0].translate(_SUPERSCRIPTS)})", unit).replace("%", "percent")
     try:
         tokens = list(_tokens(raised))
         powers, used = _expression(tokens, 0)
@@ -229,20 +229,20 @@ def _factor(tokens: list[tuple[str, str]], position: int) -> tuple[Powers, int]:
     kind, text = tokens[position] if position < len(tokens) else ("", "")
     position += 1
     if kind == "symbol":
-        found = {text: Fraction(1)}
+        powers = {text: Fraction(1)}
     elif kind == "one":
-        found = {}
+        powers = {}
     elif (kind, text) == ("operator", "("):
-        found, position = _expression(tokens, position)
+        powers, position = _expression(tokens, position)
         if tokens[position : position + 1] != [("operator", ")")]:
             raise _NotAUnitError
         position += 1
     else:
         raise _NotAUnitError
     if position < len(tokens) and tokens[position][0] == "exponent":
-        found = _product({}, found, Fraction(re.sub(r"[\s()^*]", "", tokens[position][1])))
+        powers = _product({}, powers, Fraction(re.sub(r"[\s()^*]", "", tokens[position][1])))
         position += 1
-    return found, position
+    return powers, position
 
 
 def _product(left: Powers, right: Powers, power: Fraction) -> Powers:

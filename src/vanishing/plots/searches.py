@@ -125,7 +125,7 @@ def plot_tuning(search: Any, *, ax: Any = None) -> Any:
     scores = np.full((psis.size, Cs.size), np.nan)
     i, j = np.searchsorted(psis, results["param_psi"]), np.searchsorted(Cs, results["param_C"])
     scores[i, j] = results["mean_test_score"]
-    ax = new_axes(ax, (1.9 + 0.75 * Cs.size, 1.6 + 0.42 * psis.size))
+    ax = new_axes(ax, (max(1.9 + 0.75 * Cs.size, 4.2), max(1.6 + 0.42 * psis.size, 2.4)))
     image = ax.imshow(np.ma.masked_invalid(scores), cmap=MAP, origin="lower", aspect="auto")
     best = search.best_params_
     row, column = int(np.searchsorted(psis, best["psi"])), int(np.searchsorted(Cs, best["C"]))

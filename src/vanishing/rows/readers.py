@@ -281,8 +281,13 @@ class ArrowReader(BatchReader):
                     start += batch.num_rows
 
     def _batches(self, part: int, fragment: Any, names: list[str]) -> Iterator[Any]:
+        import pyarrow.dataset as dataset
+
+        options: dict[str, Any] = {"columns": names, "batch_size": _BATCH}
+        if self.kind == "parquet":  # buffers that were read ahead are freed at the end of the file only
+            options["fragment_scan_options"] = dataset.ParquetFragmentScanOptions(pre_buffer=False)
         with naming(self.files[part], self.kind):
-            yield from fragment.to_batches(columns=names, batch_size=_BATCH)
+            yield from fragment.to_batches(**options)
 
 
 def _fill_column(column: Any, values: Array) -> None:

@@ -1,0 +1,87 @@
+"""``vanishing report``: a page about a model and rows, in one HTML file."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .inputs import add_format_arguments, column_types, dialect_of, open_table, progress_bars
+from .outputs import add_output_arguments, check_output
+
+if TYPE_CHECKING:
+    from ..report import Given
+    from ..rows.protocol import Block
+    from .models import Loaded
+
+__all__ = ["EXAMPLES", "add_arguments", "run"]
+
+EXAMPLES = (
+    "vanishing report churn.vi churn.csv -o churn.html",
+    "vanishing report pipes.vi pipes.csv -o pipes.html --title 'Pipes, this week'",
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    parser.add_argument("model", metavar="MODEL", help="a classifier, a detector, laws or equations")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="tables with the columns of the model, among others")
+    parser.add_argument(
+        "--target",
+        metavar="COLUMN",
+        help="column with the classes, or with the groups of a conserved quantity (default: that of the fit, if there)",
+    )
+    parser.add_argument("--title", metavar="TEXT", help="heading of the page")
+    add_output_arguments(parser, "an .html file, which needs nothing else to be shown", required=True)
+    add_format_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Write the page."""
+    from ..report import write_report
+    from ..rows.disk import find_files
+    from .models import load_model
+
+    files = find_files(arguments.files)
+    check_output(arguments.output, arguments.force, (".html", ".htm"), [arguments.model, *files])
+    loaded = load_model(arguments.model, "report", "classifier", "detector", "laws", "ideal")
+    if not hasattr(loaded.model, "report"):
+        kind = type(loaded.model).__name__
+        raise ValueError(f"{arguments.model} holds a {kind}, which has no report: give a whole model.")
+    given = _given(arguments, loaded, files[0])
+    with progress_bars(shown=not arguments.quiet):
+        write_report(loaded.model, given, arguments.output, arguments.title)
+    print(f"report written to {arguments.output}")
+
+
+def _given(arguments: argparse.Namespace, loaded: Loaded, file: str) -> Given:
+    """The rows as the model takes them; an ideal keeps them in the units of the files, with the scaler beside."""
+    label = arguments.target or _known_target(arguments, loaded, file)
+    rows: Any = open_table(arguments, label=label, names=loaded.names)
+    if loaded.before and loaded.kind == "ideal":
+        from ..report import Given
+
+        names = rows.feature_names or tuple(f"x{j}" for j in range(rows.n_features))
+        return Given(rows, names, scaler=loaded.scaler)
+    if loaded.before:
+        rows = rows.changed(_Prepared(loaded), loaded.model.n_features_in_)
+    given: Given = loaded.model._report_rows(rows, None)
+    return given
+
+
+def _known_target(arguments: argparse.Namespace, loaded: Loaded, file: str) -> str | None:
+    """The column that the model was fitted to, if the table has it."""
+    target = loaded.notes.get("target") or loaded.notes.get("groups")
+    if target is None or file.lower().endswith(".npy"):
+        return None
+    return target if target in column_types(file, dialect_of(arguments))[0] else None
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """Blocks after the transformers that come before a model."""
+
+    loaded: Loaded
+
+    def __call__(self, block: Block) -> Block:
+        return block._replace(X=self.loaded.rows_of(block.X).X)
