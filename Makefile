@@ -22,7 +22,7 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed-test lint
 	$(BIN)/$(PYTEST) $(TESTS)
 
-# Without the tests that take seconds, or start a cluster.
+# Without the tests that take more than a moment, or start a cluster.
 test-quick: $(VENV)/.installed-test
 	$(BIN)/$(PYTEST) $(QUICK) $(TESTS)
 

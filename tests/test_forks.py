@@ -36,6 +36,7 @@ def test_children_fit_while_threads_of_the_parent_fit_and_compile():
     assert "20 of 20 children fitted and ended" in done.stdout
 
 
+@pytest.mark.slow
 def test_children_that_do_not_end_or_fail_are_reported(forks, monkeypatch):
     monkeypatch.setattr(forks, "fit", lambda X: threading.Event().wait() if os.getpid() != parent else None)
     parent = os.getpid()
@@ -44,6 +45,7 @@ def test_children_that_do_not_end_or_fail_are_reported(forks, monkeypatch):
     assert forks.fork_while_fitting(1) == ["child 0: ended with 3"]
 
 
+@pytest.mark.slow
 def test_polynomials_are_written_out_while_others_are(monkeypatch):
     X = np.random.default_rng(0).uniform(size=(100, 2))
     slow, fast = (OAVI(psi=0.01).fit(X).generators_ for _ in range(2))

@@ -53,6 +53,7 @@ def test_of_every_class(table, caught, n_jobs):
     assert_named(caught, ConvergenceWarning, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_of_a_classifier(table, caught, n_jobs):
     VanishingIdealClassifier(SMALL, n_jobs=n_jobs).fit(*table)
@@ -94,6 +95,7 @@ def test_of_the_range(table, caught):
     assert_named(caught, RangeWarning, 3)
 
 
+@pytest.mark.slow
 def test_of_rows_in_a_file(table, caught, tmp_path):
     X, y = table
     pd.DataFrame(X, columns=list("abc")).assign(label=y).to_csv(tmp_path / "rows.csv", index=False)

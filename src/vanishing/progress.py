@@ -31,7 +31,7 @@ class Progress:
         if shown and _shown.notebook is not None:
             self._bar = _NotebookBar(_shown.notebook, total, what, unit)
         elif shown:
-            self._bar = _tqdm()(total=total, desc=what, unit=unit, unit_scale=bool(unit))
+            self._bar = _tqdm()(total=total, desc=what, unit=unit, unit_scale=bool(unit), delay=_shown.delay)
 
     @property
     def shown(self) -> bool:
@@ -127,6 +127,7 @@ class _Shown:
     depth = 0
     hidden = 0  # searches under way whose own bar replaces those of their passes
     n_passes = 0
+    delay = 0.0  # seconds until a bar appears
     notebook: _Notebook | None = None
 
 
@@ -134,12 +135,17 @@ _shown = _Shown()
 
 
 @contextmanager
-def show_progress() -> Iterator[None]:
+def show_progress(delay: float = 0.0) -> Iterator[None]:
     """Show a bar for every pass over the data: rows done, rows a second, time left.
 
     Works for every data source. A search for psi and C has a bar of its own, which counts pairs of a psi and a fold; in
     memory, where passes are short, it replaces theirs. In a notebook one output shows the bars of the search and of the
     current pass. Elsewhere needs ``pip install 'vanishing[progress]'``.
+
+    Parameters
+    ----------
+    delay : float, default=0.0
+        Seconds after which a bar appears in a terminal; a pass that ends before shows none.
 
     Examples
     --------
@@ -149,7 +155,7 @@ def show_progress() -> Iterator[None]:
     ...     model = OAVI().fit(np.random.default_rng(0).uniform(size=(1000, 2)))
     """
     if _shown.depth == 0:
-        _shown.n_passes, _shown.notebook = 0, _find_notebook()
+        _shown.n_passes, _shown.notebook, _shown.delay = 0, _find_notebook(), float(delay)
     if _shown.notebook is None:
         _tqdm()
     _shown.depth += 1

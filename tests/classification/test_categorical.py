@@ -135,6 +135,7 @@ def test_rows_of_a_file_leave_out_the_same_columns(tmp_path, scale_features):
     assert_stable(there, table)
 
 
+@pytest.mark.slow
 def test_a_search_on_one_hot_columns_is_stable_in_memory_and_on_disk(tmp_path):
     X, y = one_hot_table(150)
     grid = {"psis": [0.05, 0.01], "Cs": [0.1, 1.0]}
@@ -147,6 +148,7 @@ def test_a_search_on_one_hot_columns_is_stable_in_memory_and_on_disk(tmp_path):
         assert np.abs(search.decision_function(table(without_category(X)))).max() < 1e5
 
 
+@pytest.mark.slow
 def test_scores_of_a_search_do_not_depend_on_rounding():
     """The held-out rows contain a category that the training rows of their fold lack."""
     X, y = one_hot_table(120)
@@ -186,6 +188,7 @@ def test_a_pipeline_from_categories_predicts_unseen_ones(model):
     np.testing.assert_allclose(moved, decisions, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_table_with_categories_and_gaps_needs_two_lines():
     rng = np.random.default_rng(0)
     colour, size = rng.choice(["red", "green", "blue"], 150), rng.normal(size=150)

@@ -283,6 +283,7 @@ def test_wrong_n_jobs_is_refused(model):
             model(n_jobs=wrong).fit(X, y)
 
 
+@pytest.mark.slow
 def test_the_number_of_threads_does_not_change_a_bit_of_the_classifier():
     X, y = rings(2, n=140_000)
     X = X[:, :2]
@@ -398,6 +399,7 @@ def test_generators_are_a_sequence():
         generators[len(generators)]
 
 
+@pytest.mark.slow
 def test_names_of_columns_appear_in_the_polynomials():
     X, y = rings()
     frame = pd.DataFrame(X, columns=["width", "height", "depth"])

@@ -33,6 +33,7 @@ def fitted(request):
     return VanishingIdealClassifierCV(**SMALL).fit(X, labels), X, labels, circles(request.param, seed=1)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::vanishing.RangeWarning")
 def test_the_default_separates_circles_and_gives_log_odds(fitted):
     clf, _, _, (fresh, y) = fitted
@@ -48,6 +49,7 @@ def test_the_default_separates_circles_and_gives_log_odds(fitted):
         np.testing.assert_allclose(given, np.exp(decision) / np.exp(decision).sum(axis=1, keepdims=True), rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::vanishing.RangeWarning")
 def test_contributions_and_sympy_add_up_to_the_decision(fitted):
     clf, X, _, _ = fitted
@@ -138,6 +140,7 @@ def test_an_average_is_the_mean_of_its_members_log_odds():
         clf.explain(X[0])
 
 
+@pytest.mark.slow
 def test_scores_of_probabilities_come_from_calibrated_decisions():
     X, y = circles(2, noise=0.4)
     found = VanishingIdealClassifierCV(scoring="neg_log_loss", **FEW_PAIRS).fit(X, y)
@@ -171,6 +174,7 @@ def test_bad_class_weights_say_what_is_wrong(weights, message):
         VanishingIdealClassifier(class_weight=weights).fit(X, y)
 
 
+@pytest.mark.slow
 def test_a_sampled_search_fits_all_rows(tmp_path):
     X, y = circles(2, m=1500)
     here = VanishingIdealClassifierCV(search_rows=300, **SMALL).fit(X, y)
@@ -234,6 +238,7 @@ def test_outliers_are_clipped_and_counted(fitted):
     assert np.abs(found).max() < 1e3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("features", ["absolute", "signed", "both"])
 @pytest.mark.parametrize("extras", [{}, {"hinges": 2, "monomials": 2}, {"append_input": False}])
 def test_columns_of_every_kind_give_the_formula(features, extras):
@@ -306,6 +311,7 @@ def test_a_class_with_one_row_is_refused_with_the_fix():
         VanishingIdealClassifierCV(n_jobs=1).fit(X, np.where(np.arange(60) == 5, 9, y))
 
 
+@pytest.mark.slow
 def test_constant_columns_and_more_columns_than_rows_are_fine():
     X, y = circles(2, m=60)
     wide = np.column_stack([X, np.ones(60), np.random.default_rng(0).normal(size=(60, 70))])
@@ -336,6 +342,7 @@ def test_nothing_is_explained_before_a_fit():
         VanishingIdealClassifierCV().explain([0.0])
 
 
+@pytest.mark.slow
 def test_many_rows_see_the_columns_that_a_sample_needs_most(monkeypatch):
     X, y = circles(2, m=1500)
     options = {"psis": [0.01], "Cs": [1.0], "search_rows": 300, **SMALL}
@@ -351,6 +358,7 @@ def test_many_rows_see_the_columns_that_a_sample_needs_most(monkeypatch):
     assert len(few.get_feature_names_out()) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.filterwarnings("ignore::vanishing.RangeWarning")
 def test_a_search_on_dask_arrays_is_that_in_memory_up_to_quantiles_of_a_sample(n_classes):

@@ -154,6 +154,7 @@ def test_frames_in_frames_out(estimator, kind, frame):
     np.testing.assert_array_equal(out.to_numpy(), PerClass(estimator).fit(X, y).transform(X))
 
 
+@pytest.mark.slow
 def test_a_pipeline_of_scaling_ideals_and_a_linear_classifier():
     X, y = rings(3)
     pipeline = make_pipeline(MinMaxScaler(), PerClass(DENSE), LogisticRegression(C=10.0, max_iter=1000))

@@ -72,6 +72,7 @@ FOLDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("folds", "scale_input"),
     [*((folds, False) for folds in FOLDS), *((folds, True) for folds in ("number", "KFold", "ShuffleSplit"))],
@@ -83,12 +84,14 @@ def test_scores_are_those_of_grid_search(folds, scale_input):
     assert_same_as_grid_search(search, X, y)
 
 
+@pytest.mark.slow
 @ALGORITHMS
 def test_scores_are_those_of_grid_search_for_every_algorithm_and_three_classes(estimator):
     X, y = rings(3, noise=0.2)
     assert_same_as_grid_search(grid_search(estimator, psis=[0.01, 0.001], Cs=[1.0]), X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("append_input", [True, False])
 @pytest.mark.parametrize("scale_features", [True, False])
 def test_scores_are_those_of_grid_search_with_other_options(append_input, scale_features):
@@ -101,6 +104,7 @@ def squared_accuracy(model, X, y):
     return model.score(X, y) ** 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "scoring",
     ["balanced_accuracy", "roc_auc", "f1", squared_accuracy, make_scorer(balanced_accuracy_score, adjusted=True)],
@@ -127,6 +131,7 @@ def test_scores_are_those_of_grid_search_for_a_psi_without_generators_in_some_fo
     assert search.best_params_["psi"] == 0.2
 
 
+@pytest.mark.slow
 def test_training_rows_that_are_listed_twice_count_twice():
     X, y = rings(noise=0.2)
     rng = np.random.default_rng(0)
@@ -142,6 +147,7 @@ def test_training_rows_may_be_masks_or_counted_from_the_end_as_in_grid_search(ki
     assert_same_as_grid_search(grid_search(DENSE, psis=PSIS, Cs=CS, cv=folds), X, y)
 
 
+@pytest.mark.slow
 def test_a_callable_score_sees_the_rows_of_the_user():
     def weighted_accuracy(model, X, y):
         return accuracy_score(y, model.predict(X), sample_weight=X[:, 2])
@@ -156,6 +162,7 @@ def test_several_scores_at_once_are_refused():
         grid_search(DENSE, psis=[0.01], scoring=["accuracy", "f1"]).fit(X, y)
 
 
+@pytest.mark.slow
 def test_results_hold_every_pair():
     X, y = rings(3, noise=0.2)
     search = grid_search(DENSE, psis=[0.001, 0.05], Cs=[10.0, 0.1], cv=4).fit(X, y)
@@ -178,6 +185,7 @@ def test_results_hold_every_pair():
     assert results["mean_n_generators"][2] == results["mean_n_generators"][3] == np.mean(sizes)
 
 
+@pytest.mark.slow
 @ALGORITHMS
 def test_the_best_estimator_is_a_direct_fit(estimator):
     X, y = rings(3, noise=0.2)
@@ -207,6 +215,7 @@ def within_class_variance(X, y):
     return max(scaled[y == k].var(axis=0).max() for k in np.unique(y))
 
 
+@pytest.mark.slow
 def test_automatic_psis_descend_until_scores_stop_improving():
     X, y = rings()
     search = grid_search(OAVI(solver="cg", boost="ihb", max_degree=4), Cs=[1.0, 10.0]).fit(X[:, :2], y)
@@ -237,6 +246,7 @@ def test_above_the_largest_automatic_psi_the_model_does_not_change(estimator):
     np.testing.assert_allclose(largest, more, rtol=0, atol=1e-6 * np.abs(largest).max())
 
 
+@pytest.mark.slow
 def test_automatic_psis_leave_out_exactly_those_whose_ideals_are_too_large():
     rng = np.random.default_rng(0)
     X, y = rng.random((150, 8)), np.arange(150) % 2
@@ -268,6 +278,7 @@ def test_automatic_psis_keep_the_largest_when_all_are_too_large():
     np.testing.assert_allclose(search.cv_results_["param_psi"][0], within_class_variance(X, y))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", [ABM(), AVI(max_degree=3), VCA(max_degree=3)], ids=["ABM", "AVI", "VCA"])
 def test_automatic_psis_suit_every_algorithm(estimator):
     X, y = rings(noise=0.05)
@@ -276,6 +287,7 @@ def test_automatic_psis_suit_every_algorithm(estimator):
     assert (np.diff(search.cv_results_["param_psi"]) <= 0).all()
 
 
+@pytest.mark.slow
 def test_automatic_psis_for_columns_of_true_and_false():
     X, y = rings()
     search = grid_search(DENSE, Cs=[1.0]).fit(X.mean(axis=0) < X, y)
@@ -283,6 +295,7 @@ def test_automatic_psis_for_columns_of_true_and_false():
     np.testing.assert_allclose(search.cv_results_["param_psi"], wanted.cv_results_["param_psi"])
 
 
+@pytest.mark.slow
 def test_automatic_psis_for_small_integers():
     X, y = rings()
     data = np.round(255 * MinMaxScaler().fit_transform(X) - 128).astype(np.int8)
@@ -290,6 +303,7 @@ def test_automatic_psis_for_small_integers():
     assert search.cv_results_["param_psi"][0] == pytest.approx(within_class_variance(data.astype(float), y))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::vanishing.RangeWarning")
 @pytest.mark.parametrize("algorithm", [ABM, AVI])
 @pytest.mark.parametrize("case", ["unscaled", "constant"])
@@ -323,6 +337,7 @@ def test_without_refit_there_are_results_but_no_model():
     np.testing.assert_array_equal(search.cv_results_["mean_test_score"], refitted.cv_results_["mean_test_score"])
 
 
+@pytest.mark.slow
 def test_a_fit_without_refit_forgets_the_model_of_the_first():
     X, y = rings()
     search = grid_search(DENSE, psis=PSIS).fit(X, y)
@@ -440,6 +455,7 @@ def test_flags_of_the_search_must_be_true_or_false(name):
         grid_search(**{name: 1}).fit(X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", [DENSE, OAVI(), VCA()], ids=["OAVI-cg", "OAVI-bpcg", "VCA"])
 def test_the_number_of_threads_does_not_change_a_bit_of_the_search(estimator):
     X, y = rings(3, n=3000)
@@ -456,6 +472,7 @@ def decision_sum(model, X, y):
     return float(np.sum(model.decision_function(X)[np.arange(len(y)), y]))
 
 
+@pytest.mark.slow
 def test_progress_is_shown_on_the_standard_error(capsys):
     X, y = rings()
     with show_progress():
@@ -513,6 +530,7 @@ def test_filters_of_warnings_are_as_before_after_a_fit_with_threads(monkeypatch)
     assert warnings.filters == before
 
 
+@pytest.mark.slow
 def test_pickle_and_clone_keep_the_search():
     X, y = rings()
     search = grid_search(DENSE, psis=PSIS, Cs=CS).fit(X, y)

@@ -74,6 +74,7 @@ def test_weights_count_like_repeated_rows(scale_input, final):
     np.testing.assert_allclose(weighted.decision_function(X), plain.decision_function(X), rtol=tolerance, atol=0.01)
 
 
+@pytest.mark.slow
 def test_equal_weights_change_nothing():
     X, y = rings()
     plain = grid_search(DENSE, **GRID).fit(X, y)
@@ -81,6 +82,7 @@ def test_equal_weights_change_nothing():
     np.testing.assert_allclose(weighted.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"], atol=0.04)
 
 
+@pytest.mark.slow
 def test_automatic_psis_know_the_weights():
     X, y = rings()
     weights = np.random.default_rng(1).uniform(0.1, 2.0, len(y))
@@ -179,6 +181,7 @@ def test_the_search_has_the_weights_of_its_best_model():
     np.testing.assert_allclose(search.decision_function(X), decision, atol=1e-6 * np.abs(decision).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scoring", ["f1", "neg_log_loss", "roc_auc", make_scorer(fbeta_score, beta=5)], ids=str)
 def test_the_score_is_the_one_that_was_asked_for(scoring):
     X, y = rings(90, noise=0.3)
@@ -197,6 +200,7 @@ def test_the_score_takes_weights():
     assert search.score(X[60:], y[60:], weights) == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_the_score_of_rows_in_a_file_is_the_one_that_was_asked_for(tmp_path):
     X, y = rings(90, noise=0.3)
     search = grid_search(DENSE, **GRID, cv=2, scoring="f1")

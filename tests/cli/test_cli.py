@@ -10,6 +10,7 @@ from vanishing.cli.demo import tell
 from vanishing.cli.main import main
 
 
+@pytest.mark.slow
 def test_demo_finds_the_ellipsoid_and_beats_raw_inputs():
     out = io.StringIO()
     tell(20_000, random_state=1, out=out)

@@ -26,6 +26,7 @@ def test_a_law_is_printed(table, capsys):
     assert capsys.readouterr().out.startswith("4*x^2 + v^2 = E   noise 1.0% of each column   p-value")
 
 
+@pytest.mark.slow
 def test_groups_units_json_and_picture(table, capsys, tmp_path):
     pytest.importorskip("matplotlib").use("Agg")
     target, picture = tmp_path / "laws.json", tmp_path / "laws.png"

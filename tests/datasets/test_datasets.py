@@ -115,6 +115,7 @@ def test_the_files_of_the_source(name):
     assert all(part in table.DESCR for part in ("UCI", "doi:10.24432/", "CC BY 4.0"))
 
 
+@pytest.mark.slow
 def test_credit_has_one_more_feature_on_demand(genuine, nowhere):
     table = genuine("credit")
     write(nowhere / "credit.csv", table)

@@ -112,6 +112,7 @@ def sweeps(columns, n_basis):
     return [CholeskySweep(gram_of(columns), n_basis), QRSweep(factor_of(columns), n_basis)]
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(seed=seeds, skipped=st.sets(st.integers(0, 4)))
 def test_sweeps_follow_least_squares_while_columns_join(seed, skipped):
@@ -133,6 +134,7 @@ def test_sweeps_follow_least_squares_while_columns_join(seed, skipped):
                 assert sweep.n == len(members)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(seed=seeds)
 def test_sweeps_carry_the_inverse_of_the_ihb_theorem(seed):
@@ -402,6 +404,7 @@ def test_term_outside_the_ball_is_decided_by_the_constrained_optimum(factor, kep
 # --- ABM --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @by_exact
 @settings(max_examples=60, deadline=None)
 @given(seed=seeds, psi=psis)
@@ -452,6 +455,7 @@ def test_abm_of_a_zero_column_is_that_column():
 # --- AVI --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @by_exact
 @settings(max_examples=60, deadline=None)
 @given(seed=seeds, psi=psis, pivot_tol=st.sampled_from([0.0, 1e-3, 0.3]))
@@ -515,6 +519,7 @@ def assert_same_subspace(a, b):
     np.testing.assert_allclose(a @ a.T, b @ b.T, atol=1e-6)
 
 
+@pytest.mark.slow
 @by_exact
 @settings(max_examples=60, deadline=None)
 @given(seed=seeds, psi=psis, length=st.sampled_from([1.0, 0.1]))
@@ -652,6 +657,7 @@ SPLITS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPLITS)
 @settings(max_examples=40, deadline=None)
 @given(seed=seeds, psi=psis)
@@ -718,6 +724,7 @@ def test_a_dependent_candidate_joins_the_basis_but_not_the_columns(sweep, matrix
     assert found.columns == [0, 1, 2, 4]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exact", [False, True], ids=["gram", "factor"])
 @pytest.mark.parametrize("radius", [0.3, 1.0, 3.0])
 def test_omp_decides_as_the_exact_minimum_over_the_ball(radius, exact):

@@ -33,6 +33,7 @@ def closed():
     plt.close("all")
 
 
+@pytest.mark.slow
 def test_a_control_chart_shows_every_row_the_limits_and_the_worst_rows(watched, day):
     figure = watched.plot_chart(day, n_worst=2)
     chart, *bars = figure.axes

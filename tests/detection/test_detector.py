@@ -79,6 +79,7 @@ def test_training_rows_are_scored_as_if_left_out(ring):
     np.testing.assert_allclose(-detector.score_samples(ring), np.sum(model.left, axis=0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_faults_of_a_plant_are_found_and_named(watched, fault):
     normal, faulty = plant(300, 1), plant(300, 2, fault)
@@ -130,6 +131,7 @@ def test_violations_are_the_equations_in_units_of_their_deviations(watched):
     assert np.sqrt(np.mean(found**2, axis=0)) == pytest.approx(np.ones(3), rel=0.2)
 
 
+@pytest.mark.slow
 def test_the_share_of_false_alarms_is_as_promised():
     rng = np.random.default_rng(0)
     mixing = rng.normal(size=(4, 4))
@@ -263,6 +265,7 @@ def test_a_violated_exact_relation_is_the_explanation(categories, column, value,
     assert detector.explain(new)["equation"][0] == text
 
 
+@pytest.mark.slow
 def test_wide_tables_have_products_along_principal_directions():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1200, 5)) @ rng.normal(size=(5, 60)) + 0.1 * rng.normal(size=(1200, 60))
@@ -275,6 +278,7 @@ def test_wide_tables_have_products_along_principal_directions():
 # --- missing values ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_rows_with_missing_values_are_judged_by_the_other_columns(watched):
     normal, broken = plant(400, 6), plant(400, 6, "leak")
     normal[:, 7] = broken[:, 7] = np.nan

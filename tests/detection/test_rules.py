@@ -107,6 +107,7 @@ def test_great_expectations_gets_a_query_for_each_rule(learnt):
     assert expectation["kwargs"]["unexpected_rows_query"].startswith("SELECT * FROM {batch} WHERE NOT (ABS(")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_pandera_refuses_the_rows_that_the_check_names(learnt):
     pandera = pytest.importorskip("pandera", reason="needs pandera: pip install 'vanishing[pandera]'")

@@ -139,6 +139,7 @@ def emulated_gpu(monkeypatch):
     return calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("make", [torch_tensor, torch_float32], ids=name_of)
 def test_moments_and_models_from_the_kernel_are_those_from_the_rows(make, weighted, emulated_gpu, tmp_path):

@@ -66,6 +66,7 @@ def test_mean_gram_is_the_mean_of_products_whatever_the_number_of_rows(m):
     assert_same_gram(found, direct_mean_gram(X, QUADRATIC, 3), 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [1, 255, 256, 257, 511, 512, 513, 1500])
 def test_mean_gram_of_more_candidates_than_a_panel_holds(m):
     terms = all_terms(6, 4)  # 84 up to degree 3, 126 of degree 4
@@ -82,6 +83,7 @@ def test_mean_gram_at_the_edges_of_panels(n_candidates):
     assert_same_gram(mean_gram(as_rows(X), Program.of(terms), 21), direct_mean_gram(X, terms, 21), 21)
 
 
+@pytest.mark.slow
 def test_mean_gram_over_several_blocks():
     X = data(300_000, 2)
     assert_same_gram(mean_gram(as_rows(X), Program.of(QUADRATIC), 3), direct_mean_gram(X, QUADRATIC, 3), 3)
@@ -143,6 +145,7 @@ def test_value_gram_is_the_mean_of_products(m, weighted):
     np.testing.assert_allclose(found, direct_mean_gram(X, QUADRATIC, 3, weights), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_value_gram_of_many_candidates_over_several_blocks():
     terms = all_terms(6, 4)
     X = data(1500, 6)

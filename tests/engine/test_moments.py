@@ -45,6 +45,7 @@ def test_updates_in_pieces_are_one_update(edges, weighted):
     assert_same_moments(pieces, Moments(3, 3).update(X, weights))
 
 
+@pytest.mark.slow
 def test_sums_over_several_blocks_are_the_same_for_every_number_of_threads():
     X = np.random.default_rng(0).random((70_000, 3))
     one, two = (Moments(3, 3, n_jobs=n_jobs).update(X) for n_jobs in (1, 2))
@@ -330,6 +331,7 @@ def test_a_scaler_scales_the_rows_on_their_way_in(weighted):
     np.testing.assert_allclose(mse, model.generators_.mse, rtol=1e-6, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["npy", "torch", "dask"])
 def test_a_scaler_scales_the_rows_of_every_source(kind, tmp_path):
     X = 10.0 - 3.0 * surface()

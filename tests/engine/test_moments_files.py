@@ -52,6 +52,7 @@ def test_loaded_moments_go_on(tmp_path):
     assert_same_model(OAVI(1e-3).fit(found), OAVI(1e-3).fit(X))
 
 
+@pytest.mark.slow
 def test_a_loaded_scaling_is_the_saved_one_to_the_last_bit(tmp_path):
     rng = np.random.default_rng(0)
     for _ in range(50):
@@ -121,6 +122,7 @@ def test_a_truncated_file_is_refused(share, tmp_path):
     gc.collect()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_damaged_file_is_refused_or_gives_back_every_bit(tmp_path):
     path = saved(tmp_path / "m.npz", Moments(2, 1).update(surface()[:, :2]))

@@ -74,6 +74,7 @@ def test_other_results_are_refused_in_words(run, tuning, tmp_path, name, found, 
     assert json.loads(notes.read_text()) == content
 
 
+@pytest.mark.slow
 def test_a_psi_that_rounds_to_the_same_name_is_another_one(run):
     run("fig1", quick=True)
     with pytest.raises(ValueError, match=r"psi 0\.005, not 0\.00500000001"):

@@ -178,6 +178,7 @@ def test_the_correct_protocol_is_scikit_learn_s_grid_search(split, monkeypatch):
     assert ours["error"] == pytest.approx(100.0 * (1.0 - search.score(*split[2:])), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_kernel_svm_of_the_correct_protocol_scales_every_fold_by_itself(split):
     X, y, X_test, y_test = split
     X = X.copy()
@@ -223,6 +224,7 @@ FINALS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("final", "scoring"), FINALS.values(), ids=FINALS.keys())
 def test_any_last_step_with_a_weight_is_searched_as_scikit_learn_does(circles, final, scoring):
     psis, Cs, ideal = (0.1, 0.01), (0.1, 1.0), OAVI(solver="cg", boost="ihb")

@@ -82,6 +82,7 @@ def test_cgavi_ihb_has_the_published_sizes(load_classes, name, psi):
     assert_vanishing(models, classes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_samples", "psi"), SYNTHETIC_SIZES)
 def test_cgavi_ihb_has_the_published_sizes_on_synthetic_data(n_samples, psi):
     X, y = make_synthetic(n_samples, random_state=0)
@@ -160,6 +161,7 @@ FIRST_RUNS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIRST_RUNS)
 def test_the_paper_s_pipeline_gives_the_published_error(name, load_table):
     psi, C, size, error = FIRST_RUNS[name]

@@ -17,6 +17,7 @@ from vanishing.experiments import _protocols, _request, _table3, _timing, publis
 # --- reports
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_every_file_of_a_report_is_there_and_none_has_a_nan(finished, name):
     report, folder = finished(name)
@@ -82,6 +83,7 @@ def test_the_csv_file_of_a_figure_has_one_line_for_each_number_of_rows(finished,
             assert float(line[column]) == record[column][k]
 
 
+@pytest.mark.slow
 def test_equal_records_give_equal_files(finished, data_dir):
     for name in ("table3", "fig2", "bound"):
         report, folder = finished(name)
@@ -181,6 +183,7 @@ def test_growth_is_the_power_of_the_number_of_rows(power):
     assert _timing.growth(runs) == pytest.approx(power)
 
 
+@pytest.mark.slow
 def test_the_synthetic_data_need_no_file(tmp_path, monkeypatch):
     monkeypatch.setattr(
         _request, "make_synthetic", lambda random_state: make_synthetic(2000, random_state=random_state)

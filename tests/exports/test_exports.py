@@ -116,6 +116,7 @@ def test_numpy_source_needs_nothing_else(model_of, tmp_path):
     assert result.stdout.strip() == "False"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_sql_agrees_in_duckdb(name, model_of):
     duckdb = pytest.importorskip("duckdb")
@@ -160,6 +161,7 @@ def test_onnx_agrees_in_its_runtime(name, dtype, model_of):
     assert_agree(found, expected_of(model, new.astype(np.float64)), 2e-4 if dtype == np.float32 else 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_torch_agrees(name, model_of):
     torch = pytest.importorskip("torch")
@@ -172,6 +174,7 @@ def test_torch_agrees(name, model_of):
     assert_agree({key: value.detach().numpy() for key, value in found.items()}, expected, 1e-9)
 
 
+@pytest.mark.slow
 def test_torch_modules_can_be_trained_saved_and_exported(model_of):
     torch = pytest.importorskip("torch")
     model = model_of("OAVI")

@@ -120,6 +120,7 @@ def test_a_model_without_generators_is_saved(tmp_path):
     assert load(tmp_path / "model.vi").transform([[0.1, 0.2]]).shape == (1, 0)
 
 
+@pytest.mark.slow
 def test_files_are_small(X, tmp_path):
     model = OAVI(1e-5).fit(np.random.default_rng(0).random((3000, 8)))
     model.save(tmp_path / "model.vi")
@@ -155,6 +156,7 @@ def test_what_is_no_archive_is_refused(data, tmp_path):
         loaded(data, tmp_path)
 
 
+@pytest.mark.slow
 def test_compressed_doubled_and_further_members_are_refused(whole, tmp_path):
     header, arrays = parts_of(whole)
     bomb = file_of(header, bytes(10**8), compression=zipfile.ZIP_DEFLATED)
@@ -294,6 +296,7 @@ def test_other_last_steps_are_not_saved(tmp_path):
         model.save(tmp_path / "model.vi")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_mutated_classifiers_are_refused_or_predict(seed, tmp_path):
     X, y = labelled(3, str)

@@ -257,6 +257,7 @@ def test_finite_points_have_as_many_basis_polynomials_as_points(algorithm, point
     assert model.transform(outside).max() > 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("order", "sympy_order"), [("deglex", "grevlex"), ("degcolex", "grlex")])
 @FEW
 @given(points=POINTS)

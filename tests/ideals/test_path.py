@@ -99,6 +99,7 @@ def test_one_psi_may_be_given_as_a_number(X):
     assert_same_model(model, OAVI(0.01, **DENSE).fit(X), X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["agd", "bpcg"])
 def test_psi_below_the_rounding_of_a_gram_is_decided_on_triangular_factors(X, solver, monkeypatch):
     import vanishing.engine.grams
@@ -123,6 +124,7 @@ def test_tiny_psis_near_a_curve(noise):
             assert sum(model.generators_.degrees == 2) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["cg", "bpcg"])
 def test_wide_borders_are_examined_in_blocks(solver):
     """Columns of different widths, so that the borders of different psi differ, and their blocks do, too."""
@@ -137,6 +139,7 @@ def test_wide_borders_are_examined_in_blocks(solver):
     assert widths[0] < BLOCK < widths[-1]
 
 
+@pytest.mark.slow
 def test_blocks_of_a_later_degree_build_on_what_was_kept():
     from vanishing.engine.construction import BLOCK
 
@@ -322,6 +325,7 @@ def test_fits_to_parts_are_fits_to_their_rows_together(name, weighted):
     assert len({len(model.generators_) for model, _ in fits}) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["OAVI-agd-degcolex", "ABM", "AVI"])
 def test_parts_at_psis_below_the_rounding_of_a_gram(name):
     rng = np.random.default_rng(7)

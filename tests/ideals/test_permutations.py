@@ -26,6 +26,7 @@ def table(seed):
     return np.minimum(X, 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The border:sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_order_of_rows_changes_no_support(name):

@@ -137,6 +137,7 @@ def test_rows_without_weight_do_not_hide_a_relation():
     assert model.relations().related[0]
 
 
+@pytest.mark.slow
 def test_every_way_to_fit_gives_the_same_answer(tmp_path):
     X = product()
     expected = OAVI(2e-3, max_degree=3).fit(X).relations()

@@ -80,6 +80,7 @@ def test_scaling_the_units_changes_the_constant_only(noisy_gas):
     assert law.coef[1] == pytest.approx(plain.coef[1] * factor, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_the_order_of_the_columns_does_not_matter(noisy_gas):
     order = [2, 0, 3, 1]
     (law,) = discover(noisy_gas[:, order], names=[GAS[j] for j in order], logs=False)
@@ -114,6 +115,7 @@ def test_a_linear_law_far_away(rng):
     assert not law.origin.any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.01, 0.05])
 def test_outliers(share, rng):
     X = with_noise(circle(rng, 1000, 2.0), 0.01, rng)
@@ -135,12 +137,14 @@ def test_outliers_far_away_and_near_one_of_several_laws(make, rng):
     assert len(robust) >= min(len(clean), 2)  # the third equation of the curve follows from two others
 
 
+@pytest.mark.slow
 def test_noise_in_one_column_only(rng):
     X = saddle(rng, 2000)
     X[:, 2] += 0.05 * X[:, 2].std() * rng.normal(size=2000)
     assert equations(discover(X)) == ["x0^2 + 3 = x1^2 + x2"]
 
 
+@pytest.mark.slow
 def test_multiplicative_noise(rng):
     X = saddle(rng, 2000) * (1.0 + 0.02 * rng.normal(size=(2000, 3)))
     (law,) = discover(X, noise="multiplicative")
@@ -177,6 +181,7 @@ def test_a_groebner_basis_needs_rational_coefficients(noisy_gas):
         discover(noisy_gas, names=GAS).groebner()
 
 
+@pytest.mark.slow
 def test_power_laws_of_any_degree(rng):
     a, b, c = rng.uniform(1.0, 3.0, (3, 1000))
     X = with_noise(np.column_stack([a, b, c, 2.5 * a**3 * np.sqrt(b) / c**2]), 0.01, rng)
@@ -215,6 +220,7 @@ def test_conserved_quantities(rng):
         law.solve_for("x")
 
 
+@pytest.mark.slow
 def test_units_are_those_of_the_constants(noisy_gas):
     pytest.importorskip("pint")
     frame = pd.DataFrame(noisy_gas, columns=GAS)

@@ -104,6 +104,7 @@ def test_laws_are_all_that_vanishes_and_none_follows_from_lower_degrees(case):
         assert span_dimension(multiples) + len(new) == len(kernel)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", VARIETIES, ids=lambda maker: maker.__name__)
 def test_groebner_basis_is_that_of_buchberger_and_moeller(make):
     rows, degree = make()

@@ -20,6 +20,7 @@ def large_gas():
     return with_noise(gas(rng, 20_000), 0.01, rng)
 
 
+@pytest.mark.slow
 def test_all_rows_confirm_what_some_have_shown(large_gas):
     (law,) = discover(large_gas, logs=False, max_degree=2)
     assert law.n_rows == 20_000
@@ -45,6 +46,7 @@ def test_rows_that_contradict_an_exact_law_are_found(rng):
     assert not any(law.kind == "exact" for law in laws)
 
 
+@pytest.mark.slow
 def test_the_same_laws_from_files(large_gas, tmp_path):
     np.save(tmp_path / "gas.npy", large_gas)
     (law,) = discover(open_rows(str(tmp_path / "gas.npy")), logs=False, max_degree=2)
@@ -53,6 +55,7 @@ def test_the_same_laws_from_files(large_gas, tmp_path):
     assert law.coef == pytest.approx(expected.coef, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_the_same_laws_from_a_device(large_gas):
     xp = pytest.importorskip("array_api_strict")
     pytest.importorskip("array_api_compat")
@@ -62,6 +65,7 @@ def test_the_same_laws_from_a_device(large_gas):
     assert law.coef == pytest.approx(expected.coef, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_frames_of_polars(large_gas):
     polars = pytest.importorskip("polars")
     (law,) = discover(polars.DataFrame(large_gas[:2000], schema=["p", "V", "n", "T"]))
@@ -106,7 +110,7 @@ def test_options_that_make_no_sense(options, message, rng):
 
 def test_tables_that_make_no_sense(rng):
     frame = pd.DataFrame({"x": rng.normal(size=50), "who": ["a"] * 50, "when": pd.date_range("2024", periods=50)})
-    with pytest.raises(ValueError, match=r"Columns 'when', 'who' hold text or dates"):
+    with pytest.raises(ValueError, match=r"Columns 'who', 'when' hold text or dates"):
         discover(frame)
     with pytest.raises(ValueError, match="There is no column 'run'"):
         discover(frame, groups="run")

@@ -32,6 +32,7 @@ def test_the_variance_of_a_polynomial_on_noisy_rows(rng):
     assert found == pytest.approx((coef @ draws).var(), rel=0.1)
 
 
+@pytest.mark.slow
 def test_the_covariance_of_the_conditions_is_what_draws_have(rng):
     clean = circle(rng, 500)
     sigma = 0.05 * clean.std(axis=0)
@@ -54,6 +55,7 @@ def test_the_covariance_of_the_conditions_is_what_draws_have(rng):
     assert np.abs(np.mean(draws, axis=0) / np.sqrt(found / 300)).max() < 5.0
 
 
+@pytest.mark.slow
 def test_j_of_a_true_law_is_chi_squared(rng):
     p = []
     for _ in range(60):
@@ -105,6 +107,7 @@ def test_the_whitener_leaves_out_what_has_no_variance(rng):
     assert np.allclose(W.T @ A @ A.T @ W, np.eye(3))
 
 
+@pytest.mark.slow
 def test_standard_errors_are_the_scatter_of_the_coefficients(rng):
     errors, found = [], []
     for _ in range(80):

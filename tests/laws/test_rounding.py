@@ -14,6 +14,7 @@ def thermometers(decimals, seed=0, n_rows=1500):
     return np.column_stack([celsius, (1.8 * celsius + 32.0).round(decimals)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decimals", [0, 1])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_law_of_rounded_columns_is_found(decimals, seed):

@@ -82,6 +82,7 @@ def test_fractions_are_within_the_tolerance_and_the_simplest(value, tol):
         assert abs(nearest - Fraction(value)) > Fraction(tol) * abs(Fraction(value))
 
 
+@pytest.mark.slow
 def test_texts_for_systems_are_valid():
     x = np.linspace(0.0, 1.0, 50)
     generators = OAVI(1e-8, max_degree=2).fit(np.column_stack([x, x**2])).generators_

@@ -91,6 +91,7 @@ def test_monic_divides_by_the_leading_coefficient(fitted):
     np.testing.assert_allclose(np.mean(monic.evaluate(X) ** 2, axis=0), monic.mse, rtol=1e-5, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_text_latex_and_sympy_agree():
     X = np.random.default_rng(0).uniform(size=(100, 2))
     X[:, 1] = 0.5 * X[:, 0] ** 2 + 0.25
@@ -137,6 +138,7 @@ def test_sparsity_counts_exact_zeros_below_the_leading_term():
     assert model.generators_.sparsity == pytest.approx(2 / 3)
 
 
+@pytest.mark.slow
 def test_vca_refuses_to_write_out_a_huge_expansion(monkeypatch):
     monkeypatch.setattr("vanishing.polynomials.expansion._MOST_ENTRIES", 10_000)
     X = np.random.default_rng(0).uniform(size=(300, 60))

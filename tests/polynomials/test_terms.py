@@ -27,6 +27,7 @@ def of_degree(order_ideal, degree):
     return [as_variables(e) for e in order_ideal if sum(e) == degree]
 
 
+@pytest.mark.slow
 @by_order
 @settings(max_examples=100, deadline=None)
 @given(ideal=order_ideals(), degree=st.integers(2, 5))
@@ -37,6 +38,7 @@ def test_border_is_that_of_the_definition(order, ideal, degree):
     assert border(kept, order, limit=10_000) == expected
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(ideal=order_ideals(), degree=st.integers(2, 5), random=st.randoms(use_true_random=False))
 def test_border_does_not_depend_on_how_the_kept_terms_are_listed(ideal, degree, random):
@@ -73,6 +75,7 @@ def test_variables_that_led_generators_of_degree_one_do_not_come_back():
     assert border([(0,), (2,)], "deglex", limit=10) == [(0, 0), (0, 2), (2, 2)]
 
 
+@pytest.mark.slow
 @by_order
 @settings(max_examples=200, deadline=None)
 @given(data=st.data(), n=st.integers(1, 5), degree=st.integers(0, 5))

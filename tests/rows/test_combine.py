@@ -76,6 +76,7 @@ def combines_in(path):
             yield from map(ast.unparse, named)
 
 
+@pytest.mark.slow
 def test_every_reduction_of_the_package_is_in_the_list():
     paths = SOURCE.rglob("*.py")
     found = {
@@ -114,6 +115,7 @@ def circles(m=600):
     return np.column_stack([3.0 + radius * np.cos(angle), radius * np.sin(angle)]), labels
 
 
+@pytest.mark.slow
 def test_no_reduction_changes_what_it_combines(combined, monkeypatch):
     X, y = circles()
     unit = (X - X.min(axis=0)) / np.ptp(X, axis=0)

@@ -269,6 +269,7 @@ def test_several_classes_take_no_more_passes_than_the_slowest_and_one_for_the_la
     assert n_passes(passes, lambda: PerClass(model).fit(in_blocks(X), in_blocks(y))) <= max(alone) + 1
 
 
+@pytest.mark.slow
 def test_hyperplanes_of_several_classes_take_no_more_passes_than_the_slowest(passes):
     X, y = circles()
     alone = [n_passes(passes, lambda k=k: L1SVC().fit(in_blocks(X), in_blocks(y == k))) for k in np.unique(y)]
@@ -317,6 +318,7 @@ def test_weights_and_labels_of_unknown_lengths(client):
     assert found.score(D[few], in_blocks(y)[few]) == expected.score(X[chosen], y[chosen])
 
 
+@pytest.mark.slow
 def test_what_rows_and_labels_share_is_defined_once():
     D, y = in_blocks(arc()), in_blocks(np.arange(1200) % 2)
     few = D[:, 0] > 0.5

@@ -30,6 +30,7 @@ def test_a_scheduler_without_a_cluster_gives_the_same_model(scheduler, model):
         np.testing.assert_allclose(found.transform(in_blocks(X)).compute(), found.transform(X), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheduler", ["threads", "synchronous"])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_scheduler_without_a_cluster_gives_the_same_classifier(scheduler, n_classes):
@@ -68,6 +69,7 @@ def two_classes():
     return in_blocks(X, 5000), in_blocks(y, 5000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [*MODELS, VanishingIdealDetector()], ids=repr)
 def test_passes_of_an_ideal_send_small_matrices_only(sent, model):
     X = arc(LARGE)
@@ -90,6 +92,7 @@ def test_passes_of_a_classifier_send_small_matrices_only(sent, monkeypatch, mode
     assert max(sent) < 100_000
 
 
+@pytest.mark.slow
 def test_predictions_send_small_matrices_only(sent):
     X, y = two_classes()
     few, labels = X[:2000].compute(), y[:2000].compute()

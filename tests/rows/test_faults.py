@@ -71,6 +71,7 @@ def replace_on_first_read(rows, replace):
     rows.reader.block = block
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rows.npy", "rows.parquet", "groups.parquet", "rows.csv"])
 @pytest.mark.parametrize("how", ["rename", "in place"])
 def test_a_file_that_is_replaced_during_a_pass_is_refused(name, how, tmp_path):

@@ -153,6 +153,7 @@ def array_header(descr, shape):
     return header(f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n".encode())
 
 
+@pytest.mark.slow
 def test_an_archive_that_unpacks_to_much_is_refused_before(parts, tmp_path):
     zeros = [bytes(MEGABYTE)] * 80
     path = written(tmp_path / "m.npz", parts)
@@ -201,6 +202,7 @@ def test_unusual_compression_and_encryption_are_refused(parts, tmp_path):
     assert_refused(path)
 
 
+@pytest.mark.slow
 def test_an_archive_of_very_many_members_is_refused_before_they_are_listed(tmp_path):
     path = tmp_path / "m.npz"
     with zipfile.ZipFile(path, "w") as file:
@@ -212,6 +214,7 @@ def test_an_archive_of_very_many_members_is_refused_before_they_are_listed(tmp_p
 # --- random damage ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_randomly_damaged_moments_are_refused_or_valid(tmp_path):
     fuzz = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "fuzz.py"))["fuzz"]
     n_valid = fuzz(tmp_path, 1000, seed=0)

@@ -223,6 +223,7 @@ def test_tasks_in_memory_make_their_own_passes():
 # --- folds ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_row_is_in_one_fold_whatever_the_blocks():
     X = np.empty((1, 1))
     whole = fold_numbers(X, 2, 0, 10_000, 5)

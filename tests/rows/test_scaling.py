@@ -98,6 +98,7 @@ def test_a_scaling_is_used_for_new_rows(tmp_path):
     np.testing.assert_allclose(test.head(), train.scaler.transform(new), rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [labelled_npy, labelled_parquet, labelled_tiny_groups], ids=name_of)
 @pytest.mark.parametrize(
     "model",

@@ -173,6 +173,7 @@ def test_columns_in_another_order_are_refused_in_transform(tmp_path):
         model.transform(open_rows(tmp_path, columns=["a", "b"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [1, 7, 64, 10_000])
 def test_the_sizes_of_blocks_do_not_matter(batch, tmp_path, monkeypatch, reference_fit):
     for name in ("_BATCH", "_BLOCK", "_SMALL", "_GROUP"):
@@ -285,6 +286,7 @@ def test_one_ideal_per_class_is_the_same_in_every_source(make, tmp_path):
     np.testing.assert_allclose(values, expected.transform(THREE[0]), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", LABELLED, ids=name_of)
 def test_the_classifier_is_the_same_in_every_source(make, tmp_path, reference_classifier):
     source, y = make(*THREE, tmp_path)
@@ -362,6 +364,7 @@ def label_columns(y):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", list(label_columns(np.arange(3))))
 @pytest.mark.parametrize("suffix", [".parquet", ".feather"])
 def test_labels_of_every_type_are_read(kind, suffix, tmp_path):

@@ -20,6 +20,7 @@ def test_rational_minimum_is_that_of_a_known_problem():
     assert rational_minimum(Q, c, 2.0, 1.0) == 1
 
 
+@pytest.mark.slow
 def test_rational_minimum_agrees_with_the_floating_reference():
     for seed in range(20):
         rng = np.random.default_rng(seed)
@@ -46,6 +47,7 @@ def test_exact_solvers_decide_every_problem():
         assert statuses[name]["STALLED"] + statuses[name]["MAX_ITER"] <= 3
 
 
+@pytest.mark.slow
 def test_cg_does_not_take_the_rounding_on_its_way_for_a_proof():
     rng = np.random.default_rng(15862)
     a, b = rng.normal(size=3) * 1e6, rng.normal(size=3) * 1e-3

@@ -105,6 +105,7 @@ def test_reference_minimum_has_a_negligible_gap(kind):
 # --- returned numbers -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @by_name
 @settings(max_examples=60, deadline=None)
 @given(problem=problems, factor=psi_factors, max_iter=st.sampled_from([0, 1, 7, 600, 3000]))
@@ -116,6 +117,7 @@ def test_loss_is_that_of_x(solver, problem, factor, max_iter):
     assert abs(solution.loss - loss_of(Q, c, r, solution.x)) <= noise
 
 
+@pytest.mark.slow
 @by_constrained_name
 @settings(max_examples=60, deadline=None)
 @given(problem=problems, factor=psi_factors, max_iter=st.sampled_from([0, 1, 7, 600, 3000]))
@@ -152,6 +154,7 @@ def test_gap_of_agd_is_the_strong_convexity_bound(problem, factor, max_iter):
         assert solution.gap >= solution.loss - stop.psi  # nothing can be proved far from the optimum of a flat function
 
 
+@pytest.mark.slow
 @by_name
 @settings(max_examples=100, deadline=None)
 @given(problem=problems, factor=psi_factors, max_iter=st.sampled_from([0, 1, 7, 600, 3000]))
@@ -164,6 +167,7 @@ def test_gap_bounds_the_distance_to_the_exact_optimum(solver, problem, factor, m
     assert solution.loss - solution.gap <= optimum + noise
 
 
+@pytest.mark.slow
 @by_constrained_name
 @settings(max_examples=60, deadline=None)
 @given(problem=problems, factor=psi_factors, max_iter=st.sampled_from([0, 1, 7, 600, 3000]))
@@ -190,6 +194,7 @@ def test_frank_wolfe_gap_of_an_infinite_ball_is_infinite():
 # --- decisions --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @by_name
 @settings(max_examples=150, deadline=None)
 @given(problem=problems, factor=psi_factors, shift=st.sampled_from([0.0, 1e-3]))
@@ -283,6 +288,7 @@ def test_agd_ignores_the_radius():
 # --- progress ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @by_first_order_name
 @settings(max_examples=30, deadline=None)
 @given(problem=problems)
@@ -399,6 +405,7 @@ def run_pairwise(Q, c, r, radius, stop, blended):
     return x, weights, Status(status)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blended", [False, True])
 @settings(max_examples=80, deadline=None)
 @given(problem=problems, factor=psi_factors, max_iter=st.sampled_from([0, 1, 7, 600, 5000]))
@@ -411,6 +418,7 @@ def test_x_is_the_convex_combination_of_the_active_vertices(blended, problem, fa
     np.testing.assert_allclose(x, radius * (weights[::2] - weights[1::2]), rtol=0.0, atol=1e-13 * radius)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blended", [False, True])
 @settings(max_examples=80, deadline=None)
 @given(problem=problems, factor=st.sampled_from([0.0, 0.99, 1.0]), max_iter=st.sampled_from([7, 600, 20_000]))

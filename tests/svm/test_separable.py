@@ -53,6 +53,7 @@ def solve(X, signed, C, **options):
     return found, rows.n_passes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("C", [1.0, 100.0])
 @pytest.mark.parametrize("shape", [(3_000, 5), (20_000, 10), (150_000, 30)], ids=str)
 def test_separable_rows_take_no_more_passes_than_others(shape, C):
@@ -84,6 +85,7 @@ def test_the_gap_is_a_certificate_over_all_rows(kind):
     assert value - svm_dual_objective(signed, 1.0, a) <= 1.01e-6 * value
 
 
+@pytest.mark.slow
 def test_liblinear_agrees_where_the_penalty_on_the_intercept_is_negligible():
     X, signed = make_rows("touching", 3_000, 5)
     ours = L1SVC(1.0).fit(X, signed)
@@ -212,6 +214,7 @@ def test_rows_of_a_file_are_solved_in_few_passes_that_are_shown(kind, tmp_path, 
     assert there.objective_[0] == pytest.approx(here.objective_[0], rel=2e-6)
 
 
+@pytest.mark.slow
 def test_dask_rows_are_solved_in_passes_that_are_shown(capsys):
     array = pytest.importorskip("dask.array")
     X, signed = make_rows("touching", 8_000)
@@ -233,6 +236,7 @@ def test_a_classifier_of_separable_rows_in_a_file_shows_every_pass(tmp_path, cap
     assert model.score(rows) > 0.98
 
 
+@pytest.mark.slow
 def test_a_search_in_passes_shows_those_of_ideals_and_of_svms(tmp_path, capsys, monkeypatch):
     X, signed = make_rows("overlapping", 600, 3)
     rows = open_rows(write(tmp_path / "rows.parquet", X, signed), label="label")

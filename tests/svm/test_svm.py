@@ -90,6 +90,7 @@ def assert_dual_feasible(Z, signed, a):
     assert (np.abs(Z.T @ (a * np.sign(signed))) <= 1.0 + 1e-13 * (np.abs(Z).T @ a)).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(table=tables, C=moderate, seed=st.integers(0, 99), size=st.sampled_from([0.0, 0.1, 1.0, 10.0]))
 def test_duality_gap_is_the_distance_to_an_explicit_dual_point_wherever_it_is_taken(table, C, seed, size):
@@ -111,6 +112,7 @@ def test_duality_gap_is_the_objective_where_no_row_of_some_label_is_short():
         assert duality_gap(x, 2.0, data.sums(x)) == pytest.approx(svm_objective(Z, signed, 2.0, x))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(table=tables, C=moderate)
 def test_objective_and_gap_are_those_of_the_coefficients(table, C):
@@ -125,6 +127,7 @@ def test_objective_and_gap_are_those_of_the_coefficients(table, C):
     assert model.gap_[0] == pytest.approx(value - svm_dual_objective(signed, C, a), rel=1e-6, abs=1e-10 * value)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(table=tables, C=moderate)
 def test_optimum_agrees_with_quasi_newton_on_split_variables(table, C):
@@ -135,6 +138,7 @@ def test_optimum_agrees_with_quasi_newton_on_split_variables(table, C):
     assert other <= model.objective_[0] * (1.0 + 1e-5)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(table=tables, C=moderate)
 def test_solution_satisfies_the_optimality_conditions(table, C):
@@ -189,6 +193,7 @@ def threshold_of(Z, signed):
     return constant, 1.0 / max(largest, 1e-300)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(table=tables)
 def test_small_c_gives_zero_weights_and_the_best_constant_up_to_the_threshold(table):
@@ -372,6 +377,7 @@ def test_exchanged_labels_turn_the_hyperplane_around(noisy):
 # --- rows and columns that are hard -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_number_of_threads_does_not_change_a_bit():
     rng = np.random.default_rng(5)
     for n, p in ((280_000, 2), (20_000, 60)):  # several blocks for the sums; for the Hessian

@@ -50,6 +50,7 @@ small_quadratics = st.builds(make_quadratic, st.sampled_from(QUADRATICS), st.int
 large_quadratics = st.builds(make_quadratic, st.sampled_from(QUADRATICS), st.integers(2, 60), st.integers(0, 2**32 - 1))
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(problem=small_quadratics)
 def test_small_problem_reaches_the_best_of_all_faces(problem):
@@ -68,6 +69,7 @@ def test_small_problem_agrees_with_coordinate_descent(n, seed):
     np.testing.assert_allclose(solved(H, r, penalty, start), expected, atol=1e-6 * np.abs(expected).max() + 1e-9)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(problem=large_quadratics)
 def test_small_problem_leaves_a_violation_within_the_tolerance(problem):
@@ -77,6 +79,7 @@ def test_small_problem_leaves_a_violation_within_the_tolerance(problem):
     assert quadratic_l1_violation(H, r, penalty, x) <= 1e-9 + 1e-11 * rounding
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(problem=large_quadratics, tol=st.sampled_from([1e-9, 1e-2, 10.0, np.inf]))
 def test_small_problem_never_ends_above_its_start(problem, tol):

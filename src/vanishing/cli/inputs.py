@@ -30,6 +30,8 @@ _FILES = "files, patterns or folders: .parquet, .arrow, .feather, .csv or .npy"
 _NUMBERS = ("integers", "numbers", "true or false", "nothing")
 _ID = re.compile(r"(?i)(.*_)?(id|index|uuid|rownum|row)")
 
+BAR_DELAY = 0.5  # seconds after which a pass shows its bar
+
 
 def add_table_arguments(parser: argparse.ArgumentParser) -> None:
     """Files, and which of their columns to use."""
@@ -235,7 +237,7 @@ def progress_bars(*, shown: bool) -> Iterator[None]:
         yield
         return
     try:
-        bars = show_progress()
+        bars = show_progress(BAR_DELAY)
         bars.__enter__()
     except ImportError as error:
         print(f"vanishing: no progress is shown. {error}", file=sys.stderr)

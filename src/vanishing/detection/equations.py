@@ -162,6 +162,7 @@ class _Search:
         self.equations: list[Float1D] = []
         self.leads: list[int] = []
         self.refused: set[int] = set()
+        self.tightest: dict[int, float] = {}  # of the terms of each degree that lead no equation yet
         self.derivatives = derivatives(terms)
         self.values = term_values(points, Program.of(terms))
         self.slopes = gram_of_gradients(terms, gram)
@@ -180,6 +181,7 @@ class _Search:
         H = np.ascontiguousarray(self.gram * np.outer(scale, scale))
         L, face = np.zeros_like(H), np.zeros(len(self.terms), dtype=np.int64)
         size, next_level = 0, np.inf
+        tightest: dict[int, float] = {}
         for j, term in enumerate(self.terms):
             if size + 1 > self.total_weight / 4.0 or len(self.equations) == _MOST_EQUATIONS:
                 break
@@ -194,13 +196,20 @@ class _Search:
                 tightness = self._tightness(
                     dense * scale / scale[j], corrected / scale[j] ** 2, min(next_level, _LOOSE)
                 )
-                # Powers of an equation are a little tighter than itself: lower degrees have the precedence.
-                if tightness > level * _STEP ** (len(self.terms[-1]) - len(term)):
+                # Powers of an equation are a little tighter than itself: lower degrees have the precedence. Of one
+                # degree the tightest comes first: others may be its Taylor polynomials.
+                bound = min(level * _STEP ** (len(self.terms[-1]) - len(term)), _STEP * self._tightest_of(term))
+                if tightness > bound:
                     next_level = min(next_level, tightness)
+                    tightest[len(term)] = min(tightest.get(len(term), np.inf), tightness)
                 elif self._accept(j, face[:size].copy(), corrected / scale[j] ** 2):
                     continue
             size += residual > 1e-9  # else a combination of the terms before
+        self.tightest = tightest
         return next_level
+
+    def _tightest_of(self, term: Term) -> float:
+        return self.tightest.get(len(term), np.inf)
 
     def _tightness(self, polynomial: Float1D, residual: float, of_interest: float) -> float:
         """The residual relative to the mean square of the gradient, less what the known equations explain of it."""
