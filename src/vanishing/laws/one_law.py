@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import comb
 
 import numpy as np
 from scipy.linalg import eigh
@@ -15,6 +16,7 @@ from .independence import follows
 from .moments import ADDITIVE
 from .noise import column_variances, deviation_level, effective_level, noise_level, refined_variances, reweighted
 from .settings import Attempt, Settings
+from .snapping import rational_bits
 from .subsets import best_subsets
 from .support import DROP_SHARE, eliminate, smallest_support
 
@@ -25,8 +27,9 @@ _LINEAR_NOISE = 0.075  # of a linear law: correlated columns have one with more,
 _SMALL = 4 * FLOOR  # levels up to this are rounding
 _NEARLY = 4.0  # times the critical J, beyond which further weights do not help
 _HOPELESS = 10.0  # times the critical J of all terms: no few of them are a law
+_PLAIN_BITS = 3.5  # of a rational coefficient, on average, in a law of more than a few terms
 _LEAST_DOF = 3  # of a test that says something
-_FEW_TERMS = 4  # of the sets that are all compared
+_FEW_TERMS, _MORE_TERMS, _FEW_SETS = 4, 6, 10_000  # of the sets that are all compared; more of them if these are few
 _SCREENED, _MOST_TESTED = 8, 3  # sets of each size that go through reduced tests, and through all
 _FEW = 4  # terms of a law of higher degree that may replace one of lower degree
 _SHORTER = 5.0  # bits that such a law's description is shorter, at least
@@ -99,7 +102,9 @@ class OneLaw:
         it; the best ones are tested with weights and noise of their own.
         """
         G, D = self.conditions.noise_pencil(self._profile())
-        for size in range(2, _FEW_TERMS + 1):
+        for size in range(2, _MORE_TERMS + 1):
+            if size > _FEW_TERMS and comb(len(self.trial), size) > _FEW_SETS:
+                break
             promising: list[tuple[float, list[int], Float1D]] = []
             for support in self._screened(G, D, size):
                 level, c = _vanishing_level(G, D, support)
@@ -112,7 +117,7 @@ class OneLaw:
                     promising.append((J, support, variances))
             promising.sort(key=lambda entry: entry[0])
             laws = [self._law_of(support, variances) for _, support, variances in promising[:_MOST_TESTED]]
-            passed = [law for law in laws if law is not None]
+            passed = [law for law in laws if law is not None and (size <= _FEW_TERMS or _is_plain(law))]
             if passed:
                 best = min(passed, key=description_bits)
                 self.J, self.dof, self.level = best.J, best.dof, best.level
@@ -326,6 +331,14 @@ class OneLaw:
         if held_out > audits.held_out_limit(self.n_rows):
             return f"rows that were held out are {held_out:.2f} times as far away"
         return exact, held_out, correlation
+
+
+def _is_plain(law: FittedLaw) -> bool:
+    """Whether all coefficients are small rational numbers: more terms have more numbers that fit by chance."""
+    if law.snapped is None or len(law.snapped.rational) < len(law.support):
+        return False
+    bits = [rational_bits(number.numerator, number.denominator) for number in law.snapped.rational.values()]
+    return float(np.mean(bits)) <= _PLAIN_BITS
 
 
 def _vanishing_level(G: Float2D, D: Float2D, support: list[int]) -> tuple[float, Float1D]:

@@ -10,13 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import log2
+from typing import Any
 
 import numpy as np
 
 from .._typing import Bool1D, Float1D, Float2D
 from .gmm import System
 
-__all__ = ["SnappedLaw", "polish", "snap"]
+__all__ = ["SnappedLaw", "nearest_rationals", "polish", "rational_bits", "real_bits", "snap"]
 
 _BITS = 2.0 * np.log(2.0)  # of J for one bit
 _Q = np.repeat([1.0, 2.0, 3.0, 4.0], 3)  # denominators
@@ -71,6 +72,17 @@ def real_bits(values: Float1D, errors: Float1D) -> Float1D:
     return np.asarray(np.log2(np.maximum(np.abs(values) / errors, 1.0)) + 3.0)
 
 
+def rational_bits(p: Any, q: Any) -> Any:
+    """The bits of rational numbers ``p/q``: ``log2(1 + |p|) + 2 log2 q``, and one for the sign.
+
+    Examples
+    --------
+    >>> float(rational_bits(3, 2))
+    5.0
+    """
+    return np.log2(1.0 + np.abs(p)) + 2.0 * np.log2(q) + 1.0
+
+
 def nearest_rationals(values: Float1D, errors: Float1D) -> tuple[Float1D, Float2D, Float1D]:
     """Rational numbers of fewest bits near values: bits with misfit (infinity for none), p and q, squared distances.
 
@@ -82,7 +94,7 @@ def nearest_rationals(values: Float1D, errors: Float1D) -> tuple[Float1D, Float2
     """
     p = np.round(values[:, None] * _Q) + _NEAR
     far = ((values[:, None] - p / _Q) / errors[:, None]) ** 2
-    bits = np.log2(1.0 + np.abs(p)) + 2.0 * np.log2(_Q) + 1.0 + far / _BITS
+    bits = rational_bits(p, _Q) + far / _BITS
     bits[(p == 0.0) | (np.abs(p) > _LARGEST) | (np.gcd(p.astype(np.int64), _Q.astype(np.int64)) > 1)] = np.inf
     bits[far >= _FAR] = np.inf
     best = np.argmin(bits, axis=1)

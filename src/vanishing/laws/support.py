@@ -15,7 +15,7 @@ __all__ = ["Fit", "eliminate", "smallest_support"]
 
 _MOST_SUPPORTS = 400_000  # of one size, in the weights of another law
 _LARGEST = 8  # terms of the supports that are all tried
-_RESCORED = (2, 2, 2, 2, 2, 2, 2, 2)  # supports of each size that get weights of their own
+_RESCORED, _MOST_RESCORED, _RESCORING = 2, 12, 10_000  # supports of each size that get weights of their own, by cost
 _FOREIGN = 30.0  # times as large as it may be, J can be with the weights of another law
 _RIVAL = 5.0  # times the smallest J of a size, in such weights, a support may have to be looked at
 _DROP, DROP_SHARE = 12.0, 0.004  # what a term is worth in J, at least: absolute, and per row
@@ -62,7 +62,7 @@ def smallest_support(
         best: tuple[float, list[int]] | None = None
         if tried and tried[0] is trial:  # which has the families' supports, too
             tried = tried[:1]
-        number = _RESCORED[size - 1]
+        number = min(max(_RESCORED, _RESCORING // system.rank**2), _MOST_RESCORED)
         supports = sorted(entry for terms in tried for entry in _best_supports(system, terms, size, number))
         for J, support in supports[:number]:
             if min(_FOREIGN * limit, _RIVAL * supports[0][0] + limit) < J:
