@@ -46,7 +46,8 @@ def test_the_wheel_holds_the_package_and_nothing_else(built):
         metadata = email.message_from_bytes(wheel.read(next(n for n in names if n.endswith("/METADATA"))))
     package = {name for name in names if ".dist-info/" not in name}
     source = ROOT / "src"
-    expected = {str(path.relative_to(source)) for path in source.rglob("*") if path.suffix in (".py", ".csv")}
+    kinds = (".py", ".csv", ".css", ".js")
+    expected = {str(path.relative_to(source)) for path in source.rglob("*") if path.suffix in kinds}
     assert package == expected | {"vanishing/py.typed"}
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert metadata["Version"] == vanishing.__version__
