@@ -8,10 +8,11 @@ from sklearn.metrics import log_loss, make_scorer
 
 from vanishing import OAVI, RangeWarning, VanishingIdealClassifier, VanishingIdealClassifierCV, open_rows
 from vanishing.classification import fitting, tuning
+from vanishing.classification.class_weights import class_factors
 from vanishing.classification.features import FeatureMap, hinge_knots
-from vanishing.classification.sampling import class_factors, stratified_sample
 from vanishing.classification.walk import most_columns, most_terms, psi_grid
 from vanishing.rows.labels import read_labelled
+from vanishing.rows.sampling import stratified_sample
 
 
 def circles(n_classes=2, m=240, seed=0, noise=0.15):

@@ -133,6 +133,16 @@ def test_a_file_of_the_first_version_is_read():
     np.testing.assert_allclose(model.transform([[0.5, 0.5]])[0, 0], 0.25, atol=1e-12)
 
 
+def test_files_of_detectors_laws_rules_and_pipelines_of_the_first_version_are_read():
+    detector, laws, rules, pipeline = (
+        load(Path(__file__).parent / f"version1-{kind}.vi") for kind in ("detector", "laws", "rules", "pipeline")
+    )
+    assert detector.predict([[1.5, 3.0], [1.5, 3.5]]).tolist() == [1, -1]
+    assert laws[0].equation == "a*b = area"
+    assert str(rules[0].polynomial) == "x0*x1 - x2"
+    np.testing.assert_allclose(pipeline.transform([[1.5, 1.2, 1.8], [1.5, 1.2, 0.0]])[:, 0] > 1e-6, [False, True])
+
+
 # --- files that are refused -------------------------------------------------------------------------------------------
 
 

@@ -110,7 +110,7 @@ def test_options_that_make_no_sense(options, message, rng):
 
 def test_tables_that_make_no_sense(rng):
     frame = pd.DataFrame({"x": rng.normal(size=50), "who": ["a"] * 50, "when": pd.date_range("2024", periods=50)})
-    with pytest.raises(ValueError, match=r"Columns 'when', 'who' hold text or dates"):
+    with pytest.raises(ValueError, match=r"Columns 'who', 'when' hold text or dates"):
         discover(frame)
     with pytest.raises(ValueError, match="There is no column 'run'"):
         discover(frame, groups="run")

@@ -39,7 +39,7 @@ REDUCTIONS = {
     ("gram", "_add_each"): "vanishing.engine.gram._add_each",
     ("gram", "combine"): "vanishing.engine.gram.triangular_factor.<locals>.combine",
     ("labels", "combine"): "vanishing.rows.labels._classes_of.<locals>.combine",
-    ("sampling", "combine"): "vanishing.classification.sampling.stratified_sample.<locals>.combine",
+    ("sampling", "combine"): "vanishing.rows.sampling.stratified_sample.<locals>.combine",
     ("reading", "_add_non_finite"): "vanishing.rows.reading._add_non_finite",
     ("protocol", "operator.add"): "_operator.add",
     ("survey", "_add_surveys"): "vanishing.engine.survey._add_surveys",

@@ -167,8 +167,10 @@ def test_the_name_of_a_file_is_answered_with_open_rows(use):
 
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_a_text_column_is_named(kind):
-    with pytest.raises(ValueError, match="Column 'city' has values that are not numbers"):
-        OAVI().fit(kind({"a": [0.1, 0.2, 0.3], "city": ["Bonn", "Kyoto", "Berlin"]}))
+    table = kind({"a": [0.1, 0.2, 0.3], "city": ["Bonn", "Kyoto", "Berlin"]})
+    for fit in (OAVI().fit, lambda X: L1SVC().fit(X, [0, 1, 0])):
+        with pytest.raises(ValueError, match=r"Column 'city' holds text or dates.*encode it.*OneHotEncoder"):
+            fit(table)
 
 
 # --- names of columns ---------------------------------------------------------------------------------------------
@@ -213,3 +215,10 @@ def test_a_model_of_a_frame_with_odd_names_prints_them_in_quotes():
     model = OAVI(1e-10).fit(pd.DataFrame({"": x, "1": x**2}))
     assert str(model.generators_[0]) == "''^2 - '1'"
     assert list(model.order_ideal_)[:3] == ["1", "''", "'1'"]
+
+
+def test_numbers_in_a_column_of_objects_are_read():
+    frame = pytest.importorskip("pandas").DataFrame(
+        {"a": np.array([0.0, 0.5, 1.0], dtype=object), "b": [0.0, 0.5, 1.0]}
+    )
+    assert OAVI().fit(frame).n_features_in_ == 2

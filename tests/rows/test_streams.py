@@ -51,6 +51,28 @@ def test_every_pass_opens_an_unknown_stream_once(passes):
     assert table.n_reads == len(passes) > 1
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_few_batches_are_in_memory_at_a_time(n_jobs, small_batches, monkeypatch):
+    waiting, most = set(), []
+    read, convert = streams.StreamReader.pieces, streams.StreamReader.block
+
+    def pieces(self, *arguments, **options):
+        for piece in read(self, *arguments, **options):
+            waiting.add(piece.start)
+            most.append(len(waiting))
+            yield piece
+
+    def block(self, piece, **options):
+        waiting.discard(piece.start)
+        return convert(self, piece, **options)
+
+    monkeypatch.setattr(streams.StreamReader, "pieces", pieces)
+    monkeypatch.setattr(streams.StreamReader, "block", block)
+    assert len(open_rows(Foreign(table_of(LONG)), n_jobs=n_jobs).to_numpy()) == 2000
+    assert len(most) == 7
+    assert max(most) <= 2 + n_jobs
+
+
 def test_only_the_chosen_columns_are_computed():
     relation = duckdb.sql("select random() as a, random() as b, error('not asked for')::double as c from range(50)")
     assert open_rows(relation, columns=["b", "a"]).to_numpy().shape == (50, 2)

@@ -18,8 +18,9 @@ from vanishing import (
 )
 from vanishing.classification import crossval_source
 from vanishing.rows.arrays import ArrayRows, as_rows
+from vanishing.rows.sampling import Lowest, lowest_of, merge
 from vanishing.svm import SquaredHinge, hyperplanes, newton, sums
-from vanishing.svm.kept import Lowest, Near, lowest_of, merge
+from vanishing.svm.kept import Near
 from vanishing.svm.newton import _minimise
 
 KINDS = ("overlapping", "almost separable", "touching", "apart")

@@ -1,9 +1,9 @@
 """Pages of the site that are made from other files: benchmarks, the changelog, the options of the command line."""
 
 import argparse
+import os
 import re
 from pathlib import Path
-from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[2]
 MADE = ROOT / "docs" / "made"  # ignored by git
@@ -41,28 +41,21 @@ def point_into_the_site(app, docname, source):
 
 def describe_commands():
     """All commands with their options, from the parsers."""
-    parser = the_parser()
-    commands = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
-    summaries = {action.dest: action.help for action in commands._choices_actions}
+    from vanishing.cli.main import COMMANDS, build_parser
+
+    os.environ["COLUMNS"] = "100"  # which argparse asks for the width of a line
     parts = ["# Options of every command", "Made from the parsers: what `--help` prints."]
-    for name, command in commands.choices.items():
-        parts += [f"## vanishing {name}", f"{summaries[name]}.", f"```text\n{command.format_help().strip()}\n```"]
+    commands = subcommands(build_parser(every=True))
+    for name, text in COMMANDS.items():
+        parts += [f"## {name}", f"{text[0].upper()}{text[1:]}."]
+        parts += [
+            f"```text\n{parser.format_help().strip()}\n```"
+            for parser in [commands[name], *subcommands(commands[name]).values()]
+        ]
     return "\n\n".join(parts) + "\n"
 
 
-def the_parser():
-    """The parser of the command line, which ``main`` builds: caught when it is asked to parse."""
-    from vanishing.cli import main
-
-    class Caught(BaseException):
-        pass
-
-    def catch(parser, *_, **__):
-        raise Caught(parser)
-
-    with mock.patch.object(argparse.ArgumentParser, "parse_args", catch):
-        try:
-            main([])
-        except Caught as caught:
-            return caught.args[0]
-    raise RuntimeError("vanishing.cli.main no longer calls parse_args: update tools/website/pages.py.")
+def subcommands(parser):
+    """The parsers of the commands of a parser, by name."""
+    found = [action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    return found[0] if found else {}

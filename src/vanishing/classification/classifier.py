@@ -26,6 +26,7 @@ from ..rows.arrays import ArrayRows, as_rows
 from ..rows.labels import Labelled, as_vector, best_labels, read_labelled
 from ..rows.protocol import Rows, with_names
 from ..rows.reading import finite_blocks, is_source, read_finite, require_finite
+from ..rows.sampling import Sample
 from ..svm import L1SVC
 from .explain import N_PRINTED, Explanation, Formula, changes_of_label
 from .features import FEATURE_MAP, ColumnOptions, FeatureMap, column_names
@@ -34,7 +35,6 @@ from .generators import ClassGenerators
 from .per_class import PerClass
 from .probabilities import CALIBRATION, Calibration, probabilities
 from .reported import ReportedClassifier
-from .sampling import Sample
 from .transforms import INPUT_TRANSFORM, InputTransform, check_scaling, in_unit_cube, in_variables
 
 __all__ = ["VanishingIdealClassifier", "dense"]

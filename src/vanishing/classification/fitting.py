@@ -17,10 +17,11 @@ from ..engine.survey import Survey
 from ..rows.arrays import ArrayRows
 from ..rows.labels import Labelled
 from ..rows.protocol import Rows
+from ..rows.sampling import Sample, stratified_sample
 from ..svm import L1SVC
+from .class_weights import class_factors, class_weighted
 from .features import ColumnOptions, FeatureMap
 from .per_class import PerClass
-from .sampling import Sample, class_factors, class_weighted, stratified_sample
 from .transforms import in_unit_cube, transform_of
 
 __all__ = ["SAMPLE_ROWS", "SEARCH_TOL", "Pieces", "fit_pieces", "takes_no_weight"]

@@ -10,11 +10,11 @@ from sklearn.base import clone
 from .._typing import Array, Float1D
 from ..checks import take_input_from
 from ..rows.labels import Labelled
+from ..rows.sampling import Sample
 from .classifier import VanishingIdealClassifier
 from .crossval import FoldModel
 from .per_class import PerClass
 from .results import Pair, Searched
-from .sampling import Sample
 from .transforms import InputTransform
 
 __all__ = ["fold_classifier", "members", "refit_pair"]

@@ -25,6 +25,7 @@ from ..ideals.default import DefaultIdeal
 from ..ideals.oavi import OAVI
 from ..rows.labels import Labelled, best_labels, read_labelled
 from ..rows.reading import is_source
+from ..rows.sampling import Sample
 from .classifier import VanishingIdealClassifier, dense
 from .explain import Explanation
 from .features import ColumnOptions
@@ -34,7 +35,6 @@ from .probabilities import probabilities
 from .refitting import members, refit_pair
 from .reported import ReportedClassifier
 from .results import Pair, Searched, choose, tabulate
-from .sampling import Sample
 from .scoring import scorer_of_predictions, tabulated_score
 from .transforms import TRANSFORMS, check_scaling
 from .tuning import run_search

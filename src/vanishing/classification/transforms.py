@@ -17,7 +17,7 @@ from ..rows.array_api import in_float64, namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows
 from ..rows.protocol import Block, Cost, Rows
 from ..rows.reading import require_finite
-from .sampling import Sample
+from ..rows.sampling import Sample
 
 __all__ = [
     "INPUT_TRANSFORM",

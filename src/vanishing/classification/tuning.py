@@ -25,13 +25,14 @@ from ..progress import Progress, search_progress
 from ..rows.arrays import ArrayRows
 from ..rows.disk import ScaledOnDisk
 from ..rows.labels import Labelled
+from ..rows.sampling import Sample, stratified_sample
+from .class_weights import class_factors, class_weighted
 from .crossval import Fold, Study, folds_by_scaling, score_folds
 from .crossval_source import Options, score_source, survey_folds
 from .features import ColumnOptions
 from .fitting import SAMPLE_ROWS, SEARCH_TOL
 from .refitting import fold_classifier
 from .results import Searched
-from .sampling import Sample, class_factors, class_weighted, stratified_sample
 from .scoring import Scores, Speaks, scorer_of_predictions
 from .transforms import transform_of
 from .walk import Walk, most_columns, most_terms, psi_grid

@@ -46,7 +46,7 @@ class Standard:
     before: list[tuple[int, int] | None] = field(default_factory=list)
 
     def p_value(self, k: int, n_offences: int, n_rows: int, allowed: float | None) -> float:
-        """The chance of so many offences against equation ``k``, or more, if nothing has changed."""
+        """The chance of ``n_offences`` against equation ``k``, or more, if nothing has changed."""
         before = self.before[k] if self.before else None
         if allowed is not None:
             return float(stats.binom.sf(n_offences - 1, n_rows, allowed)) if allowed else float(n_offences == 0)

@@ -48,7 +48,7 @@ def class_of(kind: Any) -> type[Saved] | None:
 
 
 class Saved:
-    """A class whose objects can be saved; ``_fields`` says of which attributes they consist."""
+    """A class whose objects can be saved; ``_fields`` lists their attributes."""
 
     _fields: ClassVar[dict[str, Field]] = {}
 

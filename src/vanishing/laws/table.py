@@ -14,7 +14,7 @@ from ..rows.array_api import namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows
 from ..rows.folds import fold_numbers
 from ..rows.protocol import Block, Cost, Rows
-from ..rows.reading import finite_blocks, is_source, open_table, read_rows, require_finite
+from ..rows.reading import finite_blocks, is_source, open_table, read_rows, require_finite, require_numbers
 
 __all__ = ["Table", "column_names", "read_table", "standardised"]
 
@@ -64,7 +64,7 @@ def read_table(estimator: Any, X: Any, names: Sequence[str] | None, groups: Any)
         A column of a frame, the label of rows on disk, or the group of each row.
     """
     X, labels = _split_groups(open_table(X), groups)
-    _refuse_text(X)
+    require_numbers(X, "convert or drop {}, or name one in groups= if it says which run a row is from")
     rows = read_rows(estimator, X, labels=labels)
     shown = column_names(estimator, names)
     if groups is not None and not rows.labelled:
@@ -118,36 +118,6 @@ def _split_groups(X: Any, groups: Any) -> tuple[Any, Any]:
     labels = X[groups]
     rest = X.drop(columns=[groups]) if hasattr(X, "iloc") else X.drop(groups)
     return rest, labels if is_source(X) else np.asarray(labels)
-
-
-def _refuse_text(X: Any) -> None:
-    """Refuse columns of a frame that hold no numbers, by name."""
-    kind = type(X).__module__.split(".")[0]
-    if kind == "pandas" and hasattr(X, "dtypes") and hasattr(X, "columns"):
-        bad = [str(name) for name, dtype in X.dtypes.items() if getattr(dtype, "kind", "O") not in "biufO"]
-        bad += [
-            str(name)
-            for name, dtype in X.dtypes.items()
-            if getattr(dtype, "kind", "") == "O" and not _convertible(X[name])
-        ]
-    elif kind == "polars" and hasattr(X, "schema"):
-        bad = [name for name, dtype in X.schema.items() if not (dtype.is_numeric() or str(dtype) == "Boolean")]
-    else:
-        return
-    if bad:
-        raise ValueError(
-            f"{'Column' if len(bad) == 1 else 'Columns'} {', '.join(map(repr, bad))} "
-            f"{'holds' if len(bad) == 1 else 'hold'} text or dates, no numbers: convert or drop "
-            f"{'it' if len(bad) == 1 else 'them'}, or name one in groups= if it says which run a row is from."
-        )
-
-
-def _convertible(column: Any) -> bool:
-    try:
-        np.asarray(column, dtype=np.float64)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def _check_groups(codes: Int1D | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -134,7 +134,7 @@ def in_order(
     tasks = iter(tasks)
     first = list(islice(tasks, 2))
     if threads == 1 or len(first) == 1:
-        for task in (*first, *tasks):
+        for task in chain(first, tasks):  # one by one: a task may hold rows that were read
             yield work(task)
             progress.advance(size(task))
         return

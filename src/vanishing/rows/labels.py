@@ -15,7 +15,7 @@ from ..checks import check_class_weights, check_labels, check_n_jobs, check_weig
 from .array_api import is_device_array, namespace_of, on_device_of, require_unmasked, to_host
 from .arrays import ArrayRows
 from .protocol import Block, Cost, Rows
-from .reading import is_dask, is_source, open_table, read_rows, require_finite
+from .reading import is_dask, is_source, open_table, read_rows, require_finite, require_numbers
 
 __all__ = ["Labelled", "as_vector", "best_labels", "read_labelled"]
 
@@ -72,6 +72,7 @@ def read_labelled(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, 
         rows = read_rows(estimator, X, sample_weight, labels=y)
         classes = _require_enough(_classes_of(rows), at_least)
         return Labelled(rows, classes, [label.item() if isinstance(label, np.generic) else label for label in classes])
+    require_numbers(X)
     X, y = validate_data(estimator, X, _plain_labels(y), dtype="numeric", ensure_all_finite=False)
     n_jobs = getattr(estimator, "n_jobs", None)
     check_n_jobs(n_jobs)

@@ -27,6 +27,7 @@ __all__ = [
     "read_finite",
     "read_rows",
     "require_finite",
+    "require_numbers",
 ]
 
 
@@ -91,36 +92,15 @@ def read_rows(
         return _learn_columns(estimator, DeviceRows(X, sample_weight, labels), reset=reset)
     table = input_frame(X)
     if table is None:
-        table = _validate_numbers(estimator, X, reset=reset)
+        require_numbers(X)
+        table = validate_data(estimator, X, dtype="numeric", ensure_all_finite=False, reset=reset)
+        require_numeric(table)
     else:
         validate_data(estimator, X, skip_check_array=True, reset=reset)
     rows = ArrayRows(table, check_weights(sample_weight, table.shape[0]), labels, n_jobs)
     if isinstance(table, _FrameColumns):
         rows.single_precision = _has_single(X)
     return rows
-
-
-def _validate_numbers(estimator: Any, X: Any, *, reset: bool) -> Array:
-    """The array of ``X``, checked by scikit-learn; a ValueError about text names its column."""
-    try:
-        table: Array = validate_data(estimator, X, dtype="numeric", ensure_all_finite=False, reset=reset)
-        require_numeric(table)
-    except (ValueError, TypeError) as error:
-        name = _text_column(X) if "convert" in str(error) else None
-        if name is None:
-            raise
-        raise ValueError(f"Column {name!r} has values that are not numbers: convert it, or leave it out.") from error
-    return table
-
-
-def _text_column(X: Any) -> Any:
-    """The first column of a frame that cannot be converted to numbers; None if there is none."""
-    for name in getattr(X, "column_names", getattr(X, "columns", ())):
-        try:
-            np.asarray(X[name], dtype=np.float64)
-        except (ValueError, TypeError):
-            return name
-    return None
 
 
 def open_table(X: Any) -> Any:
@@ -132,6 +112,33 @@ def open_table(X: Any) -> Any:
 
         return pyarrow.table(X)
     return open_rows(X) if is_stream(X) else X
+
+
+def require_numbers(X: Any, fix: str = "encode {}, for instance with OneHotEncoder, or drop {}") -> None:
+    """Raise ValueError for columns of a frame that hold no numbers; ``fix`` has ``{}`` for it, or them."""
+    kind = type(X).__module__.split(".")[0]
+    if kind == "pandas" and hasattr(X, "dtypes") and hasattr(X, "columns") and X.columns.is_unique:
+        bad = [str(name) for name, dtype in X.dtypes.items() if not _holds_numbers(dtype, X[name])]
+    elif kind == "polars" and hasattr(X, "schema"):
+        bad = [name for name, dtype in X.schema.items() if not (dtype.is_numeric() or str(dtype) == "Boolean")]
+    else:
+        bad = [name for name in getattr(X, "column_names", ()) if not _holds_numbers(None, X[name])]
+    if bad:
+        one = len(bad) == 1
+        raise ValueError(
+            f"{'Column' if one else 'Columns'} {', '.join(map(repr, bad))} {'holds' if one else 'hold'} text or dates, "
+            f"no numbers: {fix.replace('{}', 'it' if one else 'them')}."
+        )
+
+
+def _holds_numbers(dtype: Any, column: Any) -> bool:
+    if getattr(dtype, "kind", "O") != "O":
+        return getattr(dtype, "kind", "O") in "biuf"
+    try:
+        np.asarray(column, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def read_finite(estimator: Any, X: Any) -> Rows:

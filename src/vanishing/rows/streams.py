@@ -123,7 +123,13 @@ class _Dataset(_Table):
         return self.X.schema.empty_table() if n_rows == 0 else self.X.head(n_rows)
 
     def batches(self, names: list[str]) -> Iterator[Any]:
-        yield from self.X.to_batches(columns=names, batch_size=_BATCH)
+        import pyarrow.dataset as dataset
+
+        options: dict[str, Any] = {"batch_readahead": 4, "fragment_readahead": 1}
+        if isinstance(getattr(self.X, "format", None), dataset.ParquetFileFormat):
+            # Otherwise pyarrow reads whole files ahead.
+            options["fragment_scan_options"] = dataset.ParquetFragmentScanOptions(pre_buffer=False)
+        yield from self.X.to_batches(columns=names, batch_size=_BATCH, **options)
 
 
 class _Relation(_Table):

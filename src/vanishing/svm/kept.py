@@ -7,47 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._typing import Float1D, Float2D, Int1D
+from .._typing import Float1D, Float2D
 from ..rows.array_api import namespace_of, on_device_of, to_host
+from ..rows.sampling import Lowest, lowest_of
 
 SHORT = 1.0  # the margin below which a row has a loss
 _NEAR = 1.5  # and that below which it is near
-
-
-class Lowest(NamedTuple):
-    """The rows with the lowest numbers: all whose number is below ``limit``, with their signed weights."""
-
-    limit: float
-    numbers: Float1D
-    Z: Float2D
-    signed: Float1D
-
-    def thinned(self, most: int, least: float = 0.0) -> Lowest:
-        """At most ``most`` of the rows, below a lower limit; none where that would be lower than ``least``."""
-        limit, places = _lowest(self.numbers, self.limit, most, least)
-        return Lowest(limit, self.numbers[places], self.Z[places], self.signed[places])
-
-
-def _lowest(numbers: Float1D, limit: float, most: int, least: float) -> tuple[float, Int1D]:
-    """The limit below which at most ``most`` numbers lie, no higher than the given one, and their places."""
-    if np.count_nonzero(numbers < limit) > most:
-        limit = min(limit, float(np.partition(numbers, most)[most]))
-    return limit, np.flatnonzero((numbers < limit) & (limit >= least))
-
-
-def lowest_of(Z: Any, signed: Any, numbers: Float1D, limit: float, most: int, least: float = 0.0) -> Lowest:
-    """At most ``most`` rows of a block, those with the lowest numbers below the limit."""
-    limit, places = _lowest(numbers, limit, most, least)
-    if isinstance(Z, np.ndarray):
-        return Lowest(limit, numbers[places], Z[places], signed[places])
-    taken = to_host(namespace_of(Z).take(Z, on_device_of(Z, places), axis=0))
-    return Lowest(limit, numbers[places], taken, to_host(signed)[places])
-
-
-def merge(a: Lowest, b: Lowest, most: int, least: float = 0.0) -> Lowest:
-    """The lowest of the rows that both are of."""
-    numbers, Z, signed = (np.concatenate(pair) for pair in zip(a[1:], b[1:], strict=True))
-    return Lowest(min(a.limit, b.limit), numbers, Z, signed).thinned(most, least)
 
 
 def drawn(Z: Any, signed: Any, *, positive: bool, most: int) -> Lowest:

@@ -19,7 +19,8 @@ from ..cholesky import dot
 from ..rows.array_api import in_float64, namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows, as_block
 from ..rows.protocol import Block, Cost, Rows
-from .kept import SHORT, Lowest, Near, drawn, merge, new_near
+from ..rows.sampling import Lowest, merge
+from .kept import SHORT, Near, drawn, new_near
 
 _CACHE_ENTRIES = 262_144  # float64 values of one chunk of rows: two megabytes
 _KEPT_ENTRIES = 2_097_152  # float64 values of the rows that are kept in memory: sixteen megabytes

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import dask.array
+import duckdb
 import numpy as np
 import pyarrow
 import pyarrow.parquet
@@ -33,3 +34,6 @@ last_monday = Moments(n_features=3, degree=3).update(days[0])
 moments = Moments(n_features=3, degree=3).update(days[1])
 other_site = Moments(n_features=3, degree=3).update(rows_of(9))
 other_site.save("other_site.npz")
+duckdb.sql("create or replace table clicks as select * from 'clicks/*.parquet'")
+with duckdb.connect("plant.db") as plant:
+    plant.sql("create table sensors as select a as p, b as T, c as flow, true as ok from 'clicks/*.parquet'")

@@ -1,0 +1,134 @@
+"""Samples of the rows of any source, in one pass: the rows with the lowest random numbers.
+
+The number of a row is a hash of its place, so that a sample depends neither on blocks nor on threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._typing import Bool1D, Float1D, Float2D, Int1D
+from ..checks import quoted
+from .array_api import namespace_of, on_device_of, to_host
+from .arrays import ArrayRows
+from .folds import fold_numbers
+from .labels import Labelled
+from .protocol import Block, Cost
+from .reading import require_finite
+
+__all__ = ["Lowest", "Sample", "lowest_of", "merge", "stratified_sample"]
+
+_N_NUMBERS = 2**52  # random numbers of rows are multiples of its inverse
+_FEWEST = 30  # rows of a class in a sample, if it has that many
+
+
+class Lowest(NamedTuple):
+    """The rows with the lowest numbers: all whose number is below ``limit``, with their signed weights."""
+
+    limit: float
+    numbers: Float1D
+    Z: Float2D
+    signed: Float1D
+
+    def thinned(self, most: int, least: float = 0.0) -> Lowest:
+        """At most ``most`` of the rows, below a lower limit; none where that would be lower than ``least``."""
+        limit, places = _lowest(self.numbers, self.limit, most, least)
+        return Lowest(limit, self.numbers[places], self.Z[places], self.signed[places])
+
+
+def _lowest(numbers: Float1D, limit: float, most: int, least: float) -> tuple[float, Int1D]:
+    """The limit below which at most ``most`` numbers lie, no higher than the given one, and their places."""
+    if np.count_nonzero(numbers < limit) > most:
+        limit = min(limit, float(np.partition(numbers, most)[most]))
+    return limit, np.flatnonzero((numbers < limit) & (limit >= least))
+
+
+def lowest_of(Z: Any, signed: Any, numbers: Float1D, limit: float, most: int, least: float = 0.0) -> Lowest:
+    """At most ``most`` rows of a block, those with the lowest numbers below the limit."""
+    limit, places = _lowest(numbers, limit, most, least)
+    if isinstance(Z, np.ndarray):
+        return Lowest(limit, numbers[places], Z[places], signed[places])
+    taken = to_host(namespace_of(Z).take(Z, on_device_of(Z, places), axis=0))
+    return Lowest(limit, numbers[places], taken, to_host(signed)[places])
+
+
+def merge(a: Lowest, b: Lowest, most: int, least: float = 0.0) -> Lowest:
+    """The lowest of the rows that both are of."""
+    numbers, Z, signed = (np.concatenate(pair) for pair in zip(a[1:], b[1:], strict=True))
+    return Lowest(min(a.limit, b.limit), numbers, Z, signed).thinned(most, least)
+
+
+class Sample(NamedTuple):
+    """Some rows of every class in memory, labelled by the numbers of the classes; and the facts about all rows."""
+
+    rows: ArrayRows
+    n_rows: Float1D  # of every class, those without a weight left out
+    low: Float1D
+    high: Float1D
+
+
+class _Tally(NamedTuple):
+    """Of the rows of a block: how many each class has, their range, and those of each class that are drawn."""
+
+    n_rows: Float1D
+    low: Float1D
+    high: Float1D
+    drawn: tuple[Lowest, ...]
+
+
+def stratified_sample(data: Labelled, most: int, names: Sequence[str]) -> Sample:
+    """About ``most`` rows with the shares of the classes kept, but at least 30 of each, in one pass."""
+    keys = data.keys
+
+    def kernel(block: Block) -> _Tally:
+        return _tally(block, keys, most)
+
+    def combine(a: _Tally, b: _Tally) -> _Tally:
+        both = a.n_rows.any() and b.n_rows.any()  # the range of a block without rows is NaN
+        return _Tally(
+            a.n_rows + b.n_rows,
+            np.minimum(a.low, b.low) if both else np.fmin(a.low, b.low),
+            np.maximum(a.high, b.high) if both else np.fmax(a.high, b.high),
+            tuple(merge(x, y, most) for x, y in zip(a.drawn, b.drawn, strict=True)),
+        )
+
+    facts = data.rows.reduce(kernel, combine, Cost(8 * data.rows.n_features, 3 * data.rows.n_features))
+    if not (np.isfinite(facts.low).all() and np.isfinite(facts.high).all()):
+        require_finite(data.rows, names)
+    empty = np.flatnonzero(facts.n_rows == 0.0)
+    if empty.size:
+        raise ValueError(f"All rows of class {quoted(data.classes[empty[0]])} have sample_weight 0: leave it out.")
+    low, high = (np.asarray(values, dtype=np.float64) for values in (facts.low, facts.high))
+    return Sample(_drawn_rows(facts, most, getattr(data.rows, "n_jobs", None)), facts.n_rows, low, high)
+
+
+def _tally(block: Block, keys: Sequence[Any], most: int) -> _Tally:
+    n_rows, n_features = block.X.shape
+    if n_rows == 0:
+        none = np.full(n_features, np.nan)
+        empty = Lowest(1.0, np.empty(0), np.empty((0, n_features)), np.empty(0))
+        return _Tally(np.zeros(len(keys)), none, none, (empty,) * len(keys))
+    namespace = namespace_of(block.X)
+    numbers = to_host(fold_numbers(block.X, block.part, block.start, n_rows, _N_NUMBERS)) / _N_NUMBERS
+    weights = np.ones(n_rows) if block.weights is None else to_host(block.weights)
+    own: list[Bool1D] = [to_host(block.labels == key) & (weights > 0.0) for key in keys]
+    signed = weights if isinstance(block.X, np.ndarray) else on_device_of(block.X, weights)
+    return _Tally(
+        np.array([float(chosen.sum()) for chosen in own]),
+        to_host(namespace.min(block.X, axis=0)),
+        to_host(namespace.max(block.X, axis=0)),
+        tuple(lowest_of(block.X, signed, np.where(chosen, numbers, np.inf), 1.0, most) for chosen in own),
+    )
+
+
+def _drawn_rows(facts: _Tally, most: int, n_jobs: int | None) -> ArrayRows:
+    """As many of the drawn rows as each class may have, labelled by the numbers of the classes."""
+    wanted = np.maximum(np.ceil(facts.n_rows * (most / max(facts.n_rows.sum(), most))), _FEWEST).astype(np.int64)
+    chosen = [lowest.thinned(int(n)) for lowest, n in zip(facts.drawn, wanted, strict=True)]
+    codes = np.repeat(np.arange(len(chosen)), [len(lowest.numbers) for lowest in chosen])
+    weights = np.concatenate([lowest.signed for lowest in chosen])
+    X = np.concatenate([np.asarray(lowest.Z, dtype=np.float64) for lowest in chosen])
+    return ArrayRows(X, None if (weights == 1.0).all() else weights, codes, n_jobs)
