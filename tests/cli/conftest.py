@@ -2,7 +2,7 @@ import logging
 import shutil
 
 import pytest
-from story import write_story
+from command_story import write_story
 
 from vanishing.cli.main import main
 

@@ -10,7 +10,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from story import write_story
+from command_story import write_story
 
 from vanishing import Moments, load
 from vanishing.cli.main import COMMANDS, build_parser, main

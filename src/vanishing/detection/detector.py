@@ -27,11 +27,13 @@ from ..plots import plot_projection
 from ..polynomials.polynomial import Polynomials
 from ..report import Given, Reported
 from ..rows.arrays import ArrayRows
+from ..rows.disk import ScaledOnDisk
 from ..rows.protocol import Rows
 from ..rows.reading import finite_blocks, read_rows
 from ..threads import one_blas_thread
 from . import charts
 from .christoffel import Christoffel, Monomials
+from .columns import survey_columns
 from .completeness import Complete, complete_array
 from .explanations import RowExplanations
 from .missing import Incomplete
@@ -305,6 +307,8 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
 
     def _fit_rows(self, rows: Rows) -> None:
         skip = self.missing == "skip"
+        if isinstance(rows, ScaledOnDisk) and rows.scaler is None:
+            survey_columns(rows, input_names(self))  # a pass that finds the scaling
         if not skip and not isinstance(rows, ArrayRows):
             rows = finite_blocks(self, rows)
         trained = train(rows, input_names(self), self.degree, skip=skip)

@@ -51,6 +51,8 @@ def train(rows: Rows, names: Sequence[str], degree: int | None, *, skip: bool) -
         )
     first = collect(rows, _degree_ahead(rows, degree), names)
     collected = first.collected
+    if collected.n_samples == collected.n_missing == 0:
+        raise ValueError("All rows have sample_weight 0: leave them out, or give some of them a weight.")
     require_some(collected.n_samples == 0)
     if collected.n_samples <= SAMPLE:
         sample = first.sample

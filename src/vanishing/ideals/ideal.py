@@ -82,7 +82,7 @@ class VanishingIdeal(Reported, SavedEstimator, TransformerMixin, BaseEstimator):
         self._check_parameters()
         with all_or_nothing(self):
             X = open_table(X)
-            if getattr(X, "read_once", False) and self._looks_ahead:
+            if isinstance(X, Rows) and X.read_once and self._looks_ahead:
                 self._fit_moments(collect_moments(X, sample_weight, self.max_degree, self.n_jobs), None)
             elif isinstance(X, Moments):
                 self._fit_moments(X, sample_weight)
