@@ -15,7 +15,17 @@ import warnings
 import cupy
 import torch
 
-from vanishing import ABM, AVI, OAVI, VCA, RangeWarning, VanishingIdealClassifier
+from vanishing import (
+    ABM,
+    AVI,
+    OAVI,
+    VCA,
+    RangeWarning,
+    VanishingIdealClassifier,
+    VanishingIdealClassifierCV,
+    VanishingIdealDetector,
+    discover,
+)
 from vanishing.engine import cuda as fused
 
 AUTHORS_2M = 0.151
@@ -106,6 +116,37 @@ def small():
     print(f"{classifier.score(X, y):.4f}")
 
 
+def gas(n_rows, *, relative):
+    """Pressure, volume, amount and temperature of a gas, with 1% noise of each value or of each column."""
+    generator = torch.Generator(device="cuda").manual_seed(0)
+    options = {"generator": generator, "device": "cuda", "dtype": torch.float64}
+    V, n, T = (torch.rand(n_rows, **options) * width + low for width, low in ((2, 1), (1.5, 0.5), (150, 250)))
+    X = torch.stack([8.314 * n * T / V, V, n, T], dim=1)
+    return X + 0.01 * torch.randn(X.shape, **options) * (X if relative else X.std(dim=0))
+
+
+def products():
+    """Classifier, laws and detector."""
+    print("\n## Products, float64 rows on the device, PyTorch")
+    print("| what | s |")
+    print("|---|---|")
+    generator = torch.Generator(device="cuda").manual_seed(0)
+    X = torch.rand((1_000_000, 5), generator=generator, device="cuda", dtype=torch.float64)
+    radius = (X[:, 0] - 0.5) ** 2 + (X[:, 1] - 0.5) ** 2
+    y = radius + 0.02 * torch.randn(len(X), generator=generator, device="cuda") > 0.1
+    tuned = VanishingIdealClassifierCV()
+    print(f"| `VanishingIdealClassifierCV().fit`, 1,000,000 x 5 | {seconds(lambda: tuned.fit(X, y.long()), 3):.2f} |")
+    for relative, noise in ((False, "1% of each column"), (True, "1% of each value")):
+        table = gas(10_000_000, relative=relative)
+        took = seconds(lambda: discover(table, names=["p", "V", "n", "T"]), 3)  # noqa: B023
+        print(f"| `discover`, gas law, 10,000,000 x 4, noise {noise} | {took:.2f} |", flush=True)
+    for detector in (VanishingIdealDetector(regimes=False), VanishingIdealDetector()):
+        took = seconds(lambda: detector.fit(table), 3)  # noqa: B023
+        print(
+            f"| `{type(detector).__name__}(regimes={detector.regimes}).fit`, 10,000,000 x 4 | {took:.2f} |", flush=True
+        )
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=float, default=1e9)
@@ -116,6 +157,7 @@ def main():
     print(f"reading: {speed / 1e12:.2f} TB/s (sum over 4 GB)\n")
     small()
     large(n_rows, speed)
+    products()
 
 
 if __name__ == "__main__":
