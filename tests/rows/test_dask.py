@@ -409,7 +409,7 @@ def test_categories_are_labels_too(client):
     assert PerClass(OAVI(1e-3)).fit(in_frames(unit(X)), labels).classes_.tolist() == ["inner", "middle", "outer"]
 
 
-@pytest.mark.parametrize("model", [*MODELS, VanishingIdealDetector()], ids=repr)
+@pytest.mark.parametrize("model", [*MODELS, VanishingIdealDetector(missing="error")], ids=repr)
 def test_nan_is_found_in_its_column_and_block(client, model):
     X = with_bad_value(np.nan, 700)
     model = clone(model)
