@@ -197,6 +197,7 @@ class View(Rows):
         self.reading_dominates = source.reading_dominates
         self.single_precision = source.single_precision
         self.read_once = source.read_once
+        self.place = source.place  # type: ignore[method-assign]  # kernels may hold it, and must not hold the rows
 
     def reduce(self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], cost: Cost) -> T:
         """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""
@@ -216,10 +217,6 @@ class View(Rows):
     def label_rows(self) -> Rows:
         """A source of the same labels, which may leave out the columns."""
         return self.source.label_rows()
-
-    def place(self, part: int, row: int) -> str:
-        """Describe the position of row ``row`` of part ``part``, for messages."""
-        return self.source.place(part, row)
 
 
 @dataclass(frozen=True)
