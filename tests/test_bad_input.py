@@ -65,6 +65,7 @@ def assert_valid(model, X, psi) -> None:
 # --- NaN, infinity, shapes, types -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @ALL
 @pytest.mark.parametrize(("value", "word"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")])
 def test_non_finite_input_names_the_column_and_row(algorithm, value, word, X):
@@ -544,6 +545,7 @@ def test_names_of_vca_need_no_expansion_into_monomials():
     assert names[0].startswith("vca_degree1")
 
 
+@pytest.mark.slow
 @ALL
 def test_results_do_not_depend_on_the_number_of_threads(algorithm):
     data = np.random.default_rng(0).random((50_000, 3))
@@ -605,6 +607,7 @@ def test_in_units_refuses_an_unfitted_scaler_and_one_of_other_columns(X):
         generators.in_units(MinMaxScaler().fit(X[:, :2]))
 
 
+@pytest.mark.slow
 @ALL
 def test_strange_feature_names_are_survived(algorithm, X):
     names = ["mean radius (cm) + 1", "x^2", r"50%_{a}\b"]

@@ -43,6 +43,7 @@ def labelled():
     return X + rng.normal(0, 0.01, X.shape), np.repeat([0, 1], 150)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 def test_pipeline_and_grid_search(labelled, estimator):
     X, y = labelled
@@ -96,6 +97,7 @@ def test_fit_does_not_touch_parameters_or_data(labelled, estimator):
     assert model.fit(X).get_params() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 def test_the_number_of_threads_does_not_change_a_bit(estimator):
     X = np.random.default_rng(0).uniform(size=(300_000, 3))

@@ -47,6 +47,7 @@ def assert_named(caught, category, at_least=1):
     assert {warning.filename for warning in caught} == {__file__}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_of_every_class(table, caught, n_jobs):
     PerClass(SMALL, n_jobs=n_jobs).fit(*table)

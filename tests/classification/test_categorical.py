@@ -121,6 +121,7 @@ def test_weights_of_rows_do_not_bring_the_noise_back():
     assert_stable(model, X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale_features", [True, False])
 def test_rows_of_a_file_leave_out_the_same_columns(tmp_path, scale_features):
     X, y = one_hot_table()

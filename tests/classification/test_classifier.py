@@ -163,6 +163,7 @@ def test_weights_that_the_last_step_cannot_use_are_refused():
         VanishingIdealClassifier(DENSE, final_estimator=KNeighborsClassifier()).fit(X, y, sample_weight=1.0 + y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "labels",
     [
@@ -232,6 +233,7 @@ def test_non_finite_input_names_the_column(model, value, word):
         use(bad)
 
 
+@pytest.mark.slow
 def test_other_columns_than_fitted_are_refused_in_scikit_learns_words():
     X, y = unit_rings()
     for model in (VanishingIdealClassifier(DENSE), grid_search(DENSE, psis=[0.01])):
@@ -439,6 +441,7 @@ BOTH = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 @BOTH
 def test_the_classifier_is_a_transformer_in_a_pipeline(model):
     X, y = rings()
@@ -463,6 +466,7 @@ def test_names_of_the_columns_follow_those_of_the_input(model, append_input):
         model.get_feature_names_out(["a", "b"])
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("final_estimator", [None, LogisticRegression(max_iter=10_000)], ids=["svm", "logistic"])
 def test_the_container_of_transform_does_not_reach_the_last_step(model, final_estimator):

@@ -117,6 +117,7 @@ def test_tried_pairs_are_a_walk_down_psi_with_a_window_of_c(fitted):
     assert np.isfinite(clf.cv_results_["mean_n_columns"]).all()
 
 
+@pytest.mark.slow
 def test_sparsity_and_max_columns_bound_the_formula():
     X, y = circles(2, noise=0.3)
     whole = VanishingIdealClassifierCV(**FEW_PAIRS).fit(X, y)
@@ -128,6 +129,7 @@ def test_sparsity_and_max_columns_bound_the_formula():
     assert few.score(X, y) > 0.7
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::vanishing.RangeWarning")
 def test_an_average_is_the_mean_of_its_members_log_odds():
     X, y = circles(3)
@@ -154,6 +156,7 @@ def test_scores_of_probabilities_come_from_calibrated_decisions():
     )
 
 
+@pytest.mark.slow
 def test_class_weights_count_like_sample_weights_in_the_fit():
     X, y = circles(2, noise=0.4)
     options = {"psis": [0.1, 0.01], "Cs": [0.1, 1.0], **SMALL}

@@ -35,6 +35,7 @@ CHECKED = [
 CHECKED_SLOWLY = [PerClass(OAVI(psi=100.0, solver="cg", boost="ihb"))]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::vanishing.RangeWarning", "ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @parametrize_with_checks(CHECKED)

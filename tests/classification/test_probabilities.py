@@ -38,6 +38,7 @@ def test_rows_far_beyond_the_margin_neither_move_the_threshold_nor_become_certai
     assert low < 0.0 < high
 
 
+@pytest.mark.slow
 def test_several_classes_improve_on_every_common_scale():
     rng = np.random.default_rng(1)
     codes = rng.integers(0, 3, 2000)

@@ -139,6 +139,7 @@ def test_training_rows_that_are_listed_twice_count_twice():
     assert_same_as_grid_search(grid_search(DENSE, psis=PSIS, Cs=CS, cv=folds), X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["mask", "negative"])
 def test_training_rows_may_be_masks_or_counted_from_the_end_as_in_grid_search(kind):
     X, y = rings(noise=0.2)
@@ -202,6 +203,7 @@ def test_the_best_estimator_is_a_direct_fit(estimator):
     assert estimator.get_params()["psi"] != 0.01  # the given one is left alone
 
 
+@pytest.mark.slow
 def test_ties_choose_the_largest_psi_then_the_smallest_c():
     X, y = rings(noise=0.01)
     search = grid_search(DENSE, psis=[1e-4, 0.003, 1e-3], Cs=[10.0, 3.0, 30.0]).fit(X, y)
@@ -317,6 +319,7 @@ def test_automatic_psis_stay_below_1_for_algorithms_that_need_it(algorithm, case
     assert search.cv_results_["param_psi"].max() < 1.0
 
 
+@pytest.mark.slow
 def test_without_refit_there_are_results_but_no_model():
     X, y = rings()
     search = grid_search(DENSE, psis=PSIS, refit=False).fit(X, y)
@@ -346,6 +349,7 @@ def test_a_fit_without_refit_forgets_the_model_of_the_first():
     assert not hasattr(search, "generators_")
 
 
+@pytest.mark.slow
 def test_a_class_with_fewer_rows_than_folds_is_refused():
     X, y = rings()
     labels = np.where(np.arange(len(y)) < 2, "rare", "common").astype(object)
@@ -392,6 +396,7 @@ def test_wrong_grids_are_refused(name, value, message):
         grid_search(DENSE, **{"psis": [0.01], name: value}).fit(X, y)
 
 
+@pytest.mark.slow
 def test_c_of_zero_is_refused_and_psi_of_zero_is_not():
     X, y = rings()
     with pytest.raises(ValueError, match=r"Cs must be above 0.*, got 0"):
@@ -489,6 +494,7 @@ def test_progress_is_shown_on_the_standard_error(capsys):
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_progress_without_tqdm_names_the_extra(monkeypatch):
     X, y = rings()
     monkeypatch.setitem(sys.modules, "tqdm", None)
@@ -542,6 +548,7 @@ def test_pickle_and_clone_keep_the_search():
     np.testing.assert_array_equal(fresh.fit(X, y).decision_function(X), search.decision_function(X))
 
 
+@pytest.mark.slow
 def test_grid_search_in_processes_over_the_classifier():
     X, y = rings()
     grid = {"estimator__psi": [0.1, 0.003]}

@@ -54,6 +54,7 @@ def repeated(X, y, counts, folds):
     return X[origin], y[origin], list(zip(trains, places, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("final", [None, LinearSVC(penalty="l1", max_iter=100_000, random_state=0)], ids=repr)
 @pytest.mark.parametrize("scale_input", [True, False])
 @pytest.mark.filterwarnings("ignore::vanishing.RangeWarning")
@@ -109,6 +110,7 @@ def test_scores_of_folds_are_weighted(scoring):
     assert search.best_score_ != pytest.approx(score(y[40:], model.predict(X[40:]), sample_weight=None))
 
 
+@pytest.mark.slow
 def test_a_function_without_weights_is_called_without_them():
     X, y = rings()
     search = grid_search(DENSE, **GRID, scoring=lambda model, X, y: model.score(X, y))
@@ -156,6 +158,7 @@ def test_other_parameters_leave_the_default_alone(holder):
         holder().set_params(estimater__psi=1.0)
 
 
+@pytest.mark.slow
 def test_grid_search_over_the_default_classifier():
     X, y = rings()
     model = VanishingIdealClassifier()
@@ -192,6 +195,7 @@ def test_the_score_is_the_one_that_was_asked_for(scoring):
     assert search.score(X[60:], y[60:]) != search.best_estimator_.score(X[60:], y[60:])
 
 
+@pytest.mark.slow
 def test_the_score_takes_weights():
     X, y = rings(90, noise=0.3)
     weights = np.random.default_rng(0).random(30)

@@ -482,6 +482,7 @@ def test_a_label_with_too_many_values_is_refused(tmp_path, capsys):
     assert "is the label the right column?" in refused(capsys, file, "--label", "y")
 
 
+@pytest.mark.slow
 def test_more_than_twenty_classes_are_no_reason_to_warn(tmp_path, capsys):
     X, _ = curves()
     file = write_parquet(tmp_path / "rows.parquet", X, y=np.arange(N_ROWS) % 26)

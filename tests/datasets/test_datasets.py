@@ -94,6 +94,7 @@ def as_openml(table, **changes):
     return Bunch(**{"data": table[:, :-1], "target": target, "feature_names": names, "categories": {}, **changes})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_the_files_of_the_source(name):
     """Warnings are errors: the digests are those of the files."""

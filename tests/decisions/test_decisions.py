@@ -207,6 +207,7 @@ def matrix_of(columns, exact):
     return factor_of(columns) if exact else gram_of(columns)
 
 
+@pytest.mark.slow
 @by_exact
 @by_configuration
 @settings(max_examples=25, deadline=None)

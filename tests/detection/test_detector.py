@@ -170,6 +170,7 @@ def test_few_further_rows_leave_the_calibration(ring):
     assert stream.offset_ == offset
 
 
+@pytest.mark.slow
 def test_a_first_batch_is_a_fit(ring):
     one, two = VanishingIdealDetector().fit(ring), VanishingIdealDetector().partial_fit(ring)
     np.testing.assert_array_equal(one.score_samples(INSIDE), two.score_samples(INSIDE))
@@ -192,6 +193,7 @@ def test_moments_give_the_inverse_christoffel_function_of_their_rows(ring):
         VanishingIdealDetector().fit(Moments(2, degree=4).update(ring + 100.0))
 
 
+@pytest.mark.slow
 def test_weights_count_like_repeated_rows(ring):
     counts = np.random.default_rng(0).integers(0, 4, len(ring))
     weighted = VanishingIdealDetector(contamination=0.1).fit(ring, sample_weight=counts)
@@ -199,6 +201,7 @@ def test_weights_count_like_repeated_rows(ring):
     np.testing.assert_allclose(weighted.decision_function(ring), repeated.decision_function(ring), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_order_of_the_rows_is_nothing(ring):
     order = np.random.default_rng(0).permutation(len(ring))
     one, two = VanishingIdealDetector().fit(ring), VanishingIdealDetector().fit(ring[order])
@@ -211,6 +214,7 @@ def test_the_number_of_threads_does_not_change_a_bit(ring):
     np.testing.assert_array_equal(one, two)
 
 
+@pytest.mark.slow
 def test_pickle_and_clone(ring):
     detector = VanishingIdealDetector(contamination=0.1).fit(ring)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(detector)).predict(ring), detector.predict(ring))

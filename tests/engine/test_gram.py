@@ -89,6 +89,7 @@ def test_mean_gram_over_several_blocks():
     assert_same_gram(mean_gram(as_rows(X), Program.of(QUADRATIC), 3), direct_mean_gram(X, QUADRATIC, 3), 3)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(
     m=st.integers(1, 400),
@@ -110,6 +111,7 @@ def test_mean_gram_of_random_shapes(m, n, degree, seed, weighted):
 # --- survey -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("m", "n"), [(1, 1), (3, 2), (4095, 3), (4096, 3), (4097, 3), (300_000, 2), (700, 120)])
 def test_survey_is_the_gram_of_constant_and_columns_with_their_ranges(m, n):
     X = data(m, n) * 3.0 - 1.0

@@ -67,6 +67,7 @@ def test_rows_without_weight_do_not_widen_the_range():
     np.testing.assert_array_equal(found.high, surface().max(axis=0))
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     m=st.integers(1, 300),

@@ -22,6 +22,7 @@ from vanishing.experiments._store import Store
 pytestmark = pytest.mark.chaos
 
 
+@pytest.mark.slow
 def test_an_interrupt_loses_only_the_run_that_it_hits(run, data_dir, tuning, tmp_path, capsys):
     tuning.fails = 3, KeyboardInterrupt()
     command = ["reproduce", "table3", "--data", "seeds", "--algorithms", "ABM", "--runs", "5", "--data-dir", data_dir]

@@ -46,6 +46,7 @@ def test_the_ten_splits_are_the_permutations_after_seed_3(seed_3, n_samples, nam
         assert len(train) == int(0.6 * n_samples)
 
 
+@pytest.mark.slow
 def test_the_published_kernel_svm_draws_from_the_numbers_that_split(seed_3):
     """As scikit-learn's does: 12 pairs on 3 folds, and the last fit."""
     for k in range(3):

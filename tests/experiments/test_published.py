@@ -91,6 +91,7 @@ def test_cgavi_ihb_has_the_published_sizes_on_synthetic_data(n_samples, psi):
     assert sizes(models) == SYNTHETIC_SIZES[n_samples, psi]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["bpcg", "pcg", "agd"])
 @pytest.mark.parametrize(("name", "psi"), [("bank", 0.0001), ("htru", 0.0001), ("skin", 0.0001)])
 def test_solvers_run_to_certainty_agree_with_ihb(load_classes, name, psi, solver):
@@ -117,6 +118,7 @@ def test_wihb_is_sparser_than_published_and_never_dense(load_classes, monkeypatc
     assert_vanishing(models, classes)
 
 
+@pytest.mark.slow
 def test_stopping_on_small_progress_keeps_terms_without_proof(load_classes):
     """The paper's rule (1e-4 of psi) puts terms into O that do lead generators, and says so."""
     X = load_classes("skin")[1]

@@ -31,6 +31,7 @@ def test_every_file_of_a_report_is_there_and_none_has_a_nan(finished, name):
     assert (folder / f"{name}.svg").read_text().rstrip().endswith("</svg>")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_all_lines_of_a_markdown_table_have_the_same_cells(finished, name):
     report, folder = finished(name)

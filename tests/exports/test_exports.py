@@ -108,6 +108,7 @@ def test_numpy_source_agrees(name, model_of):
     assert_agree(scope["answer"](new), expected_of(model, new), 1e-9)
 
 
+@pytest.mark.slow
 def test_numpy_source_needs_nothing_else(model_of, tmp_path):
     file = tmp_path / "model.py"
     file.write_text(to_numpy_source(model_of("search")))

@@ -70,6 +70,7 @@ def loaded(data, folder):
     return load(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", range(len(MODELS)), ids=ids)
 def test_a_model_comes_back_to_the_last_bit(k, fitted, X, tmp_path):
     model, path = fitted[k], tmp_path / "model.vi"
@@ -224,6 +225,7 @@ def test_coefficients_have_to_be_finite(value, whole, tmp_path):
         loaded(file_of(header, changed), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_mutated_files_are_refused_or_hold_a_model(seed, whole, X, tmp_path):
     rng = np.random.default_rng(seed)

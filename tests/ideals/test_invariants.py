@@ -78,6 +78,7 @@ def mean_squares(model, X: np.ndarray) -> np.ndarray:
     return np.mean(model.generators_.evaluate(X) ** 2, axis=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("algorithm", "options"), ALL)
 @FEW
 @given(X=DATA, psi=PSI, max_degree=DEGREE)
@@ -129,6 +130,7 @@ def test_coefficients_are_normalised_as_stated(algorithm, options, X, psi, max_d
         assert np.all(generators.leading_coef > 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("algorithm", "options"), ALL)
 @FEW
 @given(X=DATA, psi=PSI, max_degree=DEGREE, seed=st.integers(0, 2**32 - 1))
@@ -243,6 +245,7 @@ POINTS = st.builds(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", [OAVI, ABM, AVI, VCA])
 @FEW
 @given(points=POINTS)

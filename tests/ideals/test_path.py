@@ -112,6 +112,7 @@ def test_psi_below_the_rounding_of_a_gram_is_decided_on_triangular_factors(X, so
     assert calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.0, 1e-8, 1e-6])
 def test_tiny_psis_near_a_curve(noise):
     rng = np.random.default_rng(2)
@@ -196,6 +197,7 @@ def test_constant_and_repeated_columns(X, order):
         assert sum(model.generators_.degrees == 1) == 3
 
 
+@pytest.mark.slow
 def test_names_of_columns_are_kept(X):
     frame = pd.DataFrame(X, columns=["width", "height", "depth"])
     for model in ideal_path(OAVI(**DENSE), frame, PSIS):
@@ -311,6 +313,7 @@ def fitted_together(template, X, weights, psis):
     return [(model, np.concatenate([pieces[k] for k in m])) for model, (_, m) in zip(models, cases, strict=True)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_fits_to_parts_are_fits_to_their_rows_together(name, weighted):
@@ -339,6 +342,7 @@ def test_parts_at_psis_below_the_rounding_of_a_gram(name):
         np.testing.assert_allclose(model.transform(X[rows]), 0.0, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_parts_may_be_so_different_that_their_columns_are_visited_in_different_orders():
     rng = np.random.default_rng(8)
     X = surface(sum(SIZES), seed=8)

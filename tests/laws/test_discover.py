@@ -20,6 +20,7 @@ def equations(laws):
     return sorted(law.equation for law in laws)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [0.0, 0.01, 0.05])
 @pytest.mark.parametrize(
     ("make", "expected"),
@@ -34,6 +35,7 @@ def test_varieties(make, expected, level, rng):
     assert equations(discover(with_noise(make(rng), level, rng))) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("logs", [False, "auto"])
 def test_the_constant_of_the_gas_law_has_an_error(logs, noisy_gas):
     (law,) = discover(noisy_gas, names=GAS, logs=logs)
@@ -45,6 +47,7 @@ def test_the_constant_of_the_gas_law_has_an_error(logs, noisy_gas):
     assert law.p_value > 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "draw",
     [
@@ -63,6 +66,7 @@ def test_tables_without_a_law(draw, n_rows, rng):
     assert all(attempt.reason for attempt in laws.rejected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("curve", [np.exp, np.tanh, np.sin])
 def test_smooth_curves_are_dense_at_most(curve, rng):
     x = rng.uniform(-2.0, 2.0, 1000)
@@ -71,6 +75,7 @@ def test_smooth_curves_are_dense_at_most(curve, rng):
     assert all("smooth curve" in law.why for law in laws.dense)
 
 
+@pytest.mark.slow
 def test_scaling_the_units_changes_the_constant_only(noisy_gas):
     scale = np.array([1e-5, 1e3, 7.0, 1.0])
     (law,) = discover(noisy_gas * scale, names=GAS)
@@ -91,6 +96,7 @@ def test_the_order_of_the_columns_does_not_matter(noisy_gas):
     assert constant == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_copies_constants_and_dummies(noisy_gas, rng):
     table = np.column_stack([noisy_gas, noisy_gas[:, 1], np.full(2000, 5.0), rng.normal(size=2000)])
     laws = discover(table, names=[*GAS, "copy", "five", "dummy"], max_degree=2)
@@ -152,6 +158,7 @@ def test_multiplicative_noise(rng):
     assert law.level == pytest.approx(0.02, rel=0.2)
 
 
+@pytest.mark.slow
 def test_known_noise(noisy_gas):
     sigma = dict(zip(GAS, 0.01 * noisy_gas.std(axis=0), strict=True))
     (law,) = discover(noisy_gas, names=GAS, noise=sigma)
@@ -229,6 +236,7 @@ def test_units_are_those_of_the_constants(noisy_gas):
     assert "Pa*m^3/(mol*K) * n*T" in law.equation
 
 
+@pytest.mark.slow
 def test_terms_that_are_allowed_or_forbidden(noisy_gas):
     assert len(discover(noisy_gas, names=GAS, max_degree=2, forbidden=["p*V"])) == 0
     (law,) = discover(noisy_gas, names=GAS, max_degree=2, allowed=["p*V", "n*T", (0, 0, 0, 0)])

@@ -129,6 +129,7 @@ def test_degrees_that_are_skipped_are_named(rng):
     assert "Degree 2 and above were skipped: 21 terms are too many for 100 rows" in str(laws)
 
 
+@pytest.mark.slow
 def test_power_laws_of_many_rows(rng):
     a, b = rng.uniform(1.0, 3.0, (2, 12_000))
     X = with_noise(np.column_stack([a, b, 2.5 * a**3 / b**2]), 0.005, rng)

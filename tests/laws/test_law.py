@@ -53,6 +53,7 @@ def test_names_with_an_origin():
     assert coordinate_names(["a b", "y"], np.array([0.0, -2.5])) == ["a b", "(y + 2.5)"]
 
 
+@pytest.mark.slow
 def test_the_printed_line(gas_laws):
     line = str(gas_laws)
     assert line.startswith("p*V = 8.3")
@@ -67,6 +68,7 @@ def test_the_summary_names_tests_and_audits(gas_laws):
         assert part in text
 
 
+@pytest.mark.slow
 def test_to_sympy_vanishes(gas_laws):
     sympy = pytest.importorskip("sympy")
     p, V, n, T = sympy.symbols("p V n T")
@@ -92,6 +94,7 @@ def test_gradients_are_derivatives(gas_laws, gas_table):
     assert np.allclose(law.gradient(rows)[:, 1], numeric, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_shifted_law_everywhere(far_circle):
     X, laws = far_circle
     law = laws[0]

@@ -39,6 +39,7 @@ def test_moments_of_a_pass_are_means(rng):
     assert np.allclose(table.means, table.terms.values(X).mean(axis=1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [ADDITIVE, MULTIPLICATIVE])
 def test_debiased_moments_are_those_without_noise(model, rng):
     n_rows, variances = 400_000, np.array([0.09, 0.04])

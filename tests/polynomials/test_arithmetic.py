@@ -41,6 +41,7 @@ def test_results_have_the_values_that_they_must_have(X):
         np.testing.assert_allclose(result(X), values, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_derivatives_are_those_of_sympy():
     sympy = pytest.importorskip("sympy")
     symbols = [sympy.Symbol(name) for name in NAMES]
@@ -73,6 +74,7 @@ def test_what_has_no_sum_is_refused():
         P.diff("d")
 
 
+@pytest.mark.slow
 @given(st.floats(-1e6, 1e6).filter(lambda x: abs(x) > 1e-6), st.sampled_from([1e-9, 1e-6, 1e-3, 0.1]))
 def test_fractions_are_within_the_tolerance_and_the_simplest(value, tol):
     found = rationalize(value, tol)

@@ -47,6 +47,7 @@ def test_border_does_not_depend_on_how_the_kept_terms_are_listed(ideal, degree, 
     assert border(shuffled, "deglex", limit=10_000) == border(kept, "deglex", limit=10_000)
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(ideal=order_ideals(), degree=st.integers(2, 5))
 def test_limit_is_the_largest_border_that_is_returned(ideal, degree):

@@ -49,6 +49,7 @@ def read(pages):
     return {kind: Elements(file.read_text("utf-8")) for kind, file in pages.items()}
 
 
+@pytest.mark.slow
 @KINDS
 def test_names_are_text_and_nothing_comes_from_elsewhere(read, pages, kind):
     page, text = read[kind], pages[kind].read_text("utf-8")

@@ -242,6 +242,7 @@ def test_the_detector_gives_the_model_in_memory_and_predicts_lazily(client):
         assert -1 in expected.predict(strange)
 
 
+@pytest.mark.slow
 def test_the_violations_of_equations_are_lazy_too():
     X = arc()
     found = VanishingIdealDetector().fit(X)
@@ -260,6 +261,7 @@ def n_passes(passes, work):
     return len(passes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [OAVI(1e-3), ABM(1e-4), VCA(1e-7)], ids=repr)
 def test_several_classes_take_no_more_passes_than_the_slowest_and_one_for_the_labels(passes, model):
     X, y = circles()

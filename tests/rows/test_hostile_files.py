@@ -224,6 +224,7 @@ def test_randomly_damaged_moments_are_refused_or_valid(tmp_path):
 # --- tables -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", [b"1,1,1,1,1,1,1,1\n", b"1," * 500_000, b"1"], ids=["rows", "columns", "digits"])
 def test_a_table_that_unpacks_to_much_is_refused_before(line, tmp_path):
     with gzip.open(tmp_path / "seeds.csv.gz", "wb", compresslevel=1) as file:

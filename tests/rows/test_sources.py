@@ -313,6 +313,7 @@ def test_the_linear_classifier_is_the_same_in_every_source(make, tmp_path):
     np.testing.assert_allclose(scores, expected.decision_function(THREE[0]), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", EVERYWHERE, ids=name_of)
 def test_the_detector_is_the_same_in_every_source(make, tmp_path, reference_fit):
     X = 3.0 + 2.0 * surface()
@@ -326,6 +327,7 @@ def test_the_detector_is_the_same_in_every_source(make, tmp_path, reference_fit)
     assert set(numbers(found.predict(source))) <= {-1, 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [c_order, polars_frame, npy_file, parquet_folder, torch_tensor, strict_array, dask_array],

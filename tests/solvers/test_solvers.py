@@ -138,6 +138,7 @@ def test_gap_is_the_smaller_of_frank_wolfe_gap_and_strong_convexity_bound(solver
         assert solution.gap == pytest.approx(expected, rel=0.05, abs=slack)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(problem=problems, factor=psi_factors, max_iter=st.sampled_from([0, 1, 7, 600]))
 def test_gap_of_agd_is_the_strong_convexity_bound(problem, factor, max_iter):

@@ -97,6 +97,7 @@ def test_liblinear_agrees_where_the_penalty_on_the_intercept_is_negligible():
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=0.02 * np.abs(theirs.coef_).max())
 
 
+@pytest.mark.slow
 def test_a_path_reaches_every_optimum():
     X, signed = make_rows("touching", 5_000)
     Cs = [0.01, 1.0, 100.0]
@@ -203,6 +204,7 @@ def bars(capsys):
     return {line.split(":")[0] for line in lines if ":" in line}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["overlapping", "touching"])
 def test_rows_of_a_file_are_solved_in_few_passes_that_are_shown(kind, tmp_path, capsys):
     X, signed = make_rows(kind, 20_000)

@@ -61,6 +61,7 @@ def test_small_problem_reaches_the_best_of_all_faces(problem):
     assert excess <= 1e-9 * np.abs(x - best).sum() + 1e-12 * size  # by convexity
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(n=st.integers(10, 40), seed=st.integers(0, 2**32 - 1))
 def test_small_problem_agrees_with_coordinate_descent(n, seed):
@@ -130,6 +131,7 @@ def test_small_problem_in_plain_python_gives_the_compiled_result():
     np.testing.assert_allclose(x, solved(H, r, penalty, start), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(problem=large_quadratics)
 def test_violation_is_the_distance_of_zero_from_the_subgradients(problem):
