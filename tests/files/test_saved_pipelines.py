@@ -33,6 +33,7 @@ FOREIGN = FunctionTransformer(np.sqrt, inverse_func=table, check_inverse=False)
 
 def test_a_pipeline_of_scalers_encoders_and_imputers_comes_back(tmp_path):
     pytest.importorskip("skops")
+    pytest.importorskip("sklearn", "1.7", reason="older ColumnTransformers hold a class that skops does not trust")
     X, y = table()
     numbers = make_pipeline(SimpleImputer(), StandardScaler())
     columns = ColumnTransformer([("n", numbers, ["size", "age"]), ("t", OneHotEncoder(), ["town"])])
