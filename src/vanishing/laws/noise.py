@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.linalg import null_space, qr
+from scipy.linalg import LinAlgError, null_space, qr
 
 from .._typing import Float1D, Float2D
 from .gmm import FLOOR, Conditions, System, smallest_ratio, whitener
@@ -86,7 +86,10 @@ def column_variances(conditions: Conditions, c: Float1D, variances: Float1D, cap
         noise = conditions.noise_of(c, variances)
         slopes = _slope_squares(conditions, noise.slopes)
         weights = 1.0 / noise.variance
-        fitted, _ = nnls(slopes.T * weights[:, None], conditions.residuals(noise) ** 2 * weights)
+        try:
+            fitted, _ = nnls(slopes.T * weights[:, None], conditions.residuals(noise) ** 2 * weights)
+        except (RuntimeError, LinAlgError):  # SciPy before 1.15 gives up on slopes that are nearly dependent
+            break
         mean = slopes.mean(axis=1)
         least = _LEAST_SHARE * (variances * mean).sum() / np.maximum(mean, 1e-300) / len(variances)
         variances = np.clip(np.maximum(fitted, np.minimum(least, variances)), FLOOR**2, cap**2)
