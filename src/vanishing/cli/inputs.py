@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ..rows.dialects import Dialect
     from ..rows.disk import DiskRows
+    from ..tables import TableEncoder
 
 __all__ = [
     "add_format_arguments",
@@ -20,6 +21,7 @@ __all__ = [
     "column_types",
     "dialect_of",
     "is_moments",
+    "learn_columns",
     "names_in",
     "note_row_numbers",
     "open_table",
@@ -72,6 +74,7 @@ def open_table(
     label: str | None = None,
     weight: str | None = None,
     names: Sequence[str] | None = None,
+    encoder: TableEncoder | None = None,
 ) -> DiskRows:
     """The rows of the files.
 
@@ -83,20 +86,62 @@ def open_table(
         Columns with labels of any type, and with weights.
     names : sequence of str, optional
         Columns that a model was fitted to; others are ignored.
+    encoder : TableEncoder, optional
+        Turns texts and gaps into numbers.
     """
-    from ..rows.disk import find_files, open_rows
+    from ..rows.disk import open_rows
 
-    files = find_files(arguments.files)
-    if any(file.lower().endswith((".vi", ".npz")) for file in files):
-        raise ValueError(f"{files[0]} holds no table: give files of rows.")
+    files = _table_files(arguments)
     dialect = dialect_of(arguments)
     apart = [name for name in (label, weight) if name is not None]
+    if encoder is not None:
+        from ..tables.files import open_encoded
+
+        _chosen(arguments, files[0], dialect, apart, list(encoder.feature_names_in_), texts=True)
+        return open_encoded(files, encoder, label=label, weight=weight, dialect=dialect)
     if files[0].lower().endswith(".npy"):
         columns: Any = _numbered(arguments, files[0], apart)
     else:
         columns = _chosen(arguments, files[0], dialect, apart, names)
     label_id, weight_id = (column_id(name, files[0]) for name in (label, weight))
     return open_rows(files, columns=columns, label=label_id, weight=weight_id, dialect=dialect)  # type: ignore[return-value]
+
+
+def _table_files(arguments: argparse.Namespace) -> list[str]:
+    """The files; refuses models and moments."""
+    from ..rows.disk import find_files
+
+    files = find_files(arguments.files)
+    if any(file.lower().endswith((".vi", ".npz")) for file in files):
+        raise ValueError(f"{files[0]} holds no table: give files of rows.")
+    return files
+
+
+def learn_columns(arguments: argparse.Namespace, *, label: str, weight: str | None) -> TableEncoder | None:
+    """An encoder of texts and gaps, by one pass over the rows; None if there are neither."""
+    files = _table_files(arguments)
+    if files[0].lower().endswith(".npy"):
+        return None
+    from ..tables.encoder import FreeTextError
+    from ..tables.files import learn_encoder
+
+    dialect = dialect_of(arguments)
+    apart = [name for name in (label, weight) if name is not None]
+    columns = _chosen(arguments, files[0], dialect, apart, None, texts=True)
+    try:
+        encoder = learn_encoder(files, columns, dialect)
+    except FreeTextError as error:
+        raise ValueError(
+            f"{files[0]} has texts that rarely repeat, like ids or free text, in {_listed(error.columns)}. "
+            f"{_leave_out(error.columns, arguments)}"
+        ) from error
+    return None if encoder.changes_nothing else encoder
+
+
+def _leave_out(names: Sequence[str], arguments: argparse.Namespace) -> str:
+    """What to do about columns, beside those that are excluded already."""
+    both = [*(names_in(arguments.exclude) or []), *names]
+    return f"Leave out with --exclude {','.join(both)}."
 
 
 def dialect_of(arguments: argparse.Namespace) -> dict[str, str]:
@@ -137,9 +182,12 @@ def _chosen(
     dialect: dict[str, str],
     apart: Sequence[str],
     needed: Sequence[str] | None,
+    *,
+    texts: bool = False,
 ) -> list[str]:
-    """The columns of a table to use, all of them numbers; refuses others by name, with the flag that helps."""
-    types = {name: kind in _NUMBERS for name, kind in column_types(file, dialect)[0].items()}
+    """The columns of a table to use: numbers, and texts on request; refuses others, with the flag that helps."""
+    usable = (*_NUMBERS, "text") if texts else _NUMBERS
+    types = {name: kind in usable for name, kind in column_types(file, dialect)[0].items()}
     columns, exclude = (names_in(getattr(arguments, name, None)) for name in ("columns", "exclude"))
     if needed is not None:
         missing = [name for name in needed if name not in types]
@@ -158,8 +206,9 @@ def _chosen(
         raise ValueError(f"{file} has no columns of numbers to use; it has {', '.join(types)}.")
     if words:
         can_exclude = needed is None and hasattr(arguments, "exclude")
-        fix = f"Leave out with --exclude {','.join(words)}." if can_exclude else "Convert or remove them first."
-        raise ValueError(f"{file} has no numbers in {_listed(words)}. {fix}")
+        fix = _leave_out(words, arguments) if can_exclude else "Convert or remove them first."
+        lacking = "neither numbers nor texts" if texts else "no numbers"
+        raise ValueError(f"{file} has {lacking} in {_listed(words)}. {fix}")
     return chosen
 
 

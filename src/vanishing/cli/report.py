@@ -6,7 +6,7 @@ import argparse
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .inputs import add_format_arguments, column_types, dialect_of, open_table, progress_bars
+from .inputs import add_format_arguments, column_types, dialect_of, progress_bars
 from .outputs import add_output_arguments, check_output
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> None:
 def _given(arguments: argparse.Namespace, loaded: Loaded, file: str) -> Given:
     """The rows as the model takes them; an ideal keeps them in the units of the files, with the scaler beside."""
     label = arguments.target or _known_target(arguments, loaded, file)
-    rows: Any = open_table(arguments, label=label, names=loaded.names)
+    rows: Any = loaded.open(arguments, label=label)
     if loaded.before and loaded.kind == "ideal":
         from ..report import Given
 

@@ -62,6 +62,18 @@ class Ops(ABC):
     def best(self, scores: Any) -> Any:
         """The number of the largest column; of a single column whether it is positive, as 0 or 1."""
 
+    def fill(self, table: Any, column: int, value: float) -> Any:
+        """A column of numbers as one column, with a value in place of missing ones."""
+        raise _refuse_raw()
+
+    def missing(self, table: Any, column: int, is_text: bool) -> Any:
+        """1 where a value is missing, as one column."""
+        raise _refuse_raw()
+
+    def one_hot(self, table: Any, column: int, texts: Sequence[str]) -> Any:
+        """1 where a column has a text: one column for each text."""
+        raise _refuse_raw()
+
     def log(self, table: Any) -> Any:
         """Natural logarithms."""
         raise NotImplementedError
@@ -81,3 +93,7 @@ class Ops(ABC):
     def products(self, table: Any, left: Int1D, right: Int1D) -> Any:
         """Products ``table[left] * table[right]``."""
         return self.multiply(self.take(table, left), self.take(table, right))
+
+
+def _refuse_raw() -> ValueError:
+    return ValueError("Texts are no tensors: export this model to onnx, numpy or sql.")

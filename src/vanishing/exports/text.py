@@ -100,6 +100,7 @@ class _NumpyOps(_Expressions):
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.reads_objects = False  # texts and gaps, not only numbers
         self._n_names = 0
 
     def keep(self, table: Columns, name: str) -> Columns:
@@ -116,6 +117,20 @@ class _NumpyOps(_Expressions):
             names.append(f"p{self._n_names}")
             self.lines.append(f"{names[-1]} = {product}")
         return names
+
+    def fill(self, table: Columns, column: int, value: float) -> Columns:
+        """A column of numbers, with a value in place of missing ones."""
+        self.reads_objects = True
+        return [f"np.array([{_number(value)} if gap(v) else float(v) for v in {table[column]}])"]
+
+    def missing(self, table: Columns, column: int, is_text: bool) -> Columns:
+        """1 where a value is missing."""
+        return [f"np.array([float(gap(v)) for v in {table[column]}])"]
+
+    def one_hot(self, table: Columns, column: int, texts: Sequence[str]) -> Columns:
+        """1 where a column has a text."""
+        self.reads_objects = True
+        return [f"np.array([float(str(v) == {text!a}) for v in {table[column]}])" for text in texts]
 
     def interpolate(self, table: Columns, knots: Sequence[tuple[Float1D, Float1D]]) -> Columns:
         """Piecewise linear through knots and levels."""
@@ -176,8 +191,18 @@ def to_numpy_source(model: Any, name: str = "predict") -> str:
     lines.append(f"return {{{', '.join(f'{key!r}: {key}' for key in results)}}}")
     body = "\n".join(f"    {line}" for line in lines)
     what = f"{type(model).__name__} with inputs {', '.join(map(str, _names_of(model)))}"
-    head = [f"def {name}(X):", f'    """{_plain(what)}"""', "    X = np.asarray(X, dtype=float)"]
-    return "\n".join(["import numpy as np", "", "", *head, body, ""])
+    kind = "object" if ops.reads_objects else "float"
+    head = [f"def {name}(X):", f'    """{_plain(what)}"""', f"    X = np.asarray(X, dtype={kind})"]
+    return "\n".join(["import numpy as np", "", "", *(_GAP if ops.reads_objects else []), *head, body, ""])
+
+
+_GAP = [
+    "def gap(v):",
+    '    """Whether a value is missing."""',
+    '    return v is None or str(v) in ("nan", "<NA>")',
+    "",
+    "",
+]
 
 
 def _plain(text: str) -> str:
@@ -204,6 +229,18 @@ class _SqlOps(_Expressions):
         self.source = f"(SELECT *,\n  {listed}\n FROM {self.source}) AS {quote_name('with_' + name)}"
         return [quote_name(alias) for alias in names]
 
+    def fill(self, table: Columns, column: int, value: float) -> Columns:
+        """A column of numbers, with a value in place of missing ones."""
+        return [f"COALESCE(CAST({table[column]} AS DOUBLE PRECISION), {_number(value)})"]
+
+    def missing(self, table: Columns, column: int, is_text: bool) -> Columns:
+        """1 where a value is missing."""
+        return [f"CASE WHEN {table[column]} IS NULL THEN 1.0 ELSE 0.0 END"]
+
+    def one_hot(self, table: Columns, column: int, texts: Sequence[str]) -> Columns:
+        """1 where a column has a text."""
+        return [f"CASE WHEN {table[column]} = {_text(text)} THEN 1.0 ELSE 0.0 END" for text in texts]
+
     def interpolate(self, table: Columns, knots: Sequence[tuple[Float1D, Float1D]]) -> Columns:
         """Piecewise linear through knots and levels."""
         return [_cases(column, x.tolist(), y.tolist()) for column, (x, y) in zip(table, knots, strict=True)]
@@ -219,6 +256,11 @@ class _SqlOps(_Expressions):
         largest = f"GREATEST({', '.join(scores)})"
         cases = " ".join(f"WHEN {score} = {largest} THEN {k}" for k, score in enumerate(scores))
         return [f"CASE {cases} END"]
+
+
+def _text(text: str) -> str:
+    """A text as standard SQL quotes it."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _cases(column: str, knots: list[float], levels: list[float]) -> str:

@@ -140,6 +140,14 @@ class _TorchOps(Ops):
             columns.append((into * slope).sum(dim=1, keepdim=True) + self._number(y[:1]))
         return self.torch.cat(columns, dim=1)
 
+    def fill(self, table: Any, column: int, value: float) -> Any:
+        """A column of numbers, with a value in place of NaN."""
+        return self.torch.nan_to_num(table[:, column : column + 1], nan=value)
+
+    def missing(self, table: Any, column: int, is_text: bool) -> Any:
+        """1 where a number is NaN."""
+        return self.torch.isnan(table[:, column : column + 1]).to(table.dtype)
+
     def log(self, table: Any) -> Any:
         """Natural logarithms."""
         return self.torch.log(table)
