@@ -12,6 +12,7 @@ _PHRASES = [
     (r"open_rows\(label=\.\.\.\)", "--groups"),
     (r"drop those rows", "drop those rows, or leave the column out with --exclude"),
     (r"raise psi", "raise --psi"),
+    (r"regimes=False and a smaller degree", "--no-regimes and a smaller --degree"),
     (r"^(psi|columns|label|weight|noise|units|degree|contamination|scale)\b(?= (must|says|names|has))", r"--\1"),
     (r"\bIs the label the right column", "Is --target or --label the right column"),
     (r"give both the same n_features and degree", "collect both with the same --columns, --degree and --ranges"),

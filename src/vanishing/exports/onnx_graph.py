@@ -59,8 +59,6 @@ def _inputs(onnx: Any, model: Any, kind: int) -> list[Any]:
 class OnnxOps(Ops):
     """Nodes of a graph; a table is the name of a tensor."""
 
-    has_logarithms = True
-
     def __init__(self, onnx: Any, dtype: np.dtype[Any]):
         self.onnx = onnx
         self.dtype = dtype

@@ -16,7 +16,7 @@ __all__ = ["Ops"]
 class Ops(ABC):
     """Operations on tables; a table is whatever the target has for ``(n_rows, n_columns)`` numbers."""
 
-    has_logarithms = False  # and matrices of any size; text has neither
+    is_text = False  # whether every coefficient is written out
 
     @abstractmethod
     def take(self, table: Any, columns: Int1D) -> Any:
@@ -74,13 +74,13 @@ class Ops(ABC):
         """1 where a column has a text: one column for each text."""
         raise _refuse_raw()
 
+    @abstractmethod
     def log(self, table: Any) -> Any:
         """Natural logarithms."""
-        raise NotImplementedError
 
+    @abstractmethod
     def log_sum_exp(self, table: Any) -> Any:
         """The logarithm of the sum of the exponentials of all columns, as one column."""
-        raise NotImplementedError
 
     def squares(self, table: Any, weight: float, n_columns: int) -> Any:
         """The sum of the squares of all columns times a weight, as one column."""

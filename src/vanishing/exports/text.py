@@ -22,6 +22,7 @@ Columns = list[str]  # one expression for each column
 class _Expressions(Ops):
     """Columns as expressions in infix notation."""
 
+    is_text = True
     functions: dict[str, str]
 
     def take(self, table: Columns, columns: Int1D) -> Columns:
@@ -74,6 +75,10 @@ class _Expressions(Ops):
         """Inverse hyperbolic sines."""
         return [f"{self.functions['asinh']}({column})" for column in table]
 
+    def log(self, table: Columns) -> Columns:
+        """Natural logarithms."""
+        return [f"{self.functions['log']}({column})" for column in table]
+
 
 def _number(value: float) -> str:
     return repr(float(value)) if value >= 0.0 else f"({float(value)!r})"
@@ -96,7 +101,7 @@ def _factor(column: str) -> str:
 class _NumpyOps(_Expressions):
     """Expressions in NumPy, with intermediate results as variables."""
 
-    functions = {"abs": "np.abs", "asinh": "np.arcsinh", "max": "np.maximum", "min": "np.minimum"}  # noqa: RUF012
+    functions = {"abs": "np.abs", "asinh": "np.arcsinh", "log": "np.log", "max": "np.maximum", "min": "np.minimum"}  # noqa: RUF012
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -144,6 +149,14 @@ class _NumpyOps(_Expressions):
         self.lines.append("odds = odds / odds.sum(axis=1, keepdims=True)")
         return [f"odds[:, {k}]" for k in range(len(table))]
 
+    def log_sum_exp(self, table: Columns) -> Columns:
+        """The logarithm of the sum of the exponentials of all columns."""
+        self._n_names += 1
+        name = f"s{self._n_names}"
+        self.lines.append(f"{name} = np.column_stack([{', '.join(table)}])")
+        self.lines.append(f"{name} = {name}.max(axis=1), {name}")
+        return [f"({name}[0] + np.log(np.exp({name}[1] - {name}[0][:, None]).sum(axis=1)))"]
+
     def best(self, scores: Columns) -> Columns:
         """The number of the largest column, or whether the only one is positive."""
         if len(scores) == 1:
@@ -156,7 +169,9 @@ def to_numpy_source(model: Any, name: str = "predict") -> str:
 
     Parameters
     ----------
-    model : fitted OAVI, ABM, AVI, VCA, PerClass, L1SVC, classifier, or Polynomials
+    model : fitted OAVI, ABM, AVI, VCA, PerClass, L1SVC, classifier, detector, Polynomials, or Pipeline
+        A pipeline of a :class:`~vanishing.TableEncoder` or scalers before one of these. A detector may have up to
+        20,000 coefficients: beyond, the text would be megabytes.
     name : str, default="predict"
         Name of the function.
 
@@ -164,7 +179,8 @@ def to_numpy_source(model: Any, name: str = "predict") -> str:
     -------
     str
         The source of ``name(X)``, which returns a dict: for classifiers ``scores``, ``label`` (the number of the class)
-        and ``probabilities``, for transformers ``features``, for polynomials ``values``.
+        and ``probabilities``, for transformers ``features``, for polynomials ``values``, for detectors ``scores`` (as
+        ``score_samples``) and ``label``, 0 for outliers. ``X`` has texts as such where a pipeline takes them.
 
     Examples
     --------
@@ -217,10 +233,11 @@ def _names_of(model: Any) -> list[str]:
 class _SqlOps(_Expressions):
     """Expressions in SQL; kept tables become columns of a subquery."""
 
-    functions = {"abs": "ABS", "asinh": "ASINH", "max": "GREATEST", "min": "LEAST"}  # noqa: RUF012
+    functions = {"abs": "ABS", "asinh": "ASINH", "log": "LN", "max": "GREATEST", "min": "LEAST"}  # noqa: RUF012
 
     def __init__(self, table: str):
         self.source = table
+        self._n_sums = 0
 
     def keep(self, table: Columns, name: str) -> Columns:
         """Columns of a subquery."""
@@ -248,6 +265,13 @@ class _SqlOps(_Expressions):
     def softmax(self, table: Columns) -> Columns:
         """Exponentials of the columns over their sum."""
         return [f"1.0 / ({' + '.join(f'EXP(({other}) - ({column}))' for other in table)})" for column in table]
+
+    def log_sum_exp(self, table: Columns) -> Columns:
+        """The logarithm of the sum of the exponentials of all columns."""
+        self._n_sums += 1
+        table = self.keep(table, f"exponent{self._n_sums}")
+        (largest,) = self.keep([f"GREATEST({', '.join(table)})"], f"largest{self._n_sums}")
+        return [f"({largest} + LN({' + '.join(f'EXP({column} - {largest})' for column in table)}))"]
 
     def best(self, scores: Columns) -> Columns:
         """The number of the largest column, or whether the only one is positive."""
@@ -277,7 +301,9 @@ def to_sql(model: Any, table: str = "rows") -> str:
 
     Parameters
     ----------
-    model : fitted OAVI, ABM, AVI, VCA, PerClass, L1SVC, classifier, or Polynomials
+    model : fitted OAVI, ABM, AVI, VCA, PerClass, L1SVC, classifier, detector, Polynomials, or Pipeline
+        A pipeline of a :class:`~vanishing.TableEncoder` or scalers before one of these. A detector may have up to
+        20,000 coefficients: beyond, the text would be megabytes.
     table : str, default="rows"
         Name of the table, whose columns have the names that the model was fitted to (``x0``, ``x1``, ... without).
 

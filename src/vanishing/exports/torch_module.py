@@ -74,8 +74,6 @@ def to_torch(model: Any, *, dtype: Any = None, trainable: bool = False) -> Any:
 class _TorchOps(Ops):
     """Tensors; the numbers of the model are parameters or buffers of a module, in the order in which they are used."""
 
-    has_logarithms = True
-
     def __init__(self, module: Any, torch: Any, *, trainable: bool = False, recording: bool = False):
         self.module = module
         self.torch = torch
