@@ -49,6 +49,9 @@ def test_a_table_with_texts_and_gaps_needs_no_preparation(customers, tmp_path, m
     assert pd.read_csv("out.csv")["label"].tolist() == labels.tolist()
     assert main(["score", "left.vi", "new.parquet", "--json", "--quiet"]) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["accuracy"] == np.mean(labels == new["left"]) > 0.85
+    new.assign(age="old").to_csv("old.csv", index=False)
+    assert main(["predict", "left.vi", "old.csv", "--quiet"]) == 2
+    assert "old.csv has no numbers in the column 'age'. Convert or remove them first." in capsys.readouterr().err
     assert main(["show", "left.vi", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["columns"] == ["age", "town", "paid"]
     assert main(["report", "left.vi", "new.parquet", "-o", "left.html", "--quiet"]) == 0
@@ -65,6 +68,6 @@ def test_ids_and_dates_are_named_with_the_flag(customers, tmp_path, monkeypatch,
     assert "neither numbers nor texts in the column 'since'. Leave out with --exclude since." in capsys.readouterr().err
     assert main(["fit", "left.csv", "--target", "left", "--exclude", "since", "-o", "left.vi", "--quiet"]) == 2
     told = capsys.readouterr().err
-    assert "texts that rarely repeat, like ids or free text, in the column 'id'." in told
+    assert "text that hardly repeats, like ids in 'id' (such as 'c0')." in told
     assert "Leave out with --exclude since,id." in told
     assert not (tmp_path / "left.vi").exists()

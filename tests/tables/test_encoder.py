@@ -59,8 +59,13 @@ def test_columns_are_those_that_one_would_write_by_hand():
 
 def test_ids_free_text_and_dates_are_refused_by_name():
     frame = table().assign(id=[f"c{k}" for k in range(300)], note=[f"call {k} back" for k in range(300)])
-    with pytest.raises(ValueError, match="rarely repeat in 'id', 'note', like ids or free text: drop them"):
+    with pytest.raises(ValueError, match=r"text that hardly repeats, like ids in 'id' .such as .*: drop 'id', 'note'"):
         TableEncoder().fit(frame)
+    shares = frame.assign(note="").assign(id=np.resize(["5%", "10%", "15%", "20%", "25%", "n.d."], len(frame)))
+    with pytest.raises(ValueError, match=r"text that is numbers or dates in 'id' .such as '5%'.: drop 'id'"):
+        TableEncoder().fit(shares)
+    codes = TableEncoder().fit(table().assign(code=np.resize(["10", "20", "30", "40", "50"], 300)))
+    assert codes.columns_[-1].categories == ["10", "20", "30", "40", "50"]
     with pytest.raises(ValueError, match="'when' holds dates or times"):
         TableEncoder().fit(table().assign(when=pd.Timestamp("2024-01-01")))
     encoder = TableEncoder().fit(table())

@@ -106,8 +106,9 @@ def _classes_of(rows: Rows) -> Array:
     def kernel(block: Block) -> frozenset[Any]:
         plain = block.labels.dtype != object
         labels = frozenset((np.unique(block.labels) if plain else block.labels).tolist())
-        if any(_is_missing(label) for label in labels):
-            raise ValueError(f"A label is missing {place(block.part, block.start)} or later: drop those rows.")
+        if any(map(_is_no_label, labels)):
+            row = next(i for i, label in enumerate(block.labels.tolist()) if _is_no_label(label))
+            raise ValueError(f"A label is missing {place(block.part, block.start + row)}: drop those rows.")
         if len(labels) > _MOST_CLASSES:
             raise too_many
         return labels
@@ -151,6 +152,11 @@ def _require_one_kind(labels: Collection[Any]) -> None:
 def _is_missing(label: Any) -> bool:
     """Whether a label is None, NaN, or pandas' NA or NaT."""
     return label is None or type(label).__name__ in ("NAType", "NaTType") or label != label
+
+
+def _is_no_label(label: Any) -> bool:
+    """Whether a label is missing; an empty cell of a CSV file is no class."""
+    return _is_missing(label) or label == ""
 
 
 def as_vector(scores: Any) -> Any:

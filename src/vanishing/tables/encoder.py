@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,19 +19,37 @@ from ..files.saved import SavedEstimator
 from .columns import Column, Texts, frame_columns
 from .tally import Tally, tally_columns
 
-__all__ = ["FreeTextError", "TableEncoder"]
+__all__ = ["NoCategoriesError", "TableEncoder"]
 
 
-class FreeTextError(ValueError):
-    """Columns of texts that are no categories: ``columns`` has their names."""
+_NUMBER = re.compile(r"[-+]?\s*[$€£¥]?\s*\d[\d.,' ]*([eE][-+]?\d+)?\s*[%$€£¥]?")
+_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T][\d:.,]+.*)?")
+_MANY = 5  # different numbers or dates that are no categories
 
-    def __init__(self, columns: list[str]):
-        self.columns = columns
-        names = ", ".join(map(repr, columns))
-        super().__init__(
-            f"Texts rarely repeat in {names}, like ids or free text: drop {'it' if len(columns) == 1 else 'them'}, or "
-            "raise max_categories."
-        )
+
+class NoCategoriesError(ValueError):
+    """Columns of texts that are no categories.
+
+    ``rare`` has those with ids or free text, ``disguised`` those with numbers or dates; both have a text of each.
+    """
+
+    def __init__(self, rare: dict[str, str], disguised: dict[str, str]):
+        self.rare, self.disguised = rare, disguised
+        super().__init__(f"There is {self.says()}: drop {', '.join(map(repr, self.columns))}, or convert to numbers.")
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return [*self.rare, *self.disguised]
+
+    def says(self) -> str:
+        """What the columns hold."""
+        kinds = {"text that hardly repeats, like ids": self.rare, "text that is numbers or dates": self.disguised}
+        return " and ".join(f"{what} in {_shown(columns)}" for what, columns in kinds.items() if columns)
+
+
+def _shown(columns: dict[str, str]) -> str:
+    return ", ".join(f"{name!r}" + (f" (such as {text!r})" if text else "") for name, text in columns.items())
 
 
 @dataclass(frozen=True)
@@ -93,7 +112,8 @@ class TableEncoder(SavedEstimator, TransformerMixin, BaseEstimator):  # type: ig
     ----------
     max_categories : int, default=30
         The most frequent texts of a column, of those that occur at least twice, are its categories; others belong to
-        none. If the categories cover less than half of the rows, the texts are ids or free text and are refused.
+        none. If the categories cover less than half of the rows, the texts are ids or free text and are refused, as
+        are numbers and dates that were written as text.
 
     Attributes
     ----------
@@ -149,18 +169,21 @@ class TableEncoder(SavedEstimator, TransformerMixin, BaseEstimator):  # type: ig
         if not (isinstance(self.max_categories, (int, np.integer)) and self.max_categories >= 1):
             raise ValueError(f"max_categories must be a whole number of at least 1, got {self.max_categories!r}.")
         medians = iter(tally.medians.tolist())
-        found, refused = [], []
+        found, rare, disguised = [], {}, {}
         for name, texts, n_gaps in zip(names, tally.texts, tally.gaps.tolist(), strict=True):
             if texts is None:
                 found.append(InputColumn(name, None, True, next(medians), n_gaps > 0))
                 continue
-            categories, complete = self._categories(texts, tally.n_rows - n_gaps)
-            if categories is None:
-                refused.append(name)
+            n_known = tally.n_rows - n_gaps
+            categories, complete = self._categories(texts, n_known)
+            if (odd := _disguised(texts, n_known)) is not None:
+                disguised[name] = odd
+            elif categories is None:
+                rare[name] = max(texts, key=texts.__getitem__, default="")
             else:
                 found.append(InputColumn(name, categories, complete, 0.0, n_gaps > 0))
-        if refused:
-            raise FreeTextError(refused)
+        if rare or disguised:
+            raise NoCategoriesError(rare, disguised)
         self.columns_ = found
         return self
 
@@ -229,6 +252,18 @@ class TableEncoder(SavedEstimator, TransformerMixin, BaseEstimator):  # type: ig
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _disguised(texts: Counter[str], n_known: int) -> str | None:
+    """A text that keeps a column from being numbers or dates, as most others are; None for categories.
+
+    Digits alone may be codes: they stay categories.
+    """
+    values = {text: n for text, n in texts.items() if _NUMBER.fullmatch(text) or _DATE.fullmatch(text)}
+    if len(values) < _MANY or 2 * sum(values.values()) < n_known or all(text.isdigit() for text in texts):
+        return None
+    plain = re.compile(r"[-+]?[\d.]+([eE][-+]?\d+)?")
+    return next((text for text in texts if not plain.fullmatch(text)), next(iter(texts)))
 
 
 def _describe(column: InputColumn) -> Iterator[str]:

@@ -87,7 +87,8 @@ class _TableReader(ArrowReader):
         options = kind.default_fragment_scan_options.convert_options
         options.strings_can_be_null = True
         kind.default_fragment_scan_options = dataset.CsvFragmentScanOptions(convert_options=options)
-        self.fragments = list(dataset.dataset(self.files, format=kind).get_fragments())
+        with naming(self.files[0], self.kind):
+            self.fragments = list(dataset.dataset(self.files, format=kind).get_fragments())
 
     def read_columns(self, *, only_labels: bool) -> list[str]:
         """The columns that a pass reads."""
