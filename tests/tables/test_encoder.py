@@ -97,6 +97,18 @@ def test_files_are_encoded_in_passes_like_frames(suffix, tmp_path):
     )
 
 
+def test_files_of_several_types(tmp_path):
+    pytest.importorskip("pyarrow")
+    words, digits = pd.DataFrame({"a": ["x", "1"] * 9}), pd.DataFrame({"a": [1, 2] * 9})
+    for k, part in enumerate((digits, words)):
+        part.to_csv(tmp_path / f"part{k}.csv", index=False)
+        part.to_parquet(tmp_path / f"part{k}.parquet")
+    assert learn_encoder(str(tmp_path / "*.csv"), ["a"]).columns_[0].categories == ["1", "2", "x"]
+    with pytest.raises(ValueError, match="'a' holds texts in .* or in .*, not in both: convert it"):
+        learn_encoder(str(tmp_path / "*.parquet"), ["a"])
+    assert TableEncoder().fit(digits.astype("category")).columns_[0].categories == ["1", "2"]
+
+
 def programs():
     """A classifier behind an encoder, new rows, and its scores."""
     frame, new = table(), table(60, seed=2)

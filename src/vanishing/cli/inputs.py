@@ -109,6 +109,10 @@ def open_table(
     if encoder is not None:
         from ..tables.files import open_encoded
 
+        if files[0].lower().endswith(".npy"):
+            raise ValueError(
+                f"{files[0]} has no names of columns, which the model needs: give a .csv or .parquet file."
+            )
         texts = [column.name for column in encoder.columns_ if column.categories is not None]
         _chosen(arguments, files[0], dialect, apart, list(encoder.feature_names_in_), texts.__contains__)
         return open_encoded(files, encoder, label=label, weight=weight, dialect=dialect)

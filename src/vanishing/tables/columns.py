@@ -10,7 +10,7 @@ import numpy as np
 
 from .._typing import Float1D, Int1D
 
-__all__ = ["Column", "Texts", "arrow_column", "frame_columns"]
+__all__ = ["Column", "Texts", "arrow_column", "frame_columns", "holds_texts"]
 
 
 class Texts(NamedTuple):
@@ -40,14 +40,22 @@ def arrow_column(name: str, column: Any) -> Column:
     import pyarrow
     import pyarrow.types as types
 
-    kind = column.type.value_type if types.is_dictionary(column.type) else column.type
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+    kind = column.type
+    if holds_texts(kind):
         return _arrow_texts(column)
     if not (types.is_boolean(kind) or types.is_null(kind) or types.is_decimal(kind) or types.is_primitive(kind)):
         raise ValueError(f"Column {name!r} holds {kind}, neither numbers nor texts: drop it.")
     if types.is_temporal(kind):
         raise _refuse_times(name)
     return np.asarray(column.cast(pyarrow.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def holds_texts(kind: Any) -> bool:
+    """Whether a type of Arrow is one of texts, or of categories of any kind."""
+    import pyarrow.types as types
+
+    texts = (types.is_dictionary, types.is_string, types.is_large_string, types.is_string_view)
+    return any(test(kind) for test in texts)
 
 
 def _arrow_texts(column: Any) -> Texts:
@@ -61,6 +69,8 @@ def _arrow_texts(column: Any) -> Texts:
 
 
 def _pandas_column(name: str, column: Any) -> Column:
+    if str(column.dtype) == "category":
+        return _texts(None if _is_missing(value) else value for value in column.tolist())
     if getattr(column.dtype, "kind", "O") in "biuf" and not isinstance(column.dtype, np.dtype):
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
     return _column(name, column.to_numpy())

@@ -11,7 +11,7 @@ from ..rows.dialects import Dialect
 from ..rows.disk import DiskRows, find_files, format_of
 from ..rows.protocol import Block, Cost
 from ..rows.readers import ArrowReader, Piece, naming
-from .columns import Column, Texts, arrow_column
+from .columns import Column, Texts, arrow_column, holds_texts
 from .encoder import TableEncoder
 from .tally import add_tallies, tally_columns
 
@@ -58,17 +58,24 @@ class _TableReader(ArrowReader):
         dialect: Mapping[str, str] | None = None,
     ):
         self.encoder = encoder
+        self.texts: set[str] = set()
+        self._first_texts: set[str] | None = None
         super().__init__(files, format_of(files[0]), columns, label, weight, dialect)
         self.columns = self.names
         if encoder is not None:
             self.names = [str(name) for name in encoder.get_feature_names_out()]
 
     def require_numbers(self, schema: Any, origin: str) -> None:
-        """Note which columns hold texts: those of the encoder, or else those of the file."""
-        known = {} if self.encoder is None else {column.name: column for column in self.encoder.columns_}
-        self.texts = [name for name in self.names if _holds_texts(schema.field(name).type)]
+        """Note which columns hold texts: those of the encoder, or else those of the files, which have to agree."""
         if self.encoder is not None:
-            self.texts = [name for name in self.names if known[name].categories is not None]
+            self.texts = {column.name for column in self.encoder.columns_ if column.categories is not None}
+            return
+        here = {name for name in self.names if holds_texts(schema.field(name).type)}
+        if self.kind != "csv" and self._first_texts is not None and self._first_texts != here:
+            name = min(self._first_texts ^ here)
+            raise ValueError(f"Column {name!r} holds texts in {origin} or in {self.files[0]}, not in both: convert it.")
+        self._first_texts = here
+        self.texts |= here  # in CSV files a column of texts may look like one of numbers here and there
 
     def has_single(self, schema: Any) -> bool:
         """Whether numbers were rounded to float32 or less: never, as far as an encoder is concerned."""
@@ -115,10 +122,3 @@ class _TableReader(ArrowReader):
             raise ValueError(f"The weights in column {self.weight!r} are texts: name a column of numbers.")
         self.check_weights(weights, piece)
         return weights
-
-
-def _holds_texts(kind: Any) -> bool:
-    import pyarrow.types as types
-
-    inside = kind.value_type if types.is_dictionary(kind) else kind
-    return bool(types.is_string(inside) or types.is_large_string(inside) or types.is_string_view(inside))
