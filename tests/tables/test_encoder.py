@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
+from file_mutations import file_of, parts_of
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from vanishing import OAVI, TableEncoder, VanishingIdealClassifier, load, save
+from vanishing import OAVI, ModelFileError, TableEncoder, VanishingIdealClassifier, load, save
 from vanishing.exports import to_numpy_source, to_onnx, to_sql, to_torch
 from vanishing.tables.files import learn_encoder, open_encoded
 
@@ -104,7 +108,7 @@ def test_files_of_several_types(tmp_path):
         part.to_csv(tmp_path / f"part{k}.csv", index=False)
         part.to_parquet(tmp_path / f"part{k}.parquet")
     assert learn_encoder(str(tmp_path / "*.csv"), ["a"]).columns_[0].categories == ["1", "2", "x"]
-    with pytest.raises(ValueError, match="'a' holds texts in .* or in .*, not in both: convert it"):
+    with pytest.raises(ValueError, match=r"'a' holds texts in .* or in .*, not in both: convert it"):
         learn_encoder(str(tmp_path / "*.parquet"), ["a"])
     assert TableEncoder().fit(digits.astype("category")).columns_[0].categories == ["1", "2"]
 
@@ -118,10 +122,15 @@ def programs():
 
 
 def test_a_pipeline_with_an_encoder_is_saved_without_skops(tmp_path, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "skops.io", None)
+    monkeypatch.setitem(sys.modules, "skops.io", None)
     model, new, scores = programs()
     save(model, tmp_path / "model.vi")
     assert load(tmp_path / "model.vi").decision_function(new).tobytes() == scores.tobytes()
+    header, arrays = parts_of((tmp_path / "model.vi").read_bytes())
+    header["model"][0]["step"]["saved"]["fitted"]["columns_"].pop()
+    (tmp_path / "model.vi").write_bytes(file_of(json.dumps(header), arrays))
+    with pytest.raises(ModelFileError, match="encodes other columns than it has"):
+        load(tmp_path / "model.vi")
 
 
 def test_exports_take_texts_and_gaps():
