@@ -51,9 +51,12 @@ def test_zsh_completes_from_the_first_tab_on(folder, capsys):
         pytest.skip("needs zsh: apt-get install zsh")
     pty = pytest.importorskip("pty", reason="needs a terminal, which Windows has not")
     (folder / "_vanishing").write_text(script(capsys, "zsh"))
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.execvpe("zsh", ["zsh", "-f", "-i"], {**os.environ, "TERM": "dumb"})
+    terminal, inside = pty.openpty()
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), inside)
+    started = subprocess.Popen(
+        ["zsh", "-f", "-i"], **streams, env={**os.environ, "TERM": "dumb"}, start_new_session=True
+    )
+    os.close(inside)
     try:
         os.write(terminal, ZSH.encode())
         read_until(terminal, rb"[\r\n]READY")
@@ -62,8 +65,9 @@ def test_zsh_completes_from_the_first_tab_on(folder, capsys):
             buffer = read_until(terminal, rb"<([^\n]*)>\r?\n")[1].decode()
             assert buffer == f"{line[: line.rindex(' ')]} {found} "
     finally:
+        started.kill()
+        started.wait()
         os.close(terminal)
-        os.waitpid(pid, 0)
 
 
 def read_until(terminal, pattern):
