@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import shutil
 import subprocess
 
@@ -53,9 +54,8 @@ def test_zsh_completes_from_the_first_tab_on(folder, capsys):
     (folder / "_vanishing").write_text(script(capsys, "zsh"))
     terminal, inside = pty.openpty()
     streams = dict.fromkeys(("stdin", "stdout", "stderr"), inside)
-    started = subprocess.Popen(
-        ["zsh", "-f", "-i"], **streams, env={**os.environ, "TERM": "dumb"}, start_new_session=True
-    )
+    options = {**streams, "env": {**os.environ, "TERM": "dumb"}, "start_new_session": True}
+    started = subprocess.Popen(["zsh", "-f", "-i"], **options)
     os.close(inside)
     try:
         os.write(terminal, ZSH.encode())
@@ -73,5 +73,6 @@ def test_zsh_completes_from_the_first_tab_on(folder, capsys):
 def read_until(terminal, pattern):
     seen = b""
     while not (match := re.search(pattern, seen)):
+        assert select.select([terminal], [], [], 60)[0], f"zsh wrote only {seen!r}"
         seen += os.read(terminal, 65536)
     return match
