@@ -124,7 +124,8 @@ def test_files_of_several_types(tmp_path):
     assert TableEncoder().fit(digits.astype("category")).columns_[0].categories == ["1", "2"]
 
 
-def programs():
+@pytest.fixture(scope="module")
+def program():
     """A classifier behind an encoder, new rows, and its scores."""
     frame, new = table(), table(60, seed=2)
     y = np.where((frame["age"].fillna(40) > 40) ^ (frame["town"] == "Ulm"), "yes", "no")
@@ -132,9 +133,9 @@ def programs():
     return model, new, model.decision_function(new)
 
 
-def test_a_pipeline_with_an_encoder_is_saved_without_skops(tmp_path, monkeypatch):
+def test_a_pipeline_with_an_encoder_is_saved_without_skops(program, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "skops.io", None)
-    model, new, scores = programs()
+    model, new, scores = program
     save(model, tmp_path / "model.vi")
     assert load(tmp_path / "model.vi").decision_function(new).tobytes() == scores.tobytes()
     header, arrays = parts_of((tmp_path / "model.vi").read_bytes())
@@ -144,8 +145,8 @@ def test_a_pipeline_with_an_encoder_is_saved_without_skops(tmp_path, monkeypatch
         load(tmp_path / "model.vi")
 
 
-def test_exports_take_texts_and_gaps():
-    model, new, scores = programs()
+def test_exports_take_texts_and_gaps(program):
+    model, new, scores = program
     scope = {}
     exec(to_numpy_source(model), scope)
     np.testing.assert_allclose(scope["predict"](new)["scores"][:, 0], scores, rtol=1e-9, atol=1e-9)
@@ -154,20 +155,22 @@ def test_exports_take_texts_and_gaps():
     np.testing.assert_allclose(found["scores_0"], scores, rtol=1e-9, atol=1e-9)
 
 
-def test_torch_fills_gaps_and_refuses_texts():
+@pytest.mark.slow
+def test_torch_fills_gaps_and_refuses_texts(program):
     torch = pytest.importorskip("torch")
     with pytest.raises(ValueError, match="Texts are no tensors: export this model to onnx, numpy or sql"):
-        to_torch(programs()[0])
+        to_torch(program[0])
     frame = table()[["age", "paid"]].astype(float)
     model = make_pipeline(TableEncoder(), VanishingIdealClassifier(OAVI(0.01))).fit(frame, frame["age"] > 40)
     found = to_torch(model)(torch.tensor(frame.to_numpy()))["scores"][:, 0].numpy()
     np.testing.assert_allclose(found, model.decision_function(frame), rtol=1e-9, atol=1e-9)
 
 
-def test_onnx_takes_a_column_of_texts_as_an_input():
+@pytest.mark.slow
+def test_onnx_takes_a_column_of_texts_as_an_input(program):
     runtime = pytest.importorskip("onnxruntime")
     pytest.importorskip("onnx")
-    model, new, scores = programs()
+    model, new, scores = program
     session = runtime.InferenceSession(
         to_onnx(model, np.float64).SerializeToString(), providers=["CPUExecutionProvider"]
     )
