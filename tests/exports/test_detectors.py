@@ -86,6 +86,7 @@ def two(n, seed):
     return np.column_stack([x, x**2 + 0.01 * rng.normal(size=n)])
 
 
+@pytest.mark.slow
 def test_numpy_source_and_sql_score_like_the_detector(short):
     duckdb, pandas = pytest.importorskip("duckdb"), pytest.importorskip("pandas")
     detector, new = short
@@ -103,9 +104,8 @@ def test_numpy_source_and_sql_score_like_the_detector(short):
     assert set(labels) == {0, 1}
 
 
+@pytest.mark.parametrize("case", ["regimes and equations"], indirect=True)
 def test_text_of_a_large_detector_is_refused_with_the_numbers(case):
     detector, _ = case
-    if detector.regimes is False:
-        pytest.skip("short enough")
     with pytest.raises(ValueError, match=r"has [\d,]+ coefficients, and text has room for 20,000: export it to onnx"):
         to_sql(detector)
