@@ -41,8 +41,8 @@ class Survey(NamedTuple):
     @property
     def known(self) -> tuple[list[Term], Float2D]:
         """The terms whose Gram the pass summed, and that Gram."""
-        gram = self.gram if self.ahead is None else self.ahead
-        return terms_up_to(2, self.low.size)[: len(gram)], gram
+        n = self.low.size
+        return (terms_up_to(1, n), self.gram) if self.ahead is None else (terms_up_to(2, n), self.ahead)
 
     @classmethod
     def of_parts(cls, parts: Sequence[Survey]) -> Survey:
@@ -71,11 +71,16 @@ class Survey(NamedTuple):
                 change[k, place[tuple(v for v, c in zip(term, chosen, strict=True) if c)]] += np.prod(factors)
         first = change[: scale.size + 1, : scale.size + 1]
         return self._replace(
-            gram=first @ self.gram @ first.T,
+            gram=_symmetric(first @ self.gram @ first.T),
             low=scale * self.low + offset,
             high=scale * self.high + offset,
-            ahead=None if self.ahead is None else change @ self.ahead @ change.T,
+            ahead=None if self.ahead is None else _symmetric(change @ self.ahead @ change.T),
         )
+
+
+def _symmetric(gram: Float2D) -> Float2D:
+    """The Gram with the entries below the diagonal on both sides of it."""
+    return border_gram(np.empty((0, 0)), gram)
 
 
 def survey(rows: Rows) -> Survey:

@@ -26,7 +26,7 @@ from ..checks import (
 )
 from ..engine.basis import MonomialBasis, ProductBasis
 from ..engine.construction import Construction, Fit, Rule, construct
-from ..engine.grams import Grams, Known, MonomialGrams, Part
+from ..engine.grams import Grams, MonomialGrams, Part
 from ..engine.moments import Moments, collect_moments
 from ..engine.scaling import survey_parts
 from ..engine.survey import Survey
@@ -194,12 +194,12 @@ class VanishingIdeal(Reported, SavedEstimator, TransformerMixin, BaseEstimator):
         warn_outside_unit_cube(survey.low, survey.high, input_names(self))
         if moments.single_precision:
             warn_single_precision(self.psi)
-        part = Part(None, Known(moments.terms, moments.gram), moments.total_weight)
+        part = Part(None, moments.terms, moments.gram, moments.total_weight)
         self._fit_part(part, survey, min(self.max_degree, moments.degree))
 
     def _fit_rows(self, rows: Rows, survey: Survey) -> Construction:
         """Fit to rows after the first pass, with the input columns set."""
-        return self._fit_part(Part.surveyed(rows, survey), survey, self.max_degree)
+        return self._fit_part(Part(rows, *survey.known, survey.total_weight), survey, self.max_degree)
 
     def _fit_part(self, part: Part, survey: Survey, max_degree: int) -> Construction:
         """Fit to rows or moments, up to a degree."""

@@ -112,8 +112,9 @@ def fit_together(
         groups[alike].append((model, Fit(basis, rule, member)))
     for (*_, max_degree, max_terms), group in groups.items():
         fits = [fit for _, fit in group]
+        known = [Part(rows, *s.known, s.total_weight) for rows, s in zip(parts, part_surveys, strict=True)]
         built = construct(
-            MonomialGrams([Part.surveyed(*pair) for pair in zip(parts, part_surveys, strict=True)], fits[0].basis),
+            MonomialGrams(known, fits[0].basis),
             fits,
             max_degree=max_degree,
             max_terms=max_terms,

@@ -117,7 +117,7 @@ class VCA(VanishingIdeal):
         return ProductBasis(survey.low.size, length, self._unique_products), rule
 
     def _grams(self, part: Part, basis: ProductBasis) -> ProductGrams:
-        return ProductGrams(part, basis.n_features)
+        return ProductGrams(part)
 
     def _store(self, built: Construction) -> None:
         basis: ProductBasis = built.basis

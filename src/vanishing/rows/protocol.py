@@ -311,6 +311,9 @@ class Reduction(NamedTuple):
 
 def reduce_together(requests: Sequence[Reduction]) -> list[Any]:
     """Results of several reductions; those over views of the same source share one pass."""
+    if len(requests) == 1 and not isinstance(requests[0].rows, View):
+        rows, kernel, combine, cost = requests[0]
+        return [rows.reduce(kernel, combine, cost)]
     results: list[Any] = [None] * len(requests)
     groups: dict[int, list[tuple[tuple[Change, ...], int]]] = {}
     roots: dict[int, Rows] = {}
