@@ -39,6 +39,7 @@ __all__ = [
     "no_generator",
     "quoted",
     "require_numeric",
+    "require_unmasked",
     "take_input_from",
     "warn_clipped",
     "warn_few_rows",
@@ -189,6 +190,7 @@ def check_weights(sample_weight: Any, n_samples: int, *, all_zero: bool = False)
     """Return the weights as a float64 vector, not all zero unless ``all_zero`` allows it; None for None."""
     if sample_weight is None:
         return None
+    require_unmasked(sample_weight=sample_weight)
     weights = np.array(sample_weight, dtype=np.float64)
     if weights.shape != (n_samples,):
         raise ValueError(f"sample_weight must have shape ({n_samples},), one weight per row; got {weights.shape}.")
@@ -269,6 +271,24 @@ def require_numeric(X: Array) -> None:
     """Raise ValueError for dates, text and other values that are not numbers."""
     if X.dtype.kind not in "biuf":
         raise ValueError(f"Input X has values of type {X.dtype}; convert its columns to numbers.")
+
+
+def require_unmasked(**given: Any) -> None:
+    """Raise ValueError for arrays, or lists of them, with masked values: plain arrays would contain these again.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> require_unmasked(X=np.ma.array([1.0, 2.0]))
+    """
+    for name, values in given.items():
+        parts = values if isinstance(values, (list, tuple)) else [values]
+        n_masked = sum([np.count_nonzero(part.mask) for part in parts if isinstance(part, np.ma.MaskedArray)])
+        if n_masked:
+            raise ValueError(
+                f"{name} has masked values ({n_masked} of them): drop those rows, or fill them in with "
+                f"{name}.filled(...)."
+            )
 
 
 class _Held(threading.local):

@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from .._typing import Array
-from ..checks import check_class_weights, check_labels, check_n_jobs, check_weights, input_names
-from .array_api import is_device_array, namespace_of, on_device_of, require_unmasked, to_host
+from ..checks import check_class_weights, check_labels, check_n_jobs, check_weights, input_names, require_unmasked
+from .array_api import is_device_array, namespace_of, on_device_of, to_host
 from .arrays import ArrayRows
 from .protocol import Block, Cost, Rows
 from .reading import is_dask, is_source, open_table, read_rows, require_finite, require_numbers

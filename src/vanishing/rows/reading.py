@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from .._typing import Array, Float2D, Int1D
-from ..checks import check_n_jobs, check_weights, input_names, require_numeric
-from .array_api import is_device_array, namespace_of, require_unmasked, to_host
+from ..checks import check_n_jobs, check_weights, input_names, require_numeric, require_unmasked
+from .array_api import is_device_array, namespace_of, to_host
 from .arrays import ArrayRows
 from .disk import open_rows
 from .protocol import Block, Cost, Rows
@@ -65,34 +65,20 @@ def read_rows(
     """
     n_jobs = getattr(estimator, "n_jobs", None)
     check_n_jobs(n_jobs)
-    if getattr(type(X), "_holds_no_rows", False):
-        raise ValueError("Moments have no rows: only OAVI, ABM and AVI can be fitted to them.")
-    X = open_table(X)
-    require_unmasked(X=X, sample_weight=sample_weight)
-    if isinstance(X, Rows):
-        if X.n_features == 0:
-            raise ValueError("The rows have no columns while at least one is required.")
-        if sample_weight is not None:
-            raise ValueError(
-                "sample_weight cannot be given for rows on disk and streams: name its column in open_rows(weight=...)."
-            )
-        if X.read_once and passes != 1 and reset:
+    plain = type(X) is np.ndarray  # rather than masked, or something that has to be opened
+    X = X if plain else open_table(X)
+    source = None if plain else _find_source(X, sample_weight, labels)
+    if source is not None:
+        if source.read_once and passes != 1 and reset:
             raise ValueError(
                 "The rows can be read only once, but this fit makes several passes: give the table or the dataset that "
                 "the reader reads, X.read_all() if the rows fit into memory, or Moments of them."
             )
-        return _learn_columns(estimator, X, reset=reset)
-    if is_dask(X):
-        from .dask import dask_rows
-
-        return _learn_columns(estimator, dask_rows(X, sample_weight, labels), reset=reset)
-    if is_device_array(X):
-        from .device import DeviceRows
-
-        return _learn_columns(estimator, DeviceRows(X, sample_weight, labels), reset=reset)
-    table = input_frame(X)
+        return _learn_columns(estimator, source, reset=reset)
+    table = None if plain else input_frame(X)
     if table is None:
-        require_numbers(X)
+        if not plain:
+            require_numbers(X)
         table = validate_data(estimator, X, dtype="numeric", ensure_all_finite=False, reset=reset)
         require_numeric(table)
     else:
@@ -101,6 +87,30 @@ def read_rows(
     if isinstance(table, _FrameColumns):
         rows.single_precision = _has_single(X)
     return rows
+
+
+def _find_source(X: Any, sample_weight: Any, labels: Any) -> Rows | None:
+    """The source for anything but arrays, frames and lists in the memory of this process; None for these."""
+    if getattr(type(X), "_holds_no_rows", False):
+        raise ValueError("Moments have no rows: only OAVI, ABM and AVI can be fitted to them.")
+    require_unmasked(X=X, sample_weight=sample_weight)
+    if isinstance(X, Rows):
+        if X.n_features == 0:
+            raise ValueError("The rows have no columns while at least one is required.")
+        if sample_weight is not None:
+            raise ValueError(
+                "sample_weight cannot be given for rows on disk and streams: name its column in open_rows(weight=...)."
+            )
+        return X
+    if is_dask(X):
+        from .dask import dask_rows
+
+        return dask_rows(X, sample_weight, labels)
+    if is_device_array(X):
+        from .device import DeviceRows
+
+        return DeviceRows(X, sample_weight, labels)
+    return None
 
 
 def open_table(X: Any) -> Any:
