@@ -234,9 +234,8 @@ def feature_permutation(feature_order: Any, gram: Float2D) -> Int1D:
 
 def input_names(estimator: Any) -> list[str]:
     """Return the names of the columns that an estimator was fitted to; x0, x1, ... if they had none."""
-    if hasattr(estimator, "feature_names_in_"):
-        return [str(name) for name in estimator.feature_names_in_]
-    return [f"x{i}" for i in range(estimator.n_features_in_)]
+    names = getattr(estimator, "feature_names_in_", None)
+    return list(map("x{}".format, range(estimator.n_features_in_))) if names is None else list(map(str, names))
 
 
 def check_scaler(name: str, scaler: Any, n_features: int) -> Any:

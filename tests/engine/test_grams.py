@@ -10,7 +10,7 @@ import pytest
 from vanishing import ABM, AVI, OAVI, VCA, Moments
 from vanishing.engine.basis import MonomialBasis
 from vanishing.engine.grams import MonomialGrams, Part
-from vanishing.engine.survey import surveys
+from vanishing.engine.survey import Survey, surveys
 from vanishing.rows.arrays import ArrayRows, as_rows
 
 
@@ -41,7 +41,8 @@ def rows_in_the_cube():
 
 def part_of(X, degree, rows=None):
     """A part that knows the Gram of all terms up to a degree."""
-    return Part(rows, all_terms(3, degree), direct_gram(X, all_terms(3, degree)), float(len(X)))
+    gram = direct_gram(X, all_terms(3, degree))
+    return Part(rows, Survey(gram[:4, :4], X.min(axis=0), X.max(axis=0), len(X), float(len(X)), gram))
 
 
 def grams_of(part, order=(0, 1, 2)):
@@ -78,7 +79,7 @@ def test_a_pass_serves_the_next_degree_where_reading_takes_longer(X):
     scale, offset = np.array([1.0, 2.0]), np.array([-1.0, 0.5])
     converted = found.scaled(scale, offset).ahead
     np.testing.assert_allclose(converted, direct_gram(X[:, :2] * scale + offset, all_terms(2, 2)), rtol=1e-10)
-    grams = MonomialGrams([Part(rows, *found.known, found.total_weight)], MonomialBasis(np.arange(2), "deglex"))
+    grams = MonomialGrams([Part(rows, found)], MonomialBasis(np.arange(2), "deglex"))
     passes = []
     for degree in (1, 2, 3, 4):
         grams.extend([term for term in all_terms(2, degree) if len(term) == degree])

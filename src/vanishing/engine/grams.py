@@ -19,6 +19,7 @@ from ..rows.array_api import namespace_of
 from ..rows.protocol import JoinedRows, Rows
 from .basis import MonomialBasis, ProductBasis
 from .gram import border_gram, mean_grams, mean_of_parts, triangular_factor, value_gram
+from .survey import Survey
 
 __all__ = ["Grams", "MonomialGrams", "Part", "ProductGrams"]
 
@@ -26,15 +27,10 @@ _LOOKAHEAD_WORK = 100  # multiplications per row; a pass that stays below also s
 
 
 class Part(NamedTuple):
-    """A part of the data: its rows (None for moments), the Gram of some terms in its columns, and its total weight.
-
-    All parts of a fit know the Gram of the same terms; the constant and the columns come first.
-    """
+    """A part of the data: its rows (None for moments), and what the first pass found in them."""
 
     rows: Rows | None
-    terms: Sequence[Term]
-    gram: Float2D
-    weight: float
+    survey: Survey
 
     def require_rows(self) -> Rows:
         """The rows, for a pass; raise ValueError for moments."""
@@ -48,7 +44,7 @@ class Part(NamedTuple):
 class Grams(Protocol):
     """Gram matrices as the loop over degrees uses them; ``parts`` and ``basis`` are those of a fit."""
 
-    n_samples: int | None
+    n_samples: int
 
     def union(self, borders: Sequence[Any]) -> Any:
         """The candidates of all fits."""
@@ -80,16 +76,15 @@ class MonomialGrams:
     """
 
     def __init__(self, parts: Sequence[Part], basis: MonomialBasis):
-        variable = np.argsort(basis.feature_order).tolist()
-        known = [tuple(sorted(map(variable.__getitem__, term))) for term in parts[0].terms]
+        known, variable = [part.survey.known for part in parts], np.argsort(basis.feature_order).tolist()
+        terms = [tuple(sorted(map(variable.__getitem__, term))) for term in known[0].terms]
         self._parts = parts
         self._basis = basis
         self._terms = basis.terms  # those that a fit keeps, and after them the candidates of this degree
-        self._row_of = dict(zip(known, range(len(known)), strict=True))  # more terms than these, where they are known
-        self._grams = [part.gram for part in parts]
+        self._row_of = dict(zip(terms, range(len(terms)), strict=True))  # more terms than these, where they are known
+        self._grams = [gram for _, gram in known]
         self._means: dict[tuple[int, ...], Float2D] = {}
-        counts = [None if part.rows is None else part.rows.n_samples for part in parts]
-        self.n_samples = None if None in counts else sum(filter(None, counts))
+        self.n_samples = sum([part.survey.n_samples for part in parts if part.rows is not None])
 
     def union(self, borders: Sequence[list[Term]]) -> list[Term]:
         """The candidates of all fits, in the order of terms."""
@@ -125,7 +120,7 @@ class MonomialGrams:
     def of(self, parts: tuple[int, ...], basis: MonomialBasis, new: list[Term]) -> Float2D:
         """The Gram of a basis and its candidates, over the rows of some parts."""
         if parts not in self._means:
-            weights = [self._parts[k].weight for k in parts]
+            weights = [self._parts[k].survey.total_weight for k in parts]
             self._means[parts] = mean_of_parts([self._grams[k] for k in parts], weights)
         index, gram = [self._row_of[term] for term in (*basis.terms, *new)], self._means[parts]
         return gram if index == list(range(len(gram))) else np.asarray(gram[np.ix_(index, index)])
@@ -156,9 +151,9 @@ def _with_next_degree(terms: tuple[Term, ...], n_basis: int) -> tuple[Term, ...]
 class ProductGrams:
     """Gram matrices of orthogonal polynomials and their products (VCA), for one fit to one part of the data."""
 
-    def __init__(self, part: Part):
-        self._part = part
-        self.n_samples = None if part.rows is None else part.rows.n_samples
+    def __init__(self, parts: Sequence[Part], basis: ProductBasis):
+        (self._part,) = parts
+        self.n_samples = self._part.survey.n_samples
 
     def union(self, borders: Sequence[Candidates]) -> Candidates:
         """The candidates of the fit."""
@@ -174,7 +169,7 @@ class ProductGrams:
     def of(self, parts: tuple[int, ...], basis: ProductBasis, new: Candidates) -> Float2D:
         """The Gram of [F|new]; takes one pass over the data from degree 2 on."""
         if not basis.layers:
-            return basis.start(self._part.gram[: basis.n_features + 1, : basis.n_features + 1])
+            return basis.start(self._part.survey.gram)
         # The pass sums the block of F again: its members are divided by the root of their eigenvalue, so the entries
         # from lower degrees have an error of rounding / psi.
         values = _product_values(basis, new)

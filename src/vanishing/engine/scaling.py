@@ -125,12 +125,13 @@ def first_units(rows: Rows) -> MinMaxScaler:
 
 def require_finite_survey(parts: list[Survey], rows: Rows, names: Sequence[str]) -> list[Survey]:
     """Return the surveys of the parts; raise ValueError for NaN, infinity, and parts of total weight 0."""
-    if any(part.total_weight == 0.0 for part in parts):
-        which = "All rows" if len(parts) == 1 else "All rows of a class"
-        raise ValueError(f"{which} have sample_weight 0: leave them out, or give some of them a weight.")
-    if not all(np.isfinite(part.gram).all() for part in parts):
-        require_finite(rows, names)
-        raise ValueError(
-            "Squares of values in X overflow; scale the columns to [0, 1] first, for instance with MinMaxScaler."
-        )
+    for part in parts:
+        if part.total_weight == 0.0:
+            which = "All rows" if len(parts) == 1 else "All rows of a class"
+            raise ValueError(f"{which} have sample_weight 0: leave them out, or give some of them a weight.")
+        if not np.isfinite(part.gram).all():
+            require_finite(rows, names)
+            raise ValueError(
+                "Squares of values in X overflow; scale the columns to [0, 1] first, for instance with MinMaxScaler."
+            )
     return parts

@@ -1,4 +1,4 @@
-"""The first pass over the data: the number of rows, the range of every column, and the Gram of the columns.
+"""The survey of the rows: their number, the range of every column, and the Gram of the columns.
 
 Where reading takes longer than computing, the pass also sums the Gram of all terms of degree 2.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import product
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -22,12 +22,19 @@ __all__ = ["Survey", "survey", "surveys", "surveys_if_any"]
 _LOOKAHEAD_TERMS = 100  # the first pass sums the Gram of the terms of degree up to 2 if there are at most this many
 
 
+class KnownGram(NamedTuple):
+    """Terms in the columns of the data, and their Gram."""
+
+    terms: list[Term]
+    gram: Float2D
+
+
 class Survey(NamedTuple):
     """The result of the first pass: the Gram of ``[1, x_1, ..., x_n]``, the range of every column, and row counts.
 
     ``total_weight`` is the sum of the sample weights, or the number of rows without weights. ``ahead`` is the Gram of
-    all terms of degree up to 2, if the pass summed it; ``raw_range`` the range of the columns before scaling, if the
-    caller asked for it.
+    all terms up to a higher degree, if it is known: degree 2 if the pass summed it, that of moments if they take the
+    place of a pass. ``raw_range`` is the range of the columns before scaling, if the caller asked for it.
     """
 
     gram: Float2D
@@ -39,10 +46,12 @@ class Survey(NamedTuple):
     raw_range: tuple[Float1D, Float1D] | None = None
 
     @property
-    def known(self) -> tuple[list[Term], Float2D]:
-        """The terms whose Gram the pass summed, and that Gram."""
-        n = self.low.size
-        return (terms_up_to(1, n), self.gram) if self.ahead is None else (terms_up_to(2, n), self.ahead)
+    def known(self) -> KnownGram:
+        """The largest Gram that the pass summed."""
+        gram, degree = self.gram if self.ahead is None else self.ahead, 1
+        while count_terms(degree, self.low.size) < len(gram):
+            degree += 1
+        return KnownGram(terms_up_to(degree, self.low.size), gram)
 
     @classmethod
     def of_parts(cls, parts: Sequence[Survey]) -> Survey:
@@ -107,9 +116,9 @@ def surveys(parts: Sequence[Rows], *, raw: Sequence[Rows] = (), ahead: bool = Fa
     also sums the Gram of degree 2 of sources that take long to read, unless that Gram is large.
     """
     results = surveys_if_any(parts, raw=raw, ahead=ahead)
-    if any(part is None for part in results):
+    if None in results:
         raise ValueError("There are no rows to fit to.")
-    return [part for part in results if part is not None]
+    return cast("list[Survey]", results)
 
 
 def surveys_if_any(parts: Sequence[Rows], *, raw: Sequence[Rows] = (), ahead: bool = False) -> list[Survey | None]:
@@ -117,7 +126,7 @@ def surveys_if_any(parts: Sequence[Rows], *, raw: Sequence[Rows] = (), ahead: bo
     n = parts[0].n_features
     degree = 2 if ahead and parts[0].reading_dominates and count_terms(2, n) <= _LOOKAHEAD_TERMS else 1
     program = Program.of(terms_up_to(degree, n))
-    kernel, cost = partial(_survey_block, program=program), _survey_cost(program)
+    kernel, cost = partial(_survey_block, program=program), Cost(program.size**2, 2 * program.size)
     requests = [Reduction(rows, kernel, _add_surveys, cost) for rows in parts]
     requests += [Reduction(rows, _range_block, _wider, cost) for rows in raw]
     totals = reduce_together(requests)
@@ -130,11 +139,8 @@ def surveys_if_any(parts: Sequence[Rows], *, raw: Sequence[Rows] = (), ahead: bo
 
 def sum_terms(rows: Rows, program: Program) -> SurveySums:
     """Sums over the rows of the products of the terms of a program, and the ranges of the columns, in one pass."""
-    return rows.reduce(partial(_survey_block, program=program), _add_surveys, _survey_cost(program))
-
-
-def _survey_cost(program: Program) -> Cost:
-    return Cost(program.size**2, 2 * program.size)
+    cost = Cost(program.size**2, 2 * program.size)
+    return rows.reduce(partial(_survey_block, program=program), _add_surveys, cost)
 
 
 def _range_block(block: Block) -> Float2D:

@@ -31,6 +31,7 @@ __all__ = ["Polynomial", "Polynomials", "Terms", "affine_map", "distinct_names",
 
 _SHOWN = 20  # polynomials in a printed list; the rest is counted
 _IN_REPR = 5
+_STATUSES = np.array(list(Status), dtype=object)
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +193,7 @@ class Polynomials(Saved, Sequence[Polynomial]):
         self.form = form
         self.feature_names = tuple(feature_names)
         self.mse, self.gap, self.n_iter = mse, gap, n_iter
-        self.status = np.array([Status(code) for code in status], dtype=object)
+        self.status = _STATUSES[status.astype(np.int64)]
         self._n_free = n_free
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
+from itertools import combinations, combinations_with_replacement
 from math import comb
 from typing import TypeAlias
 
@@ -155,13 +155,9 @@ def _reversed(term: Term) -> Term:
     return term[::-1]
 
 
-def _identity(term: Term) -> Term:
-    return term
-
-
 #: Sort keys for terms of one degree. ``deglex``: ``x0^2 < x0x1 < x0x2 < x1^2 < ...``, the paper's order;
 #: ``degcolex``: ``x0^2 < x0x1 < x1^2 < x0x2 < ...``, the order in which the authors' code visits them.
-ORDERS: dict[str, Callable[[Term], Term]] = {"deglex": _identity, "degcolex": _reversed}
+ORDERS: dict[str, Callable[[Term], Term]] = {"deglex": tuple, "degcolex": _reversed}
 
 
 def border(kept: Sequence[Term], order: str, limit: int) -> list[Term] | None:
@@ -189,15 +185,14 @@ def border(kept: Sequence[Term], order: str, limit: int) -> list[Term] | None:
     [(0, 0, 0), (1, 1, 1)]
     """
     members = set(kept)
-    variables = sorted({variable for term in kept for variable in term})
+    variables = sorted(set().union(*kept))
     candidates: list[Term] = []
     for term in kept:
         for variable in variables:
             if variable < term[-1]:
                 continue
             candidate = (*term, variable)
-            # Without its last variable, the candidate is `term` itself: no need to look up that divisor.
-            if all(candidate[:i] + candidate[i + 1 :] in members for i in range(len(term))):
+            if members.issuperset(combinations(candidate, len(term))):
                 candidates.append(candidate)
         if len(candidates) > limit:
             return None

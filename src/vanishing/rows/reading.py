@@ -23,6 +23,7 @@ __all__ = [
     "input_frame",
     "is_dask",
     "is_source",
+    "learn_columns",
     "open_table",
     "read_finite",
     "read_rows",
@@ -74,7 +75,8 @@ def read_rows(
                 "The rows can be read only once, but this fit makes several passes: give the table or the dataset that "
                 "the reader reads, X.read_all() if the rows fit into memory, or Moments of them."
             )
-        return _learn_columns(estimator, source, reset=reset)
+        learn_columns(estimator, source, reset=reset)
+        return source
     table = None if plain else input_frame(X)
     if table is None:
         if not plain:
@@ -163,11 +165,12 @@ def read_finite(estimator: Any, X: Any) -> Rows:
 
 def finite_blocks(estimator: Any, rows: Rows) -> Rows:
     """The rows with the columns of the fit; reading a block with NaN or infinity raises ValueError."""
-    return _learn_columns(estimator, rows, reset=False).changed(_Finite(input_names(estimator), rows.place))
+    learn_columns(estimator, rows, reset=False)
+    return rows.changed(_Finite(input_names(estimator), rows.place))
 
 
-def _learn_columns(estimator: Any, rows: Rows, *, reset: bool) -> Rows:
-    """Store the columns on the estimator, or compare them, as ``validate_data`` does for arrays."""
+def learn_columns(estimator: Any, rows: Any, *, reset: bool) -> None:
+    """Store the columns of rows or moments on the estimator, or compare them, as ``validate_data`` does for arrays."""
     names = rows.feature_names
     if reset:
         estimator.n_features_in_ = rows.n_features
@@ -175,7 +178,7 @@ def _learn_columns(estimator: Any, rows: Rows, *, reset: bool) -> Rows:
             estimator.feature_names_in_ = np.array(names, dtype=object)
         elif hasattr(estimator, "feature_names_in_"):
             del estimator.feature_names_in_
-        return rows
+        return
     if rows.n_features != estimator.n_features_in_:
         raise ValueError(
             f"X has {rows.n_features} features, but {type(estimator).__name__} is expecting "
@@ -187,7 +190,6 @@ def _learn_columns(estimator: Any, rows: Rows, *, reset: bool) -> Rows:
             f"The columns should be those of the fit, in the same order: {', '.join(map(str, known))}; "
             f"got {', '.join(names)}."
         )
-    return rows
 
 
 class _FrameColumns:
