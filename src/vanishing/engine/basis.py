@@ -10,7 +10,8 @@ import numpy as np
 
 from .._typing import Float2D, Int1D
 from ..decisions import Decision, Mixture
-from ..polynomials.forms import Candidates, Layer, MonomialForm, ProductForm
+from ..polynomials.forms import MonomialForm
+from ..polynomials.products import Candidates, Layer, ProductForm
 from ..polynomials.terms import Program, Term, border, gram_of_gradients
 
 __all__ = ["Basis", "MonomialBasis", "ProductBasis"]

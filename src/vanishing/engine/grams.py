@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from .._typing import Float2D
-from ..polynomials.forms import Candidates, product_values, term_values
+from ..polynomials.forms import term_values
+from ..polynomials.products import Candidates, product_values
 from ..polynomials.terms import ORDERS, Program, Term, border
 from ..rows.array_api import namespace_of
 from ..rows.protocol import JoinedRows, Rows

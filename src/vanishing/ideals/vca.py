@@ -14,8 +14,8 @@ from ..engine.construction import Construction, Rule
 from ..engine.grams import ProductGrams
 from ..engine.survey import Survey
 from ..files.saved import Object
-from ..polynomials.forms import ProductForm
 from ..polynomials.polynomial import Polynomials
+from ..polynomials.products import ProductForm
 from ..solvers import Status
 from .ideal import VanishingIdeal
 

@@ -24,7 +24,8 @@ from ..rows.reading import require_finite
 from ..solvers import Status
 from .arithmetic import Arithmetic
 from .expansion import monomials_of
-from .forms import MONOMIAL_FORM, PRODUCT_FORM, Evaluator, MonomialForm, ProductForm
+from .forms import MONOMIAL_FORM, MonomialForm
+from .products import PRODUCT_FORM, ProductForm
 from .systems import to_macaulay2, to_sage, to_singular
 
 __all__ = ["Polynomial", "Polynomials", "Terms", "affine_map", "distinct_names", "latex_name", "shown_names"]
@@ -256,7 +257,8 @@ class Polynomials(Saved, Sequence[Polynomial]):
 
     def over(self, rows: Rows, *, absolute: bool = False) -> Any:
         """Values (or absolute values) on a data source that is already checked."""
-        return Evaluator([self.form], absolute=absolute).over(rows)
+        form = self.form  # a cluster gets a copy of what the kernel holds
+        return rows.map(lambda block, out: form.fill(block.X, out, absolute=absolute), form.n_polynomials, form.cost)
 
     def in_units(self, scaler: Any) -> Polynomials:
         """The same polynomials as functions of the data *before* scaling.

@@ -56,7 +56,7 @@ class ArrayRows(Rows):
 
     def map(self, kernel: Callable[[Block, Any], None], n_columns: int, cost: Cost, out: Any = None) -> Float2D:
         """The columns ``(n_samples, n_columns)`` that ``kernel(block, out)`` computes, written to ``out`` if given."""
-        out = np.empty((len(self), n_columns)) if out is None else out
+        out = np.empty((self.n_samples, n_columns)) if out is None else out
         for _ in self._run(lambda block: kernel(block, out[block.start :][: len(block.X)]), cost.block_rows):
             pass
         return np.asarray(out)

@@ -242,56 +242,51 @@ def _has_single(frame: Any) -> bool:
 
 
 class _NonFinite(NamedTuple):
-    """Per column the number of values that are not finite, and the first one: part, row, and whether it is NaN."""
+    """Number of values that are not finite in each column; by column the first one: part, row, whether it is NaN."""
 
     counts: Int1D
-    first: list[tuple[int, int, bool] | None]
+    first: dict[int, tuple[int, int, bool]]
 
 
 def _count_non_finite(block: Block) -> _NonFinite:
     """Count the values of a block that are not finite, and locate the first one in each column."""
-    namespace = namespace_of(block.X)
-    if _sum_is_finite(block.X, namespace):
-        return _NonFinite(np.zeros(block.X.shape[1], dtype=np.int64), [None] * block.X.shape[1])
-    bad = to_host(~namespace.isfinite(block.X))
-    first: list[tuple[int, int, bool] | None] = [None] * bad.shape[1]
-    for j in np.flatnonzero(bad.any(axis=0)):
+    first: dict[int, tuple[int, int, bool]] = {}
+    if _sum_is_finite(block.X):
+        return _NonFinite(np.zeros(block.X.shape[1], dtype=np.int64), first)
+    bad = to_host(~namespace_of(block.X).isfinite(block.X))
+    for j in np.flatnonzero(bad.any(axis=0)).tolist():
         i = int(np.argmax(bad[:, j]))
-        first[j] = block.part, block.start + i, bool(np.isnan(float(block.X[i, int(j)])))
+        first[j] = block.part, block.start + i, bool(np.isnan(float(block.X[i, j])))
     return _NonFinite(bad.sum(axis=0), first)
 
 
-def _sum_is_finite(X: Any, namespace: Any) -> bool:
+def _sum_is_finite(X: Any) -> bool:
+    namespace = np if isinstance(X, np.ndarray) else namespace_of(X)
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(namespace.isfinite(namespace.sum(X)))
 
 
 def _add_non_finite(a: _NonFinite, b: _NonFinite) -> _NonFinite:
-    return _NonFinite(a.counts + b.counts, [x if x is not None else y for x, y in zip(a.first, b.first, strict=True)])
+    return _NonFinite(a.counts + b.counts, b.first | a.first)
 
 
 def require_finite(rows: Rows, names: Sequence[str]) -> None:
     """Raise ValueError for NaN and infinity, naming the first column that has one."""
     n = rows.n_features
     non_finite = rows.reduce(_count_non_finite, _add_non_finite, Cost(n, 2 * n))
-    message = _non_finite_message(non_finite, names, rows)
-    if message:
-        raise ValueError(message)
+    if non_finite.counts.any():
+        raise ValueError(_non_finite_message(non_finite, names, rows))
 
 
-def _non_finite_message(non_finite: _NonFinite, names: Sequence[str], rows: Rows | _Finite) -> str | None:
-    """The error about the first column with a value that is not finite; None if there is no such column."""
-    for j, name in enumerate(names):
-        first = non_finite.first[j]
-        if first is not None:
-            part, row, is_nan = first
-            where = "" if name == f"x{j}" else f" ({name!r})"
-            return (
-                f"Input X contains {'NaN' if is_nan else 'infinity (inf)'} in column {j}{where}: "
-                f"{non_finite.counts[j]} such values, the first {rows.place(part, row)}. Impute them or drop those "
-                "rows."
-            )
-    return None
+def _non_finite_message(non_finite: _NonFinite, names: Sequence[str], rows: Rows | _Finite) -> str:
+    """The error about the first column with a value that is not finite."""
+    j = int(np.flatnonzero(non_finite.counts)[0])
+    part, row, is_nan = non_finite.first[j]
+    where = "" if names[j] == f"x{j}" else f" ({names[j]!r})"
+    return (
+        f"Input X contains {'NaN' if is_nan else 'infinity (inf)'} in column {j}{where}: {non_finite.counts[j]} such "
+        f"values, the first {rows.place(part, row)}. Impute them or drop those rows."
+    )
 
 
 @dataclass(frozen=True)
@@ -302,9 +297,7 @@ class _Finite:
     place: Any
 
     def __call__(self, block: Block) -> Block:
-        namespace = namespace_of(block.X)
-        if not _sum_is_finite(block.X, namespace):
-            message = _non_finite_message(_count_non_finite(block), self.names, self)
-            if message:
-                raise ValueError(message)
+        non_finite = _count_non_finite(block)
+        if non_finite.counts.any():
+            raise ValueError(_non_finite_message(non_finite, self.names, self))
         return block
