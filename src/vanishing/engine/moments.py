@@ -17,9 +17,8 @@ from ..rows.reading import finite_blocks, read_rows, require_finite
 from ..rows.writing import complete_file
 from .gram import border_gram
 from .plausibility import can_be_sums
-from .scaling import scaler_of_range
 from .sql_sums import sum_in_sql
-from .survey import Survey, sum_terms
+from .survey import Survey, scaler_of_range, sum_terms
 
 __all__ = ["Moments", "collect_moments"]
 

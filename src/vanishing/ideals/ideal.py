@@ -29,8 +29,7 @@ from ..engine.basis import MonomialBasis, ProductBasis
 from ..engine.construction import Construction, Fit, Rule, construct
 from ..engine.grams import Grams, MonomialGrams, Part
 from ..engine.moments import Moments, collect_moments
-from ..engine.scaling import survey_parts
-from ..engine.survey import Survey
+from ..engine.survey import Survey, survey_parts
 from ..files.fields import Flag, Integer, require
 from ..files.saved import Object, SavedEstimator
 from ..polynomials.forms import MonomialForm

@@ -8,16 +8,17 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from .._typing import Array
-from ..checks import check_class_weights, check_labels, check_n_jobs, check_weights, input_names, require_unmasked
+from .._typing import Array, Float1D, Int1D
+from ..checks import check_n_jobs, check_weights, input_names, quoted, require_unmasked
 from .array_api import is_device_array, namespace_of, on_device_of, to_host
 from .arrays import ArrayRows
 from .protocol import Block, Cost, Rows
 from .reading import is_dask, is_source, open_table, read_rows, require_finite, require_numbers
 
-__all__ = ["Labelled", "as_vector", "best_labels", "read_labelled"]
+__all__ = ["Labelled", "as_vector", "best_labels", "check_class_weights", "check_labels", "read_labelled"]
 
 _MOST_CLASSES = 1000  # a label column with more distinct values is taken for a mistake
 
@@ -80,6 +81,27 @@ def read_labelled(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, 
     rows = ArrayRows(X, check_weights(sample_weight, X.shape[0]), codes, n_jobs)
     require_finite(rows, input_names(estimator))
     return Labelled(rows, classes, list(range(len(classes))))
+
+
+def check_labels(y: Any, at_least: int = 2) -> tuple[Array, Int1D]:
+    """Return the classes, at least ``at_least`` of them, and for each row the index of its class."""
+    check_classification_targets(y)
+    classes, codes = np.unique(np.asarray(y), return_inverse=True)
+    if len(classes) < at_least:
+        raise ValueError(
+            f"Classification needs rows of at least 2 classes, but y contains one class only: {quoted(classes[0])}."
+        )
+    return classes, codes.astype(np.int64)
+
+
+def check_class_weights(weights: Float1D | None, codes: Any, classes: Array) -> None:
+    """Raise ValueError if all rows of a class have weight 0."""
+    if weights is not None:
+        weightless = np.flatnonzero(np.bincount(codes, weights) == 0.0)
+        if weightless.size:
+            raise ValueError(
+                f"All rows of class {quoted(classes[weightless[0]])} have sample_weight 0: leave out the class."
+            )
 
 
 def _require_enough(classes: Array, at_least: int) -> Array:
