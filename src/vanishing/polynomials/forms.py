@@ -208,7 +208,7 @@ class MonomialForm:
     @property
     def degrees(self) -> Int1D:
         """Degree of every generator."""
-        return np.array([len(term) for term in self.basis.products(self.leads)], dtype=np.int64)
+        return np.asarray(self.basis.degrees[self.leads.left] + 1)
 
     def select(self, index: Int1D) -> MonomialForm:
         """The form of some of the generators."""

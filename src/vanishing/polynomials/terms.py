@@ -141,6 +141,14 @@ class Program:
             terms.append(multiply(terms[parent], (column,)))
         return terms
 
+    @property
+    def degrees(self) -> Int1D:
+        """Degrees of the terms."""
+        degrees = np.zeros(self.size, dtype=np.int64)
+        for k in range(1, self.size):
+            degrees[k] = degrees[self.left[k]] + 1
+        return degrees
+
     def products(self, factors: Program) -> list[Term]:
         """The terms of ``factors``, whose ``left`` are terms of this program."""
         terms = self.terms

@@ -57,7 +57,23 @@ def read_labelled(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, 
 
     :class:`Rows` bring their own labels; for any other ``X`` the labels are ``y``.
     """
-    X = open_table(X)
+    if type(X) is not np.ndarray:
+        X = open_table(X)
+        if is_source(X):
+            return _read_source(estimator, X, y, sample_weight, at_least)
+        require_numbers(X)
+    require_unmasked(X=X, y=y, sample_weight=sample_weight)
+    X, y = validate_data(estimator, X, _plain_labels(y), dtype="numeric", ensure_all_finite=False)
+    n_jobs = getattr(estimator, "n_jobs", None)
+    check_n_jobs(n_jobs)
+    classes, codes = check_labels(y, at_least)
+    rows = ArrayRows(X, check_weights(sample_weight, X.shape[0]), codes, n_jobs)
+    require_finite(rows, input_names(estimator))
+    return Labelled(rows, classes, list(range(len(classes))))
+
+
+def _read_source(estimator: Any, X: Any, y: Any, sample_weight: Any, at_least: int) -> Labelled:
+    """As :func:`read_labelled`, for anything but arrays, frames and lists in memory."""
     if isinstance(X, Rows) and (y is not None or not X.labelled):
         raise ValueError(
             "Labels of rows on disk and streams are one of their columns: name it in open_rows(label=...), without y."
@@ -67,20 +83,11 @@ def read_labelled(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, 
         classes, codes = _device_classes(X, y)
         rows = read_rows(estimator, X, sample_weight, labels=codes)
         return Labelled(rows, _require_enough(classes, at_least), list(range(len(classes))))
-    if is_source(X):
-        if y is None and not isinstance(X, Rows):
-            raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
-        rows = read_rows(estimator, X, sample_weight, labels=y)
-        classes = _require_enough(_classes_of(rows), at_least)
-        return Labelled(rows, classes, [label.item() if isinstance(label, np.generic) else label for label in classes])
-    require_numbers(X)
-    X, y = validate_data(estimator, X, _plain_labels(y), dtype="numeric", ensure_all_finite=False)
-    n_jobs = getattr(estimator, "n_jobs", None)
-    check_n_jobs(n_jobs)
-    classes, codes = check_labels(y, at_least)
-    rows = ArrayRows(X, check_weights(sample_weight, X.shape[0]), codes, n_jobs)
-    require_finite(rows, input_names(estimator))
-    return Labelled(rows, classes, list(range(len(classes))))
+    if y is None and not isinstance(X, Rows):
+        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
+    rows = read_rows(estimator, X, sample_weight, labels=y)
+    classes = _require_enough(_classes_of(rows), at_least)
+    return Labelled(rows, classes, [label.item() if isinstance(label, np.generic) else label for label in classes])
 
 
 def check_labels(y: Any, at_least: int = 2) -> tuple[Array, Int1D]:
