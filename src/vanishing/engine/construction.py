@@ -164,14 +164,12 @@ def construct(
 
 def _decide_all(grams: Grams, fits: Sequence[Fit], borders: Sequence[Any], block: Any, n_threads: int) -> None:
     """Let every fit decide about its own candidates in the block."""
-    tasks = [(fit, grams.intersection(block, border)) for fit, border in zip(fits, borders, strict=True) if len(border)]
-    tasks = [task for task in tasks if len(task[1])]
-    if len(tasks) == 1:
-        fit, new = tasks[0]
-        fit.decide(grams, new)
+    if len(fits) == 1:
+        fits[0].decide(grams, block)
         return
+    tasks = [(fit, grams.intersection(block, border)) for fit, border in zip(fits, borders, strict=True) if len(border)]
     with WarningRelay() as relay, ThreadPoolExecutor(n_threads) as pool:
-        decisions = [relay.task(partial(fit.decide, grams, new)) for fit, new in tasks]
+        decisions = [relay.task(partial(fit.decide, grams, new)) for fit, new in tasks if len(new)]
         list(pool.map(lambda decide: decide(), decisions))
 
 

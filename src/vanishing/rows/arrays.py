@@ -51,7 +51,8 @@ class ArrayRows(Rows):
 
     def reduce(self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], cost: Cost) -> T:
         """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""
-        total: Any = functools.reduce(functools.partial(merge, combine), self._run(kernel, cost.block_rows), None)
+        results = self._run(kernel, cost.block_rows)
+        total = functools.reduce(functools.partial(merge, combine), results, next(results, None))
         return cast("T", total)
 
     def map(self, kernel: Callable[[Block, Any], None], n_columns: int, cost: Cost, out: Any = None) -> Float2D:
