@@ -387,28 +387,13 @@ class Polynomials(Saved, Sequence[Polynomial]):
             return None
 
     def _select(self, index: Int1D) -> Polynomials:
-        return Polynomials(
-            self.form.select(index),
-            self.feature_names,
-            mse=self.mse[index],
-            gap=self.gap[index],
-            n_iter=self.n_iter[index],
-            status=self.status[index],
-            n_free=None if self._n_free is None else self._n_free[index],
-        )
+        kept = {name: getattr(self, name)[index] for name in ("mse", "gap", "n_iter", "status")}
+        return self._with(self.form.select(index), n_free=None if self._n_free is None else self._n_free[index], **kept)
 
-    def _with(
-        self, form: MonomialForm | ProductForm, mse: Float1D | None = None, gap: Float1D | None = None
-    ) -> Polynomials:
-        return Polynomials(
-            form,
-            self.feature_names,
-            mse=self.mse if mse is None else mse,
-            gap=self.gap if gap is None else gap,
-            n_iter=self.n_iter,
-            status=self.status,
-            n_free=self._n_free,
-        )
+    def _with(self, form: MonomialForm | ProductForm, **changes: Any) -> Polynomials:
+        """The same list in another form, and with other errors where they are given."""
+        same = {"mse": self.mse, "gap": self.gap, "n_iter": self.n_iter, "status": self.status, "n_free": self._n_free}
+        return Polynomials(form, self.feature_names, **(same | changes))
 
 
 class Terms(Saved, Sequence[str]):
