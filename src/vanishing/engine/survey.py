@@ -74,6 +74,8 @@ class Survey(NamedTuple):
     @classmethod
     def of_parts(cls, parts: Sequence[Survey]) -> Survey:
         """The survey of all rows, from the surveys of their parts."""
+        if len(parts) == 1:
+            return parts[0]
         weights = [part.total_weight for part in parts]
         aheads = [part.ahead for part in parts if part.ahead is not None]
         return cls(

@@ -51,6 +51,10 @@ class ArrayRows(Rows):
 
     def reduce(self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], cost: Cost) -> T:
         """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""
+        block = self._only_block(cost)
+        if block is not None:
+            with one_blas_thread():
+                return cast("T", kernel(block))
         results = self._run(kernel, cost.block_rows)
         total = functools.reduce(functools.partial(merge, combine), results, next(results, None))
         return cast("T", total)
@@ -58,6 +62,11 @@ class ArrayRows(Rows):
     def map(self, kernel: Callable[[Block, Any], None], n_columns: int, cost: Cost, out: Any = None) -> Float2D:
         """The columns ``(n_samples, n_columns)`` that ``kernel(block, out)`` computes, written to ``out`` if given."""
         out = np.empty((self.n_samples, n_columns)) if out is None else out
+        block = self._only_block(cost)
+        if block is not None:
+            with one_blas_thread():
+                kernel(block, out)
+            return np.asarray(out)
         for _ in self._run(lambda block: kernel(block, out[block.start :][: len(block.X)]), cost.block_rows):
             pass
         return np.asarray(out)
@@ -95,6 +104,11 @@ class ArrayRows(Rows):
             return self
         used = weights > 0.0
         return ArrayRows(self.X[used], weights[used], None if self.labels is None else self.labels[used], self.n_jobs)
+
+    def _only_block(self, cost: Cost) -> Block | None:
+        """All rows, if they are one block of a pass that is not shown, without need for threads and bars; else None."""
+        one = 0 < self.n_samples <= cost.block_rows and (self.quiet or not passes_shown.depth)
+        return self._block(slice(0, self.n_samples)) if one else None
 
     def _block(self, rows: slice) -> Block:
         weights = None if self.sample_weight is None else self.sample_weight[rows]

@@ -11,14 +11,14 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from .._typing import Array, Float1D, Int1D
+from .._typing import Array, Int1D
 from ..checks import check_n_jobs, check_weights, input_names, quoted, require_unmasked
 from .array_api import is_device_array, namespace_of, on_device_of, to_host
 from .arrays import ArrayRows
 from .protocol import Block, Cost, Rows
 from .reading import is_dask, is_source, open_table, read_rows, require_finite, require_numbers
 
-__all__ = ["Labelled", "as_vector", "best_labels", "check_class_weights", "check_labels", "read_labelled"]
+__all__ = ["Labelled", "as_vector", "best_labels", "check_labels", "read_labelled"]
 
 _MOST_CLASSES = 1000  # a label column with more distinct values is taken for a mistake
 
@@ -32,8 +32,13 @@ class Labelled(NamedTuple):
 
     def require_weights(self) -> None:
         """Raise ValueError if all rows of a class have weight 0; checked for rows in memory only."""
-        if isinstance(self.rows, ArrayRows):
-            check_class_weights(self.rows.sample_weight, self.rows.labels, self.classes)
+        if not isinstance(self.rows, ArrayRows) or self.rows.sample_weight is None:
+            return
+        assert self.rows.labels is not None
+        weightless = np.flatnonzero(np.bincount(self.rows.labels, self.rows.sample_weight) == 0.0)
+        if weightless.size:
+            label = quoted(self.classes[weightless[0]])
+            raise ValueError(f"All rows of class {label} have sample_weight 0: leave out the class.")
 
     def without_zero_weights(self) -> Labelled:
         """The same without rows of weight 0, for rows in memory; other sources stay as they are."""
@@ -99,16 +104,6 @@ def check_labels(y: Any, at_least: int = 2) -> tuple[Array, Int1D]:
             f"Classification needs rows of at least 2 classes, but y contains one class only: {quoted(classes[0])}."
         )
     return classes, codes.astype(np.int64)
-
-
-def check_class_weights(weights: Float1D | None, codes: Any, classes: Array) -> None:
-    """Raise ValueError if all rows of a class have weight 0."""
-    if weights is not None:
-        weightless = np.flatnonzero(np.bincount(codes, weights) == 0.0)
-        if weightless.size:
-            raise ValueError(
-                f"All rows of class {quoted(classes[weightless[0]])} have sample_weight 0: leave out the class."
-            )
 
 
 def _require_enough(classes: Array, at_least: int) -> Array:
@@ -194,13 +189,8 @@ def best_labels(scores: Any, classes: Array) -> Any:
     if is_dask(scores):
         return scores.map_blocks(best_labels, classes, dtype=classes.dtype, drop_axis=1 if scores.ndim == 2 else None)
     namespace = namespace_of(scores)
-    chosen = _best(scores, namespace)
+    two = scores.ndim == 1
+    chosen = namespace.astype(scores > 0.0, namespace.int64) if two else namespace.argmax(scores, axis=1)
     if isinstance(scores, np.ndarray) or classes.dtype.kind not in "biuf":
         return np.asarray(classes[to_host(chosen)])  # text stays on the host
     return namespace.take(on_device_of(scores, classes), chosen)
-
-
-def _best(scores: Any, namespace: Any) -> Any:
-    if scores.ndim == 1:
-        return namespace.astype(scores > 0.0, namespace.int64)
-    return namespace.argmax(scores, axis=1)
