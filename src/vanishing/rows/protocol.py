@@ -126,7 +126,8 @@ class Rows(ABC):
     def reduce(self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], cost: Cost) -> T:
         """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows.
 
-        ``combine`` must not change its arguments: a cluster that loses a sum combines the same results again.
+        The kernel is never called with an empty block. ``combine`` must not change its arguments: a cluster that loses
+        a sum combines the same results again.
         """
 
     @abstractmethod
