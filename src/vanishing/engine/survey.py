@@ -37,6 +37,7 @@ __all__ = [
     "surveys_if_any",
 ]
 
+_NO_ROWS = "There are no rows to fit to."
 _LOOKAHEAD_TERMS = 100  # the first pass sums the Gram of the terms of degree up to 2 if there are at most this many
 
 
@@ -137,7 +138,7 @@ def surveys(parts: Sequence[Rows], *, raw: Sequence[Rows] = (), ahead: bool = Fa
     """
     results = surveys_if_any(parts, raw=raw, ahead=ahead)
     if None in results:
-        raise ValueError("There are no rows to fit to.")
+        raise ValueError(_NO_ROWS)
     return cast("list[Survey]", results)
 
 
@@ -261,7 +262,7 @@ def survey_parts(rows: Rows, names: Sequence[str], split: Split = one_part, *, a
         rows.scaler = first.scaler
         return FirstPass(rows, list(split(rows)), first.surveys)
     parts = list(split(rows))
-    return FirstPass(rows, parts, require_finite_survey(surveys(parts, ahead=ahead), rows, names))
+    return FirstPass(rows, parts, require_finite_survey(surveys_if_any(parts, ahead=ahead), rows, names))
 
 
 def scale_and_survey_parts(
@@ -273,13 +274,13 @@ def scale_and_survey_parts(
     result is converted. The conversion loses no accuracy, because the range of these rows lies within that of all.
     """
     if isinstance(rows, ArrayRows):
-        (whole,) = require_finite_survey(surveys([rows]), rows, names)
+        (whole,) = require_finite_survey(surveys_if_any([rows]), rows, names)
         scaler = scaler_of_range(whole.low, whole.high, whole.n_samples)
         return survey_parts(scaled_rows(rows, scaler), names, split, ahead=ahead)._replace(scaler=scaler)
     if isinstance(rows, ScaledOnDisk) and rows.scaler is None:
         return _to_unit_range(survey_parts(rows, names, split, ahead=ahead), split)
     in_first_units = scaled_rows(rows, first_units(rows))
-    part_surveys = surveys(split(in_first_units), raw=split(rows), ahead=ahead)
+    part_surveys = surveys_if_any(split(in_first_units), raw=split(rows), ahead=ahead)
     first = FirstPass(in_first_units, [], require_finite_survey(part_surveys, rows, names))
     low, high = first.whole.raw_range or (first.whole.low, first.whole.high)
     scaler = scaler_of_range(low, high, first.whole.n_samples)
@@ -306,9 +307,11 @@ def first_units(rows: Rows) -> MinMaxScaler:
     return scaler_of_range(head.min(axis=0), head.max(axis=0), len(head))
 
 
-def require_finite_survey(parts: list[Survey], rows: Rows, names: Sequence[str]) -> list[Survey]:
-    """Return the surveys of the parts; raise ValueError for NaN, infinity, and parts of total weight 0."""
+def require_finite_survey(parts: Sequence[Survey | None], rows: Rows, names: Sequence[str]) -> list[Survey]:
+    """Return the surveys of the parts; raise ValueError for NaN, infinity, and parts without rows or weights."""
     for part in parts:
+        if part is None:
+            raise ValueError(_NO_ROWS)
         if part.total_weight == 0.0:
             which = "All rows" if len(parts) == 1 else "All rows of a class"
             raise ValueError(f"{which} have sample_weight 0: leave them out, or give some of them a weight.")
@@ -317,4 +320,4 @@ def require_finite_survey(parts: list[Survey], rows: Rows, names: Sequence[str])
             raise ValueError(
                 "Squares of values in X overflow; scale the columns to [0, 1] first, for instance with MinMaxScaler."
             )
-    return parts
+    return cast("list[Survey]", parts)

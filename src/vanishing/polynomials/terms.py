@@ -123,7 +123,7 @@ class Program:
     @classmethod
     def of(cls, terms: Sequence[Term], columns: Int1D | None = None) -> Program:
         """The program of ``terms``, which must contain each term without its last variable; v is ``columns[v]``."""
-        row_of = {term: row for row, term in enumerate(terms)}
+        row_of = dict(zip(terms, range(len(terms)), strict=True))
         left = np.array([row_of[term[:-1]] for term in terms], dtype=np.int64)
         right = np.array([term[-1] if term else 0 for term in terms], dtype=np.int64)
         return cls(left, right if columns is None else columns[right])
