@@ -174,6 +174,7 @@ class Moments:
         >>> _ = connection.execute("create table parabola (x, y)")
         >>> _ = connection.executemany("insert into parabola values (?, ?)", [(k, k * k) for k in range(11)])
         >>> moments = Moments.from_sql(connection, "select * from parabola", ["x", "y"], degree=2)
+        >>> connection.close()
         >>> print(OAVI(psi=1e-6, max_degree=2).fit(moments).generators_.in_units(moments.scaler).monic()[0])
         x^2 - y
         """
