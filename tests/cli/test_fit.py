@@ -350,7 +350,7 @@ def test_progress_is_shown_on_stderr(parabola, tmp_path, capsys, monkeypatch):
     assert "pass 1" in seen.err
     assert "rows" in seen.err
     assert "pass" not in seen.out
-    assert vanishing.progress._shown.depth == 0
+    assert vanishing.progress.passes_shown.depth == 0
     assert fit(parabola, "--psi", "1e-6", "--features", tmp_path / "f.npy", "--force") == 0
     assert capsys.readouterr().err == ""
 
@@ -358,7 +358,7 @@ def test_progress_is_shown_on_stderr(parabola, tmp_path, capsys, monkeypatch):
 def test_progress_of_a_run_that_fails_ends_with_it(parabola, tmp_path, capsys):
     pytest.importorskip("tqdm")
     assert fit(parabola, "--psi", "1e-6", "--features", tmp_path / "f.txt", quiet=False) == 2
-    assert vanishing.progress._shown.depth == 0
+    assert vanishing.progress.passes_shown.depth == 0
     assert "Traceback" not in capsys.readouterr().err
 
 
@@ -513,7 +513,7 @@ def test_an_interrupt_in_the_fit_is_no_error(quiet, label, both, tmp_path, capsy
     assert "Traceback" not in seen.err
     assert seen.out == ""
     assert [file.name for file in tmp_path.iterdir()] == ["both.parquet"]
-    assert vanishing.progress._shown.depth == 0
+    assert vanishing.progress.passes_shown.depth == 0
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".parquet"])

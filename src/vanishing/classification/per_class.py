@@ -21,8 +21,7 @@ from ..checks import (
     warn_single_precision,
 )
 from ..display import first_lines
-from ..engine.scaling import survey_parts
-from ..engine.survey import Survey
+from ..engine.survey import Survey, survey_parts
 from ..files.fields import Labels, ListOf, require
 from ..files.saved import Object, SavedEstimator
 from ..ideals.default import DefaultIdeal

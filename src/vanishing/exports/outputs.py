@@ -18,7 +18,8 @@ from ..classification.search import VanishingIdealClassifierCV
 from ..classification.transforms import InputTransform
 from ..detection import VanishingIdealDetector
 from ..ideals.ideal import VanishingIdeal
-from ..polynomials.polynomial import Polynomials, affine_map
+from ..polynomials.affine import affine_map
+from ..polynomials.polynomial import Polynomials
 from ..svm import L1SVC
 from ..tables import TableEncoder
 from .detectors import detector_outputs
