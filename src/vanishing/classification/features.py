@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._compiled import compiled
 from .._typing import Array, Bool1D, Float1D, Float2D, Int1D
 from ..checks import check_choice, check_count, check_flag
 from ..files.fields import Numbers, Optional, Record, TupleOf, require
@@ -21,6 +22,7 @@ from ..rows.protocol import Block, Cost, Rows
 
 __all__ = ["FEATURE_MAP", "ColumnOptions", "Extras", "FeatureMap", "column_names", "hinge_knots"]
 
+_PART_ROWS = 1024  # whose values are computed together on the host
 _EPS = float(np.finfo(np.float64).eps)
 _CONSTANT = 1e-12  # spread of an input column that is constant up to rounding, relative to its values ...
 _ROUNDED = 8.0 * _EPS  # ... and to 1, where scaling has moved them to 0
@@ -288,6 +290,9 @@ class FeatureMap:
         first, second = self.absolute.size, self.absolute.size + self.signed.size
         if self._only_absolute:
             self._evaluator.fill(X, out[:, :first])
+        elif isinstance(X, np.ndarray):
+            self._fill_in_parts(X, out)
+            return
         else:
             values = empty_like(X, self.n_generators)
             self._evaluator.fill(X, values)
@@ -296,6 +301,29 @@ class FeatureMap:
         self.extras.fill(X, out[:, second:])
         if self.width is not None:
             out /= on_device_of(X, self.width)
+
+    def _fill_in_parts(self, X: Float2D, out: Float2D) -> None:
+        """The columns on the host, a few rows at a time, so that the values stay in the cache."""
+        width = np.ones(self.n_columns) if self.width is None else self.width
+        values = np.empty((min(len(X), _PART_ROWS), self.n_generators))
+        for start in range(0, len(X), _PART_ROWS):
+            part = slice(start, start + _PART_ROWS)
+            given = values[: len(X[part])]
+            self._evaluator.fill(X[part], given)
+            _distribute(given, self.absolute, self.signed, width, out[part])
+            extras = out[part, self.absolute.size + self.signed.size :]
+            self.extras.fill(X[part], extras)
+            extras /= width[self.absolute.size + self.signed.size :]
+
+
+@compiled
+def _distribute(values: Float2D, absolute: Int1D, signed: Int1D, width: Float1D, out: Float2D) -> None:
+    """Write |g| and g over their widths to the first columns."""
+    for i in range(values.shape[0]):
+        for k in range(absolute.size):
+            out[i, k] = abs(values[i, absolute[k]]) / width[k]
+        for k in range(signed.size):
+            out[i, absolute.size + k] = values[i, signed[k]] / width[absolute.size + k]
 
 
 def _check_map(mapping: FeatureMap) -> None:
