@@ -5,6 +5,7 @@ import pytest
 import sympy
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss, make_scorer
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from vanishing import OAVI, RangeWarning, VanishingIdealClassifier, VanishingIdealClassifierCV, open_rows
 from vanishing.classification import fitting, tuning
@@ -13,6 +14,8 @@ from vanishing.classification.features import FeatureMap, hinge_knots
 from vanishing.classification.walk import most_columns, most_terms, psi_grid
 from vanishing.rows.labels import read_labelled
 from vanishing.rows.sampling import stratified_sample
+
+from searches import grid_search
 
 
 def circles(n_classes=2, m=240, seed=0, noise=0.15):
@@ -115,6 +118,23 @@ def test_tried_pairs_are_a_walk_down_psi_with_a_window_of_c(fitted):
     assert clf.best_score_ == clf.cv_results_["mean_test_score"][clf.best_index_]
     assert clf.best_score_ > clf.cv_results_["mean_test_score"].max() - 0.1
     assert np.isfinite(clf.cv_results_["mean_n_columns"]).all()
+    assert np.unique(psis[psis < clf.best_params_["psi"]]).size <= 4  # no more than end the walk
+
+
+def test_one_standard_error_is_that_of_the_difference_on_the_same_rows():
+    X, y = circles(noise=0.25, seed=1)
+    folds = StratifiedKFold(3)
+    clf = grid_search(psis=[0.1, 0.02, 0.004], Cs=[0.1, 1.0], cv=folds, sparsity="1se").fit(X, y)
+    hits = []
+    for pair in clf.cv_results_["params"]:
+        model = VanishingIdealClassifier(OAVI(psi=pair["psi"]), C=pair["C"])
+        hits.append((cross_val_predict(model, X, y, cv=folds) == y).astype(float))
+    best = np.lexsort([clf.cv_results_["param_C"], -clf.cv_results_["param_psi"], -np.mean(hits, axis=1)])[0]
+    differences = hits[best] - np.array(hits)
+    near = differences.mean(axis=1) <= differences.std(axis=1) / np.sqrt(len(y))
+    sizes = np.where(near, clf.cv_results_["mean_n_columns"], np.inf)
+    assert near.sum() < len(near)
+    assert clf.best_index_ == np.lexsort([-np.mean(hits, axis=1), sizes])[0] != best
 
 
 @pytest.mark.slow

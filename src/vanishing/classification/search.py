@@ -123,7 +123,8 @@ class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ReportedClassifie
         Predict by the mean of the decisions of models fitted to all rows and, as a second half, of those of all folds,
         for up to three psi within one standard error of the best. More accurate, but no single formula.
     sparsity : {"1se"} or None, default=None
-        "1se" takes the pair with the fewest columns among those within one standard error of the best.
+        "1se" takes the pair with the fewest columns among those whose score is within one standard error of the best:
+        that of the difference, since both are scored on the same rows.
     max_columns : int or None, default=None
         Most columns that may have a weight: pairs with fewer are preferred, and if the model on all rows has more,
         it is fitted again to those with the largest weights.

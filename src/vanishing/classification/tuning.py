@@ -153,7 +153,7 @@ def _score_all(search: Any, prepared: list[_Prepared], progress: Progress) -> li
 
 def _walk(search: Any, prepared: list[_Prepared], progress: Progress, before: Searched | None) -> list[Searched]:
     """Walk down psi: first a little for every scaling, then to the end with the best; for an average with all."""
-    window = isinstance(search.Cs, str) and search.sparsity is None and search.max_columns is None
+    window = isinstance(search.Cs, str) and search.max_columns is None
     walks = []
     for searched, study, groups in prepared:
         psis, C = (searched.psis, None) if before is None else (_psis_onwards(before), before.best[1])
