@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import sympy
+from searches import grid_search
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss, make_scorer
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
@@ -14,8 +15,6 @@ from vanishing.classification.features import FeatureMap, hinge_knots
 from vanishing.classification.walk import most_columns, most_terms, psi_grid
 from vanishing.rows.labels import read_labelled
 from vanishing.rows.sampling import stratified_sample
-
-from searches import grid_search
 
 
 def circles(n_classes=2, m=240, seed=0, noise=0.15):
