@@ -68,8 +68,9 @@ def _add_losses(signed: Float1D, score: Float1D, change: Float1D, steps: Float1D
         s = signed[i]
         y = 1.0 if s > 0.0 else -1.0
         for k in range(steps.size):
-            xi = max(0.0, 1.0 - y * (score[i] + steps[k] * change[i]))
-            total[k] += abs(s) * xi * xi
+            xi = 1.0 - y * (score[i] + steps[k] * change[i])
+            if xi > 0.0:
+                total[k] += abs(s) * xi * xi
 
 
 def _short_rows(signed: Float1D, score: Float1D) -> Bool1D:
