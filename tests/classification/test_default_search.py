@@ -11,7 +11,8 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from vanishing import OAVI, RangeWarning, VanishingIdealClassifier, VanishingIdealClassifierCV, open_rows
 from vanishing.classification import fitting, tuning
 from vanishing.classification.class_weights import class_factors
-from vanishing.classification.features import FeatureMap, hinge_knots
+from vanishing.classification.extras import hinge_knots
+from vanishing.classification.features import FeatureMap
 from vanishing.classification.walk import most_columns, most_terms, psi_grid
 from vanishing.rows.labels import read_labelled
 from vanishing.rows.sampling import stratified_sample

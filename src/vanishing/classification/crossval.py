@@ -27,7 +27,8 @@ from ..rows.arrays import as_rows
 from ..rows.protocol import Rows
 from ..svm import svm_path
 from ..threads import n_threads, one_blas_thread
-from .features import ColumnOptions, FeatureMap
+from .extras import ColumnOptions
+from .features import FeatureMap
 from .scoring import HeldOut, Scores, equal_models, held_out_log_likelihoods, held_out_scores, takes_weights
 
 __all__ = ["Fold", "FoldModel", "Study", "folds_by_scaling", "score_folds"]

@@ -29,7 +29,7 @@ from ..rows.sampling import Sample, stratified_sample
 from .class_weights import class_factors, class_weighted
 from .crossval import Fold, Study, folds_by_scaling, score_folds
 from .crossval_source import Options, score_source, survey_folds
-from .features import ColumnOptions
+from .extras import ColumnOptions
 from .fitting import SAMPLE_ROWS, SEARCH_TOL
 from .refitting import fold_classifier
 from .results import Searched
