@@ -13,6 +13,7 @@ from vanishing.classification import fitting, tuning
 from vanishing.classification.class_weights import class_factors
 from vanishing.classification.extras import hinge_knots
 from vanishing.classification.features import FeatureMap
+from vanishing.classification.probabilities import Calibration
 from vanishing.classification.walk import most_columns, most_terms, psi_grid
 from vanishing.rows.labels import read_labelled
 from vanishing.rows.sampling import stratified_sample
@@ -229,7 +230,11 @@ def test_a_sample_with_few_errors_is_enlarged_and_psi_does_not_rise(monkeypatch,
 def test_an_average_has_members_of_every_scaling_that_is_good_enough():
     X, y = circles(2, m=300)
     clf = VanishingIdealClassifierCV(average=True, **SMALL).fit(X, y)
-    assert clf.best_estimator_ in clf.estimators_
+    (same,) = (each for each in clf.estimators_ if each.final_estimator_ is clf.best_estimator_.final_estimator_)
+    slope, offset = np.polyfit(clf.best_estimator_.decision_function(X), same.decision_function(X), 1)
+    own, again = clf.best_estimator_._calibration, Calibration(np.array([slope]), np.array([offset]))
+    np.testing.assert_allclose(same._calibration, own.followed_by(again), rtol=1e-6)  # the mean is calibrated again
+    assert slope != pytest.approx(1.0, abs=1e-6)
     assert {member.scale_input for member in clf.estimators_} == {"arcsinh", "rank"}
     assert clf.weights_.sum() == pytest.approx(1.0)
     decisions = clf.decision_function(X)

@@ -37,6 +37,10 @@ class Calibration(NamedTuple):
         """The log-odds, of the shape of the decisions ``(n_rows, n_scores)``."""
         return decisions * on_device_of(decisions, self.scale) + on_device_of(decisions, self.offset)
 
+    def followed_by(self, other: Calibration) -> Calibration:
+        """The calibration that applies another one to the log-odds of this one."""
+        return Calibration(self.scale * other.scale, self.offset * other.scale + other.offset)
+
     @property
     def limits(self) -> tuple[float, float]:
         """The log-odds at which the probabilities of two classes level off.
@@ -90,15 +94,17 @@ def probabilities(log_odds: Any) -> Any:
     return powers / namespace.sum(powers, axis=1, keepdims=True)
 
 
-def calibrate(decisions: Float2D, codes: Int1D, weights: Float1D | None = None) -> Calibration:
+def calibrate(
+    decisions: Float2D, codes: Int1D, weights: Float1D | None = None, *, reach: float = _REACH
+) -> Calibration:
     """The calibration of held-out decisions ``(n_rows, n_scores)`` with the largest likelihood of the labels.
 
     As Platt (1999) does, the labels count as slightly uncertain, here by 0.001, so that the scale stays finite where
-    the decisions separate the classes. Decisions for two classes count as 1.5 at most: the few rows far beyond the
-    margin would move the threshold.
+    the decisions separate the classes. Decisions for two classes count as ``reach`` at most: the few rows far beyond
+    the margin would move the threshold.
     """
     n_scores = decisions.shape[1]
-    decisions = decisions if n_scores > 1 else np.clip(decisions, -_REACH, _REACH)
+    decisions = decisions if n_scores > 1 else np.clip(decisions, -reach, reach)
     weights = np.ones(len(codes)) if weights is None else weights
     weights = weights / weights.sum()
     size = np.maximum(np.sqrt(weights @ decisions**2), 1e-300)

@@ -100,7 +100,8 @@ class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, AnswersByTheBest,
         Turn decisions into log-odds. Without it they are those of the SVM.
     average : bool, default=False
         Predict by the mean of the decisions of models fitted to all rows and, as a second half, of those of all folds,
-        for up to three psi within one standard error of the best. More accurate, but no single formula.
+        for up to three psi within one standard error of the best; calibrated once more, since a mean errs less than its
+        members. More accurate, but no single formula.
     sparsity : {"1se"} or None, default=None
         "1se" takes the pair with the fewest columns among those whose score is within one standard error of the best:
         that of the difference, since both are scored on the same rows.
