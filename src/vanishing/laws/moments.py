@@ -7,7 +7,7 @@ moments of ``x`` for every noise level.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from math import comb, factorial
 from typing import Any
@@ -87,9 +87,15 @@ def _growth(terms: Monomials, variances: Float1D) -> Float1D:
 
 def _growth_table(degree: int, variance: float) -> Float1D:
     """``E (1 + e)^k = sum_i C(k, 2i) s^(2i) (2i - 1)!!`` for k = 0, ..., degree."""
+    return np.asarray(_normal_moments(degree) @ variance ** np.arange(degree // 2 + 1))
+
+
+@lru_cache(maxsize=64)
+def _normal_moments(degree: int) -> Float2D:
+    """``C(k, 2i) (2i - 1)!!`` for k = 0, ..., degree and i = 0, ..., degree // 2."""
     return np.array(
         [
-            sum(comb(k, 2 * i) * variance**i * factorial(2 * i) / (2**i * factorial(i)) for i in range(k // 2 + 1))
+            [comb(k, 2 * i) * factorial(2 * i) / (2**i * factorial(i)) for i in range(degree // 2 + 1)]
             for k in range(degree + 1)
         ]
     )
@@ -110,6 +116,15 @@ class MomentTable:
     sizes: Int1D | None = None
     group_terms: Monomials | None = None
     by_group: Float2D | None = None
+    _debiased: dict[bytes, Array] = field(default_factory=dict)  # for the variances asked for last
+
+    def debiased(self, variances: Float1D) -> Array:
+        """Unbiased moments of ``x``; computed once for the same variances in a row."""
+        key = variances.tobytes()
+        if key not in self._debiased:
+            self._debiased.clear()
+            self._debiased[key] = debias(self.means, self.terms, variances, self.model)
+        return self._debiased[key]
 
     @property
     def column_variances(self) -> Float1D:
@@ -120,8 +135,7 @@ class MomentTable:
 
     def products(self, variances: Float1D, left: Monomials, right: Monomials) -> Float2D:
         """Unbiased ``E[x^a x^b]`` for ``a`` of ``left`` and ``b`` of ``right``."""
-        debiased = debias(self.means, self.terms, variances, self.model)
-        total = debiased[self.terms.products(left, right)]
+        total = self.debiased(variances)[self.terms.products(left, right)]
         if self.group_terms is None:
             return np.asarray(total)
         means = debias(self.by_group, self.group_terms, variances, self.model)
@@ -130,10 +144,9 @@ class MomentTable:
 
     def product_slopes(self, variances: Float1D, left: Monomials, right: Monomials) -> list[Float2D]:
         """Derivatives of :meth:`products` with respect to ``log s_j^2``, for every column j."""
-        debiased = debias(self.means, self.terms, variances, self.model)
         at = self.terms.products(left, right)
         columns = range(self.terms.n_columns)
-        slopes = [slope(debiased, self.terms, variances, j, self.model)[at] for j in columns]
+        slopes = [slope(self.debiased(variances), self.terms, variances, j, self.model)[at] for j in columns]
         if self.group_terms is None:
             return slopes
         means = debias(self.by_group, self.group_terms, variances, self.model)

@@ -28,7 +28,6 @@ _SMALL = 4 * FLOOR  # levels up to this are rounding
 _NEARLY = 4.0  # times the critical J, beyond which further weights do not help
 _HOPELESS = 10.0  # times the critical J of all terms: no few of them are a law
 _PLAIN_BITS = 3.5  # of a rational coefficient, on average, in a law of more than a few terms
-_LEAST_DOF = 3  # of a test that says something
 _FEW_TERMS, _MORE_TERMS, _FEW_SETS = 4, 6, 10_000  # of the sets that are all compared; more of them if these are few
 _SCREENED, _MOST_TESTED = 8, 3  # sets of each size that go through reduced tests, and through all
 _FEW = 4  # terms of a law of higher degree that may replace one of lower degree
@@ -74,7 +73,7 @@ class OneLaw:
         law = self._few_terms(variances)
         if law is not None:
             return law
-        if len(self.conditions.tests) < len(self.trial) + _LEAST_DOF:
+        if len(self.conditions.tests) < len(self.trial) + audits.least_dof(len(self.trial)):
             return f"no few terms are a law, and {self.n_rows} rows cannot test all {len(self.trial)} together"
         variances, system, c = self._full(variances)
         self.J, self.dof = system.minimise(self.trial)[0], system.dof(len(self.trial))
