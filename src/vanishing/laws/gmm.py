@@ -38,8 +38,10 @@ __all__ = [
 FLOOR = 1e-6  # relative noise that moments in float64 can resolve
 _RANK = 1e-11  # eigenvalues of a covariance below this share of the largest are rounding
 _FULL_RANK = 1e-10  # inverse condition number above which there are none
+_BLOCK = 32_768  # values of tests that stay in a processor's cache
 _ROWS_PER_TEST = 6  # fewer rows for each test condition make their covariance unreliable
 _REDUCED_TESTS = (20, 50)  # that a polynomial has to pass before all tests are tried
+_REDUCED_ROWS = 1000  # that weigh them
 _ESTIMATED_WEIGHTS = 8.0  # conditions over rows, times this, is lost by estimating the weights
 _PRIOR = 4.0  # prior variance of a column's log noise variance where it is free
 
@@ -103,22 +105,38 @@ def test_covariance(tests: Monomials, table: Float2D, noise: RowNoise, variances
         The tests of the conditions: their values, minus group means if there are groups.
     """
     places, powers = tests.derivatives
-    mixed = np.zeros_like(table)
-    _add_derivatives(table, places, powers, np.ascontiguousarray(variances * noise.slopes), mixed)
-    weighted = centred * np.sqrt(noise.variance)
-    return np.asarray(weighted @ weighted.T + mixed @ mixed.T)
+    factors, root = np.ascontiguousarray(variances * noise.slopes), np.sqrt(noise.variance)
+    total = np.zeros((len(table), len(table)))
+    block = max(_BLOCK // len(table), 64)
+    for first in range(0, len(root), block):
+        part = np.empty((len(table), 2 * min(block, len(root) - first)))
+        _fill_block(table, centred, places, powers, factors, root, first, part)
+        total += part @ part.T
+    return total
 
 
 @compiled
-def _add_derivatives(table: Float2D, places: Int2D, powers: Float2D, factors: Float2D, out: Float2D) -> None:
-    """Add ``sum_j factors_j d_j t`` for every monomial t of a table."""
-    n_tests, n_rows = out.shape
-    for t in range(n_tests):
+def _fill_block(
+    table: Float2D,
+    centred: Float2D,
+    places: Int2D,
+    powers: Float2D,
+    factors: Float2D,
+    root: Float1D,
+    first: int,
+    out: Float2D,
+) -> None:
+    """``t root`` and then ``sum_j factors_j d_j t`` for every test t, on as many rows as half of ``out`` has columns."""
+    n_rows = out.shape[1] // 2
+    for t in range(out.shape[0]):
+        for i in range(n_rows):
+            out[t, i] = centred[t, first + i] * root[first + i]
+            out[t, n_rows + i] = 0.0
         for j in range(places.shape[1]):
             power, place = powers[t, j], places[t, j]
             if power > 0.0:
                 for i in range(n_rows):
-                    out[t, i] += power * table[place, i] * factors[j, i]
+                    out[t, n_rows + i] += power * table[place, first + i] * factors[j, first + i]
 
 
 test_covariance.__test__ = False  # type: ignore[attr-defined]  # not a test of pytest's
@@ -159,11 +177,13 @@ def smallest_ratio(P: Float2D, D: Float2D) -> tuple[float, Float1D]:
     >>> smallest_ratio(np.diag([4.0, 1.0]), np.eye(2))[0]
     1.0
     """
-    for least in (0.0, 1e-12 * float(np.trace(D)) / len(D)):  # for a term that varies with no column
-        values, vectors, _, _, failed = dsygvx(P, D + least * np.eye(len(D)), range="I", il=1, iu=1, lwork=64 * len(D))
-        if not failed:
-            return float(values[0]), np.asarray(vectors[:, 0])
-    raise LinAlgError("The noise variances of the terms are not positive.")
+    values, vectors, _, _, failed = dsygvx(P, D, range="I", il=1, iu=1, lwork=64 * len(D))
+    if failed:  # a term that varies with no column
+        D = D + 1e-12 * np.trace(D) / len(D) * np.eye(len(D))
+        values, vectors, _, _, failed = dsygvx(P, D, range="I", il=1, iu=1, lwork=64 * len(D))
+    if failed:
+        raise LinAlgError("The noise variances of the terms are not positive.")
+    return float(values[0]), np.asarray(vectors[:, 0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,15 +299,16 @@ class Conditions:
     def reduced(self) -> list[Conditions]:
         """The same laws with tests of lower degrees only, ascending: most polynomials that are no law fail these.
 
-        The cost of a test grows with the square of the number of its conditions.
+        The cost of a test grows with the rows that weigh it, and with the square of the number of its conditions.
         """
         n, fewer = self.sample.n_columns, []
+        some = self.sample.thinned(_REDUCED_ROWS)
         for n_tests in _REDUCED_TESTS:
             degree = 1
             while count_terms(degree, n) < n_tests:
                 degree += 1
             if 2 * count_terms(degree, n) <= len(self.tests):
-                fewer.append(Conditions(self.sample, self.degree, degree - self.degree, self.moments))
+                fewer.append(Conditions(some, self.degree, degree - self.degree, self.moments))
         return fewer
 
     @property

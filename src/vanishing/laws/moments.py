@@ -49,6 +49,19 @@ def debias(moments: Any, terms: Monomials, variances: Float1D, model: str = ADDI
     return np.asarray(moments)
 
 
+def _graded(moments: Float1D, terms: Monomials, profile: Float1D) -> Float2D:
+    """The unbiased moments for additive noise of variances ``v profile``, as coefficients of 1, v, v^2, ..."""
+    powers = np.zeros((terms.degree // 2 + 1, len(terms)))
+    powers[0] = moments
+    for j in np.flatnonzero(profile > 0.0).tolist():
+        before = powers.copy()
+        for i in range(1, len(powers)):
+            rows, places, _ = terms.divided(j, 2 * i)
+            factor = _hermite_factors(terms.degree, i)[terms.exponents[rows, j]] * (-profile[j]) ** i
+            powers[i:, rows] += factor * before[: len(powers) - i, places]
+    return powers
+
+
 def slope(debiased: Array, terms: Monomials, variances: Float1D, j: int, model: str = ADDITIVE) -> Array:
     """Derivative of the debiased moments with respect to ``log s_j^2``.
 
@@ -117,6 +130,7 @@ class MomentTable:
     group_terms: Monomials | None = None
     by_group: Float2D | None = None
     _debiased: dict[bytes, Array] = field(default_factory=dict)  # for the variances asked for last
+    _pencils: dict[tuple[bytes, int], tuple[Array, Float2D]] = field(default_factory=dict)
 
     def debiased(self, variances: Float1D) -> Array:
         """Unbiased moments of ``x``; computed once for the same variances in a row."""
@@ -155,6 +169,18 @@ class MomentTable:
             change = slope(means, self.group_terms, variances, j, self.model)
             slopes[j] = self._within_groups(slopes[j], change[:, a], means[:, b], means[:, a], change[:, b])
         return slopes
+
+    def level_pencil(self, profile: Float1D, terms: Monomials) -> tuple[Array, Float2D]:
+        """Additive noise of variances ``v profile``: :meth:`products` is ``sum_k v^k A_k``; the ``A_k``, computed once.
+
+        And :meth:`gradient_products` for the profile.
+        """
+        key = profile.tobytes(), terms.degree
+        if key not in self._pencils:
+            used = monomials(terms.n_columns, 2 * terms.degree)
+            powers = _graded(self.means[: len(used)], used, profile)
+            self._pencils[key] = powers[:, used.products(terms, terms)], self.gradient_products(profile, terms)
+        return self._pencils[key]
 
     def gradient_products(self, weights: Float1D, terms: Monomials, model: str | None = None) -> Float2D:
         """``sum_j w_j E[d_j y^a d_j y^b]``, of the noisy rows: that is positive semi-definite.

@@ -26,7 +26,7 @@ FOLLOWS = "it follows from the laws of lower degree"
 _LINEAR_NOISE = 0.075  # of a linear law: correlated columns have one with more, and no test can tell
 _SMALL = 4 * FLOOR  # levels up to this are rounding
 _NEARLY = 4.0  # times the critical J, beyond which further weights do not help
-_HOPELESS = 10.0  # times the critical J of all terms: no few of them are a law
+_HOPELESS = 10.0  # times the critical J, with weights that are roughly right: no law, and none with fewer terms
 _PLAIN_BITS = 3.5  # of a rational coefficient, on average, in a law of more than a few terms
 _FEW_TERMS, _MORE_TERMS, _FEW_SETS = 4, 6, 10_000  # of the sets that are all compared; more of them if these are few
 _SCREENED, _MOST_TESTED = 8, 3  # sets of each size that go through reduced tests, and through all
@@ -160,10 +160,11 @@ class OneLaw:
         """``J`` of a law with these terms by tests of low degree, with weights of its own; infinity if it fails."""
         J = 0.0
         for reduced in self.conditions.reduced:
-            system, J, c = reweighted(reduced, support, variances, c, self.nuisance, 2)
-            dof = system.dof(len(support))
-            if dof > 0 and _NEARLY * self._passing(dof) < J:
-                return np.inf
+            for limit in (_HOPELESS, _NEARLY):
+                system, J, c = reweighted(reduced, support, variances, c, self.nuisance, 1)
+                dof = system.dof(len(support))
+                if dof > 0 and limit * self._passing(dof) < J:
+                    return np.inf
         return J
 
     def _profile(self) -> Float1D:
