@@ -134,11 +134,12 @@ class OneLaw:
     def _law_of(self, support: list[int], variances: Float1D) -> FittedLaw | None:
         """The law with these terms, if it passes its test and the audits."""
         _, c = self.conditions.first_system(variances).minimise(support)
+        system, J, c = reweighted(self.conditions, support, variances, c, self.nuisance, 1)
+        if _HOPELESS * self._passing(system.dof(len(support))) < J:
+            return None
         variances, system, c = self._own(support, variances, c)
         J, dof = system.statistic(c), system.dof(len(support))
-        if self._passing(dof) < J or follows(self.conditions, c, self.laws):
-            return None
-        if self._is_too_noisy(c, variances):
+        if self._passing(dof) < J or follows(self.conditions, c, self.laws) or self._is_too_noisy(c, variances):
             return None
         law = self._audited(support, variances, system, c)
         return None if isinstance(law, str) or law.dense else law
