@@ -24,8 +24,9 @@ from . import units as dimensions
 from .candidates import allowed_terms, comparable_terms, dimension_classes
 from .confirm import confirm, confirm_power_law
 from .dependencies import affine_dependencies
-from .describe import dependency_law, describe, exact_law, power_law, with_units
+from .describe import dependency_law, describe, exact_law, few_rows_law, power_law, with_units
 from .exact import binary_denominator, exact_laws
+from .few_rows import FEW_ROWS, FEWEST_ROWS, find_in_few_rows, largest_noise
 from .fitted import FittedLaw
 from .law import Law
 from .laws import Laws
@@ -35,7 +36,7 @@ from .origin import far_origin, recentre_all
 from .outliers import concentrated_rows
 from .rounding import dithered, explains_linear, rounding_steps
 from .sample import make_sample
-from .search import find_laws
+from .search import find_laws, skipped
 from .settings import Attempt, Settings, known_noise
 from .sums import NOT_AUDITED, find_laws_of_sums
 from .table import Table, column_names, read_table
@@ -264,6 +265,27 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         return [replace(law, why=f"{law.why} Rounding ({said}) counts as noise.") for law in rounded], more
 
     def _noisy(self, table: Table, kept: Sequence[int], settings: Settings) -> tuple[list[Law], list[Attempt]]:
+        if FEWEST_ROWS <= table.n_rows < FEW_ROWS and self._may_have_logs(table.groups):
+            laws, tried = self._few_rows(table, kept)
+            if laws:
+                return laws, tried
+            laws, more = self._many_rows(table, kept, settings)
+            higher = [attempt for attempt in more if attempt.degree > 1] or [skipped(2, table.n_rows, len(kept))]
+            return laws, [*tried, *higher]
+        return self._many_rows(table, kept, settings)
+
+    def _few_rows(self, table: Table, kept: Sequence[int]) -> tuple[list[Law], list[Attempt]]:
+        """Power laws and linear laws of a short table."""
+        n, n_rows = len(kept), table.n_rows
+        short = find_in_few_rows(table.X[:, list(kept)])
+        if short:
+            notes = [Attempt(1, n + 1, law.level, "law", law.J, law.dof) for law in short]
+            return [few_rows_law(law, table, kept) for law in short], notes
+        limit = largest_noise(n_rows, n)
+        reason = f"no power law or linear law with noise below {limit:.1%}, which {n_rows} rows can tell from chance"
+        return [], [Attempt(1, n + 1, float("nan"), reason)]
+
+    def _many_rows(self, table: Table, kept: Sequence[int], settings: Settings) -> tuple[list[Law], list[Attempt]]:
         X = table.X[:, list(kept)]
         power = self._power_law(X, table.groups)
         if power is not None and not table.whole:  # where moments reach, they are more exact than logarithms
@@ -284,13 +306,16 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         return [describe(law, table.names, kept) for law in fitted], attempts
 
     def _power_law(self, X: Float2D, groups: Int1D | None) -> PowerLaw | None:
-        limited = self.allowed is not None or self.forbidden is not None
-        if self.logs is False or groups is not None or self.robust or limited:
-            return None
-        if self.noise is not None and self.noise not in ("relative", "multiplicative"):
+        if not self._may_have_logs(groups):
             return None
         models = {None: (False, True), "relative": (False,), "multiplicative": (True,)}[self.noise]
         return find_power_law(X, _LOG_NOISE, models)
+
+    def _may_have_logs(self, groups: Int1D | None) -> bool:
+        """Whether what is asked for allows power laws through logarithms."""
+        limited = self.allowed is not None or self.forbidden is not None
+        known = isinstance(self.noise, str | None) and self.noise != "absolute"
+        return self.logs is not False and groups is None and not self.robust and not limited and known
 
     def _search(self, X: Float2D, groups: Int1D | None, settings: Settings) -> tuple[list[FittedLaw], list[Attempt]]:
         shifted = self.origin == "auto" and groups is None and settings.models[0][0] == ADDITIVE

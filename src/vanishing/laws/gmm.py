@@ -126,7 +126,7 @@ def _fill_block(
     first: int,
     out: Float2D,
 ) -> None:
-    """``t root`` and then ``sum_j factors_j d_j t`` for every test t, on as many rows as half of ``out`` has columns."""
+    """``t root``, then ``sum_j factors_j d_j t``, for every test t, on as many rows as half of ``out`` has columns."""
     n_rows = out.shape[1] // 2
     for t in range(out.shape[0]):
         for i in range(n_rows):

@@ -16,7 +16,7 @@ from .one_law import FOLLOWS, OneLaw, noise_limit
 from .sample import Sample, make_sample
 from .settings import Attempt, Settings
 
-__all__ = ["find_law", "find_laws"]
+__all__ = ["find_law", "find_laws", "skipped"]
 
 _LIKELY = 0.01  # p-value of a law whose noise model is not doubted
 _FEW = 4  # terms of a law that none of higher degree replaces
@@ -113,9 +113,7 @@ def find_laws(sample: Sample, settings: Settings) -> tuple[list[FittedLaw], list
     for degree in range(1, settings.max_degree + 1):
         terms = monomials(sample.n_columns, degree) if _affordable(sample, degree) else None
         if terms is None:
-            n_terms = count_terms(degree, sample.n_columns)
-            reason = f"skipped: {n_terms} terms are too many for {sample.n_rows} rows"
-            search.attempts.append(Attempt(degree, n_terms, float("nan"), reason))
+            search.attempts.append(skipped(degree, sample.n_rows, sample.n_columns))
             break
         trial = candidate_terms(terms, laws, sample, settings)
         if not any(terms.total[trial] == degree):
@@ -138,6 +136,14 @@ def find_laws(sample: Sample, settings: Settings) -> tuple[list[FittedLaw], list
     return laws + [law for law in dense[:1] if is_new(law, laws)], search.attempts
 
 
+def skipped(degree: int, n_rows: int, n_columns: int) -> Attempt:
+    """The note that a degree has too many terms for the rows."""
+    n_terms = count_terms(degree, n_columns)
+    needed = n_terms * _rows_per_term(degree)
+    reason = f"skipped: {n_terms} terms need {needed:,} rows, and there are {n_rows:,}"
+    return Attempt(degree, n_terms, float("nan"), reason)
+
+
 def find_law(sample: Sample, settings: Settings, degree: int) -> FittedLaw | None:
     """One law of a degree, if there is one."""
     terms = monomials(sample.n_columns, degree)
@@ -145,4 +151,8 @@ def find_law(sample: Sample, settings: Settings, degree: int) -> FittedLaw | Non
 
 
 def _affordable(sample: Sample, degree: int) -> bool:
-    return count_terms(degree, sample.n_columns) <= sample.n_rows / (4 if degree == 1 else 8)
+    return count_terms(degree, sample.n_columns) * _rows_per_term(degree) <= sample.n_rows
+
+
+def _rows_per_term(degree: int) -> int:
+    return 4 if degree == 1 else 8

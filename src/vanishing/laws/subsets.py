@@ -54,9 +54,7 @@ def best_subsets(
     forms[0, 0], forms[1, 0] = P[at], D[at]
     values, sets = np.zeros(number), np.zeros((number, size), dtype=np.int64)
     first_last = int(np.searchsorted(chosen, last))
-    _largest_traces(
-        forms[0], forms[1], first_last, least, values, sets, np.zeros(size, dtype=np.int64), np.zeros(size)
-    )
+    _largest_traces(forms[0], forms[1], first_last, least, values, sets, np.zeros(size, dtype=np.int64), np.zeros(size))
     return [chosen[sets[k]].tolist() for k in np.argsort(-values) if values[k] > 0.0]
 
 
