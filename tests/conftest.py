@@ -8,7 +8,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 import pytest
 from cpu_seconds import pytest_runtest_makereport, pytest_runtest_setup, pytest_terminal_summary  # noqa: F401
-from hypothesis import settings
+from hypothesis import given, settings
+from hypothesis.strategies import none
 from threadpoolctl import ThreadpoolController
 
 from vanishing import datasets
@@ -21,8 +22,17 @@ settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 
+@given(none())
+def _use_hypothesis_once(_):
+    pass
+
+
 def pytest_collection_finish():
-    """Exempt modules and collected tests, a million objects, from every later garbage collection."""
+    """Exempt modules and collected tests, a million objects, from every later garbage collection.
+
+    Hypothesis registers its generator at its first use, and looks then for references to it, which freezing would hide.
+    """
+    _use_hypothesis_once()
     gc.collect()
     gc.freeze()
 

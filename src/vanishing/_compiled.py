@@ -27,10 +27,11 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-def compiled(function: F, reorder: bool = False) -> F:
+def compiled(function: F, reorder: bool = False, inner: bool = False) -> F:
     """Compile with Numba at the first call, without the GIL, cached on disk.
 
-    With ``reorder``, sums may be added in any order, so that they vectorise. Where neither the package's folder nor
+    With ``reorder``, sums may be added in any order, so that they vectorise. An ``inner`` function is called by other
+    compiled functions only: no entry from Python is compiled. Where neither the package's folder nor
     the user's cache is writable, nothing is cached and each process compiles again; ``NUMBA_CACHE_DIR`` names another
     folder.
 
@@ -47,7 +48,8 @@ def compiled(function: F, reorder: bool = False) -> F:
     42
     """
     fastmath = {"reassoc", "contract"} if reorder else False
-    compile_lazily = partial(njit, nogil=True, error_model="numpy", no_cfunc_wrapper=True, fastmath=fastmath)
+    options = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
+    compile_lazily = partial(njit, **options, no_cfunc_wrapper=True, no_cpython_wrapper=inner)
     try:
         return cast("F", compile_lazily(cache=True)(function))
     except RuntimeError:  # no writable folder for the cache

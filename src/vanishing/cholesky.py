@@ -15,7 +15,7 @@ from ._typing import Float1D, Float2D, Int1D
 __all__ = ["append_column", "delete_column", "dot", "solve_factored"]
 
 
-@partial(compiled, reorder=True)
+@partial(compiled, reorder=True, inner=True)
 def dot(a: Float1D, b: Float1D, size: int) -> float:
     """Product of the first ``size`` entries of two vectors."""
     total = 0.0
@@ -42,12 +42,12 @@ def append_column(H: Float2D, L: Float2D, face: Int1D, size: int, j: int, least:
     for a in range(size):
         row[a] = (H[j, face[a]] - dot(L[a], row, a)) / L[a, a]
     pivot = H[j, j] - dot(row, row, size)
-    row[size] = np.sqrt(max(pivot, least * H[j, j]))
+    row[size] = np.sqrt(pivot if pivot > least * H[j, j] else least * H[j, j])
     face[size] = j
     return pivot / H[j, j] if H[j, j] > 0.0 else 0.0
 
 
-@compiled
+@partial(compiled, inner=True)
 def delete_column(L: Float2D, face: Int1D, k: int, size: int) -> None:
     """Remove the k-th coordinate from the face; rotations make the rest of L triangular again."""
     for a in range(k, size - 1):
@@ -63,7 +63,7 @@ def delete_column(L: Float2D, face: Int1D, k: int, size: int) -> None:
             L[i, a + 1] = cos * right - sin * left
 
 
-@compiled
+@partial(compiled, inner=True)
 def solve_factored(L: Float2D, v: Float1D, size: int) -> None:
     """Overwrite v with the solution x of ``L L' x = v``."""
     for a in range(size):

@@ -122,6 +122,17 @@ def test_a_linear_law_far_away(rng):
 
 
 @pytest.mark.slow
+def test_a_shifted_origin_does_not_turn_a_second_law_into_a_consequence_of_the_first(rng):
+    t = rng.uniform(0.0, 5.0, 1000)
+    fall = np.column_stack([t, 4.905 * t**2 + 2.0 * t + 1.0, 9.81 * t + 2.0])
+    laws = discover(with_noise(fall, 0.01, rng), names=["t", "s", "v"])
+    assert [law.exponents.any(axis=0).tolist() for law in (*laws, *laws.dense)] == [
+        [True, False, True],
+        [True, True, False],
+    ]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.01, 0.05])
 def test_outliers(share, rng):
     X = with_noise(circle(rng, 1000, 2.0), 0.01, rng)

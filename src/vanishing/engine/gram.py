@@ -73,17 +73,20 @@ def _add_products(
     columns: Float2D,
     table: Float2D,
     weighted: Float2D,
+    panel: Float2D,
+    last_panel: Float2D,
     total: Float2D,
 ) -> None:
     """Add the sum over the rows of w * C[O|C]' to ``total``; panels above the diagonal stay as they are.
 
-    ``columns``, ``table`` and ``weighted`` hold a chunk of rows, of as many as they have columns.
+    ``columns``, ``table`` and ``weighted`` hold a chunk of rows, of as many as they have columns; ``panel`` and
+    ``last_panel`` hold the products of all terms with as many candidates as they have columns.
     """
     n_rows, chunk = X.shape[0], table.shape[1]
     n_candidates, n_terms = total.shape
     n_basis = n_terms - n_candidates
     for start in range(0, n_rows, chunk):
-        length = min(chunk, n_rows - start)
+        length = chunk if chunk < n_rows - start else n_rows - start
         fill_terms(X[start : start + length], left, right, columns, table)
         for k in range(n_terms):
             for i in range(length, chunk):  # the last chunk may be short
@@ -95,20 +98,23 @@ def _add_products(
                     weighted[k, i] = candidates[k, i] * weights[start + i] if i < length else 0.0
             candidates = weighted
         for first in range(0, n_candidates, _PANEL):
-            last = min(first + _PANEL, n_candidates)
-            products = np.dot(candidates[first:last], table[: n_basis + last].T)
-            for k in range(last - first):
-                for i in range(n_basis + last):
-                    total[first + k, i] += products[k, i]
+            products = panel if first + _PANEL <= n_candidates else last_panel
+            last = first + products.shape[1]
+            np.dot(table[: n_basis + last], candidates[first:last].T, products[: n_basis + last])
+            for i in range(n_basis + last):
+                for k in range(last - first):
+                    total[first + k, i] += products[i, k]
 
 
 def _monomial_gram(X: Float2D, weights: Float1D, program: Program, n_basis: int) -> Float2D:
     """Sum over the rows of w * C[O|C]', shape ``(n_candidates, n_terms)``; panels above the diagonal stay 0."""
     n_terms, chunk = program.size, chunk_rows(X.shape[0])
+    n_candidates = n_terms - n_basis
     columns, table = np.empty((X.shape[1], chunk)), np.empty((n_terms, chunk))
-    weighted = np.empty((n_terms - n_basis if weights.size else 0, chunk))
-    total = np.zeros((n_terms - n_basis, n_terms))
-    _add_products(X, weights, program.left, program.right, columns, table, weighted, total)
+    weighted = np.empty((n_candidates if weights.size else 0, chunk))
+    panels = np.empty((n_terms, min(_PANEL, n_candidates))), np.empty((n_terms, n_candidates % _PANEL))
+    total = np.zeros((n_candidates, n_terms))
+    _add_products(X, weights, program.left, program.right, columns, table, weighted, *panels, total)
     return total
 
 

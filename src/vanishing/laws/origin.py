@@ -11,6 +11,7 @@ from .._typing import Float1D, Float2D
 from .audits import is_dense
 from .fitted import FittedLaw, refit
 from .gmm import Conditions
+from .independence import jacobian_rank
 from .moments import ADDITIVE
 from .monomials import binomial_matrix
 from .sample import make_sample
@@ -134,4 +135,12 @@ def _linear_at_zero(law: FittedLaw, X: Float2D, settings: Settings) -> FittedLaw
 
 def recentre_all(laws: Sequence[FittedLaw], X: Float2D, settings: Settings) -> list[FittedLaw]:
     """Each law with the origin at which it has fewest terms."""
-    return [recentred(law, X, settings) or law for law in laws if law.support]
+    return [_recentred_beside(law, [other for other in laws if other is not law], X, settings) for law in laws]
+
+
+def _recentred_beside(law: FittedLaw, others: Sequence[FittedLaw], X: Float2D, settings: Settings) -> FittedLaw:
+    """The law with another origin, unless it would say there only what follows from the others."""
+    moved = recentred(law, X, settings) if law.support else None
+    if moved is None or jacobian_rank([*others, moved]) < jacobian_rank([*others, law]):
+        return law
+    return moved

@@ -78,7 +78,8 @@ def fill_terms(X: Float2D, left: Int1D, right: Int1D, columns: Float2D, table: F
     for i in range(n_rows):
         for j in range(n_features):
             columns[j, i] = X[i, j]
-    table[0, :n_rows] = 1.0
+    for i in range(n_rows):
+        table[0, i] = 1.0
     for k in range(1, left.size):
         parent, factor, row = table[left[k]], columns[right[k]], table[k]
         for i in range(n_rows):
@@ -144,7 +145,7 @@ def _fill_generators(
     n_rows, chunk = X.shape[0], table.shape[1]
     n_generators = lead_coef.size
     for start in range(0, n_rows, chunk):
-        stop = min(start + chunk, n_rows)
+        stop = start + chunk if start + chunk < n_rows else n_rows
         fill_terms(X[start:stop], left, right, columns, table)
         np.dot(coef, table, values)
         for g in range(n_generators):

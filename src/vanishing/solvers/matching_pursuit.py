@@ -56,7 +56,7 @@ def _pursue(
         support[size] = best
         size += 1
         # If every further term gains the same share, loss / gain * log(loss / psi) more terms are needed.
-        if size >= _TRIED and psi > 0.0 and loss * np.log(max(loss / psi, 1.0)) > gain * (most - size):
+        if size >= _TRIED and loss > psi > 0.0 and loss * np.log(loss / psi) > gain * (most - size):
             break
     return size
 
@@ -98,7 +98,7 @@ def _spare(
         column = removed[n_removed]
         for a in range(size):
             column[a] = 0.0
-            for b in range(max(a, cheapest), size):
+            for b in range(a if a > cheapest else cheapest, size):
                 column[a] += N[a, b] * N[cheapest, b]
         for s in range(n_removed):
             for a in range(size):

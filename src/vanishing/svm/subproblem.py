@@ -8,6 +8,8 @@ face's matrix follows all that at a quadratic price per change, whatever the con
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from .._compiled import compiled
@@ -67,7 +69,7 @@ def _change_faces(
                 size += 1
 
 
-@compiled
+@partial(compiled, inner=True)
 def _fill_gradient(H: Float2D, r: Float1D, x: Float1D, gradient: Float1D) -> None:
     """``Hx + r``, by the rows of the symmetric H where x is not zero."""
     for i in range(x.size):
@@ -80,21 +82,13 @@ def _fill_gradient(H: Float2D, r: Float1D, x: Float1D, gradient: Float1D) -> Non
         gradient[i] += r[i]
 
 
-@compiled
 def violation(gradient: Float1D, penalty: Float1D, x: Float1D) -> float:
     """Largest entry of the shortest subgradient."""
-    largest = 0.0
-    for j in range(x.size):
-        if x[j] != 0.0:
-            size = abs(gradient[j] + (penalty[j] if x[j] > 0.0 else -penalty[j]))
-        else:
-            size = abs(gradient[j]) - penalty[j]
-        if size > largest:
-            largest = size
-    return largest
+    sizes = np.where(x == 0.0, np.abs(gradient) - penalty, np.abs(gradient + np.sign(x) * penalty))
+    return float(sizes.max(initial=0.0))
 
 
-@compiled
+@partial(compiled, inner=True)
 def _descend(H: Float2D, penalty: Float1D, x: Float1D, gradient: Float1D) -> None:
     """One sweep of coordinate descent."""
     for j in range(x.size):
@@ -111,7 +105,7 @@ def _descend(H: Float2D, penalty: Float1D, x: Float1D, gradient: Float1D) -> Non
                 gradient[i] += change * H[j, i]
 
 
-@compiled
+@partial(compiled, inner=True)
 def _to_the_minimiser_of_the_face(
     r: Float1D, penalty: Float1D, x: Float1D, sign: Float1D, L: Float2D, face: Int1D, size: int, target: Float1D
 ) -> int:

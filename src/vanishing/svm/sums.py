@@ -72,8 +72,9 @@ def _add_losses(
         s = signed[i]
         y = 1.0 if s > 0.0 else -1.0
         for k in range(steps.size):
-            xi = max(0.0, 1.0 - y * (score + steps[k] * change))
-            total[k] += abs(s) * xi * xi
+            xi = 1.0 - y * (score + steps[k] * change)
+            if xi > 0.0:
+                total[k] += abs(s) * xi * xi
 
 
 def _short_rows(Z: Float2D, signed: Float1D, x: Float1D) -> Bool1D:
