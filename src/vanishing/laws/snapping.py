@@ -220,5 +220,9 @@ def polish(
 
 
 def _least_gain(law: SnappedLaw, current: SnappedLaw) -> float:
-    """Many terms are tried, and rational numbers are everywhere: one more term has to save more."""
-    return _GAIN_OF_MORE if len(law.support) > len(current.support) else _GAIN
+    """Many terms are tried, and rational numbers are everywhere: one more term has to save more.
+
+    Not if it explains a real number away, so that all coefficients are rational.
+    """
+    explained = len(law.rational) == len(law.support) and len(current.rational) < len(current.support)
+    return _GAIN if explained or len(law.support) <= len(current.support) else _GAIN_OF_MORE
