@@ -79,7 +79,7 @@ class _Relation:
         return np.asarray(1.0 / (self.unit @ self.a**2))
 
 
-def find_in_few_rows(X: Float2D) -> list[PowerLaw | LinearLaw]:
+def find_in_few_rows(X: Float2D, max_noise: float = _NOISE, *, logs: bool = True) -> list[PowerLaw | LinearLaw]:
     """The power laws and linear laws of a short table, those of two columns before those of three and four.
 
     Examples
@@ -96,7 +96,7 @@ def find_in_few_rows(X: Float2D) -> list[PowerLaw | LinearLaw]:
     for columns in candidates:
         if laws and (len(columns) > most or set(columns) <= used):  # it has more terms, or follows
             continue
-        law = _law_of(X, list(columns), 3 * len(candidates))
+        law = _law_of(X, list(columns), 3 * len(candidates), min(max_noise, _NOISE), logs=logs)
         if law is not None:
             laws.append(law)
             used |= set(columns)
@@ -121,16 +121,17 @@ def _sizes(n_rows: int, n_columns: int) -> range:
     return range(2, min(n_columns, _MOST_COLUMNS, n_rows - _LEAST_DOF) + 1)
 
 
-def _law_of(X: Float2D, columns: list[int], n_tried: int) -> PowerLaw | LinearLaw | None:
+def _law_of(X: Float2D, columns: list[int], n_tried: int, most: float, *, logs: bool) -> PowerLaw | LinearLaw | None:
     """The power law of some columns, or else their linear law, if one passes."""
-    relations = [entry for entry in _in_logarithms(X[:, columns]) if _is_precise(entry[0], n_tried)]
-    found = [_power_law(X, columns, relation, multiplicative) for relation, multiplicative in relations]
-    power_laws = [law for law in found if law is not None]
+    in_logs = _in_logarithms(X[:, columns]) if logs else ()
+    relations = [entry for entry in in_logs if _is_precise(entry[0], n_tried, most)]
+    tested = [_power_law(X, columns, relation, multiplicative) for relation, multiplicative in relations]
+    power_laws = [law for law in tested if law is not None]
     if power_laws:
         return max(power_laws, key=lambda law: law.p_value)
     Z = X[:, columns] / X[:, columns].std(axis=0, ddof=1)
     relation = _relation(Z, np.ones_like(Z))
-    return _linear_law(X, columns, relation) if _is_precise(relation, n_tried) else None
+    return _linear_law(X, columns, relation) if _is_precise(relation, n_tried, most) else None
 
 
 def _in_logarithms(X: Float2D) -> Iterator[tuple[_Relation, bool]]:
@@ -159,9 +160,9 @@ def _relation(Z: Float2D, unit: Float2D) -> _Relation:
     return _Relation(Z, unit, a, float(share @ Z @ a), s2, covariance, level)
 
 
-def _is_precise(relation: _Relation, n_tried: int) -> bool:
+def _is_precise(relation: _Relation, n_tried: int, most: float) -> bool:
     """Whether chance does not make a loose relation as precise, whichever row is left out, and it is straight."""
-    if relation.level > _NOISE or not relation.a.all():
+    if relation.level > most or not relation.a.all():
         return False
     rows = np.arange(len(relation.Z))
     others = [_relation(relation.Z[rows != i], relation.unit[rows != i]) for i in rows]

@@ -124,7 +124,7 @@ class OneLaw:
         return None
 
     def _screened(self, G: Float2D, D: Float2D, size: int) -> list[list[int]]:
-        """The sets of terms that vanish with the least noise, of which one has the highest degree; found once."""
+        """The sets of terms that vanish with the least noise, one of them with the highest degree; computed once."""
         key = tuple(self.trial), size
         if key not in self.conditions.screened:
             last = int(np.argmax(self.conditions.terms.total == self.conditions.degree))
