@@ -109,13 +109,13 @@ class OneLaw:
                 level, c = _vanishing_level(G, D, support)
                 if self.settings.sigma is None:
                     variances = max(level, FLOOR) ** 2 * self._profile()
-                if level > self.max_noise or self._has_factor(support):
+                if level > self.max_noise or self.has_factor(support):
                     continue
                 J = self._reduced_statistic(support, variances, c)
                 if np.isfinite(J):
                     promising.append((J, support, variances))
             promising.sort(key=lambda entry: entry[0])
-            laws = [self._law_of(support, variances) for _, support, variances in promising[:_MOST_TESTED]]
+            laws = [self.law_of(support, variances) for _, support, variances in promising[:_MOST_TESTED]]
             passed = [law for law in laws if law is not None and (size <= _FEW_TERMS or _is_plain(law))]
             if passed:
                 best = min(passed, key=description_bits)
@@ -131,7 +131,7 @@ class OneLaw:
             self.conditions.screened[key] = best_subsets(G, D, self.trial, size, _SCREENED, last=last)
         return self.conditions.screened[key]
 
-    def _law_of(self, support: list[int], variances: Float1D) -> FittedLaw | None:
+    def law_of(self, support: list[int], variances: Float1D) -> FittedLaw | None:
         """The law with these terms, if it passes its test and the audits."""
         _, c = self.conditions.first_system(variances).minimise(support)
         system, J, c = reweighted(self.conditions, support, variances, c, self.nuisance, 1)
@@ -148,7 +148,7 @@ class OneLaw:
         """Whether a law has more noise than it may have, where that is not known."""
         return self.settings.sigma is None and deviation_level(self.conditions, c, variances) > self.max_noise
 
-    def _has_factor(self, support: list[int]) -> bool:
+    def has_factor(self, support: list[int]) -> bool:
         """Whether a column divides all of several terms: what is left without it is of lower degree, and no law."""
         shared = self.conditions.terms.exponents[support].all(axis=0).any()
         return bool(shared and len(support) > 2 and self.conditions.sample.groups is None)
@@ -236,7 +236,7 @@ class OneLaw:
     def _rescorer(self, variances: Float1D) -> Callable[[list[int], Float1D], tuple[float, int]]:
         def rescore(support: list[int], c: Float1D) -> tuple[float, int]:
             own_variances = self._level_variances(support, variances)
-            if self._has_factor(support) or np.isinf(self._reduced_statistic(support, own_variances, c)):
+            if self.has_factor(support) or np.isinf(self._reduced_statistic(support, own_variances, c)):
                 return np.inf, 1
             own, J, c = reweighted(self.conditions, support, own_variances, c, self.nuisance, 1)
             if _NEARLY * self._passing(own.dof(len(support))) > J:
