@@ -18,7 +18,7 @@ LAYERS = [
     {"cholesky", "checks", "threads"},
     {"rows", "solvers"},
     {"files"},
-    {"polynomials", "decisions", "datasets"},
+    {"polynomials", "decisions", "datasets", "tables"},
     {"engine", "plots"},
     {"report"},
     {"ideals", "svm", "laws"},

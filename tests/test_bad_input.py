@@ -580,7 +580,7 @@ def test_an_interrupt_leaves_the_estimator_and_the_blas_threads_as_they_were(mon
             raise KeyboardInterrupt
         return np.zeros((4, 5))
 
-    monkeypatch.setattr("vanishing.engine.gram._monomial_gram", interrupted)
+    monkeypatch.setattr("vanishing.engine.gram.sum_of_products", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.fit(data)
     assert model.generators_ is before

@@ -2,8 +2,8 @@
 Why this prediction?
 ====================
 
-The decision is a sum, so it can be taken apart exactly: left, what the terms add for one patient; right, the inputs of
-which a change alone would change the answer, as a share of their ranges.
+The decision is a sum, so it can be taken apart exactly: left, what the terms add for one patient; right, the inputs
+that would give another answer if they alone were different, and by what share of their ranges.
 """
 
 import matplotlib.pyplot as plt

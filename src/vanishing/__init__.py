@@ -33,6 +33,7 @@ if _TYPE_CHECKING:
     from .progress import show_progress
     from .rows.disk import open_rows
     from .svm import L1SVC, svm_path
+    from .tables import TableEncoder
 
 # Where the names are, imported when they are asked for: the command line answers --help at once.
 _LATER = {
@@ -56,6 +57,7 @@ _LATER = {
         ".progress": ("show_progress",),
         ".rows.disk": ("open_rows",),
         ".svm": ("L1SVC", "svm_path"),
+        ".tables": ("TableEncoder",),
     }.items()
     for name in names
 }
@@ -77,6 +79,7 @@ __all__ = [
     "Polynomial",
     "Polynomials",
     "RangeWarning",
+    "TableEncoder",
     "Terms",
     "VanishingIdealClassifier",
     "VanishingIdealClassifierCV",

@@ -12,9 +12,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import MinMaxScaler
-from sklearn.utils.multiclass import check_classification_targets
 
 from ._typing import Array, Float1D, Float2D, Int1D
 
@@ -23,12 +21,9 @@ __all__ = [
     "WarningRelay",
     "all_or_nothing",
     "check_choice",
-    "check_class_weights",
     "check_count",
     "check_flag",
-    "check_folds",
     "check_ideal",
-    "check_labels",
     "check_n_jobs",
     "check_number",
     "check_numbers",
@@ -39,6 +34,7 @@ __all__ = [
     "no_generator",
     "quoted",
     "require_numeric",
+    "require_unmasked",
     "take_input_from",
     "warn_clipped",
     "warn_few_rows",
@@ -122,57 +118,6 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
 
 
-def check_labels(y: Any, at_least: int = 2) -> tuple[Array, Int1D]:
-    """Return the classes, at least ``at_least`` of them, and for each row the index of its class."""
-    check_classification_targets(y)
-    classes, codes = np.unique(np.asarray(y), return_inverse=True)
-    if len(classes) < at_least:
-        raise ValueError(
-            f"Classification needs rows of at least 2 classes, but y contains one class only: {quoted(classes[0])}."
-        )
-    return classes, codes.astype(np.int64)
-
-
-def check_class_weights(weights: Float1D | None, codes: Any, classes: Array) -> None:
-    """Raise ValueError if all rows of a class have weight 0."""
-    if weights is not None:
-        weightless = np.flatnonzero(np.bincount(codes, weights) == 0.0)
-        if weightless.size:
-            raise ValueError(
-                f"All rows of class {quoted(classes[weightless[0]])} have sample_weight 0: leave out the class."
-            )
-
-
-def check_folds(
-    splitter: Any, X: Array, y: Array, classes: Array, codes: Int1D, weights: Float1D | None = None
-) -> list[tuple[Int1D, Int1D]]:
-    """Return the splitter's folds without rows of weight 0; each must have training rows of every class."""
-    counts = np.bincount(codes)
-    fewest = int(np.argmin(counts))
-    n_folds = splitter.get_n_splits(X, y)
-    if isinstance(splitter, StratifiedKFold) and counts[fewest] < n_folds:
-        raise ValueError(
-            f"Class {quoted(classes[fewest])} has {counts[fewest]} rows, fewer than the {n_folds} folds: lower cv, or "
-            "leave out the class."
-        )
-    indices = np.arange(len(codes))  # turns boolean masks and negative indices into plain ones
-    splits = [(indices[train], indices[test]) for train, test in splitter.split(X, y)]
-    if weights is not None:
-        splits = [(train[weights[train] > 0.0], test[weights[test] > 0.0]) for train, test in splits]
-    if not splits:
-        raise ValueError("cv gives no fold at all; cv=3 gives three.")
-    for k, (train, test) in enumerate(splits):
-        if test.size == 0:
-            raise ValueError(f"There are no rows to test on in fold {k} of cv; cv=3 gives three folds with some.")
-        missing = np.setdiff1d(np.arange(len(classes)), codes[train])
-        if missing.size:
-            raise ValueError(
-                f"The training rows of fold {k} have none of class {quoted(classes[missing[0]])}: use stratified "
-                "folds (cv=3), or leave out the class."
-            )
-    return splits
-
-
 def quoted(label: Any) -> str:
     """Return a label as the user would write it in Python."""
     return repr(label.item() if isinstance(label, np.generic) else label)
@@ -189,6 +134,7 @@ def check_weights(sample_weight: Any, n_samples: int, *, all_zero: bool = False)
     """Return the weights as a float64 vector, not all zero unless ``all_zero`` allows it; None for None."""
     if sample_weight is None:
         return None
+    require_unmasked(sample_weight=sample_weight)
     weights = np.array(sample_weight, dtype=np.float64)
     if weights.shape != (n_samples,):
         raise ValueError(f"sample_weight must have shape ({n_samples},), one weight per row; got {weights.shape}.")
@@ -232,9 +178,8 @@ def feature_permutation(feature_order: Any, gram: Float2D) -> Int1D:
 
 def input_names(estimator: Any) -> list[str]:
     """Return the names of the columns that an estimator was fitted to; x0, x1, ... if they had none."""
-    if hasattr(estimator, "feature_names_in_"):
-        return [str(name) for name in estimator.feature_names_in_]
-    return [f"x{i}" for i in range(estimator.n_features_in_)]
+    names = getattr(estimator, "feature_names_in_", None)
+    return list(map("x{}".format, range(estimator.n_features_in_))) if names is None else list(map(str, names))
 
 
 def check_scaler(name: str, scaler: Any, n_features: int) -> Any:
@@ -269,6 +214,24 @@ def require_numeric(X: Array) -> None:
     """Raise ValueError for dates, text and other values that are not numbers."""
     if X.dtype.kind not in "biuf":
         raise ValueError(f"Input X has values of type {X.dtype}; convert its columns to numbers.")
+
+
+def require_unmasked(**given: Any) -> None:
+    """Raise ValueError for arrays, or lists of them, with masked values: plain arrays would contain these again.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> require_unmasked(X=np.ma.array([1.0, 2.0]))
+    """
+    for name, values in given.items():
+        parts = values if isinstance(values, (list, tuple)) else [values]
+        n_masked = sum([np.count_nonzero(part.mask) for part in parts if isinstance(part, np.ma.MaskedArray)])
+        if n_masked:
+            raise ValueError(
+                f"{name} has masked values ({n_masked} of them): drop those rows, or fill them in with "
+                f"{name}.filled(...)."
+            )
 
 
 class _Held(threading.local):

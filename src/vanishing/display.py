@@ -69,7 +69,8 @@ class ShownEstimator:
 
         def __getattr__(self, name: str) -> Any:
             """Say that the estimator is not fitted where a fitted attribute is missing for that reason."""
-            if name.endswith("_") and not name.startswith("_") and not _is_fitted(self):
+            # A fitted model may have no feature_names_in_; scikit-learn asks for them in every fit.
+            if name.endswith("_") and name[0] != "_" and name != "feature_names_in_" and not _is_fitted(self):
                 raise NotFittedError(f"This {type(self).__name__} is not fitted yet: call fit before you use {name}.")
             return object.__getattribute__(self, name)  # raises the error that led here
 

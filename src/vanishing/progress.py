@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
-__all__ = ["Progress", "row_progress", "search_progress", "show_progress"]
+__all__ = ["Progress", "passes_shown", "row_progress", "search_progress", "show_progress"]
 
 
 class Progress:
@@ -28,10 +28,10 @@ class Progress:
 
     def __init__(self, total: int | None, what: str, *, shown: bool, unit: str = ""):
         self._bar: Any = None
-        if shown and _shown.notebook is not None:
-            self._bar = _NotebookBar(_shown.notebook, total, what, unit)
+        if shown and passes_shown.notebook is not None:
+            self._bar = _NotebookBar(passes_shown.notebook, total, what, unit)
         elif shown:
-            self._bar = _tqdm()(total=total, desc=what, unit=unit, unit_scale=bool(unit), delay=_shown.delay)
+            self._bar = _tqdm()(total=total, desc=what, unit=unit, unit_scale=bool(unit), delay=passes_shown.delay)
 
     @property
     def shown(self) -> bool:
@@ -121,7 +121,7 @@ def _find_notebook() -> _Notebook | None:
     return None if getattr(shell, "kernel", None) is None else _Notebook()
 
 
-class _Shown:
+class _PassesShown:
     """Whether passes over the rows are shown, and how many have been shown so far."""
 
     depth = 0
@@ -131,7 +131,7 @@ class _Shown:
     notebook: _Notebook | None = None
 
 
-_shown = _Shown()
+passes_shown = _PassesShown()
 
 
 @contextmanager
@@ -154,34 +154,34 @@ def show_progress(delay: float = 0.0) -> Iterator[None]:
     >>> with show_progress():
     ...     model = OAVI().fit(np.random.default_rng(0).uniform(size=(1000, 2)))
     """
-    if _shown.depth == 0:
-        _shown.n_passes, _shown.notebook, _shown.delay = 0, _find_notebook(), float(delay)
-    if _shown.notebook is None:
+    if passes_shown.depth == 0:
+        passes_shown.n_passes, passes_shown.notebook, passes_shown.delay = 0, _find_notebook(), float(delay)
+    if passes_shown.notebook is None:
         _tqdm()
-    _shown.depth += 1
+    passes_shown.depth += 1
     try:
         yield
     finally:
-        _shown.depth -= 1
-        if _shown.depth == 0 and _shown.notebook is not None:
-            _shown.notebook.draw(now=True)
-            _shown.notebook = None
+        passes_shown.depth -= 1
+        if passes_shown.depth == 0 and passes_shown.notebook is not None:
+            passes_shown.notebook.draw(now=True)
+            passes_shown.notebook = None
 
 
 def row_progress(n_rows: int | None, *, quiet: bool = False) -> Progress:
     """Make the bar for one pass over ``n_rows`` rows (None if unknown), shown inside :func:`show_progress`."""
-    if quiet or not _shown.depth or _shown.hidden:
+    if quiet or not passes_shown.depth or passes_shown.hidden:
         return Progress(n_rows, "", shown=False)
-    _shown.n_passes += 1
-    return Progress(n_rows, f"pass {_shown.n_passes}", shown=True, unit=" rows")
+    passes_shown.n_passes += 1
+    return Progress(n_rows, f"pass {passes_shown.n_passes}", shown=True, unit=" rows")
 
 
 @contextmanager
 def search_progress(total: int, *, passes: bool) -> Iterator[Progress]:
     """Show a bar for a search inside :func:`show_progress`: beside those of its passes, or instead of them."""
-    with Progress(total, "psi x fold", shown=_shown.depth > 0) as progress:
-        _shown.hidden += not passes
+    with Progress(total, "psi x fold", shown=passes_shown.depth > 0) as progress:
+        passes_shown.hidden += not passes
         try:
             yield progress
         finally:
-            _shown.hidden -= not passes
+            passes_shown.hidden -= not passes

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import subprocess
 from importlib import import_module
 
 import numpy as np
@@ -225,7 +224,7 @@ def test_torch_reads_its_export(story, capsys):
     np.testing.assert_allclose(found, load("clicks.vi").transform(frame), atol=1e-12)
 
 
-# --- moments, information, completion ---------------------------------------------------------------------------------
+# --- moments, information ---------------------------------------------------------------------------------------------
 
 
 def test_moments_are_collected_merged_and_fitted(story, capsys):
@@ -246,19 +245,3 @@ def test_information_about_files_and_the_installation(story, capsys):
     assert content["north.npz"]["rows"] == 200
     assert content["clicks"]["rows"] == 300
     assert "numba" in run(capsys, "info")
-
-
-def test_completion_offers_commands_options_and_files(story, capsys):
-    (story / "completion").write_text(run_completion(capsys, "bash"))
-    assert run_completion(capsys, "zsh").startswith("#compdef vanishing")
-    script = """source completion
-    try() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _vanishing; echo "${COMPREPLY[*]}"; }
-    try vanishing pre; try vanishing export --to mac; try vanishing moments collect --deg; try vanishing fit churn.c
-    try vanishing completion z"""
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True, cwd=story)
-    assert done.stdout.splitlines() == ["predict", "macaulay2", "--degree", "churn.csv", "zsh"]
-
-
-def run_completion(capsys, shell):
-    assert main(["completion", shell]) == 0
-    return capsys.readouterr().out

@@ -19,11 +19,17 @@ REFUSED = {
     # tables
     "no such file": ("fit nothing.csv", r"No data files at 'nothing.csv'"),
     "not a table": ("fit picture.parquet", "cannot be read as parquet: it is no such table"),
-    "an empty file": ("laws empty.csv", "cannot be read as csv: it is no such table"),
+    "an empty file": ("laws empty.csv", "empty.csv is empty: give a table with names of columns"),
+    "a ragged line": ("laws ragged.csv", "has 2 columns in its first line and 3 in line 3: mend that line"),
+    "no names of columns": ("fit bare.csv --target y", "it has 0.5, yes. Its first line has to name the columns."),
+    "numbers with signs": ("fit shares.csv --target y", "numbers or dates in 'share' (such as '1%'). Leave out with"),
+    "numbers as classes": ("fit pipes.csv --target flow", "The column of --target holds numbers, not classes"),
+    "a missing class": ("fit unknown.csv --target y", "A label is missing in row 1 of unknown.csv"),
+    "Excel": ("fit sheet.xlsx", "save the sheet as .csv"),
     "a model as a table": ("fit churn.vi -o new.vi", "churn.vi holds no table: give files of rows"),
     "no numeric columns": ("detect words.csv", "words.csv has no columns of numbers to use; it has name, town"),
     "text columns": ("fit churn.csv", "in the columns 'ts', 'churned'. Leave out with --exclude ts,churned."),
-    "a word among numbers": ("laws spoiled.csv", "has the value 'oops' in column number"),
+    "a word among numbers": ("laws spoiled.csv", "has the value 'oops' in the column 'b'"),
     "two columns of one name": ("laws twice.csv", "has two columns 'a': rename one of them"),
     "no rows": ("laws header.csv", "header.csv"),
     # columns
@@ -75,6 +81,11 @@ def spoiled(story):
     """The story with files that are not what they seem."""
     (story / "picture.parquet").write_bytes(b"\x89PNG\r\n" + bytes(200))
     (story / "empty.csv").write_text("")
+    (story / "ragged.csv").write_text("a,b\n1,2\n1,2,3\n")
+    (story / "bare.csv").write_text("0.5,yes\n0.6,no\n")
+    (story / "shares.csv").write_text("share,y\n" + "".join(f"{k % 9 + 1}%,{'ny'[k % 2]}\n" for k in range(40)))
+    (story / "unknown.csv").write_text("a,y\n1,yes\n2,\n3,no\n")
+    (story / "sheet.xlsx").write_bytes(bytes(100))
     (story / "words.csv").write_text("name,town\nx,y\n")
     (story / "spoiled.csv").write_text("a,b\n" + "1,2\n" * 300_000 + "3,oops\n")
     (story / "twice.csv").write_text("a,a\n1,2\n")

@@ -136,7 +136,7 @@ def test_every_page_is_two_clicks_from_the_start_page():
         ("My columns have units. Does it know?", "tutorials/physics.md"),
         ("Why did the classifier decide like this?", "tutorials/table.md"),
         ("Which sensor is broken?", "tutorials/plant.md"),
-        ("I have categories and missing values.", "classifier.md"),
+        ("I have categories and missing values.", "command-line.md"),
         ("How do I save a model, and use it without Python?", "files.md"),
         ("Does it work in a scikit-learn pipeline, with GridSearchCV and set_output?", "scikit-learn.md"),
         ("How do I know that a generator is right?", "certificates.md"),

@@ -9,8 +9,8 @@ import pytest
 
 from vanishing import ABM, AVI, OAVI, VCA, Moments
 from vanishing.engine.basis import MonomialBasis
-from vanishing.engine.grams import Known, MonomialGrams, Part
-from vanishing.engine.survey import surveys
+from vanishing.engine.grams import MonomialGrams, Part
+from vanishing.engine.survey import Survey, surveys
 from vanishing.rows.arrays import ArrayRows, as_rows
 
 
@@ -39,27 +39,34 @@ def rows_in_the_cube():
     return np.random.default_rng(0).random((300, 3))
 
 
-def grams_of(rows, known, order=(0, 1, 2)):
+def part_of(X, degree, rows=None):
+    """A part that knows the Gram of all terms up to a degree."""
+    gram = direct_gram(X, all_terms(3, degree))
+    return Part(rows, Survey(gram[:4, :4], X.min(axis=0), X.max(axis=0), len(X), float(len(X)), gram))
+
+
+def grams_of(part, order=(0, 1, 2)):
     basis = MonomialBasis(np.array(order), "deglex")
-    return MonomialGrams([Part(rows, known, 1.0)], basis), basis
+    return MonomialGrams([part], basis), basis
 
 
 def test_known_entries_need_no_pass_and_no_rows(X):
-    grams, basis = grams_of(None, Known(all_terms(3, 3), direct_gram(X, all_terms(3, 3))))
+    grams, basis = grams_of(part_of(X, 3))
     new = [(0,), (1,), (2,)]
     grams.extend(new)
     np.testing.assert_allclose(grams.of((0,), basis, new), direct_gram(X, all_terms(3, 1)), rtol=1e-12)
+    assert grams.n_samples == 0  # to read: no degree takes long
 
 
 def test_entries_that_are_not_known_need_rows(X):
-    grams, _ = grams_of(None, Known(all_terms(3, 1), direct_gram(X, all_terms(3, 1))))
+    grams, _ = grams_of(part_of(X, 1))
     grams.extend([(0,), (1,), (2,)])
     with pytest.raises(ValueError, match="raise psi, or fit to rows"):
         grams.extend([(0, 0)])
 
 
 def test_terms_are_columns_in_the_order_of_the_features(X):
-    grams, basis = grams_of(None, Known(all_terms(3, 2), direct_gram(X, all_terms(3, 2))), order=(2, 0, 1))
+    grams, basis = grams_of(part_of(X, 2), order=(2, 0, 1))
     new = [(0,), (1,), (2,)]
     grams.extend(new)
     expected = direct_gram(X, [(), (2,), (0,), (1,)])
@@ -73,7 +80,7 @@ def test_a_pass_serves_the_next_degree_where_reading_takes_longer(X):
     scale, offset = np.array([1.0, 2.0]), np.array([-1.0, 0.5])
     converted = found.scaled(scale, offset).ahead
     np.testing.assert_allclose(converted, direct_gram(X[:, :2] * scale + offset, all_terms(2, 2)), rtol=1e-10)
-    grams = MonomialGrams([Part.surveyed(rows, found)], MonomialBasis(np.arange(2), "deglex"))
+    grams = MonomialGrams([Part(rows, found)], MonomialBasis(np.arange(2), "deglex"))
     passes = []
     for degree in (1, 2, 3, 4):
         grams.extend([term for term in all_terms(2, degree) if len(term) == degree])
@@ -91,16 +98,15 @@ def test_rows_in_memory_are_surveyed_without_the_next_degree(X):
 
 def test_the_gram_of_parts_is_their_mean_by_weight(X):
     parts = [X[:100], X[100:]]
-    known = [Part(None, Known(all_terms(3, 1), direct_gram(part, all_terms(3, 1))), len(part)) for part in parts]
     basis, new = MonomialBasis(np.arange(3), "deglex"), [(0,), (1,), (2,)]
-    grams = MonomialGrams(known, basis)
+    grams = MonomialGrams([part_of(part, 1) for part in parts], basis)
     grams.extend(new)
     np.testing.assert_allclose(grams.of((0, 1), basis, new), direct_gram(X, all_terms(3, 1)), rtol=1e-12)
     np.testing.assert_allclose(grams.of((1,), basis, new), direct_gram(X[100:], all_terms(3, 1)), rtol=1e-12)
 
 
 def test_terms_that_no_fit_has_kept_are_forgotten(X):
-    grams, basis = grams_of(as_rows(X), Known(all_terms(3, 1), direct_gram(X, all_terms(3, 1))))
+    grams, basis = grams_of(part_of(X, 1, as_rows(X)))
     grams.extend([(0,), (1,), (2,)])
     kept = MonomialBasis(basis.feature_order, "deglex", terms=((), (1,)))
     grams.restrict([kept])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -14,13 +15,27 @@ from vanishing import OAVI, Moments
 duckdb = pytest.importorskip("duckdb")
 
 NAMES = ['the "b" column', "select", "c"]
-CONNECT = [duckdb.connect, lambda: sqlite3.connect(":memory:")]
 QUERY = 'select * from "my rows"'
-of_each_database = pytest.mark.parametrize("connect", CONNECT, ids=["duckdb", "sqlite"])
 
 
-def database(connect, X, names=NAMES):
-    connection = connect()
+@pytest.fixture
+def sqlite():
+    with closing(sqlite3.connect(":memory:")) as connection:
+        yield connection
+
+
+@pytest.fixture(params=["duckdb", "sqlite"])
+def empty(request):
+    """A connection to an empty database."""
+    if request.param == "sqlite":
+        yield request.getfixturevalue("sqlite")
+    else:
+        with duckdb.connect() as connection:
+            yield connection
+
+
+def database(connection, X, names=NAMES):
+    """The connection, to a database with the rows."""
     columns = ", ".join('"' + name.replace('"', '""') + '" double' for name in names)
     connection.execute(f'create table "my rows" ({columns})')
     marks = ", ".join("?" * len(names))
@@ -35,28 +50,25 @@ def exact_gram(X, degree):
     return terms.T @ terms / len(X)
 
 
-@of_each_database
-def test_moments_of_a_query_are_those_of_its_rows(connect):
+def test_moments_of_a_query_are_those_of_its_rows(empty):
     X = surface(2000) * [1e-3, 5.0, 1.0] + [1e9, -1e3, 0.0]  # a variance of 1e-24 of the mean square would cancel
-    moments = Moments.from_sql(database(connect, X), QUERY, NAMES, degree=3)
+    moments = Moments.from_sql(database(empty, X), QUERY, NAMES, degree=3)
     np.testing.assert_allclose(moments.gram, exact_gram(X, 3), rtol=1e-12)
     assert (moments.n_samples, moments.total_weight, moments.feature_names) == (2000, 2000.0, tuple(NAMES))
     np.testing.assert_array_equal(moments.scaler.data_min_, X.min(axis=0))
 
 
-@of_each_database
-def test_models_of_a_query_are_those_of_its_rows(connect):
+def test_models_of_a_query_are_those_of_its_rows(empty):
     X = surface()
-    moments = Moments.from_sql(database(connect, X), QUERY + ";", degree=3)
+    moments = Moments.from_sql(database(empty, X), QUERY + ";", degree=3)
     expected = OAVI(1e-3, max_degree=3).fit(MinMaxScaler().fit_transform(X))
     assert_same_generators(OAVI(1e-3, max_degree=3).fit(moments).generators_, expected.generators_)
 
 
-@of_each_database
-def test_weights_columns_and_scaling_are_those_that_were_asked_for(connect):
+def test_weights_columns_and_scaling_are_those_that_were_asked_for(empty):
     X, weights = surface(), some_weights()
     scaler = MinMaxScaler().fit(2.0 * X[:, :2])
-    connection = database(connect, np.column_stack([X, weights]), [*NAMES, "w"])
+    connection = database(empty, np.column_stack([X, weights]), [*NAMES, "w"])
     moments = Moments.from_sql(connection, QUERY, NAMES[:2], 2, weight="w", scaler=scaler)
     expected = Moments(2, 2, scaler=scaler).update(X[:, :2], weights)
     np.testing.assert_allclose(moments.gram, expected.gram, rtol=1e-12)
@@ -65,10 +77,9 @@ def test_weights_columns_and_scaling_are_those_that_were_asked_for(connect):
     assert Moments.from_sql(connection, QUERY, degree=1, weight="w").feature_names == tuple(NAMES)
 
 
-@of_each_database
-def test_what_cannot_be_summed_is_named(connect):
+def test_what_cannot_be_summed_is_named(empty):
     X = surface(20)
-    connection = database(connect, X)
+    connection = database(empty, X)
     with pytest.raises(ValueError, match="no rows"):
         Moments.from_sql(connection, QUERY + " where c > 10")
     with pytest.raises(ValueError, match="A weight is negative in column 'w'"):
@@ -81,7 +92,6 @@ def test_what_cannot_be_summed_is_named(connect):
     np.testing.assert_array_equal(constant.gram[2], 0.0)
 
 
-def test_text_in_a_column_of_numbers_is_refused():
-    connection = sqlite3.connect(":memory:")
+def test_text_in_a_column_of_numbers_is_refused(sqlite):
     with pytest.raises(ValueError, match="Column 'x' has text, 'two' for one"):
-        Moments.from_sql(connection, "select 1 as x union all select 'two'")
+        Moments.from_sql(sqlite, "select 1 as x union all select 'two'")

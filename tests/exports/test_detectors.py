@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vanishing import VanishingIdealDetector
-from vanishing.exports import to_numpy_source, to_onnx, to_torch
+from vanishing.exports import to_numpy_source, to_onnx, to_sql, to_torch
 
 
 def mixed(n, seed):
@@ -71,6 +71,41 @@ def test_torch_scores_are_those_of_the_detector(case):
     np.testing.assert_array_equal(2 * found["label"].numpy() - 1, detector.predict(new))
 
 
-def test_text_is_refused_with_the_way_out(case):
-    with pytest.raises(ValueError, match="use to_onnx or to_torch"):
-        to_numpy_source(case[0])
+@pytest.fixture(scope="module", params=[{"regimes": False, "degree": 2}, {"degree": 2}], ids=["one Gram", "regimes"])
+def short(request):
+    make = mixed if "regimes" in request.param else two
+    new = make(200, 1)
+    new[::5, 0] += 3.0
+    return VanishingIdealDetector(**request.param).fit(make(600, 0)), new
+
+
+def two(n, seed):
+    """Two regimes with a law."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(rng.choice([0.0, 9.0], n))
+    return np.column_stack([x, x**2 + 0.01 * rng.normal(size=n)])
+
+
+@pytest.mark.slow
+def test_numpy_source_and_sql_score_like_the_detector(short):
+    duckdb, pandas = pytest.importorskip("duckdb"), pytest.importorskip("pandas")
+    detector, new = short
+    scope = {}
+    exec(to_numpy_source(detector), scope)
+    found = scope["predict"](new)
+    scores, labels = detector.score_samples(new), (detector.predict(new) + 1) // 2
+    np.testing.assert_allclose(found["scores"][:, 0], scores, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(found["label"], labels)
+    connection = duckdb.connect()
+    connection.register("new", pandas.DataFrame(new, columns=[f"x{j}" for j in range(new.shape[1])]))
+    selected = connection.sql(to_sql(detector, "new")).df()
+    np.testing.assert_allclose(selected["scores_0"], scores, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(selected["label"], labels)
+    assert set(labels) == {0, 1}
+
+
+@pytest.mark.parametrize("case", ["regimes and equations"], indirect=True)
+def test_text_of_a_large_detector_is_refused_with_the_numbers(case):
+    detector, _ = case
+    with pytest.raises(ValueError, match=r"has [\d,]+ coefficients, and text has room for 20,000: export it to onnx"):
+        to_sql(detector)

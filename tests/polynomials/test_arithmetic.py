@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -93,11 +96,25 @@ def test_texts_for_systems_are_valid():
     assert generators.to_macaulay2().startswith("R = RR_53[x0, x1];\nI = ideal((1.0)*x0^2 + (-1")
 
 
+@pytest.mark.slow
+def test_macaulay2_computes_with_the_ideal(tmp_path):
+    program = shutil.which("M2")
+    if program is None:
+        pytest.skip("needs Macaulay2: apt-get install macaulay2")
+    t = np.linspace(0.0, 1.0, 50)
+    table = pd.DataFrame({"R": t, "time": t**2, "I": t**3})  # names of the ring, of the ideal and of a command
+    cubic = OAVI(1e-8, max_degree=2).fit(table).generators_
+    (tmp_path / "cubic.m2").write_text(cubic.to_macaulay2(1e-6) + "print(dim I, degree I, isPrime I);\n")
+    done = subprocess.run([program, "--script", tmp_path / "cubic.m2"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "(1, 3, true)"  # a curve of degree 3
+
+
 def test_names_that_no_system_accepts_are_changed_and_stay_different():
     sympy = pytest.importorskip("sympy")
     p = polynomial({(1, 1, 1): 1.0}, ("b b", "b_b", "2"))
     text = to_sage([p], tol=0.0)
     assert "['b_b', 'b_bx', 'x2']" in text
+    assert "['Rx', 'lambdax', 'Ix']" in to_sage([polynomial({(1, 1, 1): 1.0}, ("R", "lambda", "I"))])
     ideal = text.splitlines()[2].removeprefix("I = R.ideal(").removesuffix(")").replace("^", "**")
     (expression,) = sympy.sympify(ideal)
     assert expression == sympy.prod(sympy.symbols("b_b b_bx x2"))

@@ -5,7 +5,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 
 from vanishing import ABM, AVI, OAVI, VCA
 from vanishing.experiments._authors import PublishedVCA
-from vanishing.polynomials.polynomial import affine_map
+from vanishing.polynomials.affine import affine_map
 
 ESTIMATORS = [OAVI(1e-3), ABM(1e-3), AVI(1e-3), VCA(1e-3, normalization="mean-square", max_degree=3)]
 

@@ -2,7 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from vanishing import OAVI, VanishingIdealClassifierCV, VanishingIdealDetector, discover
+from vanishing import OAVI, PerClass, VanishingIdealClassifierCV, VanishingIdealDetector, discover
+from vanishing.detection import Rules
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -28,6 +29,11 @@ def rings(n, seed):
     return X, np.where(inner, "<img src=x onerror=alert(1)>", "outer")
 
 
+def unit_rings(n, seed):
+    X, y = rings(n, seed)
+    return (X + 2.3) / 4.6, y
+
+
 @pytest.fixture(scope="session")
 def subjects():
     """For each kind of model: the fitted model, and rows for its report."""
@@ -41,6 +47,8 @@ def subjects():
             VanishingIdealClassifierCV(psis=[1e-5, 1e-6], Cs=[1.0], cv=2).fit(*rings(300, 0)),
             rings(200, 1),
         ),
+        "per class": (PerClass(OAVI(1e-3, max_degree=2)).fit(*unit_rings(300, 0)), unit_rings(200, 1)),
+        "rules": (Rules.learn(train), (test,)),
     }
 
 

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-KINDS = pytest.mark.parametrize("kind", ["ideal", "laws", "detector", "classifier"])
+KINDS = pytest.mark.parametrize("kind", ["ideal", "laws", "detector", "classifier", "per class", "rules"])
 OPTIONS = [
     "--headless",
     "--no-sandbox",

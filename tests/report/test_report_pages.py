@@ -13,7 +13,7 @@ from vanishing.report.glance import look_at
 from vanishing.report.markup import Html, join, tag
 from vanishing.rows.arrays import ArrayRows
 
-KINDS = pytest.mark.parametrize("kind", ["ideal", "laws", "detector", "classifier"])
+KINDS = pytest.mark.parametrize("kind", ["ideal", "laws", "detector", "classifier", "per class", "rules"])
 
 
 class Elements(HTMLParser):
@@ -113,6 +113,26 @@ def test_a_classifier_counts_its_errors(pages, subjects):
     assert f"<strong>{right:.2%}</strong>" in text
     loss = -np.log(model.predict_proba(X)[np.arange(len(y)), np.searchsorted(model.classes_, y)]).mean()
     assert f"<strong>{loss:.3g}</strong>" in text
+
+
+def test_ideals_of_classes_say_how_they_separate(read, pages, subjects):
+    model, (X, y) = subjects["per class"]
+    values = [ideal.generators_.evaluate(X) ** 2 / ideal.generators_.mse for ideal in model.estimators_]
+    nearest = model.classes_[np.argmin([part.mean(axis=1) for part in values], axis=0)]
+    assert f"<strong>{accuracy_score(y, nearest):.2%}</strong>" in pages["per class"].read_text("utf-8")
+    lines = [line for line in read["per class"].tables[0] if line[1] == model.classes_[1]]
+    own, other = (values[1][y == label].mean(axis=0) for label in (model.classes_[1], model.classes_[0]))
+    assert sorted(float(line[3]) for line in lines) == pytest.approx(sorted(own), rel=1e-2)
+    assert sorted(float(line[4]) for line in lines) == pytest.approx(sorted(other), rel=1e-2)
+
+
+def test_rules_list_the_rows_that_miss_them(read, pages, subjects):
+    rules, (X,) = subjects["rules"]
+    report = rules.check(X)
+    misses = [round((1.0 - share) * len(X)) for share in report.share]
+    assert [int(line[2]) for line in read["rules"].tables[0]] == misses
+    assert read["rules"].tables[1][0][0] == "7"
+    assert ("<strong>passed" in pages["rules"].read_text("utf-8")) == report.passed
 
 
 @pytest.mark.parametrize("kind", ["npy", "dask"])

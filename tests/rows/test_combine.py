@@ -68,7 +68,7 @@ def combines_in(path):
             continue
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         named = [word.value for word in node.keywords if word.arg == "combine"]
-        if name in ("reduce", "_reduce", "reduce_or_none") and ast.unparse(node.func) != "functools.reduce":
+        if name in ("reduce", "_reduce") and ast.unparse(node.func) != "functools.reduce":
             yield from (ast.unparse(found) for found in named or node.args[1:2])
         elif name == "Reduction":
             yield from (ast.unparse(found) for found in named or node.args[2:3])

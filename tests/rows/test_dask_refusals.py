@@ -139,7 +139,7 @@ def test_one_class_is_not_enough():
 def test_a_missing_number_among_labels_is_found_in_its_block():
     y = np.arange(1200) % 2 + 0.0
     y[700] = np.nan
-    with pytest.raises(ValueError, match=r"A label is missing in row 0 of block 3 or later: drop those rows"):
+    with pytest.raises(ValueError, match=r"A label is missing in row 100 of block 3: drop those rows"):
         PerClass().fit(in_blocks(arc()), y)
 
 

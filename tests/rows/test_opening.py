@@ -173,3 +173,8 @@ def test_formats_that_are_unknown_or_mixed_are_refused(tmp_path):
     write_parquet(tmp_path, surface())
     with pytest.raises(ValueError, match="different formats: npy, parquet"):
         open_rows(tmp_path)
+
+
+def test_true_and_false_in_csv_files_are_numbers(tmp_path):
+    (tmp_path / "flags.csv").write_text("a,on\n1,true\n2,False\n3,\n")
+    np.testing.assert_array_equal(open_rows(tmp_path / "flags.csv").head(), [[1, 1], [2, 0], [3, np.nan]])

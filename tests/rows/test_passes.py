@@ -29,11 +29,11 @@ from makers import (
 from sklearn.base import clone
 
 import vanishing.rows.readers
-from vanishing import ABM, AVI, OAVI, PerClass, ideal_path, open_rows, show_progress
-from vanishing.rows.arrays import ArrayRows
+from vanishing import ABM, AVI, OAVI, VCA, PerClass, ideal_path, open_rows, show_progress
+from vanishing.rows.arrays import ArrayRows, as_rows
 from vanishing.rows.disk import DiskRows
 from vanishing.rows.folds import InFolds, NumberFolds, fold_numbers
-from vanishing.rows.protocol import Cost, Rows
+from vanishing.rows.protocol import Cost, Reduction, Rows, reduce_together
 from vanishing.rows.together import together
 
 # --- passes -----------------------------------------------------------------------------------------------------------
@@ -46,6 +46,19 @@ def test_a_fit_on_disk_makes_a_pass_fewer_than_it_has_degrees(model, scale, pass
     found = clone(model).fit(rows)
     assert found.degree_ >= 3
     assert 1 <= len(passes) <= found.degree_ - 1
+
+
+@pytest.mark.parametrize("make", [c_order, npy_file, dask_array, torch_tensor], ids=name_of)
+@pytest.mark.parametrize("model", [OAVI(1e-12, max_degree=1), VCA(1e-12, max_degree=1)], ids=repr)
+def test_a_model_without_generators_has_no_columns_in_any_source(model, make, tmp_path):
+    model = clone(model).fit(surface())
+    assert numbers(model.transform(make(surface(), tmp_path))).shape == (N_ROWS, 0)
+
+
+def test_no_kernel_sees_a_block_without_rows():
+    parts = [as_rows(np.empty((0, 2))), as_rows(np.ones((3, 2)))]
+    requests = [Reduction(rows, lambda block: block.X.min(), min, Cost(2, 2)) for rows in parts]
+    assert reduce_together(requests) == [None, 1.0]
 
 
 def test_opening_and_transforming_make_no_pass(passes, tmp_path, reference_fit):

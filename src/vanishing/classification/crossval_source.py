@@ -18,8 +18,7 @@ from sklearn.preprocessing import MinMaxScaler
 
 from .._typing import Array, Float1D
 from ..checks import quoted, take_input_from
-from ..engine.scaling import first_units, require_finite_survey, scaled_rows, scaler_of_range
-from ..engine.survey import Survey, surveys_if_any
+from ..engine.survey import Survey, first_units, require_finite_survey, scaled_rows, scaler_of_range, surveys_if_any
 from ..ideals.ideal import VanishingIdeal
 from ..ideals.path import fit_together
 from ..progress import Progress

@@ -14,8 +14,9 @@ from ..checks import check_choice, check_count, check_flag
 from ..files.fields import Numbers, Optional, Record, TupleOf, require
 from ..files.saved import Object
 from ..ideals.ideal import VanishingIdeal
-from ..polynomials.forms import Evaluator, MonomialForm, ProductForm, term_values
+from ..polynomials.forms import Evaluator, MonomialForm, term_values
 from ..polynomials.polynomial import Polynomials
+from ..polynomials.products import ProductForm
 from ..rows.array_api import empty_like, in_float64, namespace_of, on_device_of, to_host
 from ..rows.protocol import Block, Cost, Rows
 

@@ -12,8 +12,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from .._typing import Float1D, Float2D
 from ..checks import input_names, no_generator, take_input_from, warn_outside_unit_cube
-from ..engine.scaling import scale_and_survey_parts, survey_parts
-from ..engine.survey import Survey
+from ..engine.survey import Survey, scale_and_survey_parts, survey_parts
 from ..rows.arrays import ArrayRows
 from ..rows.labels import Labelled
 from ..rows.protocol import Rows

@@ -21,8 +21,7 @@ from ..checks import (
     warn_single_precision,
 )
 from ..display import first_lines
-from ..engine.scaling import survey_parts
-from ..engine.survey import Survey
+from ..engine.survey import Survey, survey_parts
 from ..files.fields import Labels, ListOf, require
 from ..files.saved import Object, SavedEstimator
 from ..ideals.default import DefaultIdeal
@@ -33,11 +32,12 @@ from ..rows.reading import read_finite
 from ..rows.together import together
 from ..threads import n_threads
 from .features import FeatureMap
+from .reported import ReportedPerClass
 
 __all__ = ["PerClass"]
 
 
-class PerClass(SavedEstimator, DefaultIdeal, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class PerClass(SavedEstimator, DefaultIdeal, ReportedPerClass, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Vanishing polynomials of every class, side by side: the paper's feature map (Section 3.2).
 
     A clone of ``estimator`` is fitted to the rows of each class. A row x becomes ``|g(x)|`` for all generators g of

@@ -1,4 +1,4 @@
-"""Reports of classifiers: the rows with their labels."""
+"""Reports of classifiers and of one ideal per class: the rows with their labels."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ..rows.labels import read_labelled
 from ..rows.protocol import Rows
 from ..rows.reading import finite_blocks, read_finite
 
-__all__ = ["ReportedClassifier"]
+__all__ = ["ReportedClassifier", "ReportedPerClass"]
 
 
-class ReportedClassifier(Reported, ClassifierMixin):  # type: ignore[misc]
-    """A classifier that writes reports about itself."""
+class _ReportedClasses(Reported):
+    """A model of classes that writes reports about itself."""
 
     def _report_rows(self, X: Any, y: Any) -> Given:
         check_is_fitted(self)
@@ -33,7 +33,20 @@ class ReportedClassifier(Reported, ClassifierMixin):  # type: ignore[misc]
             return Given(data.rows, names, data.classes, data.keys)
         return Given(finite_blocks(self, data.rows), names, data.classes, data.keys)
 
+
+class ReportedClassifier(_ReportedClasses, ClassifierMixin):  # type: ignore[misc]
+    """A classifier that writes reports about itself."""
+
     def _report_story(self, subject: Any) -> Any:
         from .story import classifier_story  # only reports need it
 
         return classifier_story(self, subject)
+
+
+class ReportedPerClass(_ReportedClasses):
+    """One ideal per class that writes reports about itself."""
+
+    def _report_story(self, subject: Any) -> Any:
+        from .per_class_story import per_class_story  # only reports need it
+
+        return per_class_story(self, subject)

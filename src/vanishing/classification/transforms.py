@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import Bool1D, Float1D, Float2D
-from ..engine.scaling import scaled_rows
+from ..engine.survey import scaled_rows
 from ..files.fields import Numbers, Optional, Record, TupleOf, require
 from ..polynomials.polynomial import Polynomials
 from ..rows.array_api import in_float64, namespace_of, on_device_of, to_host

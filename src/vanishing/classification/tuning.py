@@ -16,14 +16,15 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold, check_cv
 
 from .._typing import Float1D
-from ..checks import check_folds, check_numbers, input_names, quoted, take_input_from
-from ..engine.scaling import survey_parts
+from ..checks import check_numbers, input_names, quoted, take_input_from
+from ..engine.survey import survey_parts
 from ..ideals.abm import ABM
 from ..ideals.avi import AVI
 from ..ideals.ideal import VanishingIdeal
 from ..progress import Progress, search_progress
 from ..rows.arrays import ArrayRows
 from ..rows.disk import ScaledOnDisk
+from ..rows.folds import check_folds
 from ..rows.labels import Labelled
 from ..rows.sampling import Sample, stratified_sample
 from .class_weights import class_factors, class_weighted

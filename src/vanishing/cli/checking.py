@@ -17,7 +17,7 @@ from ..detection.rule import absolute_values
 from ..laws.deviations import standard_deviations
 from ..rows.disk import DiskRows
 from ..rows.protocol import Block
-from .inputs import open_table, progress_bars
+from .inputs import progress_bars
 from .models import Loaded, each_block, scores_and_p_values
 from .outputs import print_json, table_writer
 
@@ -60,7 +60,7 @@ class Standard:
 def check_rows(arguments: argparse.Namespace, loaded: Loaded) -> bool:
     """Whether all is well; prints and writes the rows that offend."""
     groups = arguments.groups or loaded.notes.get("groups")
-    rows = open_table(arguments, label=groups if _conserved(loaded) else None, names=loaded.names)
+    rows = loaded.open(arguments, label=groups if _conserved(loaded) else None)
     standard = _standard(loaded, rows, arguments)
     total, counts = 0, np.zeros(len(standard.names), dtype=np.int64)
     shown: list[dict[str, Any]] = []

@@ -12,31 +12,42 @@ EXAMPLES = (
     "vanishing completion bash > vanishing.bash   # then: source vanishing.bash",
     "vanishing completion zsh > _vanishing        # in a folder of $fpath",
 )
-_BASH = """# completion of the command vanishing
-_vanishing() {{
-    local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} command=${{COMP_WORDS[1]}} words=
-    local options= values=
-    [[ $command == moments && $COMP_CWORD -gt 2 ]] && command="moments ${{COMP_WORDS[2]}}"
-    [[ $COMP_CWORD -eq 1 ]] && command=
-    case "$command $before" in
+# Both shells know the words before the cursor; what may follow is the same text in both.
+_CHOICE = """    case "$command $before" in
 {choices}
     esac
-    if [[ -z $words ]]; then
+    if [[ -z $found ]]; then
         case "$command" in
 {options}
         esac
-        words=$values
-        [[ $word == -* ]] && words=$options
-    fi
-    COMPREPLY=($(compgen -W "$words" -- "$word"))
+        found=$values
+        [[ $word == -* ]] && found=$options
+    fi"""
+_BASH = """# completion of the command vanishing
+_vanishing() {{
+    local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} command=${{COMP_WORDS[1]}}
+    local found= options= values=
+    [[ $command == moments && $COMP_CWORD -gt 2 ]] && command="moments ${{COMP_WORDS[2]}}"
+    [[ $COMP_CWORD -eq 1 ]] && command=
+{choice}
+    COMPREPLY=($(compgen -W "$found" -- "$word"))
     [[ ${{#COMPREPLY[@]}} -eq 0 ]] && COMPREPLY=($(compgen -f -- "$word"))
 }}
 complete -o filenames -F _vanishing vanishing
 """
 _ZSH = """#compdef vanishing
-# completion of the command vanishing, by the one for bash
-autoload -U +X bashcompinit && bashcompinit
-{bash}"""
+# completion of the command vanishing
+_vanishing() {{
+    local word=$PREFIX before=${{words[CURRENT-1]}} command=${{words[2]}}
+    local found= options= values=
+    [[ $command == moments && $CURRENT -gt 3 ]] && command="moments ${{words[3]}}"
+    [[ $CURRENT -eq 2 ]] && command=
+{choice}
+    compadd -- ${{=found}} || _files
+}}
+# A file of $fpath is the function itself at its first call; one that is sourced has to be registered.
+if [[ $funcstack[1] == _vanishing ]]; then _vanishing "$@"; else compdef _vanishing vanishing; fi
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,12 +59,12 @@ def run(arguments: argparse.Namespace) -> None:
     """Print the script."""
     from .main import build_parser
 
-    bash = bash_script(build_parser(every=True))
-    print(bash if arguments.shell == "bash" else _ZSH.format(bash=bash), end="")
+    template = _BASH if arguments.shell == "bash" else _ZSH
+    print(template.format(choice=_choices(build_parser(every=True))), end="")
 
 
-def bash_script(parser: argparse.ArgumentParser) -> str:
-    """The completion for bash."""
+def _choices(parser: argparse.ArgumentParser) -> str:
+    """What may follow each command and option."""
     options, choices = [], []
     for name, command in _commands("", parser):
         flags = [option for action in command._actions for option in action.option_strings if option.startswith("--")]
@@ -63,8 +74,8 @@ def bash_script(parser: argparse.ArgumentParser) -> str:
         for action in command._actions:
             if action.option_strings and action.choices is not None:
                 cases = "|".join(shlex.quote(f"{name} {option}") for option in action.option_strings)
-                choices.append(f"        {cases}) words={shlex.quote(' '.join(map(str, action.choices)))} ;;")
-    return _BASH.format(options="\n".join(options), choices="\n".join(choices))
+                choices.append(f"        {cases}) found={shlex.quote(' '.join(map(str, action.choices)))} ;;")
+    return _CHOICE.format(options="\n".join(options), choices="\n".join(choices))
 
 
 def _commands(name: str, parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:

@@ -23,6 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--false-alarms", type=float, default=0.01, help="share of alarms among normal rows (default: 0.01)"
     )
+    parser.add_argument("--degree", type=int, help="largest degree of products of columns (default: by the size)")
     parser.add_argument("--no-regimes", action="store_true", help="equations only: do not look for several regimes")
     add_output_arguments(parser, "write the detector to a .vi file, for predict, check and show")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -38,7 +39,9 @@ def run(arguments: argparse.Namespace) -> None:
     if not 0.0 < arguments.false_alarms <= 0.5:
         raise ValueError(f"--false-alarms must be above 0 and at most 0.5, got {arguments.false_alarms}.")
     data = _data(arguments)
-    detector = VanishingIdealDetector(contamination=arguments.false_alarms, regimes=not arguments.no_regimes)
+    detector = VanishingIdealDetector(
+        degree=arguments.degree, contamination=arguments.false_alarms, regimes=not arguments.no_regimes
+    )
     with progress_bars(shown=not arguments.quiet):
         detector.fit(data)
     if arguments.output is not None:

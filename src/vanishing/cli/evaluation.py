@@ -11,7 +11,7 @@ import numpy as np
 
 from .._typing import Array
 from ..rows.disk import find_files
-from .inputs import open_table, progress_bars
+from .inputs import progress_bars
 from .models import Loaded, each_block
 from .outputs import check_output, print_json, table_writer
 
@@ -24,7 +24,7 @@ def write_columns(
     """Write the columns that ``compute(rows)`` gives, and print where they are; or only them, if there is no file."""
     files = find_files(arguments.files)
     check_output(arguments.output, arguments.force, suffixes, [*files, loaded.path])
-    rows = open_table(arguments, label=arguments.id, names=loaded.names)
+    rows = loaded.open(arguments, label=arguments.id)
     counted: Counter[str] = Counter()
     names: list[str] = []
     total = 0

@@ -75,8 +75,9 @@ def _program(loaded: Any) -> Any:
         from ..polynomials.joined import join_polynomials
 
         return join_polynomials(_polynomials(loaded))
-    steps = [(f"step{k}", step) for k, step in enumerate((*loaded.before, loaded.model))]
-    return Pipeline(steps) if loaded.before else loaded.model
+    before = [step for step in (loaded.encoder, *loaded.before) if step is not None]
+    steps = [(f"step{k}", step) for k, step in enumerate((*before, loaded.model))]
+    return Pipeline(steps) if before else loaded.model
 
 
 def _onnx(loaded: Any, arguments: argparse.Namespace) -> bytes:

@@ -6,7 +6,7 @@ import argparse
 import time
 from typing import Any
 
-from .inputs import add_table_arguments, is_moments, note_row_numbers, open_table, progress_bars
+from .inputs import add_table_arguments, is_moments, learn_columns, note_row_numbers, open_table, progress_bars
 from .outputs import add_output_arguments, check_output, print_json, table_writer
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
@@ -72,7 +72,10 @@ def _fit_classifier(arguments: argparse.Namespace) -> None:
         raise ValueError("A classifier needs rows, which moments no longer have: give a table.")
     if arguments.features:
         raise ValueError("--features is for equations without --target: use 'vanishing transform' with the model.")
-    rows = open_table(arguments, label=arguments.target, weight=arguments.weight)
+    columns = {"label": arguments.target, "weight": arguments.weight}
+    with progress_bars(shown=not arguments.quiet):
+        encoder = learn_columns(arguments, **columns)
+    rows = open_table(arguments, **columns, encoder=encoder)
     note_row_numbers(rows)
     options: dict[str, Any] = {"estimator": _algorithm(arguments)}
     if arguments.psi is not None:
@@ -82,15 +85,27 @@ def _fit_classifier(arguments: argparse.Namespace) -> None:
     start = time.perf_counter()
     with progress_bars(shown=not arguments.quiet):
         model = VanishingIdealClassifierCV(**options).fit(rows)
-    _save(model, arguments, {"target": arguments.target})
+    _save(_with_encoder(model, encoder), arguments, {"target": arguments.target})
+    encoded = [] if encoder is None else encoder.describe()
     accuracy, took = float(model.best_score_), time.perf_counter() - start
     if arguments.json:
         content = {"kind": "classifier", "classes": model.classes_, "target": arguments.target, "accuracy": accuracy}
-        print_json({**content, "parameters": model.best_params_, "formula": str(model), "output": arguments.output})
+        content |= {"parameters": model.best_params_, "formula": str(model), "encoded": encoded}
+        print_json({**content, "output": arguments.output})
         return
     print(f"classifier of {arguments.target}, accuracy {accuracy:.2%} in cross-validation, {took:.1f} s")
     print(model)
+    print("\n".join(encoded), end="\n" if encoded else "")
     _say_written(arguments.output)
+
+
+def _with_encoder(model: Any, encoder: Any) -> Any:
+    """The model behind its encoder, so that it takes the columns of the files."""
+    if encoder is None:
+        return model
+    from sklearn.pipeline import Pipeline
+
+    return Pipeline([("columns", encoder), ("model", model)])
 
 
 # --- equations --------------------------------------------------------------------------------------------------------

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import re
+import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..rows.dialects import Dialect
     from ..rows.disk import DiskRows
+    from ..tables import TableEncoder
 
 __all__ = [
     "add_format_arguments",
@@ -20,6 +23,7 @@ __all__ = [
     "column_types",
     "dialect_of",
     "is_moments",
+    "learn_columns",
     "names_in",
     "note_row_numbers",
     "open_table",
@@ -57,8 +61,18 @@ def names_in(text: str | None) -> list[str] | None:
     --------
     >>> names_in("a, b")
     ['a', 'b']
+    >>> names_in('"width, mm",b')
+    ['width, mm', 'b']
     """
-    return None if text is None else [name.strip() for name in text.split(",")]
+    if text is None:
+        return None
+    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [""])]
+
+
+def _as_flag(names: Sequence[str]) -> str:
+    """Names as the shell and :func:`names_in` take them."""
+    quoted = ['"' + name.replace('"', '""') + '"' if "," in name or '"' in name else name for name in names]
+    return shlex.quote(",".join(quoted))
 
 
 def is_moments(files: Sequence[str]) -> bool:
@@ -72,6 +86,7 @@ def open_table(
     label: str | None = None,
     weight: str | None = None,
     names: Sequence[str] | None = None,
+    encoder: TableEncoder | None = None,
 ) -> DiskRows:
     """The rows of the files.
 
@@ -83,20 +98,66 @@ def open_table(
         Columns with labels of any type, and with weights.
     names : sequence of str, optional
         Columns that a model was fitted to; others are ignored.
+    encoder : TableEncoder, optional
+        Turns texts and gaps into numbers.
     """
-    from ..rows.disk import find_files, open_rows
+    from ..rows.disk import open_rows
 
-    files = find_files(arguments.files)
-    if any(file.lower().endswith((".vi", ".npz")) for file in files):
-        raise ValueError(f"{files[0]} holds no table: give files of rows.")
+    files = _table_files(arguments)
     dialect = dialect_of(arguments)
     apart = [name for name in (label, weight) if name is not None]
+    if encoder is not None:
+        from ..tables.files import open_encoded
+
+        if files[0].lower().endswith(".npy"):
+            raise ValueError(
+                f"{files[0]} has no names of columns, which the model needs: give a .csv or .parquet file."
+            )
+        texts = [column.name for column in encoder.columns_ if column.categories is not None]
+        _chosen(arguments, files[0], dialect, apart, list(encoder.feature_names_in_), texts.__contains__)
+        return open_encoded(files, encoder, label=label, weight=weight, dialect=dialect)
     if files[0].lower().endswith(".npy"):
         columns: Any = _numbered(arguments, files[0], apart)
     else:
         columns = _chosen(arguments, files[0], dialect, apart, names)
     label_id, weight_id = (column_id(name, files[0]) for name in (label, weight))
     return open_rows(files, columns=columns, label=label_id, weight=weight_id, dialect=dialect)  # type: ignore[return-value]
+
+
+def _table_files(arguments: argparse.Namespace) -> list[str]:
+    """The files; refuses models and moments."""
+    from ..rows.disk import find_files
+
+    files = find_files(arguments.files)
+    if any(file.lower().endswith((".vi", ".npz")) for file in files):
+        raise ValueError(f"{files[0]} holds no table: give files of rows.")
+    return files
+
+
+def learn_columns(arguments: argparse.Namespace, *, label: str, weight: str | None) -> TableEncoder | None:
+    """An encoder of texts and gaps, by one pass over the rows; None if there are neither."""
+    files = _table_files(arguments)
+    if files[0].lower().endswith(".npy"):
+        return None
+    from ..tables.encoder import NoCategoriesError
+    from ..tables.files import learn_encoder
+
+    dialect = dialect_of(arguments)
+    apart = [name for name in (label, weight) if name is not None]
+    columns = _chosen(arguments, files[0], dialect, apart, None, lambda name: True)
+    try:
+        encoder = learn_encoder(files, columns, dialect)
+    except NoCategoriesError as error:
+        plain = ", or write numbers without signs and gaps as empty cells" if error.disguised else ""
+        fix = _leave_out(error.columns, arguments).removesuffix(".")
+        raise ValueError(f"{files[0]} has {error.says()}. {fix}{plain}.") from error
+    return None if encoder.changes_nothing else encoder
+
+
+def _leave_out(names: Sequence[str], arguments: argparse.Namespace) -> str:
+    """What to do about columns, beside those that are excluded already."""
+    both = [*(names_in(arguments.exclude) or []), *names]
+    return f"Leave out with --exclude {_as_flag(both)}."
 
 
 def dialect_of(arguments: argparse.Namespace) -> dict[str, str]:
@@ -137,9 +198,12 @@ def _chosen(
     dialect: dict[str, str],
     apart: Sequence[str],
     needed: Sequence[str] | None,
+    may_be_text: Callable[[str], bool] | None = None,
 ) -> list[str]:
-    """The columns of a table to use, all of them numbers; refuses others by name, with the flag that helps."""
-    types = {name: kind in _NUMBERS for name, kind in column_types(file, dialect)[0].items()}
+    """The columns of a table to use: numbers, and texts where they may be; refuses others, with the flag that helps."""
+    takes_text = may_be_text or (lambda name: False)
+    kinds = column_types(file, dialect)[0]
+    types = {name: kind in _NUMBERS or (kind == "text" and takes_text(name)) for name, kind in kinds.items()}
     columns, exclude = (names_in(getattr(arguments, name, None)) for name in ("columns", "exclude"))
     if needed is not None:
         missing = [name for name in needed if name not in types]
@@ -148,9 +212,12 @@ def _chosen(
                 f"{file} lacks {_listed(missing)} that the model was fitted to; it has {', '.join(types)}."
             )
         columns = list(needed)
+    spelled = {name.strip(): name for name in types}  # flags have no spaces around names
+    columns, exclude = ([spelled.get(name, name) for name in names] if names else names for names in (columns, exclude))
     unknown = [name for name in (*(columns or ()), *(exclude or ()), *apart) if name not in types]
     if unknown:
-        raise ValueError(f"{file} has no column {unknown[0]!r}; it has {', '.join(types)}.")
+        first_line = " Its first line has to name the columns." if any(map(_is_number, types)) else ""
+        raise ValueError(f"{file} has no column {unknown[0]!r}; it has {', '.join(types)}.{first_line}")
     left_out = {*(exclude or ()), *(apart if columns is None else ())}
     chosen = [name for name in (types if columns is None else columns) if name not in left_out]
     words = [name for name in chosen if not types[name]]
@@ -158,9 +225,18 @@ def _chosen(
         raise ValueError(f"{file} has no columns of numbers to use; it has {', '.join(types)}.")
     if words:
         can_exclude = needed is None and hasattr(arguments, "exclude")
-        fix = f"Leave out with --exclude {','.join(words)}." if can_exclude else "Convert or remove them first."
-        raise ValueError(f"{file} has no numbers in {_listed(words)}. {fix}")
+        fix = _leave_out(words, arguments) if can_exclude else "Convert or remove them first."
+        lacking = "neither numbers nor texts" if may_be_text and needed is None else "no numbers"
+        raise ValueError(f"{file} has {lacking} in {_listed(words)}. {fix}")
     return chosen
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -187,10 +263,7 @@ def column_types(file: str, given: dict[str, str]) -> tuple[dict[str, str], Dial
             raise
         if found := re.search(r"multiple columns named (.+)", str(error)):
             raise ValueError(f"{file} has two columns {found[1]!r}: rename one of them.") from error
-        raise ValueError(
-            f"{file} cannot be read as {kind}: it is no such table, truncated or damaged "
-            f"({str(error).splitlines()[0]})."
-        ) from error
+        raise ValueError(_unreadable(file, kind, str(error).splitlines()[0])) from error
     if len(set(schema.names)) < len(schema.names):
         twice = next(name for name in schema.names if schema.names.count(name) > 1)
         raise ValueError(f"{file} has two columns {twice!r}: rename one of them.")
@@ -204,6 +277,23 @@ def column_types(file: str, given: dict[str, str]) -> tuple[dict[str, str], Dial
     }
     words = {field.name: next(word for word, test in tests.items() if test(field.type)) for field in schema}
     return words, dialect
+
+
+def _unreadable(file: str, kind: str, error: str) -> str:
+    """What is wrong with a file that pyarrow cannot read."""
+    with open(file, "rb") as stream:
+        is_blank = not stream.read(4096).strip()
+    if is_blank:
+        return f"{file} is empty: give a table with names of columns in its first line and rows below."
+    if found := re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", error):
+        line, expected, got = found.groups()
+        return (
+            f"{file} has {expected} columns in its first line and {got} in line {line}: mend that line, or name the "
+            "character between columns with --delimiter."
+        )
+    return (
+        f"{file} cannot be read as {kind}: it is no such table, truncated or damaged ({error.split('Invalid: ')[-1]})."
+    )
 
 
 def note_row_numbers(rows: DiskRows) -> None:
@@ -223,7 +313,7 @@ def note_row_numbers(rows: DiskRows) -> None:
     if numbered and len(numbered) < len(rows.feature_names):
         print(
             f"vanishing: {_listed(numbered)[4:].capitalize()} only number{'s' if len(numbered) == 1 else ''} the rows: "
-            f"leave out with --exclude {','.join(numbered)}.",
+            f"leave out with --exclude {_as_flag(numbered)}.",
             file=sys.stderr,
         )
 

@@ -10,8 +10,22 @@ _PHRASES = [
     (r"convert it, or choose others with columns=\[\.\.\.\]", "leave it out with --exclude"),
     (r"open_rows\(weight=\.\.\.\)", "--weight"),
     (r"open_rows\(label=\.\.\.\)", "--groups"),
-    (r"drop those rows", "drop those rows, or leave the column out with --exclude"),
+    (r"or drop those rows", "or drop those rows, or leave the column out with --exclude"),
     (r"raise psi", "raise --psi"),
+    (r"^Input X contains (NaN|infinity \(inf\)) in column \d+ \((.+?)\)(?=[:,])", r"Column \2 contains \1"),
+    (r"\bn_samples = (\d+)( rows)?", r"\1 rows"),
+    (r"\b1 feature\(s\) only", "one column only"),
+    (r", or set missing='error' to refuse such rows|, for instance with SimpleImputer", ""),
+    (r"set degree=1\b", "give --degree 1"),
+    (
+        r"^Unknown label type: continuous.*",
+        "The column of --target holds numbers, not classes: choose another one, or look for equations with "
+        "'vanishing laws'.",
+    ),
+    (r", or fit VanishingIdealClassifier with a psi and a C of your own", ""),
+    (r"but y contains one class only", "but --target has one only"),
+    (r"(\.xlsx?): files have to end in .*", r"\1: Excel files cannot be read; save the sheet as .csv."),
+    (r"regimes=False and a smaller degree", "--no-regimes and a smaller --degree"),
     (r"^(psi|columns|label|weight|noise|units|degree|contamination|scale)\b(?= (must|says|names|has))", r"--\1"),
     (r"\bIs the label the right column", "Is --target or --label the right column"),
     (r"give both the same n_features and degree", "collect both with the same --columns, --degree and --ranges"),
@@ -19,6 +33,16 @@ _PHRASES = [
 _KEYWORDS = re.compile(r"\b(max_degree|max_noise|max_terms|block_rows)\b(=\S+)?")
 _CONVERSION = re.compile(r"^(.+?) cannot be read as csv.*In CSV column #(\d+).*invalid value '(.*?)'", re.DOTALL)
 _NOT_UTF8 = re.compile(r"^(.+?) cannot be read as csv.*invalid UTF8", re.DOTALL | re.IGNORECASE)
+
+
+def _column(file: str, number: int) -> str:
+    """A column of a CSV file by its name, or by its number, from 1 on, where that cannot be read."""
+    from .inputs import column_types
+
+    try:
+        return f"the column {list(column_types(file, {})[0])[number]!r}"
+    except (ValueError, OSError, IndexError):
+        return f"column number {number + 1}"
 
 
 def in_flags(error: object) -> str:
@@ -35,9 +59,10 @@ def in_flags(error: object) -> str:
         return "There is not enough memory: choose fewer columns with --columns, or a smaller --max-degree."
     text = str(error)
     if found := _CONVERSION.match(text):
+        where = _column(found[1], int(found[2]))
         return (
-            f"{found[1]} has the value {found[3]!r} in column number {int(found[2])}, which is no number: leave the "
-            "column out with --exclude, or say how numbers are written with --decimal and --delimiter."
+            f"{found[1]} has the value {found[3]!r} in {where}, which is no number: leave the column out with "
+            "--exclude, or say how numbers are written with --decimal and --delimiter."
         )
     if found := _NOT_UTF8.match(text):
         return f"{found[1]} is not written in UTF-8: name its encoding, for instance with --encoding latin-1."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import warnings
 from collections.abc import Callable, Iterator
@@ -25,6 +26,8 @@ from ..rows.disk import DiskRows
 from ..rows.labels import best_labels
 from ..rows.protocol import Block
 from ..svm import L1SVC
+from ..tables import TableEncoder
+from .inputs import open_table
 
 __all__ = ["Loaded", "each_block", "load_model", "scores_and_p_values", "short_names"]
 
@@ -49,13 +52,21 @@ _BLOCK = 65_536  # rows computed at a time
 
 @dataclass(frozen=True)
 class Loaded:
-    """A model from a file: ``model`` of some ``kind``, and transformers that come ``before`` it."""
+    """A model from a file: ``model`` of some ``kind``, and transformers that come ``before`` it.
+
+    An ``encoder`` comes first of all: it reads the texts and gaps of tables.
+    """
 
     path: str
     kind: str
     model: Any
     before: tuple[Any, ...]
     notes: dict[str, str]
+    encoder: TableEncoder | None = None
+
+    def open(self, arguments: argparse.Namespace, *, label: str | None = None) -> DiskRows:
+        """The rows of the files of a command, in the columns that the model and the transformers before it take."""
+        return open_table(arguments, label=label, names=self.names, encoder=self.encoder)
 
     @property
     def names(self) -> list[str] | None:
@@ -64,9 +75,10 @@ class Loaded:
             return list(self.model.columns)
         if self.kind == "rules":
             return list(self.model[0].polynomial.feature_names) if len(self.model) else []
-        if isinstance(self.model, Polynomials) and not self.before:
+        if isinstance(self.model, Polynomials) and not (self.before or self.encoder):
             return list(self.model.feature_names)
-        names = getattr((self.before or (self.model,))[0], "feature_names_in_", None)
+        first = self.encoder or (*self.before, self.model)[0]
+        names = getattr(first, "feature_names_in_", None)
         return None if names is None else [str(name) for name in names]
 
     @property
@@ -160,7 +172,8 @@ def load_model(path: str, command: str, *kinds: str) -> Loaded:
         model = Laws([model], model.columns, model.n_rows)
     elif kind not in ("laws", "rules") and not isinstance(model, Polynomials):
         check_is_fitted(model)
-    return Loaded(path, kind, model, tuple(before), notes_of(path))
+    encoder = before.pop(0) if before and isinstance(before[0], TableEncoder) else None
+    return Loaded(path, kind, model, tuple(before), notes_of(path), encoder)
 
 
 def each_block(rows: DiskRows, loaded: Loaded, work: Callable[[Block, _BlockRows], T]) -> Iterator[T]:

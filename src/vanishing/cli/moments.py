@@ -91,7 +91,7 @@ def _scaler(rows: Any, ranges: str | None) -> Any:
     import numpy as np
     from sklearn.preprocessing import MinMaxScaler
 
-    from ..engine.scaling import scale_and_survey_parts
+    from ..engine.survey import scale_and_survey_parts
 
     if ranges is None:
         names = rows.feature_names or [f"x{j}" for j in range(rows.n_features)]

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .inputs import add_format_arguments, column_types, dialect_of, open_table, progress_bars
+from .inputs import add_format_arguments, column_types, dialect_of, progress_bars
 from .outputs import add_output_arguments, check_output
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
-    parser.add_argument("model", metavar="MODEL", help="a classifier, a detector, laws or equations")
+    parser.add_argument("model", metavar="MODEL", help="a .vi file")
     parser.add_argument("files", nargs="+", metavar="FILE", help="tables with the columns of the model, among others")
     parser.add_argument(
         "--target",
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     files = find_files(arguments.files)
     check_output(arguments.output, arguments.force, (".html", ".htm"), [arguments.model, *files])
-    loaded = load_model(arguments.model, "report", "classifier", "detector", "laws", "ideal")
+    loaded = load_model(arguments.model, "report")
     if not hasattr(loaded.model, "report"):
         kind = type(loaded.model).__name__
         raise ValueError(f"{arguments.model} holds a {kind}, which has no report: give a whole model.")
@@ -57,21 +57,19 @@ def run(arguments: argparse.Namespace) -> None:
 def _given(arguments: argparse.Namespace, loaded: Loaded, file: str) -> Given:
     """The rows as the model takes them; an ideal keeps them in the units of the files, with the scaler beside."""
     label = arguments.target or _known_target(arguments, loaded, file)
-    rows: Any = open_table(arguments, label=label, names=loaded.names)
-    if loaded.before and loaded.kind == "ideal":
-        from ..report import Given
-
-        names = rows.feature_names or tuple(f"x{j}" for j in range(rows.n_features))
-        return Given(rows, names, scaler=loaded.scaler)
-    if loaded.before:
+    rows: Any = loaded.open(arguments, label=label)
+    if loaded.before and loaded.kind != "ideal":
         rows = rows.changed(_Prepared(loaded), loaded.model.n_features_in_)
     given: Given = loaded.model._report_rows(rows, None)
+    if loaded.before and loaded.kind == "ideal":
+        names = rows.feature_names or tuple(f"x{j}" for j in range(rows.n_features))
+        return given._replace(names=names, scaler=loaded.scaler)
     return given
 
 
 def _known_target(arguments: argparse.Namespace, loaded: Loaded, file: str) -> str | None:
     """The column that the model was fitted to, if the table has it."""
-    target = loaded.notes.get("target") or loaded.notes.get("groups")
+    target = next((loaded.notes[key] for key in ("target", "label", "groups") if key in loaded.notes), None)
     if target is None or file.lower().endswith(".npy"):
         return None
     return target if target in column_types(file, dialect_of(arguments))[0] else None

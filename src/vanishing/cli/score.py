@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from .inputs import add_format_arguments, open_table, progress_bars
+from .inputs import add_format_arguments, progress_bars
 from .outputs import print_json
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> None:
     target = arguments.target or loaded.notes.get("target")
     if loaded.kind == "classifier" and target is None:
         raise ValueError(f"{arguments.model} does not say which column has the classes: name it with --target.")
-    rows = open_table(arguments, label=target, names=loaded.names)
+    rows = loaded.open(arguments, label=target)
     with progress_bars(shown=not arguments.quiet):
         if loaded.kind == "classifier":
             content = score_classifier(loaded, rows)

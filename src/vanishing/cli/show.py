@@ -25,9 +25,10 @@ def run(arguments: argparse.Namespace) -> None:
 
     loaded = load_model(arguments.model, "show")
     if arguments.json:
-        print_json({**_described(loaded), "columns": loaded.names, "notes": loaded.notes})
+        encoded = {} if loaded.encoder is None else {"encoded": loaded.encoder.describe()}
+        print_json({**_described(loaded), "columns": loaded.names, **encoded, "notes": loaded.notes})
     else:
-        print("\n".join(_lines(loaded)))
+        print("\n".join([*_lines(loaded), *(loaded.encoder.describe() if loaded.encoder is not None else [])]))
 
 
 def _described(loaded: Any) -> dict[str, Any]:

@@ -39,9 +39,10 @@ def decide_abm(gram: Float2D, n_basis: int, *, psi: float) -> Decision | None:
             border.keep(j)
             spectrum = None
             continue
+        Q, c, r = border.problem(j)
         if spectrum is None:
-            spectrum = np.linalg.eigh(border.Q)
-        vector = _bordered_eigenvector(*spectrum, *border.problem(j)[1:], psi)
+            spectrum = np.linalg.eigh(Q)
+        vector = _bordered_eigenvector(*spectrum, c, r, psi)
         loss = border.mean_square(j, vector[:-1], vector[-1])
         border.generate(j, Solution(vector[:-1], loss, 0.0, 0, Status.VANISHING), True, float(vector[-1]))
     border.clean(sweep.inverse(), psi, unit=True)

@@ -61,33 +61,19 @@ class Border:
         self.gram = gram
         self.n_basis = n_basis
         self.lengths = np.sqrt(np.diag(gram))
-        self._order = np.arange(gram.shape[0])  # the first _n_members entries are the basis
-        self._n_members = n_basis
+        self.n_candidates = int(gram.shape[0]) - n_basis
+        self._order = np.arange(gram.shape[0])
+        self.members: Int1D = self._order[:n_basis]  # rows of the Gram that belong to the basis so far
         self._Q: Float2D | None = None
         self._generators: list[_Generator] = []
         self._iter_of_kept = 0
 
-    @property
-    def n_candidates(self) -> int:
-        """Number of candidates."""
-        return int(self.gram.shape[0]) - self.n_basis
-
-    @property
-    def members(self) -> Int1D:
-        """Rows of the Gram that belong to the basis so far."""
-        return self._order[: self._n_members]
-
-    @property
-    def Q(self) -> Float2D:  # noqa: N802
-        """Gram of the basis so far."""
+    def problem(self, j: int) -> tuple[Float2D, Float1D, float]:
+        """Q, c, r of the quadratic for candidate j; Q is the Gram of the basis so far."""
         if self._Q is None:
             self._Q = np.ascontiguousarray(self.gram[np.ix_(self.members, self.members)])
-        return self._Q
-
-    def problem(self, j: int) -> tuple[Float2D, Float1D, float]:
-        """Q, c, r of the quadratic for candidate j."""
         u = self.n_basis + j
-        return self.Q, self.gram[u, self.members], float(self.gram[u, u])
+        return self._Q, self.gram[u, self.members], float(self.gram[u, u])
 
     def mean_square(self, j: int, x: Float1D, lead_coef: float = 1.0) -> float:
         """Mean square of ``lead_coef * u_j + sum_i x_i t_i``, over the first terms of the basis, from the Gram."""
@@ -118,8 +104,9 @@ class Border:
 
     def keep(self, j: int, n_iter: int = 0) -> None:
         """Add candidate j to the basis, after ``n_iter`` solver iterations."""
-        self._order[self._n_members] = self.n_basis + j
-        self._n_members += 1
+        n_members = len(self.members)
+        self._order[n_members] = self.n_basis + j
+        self.members = self._order[: n_members + 1]
         self._Q = None
         self._iter_of_kept += n_iter
 
@@ -160,6 +147,7 @@ class Border:
         coef = np.zeros((len(solutions), len(self.members)))
         for g, solution in enumerate(solutions):
             coef[g, : solution.x.size] = solution.x
+        n_iter = np.array([s.n_iter for s in solutions], dtype=np.int64)
         return Decision(
             kept=self.members[self.n_basis :] - self.n_basis,
             generators=np.array([generator.j for generator in self._generators], dtype=np.int64),
@@ -168,9 +156,9 @@ class Border:
             n_free=np.array([s.x.size for s in solutions], dtype=np.int64),
             mse=np.maximum([s.loss for s in solutions], 0.0, dtype=np.float64),
             gap=np.array([s.gap for s in solutions], dtype=np.float64),
-            n_iter=np.array([s.n_iter for s in solutions], dtype=np.int64),
+            n_iter=n_iter,
             status=np.array([s.status for s in solutions], dtype=np.int64),
             n_undecided=n_undecided,
             state=state,
-            total_iter=self._iter_of_kept + sum(s.n_iter for s in solutions),
+            total_iter=self._iter_of_kept + int(n_iter.sum()),
         )

@@ -25,10 +25,10 @@ def decide_gradient(
     gram: Float2D,
     slopes: Float2D,
     n_basis: int,
+    stage: Stage | None = None,
     *,
     psi: float,
     oracle: Oracle | None = None,
-    stage: Stage | None = None,
 ) -> Decision:
     """Decide which candidates lead a polynomial with ``mean g^2 <= psi * mean |grad g|^2``.
 

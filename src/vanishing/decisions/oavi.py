@@ -69,7 +69,7 @@ class Oracle(NamedTuple):
         return bool(np.abs(x).sum() <= self.radius)
 
 
-def decide_oavi(gram: Float2D, n_basis: int, *, oracle: Oracle, stage: Stage | None = None) -> Decision | None:
+def decide_oavi(gram: Float2D, n_basis: int, stage: Stage | None = None, *, oracle: Oracle) -> Decision | None:
     """Decide which candidates lead a polynomial with leading coefficient 1 and mean square <= psi.
 
     With boosting, the smallest mean square of a polynomial with leading term u,
@@ -230,7 +230,7 @@ def _polish(border: Border, j: int, solution: Solution, oracle: Oracle) -> Solut
     return solution
 
 
-def decide_oavi_exact(factor: Float2D, n_basis: int, *, oracle: Oracle, stage: Stage | None = None) -> Decision:
+def decide_oavi_exact(factor: Float2D, n_basis: int, stage: Stage | None = None, *, oracle: Oracle) -> Decision:
     """As :func:`decide_oavi`, from the triangular factor of the Gram.
 
     Residuals have a relative accuracy of 1e-16, so a polynomial vanishes if its mean square is at most ``psi`` or

@@ -13,8 +13,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from .._typing import Float1D, Float2D, Int1D
-from ..engine.scaling import require_finite_survey, scale_and_survey_parts
-from ..engine.survey import Survey, surveys
+from ..engine.survey import Survey, require_finite_survey, scale_and_survey_parts, surveys
 from ..rows.array_api import in_float64, namespace_of, on_device_of
 from ..rows.arrays import ArrayRows
 from ..rows.protocol import Block, Rows

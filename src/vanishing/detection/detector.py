@@ -29,7 +29,7 @@ from ..report import Given, Reported
 from ..rows.arrays import ArrayRows
 from ..rows.disk import ScaledOnDisk
 from ..rows.protocol import Rows
-from ..rows.reading import finite_blocks, read_rows
+from ..rows.reading import finite_blocks, learn_columns, read_rows
 from ..threads import one_blas_thread
 from . import charts
 from .christoffel import Christoffel, Monomials
@@ -322,11 +322,7 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
     def _fit_moments(self, moments: Moments, sample_weight: Any) -> None:
         if sample_weight is not None:
             raise ValueError("sample_weight cannot be given for moments: give it to their update.")
-        self.n_features_in_ = moments.n_features
-        if moments.feature_names is not None:
-            self.feature_names_in_ = np.array(moments.feature_names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        learn_columns(self, moments, reset=True)
         survey = survey_of_moments(moments)
         model = model_of_moments(moments, survey, input_names(self))
         self._monomials, self._stale = model.score.christoffel.monomials, False

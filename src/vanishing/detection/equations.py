@@ -23,8 +23,9 @@ from scipy.linalg import solve_triangular
 
 from .._typing import Bool1D, Float1D, Float2D, Int1D
 from ..cholesky import append_column
-from ..polynomials.forms import MonomialForm, ProductForm, term_values
+from ..polynomials.forms import MonomialForm, term_values
 from ..polynomials.polynomial import Polynomials
+from ..polynomials.products import ProductForm
 from ..polynomials.terms import Program, Term, derivatives, gram_of_gradients
 from .christoffel import ROUNDING, Christoffel, Monomials, expansion
 

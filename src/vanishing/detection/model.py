@@ -19,7 +19,8 @@ import numpy as np
 
 from .._typing import Array, Bool1D, Float1D, Float2D
 from ..files.fields import require
-from ..polynomials.forms import Evaluator, MonomialForm, ProductForm
+from ..polynomials.forms import Evaluator, MonomialForm
+from ..polynomials.products import ProductForm
 from ..rows.array_api import empty_like, namespace_of, on_device_of, to_host
 from .calibration import Left, Tail, Typical
 from .christoffel import Christoffel, left_out

@@ -14,6 +14,7 @@ from ..checks import check_count, check_number, input_names
 from ..files.fields import Numbers, TupleOf, require
 from ..files.saved import Saved
 from ..polynomials.polynomial import Polynomial
+from ..report import Given, Reported
 from ..rows.array_api import to_host
 from ..rows.protocol import Block, Cost, Rows
 from ..rows.reading import read_rows, require_finite
@@ -26,7 +27,7 @@ from .rule import WIDE, LawLike, Rule, absolute_values, polynomial_of_law, rule_
 __all__ = ["Rules"]
 
 
-class Rules(Saved, Sequence[Rule]):
+class Rules(Saved, Reported, Sequence[Rule]):
     """Rules between the columns of a table.
 
     Parameters
@@ -139,11 +140,23 @@ class Rules(Saved, Sequence[Rule]):
         -------
         Report
         """
+        return report_on(self, self._rows_of(X, n_jobs))
+
+    def _rows_of(self, X: Any, n_jobs: int | None = None) -> Rows:
+        """The rows of a table with the columns of the rules, without gaps."""
         columns = _Columns(n_jobs)
         rows = read_rows(columns, X)
         self._require_columns(rows, columns)
         require_finite(rows, input_names(columns))
-        return report_on(self, rows)
+        return rows
+
+    def _report_rows(self, X: Any, y: Any) -> Given:
+        return Given(self._rows_of(X), self._rules[0].polynomial.feature_names)
+
+    def _report_story(self, subject: Any) -> Any:
+        from .rules_story import rules_story  # only reports need it
+
+        return rules_story(self, subject)
 
     def to_sql_check(self, table: str = "data") -> str:
         """``ALTER TABLE`` statements with one CHECK constraint for each rule.

@@ -18,6 +18,7 @@ from ..polynomials.terms import Program
 from ..rows.array_api import namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows
 from ..rows.protocol import Block, Cost, Rows
+from ..rows.sampling import lowest_places
 from .christoffel import Monomials
 from .columns import Standardised
 
@@ -62,11 +63,7 @@ class Sample(NamedTuple):
 def join_samples(samples: Sequence[Sample]) -> Sample:
     """The sample of the rows of all of several samples."""
     whole = Sample(*(np.concatenate(parts) for parts in zip(*samples, strict=True)))
-    if len(whole.keys) <= SAMPLE:
-        return whole
-    chosen = np.zeros(len(whole.keys), dtype=bool)
-    chosen[np.argpartition(whole.keys, SAMPLE)[:SAMPLE]] = True
-    return whole._among(chosen)
+    return whole if len(whole.keys) <= SAMPLE else whole._among(lowest_places(whole.keys, SAMPLE))
 
 
 class Sums(NamedTuple):

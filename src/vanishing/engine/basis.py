@@ -10,7 +10,8 @@ import numpy as np
 
 from .._typing import Float2D, Int1D
 from ..decisions import Decision, Mixture
-from ..polynomials.forms import Candidates, Layer, MonomialForm, ProductForm
+from ..polynomials.forms import MonomialForm
+from ..polynomials.products import Candidates, Layer, ProductForm
 from ..polynomials.terms import Program, Term, border, gram_of_gradients
 
 __all__ = ["Basis", "MonomialBasis", "ProductBasis"]
@@ -71,8 +72,8 @@ class MonomialBasis:
         """The basis after a decision about the candidates ``new``, from the Gram of basis and candidates."""
         return replace(
             self,
-            terms=(*self.terms, *(new[i] for i in decision.kept)),
-            leads=(*self.leads, *(new[i] for i in decision.generators)),
+            terms=(*self.terms, *map(new.__getitem__, decision.kept)),
+            leads=(*self.leads, *map(new.__getitem__, decision.generators)),
             decisions=(*self.decisions, decision),
             moments=self._more_moments(new, gram),
         )
@@ -93,12 +94,12 @@ class MonomialBasis:
     def form(self) -> MonomialForm:
         """The generators in a form for evaluation."""
         program = Program.of((*self.terms, *self.leads), self.feature_order)
-        coef = np.zeros((self.n_generators, self.size))
-        row = 0
+        coef, lead_coef = np.zeros((self.n_generators, self.size)), np.empty(self.n_generators)
+        first = 0
         for decision in self.decisions:
-            coef[row : row + decision.generators.size, : decision.coef.shape[1]] = decision.coef
-            row += decision.generators.size
-        lead_coef = np.concatenate([np.empty(0), *(decision.lead_coef for decision in self.decisions)])
+            rows = slice(first, first + decision.generators.size)
+            coef[rows, : decision.coef.shape[1]], lead_coef[rows] = decision.coef, decision.lead_coef
+            first = rows.stop
         return MonomialForm(program[: self.size], coef, program[self.size :], lead_coef)
 
 

@@ -26,6 +26,7 @@ from .grams import Grams
 __all__ = ["BLOCK", "Construction", "Fit", "Rule", "construct"]
 
 _logger = logging.getLogger("vanishing")
+_PROGRESS = "degree %d: %d candidates, %d kept so far, %d generators so far"
 
 #: Candidates examined in one pass. A wider border is cut into blocks, one pass each: this bounds the memory and skips
 #: most Gram entries between two candidates that both lead generators, which no decision uses.
@@ -53,10 +54,6 @@ class Effort(NamedTuple):
     seconds: float = 0.0
     n_iter: int = 0
 
-    def after(self, begin: float, decision: Any) -> Effort:
-        """The effort including a decision that began at time ``begin``."""
-        return Effort(self.seconds + time.perf_counter() - begin, self.n_iter + getattr(decision, "total_iter", 0))
-
 
 class Construction(NamedTuple):
     """A finished basis, the last degree examined, how the loop ended, and the cost of its decisions.
@@ -78,11 +75,9 @@ class Fit:
     basis: Any
     rule: Rule
     parts: tuple[int, ...] = (0,)
-    ended: Construction | None = None
+    state: Any = None  # that of the last decision
     effort: Effort = field(default_factory=Effort)
-
-    def __post_init__(self) -> None:
-        self.state = self.rule.state
+    ended: Construction | None = None
 
     def enter(self, degree: int, max_terms: int) -> Any:
         """The candidates of a degree. The fit ends if there are none or too many; an ended fit has none."""
@@ -108,8 +103,10 @@ class Fit:
 
     def _timed(self, decide: Callable[..., Any], *matrices: Float2D) -> Any:
         begin = time.perf_counter()
-        decision = decide(*matrices, self.basis.size, self.state)
-        self.effort = self.effort.after(begin, decision)
+        decision = decide(*matrices, self.basis.size, self.state or self.rule.state)
+        seconds, n_iter = self.effort
+        n_iter += getattr(decision, "total_iter", 0)
+        self.effort = Effort(seconds + time.perf_counter() - begin, n_iter)
         return decision
 
     def leave(self, degree: int, size: int) -> None:
@@ -148,7 +145,7 @@ def construct(
         sizes = [fit.basis.size for fit in fits]
         whole = degree == 1 or len(union) <= BLOCK or any(fit.rule.whole for fit in fits)
         width = len(union) if whole else BLOCK
-        warn_long(degree, (grams.n_samples or 0) * len(union) * (max(sizes) + width))
+        warn_long(degree, grams.n_samples * len(union) * (max(sizes) + width))
         for block in [union] if whole else [union[k : k + width] for k in range(0, len(union), width)]:
             with one_blas_thread():
                 grams.extend(block)
@@ -156,7 +153,8 @@ def construct(
                 grams.restrict([fit.basis for fit in fits if fit.ended is None])
         for fit, size in zip(fits, sizes, strict=True):
             fit.leave(degree, size)
-        _log(degree, len(union), fits)
+        basis: Basis = fits[0].basis
+        _logger.info(_PROGRESS, degree, len(union), basis.size, basis.n_generators)
     for fit in fits:
         if fit.ended is None:
             left = fit.basis.border(max_degree + 1, max_terms - fit.basis.size - fit.basis.n_generators)
@@ -166,26 +164,13 @@ def construct(
 
 def _decide_all(grams: Grams, fits: Sequence[Fit], borders: Sequence[Any], block: Any, n_threads: int) -> None:
     """Let every fit decide about its own candidates in the block."""
-    tasks = [(fit, grams.intersection(block, border)) for fit, border in zip(fits, borders, strict=True) if len(border)]
-    tasks = [(fit, new) for fit, new in tasks if len(new)]
-    if len(tasks) == 1:
-        fit, new = tasks[0]
-        fit.decide(grams, new)
+    if len(fits) == 1:
+        fits[0].decide(grams, block)
         return
+    tasks = [(fit, grams.intersection(block, border)) for fit, border in zip(fits, borders, strict=True) if len(border)]
     with WarningRelay() as relay, ThreadPoolExecutor(n_threads) as pool:
-        decisions = [relay.task(partial(fit.decide, grams, new)) for fit, new in tasks]
+        decisions = [relay.task(partial(fit.decide, grams, new)) for fit, new in tasks if len(new)]
         list(pool.map(lambda decide: decide(), decisions))
-
-
-def _log(degree: int, n_candidates: int, fits: Sequence[Fit]) -> None:
-    basis: Basis = fits[0].basis
-    _logger.info(
-        "degree %d: %d candidates, %d kept so far, %d generators so far",
-        degree,
-        n_candidates,
-        basis.size,
-        basis.n_generators,
-    )
 
 
 def _require_finite(matrix: Float2D) -> Float2D:

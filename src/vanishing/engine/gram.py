@@ -9,7 +9,7 @@ of ``[O|C] = sqrt(m) Q R`` instead, from QR factors merged over blocks.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,18 +106,6 @@ def _add_products(
                     total[first + k, i] += products[i, k]
 
 
-def _monomial_gram(X: Float2D, weights: Float1D, program: Program, n_basis: int) -> Float2D:
-    """Sum over the rows of w * C[O|C]', shape ``(n_candidates, n_terms)``; panels above the diagonal stay 0."""
-    n_terms, chunk = program.size, chunk_rows(X.shape[0])
-    n_candidates = n_terms - n_basis
-    columns, table = np.empty((X.shape[1], chunk)), np.empty((n_terms, chunk))
-    weighted = np.empty((n_candidates if weights.size else 0, chunk))
-    panels = np.empty((n_terms, min(_PANEL, n_candidates))), np.empty((n_terms, n_candidates % _PANEL))
-    total = np.zeros((n_candidates, n_terms))
-    _add_products(X, weights, program.left, program.right, columns, table, weighted, *panels, total)
-    return total
-
-
 def mean_gram(rows: Rows, program: Program, n_basis: int) -> Float2D:
     """Mean over the rows of ``C[O|C]'``, shape ``(n_candidates, n_terms)``.
 
@@ -128,14 +116,18 @@ def mean_gram(rows: Rows, program: Program, n_basis: int) -> Float2D:
 
 def mean_grams(parts: Sequence[Rows], program: Program, n_basis: int) -> list[Float2D]:
     """As :func:`mean_gram`, for each of several sources; parts of the same source share the pass."""
-    n_terms = program.size
-    work = (n_terms - n_basis) * n_terms
+    kernel = partial(_weight_and_products, program=program, n_basis=n_basis)
+    cost = Cost((program.size - n_basis) * program.size, 2 * program.size)
+    totals = reduce_together([Reduction(rows, kernel, _add_each, cost) for rows in parts])
+    return [total / weight for weight, total in totals]
 
-    def kernel(X: Any, weights: Any) -> Float2D:
-        return sum_of_products(X, weights, program, n_basis)
 
-    requests = [_mean_request(rows, kernel, Cost(work, 2 * n_terms)) for rows in parts]
-    return [total / weight for weight, total in reduce_together(requests)]
+def _weight_and_products(block: Block, program: Program, n_basis: int) -> tuple[float, Float2D]:
+    return block.total_weight, sum_of_products(block.X, block.weights, program, n_basis)
+
+
+def _add_each(a: tuple[float, Float2D], b: tuple[float, Float2D]) -> tuple[float, Float2D]:
+    return a[0] + b[0], a[1] + b[1]
 
 
 def value_gram(rows: Rows, values: Callable[[Any], Any], n_basis: int, n_terms: int) -> Float2D:
@@ -146,7 +138,8 @@ def value_gram(rows: Rows, values: Callable[[Any], Any], n_basis: int, n_terms: 
     work = (n_terms - n_basis) * n_terms
     longest = int(np.clip(4 * _SMALL_GEMM // work // 8 * 8, 512, 8192))
 
-    def kernel(X: Any, weights: Any) -> Float2D:
+    def kernel(block: Block) -> tuple[float, Float2D]:
+        X, weights = block.X, block.weights
         total = np.zeros((n_terms - n_basis, n_terms))
         chunk = longest if isinstance(X, np.ndarray) else X.shape[0]
         for start in range(0, X.shape[0], chunk):
@@ -156,30 +149,29 @@ def value_gram(rows: Rows, values: Callable[[Any], Any], n_basis: int, n_terms: 
                 n_values = table.shape[1] // X[start : start + chunk, :].shape[0]
                 candidates = candidates * namespace_of(X).concat([weights[start : start + chunk]] * n_values)
             total += to_host(candidates @ table.T)
-        return total
+        return block.total_weight, total
 
-    ((weight, total),) = reduce_together([_mean_request(rows, kernel, Cost(work, 4 * n_terms))])
+    weight, total = rows.reduce(kernel, _add_each, Cost(work, 4 * n_terms))
     return np.asarray(total / weight)
 
 
-def _mean_request(rows: Rows, kernel: Callable[[Any, Any], Float2D], cost: Cost) -> Reduction:
-    """A reduction to the sum of the weights and the sum of a kernel."""
-
-    def with_weight(block: Block) -> tuple[float, Float2D]:
-        return block.total_weight, kernel(block.X, block.weights)
-
-    return Reduction(rows, with_weight, _add_each, cost)
-
-
-def _add_each(a: tuple[float, Float2D], b: tuple[float, Float2D]) -> tuple[float, Float2D]:
-    return a[0] + b[0], a[1] + b[1]
-
-
 def sum_of_products(X: Any, weights: Any, program: Program, n_basis: int) -> Float2D:
-    """Sum over the rows of w * C[O|C]', on the device of ``X``."""
-    if isinstance(X, np.ndarray):
-        weights = _NO_WEIGHTS if weights is None else weights
-        return _monomial_gram(X, weights, program, n_basis)
+    """Sum over the rows of w * C[O|C]', shape ``(n_candidates, n_terms)``; panels of C C' above the diagonal stay 0."""
+    if not isinstance(X, np.ndarray):
+        return _sum_on_device(X, weights, program, n_basis)
+    n_terms, chunk = program.size, chunk_rows(X.shape[0])
+    n_candidates = n_terms - n_basis
+    columns, table = np.empty((X.shape[1], chunk)), np.empty((n_terms, chunk))
+    weighted = np.empty((0 if weights is None else n_candidates, chunk))
+    panels = np.empty((n_terms, min(_PANEL, n_candidates))), np.empty((n_terms, n_candidates % _PANEL))
+    total = np.zeros((n_candidates, n_terms))
+    weights = _NO_WEIGHTS if weights is None else weights
+    _add_products(X, weights, program.left, program.right, columns, table, weighted, *panels, total)
+    return total
+
+
+def _sum_on_device(X: Any, weights: Any, program: Program, n_basis: int) -> Float2D:
+    """As :func:`sum_of_products`, on the device of ``X``."""
     monomials = _monomials(tuple(program.terms), n_basis) if cuda.has_kernels(X) else None
     if monomials is not None:
         sums, _ = cuda.sum_monomials(X, weights, monomials.closed)
@@ -190,7 +182,8 @@ def sum_of_products(X: Any, weights: Any, program: Program, n_basis: int) -> Flo
 
 def products_and_range(X: Any, weights: Any, program: Program) -> tuple[Float2D, Float2D]:
     """Sum over the rows of w * C[1|C]', with all terms but the constant in C; range of each column, (2, n_features)."""
-    monomials = _monomials(tuple(program.terms), 1) if cuda.has_kernels(X) else None
+    on_gpu = not isinstance(X, np.ndarray) and cuda.has_kernels(X)
+    monomials = _monomials(tuple(program.terms), 1) if on_gpu else None
     if monomials is None:
         return sum_of_products(X, weights, program, 1), range_of(X, weights)
     sums, ends = cuda.sum_monomials(X, weights, monomials.closed)
@@ -300,20 +293,18 @@ def triangular_factor(rows: Rows, values: Callable[[Any], Any], n_terms: int) ->
     whose squares, below 1e-16, are lost in the rounding of the Gram.
     """
 
-    def kernel(X: Any, weights: Any) -> Float2D:
-        table = values(X)
-        if isinstance(X, np.ndarray):
-            return _upper((table if weights is None else table * np.sqrt(weights)).T)
-        namespace = namespace_of(X)
-        table = table if weights is None else table * namespace.sqrt(weights)
-        return to_host(namespace.linalg.qr(table.T, mode="reduced")[1])
+    def kernel(block: Block) -> tuple[float, Float2D]:
+        namespace, table = namespace_of(block.X), values(block.X)
+        table = table if block.weights is None else table * namespace.sqrt(block.weights)
+        if isinstance(block.X, np.ndarray):
+            return block.total_weight, _upper(table.T)
+        return block.total_weight, to_host(namespace.linalg.qr(table.T, mode="reduced")[1])
 
     def combine(a: tuple[float, Float2D], b: tuple[float, Float2D]) -> tuple[float, Float2D]:
         return a[0] + b[0], _upper(np.vstack([a[1], b[1]]))
 
     cost = Cost(n_terms * n_terms, 4 * n_terms, fewest=max(1024, 4 * n_terms))
-    request = _mean_request(rows, kernel, cost)._replace(combine=combine)
-    ((weight, factor),) = reduce_together([request])
+    weight, factor = rows.reduce(kernel, combine, cost)
     square = np.zeros((n_terms, n_terms))
     square[: factor.shape[0]] = factor  # with fewer rows than terms, the rest of R is zero
     return np.asarray(square / np.sqrt(weight))

@@ -8,13 +8,13 @@ summed the candidates of the next degree, or from a new pass; the loop does not 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from .._typing import Float2D
-from ..polynomials.forms import Candidates, product_values, term_values
+from ..polynomials.forms import term_values
+from ..polynomials.products import Candidates, product_values
 from ..polynomials.terms import ORDERS, Program, Term, border
 from ..rows.array_api import namespace_of
 from ..rows.protocol import JoinedRows, Rows
@@ -22,54 +22,16 @@ from .basis import MonomialBasis, ProductBasis
 from .gram import border_gram, mean_grams, mean_of_parts, triangular_factor, value_gram
 from .survey import Survey
 
-__all__ = ["Grams", "Known", "MonomialGrams", "Part", "ProductGrams"]
+__all__ = ["Grams", "MonomialGrams", "Part", "ProductGrams"]
 
 _LOOKAHEAD_WORK = 100  # multiplications per row; a pass that stays below also sums the candidates of the next degree
 
 
-class Known:
-    """Known Gram entries: the rows from ``first`` on, up to the diagonal, of the Gram of ``terms``.
-
-    Terms are sorted tuples of columns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> known = Known([(), (0,), (1,)], np.array([[1.0, 0.5, 0.2], [0.5, 0.4, 0.1], [0.2, 0.1, 0.3]]))
-    >>> known.has([(), (1,)], 1), known.has([(), (0, 1)], 1)
-    (True, False)
-    >>> known.of([(), (1,)], 1)
-    array([[0.2, 0.3]])
-    """
-
-    def __init__(self, terms: Sequence[Term], gram: Float2D, first: int = 0):
-        self._place = {term: k for k, term in enumerate(terms)}
-        self._first = first
-        self._gram = border_gram(np.full((first, first), np.nan), gram)
-
-    def has(self, terms: Sequence[Term], n_basis: int) -> bool:
-        """Whether ``C[O|C]'`` is known; the first ``n_basis`` of ``terms`` are O, the others C."""
-        return all(term in self._place for term in terms) and all(
-            self._place[term] >= self._first for term in terms[n_basis:]
-        )
-
-    def of(self, terms: Sequence[Term], n_basis: int) -> Float2D:
-        """``C[O|C]'``, shape ``(n_candidates, n_terms)``."""
-        index = [self._place[term] for term in terms]
-        return np.asarray(self._gram[np.ix_(index[n_basis:], index)])
-
-
 class Part(NamedTuple):
-    """A part of the data: its rows (None for moments), its known Gram entries, and its total weight."""
+    """A part of the data: its rows (None for moments), and what the first pass found in them."""
 
     rows: Rows | None
-    known: Known
-    weight: float
-
-    @classmethod
-    def surveyed(cls, rows: Rows, survey: Survey) -> Part:
-        """Rows with the Gram entries that the first pass summed."""
-        return cls(rows, Known(*survey.known), survey.total_weight)
+    survey: Survey
 
     def require_rows(self) -> Rows:
         """The rows, for a pass; raise ValueError for moments."""
@@ -83,7 +45,7 @@ class Part(NamedTuple):
 class Grams(Protocol):
     """Gram matrices as the loop over degrees uses them; ``parts`` and ``basis`` are those of a fit."""
 
-    n_samples: int | None
+    n_samples: int
 
     def union(self, borders: Sequence[Any]) -> Any:
         """The candidates of all fits."""
@@ -110,18 +72,20 @@ class Grams(Protocol):
 class MonomialGrams:
     """Gram matrices over the terms that any fit keeps, one for each part of the data.
 
-    A fit sees one or more of the parts; its Gram is the weighted mean of theirs.
+    A fit sees one or more of the parts; its Gram is the weighted mean of theirs. Terms are those of the fits, products
+    of variables in the order of the features.
     """
 
     def __init__(self, parts: Sequence[Part], basis: MonomialBasis):
+        known, variable = [part.survey.known for part in parts], np.argsort(basis.feature_order).tolist()
+        terms = [tuple(sorted(map(variable.__getitem__, term))) for term in known[0].terms]
         self._parts = parts
-        self._known = [part.known for part in parts]
         self._basis = basis
-        self._row_of: dict[Term, int] = {(): 0}
-        self._grams = [known.of([()], 0) for known in self._known]
+        self._terms = basis.terms  # those that a fit keeps, and after them the candidates of this degree
+        self._row_of = dict(zip(terms, range(len(terms)), strict=True))  # more terms than these, where they are known
+        self._grams = [gram for _, gram in known]
         self._means: dict[tuple[int, ...], Float2D] = {}
-        counts = [None if part.rows is None else part.rows.n_samples for part in parts]
-        self.n_samples = None if None in counts else sum(count or 0 for count in counts)
+        self.n_samples = sum([part.survey.n_samples for part in parts if part.rows is not None])
 
     def union(self, borders: Sequence[list[Term]]) -> list[Term]:
         """The candidates of all fits, in the order of terms."""
@@ -138,30 +102,29 @@ class MonomialGrams:
 
     def extend(self, block: list[Term]) -> None:
         """Get the Gram entries of these candidates, in at most one pass."""
-        terms = (*self._basis.terms, *block)
-        entries = self._entries(Program.of(terms, self._basis.feature_order), self._basis.size)
-        self._grams = [border_gram(gram, more) for gram, more in zip(self._grams, entries, strict=True)]
-        self._use(replace(self._basis, terms=terms))
+        kept, self._terms = self._terms, (*self._terms, *block)
+        if not self._row_of.keys() >= set(block):
+            self._make_pass(kept)
 
-    def _entries(self, program: Program, n_basis: int) -> list[Float2D]:
-        """``C[O|C]'`` of every part."""
-        terms = program.terms
-        if all(known.has(terms, n_basis) for known in self._known):
-            return [known.of(terms, n_basis) for known in self._known]
+    def _make_pass(self, kept: tuple[Term, ...]) -> None:
+        """Sum the Gram entries of the candidates; where reading dominates, also those of the next degree, if few."""
         rows = [part.require_rows() for part in self._parts]
-        if not rows[0].reading_dominates:
-            return mean_grams(rows, program, n_basis)
-        terms_ahead = _with_next_degree(terms, n_basis)
-        grams = mean_grams(rows, Program.of(terms_ahead), n_basis)
-        self._known = [Known(terms_ahead, gram, n_basis) for gram in grams]
-        return [known.of(terms, n_basis) for known in self._known]
+        terms = _with_next_degree(self._terms, len(kept)) if rows[0].reading_dominates else self._terms
+        entries = mean_grams(rows, Program.of(terms, self._basis.feature_order), len(kept))
+        index = [self._row_of[term] for term in kept]
+        self._grams = [
+            border_gram(gram[np.ix_(index, index)], more) for gram, more in zip(self._grams, entries, strict=True)
+        ]
+        self._row_of = dict(zip(terms, range(len(terms)), strict=True))
+        self._means = {}
 
     def of(self, parts: tuple[int, ...], basis: MonomialBasis, new: list[Term]) -> Float2D:
         """The Gram of a basis and its candidates, over the rows of some parts."""
         if parts not in self._means:
-            weights = [self._parts[k].weight for k in parts]
+            weights = [self._parts[k].survey.total_weight for k in parts]
             self._means[parts] = mean_of_parts([self._grams[k] for k in parts], weights)
-        return _principal(self._means[parts], [self._row_of[term] for term in (*basis.terms, *new)])
+        index, gram = [self._row_of[term] for term in (*basis.terms, *new)], self._means[parts]
+        return gram if index == list(range(len(gram))) else np.asarray(gram[np.ix_(index, index)])
 
     def slopes(self, parts: tuple[int, ...], basis: MonomialBasis, new: list[Term], gram: Float2D) -> Float2D:
         """Gram of the gradients of a basis and candidates: no pass, as derivatives of terms are terms."""
@@ -174,38 +137,24 @@ class MonomialGrams:
         return triangular_factor(rows, lambda block: term_values(block, program), program.size)
 
     def restrict(self, bases: Sequence[MonomialBasis]) -> None:
-        """Drop the Gram entries of terms that none of these bases contains."""
-        kept = {term for basis in bases for term in basis.terms}
-        terms = tuple(term for term in self._basis.terms if term in kept)
-        index = [self._row_of[term] for term in terms]
-        self._grams = [_principal(gram, index) for gram in self._grams]
-        self._use(replace(self._basis, terms=terms))
-
-    def _use(self, basis: MonomialBasis) -> None:
-        self._basis = basis
-        self._row_of = {term: row for row, term in enumerate(basis.terms)}
-        self._means = {}
+        """Leave out terms that none of these bases contains; the next pass drops their Gram entries."""
+        kept = set().union(*(basis.terms for basis in bases))
+        self._terms = tuple(filter(kept.__contains__, self._terms))
 
 
-def _principal(gram: Float2D, index: list[int]) -> Float2D:
-    """The principal submatrix of these rows and columns, without a copy if they are all rows in order."""
-    return gram if index == list(range(len(gram))) else np.asarray(gram[np.ix_(index, index)])
-
-
-def _with_next_degree(terms: list[Term], n_basis: int) -> list[Term]:
+def _with_next_degree(terms: tuple[Term, ...], n_basis: int) -> tuple[Term, ...]:
     """The terms and, unless that costs much, the candidates of the next degree in case all candidates are kept."""
     ahead = border(terms[n_basis:], "deglex", _LOOKAHEAD_WORK)
-    both = [*terms, *(ahead or [])]
+    both = (*terms, *(ahead or ()))
     return both if (len(both) - n_basis) * len(both) <= _LOOKAHEAD_WORK else terms
 
 
 class ProductGrams:
     """Gram matrices of orthogonal polynomials and their products (VCA), for one fit to one part of the data."""
 
-    def __init__(self, part: Part, n_features: int):
-        self._part = part
-        self._columns = [(), *((j,) for j in range(n_features))]
-        self.n_samples = None if part.rows is None else part.rows.n_samples
+    def __init__(self, parts: Sequence[Part], basis: ProductBasis):
+        (self._part,) = parts
+        self.n_samples = self._part.survey.n_samples
 
     def union(self, borders: Sequence[Candidates]) -> Candidates:
         """The candidates of the fit."""
@@ -221,7 +170,7 @@ class ProductGrams:
     def of(self, parts: tuple[int, ...], basis: ProductBasis, new: Candidates) -> Float2D:
         """The Gram of [F|new]; takes one pass over the data from degree 2 on."""
         if not basis.layers:
-            return basis.start(self._part.known.of(self._columns, 0))
+            return basis.start(self._part.survey.gram)
         # The pass sums the block of F again: its members are divided by the root of their eigenvalue, so the entries
         # from lower degrees have an error of rounding / psi.
         values = _product_values(basis, new)

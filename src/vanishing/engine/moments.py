@@ -17,9 +17,8 @@ from ..rows.reading import finite_blocks, read_rows, require_finite
 from ..rows.writing import complete_file
 from .gram import border_gram
 from .plausibility import can_be_sums
-from .scaling import scaler_of_range
 from .sql_sums import sum_in_sql
-from .survey import Survey, sum_terms
+from .survey import Survey, scaler_of_range, sum_terms
 
 __all__ = ["Moments", "collect_moments"]
 
@@ -175,6 +174,7 @@ class Moments:
         >>> _ = connection.execute("create table parabola (x, y)")
         >>> _ = connection.executemany("insert into parabola values (?, ?)", [(k, k * k) for k in range(11)])
         >>> moments = Moments.from_sql(connection, "select * from parabola", ["x", "y"], degree=2)
+        >>> connection.close()
         >>> print(OAVI(psi=1e-6, max_degree=2).fit(moments).generators_.in_units(moments.scaler).monic()[0])
         x^2 - y
         """
@@ -308,7 +308,7 @@ class Moments:
         """The survey that the first pass of a fit would compute."""
         n = self.n_features
         gram = self.gram
-        return Survey(gram[: n + 1, : n + 1], self._low, self._high, self.n_samples, self.total_weight)
+        return Survey(gram[: n + 1, : n + 1], self._low, self._high, self.n_samples, self.total_weight, gram)
 
     def __repr__(self) -> str:
         return f"<Moments of {self.n_samples:,} rows x {self.n_features} columns up to degree {self.degree}>"
@@ -358,11 +358,11 @@ class Moments:
             raise ValueError("There are no rows in these moments: update them first.")
 
 
-def collect_moments(rows: Rows, sample_weight: Any, max_degree: int, n_jobs: int | None) -> Moments:
+def collect_moments(rows: Rows, max_degree: int, n_jobs: int | None) -> Moments:
     """The moments of rows that can be read only once, up to the largest degree that one pass affords."""
     n = rows.n_features
     degree = max([1, *(d for d in range(1, max_degree + 1) if count_terms(d, n) <= _MOST_AT_ONCE)])
-    return Moments(n, degree, n_jobs=n_jobs).update(rows, sample_weight)
+    return Moments(n, degree, n_jobs=n_jobs).update(rows)
 
 
 class _InputColumns(BaseEstimator):  # type: ignore[misc]

@@ -1,33 +1,59 @@
-"""The first pass over the data: the number of rows, the range of every column, and the Gram of the columns.
+"""The first pass of a fit: the number of rows, the range of every column, and the Gram of the columns.
 
-Where reading takes longer than computing, the pass also sums the Gram of all terms of degree 2.
+Where reading takes longer than computing, the pass also sums the Gram of all terms of degree 2. Rows that are to be
+scaled to the unit cube are surveyed in the scaling of a few first rows, and the result is converted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
+from sklearn.preprocessing import MinMaxScaler
 
 from .._typing import Float1D, Float2D
 from ..polynomials.terms import Program, Term, count_terms, terms_up_to
+from ..rows.arrays import ArrayRows
+from ..rows.disk import ScaledOnDisk
 from ..rows.protocol import Block, Cost, Reduction, Rows, reduce_together
+from ..rows.reading import require_finite
 from .gram import border_gram, mean_of_parts, products_and_range, range_of
 
-__all__ = ["Survey", "survey", "surveys", "surveys_if_any"]
+__all__ = [
+    "FirstPass",
+    "Survey",
+    "first_units",
+    "require_finite_survey",
+    "scale_and_survey_parts",
+    "scaled_rows",
+    "scaler_of_range",
+    "sum_terms",
+    "survey",
+    "survey_parts",
+    "surveys",
+    "surveys_if_any",
+]
 
+_NO_ROWS = "There are no rows to fit to."
 _LOOKAHEAD_TERMS = 100  # the first pass sums the Gram of the terms of degree up to 2 if there are at most this many
+
+
+class KnownGram(NamedTuple):
+    """Terms in the columns of the data, and their Gram."""
+
+    terms: list[Term]
+    gram: Float2D
 
 
 class Survey(NamedTuple):
     """The result of the first pass: the Gram of ``[1, x_1, ..., x_n]``, the range of every column, and row counts.
 
     ``total_weight`` is the sum of the sample weights, or the number of rows without weights. ``ahead`` is the Gram of
-    all terms of degree up to 2, if the pass summed it; ``raw_range`` the range of the columns before scaling, if the
-    caller asked for it.
+    all terms up to a higher degree, if it is known: degree 2 if the pass summed it, that of moments if they take the
+    place of a pass. ``raw_range`` is the range of the columns before scaling, if the caller asked for it.
     """
 
     gram: Float2D
@@ -39,14 +65,18 @@ class Survey(NamedTuple):
     raw_range: tuple[Float1D, Float1D] | None = None
 
     @property
-    def known(self) -> tuple[list[Term], Float2D]:
-        """The terms whose Gram the pass summed, and that Gram."""
-        gram = self.gram if self.ahead is None else self.ahead
-        return terms_up_to(2, self.low.size)[: len(gram)], gram
+    def known(self) -> KnownGram:
+        """The largest Gram that the pass summed."""
+        gram, degree = self.gram if self.ahead is None else self.ahead, 1
+        while count_terms(degree, self.low.size) < len(gram):
+            degree += 1
+        return KnownGram(terms_up_to(degree, self.low.size), gram)
 
     @classmethod
     def of_parts(cls, parts: Sequence[Survey]) -> Survey:
         """The survey of all rows, from the surveys of their parts."""
+        if len(parts) == 1:
+            return parts[0]
         weights = [part.total_weight for part in parts]
         aheads = [part.ahead for part in parts if part.ahead is not None]
         return cls(
@@ -71,11 +101,16 @@ class Survey(NamedTuple):
                 change[k, place[tuple(v for v, c in zip(term, chosen, strict=True) if c)]] += np.prod(factors)
         first = change[: scale.size + 1, : scale.size + 1]
         return self._replace(
-            gram=first @ self.gram @ first.T,
+            gram=_symmetric(first @ self.gram @ first.T),
             low=scale * self.low + offset,
             high=scale * self.high + offset,
-            ahead=None if self.ahead is None else change @ self.ahead @ change.T,
+            ahead=None if self.ahead is None else _symmetric(change @ self.ahead @ change.T),
         )
+
+
+def _symmetric(gram: Float2D) -> Float2D:
+    """The Gram with the entries below the diagonal on both sides of it."""
+    return border_gram(np.empty((0, 0)), gram)
 
 
 def survey(rows: Rows) -> Survey:
@@ -102,9 +137,9 @@ def surveys(parts: Sequence[Rows], *, raw: Sequence[Rows] = (), ahead: bool = Fa
     also sums the Gram of degree 2 of sources that take long to read, unless that Gram is large.
     """
     results = surveys_if_any(parts, raw=raw, ahead=ahead)
-    if any(part is None for part in results):
-        raise ValueError("There are no rows to fit to.")
-    return [part for part in results if part is not None]
+    if None in results:
+        raise ValueError(_NO_ROWS)
+    return cast("list[Survey]", results)
 
 
 def surveys_if_any(parts: Sequence[Rows], *, raw: Sequence[Rows] = (), ahead: bool = False) -> list[Survey | None]:
@@ -112,7 +147,7 @@ def surveys_if_any(parts: Sequence[Rows], *, raw: Sequence[Rows] = (), ahead: bo
     n = parts[0].n_features
     degree = 2 if ahead and parts[0].reading_dominates and count_terms(2, n) <= _LOOKAHEAD_TERMS else 1
     program = Program.of(terms_up_to(degree, n))
-    kernel, cost = partial(_survey_block, program=program), _survey_cost(program)
+    kernel, cost = partial(_survey_block, program=program), Cost(program.size**2, 2 * program.size)
     requests = [Reduction(rows, kernel, _add_surveys, cost) for rows in parts]
     requests += [Reduction(rows, _range_block, _wider, cost) for rows in raw]
     totals = reduce_together(requests)
@@ -125,11 +160,8 @@ def surveys_if_any(parts: Sequence[Rows], *, raw: Sequence[Rows] = (), ahead: bo
 
 def sum_terms(rows: Rows, program: Program) -> SurveySums:
     """Sums over the rows of the products of the terms of a program, and the ranges of the columns, in one pass."""
-    return rows.reduce(partial(_survey_block, program=program), _add_surveys, _survey_cost(program))
-
-
-def _survey_cost(program: Program) -> Cost:
-    return Cost(program.size**2, 2 * program.size)
+    cost = Cost(program.size**2, 2 * program.size)
+    return rows.reduce(partial(_survey_block, program=program), _add_surveys, cost)
 
 
 def _range_block(block: Block) -> Float2D:
@@ -176,3 +208,116 @@ def _add_surveys(a: SurveySums, b: SurveySums) -> SurveySums:
     with np.errstate(invalid="ignore"):  # infinities raise an error later
         gram = a.gram + b.gram
     return SurveySums(gram, ends, a.n_samples + b.n_samples, a.total_weight + b.total_weight)
+
+
+def scaler_of_range(low: Float1D, high: Float1D, n_samples: int) -> MinMaxScaler:
+    """The scaler that maps this range to [0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scaler_of_range(np.array([1.0]), np.array([3.0]), 10).transform([[2.0]])
+    array([[0.5]])
+    """
+    scaler = MinMaxScaler().fit(np.array([low, high]))
+    scaler.n_samples_seen_ = n_samples
+    return scaler
+
+
+def scaled_rows(rows: Rows, scaler: MinMaxScaler) -> Rows:
+    """The scaled rows, in float64."""
+    return rows.scaled(scaler.scale_, scaler.min_)
+
+
+class FirstPass(NamedTuple):
+    """The rows to fit to, their parts, a survey of each part, and the scaling to [0, 1], if any."""
+
+    rows: Rows
+    parts: list[Rows]
+    surveys: list[Survey]
+    scaler: MinMaxScaler | None = None
+
+    @property
+    def whole(self) -> Survey:
+        """The survey of all rows."""
+        return Survey.of_parts(self.surveys)
+
+
+Split = Callable[[Rows], Sequence[Rows]]
+
+
+def one_part(rows: Rows) -> Sequence[Rows]:
+    """All rows."""
+    return [rows]
+
+
+def survey_parts(rows: Rows, names: Sequence[str], split: Split = one_part, *, ahead: bool = False) -> FirstPass:
+    """Survey the parts of rows that need no further scaling.
+
+    With ``ahead``, the pass also sums the terms of degree 2, as :func:`~vanishing.engine.survey.surveys` does. For rows
+    on disk that were opened with ``scale=True``, the same pass computes the scaling.
+    """
+    if isinstance(rows, ScaledOnDisk) and rows.scaler is None:
+        first = scale_and_survey_parts(rows.source, names, split, ahead=ahead)
+        rows.scaler = first.scaler
+        return FirstPass(rows, list(split(rows)), first.surveys)
+    parts = list(split(rows))
+    return FirstPass(rows, parts, require_finite_survey(surveys_if_any(parts, ahead=ahead), rows, names))
+
+
+def scale_and_survey_parts(
+    rows: Rows, names: Sequence[str], split: Split = one_part, *, ahead: bool = False
+) -> FirstPass:
+    """Scale all rows to [0, 1], and survey the parts of the scaled rows.
+
+    For sources outside memory this takes one pass: it surveys the rows in the scaling of a few first rows, and the
+    result is converted. The conversion loses no accuracy, because the range of these rows lies within that of all.
+    """
+    if isinstance(rows, ArrayRows):
+        (whole,) = require_finite_survey(surveys_if_any([rows]), rows, names)
+        scaler = scaler_of_range(whole.low, whole.high, whole.n_samples)
+        return survey_parts(scaled_rows(rows, scaler), names, split, ahead=ahead)._replace(scaler=scaler)
+    if isinstance(rows, ScaledOnDisk) and rows.scaler is None:
+        return _to_unit_range(survey_parts(rows, names, split, ahead=ahead), split)
+    in_first_units = scaled_rows(rows, first_units(rows))
+    part_surveys = surveys_if_any(split(in_first_units), raw=split(rows), ahead=ahead)
+    first = FirstPass(in_first_units, [], require_finite_survey(part_surveys, rows, names))
+    low, high = first.whole.raw_range or (first.whole.low, first.whole.high)
+    scaler = scaler_of_range(low, high, first.whole.n_samples)
+    scaled = scaled_rows(rows, scaler)
+    return FirstPass(scaled, list(split(scaled)), _to_unit_range(first, split).surveys, scaler)
+
+
+def _to_unit_range(first: FirstPass, split: Split) -> FirstPass:
+    """Scale rows and surveys to [0, 1], without another pass."""
+    whole = first.whole
+    scaler = scaler_of_range(whole.low, whole.high, whole.n_samples)
+    rows = scaled_rows(first.rows, scaler)
+    return FirstPass(
+        rows, list(split(rows)), [part.scaled(scaler.scale_, scaler.min_) for part in first.surveys], scaler
+    )
+
+
+def first_units(rows: Rows) -> MinMaxScaler:
+    """The scaler of the first few rows that are finite."""
+    head = rows.head()
+    head = head[np.isfinite(head).all(axis=1)]
+    if len(head) == 0:
+        head = np.zeros((1, rows.n_features))
+    return scaler_of_range(head.min(axis=0), head.max(axis=0), len(head))
+
+
+def require_finite_survey(parts: Sequence[Survey | None], rows: Rows, names: Sequence[str]) -> list[Survey]:
+    """Return the surveys of the parts; raise ValueError for NaN, infinity, and parts without rows or weights."""
+    for part in parts:
+        if part is None:
+            raise ValueError(_NO_ROWS)
+        if part.total_weight == 0.0:
+            which = "All rows" if len(parts) == 1 else "All rows of a class"
+            raise ValueError(f"{which} have sample_weight 0: leave them out, or give some of them a weight.")
+        if not np.isfinite(part.gram).all():
+            require_finite(rows, names)
+            raise ValueError(
+                "Squares of values in X overflow; scale the columns to [0, 1] first, for instance with MinMaxScaler."
+            )
+    return cast("list[Survey]", parts)

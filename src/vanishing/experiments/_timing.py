@@ -13,6 +13,7 @@ from sklearn.base import clone
 from .._typing import Array, Float1D, Float2D, Int1D
 from ..engine.construction import Effort
 from ..ideals.ideal import VanishingIdeal
+from ..rows.reading import read_rows
 from ._figures import draw_times
 from ._protocols import ideal_of, limits_accepted, tuned_psi
 from ._report import Report, Table
@@ -87,7 +88,7 @@ def _fit_classes(ideal: VanishingIdeal, X: Float2D, y: Array) -> tuple[float, Ef
     models, total = [clone(ideal) for _ in classes], Effort()
     begin = time.perf_counter()
     for model, rows in zip(models, classes, strict=True):
-        effort = model._fit_rows(*model._survey(model._read(rows, None))).effort
+        effort = model._fit_rows(*model._survey(read_rows(model, rows))).effort
         total = Effort(total.seconds + effort.seconds, total.n_iter + effort.n_iter)
     return time.perf_counter() - begin, total, models
 

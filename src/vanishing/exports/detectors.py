@@ -10,7 +10,7 @@ from ..detection import VanishingIdealDetector
 from ..detection.calibration import Typical
 from ..detection.christoffel import ROUNDING, Christoffel, Monomials
 from ..detection.columns import CLIP, Exact
-from ..detection.model import MOST_DEVIATIONS, Form
+from ..detection.model import MOST_DEVIATIONS, Form, Score
 from ..detection.regimes import Regimes, Shape
 from ..polynomials.terms import Program, terms_up_to
 from .evaluation import form_values, term_table
@@ -18,12 +18,14 @@ from .operations import Ops
 
 __all__ = ["detector_outputs"]
 
+_MOST_NUMBERS = 20_000  # about 0.7 MB of text, which DuckDB takes six seconds to plan
+
 
 def detector_outputs(ops: Ops, x: Any, detector: VanishingIdealDetector) -> dict[str, Any]:
     """``score_samples`` and whether a row is normal; rows of the training data are scored as new ones."""
-    if not ops.has_logarithms:
-        raise ValueError("A detector has too many coefficients for text: use to_onnx or to_torch.")
     score = detector._current().score
+    if ops.is_text:
+        _require_few_numbers(score)
     parts = [_standard(ops, ops.log(_christoffel(ops, x, score.christoffel)), score.typical)]
     if score.equations is not None and score.equations_typical is not None:
         parts.append(_standard(ops, _violation(ops, x, score.equations), score.equations_typical))
@@ -31,9 +33,20 @@ def detector_outputs(ops: Ops, x: Any, detector: VanishingIdealDetector) -> dict
         standard = _standard(ops, _regimes(ops, x, score.regimes), score.regimes_typical)
         halved = ops.affine(standard, np.array([0.5]), np.zeros(1))
         parts.append(ops.affine(ops.asinh(halved), np.array([2.0]), np.zeros(1)))
-    scores = ops.linear(ops.concat(parts), -np.ones((1, len(parts))), np.zeros(1))
+    scores = ops.keep(ops.linear(ops.concat(parts), -np.ones((1, len(parts))), np.zeros(1)), "score")
     above = ops.affine(scores, np.ones(1), np.array([-detector.offset_]))
     return {"scores": scores, "label": ops.best(above)}
+
+
+def _require_few_numbers(score: Score) -> None:
+    """Raise ValueError for a score that would be a very long text."""
+    matrices = [score.christoffel.whitening, *(() if score.regimes is None else score.regimes.coef)]
+    n_numbers = sum(int(np.count_nonzero(matrix)) for matrix in matrices)
+    if n_numbers > _MOST_NUMBERS:
+        raise ValueError(
+            f"The detector has {n_numbers:,} coefficients, and text has room for {_MOST_NUMBERS:,}: export it to onnx "
+            "or torch, or fit it with regimes=False and a smaller degree."
+        )
 
 
 def _standard(ops: Ops, part: Any, typical: Typical) -> Any:
@@ -43,20 +56,22 @@ def _standard(ops: Ops, part: Any, typical: Typical) -> Any:
 def _christoffel(ops: Ops, x: Any, christoffel: Christoffel) -> Any:
     """``|whitening v(x)|^2`` plus the penalty of violated exact relations."""
     monomials = christoffel.monomials
-    table, row_of = term_table(ops, _standard_units(ops, x, monomials), monomials.program)
+    units = ops.keep(_standard_units(ops, x, monomials), "unit")
+    table, row_of = term_table(ops, units, monomials.program)
     order = np.argsort(row_of[1:], kind="stable") + 1
-    whitened = ops.linear(table, christoffel.whitening[:, order], christoffel.whitening[:, 0])
+    table = ops.keep(table, "term")
+    whitened = ops.keep(ops.linear(table, christoffel.whitening[:, order], christoffel.whitening[:, 0]), "white")
     parts = [ops.squares(whitened, 1.0, len(christoffel.whitening))]
     if monomials.exact:
         residuals = ops.clip(ops.concat([_residual(ops, x, relation) for relation in monomials.exact]), -CLIP, CLIP)
-        parts.append(ops.squares(residuals, ROUNDING**-2, len(monomials.exact)))
+        parts.append(ops.squares(ops.keep(residuals, "exact"), ROUNDING**-2, len(monomials.exact)))
     return ops.linear(ops.concat(parts), np.ones((1, len(parts))), np.zeros(1))
 
 
 def _standard_units(ops: Ops, x: Any, monomials: Monomials) -> Any:
     units = monomials.units
     z = ops.affine(ops.take(x, monomials.columns), 1.0 / units.scale, -units.centre / units.scale)
-    z = ops.clip(z, -CLIP, CLIP)
+    z = ops.keep(ops.clip(z, -CLIP, CLIP), "z")
     if units.directions is None:
         return z
     return ops.concat([z, ops.linear(z, units.directions.T, np.zeros(units.directions.shape[1]))])
@@ -74,7 +89,7 @@ def _residual(ops: Ops, x: Any, relation: Exact) -> Any:
 
 def _violation(ops: Ops, x: Any, form: Form) -> Any:
     """``log(1 + mean of squares)`` of the tight equations."""
-    values = ops.clip(form_values(ops, x, form), -MOST_DEVIATIONS, MOST_DEVIATIONS)
+    values = ops.keep(ops.clip(form_values(ops, x, form), -MOST_DEVIATIONS, MOST_DEVIATIONS), "violation")
     n = form.n_polynomials
     return ops.log(ops.affine(ops.squares(values, 1.0 / n, n), np.ones(1), np.ones(1)))
 
@@ -85,6 +100,7 @@ def _regimes(ops: Ops, x: Any, regimes: Regimes) -> Any:
     n = regimes.shape.kept.size if regimes.shape.directions is None else regimes.shape.directions.shape[1]
     table, row_of = term_table(ops, z, Program.of(terms_up_to(2, n)))
     order = np.argsort(row_of[1:], kind="stable") + 1
+    table = ops.keep(table, "square")
     sums = [ops.log_sum_exp(ops.linear(table, coef[:, order], coef[:, 0])) for coef in regimes.coef]
     return ops.linear(ops.concat(sums), np.full((1, len(sums)), -1.0 / len(sums)), np.zeros(1))
 
@@ -96,6 +112,7 @@ def _shaped(ops: Ops, x: Any, shape: Shape) -> Any:
     parts = ([ops.asinh(ops.take(z, heavy))] if heavy.size else []) + ([ops.take(z, light)] if light.size else [])
     z = ops.take(ops.concat(parts), np.argsort(np.concatenate([heavy, light])))
     z = ops.clip(ops.affine(z, 1.0 / shape.deviation, -shape.mean / shape.deviation), -2.0 * CLIP, 2.0 * CLIP)
+    z = ops.keep(z, "shape")
     if shape.directions is None:
         return z
-    return ops.linear(z, shape.directions.T, np.zeros(shape.directions.shape[1]))
+    return ops.keep(ops.linear(z, shape.directions.T, np.zeros(shape.directions.shape[1])), "direction")

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from .._typing import Int1D
-from ..polynomials.forms import MonomialForm, ProductForm
+from ..polynomials.forms import MonomialForm
 from ..polynomials.polynomial import Polynomials
+from ..polynomials.products import ProductForm
 from ..polynomials.terms import Program
 from .operations import Ops
 

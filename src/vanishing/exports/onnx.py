@@ -9,6 +9,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from .onnx_graph import graph_of
+from .outputs import starts_with_encoder
 from .pipelines import pipeline_to_onnx
 
 __all__ = ["to_onnx"]
@@ -22,7 +23,9 @@ def to_onnx(model: Any, dtype: Any = np.float32) -> Any:
     Parameters
     ----------
     model : fitted estimator of this package, Polynomials, or a fitted Pipeline that ends in such an estimator
-        A pipeline, with scikit-learn's own scalers and encoders before our steps, is converted by skl2onnx.
+        A pipeline, with scikit-learn's own scalers and encoders before our steps, is converted by skl2onnx. One that
+        starts with a :class:`~vanishing.TableEncoder` takes an input of shape (n, 1) for each column of the table,
+        under its name; an empty text is a missing one.
     dtype : numpy dtype, default=float32
         float32 or float64, of the input ``X`` and of the numbers in the graph.
 
@@ -52,7 +55,7 @@ def to_onnx(model: Any, dtype: Any = np.float32) -> Any:
     dtype = np.dtype(dtype)
     if dtype not in (np.float32, np.float64):
         raise ValueError(f"dtype must be float32 or float64, got {dtype}.")
-    if isinstance(model, Pipeline):
+    if isinstance(model, Pipeline) and not starts_with_encoder(model):
         check_is_fitted(model)
         return pipeline_to_onnx(model, dtype)
     return graph_of(model, dtype)

@@ -10,12 +10,13 @@ import numpy as np
 from .._typing import Array, Float1D, Float2D, Int1D
 from ..detection import VanishingIdealDetector
 from .operations import Ops
-from .outputs import n_inputs, outputs
+from .outputs import n_inputs, outputs, starts_with_encoder
 
 __all__ = ["OnnxOps", "graph_of"]
 
 _OPSET = 18  # of the operators; runtimes since 2023 have them
 _IR_VERSION = 9
+_MACHINE_LEARNING, _OPSET_LEARNING = "ai.onnx.ml", 3  # operators on texts
 
 
 def graph_of(model: Any, dtype: np.dtype[Any]) -> Any:
@@ -27,7 +28,9 @@ def graph_of(model: Any, dtype: np.dtype[Any]) -> Any:
     is_detector = isinstance(model, VanishingIdealDetector)
     ops = OnnxOps(onnx, np.dtype(np.float64) if is_detector else dtype)
     classes = np.array([-1, 1]) if is_detector else getattr(model, "classes_", None)
-    results = outputs(model, ops, ops.node("Cast", "X", to=onnx.TensorProto.DOUBLE) if is_detector else "X")
+    inputs = _inputs(onnx, model, kind)
+    x: Any = [each.name for each in inputs] if starts_with_encoder(model) else "X"
+    results = outputs(model, ops, ops.node("Cast", "X", to=onnx.TensorProto.DOUBLE) if is_detector else x)
     declared = []
     for key, value in results.items():
         if key == "label":
@@ -37,17 +40,24 @@ def graph_of(model: Any, dtype: np.dtype[Any]) -> Any:
             value = ops.node("Cast", value, to=kind) if is_detector else value
             declared.append(helper.make_tensor_value_info(key, kind, ["n", None]))
         ops.nodes.append(helper.make_node("Identity", [value], [key]))
-    inputs = [helper.make_tensor_value_info("X", kind, ["n", n_inputs(model)])]
     graph = helper.make_graph(ops.nodes, type(model).__name__, inputs, declared, ops.constants)
-    return helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR_VERSION, producer_name="vanishing"
-    )
+    domains = [helper.make_opsetid("", _OPSET), helper.make_opsetid(_MACHINE_LEARNING, _OPSET_LEARNING)]
+    opsets = domains if starts_with_encoder(model) else domains[:1]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="vanishing")
+
+
+def _inputs(onnx: Any, model: Any, kind: int) -> list[Any]:
+    """One matrix of numbers; before an encoder, a column of numbers or texts for each column of the table."""
+    make = onnx.helper.make_tensor_value_info
+    if not starts_with_encoder(model):
+        return [make("X", kind, ["n", n_inputs(model)])]
+    columns = model[0].columns_
+    kinds = [kind if column.categories is None else onnx.TensorProto.STRING for column in columns]
+    return [make(column.name, each, ["n", 1]) for column, each in zip(columns, kinds, strict=True)]
 
 
 class OnnxOps(Ops):
     """Nodes of a graph; a table is the name of a tensor."""
-
-    has_logarithms = True
 
     def __init__(self, onnx: Any, dtype: np.dtype[Any]):
         self.onnx = onnx
@@ -125,6 +135,27 @@ class OnnxOps(Ops):
             into = self.node("Min", self.node("Max", into, self.number(0.0)), self.number(lengths[None, :]))
             columns.append(self.linear(into, (np.diff(y) / lengths)[None, :], y[:1]))
         return self.concat(columns)
+
+    def fill(self, table: Any, column: int, value: float) -> str:
+        """A column of numbers, with a value in place of NaN."""
+        numbers = table[column]
+        return self.node("Where", self.node("IsNaN", numbers), self.number([[value]]), numbers)
+
+    def missing(self, table: Any, column: int, is_text: bool) -> str:
+        """1 where a number is NaN or a text empty."""
+        if is_text:
+            return self.one_hot(table, column, [""])
+        return self.node("Cast", self.node("IsNaN", table[column]), to=self._kind)
+
+    def one_hot(self, table: Any, column: int, texts: Sequence[str]) -> str:
+        """1 where a column has a text."""
+        options = {"domain": _MACHINE_LEARNING, "cats_strings": list(texts), "zeros": 1}
+        layers = self.node("OneHotEncoder", table[column], **options)  # (n, 1, texts)
+        return self.node("Cast", self.node("Squeeze", layers, self.constant(np.array([1]))), to=self._kind)
+
+    @property
+    def _kind(self) -> int:
+        return int(self.onnx.helper.np_dtype_to_tensor_dtype(self.dtype))
 
     def log(self, table: str) -> str:
         """Natural logarithms."""

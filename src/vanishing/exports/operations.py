@@ -16,7 +16,7 @@ __all__ = ["Ops"]
 class Ops(ABC):
     """Operations on tables; a table is whatever the target has for ``(n_rows, n_columns)`` numbers."""
 
-    has_logarithms = False  # and matrices of any size; text has neither
+    is_text = False  # whether every coefficient is written out
 
     @abstractmethod
     def take(self, table: Any, columns: Int1D) -> Any:
@@ -62,13 +62,25 @@ class Ops(ABC):
     def best(self, scores: Any) -> Any:
         """The number of the largest column; of a single column whether it is positive, as 0 or 1."""
 
+    def fill(self, table: Any, column: int, value: float) -> Any:
+        """A column of numbers as one column, with a value in place of missing ones."""
+        raise _refuse_raw()
+
+    def missing(self, table: Any, column: int, is_text: bool) -> Any:
+        """1 where a value is missing, as one column."""
+        raise _refuse_raw()
+
+    def one_hot(self, table: Any, column: int, texts: Sequence[str]) -> Any:
+        """1 where a column has a text: one column for each text."""
+        raise _refuse_raw()
+
+    @abstractmethod
     def log(self, table: Any) -> Any:
         """Natural logarithms."""
-        raise NotImplementedError
 
+    @abstractmethod
     def log_sum_exp(self, table: Any) -> Any:
         """The logarithm of the sum of the exponentials of all columns, as one column."""
-        raise NotImplementedError
 
     def squares(self, table: Any, weight: float, n_columns: int) -> Any:
         """The sum of the squares of all columns times a weight, as one column."""
@@ -81,3 +93,7 @@ class Ops(ABC):
     def products(self, table: Any, left: Int1D, right: Int1D) -> Any:
         """Products ``table[left] * table[right]``."""
         return self.multiply(self.take(table, left), self.take(table, right))
+
+
+def _refuse_raw() -> ValueError:
+    return ValueError("Texts are no tensors: export this model to onnx, numpy or sql.")

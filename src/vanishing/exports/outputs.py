@@ -18,13 +18,21 @@ from ..classification.search import VanishingIdealClassifierCV
 from ..classification.transforms import InputTransform
 from ..detection import VanishingIdealDetector
 from ..ideals.ideal import VanishingIdeal
-from ..polynomials.polynomial import Polynomials, affine_map
+from ..polynomials.affine import affine_map
+from ..polynomials.polynomial import Polynomials
 from ..svm import L1SVC
+from ..tables import TableEncoder
 from .detectors import detector_outputs
+from .encoders import encoded_columns
 from .evaluation import polynomial_values
 from .operations import Ops
 
-__all__ = ["n_inputs", "outputs"]
+__all__ = ["n_inputs", "outputs", "starts_with_encoder"]
+
+
+def starts_with_encoder(model: Any) -> bool:
+    """Whether a model takes tables with texts and gaps, by an encoder of ours in front of it."""
+    return isinstance(model, Pipeline) and isinstance(model[0], TableEncoder)
 
 
 def n_inputs(model: Any) -> int:
@@ -44,10 +52,13 @@ def outputs(model: Any, ops: Ops, x: Any) -> dict[str, Any]:
     if isinstance(model, Polynomials):
         return {"values": polynomial_values(ops, x, model)}
     check_is_fitted(model)
-    if isinstance(model, Pipeline):  # of scalers, which are affine, before a model
+    if isinstance(model, Pipeline):  # of an encoder, and scalers, which are affine, before a model
         *before, last = [step for _, step in model.steps]
-        for scaler in before:
-            x = ops.affine(x, *affine_map(scaler, int(scaler.n_features_in_)))
+        for step in before:
+            if isinstance(step, TableEncoder):
+                x = ops.keep(encoded_columns(ops, x, step), "column")
+            else:
+                x = ops.affine(x, *affine_map(step, int(step.n_features_in_)))
         return outputs(last, ops, x)
     if isinstance(model, VanishingIdealClassifierCV):
         average = zip(model.weights_.tolist(), model.estimators_, strict=True) if model.average else None

@@ -22,6 +22,7 @@ Columns = list[str]  # one expression for each column
 class _Expressions(Ops):
     """Columns as expressions in infix notation."""
 
+    is_text = True
     functions: dict[str, str]
 
     def take(self, table: Columns, columns: Int1D) -> Columns:
@@ -74,6 +75,10 @@ class _Expressions(Ops):
         """Inverse hyperbolic sines."""
         return [f"{self.functions['asinh']}({column})" for column in table]
 
+    def log(self, table: Columns) -> Columns:
+        """Natural logarithms."""
+        return [f"{self.functions['log']}({column})" for column in table]
+
 
 def _number(value: float) -> str:
     return repr(float(value)) if value >= 0.0 else f"({float(value)!r})"
@@ -96,10 +101,11 @@ def _factor(column: str) -> str:
 class _NumpyOps(_Expressions):
     """Expressions in NumPy, with intermediate results as variables."""
 
-    functions = {"abs": "np.abs", "asinh": "np.arcsinh", "max": "np.maximum", "min": "np.minimum"}  # noqa: RUF012
+    functions = {"abs": "np.abs", "asinh": "np.arcsinh", "log": "np.log", "max": "np.maximum", "min": "np.minimum"}  # noqa: RUF012
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.reads_objects = False  # texts and gaps, not only numbers
         self._n_names = 0
 
     def keep(self, table: Columns, name: str) -> Columns:
@@ -117,6 +123,20 @@ class _NumpyOps(_Expressions):
             self.lines.append(f"{names[-1]} = {product}")
         return names
 
+    def fill(self, table: Columns, column: int, value: float) -> Columns:
+        """A column of numbers, with a value in place of missing ones."""
+        self.reads_objects = True
+        return [f"np.array([{_number(value)} if gap(v) else float(v) for v in {table[column]}])"]
+
+    def missing(self, table: Columns, column: int, is_text: bool) -> Columns:
+        """1 where a value is missing."""
+        return [f"np.array([float(gap(v)) for v in {table[column]}])"]
+
+    def one_hot(self, table: Columns, column: int, texts: Sequence[str]) -> Columns:
+        """1 where a column has a text."""
+        self.reads_objects = True
+        return [f"np.array([float(str(v) == {text!a}) for v in {table[column]}])" for text in texts]
+
     def interpolate(self, table: Columns, knots: Sequence[tuple[Float1D, Float1D]]) -> Columns:
         """Piecewise linear through knots and levels."""
         return [f"np.interp({column}, {x.tolist()}, {y.tolist()})" for column, (x, y) in zip(table, knots, strict=True)]
@@ -128,6 +148,14 @@ class _NumpyOps(_Expressions):
         self.lines.append("odds = np.exp(odds - odds.max(axis=1, keepdims=True))")
         self.lines.append("odds = odds / odds.sum(axis=1, keepdims=True)")
         return [f"odds[:, {k}]" for k in range(len(table))]
+
+    def log_sum_exp(self, table: Columns) -> Columns:
+        """The logarithm of the sum of the exponentials of all columns."""
+        self._n_names += 1
+        name = f"s{self._n_names}"
+        self.lines.append(f"{name} = np.column_stack([{', '.join(table)}])")
+        self.lines.append(f"{name} = {name}.max(axis=1), {name}")
+        return [f"({name}[0] + np.log(np.exp({name}[1] - {name}[0][:, None]).sum(axis=1)))"]
 
     def best(self, scores: Columns) -> Columns:
         """The number of the largest column, or whether the only one is positive."""
@@ -141,7 +169,9 @@ def to_numpy_source(model: Any, name: str = "predict") -> str:
 
     Parameters
     ----------
-    model : fitted OAVI, ABM, AVI, VCA, PerClass, L1SVC, classifier, or Polynomials
+    model : fitted OAVI, ABM, AVI, VCA, PerClass, L1SVC, classifier, detector, Polynomials, or Pipeline
+        A pipeline of a :class:`~vanishing.TableEncoder` or scalers before one of these. A detector may have up to
+        20,000 coefficients: beyond, the text would be megabytes.
     name : str, default="predict"
         Name of the function.
 
@@ -149,7 +179,8 @@ def to_numpy_source(model: Any, name: str = "predict") -> str:
     -------
     str
         The source of ``name(X)``, which returns a dict: for classifiers ``scores``, ``label`` (the number of the class)
-        and ``probabilities``, for transformers ``features``, for polynomials ``values``.
+        and ``probabilities``, for transformers ``features``, for polynomials ``values``, for detectors ``scores`` (as
+        ``score_samples``) and ``label``, 0 for outliers. ``X`` has texts as such where a pipeline takes them.
 
     Examples
     --------
@@ -176,8 +207,18 @@ def to_numpy_source(model: Any, name: str = "predict") -> str:
     lines.append(f"return {{{', '.join(f'{key!r}: {key}' for key in results)}}}")
     body = "\n".join(f"    {line}" for line in lines)
     what = f"{type(model).__name__} with inputs {', '.join(map(str, _names_of(model)))}"
-    head = [f"def {name}(X):", f'    """{_plain(what)}"""', "    X = np.asarray(X, dtype=float)"]
-    return "\n".join(["import numpy as np", "", "", *head, body, ""])
+    kind = "object" if ops.reads_objects else "float"
+    head = [f"def {name}(X):", f'    """{_plain(what)}"""', f"    X = np.asarray(X, dtype={kind})"]
+    return "\n".join(["import numpy as np", "", "", *(_GAP if ops.reads_objects else []), *head, body, ""])
+
+
+_GAP = [
+    "def gap(v):",
+    '    """Whether a value is missing."""',
+    '    return v is None or str(v) in ("nan", "<NA>")',
+    "",
+    "",
+]
 
 
 def _plain(text: str) -> str:
@@ -192,10 +233,11 @@ def _names_of(model: Any) -> list[str]:
 class _SqlOps(_Expressions):
     """Expressions in SQL; kept tables become columns of a subquery."""
 
-    functions = {"abs": "ABS", "asinh": "ASINH", "max": "GREATEST", "min": "LEAST"}  # noqa: RUF012
+    functions = {"abs": "ABS", "asinh": "ASINH", "log": "LN", "max": "GREATEST", "min": "LEAST"}  # noqa: RUF012
 
     def __init__(self, table: str):
         self.source = table
+        self._n_sums = 0
 
     def keep(self, table: Columns, name: str) -> Columns:
         """Columns of a subquery."""
@@ -203,6 +245,18 @@ class _SqlOps(_Expressions):
         listed = ",\n  ".join(f"{column} AS {quote_name(alias)}" for column, alias in zip(table, names, strict=True))
         self.source = f"(SELECT *,\n  {listed}\n FROM {self.source}) AS {quote_name('with_' + name)}"
         return [quote_name(alias) for alias in names]
+
+    def fill(self, table: Columns, column: int, value: float) -> Columns:
+        """A column of numbers, with a value in place of missing ones."""
+        return [f"COALESCE(CAST({table[column]} AS DOUBLE PRECISION), {_number(value)})"]
+
+    def missing(self, table: Columns, column: int, is_text: bool) -> Columns:
+        """1 where a value is missing."""
+        return [f"CASE WHEN {table[column]} IS NULL THEN 1.0 ELSE 0.0 END"]
+
+    def one_hot(self, table: Columns, column: int, texts: Sequence[str]) -> Columns:
+        """1 where a column has a text."""
+        return [f"CASE WHEN {table[column]} = {_text(text)} THEN 1.0 ELSE 0.0 END" for text in texts]
 
     def interpolate(self, table: Columns, knots: Sequence[tuple[Float1D, Float1D]]) -> Columns:
         """Piecewise linear through knots and levels."""
@@ -212,6 +266,13 @@ class _SqlOps(_Expressions):
         """Exponentials of the columns over their sum."""
         return [f"1.0 / ({' + '.join(f'EXP(({other}) - ({column}))' for other in table)})" for column in table]
 
+    def log_sum_exp(self, table: Columns) -> Columns:
+        """The logarithm of the sum of the exponentials of all columns."""
+        self._n_sums += 1
+        table = self.keep(table, f"exponent{self._n_sums}")
+        (largest,) = self.keep([f"GREATEST({', '.join(table)})"], f"largest{self._n_sums}")
+        return [f"({largest} + LN({' + '.join(f'EXP({column} - {largest})' for column in table)}))"]
+
     def best(self, scores: Columns) -> Columns:
         """The number of the largest column, or whether the only one is positive."""
         if len(scores) == 1:
@@ -219,6 +280,11 @@ class _SqlOps(_Expressions):
         largest = f"GREATEST({', '.join(scores)})"
         cases = " ".join(f"WHEN {score} = {largest} THEN {k}" for k, score in enumerate(scores))
         return [f"CASE {cases} END"]
+
+
+def _text(text: str) -> str:
+    """A text as standard SQL quotes it."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _cases(column: str, knots: list[float], levels: list[float]) -> str:
@@ -235,7 +301,9 @@ def to_sql(model: Any, table: str = "rows") -> str:
 
     Parameters
     ----------
-    model : fitted OAVI, ABM, AVI, VCA, PerClass, L1SVC, classifier, or Polynomials
+    model : fitted OAVI, ABM, AVI, VCA, PerClass, L1SVC, classifier, detector, Polynomials, or Pipeline
+        A pipeline of a :class:`~vanishing.TableEncoder` or scalers before one of these. A detector may have up to
+        20,000 coefficients: beyond, the text would be megabytes.
     table : str, default="rows"
         Name of the table, whose columns have the names that the model was fitted to (``x0``, ``x1``, ... without).
 

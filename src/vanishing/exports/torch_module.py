@@ -74,8 +74,6 @@ def to_torch(model: Any, *, dtype: Any = None, trainable: bool = False) -> Any:
 class _TorchOps(Ops):
     """Tensors; the numbers of the model are parameters or buffers of a module, in the order in which they are used."""
 
-    has_logarithms = True
-
     def __init__(self, module: Any, torch: Any, *, trainable: bool = False, recording: bool = False):
         self.module = module
         self.torch = torch
@@ -139,6 +137,14 @@ class _TorchOps(Ops):
             into = self.torch.minimum(self.torch.clamp(table[:, j : j + 1] - start, min=0.0), width)
             columns.append((into * slope).sum(dim=1, keepdim=True) + self._number(y[:1]))
         return self.torch.cat(columns, dim=1)
+
+    def fill(self, table: Any, column: int, value: float) -> Any:
+        """A column of numbers, with a value in place of NaN."""
+        return self.torch.nan_to_num(table[:, column : column + 1], nan=value)
+
+    def missing(self, table: Any, column: int, is_text: bool) -> Any:
+        """1 where a number is NaN."""
+        return self.torch.isnan(table[:, column : column + 1]).to(table.dtype)
 
     def log(self, table: Any) -> Any:
         """Natural logarithms."""

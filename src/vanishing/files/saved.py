@@ -32,6 +32,7 @@ _PACKAGES = {  # of the classes that a file may hold, imported when one is read
     **dict.fromkeys(("Polynomials", "Terms"), "polynomials"),
     **dict.fromkeys(("OAVI", "ABM", "AVI", "VCA"), "ideals"),
     "L1SVC": "svm",
+    "TableEncoder": "tables",
     **dict.fromkeys(("PerClass", "VanishingIdealClassifier", "VanishingIdealClassifierCV"), "classification"),
     **dict.fromkeys(("Law", "Laws", "LawFinder"), "laws"),
     **dict.fromkeys(("VanishingIdealDetector", "Rules"), "detection"),

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from ..checks import check_choice
-from ..decisions import (
-    decide_abm,
-    decide_abm_exact,
-    decide_gradient,
-)
+from ..decisions import decide_abm, decide_abm_exact, decide_gradient
 from ..engine.construction import Rule
 from .ideal import MonomialIdeal, check_unit_psi
 
@@ -80,9 +77,7 @@ class ABM(MonomialIdeal):
     def _rule(self) -> Rule:
         psi = float(self.psi)
         if self.normalization == "gradient":
-            return Rule(
-                lambda gram, slopes, n_basis, _: decide_gradient(gram, slopes, n_basis, psi=psi), gradients=True
-            )
+            return Rule(partial(decide_gradient, psi=psi), gradients=True)
         return Rule(
             lambda gram, n_basis, _: decide_abm(gram, n_basis, psi=psi),
             lambda factor, n_basis, _: decide_abm_exact(factor, n_basis, psi=psi),

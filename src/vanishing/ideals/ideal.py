@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -26,10 +27,9 @@ from ..checks import (
 )
 from ..engine.basis import MonomialBasis, ProductBasis
 from ..engine.construction import Construction, Fit, Rule, construct
-from ..engine.grams import Grams, Known, MonomialGrams, Part
+from ..engine.grams import Grams, MonomialGrams, Part
 from ..engine.moments import Moments, collect_moments
-from ..engine.scaling import survey_parts
-from ..engine.survey import Survey
+from ..engine.survey import Survey, survey_parts
 from ..files.fields import Flag, Integer, require
 from ..files.saved import Object, SavedEstimator
 from ..polynomials.forms import MonomialForm
@@ -37,7 +37,7 @@ from ..polynomials.polynomial import Polynomial, Polynomials, Terms
 from ..polynomials.terms import ORDERS, exponents_of
 from ..report import Given, Reported
 from ..rows.protocol import Rows, with_names
-from ..rows.reading import open_table, read_finite, read_rows
+from ..rows.reading import learn_columns, read_finite, read_rows
 from .relations import MARGINS, Margins, Relations, find_relations
 
 __all__ = ["MonomialIdeal", "VanishingIdeal", "check_unit_psi"]
@@ -61,6 +61,7 @@ class VanishingIdeal(Reported, SavedEstimator, TransformerMixin, BaseEstimator):
     }
 
     _looks_ahead = False  # whether a pass can sum the candidates of the next degree before this degree is decided
+    _grams: Callable[[Sequence[Part], Any], Grams]  # the Gram matrices of the data, for the kind of basis
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Compute the polynomials that vanish approximately on the rows of ``X``.
@@ -81,13 +82,14 @@ class VanishingIdeal(Reported, SavedEstimator, TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         with all_or_nothing(self):
-            X = open_table(X)
-            if isinstance(X, Rows) and X.read_once and self._looks_ahead:
-                self._fit_moments(collect_moments(X, sample_weight, self.max_degree, self.n_jobs), None)
-            elif isinstance(X, Moments):
+            if isinstance(X, Moments):
                 self._fit_moments(X, sample_weight)
+                return self
+            rows = read_rows(self, X, sample_weight, passes=1 if self._looks_ahead else None)
+            if rows.read_once:
+                self._fit_moments(collect_moments(rows, self.max_degree, self.n_jobs), None)
             else:
-                self._fit_rows(*self._survey(self._read(X, sample_weight)))
+                self._fit_rows(*self._survey(rows))
         return self
 
     def transform(self, X: Any) -> Any:
@@ -157,12 +159,6 @@ class VanishingIdeal(Reported, SavedEstimator, TransformerMixin, BaseEstimator):
         counted = f"{len(generators)} generator{'s' if len(generators) != 1 else ''}"
         return "\n  ".join([f"{self._constructor()}: {counted}", *str(generators).splitlines()])
 
-    def _read(self, X: Any, sample_weight: Any) -> Rows:
-        """The data as rows; stores ``n_features_in_`` and ``feature_names_in_``, as scikit-learn requires."""
-        rows = read_rows(self, X, sample_weight)
-        self._check_width()
-        return rows
-
     def _check_width(self) -> None:
         """Raise ValueError if there are more columns than ``max_terms`` allows."""
         if 1 + self.n_features_in_ > self.max_terms:
@@ -173,8 +169,10 @@ class VanishingIdeal(Reported, SavedEstimator, TransformerMixin, BaseEstimator):
 
     def _survey(self, rows: Rows) -> tuple[Rows, Survey]:
         """Make the first pass; raise ValueError for NaN, and warn about data outside the unit cube or in float32."""
-        rows, _, (survey,), _ = survey_parts(rows, input_names(self), ahead=self._looks_ahead)
-        warn_outside_unit_cube(survey.low, survey.high, input_names(self))
+        self._check_width()
+        names = input_names(self)
+        rows, _, (survey,), _ = survey_parts(rows, names, ahead=self._looks_ahead)
+        warn_outside_unit_cube(survey.low, survey.high, names)
         if rows.single_precision:
             warn_single_precision(self.psi)
         return rows, survey
@@ -186,31 +184,22 @@ class VanishingIdeal(Reported, SavedEstimator, TransformerMixin, BaseEstimator):
         if sample_weight is not None:
             raise ValueError("sample_weight cannot be given for moments: give it to their update.")
         survey = moments._survey()
-        self.n_features_in_ = moments.n_features
-        if moments.feature_names is not None:
-            self.feature_names_in_ = np.array(moments.feature_names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        learn_columns(self, moments, reset=True)
         warn_outside_unit_cube(survey.low, survey.high, input_names(self))
         if moments.single_precision:
             warn_single_precision(self.psi)
-        part = Part(None, Known(moments.terms, moments.gram), moments.total_weight)
-        self._fit_part(part, survey, min(self.max_degree, moments.degree))
+        self._fit_rows(None, survey, min(self.max_degree, moments.degree))
 
-    def _fit_rows(self, rows: Rows, survey: Survey) -> Construction:
-        """Fit to rows after the first pass, with the input columns set."""
-        return self._fit_part(Part.surveyed(rows, survey), survey, self.max_degree)
-
-    def _fit_part(self, part: Part, survey: Survey, max_degree: int) -> Construction:
-        """Fit to rows or moments, up to a degree."""
+    def _fit_rows(self, rows: Rows | None, survey: Survey, max_degree: int | None = None) -> Construction:
+        """Fit to rows after the first pass, or to moments without rows, with the input columns set."""
         self._check_parameters()
         self._check_width()
         basis, rule = self._plan(survey)
-        (built,) = construct(
-            self._grams(part, basis), [Fit(basis, rule)], max_degree=max_degree, max_terms=self.max_terms
-        )
-        if max_degree < self.max_degree and not (built.complete or built.overflow):
-            warn_moments_end(max_degree)
+        degree = self.max_degree if max_degree is None else max_degree
+        grams = self._grams([Part(rows, survey)], basis)
+        (built,) = construct(grams, [Fit(basis, rule)], max_degree=degree, max_terms=self.max_terms)
+        if degree < self.max_degree and not (built.complete or built.overflow):
+            warn_moments_end(degree)
         self._finish(built, survey)
         return built
 
@@ -221,7 +210,6 @@ class VanishingIdeal(Reported, SavedEstimator, TransformerMixin, BaseEstimator):
         self.degree_ = built.degree
         self.complete_ = built.complete
         self.n_basis_ = built.basis.size
-        self._store(built)
 
     def _check_parameters(self) -> None:
         check_number("psi", self.psi, low=0.0)
@@ -232,14 +220,6 @@ class VanishingIdeal(Reported, SavedEstimator, TransformerMixin, BaseEstimator):
     @abstractmethod
     def _plan(self, survey: Survey) -> tuple[MonomialBasis | ProductBasis, Rule]:
         """The initial basis, and the algorithm's rule."""
-
-    @abstractmethod
-    def _grams(self, part: Part, basis: Any) -> Grams:
-        """The Gram matrices of the data, for the kind of basis."""
-
-    @abstractmethod
-    def _store(self, built: Construction) -> None:
-        """Set the fitted attributes that depend on the kind of basis."""
 
     @abstractmethod
     def _output_names(self, names: list[str]) -> list[str]:
@@ -255,6 +235,7 @@ class MonomialIdeal(VanishingIdeal):
     _fields: ClassVar = {"order_ideal_": Object("Terms"), "n_undecided_": Integer(low=0), "_margins": MARGINS}
 
     _looks_ahead = True
+    _grams = MonomialGrams
 
     def _check_saved(self) -> None:
         super()._check_saved()
@@ -292,10 +273,6 @@ class MonomialIdeal(VanishingIdeal):
     def _first_equations(self, n_shown: int) -> list[str]:
         return self._ranked().first_lines(n_shown)
 
-    def _finish(self, built: Construction, survey: Survey) -> None:
-        super()._finish(built, survey)
-        self._margins = Margins(built.basis.moments, survey.low, survey.high, survey.n_samples)
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice("order", self.order, tuple(ORDERS))
@@ -303,14 +280,12 @@ class MonomialIdeal(VanishingIdeal):
     def _plan(self, survey: Survey) -> tuple[MonomialBasis, Rule]:
         return MonomialBasis(feature_permutation(self.feature_order, survey.gram), self.order), self._rule()
 
-    def _grams(self, part: Part, basis: MonomialBasis) -> MonomialGrams:
-        return MonomialGrams([part], basis)
-
     @abstractmethod
     def _rule(self) -> Rule:
         """The algorithm's decisions, from a Gram and from a triangular factor."""
 
-    def _store(self, built: Construction) -> None:
+    def _finish(self, built: Construction, survey: Survey) -> None:
+        super()._finish(built, survey)
         basis: MonomialBasis = built.basis
         names, decisions = input_names(self), basis.decisions
         self.generators_ = Polynomials(
@@ -322,9 +297,10 @@ class MonomialIdeal(VanishingIdeal):
             status=np.concatenate([decision.status for decision in decisions]),
             n_free=np.concatenate([decision.n_free for decision in decisions]),
         )
-        columns = [tuple(int(basis.feature_order[i]) for i in term) for term in basis.terms]
-        self.order_ideal_ = Terms(exponents_of(columns, len(names)), names)
-        self.n_undecided_ = sum(decision.n_undecided for decision in decisions)
+        exponents = exponents_of(basis.terms, len(names))
+        self.order_ideal_ = Terms(exponents.take(np.argsort(basis.feature_order), axis=1), names)
+        self.n_undecided_ = sum([decision.n_undecided for decision in decisions])
+        self._margins = Margins(basis.moments, survey.low, survey.high, survey.n_samples)
 
     def _output_names(self, names: list[str]) -> list[str]:
         return [_short_text(polynomial.renamed(names)) for polynomial in self.generators_]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from ..checks import check_choice, check_count, check_flag, check_number, warn_undecided
 from ..decisions import Oracle, Stage, decide_gradient, decide_oavi, decide_oavi_exact
 from ..engine.construction import Construction, Rule
+from ..engine.survey import Survey
 from ..files.fields import Integer
 from ..solvers import SOLVERS, Stop
 from .ideal import MonomialIdeal
@@ -167,22 +169,11 @@ class OAVI(MonomialIdeal):
     def _rule(self) -> Rule:
         oracle, start = self._oracle(), Stage(work=float(_WORK_PER_ITER * self.max_iter))
         if self.normalization == "gradient":
-            psi = float(self.psi)
-            return Rule(
-                lambda gram, slopes, n_basis, stage: decide_gradient(
-                    gram, slopes, n_basis, psi=psi, oracle=oracle, stage=stage
-                ),
-                state=start,
-                gradients=True,
-            )
-        return Rule(
-            lambda gram, n_basis, stage: decide_oavi(gram, n_basis, oracle=oracle, stage=stage),
-            lambda factor, n_basis, stage: decide_oavi_exact(factor, n_basis, oracle=oracle, stage=stage),
-            state=start,
-        )
+            return Rule(partial(decide_gradient, psi=float(self.psi), oracle=oracle), state=start, gradients=True)
+        return Rule(partial(decide_oavi, oracle=oracle), partial(decide_oavi_exact, oracle=oracle), state=start)
 
-    def _store(self, built: Construction) -> None:
-        super()._store(built)
+    def _finish(self, built: Construction, survey: Survey) -> None:
+        super()._finish(built, survey)
         # scikit-learn requires n_iter_ >= 1 of a transformer with max_iter; boosting may decide without iterations.
         self.n_iter_ = max(1, built.effort.n_iter)
         if self.n_undecided_:

@@ -13,6 +13,7 @@ from ..engine.construction import Fit, construct
 from ..engine.grams import MonomialGrams, Part
 from ..engine.survey import Survey, surveys
 from ..rows.protocol import JoinedRows, Rows
+from ..rows.reading import read_rows
 from ..threads import n_threads
 from .ideal import MonomialIdeal, VanishingIdeal
 
@@ -56,11 +57,10 @@ def ideal_path(estimator: Any, X: Any, psis: Any, sample_weight: Any = None) -> 
     models = [clone(template).set_params(psi=psi) for psi in check_numbers("psis", psis, low=0.0)]
     for model in models:
         model._check_parameters()
-    first = models[0]
-    rows = first._read(X, sample_weight)
-    for model in models[1:]:
-        take_input_from(first, model)
-    rows, survey = min(models, key=lambda model: float(model.psi))._survey(rows)
+    strictest = min(models, key=lambda model: float(model.psi))
+    rows, survey = strictest._survey(read_rows(strictest, X, sample_weight))
+    for model in models:
+        take_input_from(strictest, model)
     fit_together(models, [rows], [(0,)] * len(models), [survey])
     return models
 
@@ -113,7 +113,7 @@ def fit_together(
     for (*_, max_degree, max_terms), group in groups.items():
         fits = [fit for _, fit in group]
         built = construct(
-            MonomialGrams([Part.surveyed(*pair) for pair in zip(parts, part_surveys, strict=True)], fits[0].basis),
+            MonomialGrams(list(map(Part, parts, part_surveys)), fits[0].basis),
             fits,
             max_degree=max_degree,
             max_terms=max_terms,

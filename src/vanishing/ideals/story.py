@@ -22,7 +22,7 @@ from ..report.page import Section, Story, Tile
 from ..report.reported import Subject
 from ..report.tables import figures, table
 
-__all__ = ["ideal_story"]
+__all__ = ["ideal_story", "tidy"]
 
 _FAR = 4.0  # deviations from which on a row misses an equation
 _ROUNDING = 1e-20  # mean square of what is zero up to rounding, for columns in [0, 1]
@@ -117,12 +117,12 @@ def _table(checked: _Checked) -> Html:
 def _write(checked: _Checked, g: int) -> Html:
     """A generator as mathematics; in words where it is too long to be expanded."""
     try:
-        return polynomial(_tidy(checked.generators[g], checked.size), zero=True)
+        return polynomial(tidy(checked.generators[g], checked.size), zero=True)
     except ValueError:
         return tag("span", f"polynomial {g}, too long to be written out", class_="note")
 
 
-def _tidy(g: Polynomial, size: Float1D | None) -> Polynomial:
+def tidy(g: Polynomial, size: Float1D | None) -> Polynomial:
     """Without terms that are rounding errors of the scaling, for columns of this size; the first coefficient is 1."""
     if size is None:
         return g

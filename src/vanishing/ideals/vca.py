@@ -8,18 +8,14 @@ import numpy as np
 
 from .._typing import Float1D
 from ..checks import check_choice, input_names
-from ..decisions import (
-    decide_vca,
-    decide_vca_exact,
-    decide_vca_gradient,
-)
+from ..decisions import decide_vca, decide_vca_exact, decide_vca_gradient
 from ..engine.basis import ProductBasis
 from ..engine.construction import Construction, Rule
-from ..engine.grams import Part, ProductGrams
+from ..engine.grams import ProductGrams
 from ..engine.survey import Survey
 from ..files.saved import Object
-from ..polynomials.forms import ProductForm
 from ..polynomials.polynomial import Polynomials
+from ..polynomials.products import ProductForm
 from ..solvers import Status
 from .ideal import VanishingIdeal
 
@@ -77,6 +73,7 @@ class VCA(VanishingIdeal):
 
     _fields: ClassVar = {"components_": Object("Polynomials")}
 
+    _grams = ProductGrams
     _unique_products = True  # f_i f_j and f_j f_i of degree 2 are one candidate
 
     def __init__(
@@ -116,10 +113,8 @@ class VCA(VanishingIdeal):
         )
         return ProductBasis(survey.low.size, length, self._unique_products), rule
 
-    def _grams(self, part: Part, basis: ProductBasis) -> ProductGrams:
-        return ProductGrams(part, basis.n_features)
-
-    def _store(self, built: Construction) -> None:
+    def _finish(self, built: Construction, survey: Survey) -> None:
+        super()._finish(built, survey)
         basis: ProductBasis = built.basis
         mse = np.concatenate([decision.mse for decision in basis.decisions])
         self.generators_ = self._polynomials(basis.form(), mse)

@@ -9,7 +9,7 @@ from math import floor, log10
 import numpy as np
 
 from .._typing import Float1D, Int2D
-from ..polynomials.polynomial import latex_name, shown_names
+from ..polynomials.text import latex_name, shown_names
 
 __all__ = ["coordinate_names", "equation", "number", "with_error"]
 

@@ -12,7 +12,7 @@ import numpy as np
 from .._typing import Float1D, Float2D, Int2D
 from ..files.fields import Flag, Integer, Number, Numbers, Optional, Ratio, Text, TupleOf, require
 from ..files.saved import Saved
-from ..polynomials.polynomial import distinct_names
+from ..polynomials.text import distinct_names
 from .equation import coordinate_names, equation, monomial, number, with_error
 
 __all__ = ["Law"]

@@ -14,7 +14,7 @@ from .._typing import Float1D
 from ..display import first_lines
 from ..files.fields import Integer, Number, Record, Text, TupleOf, require
 from ..files.saved import Object, Saved
-from ..polynomials.polynomial import distinct_names
+from ..polynomials.text import distinct_names
 from ..report import Given, Reported
 from .equation import with_error
 from .exact import groebner

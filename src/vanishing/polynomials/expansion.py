@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from .._typing import Float2D, Int1D, Int2D
-from .forms import Layer, MonomialForm, ProductForm
+from .forms import MonomialForm
+from .products import Layer, ProductForm
 from .terms import count_terms, exponents_of, multiply, terms_up_to
 
 __all__ = ["monomials_of"]

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, ClassVar, overload
 
 import numpy as np
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, Float1D, Float2D, Int1D, Int2D
 from ..display import lines_html
@@ -22,15 +18,19 @@ from ..rows.arrays import as_rows
 from ..rows.protocol import Rows
 from ..rows.reading import require_finite
 from ..solvers import Status
+from .affine import affine_map
 from .arithmetic import Arithmetic
 from .expansion import monomials_of
-from .forms import MONOMIAL_FORM, PRODUCT_FORM, Evaluator, MonomialForm, ProductForm
+from .forms import MONOMIAL_FORM, MonomialForm
+from .products import PRODUCT_FORM, ProductForm
 from .systems import to_macaulay2, to_sage, to_singular
+from .text import distinct_names, latex_name, monomial_text, shown_names, signed_sum
 
-__all__ = ["Polynomial", "Polynomials", "Terms", "affine_map", "distinct_names", "latex_name", "shown_names"]
+__all__ = ["Polynomial", "Polynomials", "Terms"]
 
 _SHOWN = 20  # polynomials in a printed list; the rest is counted
 _IN_REPR = 5
+_STATUSES = np.array(list(Status), dtype=object)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,15 +84,15 @@ class Polynomial(Arithmetic):
 
     def to_text(self, digits: int = 4) -> str:
         """Plain text, for instance ``x0^2 + 0.5*x1 - 1``."""
-        terms = [_monomial_text(row, self.feature_names) for row in self.exponents]
-        return _signed_sum(self.coef, terms, digits, times="*")
+        terms = [monomial_text(row, self.feature_names) for row in self.exponents]
+        return signed_sum(self.coef, terms, digits, times="*")
 
     def to_latex(self, digits: int = 4) -> str:
         """LaTeX without dollar signs, for instance ``x_{0}^{2} + 0.5 x_{1} - 1``."""
         names = [latex_name(name) for name in shown_names(self.feature_names)]
         powers = [[(name, e) for name, e in zip(names, row, strict=True) if e] for row in self.exponents]
         terms = [" ".join(name if e == 1 else f"{name}^{{{e}}}" for name, e in term) for term in powers]
-        return _signed_sum(self.coef, terms, digits, times=" ", latex=True)
+        return signed_sum(self.coef, terms, digits, times=" ", latex=True)
 
     def to_sympy(self) -> Any:
         """A SymPy expression in symbols named like the features. Needs ``pip install 'vanishing[sympy]'``."""
@@ -192,7 +192,7 @@ class Polynomials(Saved, Sequence[Polynomial]):
         self.form = form
         self.feature_names = tuple(feature_names)
         self.mse, self.gap, self.n_iter = mse, gap, n_iter
-        self.status = np.array([Status(code) for code in status], dtype=object)
+        self.status = _STATUSES[status.astype(np.int64)]
         self._n_free = n_free
 
     @property
@@ -255,7 +255,8 @@ class Polynomials(Saved, Sequence[Polynomial]):
 
     def over(self, rows: Rows, *, absolute: bool = False) -> Any:
         """Values (or absolute values) on a data source that is already checked."""
-        return Evaluator([self.form], absolute=absolute).over(rows)
+        form = self.form  # a cluster gets a copy of what the kernel holds
+        return rows.map(lambda block, out: form.fill(block.X, out, absolute=absolute), form.n_polynomials, form.cost)
 
     def in_units(self, scaler: Any) -> Polynomials:
         """The same polynomials as functions of the data *before* scaling.
@@ -386,28 +387,13 @@ class Polynomials(Saved, Sequence[Polynomial]):
             return None
 
     def _select(self, index: Int1D) -> Polynomials:
-        return Polynomials(
-            self.form.select(index),
-            self.feature_names,
-            mse=self.mse[index],
-            gap=self.gap[index],
-            n_iter=self.n_iter[index],
-            status=self.status[index],
-            n_free=None if self._n_free is None else self._n_free[index],
-        )
+        kept = {name: getattr(self, name)[index] for name in ("mse", "gap", "n_iter", "status")}
+        return self._with(self.form.select(index), n_free=None if self._n_free is None else self._n_free[index], **kept)
 
-    def _with(
-        self, form: MonomialForm | ProductForm, mse: Float1D | None = None, gap: Float1D | None = None
-    ) -> Polynomials:
-        return Polynomials(
-            form,
-            self.feature_names,
-            mse=self.mse if mse is None else mse,
-            gap=self.gap if gap is None else gap,
-            n_iter=self.n_iter,
-            status=self.status,
-            n_free=self._n_free,
-        )
+    def _with(self, form: MonomialForm | ProductForm, **changes: Any) -> Polynomials:
+        """The same list in another form, and with other errors where they are given."""
+        same = {"mse": self.mse, "gap": self.gap, "n_iter": self.n_iter, "status": self.status, "n_free": self._n_free}
+        return Polynomials(form, self.feature_names, **(same | changes))
 
 
 class Terms(Saved, Sequence[str]):
@@ -441,7 +427,7 @@ class Terms(Saved, Sequence[str]):
     def __getitem__(self, index: int | slice) -> str | Terms:
         if isinstance(index, slice):
             return Terms(self.exponents[index], self.feature_names)
-        return _monomial_text(self.exponents[index], self.feature_names) or "1"
+        return monomial_text(self.exponents[index], self.feature_names) or "1"
 
     def __repr__(self) -> str:
         return f"<Terms: {', '.join(self[:_SHOWN])}{', ...' if len(self) > _SHOWN else ''}>"
@@ -450,93 +436,3 @@ class Terms(Saved, Sequence[str]):
 def _check_width(X: Array, feature_names: Sequence[str]) -> None:
     if X.shape[1] != len(feature_names):
         raise ValueError(f"X has {X.shape[1]} columns, but there are {len(feature_names)} variables.")
-
-
-def affine_map(scaler: Any, n_features: int) -> tuple[Float1D, Float1D]:
-    """Scale and offset of ``x_scaled = scale * x + offset`` for a fitted scikit-learn scaler, or for that pair itself.
-
-    Examples
-    --------
-    >>> from sklearn.preprocessing import MinMaxScaler
-    >>> affine_map(MinMaxScaler().fit([[10.0], [30.0]]), 1)
-    (array([0.05]), array([-0.5]))
-    """
-    if isinstance(scaler, (tuple, list)) and len(scaler) == 2:
-        scale, offset = scaler
-    elif isinstance(scaler, MinMaxScaler):
-        check_is_fitted(scaler)
-        if scaler.clip:
-            raise ValueError("A MinMaxScaler with clip=True is not affine; fit one without it.")
-        scale, offset = scaler.scale_, scaler.min_
-    elif isinstance(scaler, (StandardScaler, MaxAbsScaler, RobustScaler)):
-        check_is_fitted(scaler)
-        # StandardScaler stores mean_ even with with_mean=False.
-        centre = getattr(scaler, "mean_", None) if getattr(scaler, "with_mean", True) else None
-        centre = getattr(scaler, "center_", centre)
-        width = 1.0 if getattr(scaler, "scale_", None) is None else np.asarray(scaler.scale_)
-        scale, offset = 1.0 / width, (0.0 if centre is None else -np.asarray(centre) / width)
-    else:
-        raise TypeError(
-            "in_units needs a fitted MinMaxScaler, StandardScaler, MaxAbsScaler or RobustScaler, or a pair "
-            f"(scale, offset) with x_scaled = scale * x + offset; got {type(scaler).__name__}."
-        )
-    try:
-        full = [np.broadcast_to(np.asarray(part, dtype=np.float64), (n_features,)).copy() for part in (scale, offset)]
-    except ValueError as error:
-        raise ValueError(f"The scaler was fitted to another number of columns than {n_features}.") from error
-    if not np.isfinite(full).all() or (full[0] == 0.0).any():
-        raise ValueError("The scale must be finite and not zero, and the offset finite.")
-    return full[0], full[1]
-
-
-def _signed_sum(coef: Float1D, terms: Sequence[str], digits: int, *, times: str, latex: bool = False) -> str:
-    """``c1*t1 + c2*t2 - ...`` with the given number of significant digits; an empty term is the constant."""
-    text = ""
-    for c, term in zip(coef, terms, strict=True):
-        if c == 0.0:
-            continue
-        number = f"{abs(c):.{digits}g}"
-        if latex and "e" in number:
-            mantissa, power = number.split("e")
-            number = f"{mantissa} \\cdot 10^{{{int(power)}}}"
-        body = (term if number == "1" else f"{number}{times}{term}") if term else number
-        sign = "-" if c < 0 else "+"
-        text += f" {sign} {body}" if text else (f"-{body}" if c < 0 else body)
-    return text or "0"
-
-
-def _monomial_text(exponents: Int1D, names: tuple[str, ...]) -> str:
-    """``x0^2*x1``; the empty string for the constant."""
-    powers = [(name, e) for name, e in zip(shown_names(names), exponents, strict=True) if e]
-    return "*".join(name if e == 1 else f"{name}^{e}" for name, e in powers)
-
-
-@lru_cache(maxsize=16)
-def shown_names(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The names as printed: quoted if they could be read as a number or an expression, and distinct."""
-    plain = [bool(name) and not _is_number(name) and not set(name) & set("+-*^'") for name in names]
-    quoted = tuple(name if is_plain else f"'{name}'" for name, is_plain in zip(names, plain, strict=True))
-    return distinct_names(quoted)
-
-
-def distinct_names(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The names, with the column's index appended to those that occur more than once."""
-    count = Counter(names)
-    return tuple(name if count[name] == 1 else f"{name}[{j}]" for j, name in enumerate(names))
-
-
-def _is_number(name: str) -> bool:
-    try:
-        float(name)
-    except ValueError:
-        return False
-    return True
-
-
-def latex_name(name: str) -> str:
-    """``x12`` becomes ``x_{12}``; other names are set upright."""
-    if name[:1].isalpha() and name[1:].isdigit():
-        return f"{name[0]}_{{{name[1:]}}}"
-    special = {"\\": r"\backslash ", "^": r"\hat{\ }", "~": r"\sim ", **{ch: f"\\{ch}" for ch in "_%&#${}"}}
-    escaped = "".join(special.get(ch, ch) for ch in name)
-    return name if len(name) == 1 else f"\\mathrm{{{escaped}}}"

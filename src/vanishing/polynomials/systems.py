@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from keyword import kwlist
 from typing import Any
 
 from .._typing import Float1D, Int2D
 
 __all__ = ["rationalize", "to_macaulay2", "to_sage", "to_singular"]
+
+# The ring and the ideal in the texts, and words of the languages that a column may be called.
+_TAKEN = {"R", "I", *kwlist, "ideal", "int", "intvec", "list", "map", "matrix", "poly", "proc", "ring", "string"}
 
 
 def rationalize(value: float, tol: float) -> Fraction:
@@ -41,9 +45,15 @@ def _simplest_between(low: Fraction, high: Fraction) -> Fraction:
 
 def to_macaulay2(polynomials: Sequence[Any], tol: float | None = None) -> str:
     """The ideal in the syntax of Macaulay2: over RR, or over QQ with fractions within ``tol``."""
-    names, rows = _written(polynomials, tol, identifier=lambda name: re.sub(r"[^A-Za-z0-9']", "", name) or "x")
+    names, rows = _written(polynomials, tol, identifier=_macaulay2_name)
     field = "RR_53" if tol is None else "QQ"
     return f"R = {field}[{', '.join(names)}];\nI = ideal({', '.join(rows) or '0_R'});\n"
+
+
+def _macaulay2_name(name: str) -> str:
+    """A name of letters and digits; longer ones get a prime, since hundreds of words are functions there."""
+    short = re.sub(r"[^A-Za-z0-9]", "", name) or "x"
+    return short if re.fullmatch(r"[A-Za-z]\d*", short) else f"{short}'"
 
 
 def to_singular(polynomials: Sequence[Any], tol: float | None = None) -> str:
@@ -71,7 +81,7 @@ def _written(
     for name in polynomials[0].feature_names if len(polynomials) else ["x"]:
         short = identifier(str(name))
         short = short if short[0].isalpha() else f"x{short}"
-        while short in names:
+        while short in names or short in _TAKEN:
             short += "x"
         names.append(short)
     return names, [_sum(polynomial.exponents, polynomial.coef, names, tol) for polynomial in polynomials]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
+from itertools import combinations, combinations_with_replacement
 from math import comb
 from typing import TypeAlias
 
@@ -123,7 +123,7 @@ class Program:
     @classmethod
     def of(cls, terms: Sequence[Term], columns: Int1D | None = None) -> Program:
         """The program of ``terms``, which must contain each term without its last variable; v is ``columns[v]``."""
-        row_of = {term: row for row, term in enumerate(terms)}
+        row_of = dict(zip(terms, range(len(terms)), strict=True))
         left = np.array([row_of[term[:-1]] for term in terms], dtype=np.int64)
         right = np.array([term[-1] if term else 0 for term in terms], dtype=np.int64)
         return cls(left, right if columns is None else columns[right])
@@ -141,6 +141,14 @@ class Program:
             terms.append(multiply(terms[parent], (column,)))
         return terms
 
+    @property
+    def degrees(self) -> Int1D:
+        """Degrees of the terms."""
+        degrees = np.zeros(self.size, dtype=np.int64)
+        for k in range(1, self.size):
+            degrees[k] = degrees[self.left[k]] + 1
+        return degrees
+
     def products(self, factors: Program) -> list[Term]:
         """The terms of ``factors``, whose ``left`` are terms of this program."""
         terms = self.terms
@@ -155,13 +163,9 @@ def _reversed(term: Term) -> Term:
     return term[::-1]
 
 
-def _identity(term: Term) -> Term:
-    return term
-
-
 #: Sort keys for terms of one degree. ``deglex``: ``x0^2 < x0x1 < x0x2 < x1^2 < ...``, the paper's order;
 #: ``degcolex``: ``x0^2 < x0x1 < x1^2 < x0x2 < ...``, the order in which the authors' code visits them.
-ORDERS: dict[str, Callable[[Term], Term]] = {"deglex": _identity, "degcolex": _reversed}
+ORDERS: dict[str, Callable[[Term], Term]] = {"deglex": tuple, "degcolex": _reversed}
 
 
 def border(kept: Sequence[Term], order: str, limit: int) -> list[Term] | None:
@@ -189,15 +193,14 @@ def border(kept: Sequence[Term], order: str, limit: int) -> list[Term] | None:
     [(0, 0, 0), (1, 1, 1)]
     """
     members = set(kept)
-    variables = sorted({variable for term in kept for variable in term})
+    variables = sorted(set().union(*kept))
     candidates: list[Term] = []
     for term in kept:
         for variable in variables:
             if variable < term[-1]:
                 continue
             candidate = (*term, variable)
-            # Without its last variable, the candidate is `term` itself: no need to look up that divisor.
-            if all(candidate[:i] + candidate[i + 1 :] in members for i in range(len(term))):
+            if members.issuperset(combinations(candidate, len(term))):
                 candidates.append(candidate)
         if len(candidates) > limit:
             return None

@@ -8,8 +8,8 @@ import numpy as np
 
 from .._typing import Array, Float1D, Float2D, Int1D
 from ..rows.array_api import to_host
-from ..rows.folds import fold_numbers
 from ..rows.protocol import Block, Cost, Rows
+from ..rows.sampling import lowest_places, row_numbers
 from .figures import histogram
 from .markup import Html, join, paragraph
 from .tables import figures, percent, table
@@ -18,7 +18,6 @@ __all__ = ["Glance", "describe_columns", "look_at"]
 
 _SAMPLED = 5000  # rows for pictures
 _BINS = 24
-_N_HASHES = 1 << 62
 
 
 class Glance(NamedTuple):
@@ -48,7 +47,7 @@ class Glance(NamedTuple):
     X: Float2D
     numbers: Int1D
     labels: Array | None
-    hashes: Array
+    hashes: Float1D
 
     @property
     def deviation(self) -> Float1D:
@@ -85,8 +84,8 @@ def _look(block: Block) -> Glance:
     square = ((filled - mean) ** 2 if whole else np.where(known, (filled - mean) ** 2, 0.0)).sum(axis=0)
     low = (X if whole else np.where(known, X, np.inf)).min(axis=0)
     high = (X if whole else np.where(known, X, -np.inf)).max(axis=0)
-    hashes = fold_numbers(np.empty(0), block.part, block.start, len(X), _N_HASHES)
-    chosen = _lowest(hashes)
+    hashes = row_numbers(block)
+    chosen = lowest_places(hashes, _SAMPLED)
     labels = None if block.labels is None else np.asarray(to_host(block.labels))[chosen]
     return Glance(len(X), present, low, high, mean, square, X[chosen], chosen, labels, hashes[chosen])
 
@@ -97,7 +96,7 @@ def _add_glances(a: Glance, b: Glance) -> Glance:
     step = np.where(a.present > 0.0, b.mean - a.mean, 0.0)
     start = np.where(a.present > 0.0, a.mean, b.mean)
     hashes = np.concatenate([a.hashes, b.hashes])
-    chosen = _lowest(hashes)
+    chosen = lowest_places(hashes, _SAMPLED)
     labels = None if a.labels is None or b.labels is None else np.concatenate([a.labels, b.labels])[chosen]
     return Glance(
         a.n_rows + b.n_rows,
@@ -111,13 +110,6 @@ def _add_glances(a: Glance, b: Glance) -> Glance:
         labels,
         hashes[chosen],
     )
-
-
-def _lowest(hashes: Array) -> Int1D:
-    """Places of the smallest hashes, in order."""
-    if len(hashes) <= _SAMPLED:
-        return np.arange(len(hashes))
-    return np.sort(np.argpartition(hashes, _SAMPLED)[:_SAMPLED])
 
 
 def describe_columns(seen: Glance, names: Any) -> Html:

@@ -1,4 +1,4 @@
-"""Arrays other than plain NumPy ones: on a GPU, of another library with the array API, or masked."""
+"""Arrays other than NumPy's: on a GPU, or of another library with the array API."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ __all__ = [
     "is_device_array",
     "namespace_of",
     "on_device_of",
-    "require_unmasked",
     "to_host",
 ]
 
@@ -37,24 +36,6 @@ def is_device_array(X: Any) -> bool:
     False
     """
     return type(X).__module__.split(".")[0] in _LIBRARIES
-
-
-def require_unmasked(**given: Any) -> None:
-    """Raise ValueError for arrays, or lists of them, with masked values: plain arrays would contain these again.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> require_unmasked(X=np.ma.array([1.0, 2.0]))
-    """
-    for name, values in given.items():
-        parts = values if isinstance(values, (list, tuple)) else [values]
-        n_masked = sum([np.count_nonzero(part.mask) for part in parts if isinstance(part, np.ma.MaskedArray)])
-        if n_masked:
-            raise ValueError(
-                f"{name} has masked values ({n_masked} of them): drop those rows, or fill them in with "
-                f"{name}.filled(...)."
-            )
 
 
 def namespace_of(X: Any) -> Any:

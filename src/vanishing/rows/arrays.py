@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import chain, islice, pairwise
-from typing import Any, TypeVar
+from contextlib import nullcontext
+from itertools import chain, islice
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from .._typing import Array, Float1D, Float2D
-from ..progress import Progress, row_progress
+from ..progress import Progress, passes_shown, row_progress
 from ..threads import n_threads, one_blas_thread
 from .protocol import Block, Cost, Rows, SignedBy, merge
 
@@ -34,6 +35,7 @@ class ArrayRows(Rows):
     n_jobs : int, optional
     """
 
+    n_samples: int
     quiet = False  # True for rows that are one block of a larger source, whose passes show no bar
 
     def __init__(
@@ -49,24 +51,28 @@ class ArrayRows(Rows):
 
     def reduce(self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], cost: Cost) -> T:
         """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""
-        total = self.reduce_or_none(kernel, combine, cost)
-        assert total is not None
-        return total
-
-    def reduce_or_none(self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], cost: Cost) -> T | None:
-        """As :meth:`reduce`; None if the kernel returns None for all blocks."""
-        results = self._run(lambda rows: kernel(self._block(rows)), cost.block_rows)
-        return functools.reduce(functools.partial(merge, combine), results)
+        block = self._only_block(cost)
+        if block is not None:
+            with one_blas_thread():
+                return cast("T", kernel(block))
+        results = self._run(kernel, cost.block_rows)
+        total = functools.reduce(functools.partial(merge, combine), results, next(results, None))
+        return cast("T", total)
 
     def map(self, kernel: Callable[[Block, Any], None], n_columns: int, cost: Cost, out: Any = None) -> Float2D:
         """The columns ``(n_samples, n_columns)`` that ``kernel(block, out)`` computes, written to ``out`` if given."""
-        out = np.empty((len(self), n_columns)) if out is None else out
-        for _ in self._run(lambda rows: kernel(self._block(rows), out[rows]), cost.block_rows):
+        out = np.empty((self.n_samples, n_columns)) if out is None else out
+        block = self._only_block(cost)
+        if block is not None:
+            with one_blas_thread():
+                kernel(block, out)
+            return np.asarray(out)
+        for _ in self._run(lambda block: kernel(block, out[block.start :][: len(block.X)]), cost.block_rows):
             pass
         return np.asarray(out)
 
     def __len__(self) -> int:
-        return int(self.X.shape[0])
+        return int(self.n_samples)
 
     def scaled(self, scale: Float1D, offset: Float1D) -> ArrayRows:
         """Rows ``scale * x + offset``."""
@@ -99,19 +105,30 @@ class ArrayRows(Rows):
         used = weights > 0.0
         return ArrayRows(self.X[used], weights[used], None if self.labels is None else self.labels[used], self.n_jobs)
 
+    def _only_block(self, cost: Cost) -> Block | None:
+        """All rows, if they are one block of a pass that is not shown, without need for threads and bars; else None."""
+        one = 0 < self.n_samples <= cost.block_rows and (self.quiet or not passes_shown.depth)
+        return self._block(slice(0, self.n_samples)) if one else None
+
     def _block(self, rows: slice) -> Block:
         weights = None if self.sample_weight is None else self.sample_weight[rows]
         labels = None if self.labels is None else self.labels[rows]
         return Block(as_block(self.X[rows]), weights, labels, 0, rows.start)
 
-    def _run(self, work: Callable[[slice], T], block_rows: int) -> Iterator[T]:
-        """Results of ``work`` on each block, in order; threads stay at most a few blocks ahead of the consumer."""
-        n_samples = len(self)
-        n_blocks = max(-(-n_samples // block_rows), 1)
-        edges = [n_samples * i // n_blocks for i in range(n_blocks + 1)]
-        blocks = [slice(start, stop) for start, stop in pairwise(edges)]
-        with one_blas_thread(), row_progress(n_samples, quiet=self.quiet) as progress:
-            yield from in_order(work, blocks, n_threads(self.n_jobs), progress, lambda rows: rows.stop - rows.start)
+    def _run(self, kernel: Callable[[Block], T], block_rows: int) -> Iterator[T]:
+        """``kernel(block)`` for each block, in order; threads stay at most a few blocks ahead of the consumer."""
+        n_samples = self.n_samples
+        n_blocks = -(-n_samples // block_rows)
+        edges = (n_samples * np.arange(n_blocks + 1) // max(n_blocks, 1)).tolist()
+        blocks, shown = map(slice, edges[:-1], edges[1:]), passes_shown.depth > 0 and not self.quiet
+        with one_blas_thread(), row_progress(n_samples) if shown else nullcontext() as progress:
+            yield from in_order(
+                lambda rows: kernel(self._block(rows)),
+                blocks,
+                n_threads(self.n_jobs),
+                progress,
+                lambda rows: rows.stop - rows.start,
+            )
 
 
 def as_block(X: Any) -> Float2D:
@@ -127,7 +144,7 @@ def in_order(
     work: Callable[[Any], T],
     tasks: Sequence[Any] | Iterator[Any],
     threads: int,
-    progress: Progress,
+    progress: Progress | None,
     size: Callable[[Any], int],
 ) -> Iterator[T]:
     """Results of ``work`` on each task, in order; threads stay at most a few tasks ahead of the consumer."""
@@ -136,7 +153,8 @@ def in_order(
     if threads == 1 or len(first) == 1:
         for task in chain(first, tasks):  # one by one: a task may hold rows that were read
             yield work(task)
-            progress.advance(size(task))
+            if progress is not None:
+                progress.advance(size(task))
         return
     with ThreadPoolExecutor(threads) as pool:
         ahead: list[tuple[Future[T], int]] = []
@@ -152,7 +170,8 @@ def in_order(
                 result = done.result()
                 submit(1, tasks)
                 yield result
-                progress.advance(n_rows)
+                if progress is not None:
+                    progress.advance(n_rows)
         finally:  # after an error, or when the consumer stops early
             for future, _ in ahead:
                 future.cancel()

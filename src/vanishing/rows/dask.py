@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from .._typing import Array, Float2D
-from ..checks import check_weights
+from ..checks import check_weights, require_unmasked
 from ..progress import Progress, row_progress
-from .array_api import require_unmasked
 from .arrays import ArrayRows
 from .protocol import Block, Cost, Rows, merge
 
@@ -323,7 +322,7 @@ def _reduce_block(
     rows = _as_rows(X, weights, labels)
     if len(rows) == 0:
         return 0, None
-    return len(rows), rows.reduce_or_none(_InPart(kernel, part), combine, cost)
+    return len(rows), rows.reduce(_InPart(kernel, part), combine, cost)
 
 
 def _map_block(

@@ -8,16 +8,17 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from .._typing import Array
-from ..checks import check_class_weights, check_labels, check_n_jobs, check_weights, input_names
-from .array_api import is_device_array, namespace_of, on_device_of, require_unmasked, to_host
+from .._typing import Array, Int1D
+from ..checks import check_n_jobs, check_weights, input_names, quoted, require_unmasked
+from .array_api import is_device_array, namespace_of, on_device_of, to_host
 from .arrays import ArrayRows
 from .protocol import Block, Cost, Rows
 from .reading import is_dask, is_source, open_table, read_rows, require_finite, require_numbers
 
-__all__ = ["Labelled", "as_vector", "best_labels", "read_labelled"]
+__all__ = ["Labelled", "as_vector", "best_labels", "check_labels", "read_labelled"]
 
 _MOST_CLASSES = 1000  # a label column with more distinct values is taken for a mistake
 
@@ -31,8 +32,13 @@ class Labelled(NamedTuple):
 
     def require_weights(self) -> None:
         """Raise ValueError if all rows of a class have weight 0; checked for rows in memory only."""
-        if isinstance(self.rows, ArrayRows):
-            check_class_weights(self.rows.sample_weight, self.rows.labels, self.classes)
+        if not isinstance(self.rows, ArrayRows) or self.rows.sample_weight is None:
+            return
+        assert self.rows.labels is not None
+        weightless = np.flatnonzero(np.bincount(self.rows.labels, self.rows.sample_weight) == 0.0)
+        if weightless.size:
+            label = quoted(self.classes[weightless[0]])
+            raise ValueError(f"All rows of class {label} have sample_weight 0: leave out the class.")
 
     def without_zero_weights(self) -> Labelled:
         """The same without rows of weight 0, for rows in memory; other sources stay as they are."""
@@ -56,7 +62,23 @@ def read_labelled(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, 
 
     :class:`Rows` bring their own labels; for any other ``X`` the labels are ``y``.
     """
-    X = open_table(X)
+    if type(X) is not np.ndarray:
+        X = open_table(X)
+        if is_source(X):
+            return _read_source(estimator, X, y, sample_weight, at_least)
+        require_numbers(X)
+    require_unmasked(X=X, y=y, sample_weight=sample_weight)
+    X, y = validate_data(estimator, X, _plain_labels(y), dtype="numeric", ensure_all_finite=False)
+    n_jobs = getattr(estimator, "n_jobs", None)
+    check_n_jobs(n_jobs)
+    classes, codes = check_labels(y, at_least)
+    rows = ArrayRows(X, check_weights(sample_weight, X.shape[0]), codes, n_jobs)
+    require_finite(rows, input_names(estimator))
+    return Labelled(rows, classes, list(range(len(classes))))
+
+
+def _read_source(estimator: Any, X: Any, y: Any, sample_weight: Any, at_least: int) -> Labelled:
+    """As :func:`read_labelled`, for anything but arrays, frames and lists in memory."""
     if isinstance(X, Rows) and (y is not None or not X.labelled):
         raise ValueError(
             "Labels of rows on disk and streams are one of their columns: name it in open_rows(label=...), without y."
@@ -66,20 +88,22 @@ def read_labelled(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, 
         classes, codes = _device_classes(X, y)
         rows = read_rows(estimator, X, sample_weight, labels=codes)
         return Labelled(rows, _require_enough(classes, at_least), list(range(len(classes))))
-    if is_source(X):
-        if y is None and not isinstance(X, Rows):
-            raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
-        rows = read_rows(estimator, X, sample_weight, labels=y)
-        classes = _require_enough(_classes_of(rows), at_least)
-        return Labelled(rows, classes, [label.item() if isinstance(label, np.generic) else label for label in classes])
-    require_numbers(X)
-    X, y = validate_data(estimator, X, _plain_labels(y), dtype="numeric", ensure_all_finite=False)
-    n_jobs = getattr(estimator, "n_jobs", None)
-    check_n_jobs(n_jobs)
-    classes, codes = check_labels(y, at_least)
-    rows = ArrayRows(X, check_weights(sample_weight, X.shape[0]), codes, n_jobs)
-    require_finite(rows, input_names(estimator))
-    return Labelled(rows, classes, list(range(len(classes))))
+    if y is None and not isinstance(X, Rows):
+        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
+    rows = read_rows(estimator, X, sample_weight, labels=y)
+    classes = _require_enough(_classes_of(rows), at_least)
+    return Labelled(rows, classes, [label.item() if isinstance(label, np.generic) else label for label in classes])
+
+
+def check_labels(y: Any, at_least: int = 2) -> tuple[Array, Int1D]:
+    """Return the classes, at least ``at_least`` of them, and for each row the index of its class."""
+    check_classification_targets(y)
+    classes, codes = np.unique(np.asarray(y), return_inverse=True)
+    if len(classes) < at_least:
+        raise ValueError(
+            f"Classification needs rows of at least 2 classes, but y contains one class only: {quoted(classes[0])}."
+        )
+    return classes, codes.astype(np.int64)
 
 
 def _require_enough(classes: Array, at_least: int) -> Array:
@@ -106,8 +130,9 @@ def _classes_of(rows: Rows) -> Array:
     def kernel(block: Block) -> frozenset[Any]:
         plain = block.labels.dtype != object
         labels = frozenset((np.unique(block.labels) if plain else block.labels).tolist())
-        if any(_is_missing(label) for label in labels):
-            raise ValueError(f"A label is missing {place(block.part, block.start)} or later: drop those rows.")
+        if any(map(_is_no_label, labels)):
+            row = next(i for i, label in enumerate(block.labels.tolist()) if _is_no_label(label))
+            raise ValueError(f"A label is missing {place(block.part, block.start + row)}: drop those rows.")
         if len(labels) > _MOST_CLASSES:
             raise too_many
         return labels
@@ -153,6 +178,11 @@ def _is_missing(label: Any) -> bool:
     return label is None or type(label).__name__ in ("NAType", "NaTType") or label != label
 
 
+def _is_no_label(label: Any) -> bool:
+    """Whether a label is missing; an empty cell of a CSV file is no class."""
+    return _is_missing(label) or label == ""
+
+
 def as_vector(scores: Any) -> Any:
     """Scores in scikit-learn's shape: a vector if there is one column."""
     if isinstance(scores, Rows):
@@ -165,13 +195,8 @@ def best_labels(scores: Any, classes: Array) -> Any:
     if is_dask(scores):
         return scores.map_blocks(best_labels, classes, dtype=classes.dtype, drop_axis=1 if scores.ndim == 2 else None)
     namespace = namespace_of(scores)
-    chosen = _best(scores, namespace)
+    two = scores.ndim == 1
+    chosen = namespace.astype(scores > 0.0, namespace.int64) if two else namespace.argmax(scores, axis=1)
     if isinstance(scores, np.ndarray) or classes.dtype.kind not in "biuf":
         return np.asarray(classes[to_host(chosen)])  # text stays on the host
     return namespace.take(on_device_of(scores, classes), chosen)
-
-
-def _best(scores: Any, namespace: Any) -> Any:
-    if scores.ndim == 1:
-        return namespace.astype(scores > 0.0, namespace.int64)
-    return namespace.argmax(scores, axis=1)

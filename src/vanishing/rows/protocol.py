@@ -126,7 +126,8 @@ class Rows(ABC):
     def reduce(self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], cost: Cost) -> T:
         """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows.
 
-        ``combine`` must not change its arguments: a cluster that loses a sum combines the same results again.
+        The kernel is never called with an empty block. ``combine`` must not change its arguments: a cluster that loses
+        a sum combines the same results again.
         """
 
     @abstractmethod
@@ -312,32 +313,30 @@ class Reduction(NamedTuple):
 def reduce_together(requests: Sequence[Reduction]) -> list[Any]:
     """Results of several reductions; those over views of the same source share one pass."""
     results: list[Any] = [None] * len(requests)
-    groups: dict[int, list[tuple[tuple[Change, ...], int]]] = {}
-    roots: dict[int, Rows] = {}
+    groups: dict[int, list[tuple[tuple[Change, ...], Rows, int]]] = {}
     for i, request in enumerate(requests):
-        root, changes = _root_and_changes(request.rows)
-        roots[id(root)] = root
-        groups.setdefault(id(root), []).append((changes, i))
-    for key, group in groups.items():
+        source: Rows = request.rows
+        changes: tuple[Change, ...] = ()
+        while isinstance(source, View):
+            changes = (source.change, *changes)
+            source = source.source
+        groups.setdefault(id(source), []).append((changes, source, i))
+    for group in groups.values():
+        changes, source, i = group[0]
+        if len(group) == 1 and not changes:
+            _, kernel, combine, cost = requests[i]
+            results[i] = source.reduce(kernel, combine, cost)
+            continue
         group.sort(key=lambda entry: [id(change) for change in entry[0]])  # equal changes next to each other
-        members = [requests[i] for _, i in group]
-        totals: list[Any] = roots[key].reduce(
-            _Joint([(changes, request.kernel) for (changes, _), request in zip(group, members, strict=True)]),
+        members = [requests[i] for *_, i in group]
+        totals: list[Any] = source.reduce(
+            _Joint([(changes, request.kernel) for (changes, *_), request in zip(group, members, strict=True)]),
             _JointCombine([request.combine for request in members]),
             functools.reduce(Cost.both, [request.cost for request in members]),
         )
-        for (_, i), result in zip(group, totals, strict=True):
+        for (*_, i), result in zip(group, totals, strict=True):
             results[i] = result
     return results
-
-
-def _root_and_changes(rows: Rows) -> tuple[Rows, tuple[Change, ...]]:
-    """The source below all views, and the changes that the views make, in order."""
-    changes: list[Change] = []
-    while isinstance(rows, View):
-        changes.insert(0, rows.change)
-        rows = rows.source
-    return rows, tuple(changes)
 
 
 @dataclass(frozen=True)

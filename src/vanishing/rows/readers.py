@@ -214,16 +214,18 @@ class ArrowReader(BatchReader):
         self.names = self.choose_columns(schemas[0], columns)
         self._check(schemas)
         if self.dialect is not None:
-            self._read_numbers(self.dialect)
+            self._read_numbers(self.dialect, schemas[0])
         self.n_samples = None if kind == "csv" else sum(self._count(k) for k in range(len(files)))
         self.single_precision = any(self.has_single(schema) for schema in schemas)
 
-    def _read_numbers(self, dialect: Dialect) -> None:
-        """Read the columns of CSV files as float64, even if their first values are integers."""
+    def _read_numbers(self, dialect: Dialect, schema: Any) -> None:
+        """Read the columns of CSV files as float64, even if their first values are integers; true and false as such."""
         import pyarrow
         import pyarrow.dataset as dataset
+        import pyarrow.types as types
 
-        numbers = dict.fromkeys([*self.names, *([] if self.weight is None else [self.weight])], pyarrow.float64())
+        names = [*self.names, *([] if self.weight is None else [self.weight])]
+        numbers = {name: pyarrow.float64() for name in names if not types.is_boolean(schema.field(name).type)}
         self.fragments = list(dataset.dataset(self.files, format=dialect.csv_format(numbers)).get_fragments())
 
     def _check(self, schemas: Sequence[Any]) -> None:

@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from .._typing import Array, Float2D, Int1D
-from ..checks import check_n_jobs, check_weights, input_names, require_numeric
-from .array_api import is_device_array, namespace_of, require_unmasked, to_host
+from ..checks import check_n_jobs, check_weights, input_names, require_numeric, require_unmasked
+from .array_api import is_device_array, namespace_of, to_host
 from .arrays import ArrayRows
 from .disk import open_rows
 from .protocol import Block, Cost, Rows
@@ -23,6 +23,7 @@ __all__ = [
     "input_frame",
     "is_dask",
     "is_source",
+    "learn_columns",
     "open_table",
     "read_finite",
     "read_rows",
@@ -65,34 +66,21 @@ def read_rows(
     """
     n_jobs = getattr(estimator, "n_jobs", None)
     check_n_jobs(n_jobs)
-    if getattr(type(X), "_holds_no_rows", False):
-        raise ValueError("Moments have no rows: only OAVI, ABM and AVI can be fitted to them.")
-    X = open_table(X)
-    require_unmasked(X=X, sample_weight=sample_weight)
-    if isinstance(X, Rows):
-        if X.n_features == 0:
-            raise ValueError("The rows have no columns while at least one is required.")
-        if sample_weight is not None:
-            raise ValueError(
-                "sample_weight cannot be given for rows on disk and streams: name its column in open_rows(weight=...)."
-            )
-        if X.read_once and passes != 1 and reset:
+    plain = type(X) is np.ndarray  # rather than masked, or something that has to be opened
+    X = X if plain else open_table(X)
+    source = None if plain else _find_source(X, sample_weight, labels)
+    if source is not None:
+        if source.read_once and passes != 1 and reset:
             raise ValueError(
                 "The rows can be read only once, but this fit makes several passes: give the table or the dataset that "
                 "the reader reads, X.read_all() if the rows fit into memory, or Moments of them."
             )
-        return _learn_columns(estimator, X, reset=reset)
-    if is_dask(X):
-        from .dask import dask_rows
-
-        return _learn_columns(estimator, dask_rows(X, sample_weight, labels), reset=reset)
-    if is_device_array(X):
-        from .device import DeviceRows
-
-        return _learn_columns(estimator, DeviceRows(X, sample_weight, labels), reset=reset)
-    table = input_frame(X)
+        learn_columns(estimator, source, reset=reset)
+        return source
+    table = None if plain else input_frame(X)
     if table is None:
-        require_numbers(X)
+        if not plain:
+            require_numbers(X)
         table = validate_data(estimator, X, dtype="numeric", ensure_all_finite=False, reset=reset)
         require_numeric(table)
     else:
@@ -101,6 +89,30 @@ def read_rows(
     if isinstance(table, _FrameColumns):
         rows.single_precision = _has_single(X)
     return rows
+
+
+def _find_source(X: Any, sample_weight: Any, labels: Any) -> Rows | None:
+    """The source for anything but arrays, frames and lists in the memory of this process; None for these."""
+    if getattr(type(X), "_holds_no_rows", False):
+        raise ValueError("Moments have no rows: only OAVI, ABM and AVI can be fitted to them.")
+    require_unmasked(X=X, sample_weight=sample_weight)
+    if isinstance(X, Rows):
+        if X.n_features == 0:
+            raise ValueError("The rows have no columns while at least one is required.")
+        if sample_weight is not None:
+            raise ValueError(
+                "sample_weight cannot be given for rows on disk and streams: name its column in open_rows(weight=...)."
+            )
+        return X
+    if is_dask(X):
+        from .dask import dask_rows
+
+        return dask_rows(X, sample_weight, labels)
+    if is_device_array(X):
+        from .device import DeviceRows
+
+        return DeviceRows(X, sample_weight, labels)
+    return None
 
 
 def open_table(X: Any) -> Any:
@@ -153,11 +165,12 @@ def read_finite(estimator: Any, X: Any) -> Rows:
 
 def finite_blocks(estimator: Any, rows: Rows) -> Rows:
     """The rows with the columns of the fit; reading a block with NaN or infinity raises ValueError."""
-    return _learn_columns(estimator, rows, reset=False).changed(_Finite(input_names(estimator), rows.place))
+    learn_columns(estimator, rows, reset=False)
+    return rows.changed(_Finite(input_names(estimator), rows.place))
 
 
-def _learn_columns(estimator: Any, rows: Rows, *, reset: bool) -> Rows:
-    """Store the columns on the estimator, or compare them, as ``validate_data`` does for arrays."""
+def learn_columns(estimator: Any, rows: Any, *, reset: bool) -> None:
+    """Store the columns of rows or moments on the estimator, or compare them, as ``validate_data`` does for arrays."""
     names = rows.feature_names
     if reset:
         estimator.n_features_in_ = rows.n_features
@@ -165,7 +178,7 @@ def _learn_columns(estimator: Any, rows: Rows, *, reset: bool) -> Rows:
             estimator.feature_names_in_ = np.array(names, dtype=object)
         elif hasattr(estimator, "feature_names_in_"):
             del estimator.feature_names_in_
-        return rows
+        return
     if rows.n_features != estimator.n_features_in_:
         raise ValueError(
             f"X has {rows.n_features} features, but {type(estimator).__name__} is expecting "
@@ -177,7 +190,6 @@ def _learn_columns(estimator: Any, rows: Rows, *, reset: bool) -> Rows:
             f"The columns should be those of the fit, in the same order: {', '.join(map(str, known))}; "
             f"got {', '.join(names)}."
         )
-    return rows
 
 
 class _FrameColumns:
@@ -230,56 +242,51 @@ def _has_single(frame: Any) -> bool:
 
 
 class _NonFinite(NamedTuple):
-    """Per column the number of values that are not finite, and the first one: part, row, and whether it is NaN."""
+    """Number of values that are not finite in each column; by column the first one: part, row, whether it is NaN."""
 
     counts: Int1D
-    first: list[tuple[int, int, bool] | None]
+    first: dict[int, tuple[int, int, bool]]
 
 
 def _count_non_finite(block: Block) -> _NonFinite:
     """Count the values of a block that are not finite, and locate the first one in each column."""
-    namespace = namespace_of(block.X)
-    if _sum_is_finite(block.X, namespace):
-        return _NonFinite(np.zeros(block.X.shape[1], dtype=np.int64), [None] * block.X.shape[1])
-    bad = to_host(~namespace.isfinite(block.X))
-    first: list[tuple[int, int, bool] | None] = [None] * bad.shape[1]
-    for j in np.flatnonzero(bad.any(axis=0)):
+    first: dict[int, tuple[int, int, bool]] = {}
+    if _sum_is_finite(block.X):
+        return _NonFinite(np.zeros(block.X.shape[1], dtype=np.int64), first)
+    bad = to_host(~namespace_of(block.X).isfinite(block.X))
+    for j in np.flatnonzero(bad.any(axis=0)).tolist():
         i = int(np.argmax(bad[:, j]))
-        first[j] = block.part, block.start + i, bool(np.isnan(float(block.X[i, int(j)])))
+        first[j] = block.part, block.start + i, bool(np.isnan(float(block.X[i, j])))
     return _NonFinite(bad.sum(axis=0), first)
 
 
-def _sum_is_finite(X: Any, namespace: Any) -> bool:
+def _sum_is_finite(X: Any) -> bool:
+    namespace = np if isinstance(X, np.ndarray) else namespace_of(X)
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(namespace.isfinite(namespace.sum(X)))
 
 
 def _add_non_finite(a: _NonFinite, b: _NonFinite) -> _NonFinite:
-    return _NonFinite(a.counts + b.counts, [x if x is not None else y for x, y in zip(a.first, b.first, strict=True)])
+    return _NonFinite(a.counts + b.counts, b.first | a.first)
 
 
 def require_finite(rows: Rows, names: Sequence[str]) -> None:
     """Raise ValueError for NaN and infinity, naming the first column that has one."""
     n = rows.n_features
     non_finite = rows.reduce(_count_non_finite, _add_non_finite, Cost(n, 2 * n))
-    message = _non_finite_message(non_finite, names, rows)
-    if message:
-        raise ValueError(message)
+    if non_finite.counts.any():
+        raise ValueError(_non_finite_message(non_finite, names, rows))
 
 
-def _non_finite_message(non_finite: _NonFinite, names: Sequence[str], rows: Rows | _Finite) -> str | None:
-    """The error about the first column with a value that is not finite; None if there is no such column."""
-    for j, name in enumerate(names):
-        first = non_finite.first[j]
-        if first is not None:
-            part, row, is_nan = first
-            where = "" if name == f"x{j}" else f" ({name!r})"
-            return (
-                f"Input X contains {'NaN' if is_nan else 'infinity (inf)'} in column {j}{where}: "
-                f"{non_finite.counts[j]} such values, the first {rows.place(part, row)}. Impute them or drop those "
-                "rows."
-            )
-    return None
+def _non_finite_message(non_finite: _NonFinite, names: Sequence[str], rows: Rows | _Finite) -> str:
+    """The error about the first column with a value that is not finite."""
+    j = int(np.flatnonzero(non_finite.counts)[0])
+    part, row, is_nan = non_finite.first[j]
+    where = "" if names[j] == f"x{j}" else f" ({names[j]!r})"
+    return (
+        f"Input X contains {'NaN' if is_nan else 'infinity (inf)'} in column {j}{where}: {non_finite.counts[j]} such "
+        f"values, the first {rows.place(part, row)}. Impute them or drop those rows."
+    )
 
 
 @dataclass(frozen=True)
@@ -290,9 +297,7 @@ class _Finite:
     place: Any
 
     def __call__(self, block: Block) -> Block:
-        namespace = namespace_of(block.X)
-        if not _sum_is_finite(block.X, namespace):
-            message = _non_finite_message(_count_non_finite(block), self.names, self)
-            if message:
-                raise ValueError(message)
+        non_finite = _count_non_finite(block)
+        if non_finite.counts.any():
+            raise ValueError(_non_finite_message(non_finite, self.names, self))
         return block

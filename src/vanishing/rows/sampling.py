@@ -19,10 +19,37 @@ from .labels import Labelled
 from .protocol import Block, Cost
 from .reading import require_finite
 
-__all__ = ["Lowest", "Sample", "lowest_of", "merge", "stratified_sample"]
+__all__ = ["Lowest", "Sample", "lowest_of", "lowest_places", "merge", "row_numbers", "stratified_sample"]
 
 _N_NUMBERS = 2**52  # random numbers of rows are multiples of its inverse
 _FEWEST = 30  # rows of a class in a sample, if it has that many
+
+
+def row_numbers(block: Block) -> Float1D:
+    """Random numbers in [0, 1) for the rows of a block, hashes of their places in the source.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> row_numbers(Block(np.zeros((3, 1)), start=5)).round(3)
+    array([0.726, 0.163, 0.255])
+    """
+    hashes = to_host(fold_numbers(block.X, block.part, block.start, block.X.shape[0], _N_NUMBERS))
+    return np.asarray(hashes / _N_NUMBERS)
+
+
+def lowest_places(numbers: Float1D, most: int) -> Int1D:
+    """Places of the lowest numbers, at most ``most`` of them, in order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> lowest_places(np.array([0.3, 0.9, 0.1]), 2)
+    array([0, 2])
+    """
+    if len(numbers) <= most:
+        return np.arange(len(numbers))
+    return np.sort(np.argpartition(numbers, most)[:most])
 
 
 class Lowest(NamedTuple):
@@ -112,7 +139,7 @@ def _tally(block: Block, keys: Sequence[Any], most: int) -> _Tally:
         empty = Lowest(1.0, np.empty(0), np.empty((0, n_features)), np.empty(0))
         return _Tally(np.zeros(len(keys)), none, none, (empty,) * len(keys))
     namespace = namespace_of(block.X)
-    numbers = to_host(fold_numbers(block.X, block.part, block.start, n_rows, _N_NUMBERS)) / _N_NUMBERS
+    numbers = row_numbers(block)
     weights = np.ones(n_rows) if block.weights is None else to_host(block.weights)
     own: list[Bool1D] = [to_host(block.labels == key) & (weights > 0.0) for key in keys]
     signed = weights if isinstance(block.X, np.ndarray) else on_device_of(block.X, weights)

@@ -21,7 +21,7 @@ from ..checks import (
     take_input_from,
     warn_gap,
 )
-from ..engine.scaling import survey_parts
+from ..engine.survey import survey_parts
 from ..files.fields import Labels, Numbers, require
 from ..files.saved import SavedEstimator
 from ..rows.array_api import in_float64, on_device_of

@@ -1,0 +1,9 @@
+"""Tables with texts and gaps, as numbers.
+
+``columns`` reads the columns of frames and Arrow tables, ``tally`` counts their values, ``encoder`` turns them into
+numbers, ``files`` does so for tables on disk, in passes.
+"""
+
+from .encoder import TableEncoder
+
+__all__ = ["TableEncoder"]

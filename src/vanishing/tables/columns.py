@@ -1,0 +1,103 @@
+"""Columns of tables: numbers with NaN for gaps, or texts as places in a list of distinct ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._typing import Float1D, Int1D
+
+__all__ = ["Column", "Texts", "arrow_column", "frame_columns", "holds_texts"]
+
+
+class Texts(NamedTuple):
+    """A column of texts: row i has ``values[codes[i]]``, or nothing where that is -1."""
+
+    values: list[str]
+    codes: Int1D
+
+
+Column = Float1D | Texts
+
+
+def frame_columns(X: Any) -> list[Column]:
+    """The columns of a frame of pandas or polars, of an Arrow table, or of an array."""
+    kind = type(X).__module__.split(".")[0]
+    if kind == "pyarrow":
+        return [arrow_column(name, X.column(name)) for name in X.column_names]
+    if kind == "pandas":
+        return [_pandas_column(str(name), X.iloc[:, j]) for j, name in enumerate(X.columns)]
+    if kind == "polars":
+        return [arrow_column(name, X[name].to_arrow()) for name in X.columns]
+    return [_column(f"x{j}", X[:, j]) for j in range(X.shape[1])]
+
+
+def arrow_column(name: str, column: Any) -> Column:
+    """A column of an Arrow table."""
+    import pyarrow
+    import pyarrow.types as types
+
+    kind = column.type
+    if holds_texts(kind):
+        return _arrow_texts(column)
+    if not (types.is_boolean(kind) or types.is_null(kind) or types.is_decimal(kind) or types.is_primitive(kind)):
+        raise ValueError(f"Column {name!r} holds {kind}, neither numbers nor texts: drop it.")
+    if types.is_temporal(kind):
+        raise _refuse_times(name)
+    return np.asarray(column.cast(pyarrow.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def holds_texts(kind: Any) -> bool:
+    """Whether a type of Arrow is one of texts, or of categories of any kind."""
+    import pyarrow.types as types
+
+    texts = (types.is_dictionary, types.is_string, types.is_large_string, types.is_string_view)
+    return any(test(kind) for test in texts)
+
+
+def _arrow_texts(column: Any) -> Texts:
+    import pyarrow
+
+    whole = column.combine_chunks() if hasattr(column, "num_chunks") else column
+    if not pyarrow.types.is_dictionary(whole.type):
+        whole = whole.cast(pyarrow.large_string()).dictionary_encode()
+    values = [str(value) for value in whole.dictionary.to_pylist()]
+    return Texts(values, whole.indices.cast(pyarrow.int64()).fill_null(-1).to_numpy(zero_copy_only=False))
+
+
+def _pandas_column(name: str, column: Any) -> Column:
+    if str(column.dtype) == "category":
+        return _texts(None if _is_missing(value) else value for value in column.tolist())
+    if getattr(column.dtype, "kind", "O") in "biuf" and not isinstance(column.dtype, np.dtype):
+        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    return _column(name, column.to_numpy())
+
+
+def _column(name: str, values: Any) -> Column:
+    """A column of an array; objects are numbers if all that are not missing are."""
+    if values.dtype.kind in "biuf":
+        return np.asarray(values, dtype=np.float64)
+    if values.dtype.kind in "mM":
+        raise _refuse_times(name)
+    listed = [None if _is_missing(value) else value for value in values.tolist()]
+    if all(value is None or isinstance(value, Real) for value in listed):
+        return np.array(listed, dtype=np.float64)
+    return _texts(listed)
+
+
+def _texts(listed: Iterable[Any]) -> Texts:
+    known: dict[str, int] = {}
+    codes = [-1 if value is None else known.setdefault(str(value), len(known)) for value in listed]
+    return Texts(list(known), np.array(codes, dtype=np.int64))
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN, or pandas' NA or NaT."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+
+
+def _refuse_times(name: str) -> ValueError:
+    return ValueError(f"Column {name!r} holds dates or times: drop it, or compute numbers from it.")

@@ -1,0 +1,274 @@
+"""The transformer from tables with texts and gaps to numbers."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._typing import Array, Float1D, Float2D
+from ..checks import input_names
+from ..files.fields import Flag, ListOf, Number, Optional, Record, Text, require
+from ..files.saved import SavedEstimator
+from .columns import Column, Texts, frame_columns
+from .tally import Tally, tally_columns
+
+__all__ = ["NoCategoriesError", "TableEncoder"]
+
+
+_NUMBER = re.compile(r"[-+]?\s*[$€£¥]?\s*\d[\d.,' ]*([eE][-+]?\d+)?\s*[%$€£¥]?")
+_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T][\d:.,]+.*)?")
+_MANY = 5  # different numbers or dates that are no categories
+
+
+class NoCategoriesError(ValueError):
+    """Columns of texts that are no categories.
+
+    ``rare`` has those with ids or free text, ``disguised`` those with numbers or dates; both have a text of each.
+    """
+
+    def __init__(self, rare: dict[str, str], disguised: dict[str, str]):
+        self.rare, self.disguised = rare, disguised
+        super().__init__(f"There is {self.says()}: drop {', '.join(map(repr, self.columns))}, or convert to numbers.")
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return [*self.rare, *self.disguised]
+
+    def says(self) -> str:
+        """What the columns hold."""
+        kinds = {"text that hardly repeats, like ids": self.rare, "text that is numbers or dates": self.disguised}
+        return " and ".join(f"{what} in {_shown(columns)}" for what, columns in kinds.items() if columns)
+
+
+def _shown(columns: dict[str, str]) -> str:
+    return ", ".join(f"{name!r}" + (f" (such as {text!r})" if text else "") for name, text in columns.items())
+
+
+@dataclass(frozen=True)
+class InputColumn:
+    """How a column becomes numbers: ``categories`` of texts, None for numbers, whose gaps count as ``median``.
+
+    ``has_gaps`` tells whether values were missing in the fit, and ``complete`` whether the categories were all texts.
+    """
+
+    name: str
+    categories: list[str] | None
+    complete: bool
+    median: float
+    has_gaps: bool
+
+    @property
+    def shown(self) -> list[str]:
+        """The categories with a column of 0 and 1: of two that are all, the second one."""
+        categories = self.categories or []
+        return categories[1:] if self.complete and len(categories) == 2 else categories
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns of numbers."""
+        values = [self.name] if self.categories is None else [f"{self.name}={value}" for value in self.shown]
+        return values + ([f"{self.name} is missing"] if self.has_gaps else [])
+
+    def encode(self, column: Column) -> Iterator[Array]:
+        """The columns of numbers."""
+        if isinstance(column, Texts):
+            if self.categories is None:
+                raise ValueError(f"Column {self.name!r} holds texts, but numbers in the fit: convert it.")
+            place = {value: k for k, value in enumerate(column.values)}
+            missing = column.codes < 0
+            yield from (column.codes == place.get(value, -2) for value in self.shown)
+        elif self.categories is None:
+            missing = np.isnan(column)
+            yield np.where(missing, self.median, column)
+        else:
+            yield from self.encode(_as_texts(column))
+            return
+        if self.has_gaps:
+            yield missing
+
+
+def _as_texts(column: Float1D) -> Texts:
+    """Numbers where the fit had texts, written as texts."""
+    values, codes = np.unique(column, return_inverse=True)
+    return Texts([f"{value:g}" for value in values], np.where(np.isnan(column), -1, codes.ravel()))
+
+
+class TableEncoder(SavedEstimator, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Tables with texts and gaps as numbers, with names that can be read.
+
+    A column of texts gives a column of 0 and 1 for each category, ``color=red``; one of two texts gives a single one.
+    A missing number becomes the median of its column, with a further column ``age is missing`` of 0 and 1 if there were
+    such gaps in the fit; missing texts belong to no category. Booleans are 0 and 1.
+
+    Parameters
+    ----------
+    max_categories : int, default=30
+        The most frequent texts of a column, of those that occur at least twice, are its categories; others belong to
+        none. If the categories cover less than half of the rows, the texts are ids or free text and are refused, as
+        are numbers and dates that were written as text.
+
+    Attributes
+    ----------
+    columns_ : list
+        How each column is encoded: ``name``, ``categories`` or None, ``median``, ``has_gaps``.
+    n_features_in_, feature_names_in_ :
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from vanishing import TableEncoder
+    >>> table = pd.DataFrame({"color": ["red", "blue", "red", "blue"], "age": [20.0, 30.0, None, 60.0]})
+    >>> TableEncoder().fit_transform(table)
+       color=red   age  age is missing
+    0        1.0  20.0             0.0
+    1        0.0  30.0             0.0
+    2        1.0  30.0             1.0
+    3        0.0  60.0             0.0
+    """
+
+    _fields: ClassVar = {
+        "columns_": ListOf(
+            Record(
+                InputColumn,
+                {
+                    "name": Text(),
+                    "categories": Optional(ListOf(Text())),
+                    "complete": Flag(),
+                    "median": Number(),
+                    "has_gaps": Flag(),
+                },
+            )
+        )
+    }
+
+    def __init__(self, max_categories: int = 30):
+        self.max_categories = max_categories
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn categories and medians.
+
+        Parameters
+        ----------
+        X : frame of pandas or polars, pyarrow Table, or array-like of shape (n_samples, n_features)
+        y : ignored
+        """
+        columns = self._read(X, reset=True)
+        return self.learn(input_names(self), tally_columns(columns))
+
+    def learn(self, names: Sequence[str], tally: Tally) -> Self:
+        """Learn categories and medians from counts over rows that were read elsewhere."""
+        if not (isinstance(self.max_categories, (int, np.integer)) and self.max_categories >= 1):
+            raise ValueError(f"max_categories must be a whole number of at least 1, got {self.max_categories!r}.")
+        medians = iter(tally.medians.tolist())
+        found, rare, disguised = [], {}, {}
+        for name, texts, n_gaps in zip(names, tally.texts, tally.gaps.tolist(), strict=True):
+            if texts is None:
+                found.append(InputColumn(name, None, True, next(medians), n_gaps > 0))
+                continue
+            n_known = tally.n_rows - n_gaps
+            categories, complete = self._categories(texts, n_known)
+            if (odd := _disguised(texts, n_known)) is not None:
+                disguised[name] = odd
+            elif categories is None:
+                rare[name] = max(texts, key=texts.__getitem__, default="")
+            else:
+                found.append(InputColumn(name, categories, complete, 0.0, n_gaps > 0))
+        if rare or disguised:
+            raise NoCategoriesError(rare, disguised)
+        self.columns_ = found
+        return self
+
+    def _categories(self, texts: Counter[str], n_known: int) -> tuple[list[str] | None, bool]:
+        """The categories, None for ids and free text; and whether they are all texts of the column."""
+        often = sorted((-n, text) for text, n in texts.items() if n > 1)[: self.max_categories]
+        covered = -sum(n for n, _ in often)
+        if 2 * covered < n_known:
+            return None, False
+        return sorted(text for _, text in often), covered == n_known
+
+    def transform(self, X: Any) -> Any:
+        """The columns of numbers: an array, or a frame if ``X`` is one of pandas or polars.
+
+        Parameters
+        ----------
+        X : frame of pandas or polars, pyarrow Table, or array-like of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        values = self.encode(self._read(X, reset=False))
+        kind = type(X).__module__.split(".")[0]
+        if kind == "pandas":
+            return type(X)(values, columns=list(self.get_feature_names_out()), index=X.index)
+        if kind == "polars":
+            return type(X)(values, schema=list(self.get_feature_names_out()), orient="row")
+        return values
+
+    def encode(self, columns: Sequence[Column]) -> Float2D:
+        """The columns of numbers of columns that were read elsewhere."""
+        parts = [part for known, column in zip(self.columns_, columns, strict=True) for part in known.encode(column)]
+        n_rows = len(columns[0].codes if isinstance(columns[0], Texts) else columns[0])
+        out = np.empty((len(parts), n_rows))
+        for values, part in zip(out, parts, strict=True):
+            values[:] = part
+        return out.T
+
+    def _read(self, X: Any, *, reset: bool) -> list[Column]:
+        frame = type(X).__module__.split(".")[0] in ("pandas", "polars", "pyarrow") and hasattr(X, "columns")
+        if not frame:
+            plain = X if hasattr(X, "dtype") else np.asarray(X, dtype=object)
+            return frame_columns(validate_data(self, plain, dtype=None, ensure_all_finite=False, reset=reset))
+        validate_data(self, X, skip_check_array=True, reset=reset)
+        return frame_columns(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names of the columns of numbers."""
+        check_is_fitted(self)
+        return np.array([name for column in self.columns_ for name in column.names], dtype=object)
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether there are neither texts nor gaps."""
+        return all(column.categories is None and not column.has_gaps for column in self.columns_)
+
+    def describe(self) -> list[str]:
+        """What happens to the columns that are not just numbers, in a line each."""
+        check_is_fitted(self)
+        return [line for column in self.columns_ for line in _describe(column)]
+
+    def _check_saved(self) -> None:
+        require(len(self.columns_) == self.n_features_in_, "it encodes other columns than it has")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+def _disguised(texts: Counter[str], n_known: int) -> str | None:
+    """A text that keeps a column from being numbers or dates, as most others are; None for categories.
+
+    Digits alone may be codes: they stay categories.
+    """
+    values = {text: n for text, n in texts.items() if _NUMBER.fullmatch(text) or _DATE.fullmatch(text)}
+    if len(values) < _MANY or 2 * sum(values.values()) < n_known or all(text.isdigit() for text in texts):
+        return None
+    plain = re.compile(r"[-+]?[\d.]+([eE][-+]?\d+)?")
+    return next((text for text in texts if not plain.fullmatch(text)), next(iter(texts)))
+
+
+def _describe(column: InputColumn) -> Iterator[str]:
+    if column.categories is not None:
+        more = "" if column.complete else ", and others"
+        yield f"{column.name}: categories {', '.join(map(repr, column.categories)) or 'none'}{more}"
+    elif column.has_gaps:
+        yield f"{column.name}: a missing value counts as {column.median:.6g}, the median"

@@ -1,0 +1,75 @@
+"""What an encoder has to know about the rows, from sums over blocks: gaps, texts, and a sample for medians."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .._typing import Float1D, Int1D
+from ..rows.folds import fold_numbers
+from ..rows.sampling import Lowest, lowest_of, merge
+from .columns import Column, Texts
+
+__all__ = ["Tally", "add_tallies", "tally_columns"]
+
+_MOST_TEXTS = 10_000  # distinct texts of a column that are counted: one with more is no list of categories
+_MOST_ROWS, _MOST_NUMBERS = 100_000, 4_000_000  # of the sample for medians: 32 MB at most
+_N_NUMBERS = 2**52
+
+
+class Tally(NamedTuple):
+    """Counts over rows.
+
+    ``gaps`` has the number of missing values of each column, ``texts`` how often each text occurs (None for columns of
+    numbers, and an empty count where there are too many), ``drawn`` some rows of the columns of numbers.
+    """
+
+    n_rows: int
+    gaps: Int1D
+    texts: list[Counter[str] | None]
+    drawn: Lowest
+
+    @property
+    def medians(self) -> Float1D:
+        """Medians of the columns of numbers, or of a random sample of 100,000 rows, fewer beyond 40 columns; or 0."""
+        known = [column[np.isfinite(column)] for column in self.drawn.Z.T]
+        return np.array([np.median(column) if column.size else 0.0 for column in known])
+
+
+def tally_columns(columns: Sequence[Column], part: int = 0, start: int = 0) -> Tally:
+    """Count the rows of a block."""
+    n_rows = len(columns[0].codes if isinstance(columns[0], Texts) else columns[0])
+    numbers = [column for column in columns if not isinstance(column, Texts)]
+    Z = np.column_stack(numbers) if numbers else np.empty((n_rows, 0))
+    places = fold_numbers(Z, part, start, n_rows, _N_NUMBERS) / _N_NUMBERS
+    drawn = lowest_of(Z, np.ones(n_rows), places, 1.0, _most_rows(Z.shape[1]))
+    gaps = [np.count_nonzero(c.codes < 0 if isinstance(c, Texts) else np.isnan(c)) for c in columns]
+    texts = [_count(column) if isinstance(column, Texts) else None for column in columns]
+    return Tally(n_rows, np.array(gaps, dtype=np.int64), texts, drawn)
+
+
+def _most_rows(n_columns: int) -> int:
+    return min(_MOST_ROWS, max(_MOST_NUMBERS // max(n_columns, 1), 1000))
+
+
+def _count(column: Texts) -> Counter[str]:
+    times = np.bincount(column.codes[column.codes >= 0], minlength=len(column.values))
+    return _limited(Counter({value: int(n) for value, n in zip(column.values, times, strict=True) if n}))
+
+
+def _limited(counts: Counter[str]) -> Counter[str]:
+    return counts if len(counts) <= _MOST_TEXTS else Counter()
+
+
+def add_tallies(a: Tally, b: Tally) -> Tally:
+    """The counts of two blocks together."""
+    texts = [None if x is None or y is None else _add(x, y) for x, y in zip(a.texts, b.texts, strict=True)]
+    drawn = merge(a.drawn, b.drawn, _most_rows(a.drawn.Z.shape[1]))
+    return Tally(a.n_rows + b.n_rows, a.gaps + b.gaps, texts, drawn)
+
+
+def _add(a: Counter[str], b: Counter[str]) -> Counter[str]:
+    return _limited(a + b)

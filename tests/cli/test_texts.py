@@ -1,0 +1,73 @@
+"""Tables with texts, booleans and gaps, from the command line to other systems."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from vanishing import load
+from vanishing.cli.main import main
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("pyarrow")
+
+
+@pytest.fixture(scope="module")
+def customers():
+    rng = np.random.default_rng(0)
+    m = 320
+    frame = pd.DataFrame(
+        {
+            "id": [f"c{k}" for k in range(m)],
+            "since": pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(m), "D"),
+            "age": rng.uniform(18, 80, m).round(1),
+            "town": rng.choice(["Ulm", "Bonn", "Köln, Süd"], m).astype(object),
+            "paid": rng.choice([True, False], m),
+        }
+    )
+    frame["left"] = np.where((frame["age"] > 50) ^ (frame["town"] == "Ulm"), "yes", "no")
+    frame.loc[rng.uniform(size=m) < 0.05, "age"] = np.nan
+    frame.loc[rng.uniform(size=m) < 0.05, "town"] = None
+    return frame
+
+
+@pytest.mark.slow
+def test_a_table_with_texts_and_gaps_needs_no_preparation(customers, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    customers[:240].to_csv("left.csv", index=False)
+    customers[240:].to_parquet("new.parquet", index=False)
+    assert main(["fit", "left.csv", "--target", "left", "--exclude", "id,since", "-o", "left.vi", "--quiet"]) == 0
+    told = capsys.readouterr().out
+    assert "town=Ulm" in told
+    assert "town: categories 'Bonn', 'Köln, Süd', 'Ulm'\n" in told
+    assert f"age: a missing value counts as {customers[:240]['age'].median():.6g}, the median" in told
+    assert main(["predict", "left.vi", "new.parquet", "--id", "id", "-o", "out.csv", "--quiet"]) == 0
+    model, new = load("left.vi"), customers[240:]
+    labels = model.predict(new[list(model.feature_names_in_)])
+    assert pd.read_csv("out.csv")["label"].tolist() == labels.tolist()
+    assert main(["score", "left.vi", "new.parquet", "--json", "--quiet"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["accuracy"] == np.mean(labels == new["left"]) > 0.85
+    new.assign(age="old").to_csv("old.csv", index=False)
+    assert main(["predict", "left.vi", "old.csv", "--quiet"]) == 2
+    assert "old.csv has no numbers in the column 'age'. Convert or remove them first." in capsys.readouterr().err
+    assert main(["show", "left.vi", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["columns"] == ["age", "town", "paid"]
+    assert main(["report", "left.vi", "new.parquet", "-o", "left.html", "--quiet"]) == 0
+    assert "town=Ulm" in (tmp_path / "left.html").read_text()
+    assert main(["export", "left.vi", "--to", "sql", "--table", "new", "-o", "left.sql"]) == 0
+    found = pytest.importorskip("duckdb").sql((tmp_path / "left.sql").read_text()).df()["label"]
+    assert model.classes_[found].tolist() == labels.tolist()
+
+
+def test_ids_and_dates_are_named_with_the_flag(customers, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    customers.to_csv("left.csv", index=False)
+    assert main(["fit", "left.csv", "--target", "left", "-o", "left.vi", "--quiet"]) == 2
+    assert "neither numbers nor texts in the column 'since'. Leave out with --exclude since." in capsys.readouterr().err
+    assert main(["fit", "left.csv", "--target", "left", "--exclude", "since", "-o", "left.vi", "--quiet"]) == 2
+    told = capsys.readouterr().err
+    assert "text that hardly repeats, like ids in 'id' (such as 'c0')." in told
+    assert "Leave out with --exclude since,id." in told
+    assert not (tmp_path / "left.vi").exists()
