@@ -209,7 +209,7 @@ def run_nulls(options: argparse.Namespace) -> None:
     totals: dict[tuple[str, bool], list[int]] = {}
     for null in chosen(NULLS, options.cases):
         for method in options.method:
-            for n_rows in (200, 2000):
+            for n_rows in options.sizes:
                 tables, wrong, dense, spent = 0, 0, 0, 0.0
                 for trial in range(options.first_seed, options.first_seed + options.trials):
                     random = np.random.default_rng([trial, n_rows, *null.name.encode()])
@@ -262,6 +262,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--first-seed", type=int, default=0, help="of the draws, or of the trials of nulls")
     parser.add_argument("--trials", type=int, default=60, help="tables of each kind and size in the suite nulls")
+    parser.add_argument("--sizes", nargs="+", type=int, default=[200, 2000], help="rows of the tables of nulls")
     parser.add_argument("--short", action="store_true", help="only Feynman equations of degree <= 4 and power laws")
     parser.add_argument("--limit", type=int, default=120, help="seconds of wall time for one table")
     parser.add_argument("--details", help="file to which failures are added")

@@ -11,11 +11,13 @@ from vanishing.laws.candidates import allowed_terms, parse_term
 from vanishing.laws.dependencies import affine_dependencies
 from vanishing.laws.gmm import Conditions, System
 from vanishing.laws.logs import find_power_law
+from vanishing.laws.moments import ADDITIVE
+from vanishing.laws.monomials import monomials
 from vanishing.laws.noise import noise_level, reweighted
 from vanishing.laws.origin import centre_of, far_origin, round_within
 from vanishing.laws.outliers import concentrated_rows
 from vanishing.laws.sample import make_sample
-from vanishing.laws.search import find_law
+from vanishing.laws.search import _Search, find_law
 from vanishing.laws.settings import Settings
 from vanishing.laws.snapping import nearest_rationals, polish, snap
 from vanishing.laws.subsets import best_subsets
@@ -160,3 +162,13 @@ def test_terms_are_read():
     assert parse_term("x*y**2", ["x", "y"]) == (1, 2)
     choose = allowed_terms(["x", "1"], ["1"], ["x", "y"], [0, 1])
     assert choose(np.array([[0, 0], [1, 0], [0, 1]])).tolist() == [False, True, False]
+
+
+def test_a_law_times_a_column_is_divided(rng):
+    angle = rng.uniform(0.0, 2.0 * np.pi, 1000)
+    X = np.column_stack([np.cos(angle), np.sin(angle)]) + 0.01 * rng.normal(size=(1000, 2))
+    search, terms = _Search(make_sample(X), Settings(4)), monomials(2, 4)
+    support = sorted(terms.places(np.array([[2, 2], [0, 4], [0, 2]])).tolist())  # y^2 (x^2 + y^2 - 1)
+    multiple = search._one_law(4, ADDITIVE, support, "level", []).law_of(support, np.full(2, 4e-4))
+    law = search._quotient(multiple, [])
+    assert sorted(law.conditions.terms.exponents[law.support].tolist()) == [[0, 0], [0, 2], [2, 0]]

@@ -31,9 +31,14 @@ _FINE = 0.002  # resolution, in deviations
 _MISSED = 0.2  # deviations by which the second-best polynomial misses the rows, beside a law
 
 
+def least_dof(n_terms: int) -> float:
+    """Degrees of freedom of a test that says something about a polynomial with this many terms."""
+    return max(3.0, 0.3 * n_terms)
+
+
 def test_power(J: float, dof: int, n_terms: int) -> str | None:
     """Why the test of a law says little, if so: it has few directions, or the residual is smaller than noise can be."""
-    if dof < max(3, 0.3 * n_terms):
+    if dof < least_dof(n_terms):
         return f"only {max(dof, 0)} degrees of freedom are left to test {n_terms} terms"
     if dof >= 8 and chdtr(dof, J) < 1e-7:
         return f"the residual is no noise: J = {J:.3g} is far below its {dof} degrees of freedom"

@@ -13,6 +13,7 @@ from .._typing import Array, Float1D, Float2D, Int1D, Int2D
 from . import units as dimensions
 from .dependencies import Dependency
 from .equation import common_denominator
+from .few_rows import LinearLaw
 from .fitted import FittedLaw
 from .law import Law, sorted_terms
 from .logs import PowerLaw
@@ -20,7 +21,7 @@ from .moments import MULTIPLICATIVE
 from .snapping import nearest_rationals, real_bits
 from .table import Table
 
-__all__ = ["dependency_law", "describe", "exact_law", "power_law", "with_units"]
+__all__ = ["dependency_law", "describe", "exact_law", "few_rows_law", "power_law", "with_units"]
 
 
 def describe(law: FittedLaw, columns: Sequence[str], kept: Sequence[int]) -> Law:
@@ -122,6 +123,66 @@ def power_law(law: PowerLaw, table: Table, kept: Sequence[int]) -> Law:
         why=f"It is a power law: its exponents are rational, and {test} (p-value {law.p_value:.2g}).",
         scale=table.X.std(axis=0),
     )
+
+
+def _linear_law(law: LinearLaw, table: Table, kept: Sequence[int]) -> Law:
+    """A linear law of a few rows: the column with coefficient 1 first, the constant last."""
+    n, used = len(table.names), np.flatnonzero(law.coef)
+    order = used[np.argsort(law.coef[used] != 1.0, kind="stable")]
+    exponents = np.zeros((len(order) + 1, n), dtype=np.int64)
+    exponents[np.arange(len(order)), np.array(kept)[order]] = 1
+    coef, errors = np.r_[law.coef[order], law.constant], np.r_[law.errors[order], law.constant_error]
+    if law.constant == 0.0:
+        exponents, coef, errors = exponents[:-1], coef[:-1], errors[:-1]
+    noise = np.full(n, np.nan)
+    noise[np.array(kept)[used]] = law.sigma[used]
+    return Law(
+        columns=table.names,
+        exponents=exponents,
+        coef=coef,
+        stderr=errors,
+        rational=(Fraction(1), *(None,) * (len(coef) - 1)),
+        free_coef=coef,
+        free_stderr=errors,
+        origin=np.zeros(n),
+        noise=noise,
+        noise_kind="one level for all columns; a linear law does not say which column the noise is in",
+        level=law.level,
+        typical_distance=law.level,
+        J=law.J,
+        dof=law.dof,
+        p_value=law.p_value,
+        held_out=1.0,
+        audits=_few_rows_audits(law.n_rows),
+        n_rows=law.n_rows,
+        kind="law",
+        why=f"It is a linear law of {law.n_rows} rows: {_precision(law.level)}, and curves do not fit better "
+        f"(p-value {law.p_value:.2g}).",
+        scale=table.X.std(axis=0),
+    )
+
+
+def few_rows_law(law: PowerLaw | LinearLaw, table: Table, kept: Sequence[int]) -> Law:
+    """A law that a few rows are enough for."""
+    if isinstance(law, LinearLaw):
+        return _linear_law(law, table, kept)
+    described = power_law(law, table, kept)
+    if described.kind == "exact":
+        return described
+    why = (
+        f"It is a power law of {law.n_rows} rows: {_precision(law.level)}, its exponents are small integers, and "
+        f"curves do not fit better (p-value {law.p_value:.2g})."
+    )
+    return replace(described, why=why, audits=_few_rows_audits(law.n_rows))
+
+
+def _few_rows_audits(n_rows: int) -> tuple[str, ...]:
+    """What a law of a few rows has passed."""
+    return (f"as precise without any one of the {n_rows} rows", "an F-test against quadratic and cubic curves")
+
+
+def _precision(level: float) -> str:
+    return f"its noise of {level:.2%} is far below that of a relation by chance"
 
 
 def exact_law(table: Table, exponents: Int2D, coef: Float1D, rational: Sequence[Fraction | None], why: str) -> Law:

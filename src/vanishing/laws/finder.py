@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
-from math import gcd
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Array, Float2D, Int1D
+from .._typing import Array, Float2D
 from ..checks import all_or_nothing, check_choice, check_count, check_flag, check_n_jobs, check_number
 from ..display import first_lines
 from ..engine.moments import Moments
@@ -22,20 +20,12 @@ from ..report import Given, Reported
 from ..rows.reading import read_finite
 from . import units as dimensions
 from .candidates import allowed_terms, comparable_terms, dimension_classes
-from .confirm import confirm, confirm_power_law
 from .dependencies import affine_dependencies
-from .describe import dependency_law, describe, exact_law, power_law, with_units
-from .exact import binary_denominator, exact_laws
-from .fitted import FittedLaw
+from .describe import dependency_law, describe, with_units
 from .law import Law
 from .laws import Laws
-from .logs import PowerLaw, find_power_law
 from .moments import ADDITIVE, MULTIPLICATIVE
-from .origin import far_origin, recentre_all
-from .outliers import concentrated_rows
-from .rounding import dithered, explains_linear, rounding_steps
-from .sample import make_sample
-from .search import find_laws
+from .routes import Routes, proven_laws
 from .settings import Attempt, Settings, known_noise
 from .sums import NOT_AUDITED, find_laws_of_sums
 from .table import Table, column_names, read_table
@@ -43,11 +33,6 @@ from .table import Table, column_names, read_table
 __all__ = ["LawFinder", "discover"]
 
 _DEGREE = 4  # that "auto" goes up to
-_EXACT_DEGREE, _EXACT_TERMS = 6, 500  # of integers, where arithmetic is exact
-_FEWEST_INLIERS = 0.7
-_LIKELY = 1e-3  # p-value of a power law after which no other of its degree is looked for
-_BESIDES = 2  # degree of the laws that are looked for besides
-_LOG_NOISE = 0.2  # of a power law, in deviations of the logarithms
 _MODELS: dict[str, tuple[tuple[str, str], ...]] = {
     "auto": ((ADDITIVE, "level"), (ADDITIVE, "columns"), (MULTIPLICATIVE, "level")),
     "relative": ((ADDITIVE, "level"),),
@@ -199,7 +184,7 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
             dependencies, kept = affine_dependencies(table.X) if table.groups is None else ([], list(range(n)))
             laws = [dependency_law(dependency, table) for dependency in dependencies]
             if len(kept) > 1:
-                more, attempts = self._noisy_or_rounded(table, kept, self._settings(table.names, kept, dims))
+                more, attempts = self._routes(self._settings(table.names, kept, dims)).laws_of(table, kept)
                 laws += _independent(more, table, [d.column for d in dependencies])
         if dims is not None:
             laws = [with_units(law, [self.units[name] for name in table.names], dims) for law in laws]
@@ -231,86 +216,18 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         self.laws_ = Laws(laws, names, moments.n_samples, attempts=attempts, notes=notes)
 
     def _exact(self, table: Table) -> list[Law]:
-        """Laws of integers and binary fractions, proven in exact arithmetic; none of other numbers, or with noise."""
+        """Laws that are proven in exact arithmetic, where nothing is said about noise or terms."""
         free = self.noise is None and self.allowed is None and self.forbidden is None and not self.robust
-        denominator = binary_denominator(table.X) if free and table.groups is None and table.whole else None
-        if denominator is None:
-            return []
-        degree = _EXACT_DEGREE if self.max_degree == "auto" else int(self.max_degree)
-        why = f"All {table.n_rows:,} rows satisfy it, in exact arithmetic."
-        basis = exact_laws((table.X * denominator).astype(np.int64), degree, _EXACT_TERMS)
-        lowest = min((int(exponents.sum(axis=1).max()) for exponents, _ in basis), default=0)
-        if lowest > 2 and explains_linear(table.X, rounding_steps(table.X)):
-            return []  # a product of parallel planes: one for each value of the rounding error
-        laws = []
-        for exponents, integers in basis:
-            scaled = [c * denominator**power for c, power in zip(integers, exponents.sum(axis=1).tolist(), strict=True)]
-            coef = [Fraction(c, gcd(*scaled)) for c in scaled]
-            laws.append(exact_law(table, exponents, np.array(coef, dtype=np.float64), coef, why))
-        return laws
+        return proven_laws(table, None if self.max_degree == "auto" else int(self.max_degree)) if free else []
 
-    def _noisy_or_rounded(
-        self, table: Table, kept: Sequence[int], settings: Settings
-    ) -> tuple[list[Law], list[Attempt]]:
-        """Laws of a noisy table; where there is none and columns are rounded, laws of the dithered columns."""
-        laws, attempts = self._noisy(table, kept, settings)
-        steps = rounding_steps(table.X)
-        if table.groups is not None or not steps[list(kept)].any() or any(law.kind != "dense" for law in laws):
-            return laws, attempts
-        rounded, more = self._noisy(dithered(table, steps), kept, settings)
-        if all(law.kind == "dense" for law in rounded):
-            return laws, attempts
-        said = ", ".join(f"{table.names[j]} to {steps[j]:g}" for j in kept if steps[j])
-        return [replace(law, why=f"{law.why} Rounding ({said}) counts as noise.") for law in rounded], more
-
-    def _noisy(self, table: Table, kept: Sequence[int], settings: Settings) -> tuple[list[Law], list[Attempt]]:
-        X = table.X[:, list(kept)]
-        power = self._power_law(X, table.groups)
-        if power is not None and not table.whole:  # where moments reach, they are more exact than logarithms
-            reached = power.degree <= settings.max_degree
-            power = None if reached else confirm_power_law(power, table.rows, kept)
-        if power is not None and power.alone and power.exponents.all() and power.p_value >= _LIKELY:
-            lower = replace(settings, max_degree=min(settings.max_degree, _BESIDES))
-            fitted, attempts = self._search(X, None, lower)
-            if not fitted or (len(fitted) == 1 and _is_power_law(fitted[0], power)):
-                note = Attempt(power.degree, len(kept) + 1, power.level, "law", power.J, power.dof)
-                return [power_law(power, table, kept)], [*attempts, note]
-        fitted, attempts = self._robust(X, settings) if self.robust else self._search(X, table.groups, settings)
-        if fitted and not table.whole and table.groups is None and not self.robust:
-            fitted, rejected = confirm(fitted, table.rows, table.n_rows, kept, settings)
-            attempts = [*attempts, *rejected]
-        if power is not None and all(law.dense for law in fitted):
-            return [power_law(power, table, kept)], attempts
-        return [describe(law, table.names, kept) for law in fitted], attempts
-
-    def _power_law(self, X: Float2D, groups: Int1D | None) -> PowerLaw | None:
+    def _routes(self, settings: Settings) -> Routes:
+        """What may be tried for these settings."""
         limited = self.allowed is not None or self.forbidden is not None
-        if self.logs is False or groups is not None or self.robust or limited:
-            return None
-        if self.noise is not None and self.noise not in ("relative", "multiplicative"):
-            return None
-        models = {None: (False, True), "relative": (False,), "multiplicative": (True,)}[self.noise]
-        return find_power_law(X, _LOG_NOISE, models)
-
-    def _search(self, X: Float2D, groups: Int1D | None, settings: Settings) -> tuple[list[FittedLaw], list[Attempt]]:
-        shifted = self.origin == "auto" and groups is None and settings.models[0][0] == ADDITIVE
-        fitted, attempts = find_laws(make_sample(X, groups, origin=far_origin(X) if shifted else None), settings)
-        return (recentre_all(fitted, X, settings) if shifted else fitted), attempts
-
-    def _robust(self, X: Float2D, settings: Settings) -> tuple[list[FittedLaw], list[Attempt]]:
-        """Laws of the rows near a polynomial, degree by degree."""
-        attempts: list[Attempt] = []
-        for degree in range(1, settings.max_degree + 1):
-            rows = concentrated_rows(X, degree)
-            if rows.mean() < _FEWEST_INLIERS:
-                reason = f"only {rows.mean():.0%} of the rows are near a polynomial of this degree"
-                attempts.append(Attempt(degree, 0, float("nan"), reason))
-                continue
-            fitted, tried = self._search(X[rows], None, replace(settings, max_degree=degree))
-            attempts += [attempt for attempt in tried if attempt.degree == degree]
-            if any(not law.dense for law in fitted):
-                return fitted, attempts
-        return [], attempts
+        unknown = self.noise is None or (isinstance(self.noise, str) and self.noise != "absolute")
+        free = unknown and not limited and not self.robust
+        models = {None: (False, True), "relative": (False,), "multiplicative": (True,)}
+        log_models = models[self.noise] if free and self.logs is not False else ()
+        return Routes(settings, log_models, free, self.origin == "auto", bool(self.robust))
 
     def _settings(self, names: Sequence[str], kept: Sequence[int], dims: Array | None) -> Settings:
         degree = _DEGREE if self.max_degree == "auto" else int(self.max_degree)
@@ -360,13 +277,6 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         """Names of the columns of :meth:`transform`: law0, law1, ..."""
         check_is_fitted(self)
         return np.array([f"law{k}" for k in range(len(self.laws_))], dtype=object)
-
-
-def _is_power_law(law: FittedLaw, power: PowerLaw) -> bool:
-    """Whether a law that was found is the power law."""
-    sides = law.conditions.terms.exponents[law.support]
-    same = [sides[0] - sides[1], sides[1] - sides[0]] if len(sides) == 2 else []
-    return any(np.array_equal(difference, power.exponents) for difference in same)
 
 
 def _independent(laws: Sequence[Law], table: Table, removed: Sequence[int]) -> list[Law]:

@@ -14,10 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, eigh, qr
+from scipy.linalg.lapack import dpocon, dpotrf, dsygvx, dtrtri
 from scipy.special import chdtri
 
 from .._compiled import compiled
-from .._typing import Float1D, Float2D, Int2D
+from .._typing import Array, Float1D, Float2D, Int2D
 from ..polynomials.terms import count_terms
 from .moments import MomentTable
 from .monomials import Monomials, binomial_matrix, monomials
@@ -36,8 +37,11 @@ __all__ = [
 
 FLOOR = 1e-6  # relative noise that moments in float64 can resolve
 _RANK = 1e-11  # eigenvalues of a covariance below this share of the largest are rounding
+_FULL_RANK = 1e-10  # inverse condition number above which there are none
+_BLOCK = 32_768  # values of tests that stay in a processor's cache
 _ROWS_PER_TEST = 6  # fewer rows for each test condition make their covariance unreliable
 _REDUCED_TESTS = (20, 50)  # that a polynomial has to pass before all tests are tried
+_REDUCED_ROWS = 1000  # that weigh them
 _ESTIMATED_WEIGHTS = 8.0  # conditions over rows, times this, is lost by estimating the weights
 _PRIOR = 4.0  # prior variance of a column's log noise variance where it is free
 
@@ -101,22 +105,38 @@ def test_covariance(tests: Monomials, table: Float2D, noise: RowNoise, variances
         The tests of the conditions: their values, minus group means if there are groups.
     """
     places, powers = tests.derivatives
-    mixed = np.zeros_like(table)
-    _add_derivatives(table, places, powers, np.ascontiguousarray(variances * noise.slopes), mixed)
-    weighted = centred * np.sqrt(noise.variance)
-    return np.asarray(weighted @ weighted.T + mixed @ mixed.T)
+    factors, root = np.ascontiguousarray(variances * noise.slopes), np.sqrt(noise.variance)
+    total = np.zeros((len(table), len(table)))
+    block = max(_BLOCK // len(table), 64)
+    for first in range(0, len(root), block):
+        part = np.empty((len(table), 2 * min(block, len(root) - first)))
+        _fill_block(table, centred, places, powers, factors, root, first, part)
+        total += part @ part.T
+    return total
 
 
 @compiled
-def _add_derivatives(table: Float2D, places: Int2D, powers: Float2D, factors: Float2D, out: Float2D) -> None:
-    """Add ``sum_j factors_j d_j t`` for every monomial t of a table."""
-    n_tests, n_rows = out.shape
-    for t in range(n_tests):
+def _fill_block(
+    table: Float2D,
+    centred: Float2D,
+    places: Int2D,
+    powers: Float2D,
+    factors: Float2D,
+    root: Float1D,
+    first: int,
+    out: Float2D,
+) -> None:
+    """``t root``, then ``sum_j factors_j d_j t``, for every test t, on as many rows as half of ``out`` has columns."""
+    n_rows = out.shape[1] // 2
+    for t in range(out.shape[0]):
+        for i in range(n_rows):
+            out[t, i] = centred[t, first + i] * root[first + i]
+            out[t, n_rows + i] = 0.0
         for j in range(places.shape[1]):
             power, place = powers[t, j], places[t, j]
             if power > 0.0:
                 for i in range(n_rows):
-                    out[t, i] += power * table[place, i] * factors[j, i]
+                    out[t, n_rows + i] += power * table[place, first + i] * factors[j, first + i]
 
 
 test_covariance.__test__ = False  # type: ignore[attr-defined]  # not a test of pytest's
@@ -141,6 +161,9 @@ def whitener(covariance: Float2D) -> Float2D:
     >>> whitener(np.diag([0.0, 4.0])).T.tolist()
     [[0.0, 0.5]]
     """
+    factor, failed = dpotrf(covariance, lower=1)
+    if not failed and dpocon(factor, np.abs(covariance).sum(axis=0).max(), uplo="L")[0] > _FULL_RANK:
+        return np.asarray(dtrtri(factor, lower=1)[0].T)
     values, vectors = eigh(covariance)
     kept = values > _RANK * values[-1]
     return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
@@ -154,11 +177,13 @@ def smallest_ratio(P: Float2D, D: Float2D) -> tuple[float, Float1D]:
     >>> smallest_ratio(np.diag([4.0, 1.0]), np.eye(2))[0]
     1.0
     """
-    try:
-        values, vectors = eigh(P, D, subset_by_index=[0, 0])
-    except LinAlgError:  # a term that varies with no column
-        values, vectors = eigh(P, D + 1e-12 * np.trace(D) / len(D) * np.eye(len(D)), subset_by_index=[0, 0])
-    return float(values[0]), vectors[:, 0]
+    values, vectors, _, _, failed = dsygvx(P, D, range="I", il=1, iu=1, lwork=64 * len(D))
+    if failed:  # a term that varies with no column
+        D = D + 1e-12 * np.trace(D) / len(D) * np.eye(len(D))
+        values, vectors, _, _, failed = dsygvx(P, D, range="I", il=1, iu=1, lwork=64 * len(D))
+    if failed:
+        raise LinAlgError("The noise variances of the terms are not positive.")
+    return float(values[0]), np.asarray(vectors[:, 0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +211,8 @@ class System:
         c = np.zeros(len(self.D))
         if not inner:
             return np.inf, c
-        P, D = self.normal[np.ix_(inner, inner)], self.D[np.ix_(inner, inner)]
+        at = np.array(inner)[:, None], inner
+        P, D = self.normal[at], self.D[at]
         constant = len(inner) < len(support)
         if constant:
             along = self.normal[0, inner] / self.normal[0, 0]
@@ -266,20 +292,23 @@ class Conditions:
         self.basis = raw / rms
         self.unit = rms * np.prod(sample.size**self.terms.exponents, axis=1)
         self.screened: dict[tuple[tuple[int, ...], int], list[list[int]]] = {}  # small sets of terms, by candidates
+        self._means: dict[bytes, Float2D] = {}  # for the variances asked for last
+        self._slopes: dict[bytes, list[Float2D]] = {}
 
     @cached_property
     def reduced(self) -> list[Conditions]:
         """The same laws with tests of lower degrees only, ascending: most polynomials that are no law fail these.
 
-        The cost of a test grows with the square of the number of its conditions.
+        The cost of a test grows with the rows that weigh it, and with the square of the number of its conditions.
         """
         n, fewer = self.sample.n_columns, []
+        some = self.sample.thinned(_REDUCED_ROWS)
         for n_tests in _REDUCED_TESTS:
             degree = 1
             while count_terms(degree, n) < n_tests:
                 degree += 1
             if 2 * count_terms(degree, n) <= len(self.tests):
-                fewer.append(Conditions(self.sample, self.degree, degree - self.degree, self.moments))
+                fewer.append(Conditions(some, self.degree, degree - self.degree, self.moments))
         return fewer
 
     @property
@@ -310,11 +339,21 @@ class Conditions:
 
     def means(self, variances: Float1D) -> Float2D:
         """``A = E[t m']``, debiased; one column for each term."""
-        return np.asarray(self.moments.products(variances, self.tests, self.terms) @ self.basis)
+        key = variances.tobytes()
+        if key not in self._means:
+            self._means.clear()
+            self._means[key] = np.asarray(self.moments.products(variances, self.tests, self.terms) @ self.basis)
+        return self._means[key]
 
     def spread(self, variances: Float1D) -> Float2D:
         """``D = sum_j s_j^2 E[d_j m d_j m']``: ``c'Dc`` is the mean noise variance of a polynomial, to first order."""
-        return np.asarray(self.basis.T @ self.moments.gradient_products(variances, self.terms) @ self.basis)
+        return np.asarray(np.tensordot(variances, self._gradients, 1))
+
+    @cached_property
+    def _gradients(self) -> Array:
+        """``E[d_j m d_j m']`` for every column j."""
+        unit = np.eye(self.sample.n_columns)
+        return np.array([self.basis.T @ self.moments.gradient_products(e, self.terms) @ self.basis for e in unit])
 
     def noise_pencil(self, profile: Float1D) -> tuple[Float2D, Float2D]:
         """``G = E[m m']`` and ``D = sum_j p_j E[d_j m d_j m']``, both of the noisy rows.
@@ -356,9 +395,12 @@ class Conditions:
 
     def noise_slopes(self, variances: Float1D, c: Float1D) -> Float2D:
         """Derivatives of ``A c`` with respect to the log noise variances, ``(n_tests, n_columns)``."""
+        key = variances.tobytes()
+        if key not in self._slopes:
+            self._slopes.clear()
+            self._slopes[key] = self.moments.product_slopes(variances, self.tests, self.terms)
         z = self.basis @ c
-        slopes = self.moments.product_slopes(variances, self.tests, self.terms)
-        return np.column_stack([change @ z for change in slopes])
+        return np.column_stack([change @ z for change in self._slopes[key]])
 
 
 def _without_nuisance(R: Float2D, slopes: Float2D, nuisance: str, n_rows: int) -> tuple[Float2D, int]:

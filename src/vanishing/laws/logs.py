@@ -17,7 +17,7 @@ from .._typing import Array, Bool1D, Float1D, Float2D, Int1D
 from .gmm import critical_value, smallest_ratio, whitener
 from .monomials import monomials
 
-__all__ = ["PowerLaw", "far_from_zero", "find_power_law"]
+__all__ = ["PowerLaw", "far_from_zero", "find_power_law", "integer_exponents"]
 
 _STEPS = 8
 _LARGEST = 8  # exponent, after all were multiplied to integers
@@ -105,7 +105,7 @@ def _find(X: Float2D, multiplicative: bool, max_noise: float) -> PowerLaw | None
             return None
         fit = _fit(np.abs(X[rows]), spread, multiplicative)
     assert fit is not None
-    exponents = _integers(fit.exponents, fit.covariance)
+    exponents = integer_exponents(fit.exponents, fit.covariance)
     if exponents is None:
         return None
     signs = np.prod(np.sign(X[rows]) ** (exponents % 2), axis=1)
@@ -179,20 +179,28 @@ def _errors(gram: Float2D, D: Float2D, a: Float1D, s2: float, n_rows: int) -> Fl
     return np.asarray(np.linalg.pinv(inner, rcond=1e-10, hermitian=True) * (s2 * (a @ D @ a)) / n_rows)
 
 
-def _integers(a: Float1D, covariance: Float2D) -> Int1D | None:
-    """The exponents as small integers without a common factor, if they can be."""
+def integer_exponents(a: Float1D, covariance: Float2D, close: float = _CLOSE, largest: int = _LARGEST) -> Int1D | None:
+    """The exponents as small integers without a common factor, if they can be.
+
+    All are within ``close`` standard errors of integers up to ``largest``, which would hardly happen by chance.
+
+    Examples
+    --------
+    >>> integer_exponents(np.array([0.8321, -0.5547]), 1e-8 * np.eye(2))
+    array([ 3, -2])
+    """
     r = int(np.argmax(np.abs(a)))
     ratio = a / a[r]
     jacobian = (np.eye(len(a)) - np.outer(ratio, np.eye(len(a))[r])) / a[r]
     errors = np.sqrt(np.maximum(np.diag(jacobian @ covariance @ jacobian.T), 0.0)) + _SMALLEST_ERROR
     others, chance = np.arange(len(a)) != r, 0.0
-    for factor in range(1, _LARGEST + 1):
+    for factor in range(1, largest + 1):
         scaled, wide = ratio * factor, errors * factor
         near = np.round(scaled)
-        chance += float(np.prod(np.minimum(2.0 * _CLOSE * wide[others], 1.0)))  # that any numbers are near integers
+        chance += float(np.prod(np.minimum(2.0 * close * wide[others], 1.0)))  # that any numbers are near integers
         if chance > _CHANCE:
             return None
-        if (np.abs(scaled - near) < np.maximum(_CLOSE * wide, 1e-6)).all():
+        if (np.abs(scaled - near) < np.maximum(close * wide, 1e-6)).all():
             integers = near.astype(np.int64)
             if integers[np.flatnonzero(integers)[0]] < 0:
                 integers = -integers

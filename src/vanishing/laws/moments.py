@@ -7,7 +7,7 @@ moments of ``x`` for every noise level.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from math import comb, factorial
 from typing import Any
@@ -49,6 +49,19 @@ def debias(moments: Any, terms: Monomials, variances: Float1D, model: str = ADDI
     return np.asarray(moments)
 
 
+def _graded(moments: Float1D, terms: Monomials, profile: Float1D) -> Float2D:
+    """The unbiased moments for additive noise of variances ``v profile``, as coefficients of 1, v, v^2, ..."""
+    powers = np.zeros((terms.degree // 2 + 1, len(terms)))
+    powers[0] = moments
+    for j in np.flatnonzero(profile > 0.0).tolist():
+        before = powers.copy()
+        for i in range(1, len(powers)):
+            rows, places, _ = terms.divided(j, 2 * i)
+            factor = _hermite_factors(terms.degree, i)[terms.exponents[rows, j]] * (-profile[j]) ** i
+            powers[i:, rows] += factor * before[: len(powers) - i, places]
+    return powers
+
+
 def slope(debiased: Array, terms: Monomials, variances: Float1D, j: int, model: str = ADDITIVE) -> Array:
     """Derivative of the debiased moments with respect to ``log s_j^2``.
 
@@ -87,9 +100,15 @@ def _growth(terms: Monomials, variances: Float1D) -> Float1D:
 
 def _growth_table(degree: int, variance: float) -> Float1D:
     """``E (1 + e)^k = sum_i C(k, 2i) s^(2i) (2i - 1)!!`` for k = 0, ..., degree."""
+    return np.asarray(_normal_moments(degree) @ variance ** np.arange(degree // 2 + 1))
+
+
+@lru_cache(maxsize=64)
+def _normal_moments(degree: int) -> Float2D:
+    """``C(k, 2i) (2i - 1)!!`` for k = 0, ..., degree and i = 0, ..., degree // 2."""
     return np.array(
         [
-            sum(comb(k, 2 * i) * variance**i * factorial(2 * i) / (2**i * factorial(i)) for i in range(k // 2 + 1))
+            [comb(k, 2 * i) * factorial(2 * i) / (2**i * factorial(i)) for i in range(degree // 2 + 1)]
             for k in range(degree + 1)
         ]
     )
@@ -110,6 +129,16 @@ class MomentTable:
     sizes: Int1D | None = None
     group_terms: Monomials | None = None
     by_group: Float2D | None = None
+    _debiased: dict[bytes, Array] = field(default_factory=dict)  # for the variances asked for last
+    _pencils: dict[tuple[bytes, int], tuple[Array, Float2D]] = field(default_factory=dict)
+
+    def debiased(self, variances: Float1D) -> Array:
+        """Unbiased moments of ``x``; computed once for the same variances in a row."""
+        key = variances.tobytes()
+        if key not in self._debiased:
+            self._debiased.clear()
+            self._debiased[key] = debias(self.means, self.terms, variances, self.model)
+        return self._debiased[key]
 
     @property
     def column_variances(self) -> Float1D:
@@ -120,8 +149,7 @@ class MomentTable:
 
     def products(self, variances: Float1D, left: Monomials, right: Monomials) -> Float2D:
         """Unbiased ``E[x^a x^b]`` for ``a`` of ``left`` and ``b`` of ``right``."""
-        debiased = debias(self.means, self.terms, variances, self.model)
-        total = debiased[self.terms.products(left, right)]
+        total = self.debiased(variances)[self.terms.products(left, right)]
         if self.group_terms is None:
             return np.asarray(total)
         means = debias(self.by_group, self.group_terms, variances, self.model)
@@ -130,10 +158,9 @@ class MomentTable:
 
     def product_slopes(self, variances: Float1D, left: Monomials, right: Monomials) -> list[Float2D]:
         """Derivatives of :meth:`products` with respect to ``log s_j^2``, for every column j."""
-        debiased = debias(self.means, self.terms, variances, self.model)
         at = self.terms.products(left, right)
         columns = range(self.terms.n_columns)
-        slopes = [slope(debiased, self.terms, variances, j, self.model)[at] for j in columns]
+        slopes = [slope(self.debiased(variances), self.terms, variances, j, self.model)[at] for j in columns]
         if self.group_terms is None:
             return slopes
         means = debias(self.by_group, self.group_terms, variances, self.model)
@@ -142,6 +169,18 @@ class MomentTable:
             change = slope(means, self.group_terms, variances, j, self.model)
             slopes[j] = self._within_groups(slopes[j], change[:, a], means[:, b], means[:, a], change[:, b])
         return slopes
+
+    def level_pencil(self, profile: Float1D, terms: Monomials) -> tuple[Array, Float2D]:
+        """Additive noise of variances ``v profile``: :meth:`products` is ``sum_k v^k A_k``; the ``A_k``, computed once.
+
+        And :meth:`gradient_products` for the profile.
+        """
+        key = profile.tobytes(), terms.degree
+        if key not in self._pencils:
+            used = monomials(terms.n_columns, 2 * terms.degree)
+            powers = _graded(self.means[: len(used)], used, profile)
+            self._pencils[key] = powers[:, used.products(terms, terms)], self.gradient_products(profile, terms)
+        return self._pencils[key]
 
     def gradient_products(self, weights: Float1D, terms: Monomials, model: str | None = None) -> Float2D:
         """``sum_j w_j E[d_j y^a d_j y^b]``, of the noisy rows: that is positive semi-definite.

@@ -5,10 +5,10 @@ Noise variances are those of the standardised columns: ``sigma_j^2 / scale_j^2``
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.linalg import LinAlgError, null_space, qr
+from scipy.linalg import LinAlgError
 
 from .._typing import Float1D, Float2D
 from .gmm import FLOOR, Conditions, System, smallest_ratio, whitener
@@ -39,10 +39,10 @@ def noise_level(conditions: Conditions, support: Sequence[int], profile: Float1D
     0.1
     """
     frame = _frame(conditions, support)
-    D = frame.T @ conditions.moments.gradient_products(profile, conditions.terms) @ frame
+    gram, D = _pencil(conditions, profile, frame)
     level = 0.0
     for _ in range(_STEPS):
-        ratio, _ = smallest_ratio(_schur(_gram(conditions, level * profile, frame)), D[1:, 1:])
+        ratio, _ = smallest_ratio(_schur(gram(level)), D[1:, 1:])
         raised = max(level + ratio, 0.0)
         done = abs(raised - level) < 1e-3 * raised + 1e-15 or raised > _LARGE
         level = raised
@@ -53,19 +53,23 @@ def noise_level(conditions: Conditions, support: Sequence[int], profile: Float1D
 
 def _frame(conditions: Conditions, support: Sequence[int]) -> Float2D:
     """An orthonormal basis of the span of the terms and the constant; the constant is its first column."""
-    used = conditions.basis[:, list(support)]
-    constant = np.zeros((len(used), 1))
-    constant[0] = 1.0
-    q, _ = qr(used / np.linalg.norm(used, axis=0), mode="economic")
-    if 0 not in support:
-        return np.hstack([np.zeros((len(used), 1)), q])
-    inside = q.T @ constant
-    return np.hstack([constant, q @ null_space(inside.T)])
+    used = conditions.basis[:, sorted(support)]  # the constant is the first term
+    q, _ = np.linalg.qr(used / np.linalg.norm(used, axis=0))
+    return q if 0 in support else np.hstack([np.zeros((len(used), 1)), q])
 
 
-def _gram(conditions: Conditions, variances: Float1D, frame: Float2D) -> Float2D:
-    terms = conditions.terms
-    return np.asarray(frame.T @ conditions.moments.products(variances, terms, terms) @ frame)
+def _pencil(conditions: Conditions, profile: Float1D, frame: Float2D) -> tuple[Callable[[float], Float2D], Float2D]:
+    """The debiased Gram of some functions as a function of the squared noise level, and that of their gradients."""
+    moments, terms = conditions.moments, conditions.terms
+    if moments.model == ADDITIVE and moments.group_terms is None:
+        powers, D = moments.level_pencil(profile, terms)
+        parts = frame.T @ powers @ frame
+        return lambda level: np.asarray(np.tensordot(level ** np.arange(len(parts)), parts, 1)), frame.T @ D @ frame
+
+    def gram(level: float) -> Float2D:
+        return np.asarray(frame.T @ moments.products(level * profile, terms, terms) @ frame)
+
+    return gram, frame.T @ moments.gradient_products(profile, terms) @ frame
 
 
 def _schur(gram: Float2D) -> Float2D:

@@ -26,10 +26,9 @@ FOLLOWS = "it follows from the laws of lower degree"
 _LINEAR_NOISE = 0.075  # of a linear law: correlated columns have one with more, and no test can tell
 _SMALL = 4 * FLOOR  # levels up to this are rounding
 _NEARLY = 4.0  # times the critical J, beyond which further weights do not help
-_HOPELESS = 10.0  # times the critical J of all terms: no few of them are a law
+_HOPELESS = 10.0  # times the critical J, with weights that are roughly right: no law, and none with fewer terms
 _PLAIN_BITS = 3.5  # of a rational coefficient, on average, in a law of more than a few terms
-_LEAST_DOF = 3  # of a test that says something
-_FEW_TERMS, _MORE_TERMS, _FEW_SETS = 4, 6, 10_000  # of the sets that are all compared; more of them if these are few
+_FEW_TERMS, _MORE_TERMS, _FEW_SETS = 4, 6, 400_000  # of the sets that are all compared; more of them if these are few
 _SCREENED, _MOST_TESTED = 8, 3  # sets of each size that go through reduced tests, and through all
 _FEW = 4  # terms of a law of higher degree that may replace one of lower degree
 _SHORTER = 5.0  # bits that such a law's description is shorter, at least
@@ -74,7 +73,7 @@ class OneLaw:
         law = self._few_terms(variances)
         if law is not None:
             return law
-        if len(self.conditions.tests) < len(self.trial) + _LEAST_DOF:
+        if len(self.conditions.tests) < len(self.trial) + audits.least_dof(len(self.trial)):
             return f"no few terms are a law, and {self.n_rows} rows cannot test all {len(self.trial)} together"
         variances, system, c = self._full(variances)
         self.J, self.dof = system.minimise(self.trial)[0], system.dof(len(self.trial))
@@ -110,13 +109,13 @@ class OneLaw:
                 level, c = _vanishing_level(G, D, support)
                 if self.settings.sigma is None:
                     variances = max(level, FLOOR) ** 2 * self._profile()
-                if level > self.max_noise or self._has_factor(support):
+                if level > self.max_noise or self.has_factor(support):
                     continue
                 J = self._reduced_statistic(support, variances, c)
                 if np.isfinite(J):
                     promising.append((J, support, variances))
             promising.sort(key=lambda entry: entry[0])
-            laws = [self._law_of(support, variances) for _, support, variances in promising[:_MOST_TESTED]]
+            laws = [self.law_of(support, variances) for _, support, variances in promising[:_MOST_TESTED]]
             passed = [law for law in laws if law is not None and (size <= _FEW_TERMS or _is_plain(law))]
             if passed:
                 best = min(passed, key=description_bits)
@@ -125,21 +124,22 @@ class OneLaw:
         return None
 
     def _screened(self, G: Float2D, D: Float2D, size: int) -> list[list[int]]:
-        """The sets of terms that vanish with the least noise, of which one has the highest degree; found once."""
+        """The sets of terms that vanish with the least noise, one of them with the highest degree; computed once."""
         key = tuple(self.trial), size
         if key not in self.conditions.screened:
             last = int(np.argmax(self.conditions.terms.total == self.conditions.degree))
             self.conditions.screened[key] = best_subsets(G, D, self.trial, size, _SCREENED, last=last)
         return self.conditions.screened[key]
 
-    def _law_of(self, support: list[int], variances: Float1D) -> FittedLaw | None:
+    def law_of(self, support: list[int], variances: Float1D) -> FittedLaw | None:
         """The law with these terms, if it passes its test and the audits."""
         _, c = self.conditions.first_system(variances).minimise(support)
+        system, J, c = reweighted(self.conditions, support, variances, c, self.nuisance, 1)
+        if _HOPELESS * self._passing(system.dof(len(support))) < J:
+            return None
         variances, system, c = self._own(support, variances, c)
         J, dof = system.statistic(c), system.dof(len(support))
-        if self._passing(dof) < J or follows(self.conditions, c, self.laws):
-            return None
-        if self._is_too_noisy(c, variances):
+        if self._passing(dof) < J or follows(self.conditions, c, self.laws) or self._is_too_noisy(c, variances):
             return None
         law = self._audited(support, variances, system, c)
         return None if isinstance(law, str) or law.dense else law
@@ -148,7 +148,7 @@ class OneLaw:
         """Whether a law has more noise than it may have, where that is not known."""
         return self.settings.sigma is None and deviation_level(self.conditions, c, variances) > self.max_noise
 
-    def _has_factor(self, support: list[int]) -> bool:
+    def has_factor(self, support: list[int]) -> bool:
         """Whether a column divides all of several terms: what is left without it is of lower degree, and no law."""
         shared = self.conditions.terms.exponents[support].all(axis=0).any()
         return bool(shared and len(support) > 2 and self.conditions.sample.groups is None)
@@ -161,10 +161,11 @@ class OneLaw:
         """``J`` of a law with these terms by tests of low degree, with weights of its own; infinity if it fails."""
         J = 0.0
         for reduced in self.conditions.reduced:
-            system, J, c = reweighted(reduced, support, variances, c, self.nuisance, 2)
-            dof = system.dof(len(support))
-            if dof > 0 and _NEARLY * self._passing(dof) < J:
-                return np.inf
+            for limit in (_HOPELESS, _NEARLY):
+                system, J, c = reweighted(reduced, support, variances, c, self.nuisance, 1)
+                dof = system.dof(len(support))
+                if dof > 0 and limit * self._passing(dof) < J:
+                    return np.inf
         return J
 
     def _profile(self) -> Float1D:
@@ -235,7 +236,7 @@ class OneLaw:
     def _rescorer(self, variances: Float1D) -> Callable[[list[int], Float1D], tuple[float, int]]:
         def rescore(support: list[int], c: Float1D) -> tuple[float, int]:
             own_variances = self._level_variances(support, variances)
-            if self._has_factor(support) or np.isinf(self._reduced_statistic(support, own_variances, c)):
+            if self.has_factor(support) or np.isinf(self._reduced_statistic(support, own_variances, c)):
                 return np.inf, 1
             own, J, c = reweighted(self.conditions, support, own_variances, c, self.nuisance, 1)
             if _NEARLY * self._passing(own.dof(len(support))) > J:

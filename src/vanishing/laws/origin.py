@@ -114,7 +114,8 @@ def recentred(law: FittedLaw, X: Float2D, settings: Settings) -> FittedLaw | Non
     most = len(law.support) + max(n_before, int(law.dense)) - n_shifts
     if _count_terms(law, origin - sample.origin) > most:
         return None
-    moved = find_law(make_sample(X, None, sample.model, origin), settings, degree)
+    own = replace(settings, models=((sample.model, law.nuisance),))
+    moved = find_law(make_sample(X, None, sample.model, origin), own, degree)
     if moved is None or len(moved.support) > most:
         return None
     dense = not moved.exact and is_dense(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -16,9 +16,10 @@ from .one_law import FOLLOWS, OneLaw, noise_limit
 from .sample import Sample, make_sample
 from .settings import Attempt, Settings
 
-__all__ = ["find_law", "find_laws"]
+__all__ = ["find_law", "find_laws", "skipped"]
 
 _LIKELY = 0.01  # p-value of a law whose noise model is not doubted
+_MULTIPLE = "a column divides all terms, and the quotient is no law"
 _FEW = 4  # terms of a law that none of higher degree replaces
 
 
@@ -49,6 +50,9 @@ class _Search:
         for model, nuisance in self._models(degree, laws):
             one = self._one_law(degree, model, trial, nuisance, laws)
             law, attempt = one.run()
+            if law is not None and one.has_factor(law.support):
+                law = self._quotient(law, laws)
+                attempt = attempt if law is not None else replace(attempt, reason=_MULTIPLE)
             self.attempts.append(attempt)
             if one.shadow:  # a relation with more noise than a law may have casts shadows at higher degrees
                 self.cap = min(self.cap, 0.4 * attempt.noise)
@@ -59,6 +63,20 @@ class _Search:
             if attempt.dof == 0 or attempt.reason == FOLLOWS:  # which other noise models do not change
                 break
         return best
+
+    def _quotient(self, law: FittedLaw, laws: Sequence[FittedLaw]) -> FittedLaw | None:
+        """The law without the columns that divide all of its terms, if that is a law: it says more."""
+        exponents = law.conditions.terms.exponents[law.support]
+        left = exponents - exponents.min(axis=0)
+        degree, sample = int(left.sum(axis=1).max()), law.conditions.sample
+        if not degree:
+            return None
+        if self.settings.allowed is not None and not self.settings.allowed(left).all():
+            return law
+        terms = monomials(sample.n_columns, degree)
+        trial = candidate_terms(terms, laws, sample, self.settings)
+        one = self._one_law(degree, sample.model, trial, law.nuisance, laws)
+        return one.law_of(sorted(int(place) for place in terms.places(left)), law.variances)
 
     def _models(self, degree: int, laws: Sequence[FittedLaw]) -> list[tuple[str, str]]:
         """The noise models to try: that of a law which is known, and a linear law does not say in which column."""
@@ -113,9 +131,7 @@ def find_laws(sample: Sample, settings: Settings) -> tuple[list[FittedLaw], list
     for degree in range(1, settings.max_degree + 1):
         terms = monomials(sample.n_columns, degree) if _affordable(sample, degree) else None
         if terms is None:
-            n_terms = count_terms(degree, sample.n_columns)
-            reason = f"skipped: {n_terms} terms are too many for {sample.n_rows} rows"
-            search.attempts.append(Attempt(degree, n_terms, float("nan"), reason))
+            search.attempts.append(skipped(degree, sample.n_rows, sample.n_columns))
             break
         trial = candidate_terms(terms, laws, sample, settings)
         if not any(terms.total[trial] == degree):
@@ -138,6 +154,14 @@ def find_laws(sample: Sample, settings: Settings) -> tuple[list[FittedLaw], list
     return laws + [law for law in dense[:1] if is_new(law, laws)], search.attempts
 
 
+def skipped(degree: int, n_rows: int, n_columns: int) -> Attempt:
+    """The note that a degree has too many terms for the rows."""
+    n_terms = count_terms(degree, n_columns)
+    needed = n_terms * _rows_per_term(degree)
+    reason = f"skipped: {n_terms} terms need {needed:,} rows, and there are {n_rows:,}"
+    return Attempt(degree, n_terms, float("nan"), reason)
+
+
 def find_law(sample: Sample, settings: Settings, degree: int) -> FittedLaw | None:
     """One law of a degree, if there is one."""
     terms = monomials(sample.n_columns, degree)
@@ -145,4 +169,8 @@ def find_law(sample: Sample, settings: Settings, degree: int) -> FittedLaw | Non
 
 
 def _affordable(sample: Sample, degree: int) -> bool:
-    return count_terms(degree, sample.n_columns) <= sample.n_rows / (4 if degree == 1 else 8)
+    return count_terms(degree, sample.n_columns) * _rows_per_term(degree) <= sample.n_rows
+
+
+def _rows_per_term(degree: int) -> int:
+    return 4 if degree == 1 else 8

@@ -23,7 +23,7 @@ _BITS = 2.0 * np.log(2.0)  # of J for one bit
 _Q = np.repeat([1.0, 2.0, 3.0, 4.0], 3)  # denominators
 _NEAR = np.tile([0.0, 1.0, -1.0], 4)  # numerators, from the nearest on
 _LARGEST = 40.0
-_FAR = 9.0  # squared standard errors beyond which a number is another one
+_FAR = 14.0  # squared standard errors beyond which a number is another one: a law has several, and all have to be near
 _STRONG = 5.0  # bits that a snapped coefficient saves which is hardly chance
 _GAIN, _GAIN_OF_MORE = 0.5, 6.0  # bits that a change of terms has to save: fewer terms, and more
 _MOST_CHANGES, _MOST_ADDED = 4, 5
@@ -220,5 +220,9 @@ def polish(
 
 
 def _least_gain(law: SnappedLaw, current: SnappedLaw) -> float:
-    """Many terms are tried, and rational numbers are everywhere: one more term has to save more."""
-    return _GAIN_OF_MORE if len(law.support) > len(current.support) else _GAIN
+    """Many terms are tried, and rational numbers are everywhere: one more term has to save more.
+
+    Not if it explains a real number away, so that all coefficients are rational.
+    """
+    explained = len(law.rational) == len(law.support) and len(current.rational) < len(current.support)
+    return _GAIN if explained or len(law.support) <= len(current.support) else _GAIN_OF_MORE

@@ -8,7 +8,7 @@ from math import comb
 import numpy as np
 
 from .._compiled import compiled
-from .._typing import Float1D, Float2D, Int2D
+from .._typing import Array, Float1D, Float2D, Int1D, Int2D
 
 __all__ = ["MOST_SUBSETS", "best_subsets"]
 
@@ -41,69 +41,71 @@ def best_subsets(
     [[0, 1]]
     """
     chosen = np.array(terms)
-    if size > len(chosen) or comb(len(chosen), size) > MOST_SUBSETS:
+    n = len(chosen)
+    if size > n or comb(n, size) > MOST_SUBSETS:
         return []
     at = np.ix_(chosen, chosen)
+    least = 1e-14 * float(np.trace(P[at])) / n
+    if size == 1:
+        traces = np.diag(D[at]) / np.maximum(np.diag(P[at]), least)
+        best = [[int(chosen[k])] for k in np.argsort(-traces) if traces[k] > 0.0 and chosen[k] >= last]
+        return best[:number]
+    forms = np.empty((2, size - 1, n, n))
+    forms[0, 0], forms[1, 0] = P[at], D[at]
+    values, sets = np.zeros(number), np.zeros((number, size), dtype=np.int64)
     first_last = int(np.searchsorted(chosen, last))
-    values, sets = _largest_traces(np.ascontiguousarray(P[at]), np.ascontiguousarray(D[at]), first_last, size, number)
+    _largest_traces(forms[0], forms[1], first_last, least, values, sets, np.zeros(size, dtype=np.int64), np.zeros(size))
     return [chosen[sets[k]].tolist() for k in np.argsort(-values) if values[k] > 0.0]
 
 
 @compiled
-def _largest_traces(P: Float2D, D: Float2D, first_last: int, size: int, number: int) -> tuple[Float1D, Int2D]:
-    """The largest ``trace(P_S^-1 D_S)`` over sets S, by a walk through all of them.
+def _largest_traces(
+    P: Array, D: Array, first_last: int, least: float, values: Float1D, sets: Int2D, index: Int1D, traces: Float1D
+) -> None:
+    """The sets S with the largest ``trace(P_S^-1 D_S)``, by a walk through all of them.
 
-    One more term i adds ``v'Dv / d^2`` with ``v = (-P_S^-1 p_i, 1)`` the residual of term i after regression on S and
-    ``d^2`` its mean square; a Cholesky factor of ``P_S`` grows along the walk.
+    ``P[k]`` and ``D[k]`` are the two forms on what regression on the first k terms of a set leaves of the others;
+    ``P[0]`` and ``D[0]`` are given. Term i adds ``D_ii / P_ii`` of these to the trace. For the last term of a set the
+    diagonals are enough: a few multiplications for every set. ``index`` and ``traces`` are work space.
     """
-    n = P.shape[0]
-    values, sets = np.zeros(number), np.zeros((number, size), dtype=np.int64)
-    least = 1e-14 * np.trace(P) / n
-    L, v = np.zeros((size, size)), np.zeros(size)
-    index, traces = np.zeros(size, dtype=np.int64), np.zeros(size)
+    n, number, size = P.shape[1], sets.shape[0], sets.shape[1]
     weakest = 0  # place of the smallest value that is kept
     level = 0
     index[0] = -1
     while level >= 0:
         index[level] += 1
-        if level == size - 1 and index[level] < first_last:
-            index[level] = first_last
-        i = index[level]
-        if i > n - size + level:
+        s = index[level]
+        if s > n - size + level:
             level -= 1
             continue
-        square = P[i, i]
-        for j in range(level):
-            total = P[i, index[j]]
-            for k in range(j):
-                total -= L[level, k] * L[j, k]
-            L[level, j] = total / L[j, j]
-            square -= L[level, j] * L[level, j]
-        square = max(square, least)
-        L[level, level] = np.sqrt(square)
-        for j in range(level - 1, -1, -1):
-            total = L[level, j]
-            for k in range(j + 1, level):
-                total -= L[k, j] * v[k]
-            v[j] = total / L[j, j]
-        spread = D[i, i]
-        for j in range(level):
-            total = -2.0 * D[i, index[j]] + v[j] * D[index[j], index[j]]
-            for k in range(j):
-                total += 2.0 * v[k] * D[index[j], index[k]]
-            spread += v[j] * total
-        trace = max(spread, 0.0) / square
-        if level > 0:
-            trace += traces[level - 1]
-        if level < size - 1:
-            traces[level] = trace
+        inverse = 1.0 / max(P[level, s, s], least)
+        trace = traces[level] + max(D[level, s, s], 0.0) * inverse
+        if level < size - 2:
+            _project(P[level], D[level], s, inverse, P[level + 1], D[level + 1])
             level += 1
-            index[level] = i
-        elif trace > values[weakest]:
-            values[weakest] = trace
-            for j in range(size):
-                sets[weakest, j] = index[j]
-            for k in range(number):
-                if values[k] < values[weakest]:
-                    weakest = k
-    return values, sets
+            index[level], traces[level] = s, trace
+            continue
+        for i in range(max(s + 1, first_last), n):
+            along = P[level, s, i] * inverse
+            square = max(P[level, i, i] - along * P[level, s, i], least)
+            spread = D[level, i, i] + along * (along * D[level, s, s] - 2.0 * D[level, s, i])
+            if spread > (values[weakest] - trace) * square and trace + max(spread, 0.0) / square > values[weakest]:
+                values[weakest] = trace + max(spread, 0.0) / square
+                for j in range(size - 1):
+                    sets[weakest, j] = index[j]
+                sets[weakest, size - 1] = i
+                for k in range(number):
+                    if values[k] < values[weakest]:
+                        weakest = k
+
+
+@compiled
+def _project(P: Float2D, D: Float2D, s: int, inverse: float, P_left: Float2D, D_left: Float2D) -> None:
+    """The forms P and D on what regression on term s, in the mean square P, leaves of the later terms."""
+    n = P.shape[0]
+    for i in range(s + 1, n):
+        a = P[s, i] * inverse
+        for j in range(i, n):
+            b = P[s, j] * inverse
+            P_left[i, j] = P[i, j] - a * P[s, j]
+            D_left[i, j] = D[i, j] - a * D[s, j] - b * D[s, i] + a * b * D[s, s]

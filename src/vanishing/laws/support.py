@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import comb
 
 import numpy as np
@@ -11,7 +11,7 @@ from .._typing import Float1D
 from .gmm import System, critical_value
 from .subsets import best_subsets
 
-__all__ = ["Fit", "eliminate", "smallest_support"]
+__all__ = ["eliminate", "smallest_support"]
 
 _MOST_SUPPORTS = 400_000  # of one size, in the weights of another law
 _LARGEST = 8  # terms of the supports that are all tried
@@ -20,7 +20,7 @@ _FOREIGN = 30.0  # times as large as it may be, J can be with the weights of ano
 _RIVAL = 5.0  # times the smallest J of a size, in such weights, a support may have to be looked at
 _DROP, DROP_SHARE = 12.0, 0.004  # what a term is worth in J, at least: absolute, and per row
 
-Fit = tuple[float, list[int], Float1D]  # J, support and coefficients
+_MANY, _AT_ONCE = 12, 8  # terms, beyond which one of eight may leave at once
 
 
 def worth(n_rows: int) -> float:
@@ -90,16 +90,15 @@ def eliminate(system: System, trial: Sequence[int]) -> list[int]:
     least = worth(system.n_rows)
     while len(support) > 1:
         order = np.argsort(_wald(system, support, c))
-        if len(support) > 12:
-            fewer = [term for term in support if term != support[order[0]]]
-            J_fewer, c_fewer = system.minimise(fewer)
-            if J_fewer - J < least:
-                support, J, c = fewer, J_fewer, c_fewer
+        if len(support) > _MANY:
+            several = max(len(support) // _AT_ONCE, 1)
+            trials = ([support[i] for i in sorted(order[number:])] for number in dict.fromkeys((several, 1)))
+            left = next((fit for fit in _fits(system, trials) if fit[0] - J < least), None)
+            if left is not None:
+                J, support, c = left
                 continue
         tries = [support[:i] + support[i + 1 :] for i in order[:8]]
-        (J_best, c_best), fewer = min(
-            ((system.minimise(tried), tried) for tried in tries), key=lambda entry: entry[0][0]
-        )
+        J_best, fewer, c_best = min(_fits(system, tries), key=lambda fit: fit[0])
         allowed = least + critical_value(1e-4, n_full - len(fewer))
         if J_best - J >= least or J_best - J_full >= allowed:
             break
@@ -107,8 +106,15 @@ def eliminate(system: System, trial: Sequence[int]) -> list[int]:
     return support
 
 
+def _fits(system: System, supports: Iterable[list[int]]) -> Iterator[tuple[float, list[int], Float1D]]:
+    """``J``, support and coefficients of the best polynomials with these terms."""
+    for support in supports:
+        J, c = system.minimise(support)
+        yield J, support, c
+
+
 def _wald(system: System, support: list[int], c: Float1D) -> Float1D:
     """About how much ``J`` rises when each term leaves."""
     P = system.normal[np.ix_(support, support)]
-    inverse = np.linalg.pinv(P + 1e-13 * np.trace(P) / len(support) * np.eye(len(support)), hermitian=True)
+    inverse = np.linalg.inv(P + 1e-13 * np.trace(P) / len(support) * np.eye(len(support)))
     return np.asarray(c[support] ** 2 / np.maximum(np.diag(inverse), 1e-300))

@@ -15,6 +15,7 @@ from ..rows.arrays import ArrayRows
 from ..rows.folds import fold_numbers
 from ..rows.protocol import Block, Cost, Rows
 from ..rows.reading import finite_blocks, is_source, open_table, read_rows, require_finite, require_numbers
+from ..rows.sampling import Lowest, lowest_of, merge
 
 __all__ = ["Table", "column_names", "read_table", "standardised"]
 
@@ -74,7 +75,7 @@ def read_table(estimator: Any, X: Any, names: Sequence[str] | None, groups: Any)
     else:
         rows = finite_blocks(estimator, rows)
     if isinstance(rows, ArrayRows) and len(rows) <= SELECTED:
-        selected = _Selected(np.empty(0), rows.to_numpy(), rows.labels, len(rows))
+        selected = _Selected(rows.to_numpy(), rows.labels, len(rows))
     else:
         selected = select_rows(rows, SELECTED)
     if selected.n_rows < len(shown) + 2:
@@ -132,9 +133,8 @@ def _check_groups(codes: Int1D | None) -> None:
 
 
 class _Selected(NamedTuple):
-    """Rows with the hashes of their places and their labels; and how many rows there were."""
+    """Rows with their labels; and how many rows there were."""
 
-    hashes: Array
     X: Float2D
     labels: Array | None
     n_rows: int
@@ -149,31 +149,22 @@ def select_rows(rows: Rows, most: int) -> _Selected:
     >>> select_rows(as_rows(np.arange(6.0).reshape(6, 1)), 3).X.shape
     (3, 1)
     """
-    limit = _N_HASHES
+    limit = 1.0
     if rows.n_samples is not None and rows.n_samples > 2 * most:  # far more hashes than needed are below this
-        limit = int(_N_HASHES / rows.n_samples * 1.5 * most)
+        limit = 1.5 * most / rows.n_samples
 
-    def kernel(block: Block) -> _Selected:
+    def kernel(block: Block) -> tuple[Lowest, int]:
         n_rows = block.X.shape[0]
-        hashes = fold_numbers(block.X, block.part, block.start, n_rows, _N_HASHES)
-        chosen = np.flatnonzero(to_host(hashes <= limit))
-        X = np.array(to_host(take(block.X, chosen, axis=0)), dtype=np.float64)
-        labels = None if block.labels is None else np.asarray(to_host(block.labels))[chosen]
-        return _Selected(np.asarray(to_host(take(hashes, chosen, axis=0))), X, labels, n_rows)
+        hashes = to_host(fold_numbers(block.X, block.part, block.start, n_rows, _N_HASHES)) / _N_HASHES
+        # Labels travel in the place of weights; there are none here.
+        labels = np.zeros(n_rows) if block.labels is None else np.asarray(to_host(block.labels))
+        return lowest_of(block.X, labels, hashes, limit, most), n_rows
 
-    def combine(a: _Selected, b: _Selected) -> _Selected:
-        labels = None if a.labels is None or b.labels is None else np.concatenate([a.labels, b.labels])
-        both = np.concatenate([a.hashes, b.hashes]), np.concatenate([a.X, b.X])
-        return _smallest(_Selected(*both, labels, a.n_rows + b.n_rows), most)
+    def combine(a: tuple[Lowest, int], b: tuple[Lowest, int]) -> tuple[Lowest, int]:
+        return merge(a[0], b[0], most), a[1] + b[1]
 
-    return _smallest(rows.reduce(kernel, combine, Cost(rows.n_features, 4 * rows.n_features)), most)
-
-
-def _smallest(rows: _Selected, most: int) -> _Selected:
-    """The rows with the smallest hashes, in their order."""
-    chosen = np.sort(np.argsort(rows.hashes, kind="stable")[:most])
-    labels = None if rows.labels is None else rows.labels[chosen]
-    return _Selected(rows.hashes[chosen], rows.X[chosen], labels, rows.n_rows)
+    chosen, n_rows = rows.reduce(kernel, combine, Cost(rows.n_features, 4 * rows.n_features))
+    return _Selected(np.array(chosen.Z, dtype=np.float64), chosen.signed if rows.labelled else None, n_rows)
 
 
 def take(X: Any, index: Int1D, axis: int) -> Any:

@@ -1,0 +1,154 @@
+"""The routes from a table to its laws: exact arithmetic, small samples, logarithms, moments, rounded columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import gcd
+
+import numpy as np
+
+from .._typing import Float2D, Int1D
+from .confirm import confirm, confirm_power_law
+from .describe import describe, exact_law, few_rows_law, power_law
+from .exact import binary_denominator, exact_laws
+from .few_rows import FEW_ROWS, FEWEST_ROWS, find_in_few_rows, largest_noise
+from .fitted import FittedLaw
+from .law import Law
+from .logs import PowerLaw, find_power_law
+from .moments import ADDITIVE
+from .origin import far_origin, recentre_all
+from .outliers import concentrated_rows
+from .rounding import dithered, explains_linear, rounding_steps
+from .sample import make_sample
+from .search import find_laws, skipped
+from .settings import Attempt, Settings
+from .table import Table
+
+__all__ = ["Routes", "proven_laws"]
+
+_EXACT_DEGREE, _EXACT_TERMS = 6, 500  # of integers, where arithmetic is exact
+_FEWEST_INLIERS = 0.7
+_LIKELY = 1e-3  # p-value of a power law after which no other of its degree is looked for
+_BESIDES = 2  # degree of the laws that are looked for besides
+_LOG_NOISE = 0.2  # of a power law, in deviations of the logarithms
+
+
+def proven_laws(table: Table, max_degree: int | None) -> list[Law]:
+    """Laws of integers and binary fractions, proven in exact arithmetic; none of other numbers, or with noise."""
+    denominator = binary_denominator(table.X) if table.groups is None and table.whole else None
+    if denominator is None:
+        return []
+    why = f"All {table.n_rows:,} rows satisfy it, in exact arithmetic."
+    basis = exact_laws((table.X * denominator).astype(np.int64), max_degree or _EXACT_DEGREE, _EXACT_TERMS)
+    lowest = min((int(exponents.sum(axis=1).max()) for exponents, _ in basis), default=0)
+    if lowest > 2 and explains_linear(table.X, rounding_steps(table.X)):
+        return []  # a product of parallel planes: one for each value of the rounding error
+    laws = []
+    for exponents, integers in basis:
+        scaled = [c * denominator**power for c, power in zip(integers, exponents.sum(axis=1).tolist(), strict=True)]
+        coef = [Fraction(c, gcd(*scaled)) for c in scaled]
+        laws.append(exact_law(table, exponents, np.array(coef, dtype=np.float64), coef, why))
+    return laws
+
+
+@dataclass(frozen=True)
+class Routes:
+    """The routes that are open for what is asked.
+
+    ``settings`` are those of the search; ``log_models`` says of each noise model of the logarithms whether the noise is
+    multiplicative, and is empty where logarithms are not asked for; ``short``: whether short tables have tests of their
+    own; ``origin``: whether columns may be counted from elsewhere; ``robust``: whether some rows may follow no law.
+    """
+
+    settings: Settings
+    log_models: tuple[bool, ...]
+    short: bool
+    origin: bool
+    robust: bool
+
+    def laws_of(self, table: Table, kept: Sequence[int]) -> tuple[list[Law], list[Attempt]]:
+        """Laws of a noisy table; where there is none and columns are rounded, laws of the dithered columns."""
+        laws, attempts = self._noisy(table, kept)
+        steps = rounding_steps(table.X)
+        if table.groups is not None or not steps[list(kept)].any() or any(law.kind != "dense" for law in laws):
+            return laws, attempts
+        rounded, more = self._noisy(dithered(table, steps), kept)
+        if all(law.kind == "dense" for law in rounded):
+            return laws, attempts
+        said = ", ".join(f"{table.names[j]} to {steps[j]:g}" for j in kept if steps[j])
+        return [replace(law, why=f"{law.why} Rounding ({said}) counts as noise.") for law in rounded], more
+
+    def _noisy(self, table: Table, kept: Sequence[int]) -> tuple[list[Law], list[Attempt]]:
+        if not (self.short and table.groups is None and FEWEST_ROWS <= table.n_rows < FEW_ROWS):
+            return self._many_rows(table, kept)
+        laws, tried = self._few_rows(table, kept)
+        if laws:
+            return laws, tried
+        laws, more = self._many_rows(table, kept)
+        higher = [attempt for attempt in more if attempt.degree > 1]
+        if not higher and self.settings.max_degree > 1:
+            higher = [skipped(2, table.n_rows, len(kept))]
+        return laws, [*tried, *higher]
+
+    def _few_rows(self, table: Table, kept: Sequence[int]) -> tuple[list[Law], list[Attempt]]:
+        """Power laws and linear laws of a short table."""
+        n, n_rows, max_noise = len(kept), table.n_rows, self.settings.max_noise
+        short = find_in_few_rows(table.X[:, list(kept)], max_noise, logs=bool(self.log_models))
+        if short:
+            notes = [Attempt(1, n + 1, law.level, "law", law.J, law.dof) for law in short]
+            return [few_rows_law(law, table, kept) for law in short], notes
+        limit = min(largest_noise(n_rows, n), max_noise)
+        reason = f"no power law or linear law with noise below {limit:.1%}, which {n_rows} rows can tell from chance"
+        return [], [Attempt(1, n + 1, float("nan"), reason)]
+
+    def _many_rows(self, table: Table, kept: Sequence[int]) -> tuple[list[Law], list[Attempt]]:
+        X, settings = table.X[:, list(kept)], self.settings
+        power = self._power_law(X, table.groups)
+        if power is not None and not table.whole:  # where moments reach, they are more exact than logarithms
+            reached = power.degree <= settings.max_degree
+            power = None if reached else confirm_power_law(power, table.rows, kept)
+        if power is not None and power.alone and power.exponents.all() and power.p_value >= _LIKELY:
+            lower = replace(settings, max_degree=min(settings.max_degree, _BESIDES))
+            fitted, attempts = self._search(X, None, lower)
+            if not fitted or (len(fitted) == 1 and _is_power_law(fitted[0], power)):
+                note = Attempt(power.degree, len(kept) + 1, power.level, "law", power.J, power.dof)
+                return [power_law(power, table, kept)], [*attempts, note]
+        fitted, attempts = self._robust(X, settings) if self.robust else self._search(X, table.groups, settings)
+        if fitted and not table.whole and table.groups is None and not self.robust:
+            fitted, rejected = confirm(fitted, table.rows, table.n_rows, kept, settings)
+            attempts = [*attempts, *rejected]
+        if power is not None and all(law.dense for law in fitted):
+            return [power_law(power, table, kept)], attempts
+        return [describe(law, table.names, kept) for law in fitted], attempts
+
+    def _power_law(self, X: Float2D, groups: Int1D | None) -> PowerLaw | None:
+        return find_power_law(X, _LOG_NOISE, self.log_models) if self.log_models and groups is None else None
+
+    def _search(self, X: Float2D, groups: Int1D | None, settings: Settings) -> tuple[list[FittedLaw], list[Attempt]]:
+        shifted = self.origin and groups is None and settings.models[0][0] == ADDITIVE
+        fitted, attempts = find_laws(make_sample(X, groups, origin=far_origin(X) if shifted else None), settings)
+        return (recentre_all(fitted, X, settings) if shifted else fitted), attempts
+
+    def _robust(self, X: Float2D, settings: Settings) -> tuple[list[FittedLaw], list[Attempt]]:
+        """Laws of the rows near a polynomial, degree by degree."""
+        attempts: list[Attempt] = []
+        for degree in range(1, settings.max_degree + 1):
+            rows = concentrated_rows(X, degree)
+            if rows.mean() < _FEWEST_INLIERS:
+                reason = f"only {rows.mean():.0%} of the rows are near a polynomial of this degree"
+                attempts.append(Attempt(degree, 0, float("nan"), reason))
+                continue
+            fitted, tried = self._search(X[rows], None, replace(settings, max_degree=degree))
+            attempts += [attempt for attempt in tried if attempt.degree == degree]
+            if any(not law.dense for law in fitted):
+                return fitted, attempts
+        return [], attempts
+
+
+def _is_power_law(law: FittedLaw, power: PowerLaw) -> bool:
+    """Whether a law that was found is the power law."""
+    sides = law.conditions.terms.exponents[law.support]
+    same = [sides[0] - sides[1], sides[1] - sides[0]] if len(sides) == 2 else []
+    return any(np.array_equal(difference, power.exponents) for difference in same)

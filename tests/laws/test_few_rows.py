@@ -1,0 +1,69 @@
+"""Tables of 6 to 50 rows: historic ones, slopes against Deming's formula, and noise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from vanishing import discover
+from vanishing.laws.few_rows import _relation, find_in_few_rows
+
+# Semi-major axes in astronomical units and sidereal periods in years (NASA's planetary fact sheet).
+AXES = [0.387, 0.723, 1.0, 1.524, 5.203, 9.58, 19.2, 30.05]
+PERIODS = [0.241, 0.615, 1.0, 1.881, 11.86, 29.45, 84.02, 164.8]
+# Boyle's table A (A Defence of the Doctrine Touching the Spring and Weight of the Air, 1662): volume and pressure.
+VOLUMES = [48, 46, 44, 42, 40, 38, 36, 34, 32, 30, 28, 26, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12]
+SIXTEENTHS = [466, 489, 511, 536, 565, 592, 629, 666, 707, 753, 805, 869, 941, 981, 1025, 1073, 1131, 1186, 1246]
+SIXTEENTHS += [1324, 1406, 1489, 1607, 1725, 1881]
+
+
+@pytest.mark.parametrize("n_planets", [6, 8])
+def test_kepler_s_planets(n_planets):
+    laws = discover(np.column_stack([AXES, PERIODS])[:n_planets], names=["a", "T"])
+    assert [law.equation for law in laws] == ["a^3 = T^2"]
+    assert laws[0].kind == "law"
+    assert abs(laws[0].free_coef[1] + 1.0) < 3.0 * laws[0].free_stderr[1]
+
+
+def test_boyle_s_table():
+    laws = discover(np.column_stack([VOLUMES, np.array(SIXTEENTHS) / 16.0]), names=["V", "p"])
+    assert [law.exponents.tolist() for law in laws] == [[[1, 1], [0, 0]]]
+    assert -laws[0].coef[1] == pytest.approx(1408, abs=3)
+
+
+def test_spring_with_an_offset_and_a_column_of_noise(rng):
+    x = np.linspace(-2.0, 3.0, 12)
+    X = np.column_stack([x, rng.normal(size=12), 12.3 * x + 4.0])
+    X[:, [0, 2]] += rng.normal(size=(12, 2)) * [0.01, 0.12]
+    laws = discover(X, names=["x", "u", "F"])
+    assert [law.variables for law in laws] == [("x", "F")]
+    assert laws[0].coef == pytest.approx([1.0, -1.0 / 12.3, 4.0 / 12.3], rel=0.03)
+
+
+def test_relation_of_two_columns_is_deming_s(rng):
+    x = rng.uniform(0.0, 3.0, 15)
+    Z = np.column_stack([x, 2.0 * x + 1.0]) + 0.05 * rng.normal(size=(15, 2))
+    relation = _relation(Z, np.ones_like(Z))
+    (xx, xy), (_, yy) = np.cov(Z.T)
+    deming = (yy - xx + np.sqrt((yy - xx) ** 2 + 4.0 * xy**2)) / (2.0 * xy)
+    assert -relation.a[0] / relation.a[1] == pytest.approx(deming, rel=1e-9)
+    residual = (Z - Z.mean(axis=0)) @ relation.a / np.linalg.norm(relation.a)
+    assert relation.s2 == pytest.approx((residual**2).sum() / 13, rel=1e-9)
+
+
+def test_curves_and_correlated_noise_have_no_law():
+    rng = np.random.default_rng(11)
+    for n_rows in (6, 8, 12, 20):
+        for _ in range(40):
+            x = rng.normal(size=n_rows)
+            assert not find_in_few_rows(np.column_stack([x, 0.9 * x + 0.44 * rng.normal(size=n_rows)]))
+            t = rng.uniform(0.2, 3.0, n_rows)
+            curve = np.column_stack([t, np.exp(t)]) * (1.0 + 0.003 * rng.normal(size=(n_rows, 2)))
+            assert not find_in_few_rows(curve)
+
+
+def test_too_little_is_said_clearly(rng):
+    laws = discover(rng.normal(size=(8, 2)))
+    assert not len(laws)
+    assert "no power law or linear law with noise below 2.1%, which 8 rows can tell from chance" in str(laws)
+    assert "6 terms need 48 rows, and there are 8" in str(laws)
