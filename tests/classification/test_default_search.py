@@ -3,13 +3,17 @@
 import numpy as np
 import pytest
 import sympy
+from searches import grid_search
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss, make_scorer
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from vanishing import OAVI, RangeWarning, VanishingIdealClassifier, VanishingIdealClassifierCV, open_rows
 from vanishing.classification import fitting, tuning
 from vanishing.classification.class_weights import class_factors
-from vanishing.classification.features import FeatureMap, hinge_knots
+from vanishing.classification.extras import hinge_knots
+from vanishing.classification.features import FeatureMap
+from vanishing.classification.probabilities import Calibration
 from vanishing.classification.walk import most_columns, most_terms, psi_grid
 from vanishing.rows.labels import read_labelled
 from vanishing.rows.sampling import stratified_sample
@@ -115,6 +119,23 @@ def test_tried_pairs_are_a_walk_down_psi_with_a_window_of_c(fitted):
     assert clf.best_score_ == clf.cv_results_["mean_test_score"][clf.best_index_]
     assert clf.best_score_ > clf.cv_results_["mean_test_score"].max() - 0.1
     assert np.isfinite(clf.cv_results_["mean_n_columns"]).all()
+    assert np.unique(psis[psis < clf.best_params_["psi"]]).size <= 4  # no more than end the walk
+
+
+def test_one_standard_error_is_that_of_the_difference_on_the_same_rows():
+    X, y = circles(noise=0.25, seed=1)
+    folds = StratifiedKFold(3)
+    clf = grid_search(psis=[0.1, 0.02, 0.004], Cs=[0.1, 1.0], cv=folds, sparsity="1se").fit(X, y)
+    hits = []
+    for pair in clf.cv_results_["params"]:
+        model = VanishingIdealClassifier(OAVI(psi=pair["psi"]), C=pair["C"])
+        hits.append((cross_val_predict(model, X, y, cv=folds) == y).astype(float))
+    best = np.lexsort([clf.cv_results_["param_C"], -clf.cv_results_["param_psi"], -np.mean(hits, axis=1)])[0]
+    differences = hits[best] - np.array(hits)
+    near = differences.mean(axis=1) <= differences.std(axis=1) / np.sqrt(len(y))
+    sizes = np.where(near, clf.cv_results_["mean_n_columns"], np.inf)
+    assert near.sum() < len(near)
+    assert clf.best_index_ == np.lexsort([-np.mean(hits, axis=1), sizes])[0] != best
 
 
 @pytest.mark.slow
@@ -209,7 +230,11 @@ def test_a_sample_with_few_errors_is_enlarged_and_psi_does_not_rise(monkeypatch,
 def test_an_average_has_members_of_every_scaling_that_is_good_enough():
     X, y = circles(2, m=300)
     clf = VanishingIdealClassifierCV(average=True, **SMALL).fit(X, y)
-    assert clf.best_estimator_ in clf.estimators_
+    (same,) = (each for each in clf.estimators_ if each.final_estimator_ is clf.best_estimator_.final_estimator_)
+    slope, offset = np.polyfit(clf.best_estimator_.decision_function(X), same.decision_function(X), 1)
+    own, again = clf.best_estimator_._calibration, Calibration(np.array([slope]), np.array([offset]))
+    np.testing.assert_allclose(same._calibration, own.followed_by(again), rtol=1e-6)  # the mean is calibrated again
+    assert slope != pytest.approx(1.0, abs=1e-6)
     assert {member.scale_input for member in clf.estimators_} == {"arcsinh", "rank"}
     assert clf.weights_.sum() == pytest.approx(1.0)
     decisions = clf.decision_function(X)

@@ -15,13 +15,15 @@ from vanishing import (
     OAVI,
     VCA,
     Moments,
+    PerClass,
     VanishingIdealClassifier,
     VanishingIdealClassifierCV,
     VanishingIdealDetector,
 )
 from vanishing.detection import Rules
 from vanishing.laws import discover
-from vanishing.rows import protocol
+from vanishing.rows import disk, protocol
+from vanishing.tables.files import learn_encoder
 
 dask = pytest.importorskip("dask", reason="needs dask: pip install 'vanishing[dask]'")
 da = pytest.importorskip("dask.array", reason="needs dask: pip install 'vanishing[dask]'")
@@ -50,6 +52,9 @@ REDUCTIONS = {
     ("checks", "_add_held"): "vanishing.report.checks._add_held",
     ("story", "_add_scored"): "vanishing.detection.story._add_scored",
     ("story", "_add_predicted"): "vanishing.classification.story._add_predicted",
+    ("per_class_story", "_add_fits"): "vanishing.classification.per_class_story._add_fits",
+    ("rules_story", "_add_missed"): "vanishing.detection.rules_story._add_missed",
+    ("files", "add_tallies"): "vanishing.tables.tally.add_tallies",
     ("learning", "add_samples"): "vanishing.detection.sums.add_samples",
     ("onepass", "add_collected"): "vanishing.detection.onepass.add_collected",
     ("rules", "_add_missed"): "vanishing.detection.rules._add_missed",
@@ -102,7 +107,7 @@ def combined(monkeypatch):
             assert pickle.dumps((a, b)) == before, f"{kind.__qualname__} changes its arguments"
         return result
 
-    for module in (protocol, dask_source):
+    for module in (protocol, dask_source, disk):
         monkeypatch.setattr(module, "merge", checked)
     with dask.config.set(scheduler="synchronous"):
         yield names
@@ -116,7 +121,7 @@ def circles(m=600):
 
 
 @pytest.mark.slow
-def test_no_reduction_changes_what_it_combines(combined, monkeypatch):
+def test_no_reduction_changes_what_it_combines(combined, monkeypatch, tmp_path):
     X, y = circles()
     unit = (X - X.min(axis=0)) / np.ptp(X, axis=0)
     D, U, labels = (da.from_array(values, chunks=(100, *values.shape[1:])) for values in (X, unit, y))
@@ -128,9 +133,14 @@ def test_no_reduction_changes_what_it_combines(combined, monkeypatch):
     for search_rows in (100, None):
         VanishingIdealClassifierCV(psis=[1e-2], cv=2, Cs=[1.0], search_rows=search_rows).fit(D, labels)
     VanishingIdealDetector(regimes=False).fit(D).partial_fit(D).report(D)
-    Rules.learn(da.from_array(np.column_stack([X, X.sum(axis=1)]), chunks=(100, 3))).check(
-        da.from_array(np.column_stack([X, X.sum(axis=1)]), chunks=(100, 3))
-    )
+    PerClass(OAVI(1e-3)).fit(U, labels).report(U, labels)
+    summed = da.from_array(np.column_stack([X, X.sum(axis=1)]), chunks=(100, 3))
+    rules = Rules.learn(summed)
+    rules.check(summed)
+    rules.report(summed)
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_text("kind,size\nred,1\nblue,2\n")
+    learn_encoder(tmp_path, ["kind", "size"])
     Moments(2, 2).update(U)
     monkeypatch.setattr("vanishing.laws.table.SELECTED", 200)
     for power, degree in ((2, 2), (7, 1)):

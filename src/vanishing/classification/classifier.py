@@ -11,30 +11,30 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Array, Float1D, Float2D
+from .._typing import Array, Float2D
 from ..checks import (
     all_or_nothing,
     input_names,
     take_input_from,
     warn_clipped,
 )
-from ..display import first_lines
 from ..files.fields import Either, Labels, Number, Optional, Scaler, TupleOf, require
 from ..files.saved import Object, SavedEstimator
 from ..ideals.default import DefaultIdeal
 from ..rows.arrays import ArrayRows, as_rows
 from ..rows.labels import Labelled, as_vector, best_labels, read_labelled
 from ..rows.protocol import Rows, with_names
-from ..rows.reading import finite_blocks, is_source, read_finite, require_finite
+from ..rows.reading import finite_blocks, is_source, read_finite
 from ..rows.sampling import Sample
 from ..svm import L1SVC
-from .explain import N_PRINTED, Explanation, Formula, changes_of_label
-from .features import FEATURE_MAP, ColumnOptions, FeatureMap, column_names
+from .explain import N_PRINTED
+from .extras import ColumnOptions
+from .features import FEATURE_MAP, FeatureMap, column_names
 from .fitting import SAMPLE_ROWS, fit_pieces
 from .generators import ClassGenerators
 from .per_class import PerClass
 from .probabilities import CALIBRATION, Calibration, probabilities
-from .reported import ReportedClassifier
+from .readable import ReadableClassifier
 from .transforms import INPUT_TRANSFORM, InputTransform, check_scaling, in_unit_cube, in_variables
 
 __all__ = ["VanishingIdealClassifier", "dense"]
@@ -55,7 +55,7 @@ def _final_has(name: str) -> Any:
     return check
 
 
-class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ReportedClassifier, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ReadableClassifier, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """One vanishing ideal per class, then a linear classifier on ``|g(x)|`` (Section 3.2 of the paper).
 
     Scales the columns to [0, 1], fits the generators g of each class, and separates the classes by a sparse
@@ -132,9 +132,6 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ReportedClassifier,
     >>> clf.generators_[0].label, clf.generators_[0].polynomial.degree
     (np.str_('inner'), 2)
     """
-
-    _accuracies: tuple[float, float] | None = None  # of the printed terms, and of all, on training rows
-    _calibration: Calibration | None = None
 
     _fields: ClassVar = {
         "classes_": Labels(),
@@ -288,15 +285,6 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ReportedClassifier,
         self._set_planes()
         self._read_weights(None)
 
-    @property
-    def _units(self) -> tuple[Float1D, Float1D]:
-        """Scale and offset from the variables of the formula to the unit cube."""
-        if self.scaler_ is None:
-            return np.ones(self.n_features_in_), np.zeros(self.n_features_in_)
-        if isinstance(self.scaler_, InputTransform):
-            return self.scaler_.affine
-        return self.scaler_.scale_, self.scaler_.min_
-
     def _read_weights(self, columns: Float2D | None) -> None:
         """Set ``generators_`` and, if the last step is linear on these columns, the weights, in the input's units."""
         n, mapping = self.n_features_in_, self._map
@@ -381,101 +369,6 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ReportedClassifier,
         decisions = self.decision_function(X)
         return decisions if self._calibration is None else self._calibration.limited(decisions)
 
-    @property
-    def formula_(self) -> Formula:
-        """The decision as a formula in the units of the table, for the built-in SVM."""
-        check_is_fitted(self)
-        if not isinstance(self.final_estimator_, L1SVC):
-            raise AttributeError(f"{type(self.final_estimator_).__name__} gives no formula: use final_estimator=None.")
-        transform = self.scaler_ if isinstance(self.scaler_, InputTransform) else None
-        return Formula(self._used_map, *self._planes, self._units, input_names(self), transform)
-
-    @property
-    def _score_names(self) -> list[str]:
-        """What the scores are called."""
-        kind = "decision" if self._calibration is None else "log-odds"
-        classes = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
-        return [f"{kind} of {label}" for label in classes]
-
-    def to_sympy(self) -> Any:
-        """The decision as a SymPy expression in symbols named like the inputs; one for each class if there are several.
-
-        Exact for rows within the training range; needs ``pip install 'vanishing[sympy]'``.
-
-        Returns
-        -------
-        sympy expression, or list of them
-        """
-        expressions = self.formula_.to_sympy()
-        return expressions[0] if len(expressions) == 1 else expressions
-
-    def explain(self, x: Any, towards: Any = None) -> Explanation:
-        """What each term contributes to the decision for one row, and which input to change to change its label.
-
-        Parameters
-        ----------
-        x : array-like of shape (n_features,)
-        towards : label, optional
-            The class whose decision to explain, among more than two; the predicted one by default.
-
-        Returns
-        -------
-        Explanation
-            Printed, the largest contributions come first.
-        """
-        formula = self.formula_
-        row = np.asarray(x, dtype=np.float64).reshape(1, -1)
-        if row.shape[1] != self.n_features_in_:
-            raise ValueError(f"The row has {row.shape[1]} values, the fit had {self.n_features_in_}: pass one of each.")
-        require_finite(as_rows(row), input_names(self))
-        label = self._predict_checked(row)[0]
-        if len(self.classes_) == 2:
-            towards, k = self.classes_[1], 0
-        else:
-            towards = label if towards is None else towards
-            k = int(np.flatnonzero(self.classes_ == towards)[0]) if towards in self.classes_ else -1
-            if k < 0:
-                raise ValueError(f"towards must be one of {self.classes_.tolist()}, got {towards!r}.")
-        variables = row if formula.transform is None else formula.transform.curve(row)
-        parts = formula.contributions(self._used_map.over(self._in_unit_cube(as_rows(row))), variables)[k]
-        pairs = sorted(
-            zip((term.text for term in formula.terms), parts.tolist(), strict=True), key=lambda p: -abs(p[1])
-        )
-        changes = changes_of_label(self._predict_checked, row[0], *self._input_range, input_names(self))
-        decision = float(formula.intercept[k] + parts.sum())
-        return Explanation(label, towards, decision, float(formula.intercept[k]), pairs, changes)
-
-    def _predict_checked(self, X: Float2D) -> Array:
-        """Labels of rows with the columns of the fit, whose names are not asked for."""
-        scores = self._used_map.scores(self._in_unit_cube(as_rows(X)), *self._planes)
-        return np.asarray(best_labels(as_vector(scores), self.classes_))
-
-    @property
-    def _input_range(self) -> tuple[Float1D, Float1D]:
-        if isinstance(self.scaler_, InputTransform):
-            return self.scaler_.input_range
-        scale, offset = self._units
-        return -offset / scale, (1.0 - offset) / scale
-
-    def __str__(self) -> str:
-        if not isinstance(getattr(self, "final_estimator_", None), L1SVC):
-            return repr(self)
-        return "\n".join([self._constructor(), *self._formula_lines()])
-
-    def _first_equations(self, n_shown: int) -> list[str]:
-        if not isinstance(getattr(self, "final_estimator_", None), L1SVC):
-            return []
-        return first_lines(self._formula_lines(), n_shown)
-
-    def _formula_lines(self) -> list[str]:
-        """The formula, the largest contributions first, and what the terms that are not printed are worth."""
-        lines = self.formula_.to_text(self._score_names)
-        if self._accuracies is None:
-            return lines
-        part, whole = self._accuracies
-        alone = f"with the printed terms alone on {100.0 * part:.1f}%"
-        return [*lines, f"right on {100.0 * whole:.1f}% of the training rows, {alone}"]
-
     def transform(self, X: Any) -> Any:
         """The columns that the last step sees: ``|g(x)|`` for every generator and, with ``append_input``, the inputs.
 
@@ -542,7 +435,7 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ReportedClassifier,
     def _confusion(self, X: Any, y: Any, sample_weight: Any) -> tuple[Float2D, Array]:
         """Weight of the rows of each label in a source for which the SVM predicts each class, and those labels."""
         data = read_labelled(clone(self), X, y, sample_weight, at_least=1)
-        rows = self._in_unit_cube(finite_blocks(self, data.rows))
+        rows = in_unit_cube(finite_blocks(self, data.rows), self.scaler_)
         return self._used_map.confusion(rows, *self._planes, data.keys), data.classes
 
     def _scaled(self, X: Any) -> Rows:
@@ -551,15 +444,12 @@ class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ReportedClassifier,
             n_clipped, worst = self.scaler_.n_outliers(rows.X)
             if n_clipped:
                 warn_clipped(n_clipped, len(rows), input_names(self)[worst])
-        return self._in_unit_cube(rows)
+        return in_unit_cube(rows, self.scaler_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-    def _in_unit_cube(self, rows: Rows) -> Rows:
-        return in_unit_cube(rows, self.scaler_)
 
 
 def dense(X: Any) -> Any:

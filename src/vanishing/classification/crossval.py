@@ -27,10 +27,13 @@ from ..rows.arrays import as_rows
 from ..rows.protocol import Rows
 from ..svm import svm_path
 from ..threads import n_threads, one_blas_thread
-from .features import ColumnOptions, FeatureMap
+from .extras import ColumnOptions
+from .features import FeatureMap
 from .scoring import HeldOut, Scores, equal_models, held_out_log_likelihoods, held_out_scores, takes_weights
 
 __all__ = ["Fold", "FoldModel", "Study", "folds_by_scaling", "score_folds"]
+
+_MOST_SHARED = 62  # folds whose training sets are compared: one bit each
 
 
 class Fold(NamedTuple):
@@ -180,12 +183,21 @@ def _parts(chosen: Bool1D, folds: Sequence[Fold]) -> tuple[list[Int1D], list[tup
     """The chosen rows cut into parts that training sets have in common, and the parts of each training set."""
     rows = np.flatnonzero(chosen)
     times = np.array([np.bincount(fold.train, minlength=chosen.size)[rows] for fold in folds])
-    patterns, part_of = np.unique(times, axis=1, return_inverse=True)
-    if patterns.shape[1] > 2 * len(folds) or patterns.max() > 1:  # drawn at random, with little in common
-        return [fold.train[chosen[fold.train]] for fold in folds], [(k,) for k in range(len(folds))]
-    used = np.flatnonzero(patterns.any(axis=0))
-    parts = [rows[part_of.ravel() == k] for k in used]
-    return parts, [tuple(np.flatnonzero(pattern[used]).tolist()) for pattern in patterns]
+    if times.max() > 1 or len(folds) > _MOST_SHARED:
+        return _apart(chosen, folds)
+    bits = np.arange(len(folds))[::-1]
+    codes = times.T @ (1 << bits)  # the folds of a row as the bits of a number
+    found, part_of = np.unique(codes, return_inverse=True)
+    if found.size > 2 * len(folds):  # drawn at random, with little in common
+        return _apart(chosen, folds)
+    used = np.flatnonzero(found)
+    members = [tuple(np.flatnonzero(found[used] >> k & 1).tolist()) for k in bits]
+    return [rows[part_of == k] for k in used], members
+
+
+def _apart(chosen: Bool1D, folds: Sequence[Fold]) -> tuple[list[Int1D], list[tuple[int, ...]]]:
+    """The chosen rows of each training set as a part of its own."""
+    return [fold.train[chosen[fold.train]] for fold in folds], [(k,) for k in range(len(folds))]
 
 
 def _fit_group(

@@ -28,7 +28,8 @@ from ..rows.protocol import Rows
 from ..rows.together import together
 from ..svm import L1SVC
 from ..threads import one_blas_thread
-from .features import ColumnOptions, Extras, FeatureMap
+from .extras import ColumnOptions, Extras
+from .features import FeatureMap
 from .scoring import Scores, equal_models, tabulated_score
 
 __all__ = ["Folds", "Options", "score_source", "survey_folds"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from .._compiled import compiled
 from .._typing import Array, Bool1D, Float1D, Float2D, Int1D
-from ..checks import check_choice, check_count, check_flag
 from ..files.fields import Numbers, Optional, Record, TupleOf, require
 from ..files.saved import Object
 from ..ideals.ideal import VanishingIdeal
@@ -19,118 +19,14 @@ from ..polynomials.polynomial import Polynomials
 from ..polynomials.products import ProductForm
 from ..rows.array_api import empty_like, in_float64, namespace_of, on_device_of, to_host
 from ..rows.protocol import Block, Cost, Rows
+from .extras import EXTRAS, Extras, take_columns
 
-__all__ = ["FEATURE_MAP", "ColumnOptions", "Extras", "FeatureMap", "column_names", "hinge_knots"]
+__all__ = ["FEATURE_MAP", "FeatureMap", "column_names"]
 
+_PART_ROWS = 1024  # whose values are computed together on the host
 _EPS = float(np.finfo(np.float64).eps)
 _CONSTANT = 1e-12  # spread of an input column that is constant up to rounding, relative to its values ...
 _ROUNDED = 8.0 * _EPS  # ... and to 1, where scaling has moved them to 0
-
-
-@dataclass(frozen=True)
-class Extras:
-    """Columns beside the generators: inputs t, hinges ``max(0, t_j - knot)``, and products ``t_i t_j``."""
-
-    inputs: Int1D
-    hinges: Int1D
-    knots: Float1D
-    left: Int1D
-    right: Int1D
-
-    @classmethod
-    def of(
-        cls, n_features: int, *, append_input: bool = False, knots: Float2D | None = None, products: bool = False
-    ) -> Extras:
-        """All inputs, hinges at ``knots`` (one column for each feature; NaN: none), and all products of degree 2."""
-        none = np.empty(0, dtype=np.int64)
-        inputs = np.arange(n_features) if append_input else none
-        left, right = np.triu_indices(n_features) if products else (none, none)
-        if knots is None:
-            return cls(inputs, none, np.empty(0), left, right)
-        columns, rows = np.nonzero(~np.isnan(knots.T))
-        return cls(inputs, columns, knots[rows, columns], left, right)
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns."""
-        return int(self.inputs.size + self.hinges.size + self.left.size)
-
-    def fill(self, X: Any, out: Any) -> None:
-        """Write the columns to ``out``."""
-        start, stop = self.inputs.size, self.inputs.size + self.hinges.size
-        if start:
-            out[:, :start] = X if start == X.shape[1] else _columns(X, self.inputs)
-        if stop > start:
-            beyond = _columns(X, self.hinges) - on_device_of(X, self.knots)
-            out[:, start:stop] = namespace_of(X).clip(beyond, 0.0, None)
-        if self.left.size:
-            out[:, stop:] = _columns(X, self.left) * _columns(X, self.right)
-
-    def select(self, chosen: Bool1D) -> Extras:
-        """Some of the columns."""
-        inputs, hinges, products = np.split(chosen, [self.inputs.size, self.inputs.size + self.hinges.size])
-        return Extras(
-            self.inputs[inputs], self.hinges[hinges], self.knots[hinges], self.left[products], self.right[products]
-        )
-
-
-def _columns(X: Any, index: Int1D) -> Any:
-    return namespace_of(X).take(X, on_device_of(X, index), axis=1)
-
-
-def hinge_knots(X: Float2D, n_knots: int) -> Float2D | None:
-    """Inner quantiles of every column, ``(n_knots, n_features)``; NaN where one repeats another or the largest value.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> hinge_knots(np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]]), 1)
-    array([[ 1., nan]])
-    """
-    if n_knots == 0:
-        return None
-    levels = np.linspace(0.1, 0.9, n_knots) if n_knots > 1 else np.array([0.5])
-    knots: Float2D = np.quantile(X, levels, axis=0)
-    repeated = np.vstack([np.zeros((1, X.shape[1]), dtype=bool), np.diff(knots, axis=0) == 0.0])
-    knots[repeated | (knots >= X.max(axis=0))] = np.nan
-    return knots
-
-
-class ColumnOptions(NamedTuple):
-    """Which columns the last step sees: the parameters of a classifier that say so."""
-
-    features: str = "absolute"
-    append_input: bool = True
-    scale: bool = True
-    hinges: int = 0
-    monomials: int = 1
-
-    @classmethod
-    def of(cls, estimator: Any) -> ColumnOptions:
-        """Those of an estimator, checked."""
-        check_choice("features", estimator.features, ("both", "absolute", "signed"))
-        for name in ("append_input", "scale_features"):
-            check_flag(name, getattr(estimator, name))
-        if estimator.hinges != 0:
-            check_count("hinges", estimator.hinges)
-        if estimator.monomials not in (1, 2) or isinstance(estimator.monomials, bool):
-            raise ValueError(f"monomials must be 1 or 2, the largest degree of products; got {estimator.monomials!r}.")
-        return cls(
-            estimator.features,
-            bool(estimator.append_input),
-            bool(estimator.scale_features),
-            int(estimator.hinges),
-            int(estimator.monomials),
-        )
-
-    def extras(self, X: Float2D) -> Extras:
-        """The columns beside the generators, for rows in the unit cube like those of ``X``."""
-        return Extras.of(
-            X.shape[1],
-            append_input=self.append_input,
-            knots=hinge_knots(X, self.hinges),
-            products=self.monomials > 1,
-        )
 
 
 @dataclass(frozen=True)
@@ -289,14 +185,40 @@ class FeatureMap:
         first, second = self.absolute.size, self.absolute.size + self.signed.size
         if self._only_absolute:
             self._evaluator.fill(X, out[:, :first])
+        elif isinstance(X, np.ndarray):
+            self._fill_in_parts(X, out)
+            return
         else:
             values = empty_like(X, self.n_generators)
             self._evaluator.fill(X, values)
-            out[:, :first] = namespace_of(X).abs(_columns(values, self.absolute))
-            out[:, first:second] = _columns(values, self.signed)
+            out[:, :first] = namespace_of(X).abs(take_columns(values, self.absolute))
+            out[:, first:second] = take_columns(values, self.signed)
         self.extras.fill(X, out[:, second:])
         if self.width is not None:
             out /= on_device_of(X, self.width)
+
+    def _fill_in_parts(self, X: Float2D, out: Float2D) -> None:
+        """The columns on the host, a few rows at a time, so that the values stay in the cache."""
+        width = np.ones(self.n_columns) if self.width is None else self.width
+        values = np.empty((min(len(X), _PART_ROWS), self.n_generators))
+        for start in range(0, len(X), _PART_ROWS):
+            part = slice(start, start + _PART_ROWS)
+            given = values[: len(X[part])]
+            self._evaluator.fill(X[part], given)
+            _distribute(given, self.absolute, self.signed, width, out[part])
+            extras = out[part, self.absolute.size + self.signed.size :]
+            self.extras.fill(X[part], extras)
+            extras /= width[self.absolute.size + self.signed.size :]
+
+
+@compiled
+def _distribute(values: Float2D, absolute: Int1D, signed: Int1D, width: Float1D, out: Float2D) -> None:
+    """Write |g| and g over their widths to the first columns."""
+    for i in range(values.shape[0]):
+        for k in range(absolute.size):
+            out[i, k] = abs(values[i, absolute[k]]) / width[k]
+        for k in range(signed.size):
+            out[i, absolute.size + k] = values[i, signed[k]] / width[absolute.size + k]
 
 
 def _check_map(mapping: FeatureMap) -> None:
@@ -319,13 +241,9 @@ def _check_map(mapping: FeatureMap) -> None:
 
 
 _INDICES = Numbers("i8", (None,), low=0)
-_EXTRAS = Record(
-    Extras,
-    {"inputs": _INDICES, "hinges": _INDICES, "knots": Numbers("f8", (None,)), "left": _INDICES, "right": _INDICES},
-)
 FEATURE_MAP = Record(
     FeatureMap,
-    {"lists": TupleOf(Object("Polynomials")), "absolute": _INDICES, "signed": _INDICES, "extras": _EXTRAS}
+    {"lists": TupleOf(Object("Polynomials")), "absolute": _INDICES, "signed": _INDICES, "extras": EXTRAS}
     | {"width": Optional(Numbers("f8", (None,), low=0.0, finite=False)), "exact": Optional(Numbers("b1", (None,)))},
     _check_map,
 )

@@ -19,7 +19,8 @@ from ..rows.protocol import Rows
 from ..rows.sampling import Sample, stratified_sample
 from ..svm import L1SVC
 from .class_weights import class_factors, class_weighted
-from .features import ColumnOptions, FeatureMap
+from .extras import ColumnOptions
+from .features import FeatureMap
 from .per_class import PerClass
 from .transforms import in_unit_cube, transform_of
 

@@ -37,6 +37,10 @@ class Calibration(NamedTuple):
         """The log-odds, of the shape of the decisions ``(n_rows, n_scores)``."""
         return decisions * on_device_of(decisions, self.scale) + on_device_of(decisions, self.offset)
 
+    def followed_by(self, other: Calibration) -> Calibration:
+        """The calibration that applies another one to the log-odds of this one."""
+        return Calibration(self.scale * other.scale, self.offset * other.scale + other.offset)
+
     @property
     def limits(self) -> tuple[float, float]:
         """The log-odds at which the probabilities of two classes level off.
@@ -90,15 +94,17 @@ def probabilities(log_odds: Any) -> Any:
     return powers / namespace.sum(powers, axis=1, keepdims=True)
 
 
-def calibrate(decisions: Float2D, codes: Int1D, weights: Float1D | None = None) -> Calibration:
+def calibrate(
+    decisions: Float2D, codes: Int1D, weights: Float1D | None = None, *, reach: float = _REACH
+) -> Calibration:
     """The calibration of held-out decisions ``(n_rows, n_scores)`` with the largest likelihood of the labels.
 
     As Platt (1999) does, the labels count as slightly uncertain, here by 0.001, so that the scale stays finite where
-    the decisions separate the classes. Decisions for two classes count as 1.5 at most: the few rows far beyond the
-    margin would move the threshold.
+    the decisions separate the classes. Decisions for two classes count as ``reach`` at most: the few rows far beyond
+    the margin would move the threshold.
     """
     n_scores = decisions.shape[1]
-    decisions = decisions if n_scores > 1 else np.clip(decisions, -_REACH, _REACH)
+    decisions = decisions if n_scores > 1 else np.clip(decisions, -reach, reach)
     weights = np.ones(len(codes)) if weights is None else weights
     weights = weights / weights.sum()
     size = np.maximum(np.sqrt(weights @ decisions**2), 1e-300)
@@ -127,13 +133,14 @@ def calibrate(decisions: Float2D, codes: Int1D, weights: Float1D | None = None) 
 def _likelihood(point: Float1D, units: Float2D, codes: Int1D, weights: Float1D) -> tuple[float, Float1D, Float2D]:
     """The mean negative log-likelihood of uncertain labels, its gradient and its Hessian, in scales and offsets."""
     n_rows, n_scores = units.shape
+    if n_scores == 1:
+        return _likelihood_of_two(point, units[:, 0], codes, weights)
     log_odds = units * point[:n_scores] + point[n_scores:]
-    target = np.full((n_rows, max(n_scores, 2)), _UNCERTAIN / (max(n_scores, 2) - 1))
+    target = np.full((n_rows, n_scores), _UNCERTAIN / (n_scores - 1))
     target[np.arange(n_rows), codes] = 1.0 - _UNCERTAIN
-    # Of two classes the second alone has parameters.
-    logs = log_softmax(np.hstack([np.zeros_like(log_odds), log_odds]) if n_scores == 1 else log_odds, axis=1)
-    given = np.exp(logs)[:, -n_scores:]
-    residual = weights[:, None] * (given - target[:, -n_scores:])
+    logs = log_softmax(log_odds, axis=1)
+    given = np.exp(logs)
+    residual = weights[:, None] * (given - target)
     slope = np.concatenate([(residual * units).sum(axis=0), residual.sum(axis=0)])
     curvature = np.empty((2, n_scores, 2, n_scores))
     weighted = weights[:, None] * given
@@ -144,3 +151,17 @@ def _likelihood(point: Float1D, units: Float2D, codes: Int1D, weights: Float1D) 
         curvature[1, k, 0], curvature[1, k, 1] = (spread * units).sum(axis=0), spread.sum(axis=0)
     value = -float(weights @ (target * logs).sum(axis=1))
     return value, slope, curvature.reshape(2 * n_scores, 2 * n_scores)
+
+
+def _likelihood_of_two(
+    point: Float1D, units: Float1D, codes: Int1D, weights: Float1D
+) -> tuple[float, Float1D, Float2D]:
+    """The same for two classes, of which the second alone has parameters."""
+    log_odds = units * point[0] + point[1]
+    target = np.where(codes == 1, 1.0 - _UNCERTAIN, _UNCERTAIN)
+    given = expit(log_odds)
+    residual, spread = weights * (given - target), weights * given * (1.0 - given)
+    mixed = float(spread @ units)
+    curvature = np.array([[float(spread @ units**2), mixed], [mixed, float(spread.sum())]])
+    value = float(weights @ (np.logaddexp(0.0, log_odds) - target * log_odds))
+    return value, np.array([float(residual @ units), float(residual.sum())]), curvature

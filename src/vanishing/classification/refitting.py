@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from ..rows.sampling import Sample
 from .classifier import VanishingIdealClassifier
 from .crossval import FoldModel
 from .per_class import PerClass
+from .probabilities import Calibration, calibrate
 from .results import Pair, Searched
 from .transforms import InputTransform
 
@@ -88,15 +90,35 @@ def members(
     enough = _best_score(first) - first.standard_error(first.best)
     near = [first, *(other for other in searches[1:] if _best_score(other) >= enough)]
     pairs = [(searched, pair) for searched in near for pair in searched.best_by_psi(_MEMBER_PSIS)]
+    again = _recalibration(pairs) if search.probability else None
     models, weights = [], []
     for searched, pair in pairs:
         pieces = searched.scores.models[pair]
         own = [fold_classifier(each, search, searched.scaling, data.classes, searched.transform) for each in pieces]
         _calibrate(own, search, searched, pair)
         whole = known.get(pair) if searched is first else None
-        models += [*own, refit_pair(search, data, searched, pair, sample) if whole is None else whole]
-        weights += [0.5 / len(own)] * len(own) + [0.5]
+        own.append(refit_pair(search, data, searched, pair, sample) if whole is None else copy(whole))
+        for model in own:
+            if again is not None and model._calibration is not None:
+                model._calibrate(model._calibration.followed_by(again))
+        models += own
+        weights += [0.5 / len(pieces)] * len(pieces) + [0.5]
     return models, np.array(weights) / len(pairs)
+
+
+def _recalibration(pairs: list[tuple[Searched, Pair]]) -> Calibration | None:
+    """The calibration of the mean of the log-odds of these pairs, which errs less than each, on held-out rows."""
+    study, folds = pairs[0][0].study, pairs[0][0].folds
+    log_odds = []
+    for searched, pair in pairs:
+        calibration = searched.calibration(pair)
+        if calibration is None:
+            return None
+        log_odds.append([calibration.limited(calibration(own)) for own in searched.scores.held_out[pair]])
+    assert study is not None
+    assert folds is not None
+    means = [np.mean(own, axis=0) for own in zip(*log_odds, strict=True)]
+    return calibrate(*study.held_out(folds).together(means), reach=np.inf)
 
 
 def _best_score(searched: Searched) -> float:

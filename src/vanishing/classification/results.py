@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 from .._typing import Array, Float1D
 from .crossval import Fold, Study
 from .probabilities import Calibration, calibrate
-from .scoring import Scores
+from .scoring import Scores, held_out_hits, held_out_likelihoods
 from .transforms import InputTransform
 
 __all__ = ["Pair", "Searched", "choose", "tabulate"]
@@ -66,6 +66,33 @@ class Searched(NamedTuple):
             return float(np.sqrt(max(mean * (1.0 - mean), 0.0) / len(self.study.codes)))
         return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else 0.0
 
+    def may_replace(self, pair: Pair, best: Pair) -> bool:
+        """Whether the mean score of a pair is within one standard error of their difference of that of the best.
+
+        Both are scored on the same rows, so the error of the difference is smaller than that of either: for the
+        differences d_i of m rows (in hits, or where these choose in log-likelihoods) it is ``std(d) / sqrt(m)``.
+        For other scores the differences are those of the folds.
+        """
+        own, weights = self._values(pair)
+        difference = self._values(best)[0] - own
+        mean = float(np.average(difference, weights=weights))
+        error = np.sqrt(float(weights**2 @ (difference - mean) ** 2)) / weights.sum()
+        return bool(mean <= error)
+
+    def _values(self, pair: Pair) -> tuple[Float1D, Float1D]:
+        """What the mean score of a pair is the mean of: values of rows, over repetitions, or of folds; and weights."""
+        study, folds, decisions = self.study, self.folds, self.scores.held_out.get(pair)
+        if study is None or folds is None or decisions is None or not (study.by_likelihood or self.counts):
+            values = self.scores.choice[pair]
+            return values, np.ones(values.size)
+        of_rows = held_out_likelihoods if study.by_likelihood else held_out_hits
+        values = np.concatenate(of_rows(study.held_out(folds), decisions))
+        tested = np.concatenate([fold.test for fold in folds])
+        times, sums = np.bincount(tested), np.bincount(tested, values)
+        used = np.flatnonzero(times)
+        weights = np.ones(used.size) if study.score_weights is None else study.score_weights[used]
+        return sums[used] / times[used], weights
+
     def best_by_psi(self, most: int) -> list[Pair]:
         """The best pair of each psi, the best of them first, at most ``most``."""
         means = self.scores.choice.mean(axis=2)
@@ -108,7 +135,7 @@ def choose(searched: Searched, pairs: list[Pair], sparsity: str | None, max_colu
     """The place of the pair to take: the best; of equals, the largest psi, then the smallest C.
 
     With ``max_columns``, the best of those with few enough columns; with ``sparsity``, the one with the fewest columns
-    within one standard error of that.
+    within one standard error of the difference to that.
     """
     index = _index(pairs)
     mean: Float1D = searched.scores.choice[index].mean(axis=1)
@@ -120,5 +147,5 @@ def choose(searched: Searched, pairs: list[Pair], sparsity: str | None, max_colu
     best = min(np.flatnonzero(allowed), key=lambda k: (-mean[k], -psis[k], Cs[k]))
     if sparsity is None:
         return int(best)
-    allowed &= mean >= mean[best] - searched.standard_error(pairs[best])
-    return int(min(np.flatnonzero(allowed), key=lambda k: (size[k], -mean[k])))
+    near = [k for k in np.flatnonzero(allowed) if searched.may_replace(pairs[k], pairs[best])]
+    return int(min(near, key=lambda k: (size[k], -mean[k])))

@@ -23,6 +23,8 @@ __all__ = [
     "Scores",
     "Speaks",
     "equal_models",
+    "held_out_hits",
+    "held_out_likelihoods",
     "held_out_log_likelihoods",
     "held_out_scores",
     "scorer_of_predictions",
@@ -154,14 +156,13 @@ def held_out_scores(scorer: Callable[..., float] | None, rows: HeldOut, decision
 
     A score of probabilities sees those that a calibration on the decisions of all folds gives.
     """
-    needs = np.atleast_1d(getattr(scorer, "_response_method", ())) if scorer is not None else ()
+    if scorer is None:
+        return _means(rows, held_out_hits(rows, decisions))
+    needs = np.atleast_1d(getattr(scorer, "_response_method", ()))
     calibration = calibrate(*rows.together(decisions)) if "predict_proba" in needs else None
     scores = []
     for own, codes, weights in zip(decisions, rows.codes, rows.weights, strict=True):
         said = best_labels(as_vector(own), np.arange(len(rows.classes)))
-        if scorer is None:
-            scores.append(float(np.average(said == codes, weights=weights)))
-            continue
         log_odds = None if calibration is None else calibration.limited(calibration(own))
         answers = _Answers(rows.classes, rows.classes[said], own, log_odds)
         options = {} if weights is None or not takes_weights(scorer) else {"sample_weight": weights}
@@ -169,14 +170,31 @@ def held_out_scores(scorer: Callable[..., float] | None, rows: HeldOut, decision
     return np.array(scores)
 
 
-def held_out_log_likelihoods(rows: HeldOut, decisions: Sequence[Float2D]) -> Float1D:
-    """The mean log-likelihood of the labels of every fold, after a calibration on the decisions of all folds."""
+def _means(rows: HeldOut, values: Sequence[Float1D]) -> Float1D:
+    """The weighted mean over the rows of every fold."""
+    return np.array([float(np.average(own, weights=w)) for own, w in zip(values, rows.weights, strict=True)])
+
+
+def held_out_hits(rows: HeldOut, decisions: Sequence[Float2D]) -> list[Float1D]:
+    """1 for the rows of every fold whose label the decisions give, 0 for the others."""
+    numbers = np.arange(len(rows.classes))
+    pairs = zip(decisions, rows.codes, strict=True)
+    return [(best_labels(as_vector(own), numbers) == codes).astype(np.float64) for own, codes in pairs]
+
+
+def held_out_likelihoods(rows: HeldOut, decisions: Sequence[Float2D]) -> list[Float1D]:
+    """The log-likelihood of the labels of the rows of every fold, after a calibration on the decisions of all folds."""
     calibration = calibrate(*rows.together(decisions))
     values = []
-    for own, codes, weights in zip(decisions, rows.codes, rows.weights, strict=True):
+    for own, codes in zip(decisions, rows.codes, strict=True):
         given = probabilities(as_vector(calibration.limited(calibration(own))))[np.arange(len(codes)), codes]
-        values.append(float(np.average(np.log(np.maximum(given, 1e-300)), weights=weights)))
-    return np.array(values)
+        values.append(np.log(np.maximum(given, 1e-300)))
+    return values
+
+
+def held_out_log_likelihoods(rows: HeldOut, decisions: Sequence[Float2D]) -> Float1D:
+    """The mean log-likelihood of the labels of every fold."""
+    return _means(rows, held_out_likelihoods(rows, decisions))
 
 
 def tabulated_score(scorer: Callable[..., float], table: Float2D, labels: Array, classes: Array) -> float:

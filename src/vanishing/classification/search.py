@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.metrics import check_scoring
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import has_fit_parameter
 
-from .._typing import Array, Float1D, Float2D
+from .._typing import Array
 from ..checks import (
     all_or_nothing,
     check_choice,
@@ -23,19 +21,14 @@ from ..files.fields import Integer, Labels, ListOf, MayBeMissing, Number, Number
 from ..files.saved import Object, Parameters, Results, SavedEstimator
 from ..ideals.default import DefaultIdeal
 from ..ideals.oavi import OAVI
-from ..rows.labels import Labelled, best_labels, read_labelled
-from ..rows.reading import is_source
+from ..rows.labels import Labelled, read_labelled
 from ..rows.sampling import Sample
-from .classifier import VanishingIdealClassifier, dense
-from .explain import Explanation
-from .features import ColumnOptions
+from .answers import AnswersByTheBest
+from .classifier import dense
+from .extras import ColumnOptions
 from .fitting import takes_no_weight
-from .generators import ClassGenerators
-from .probabilities import probabilities
 from .refitting import members, refit_pair
-from .reported import ReportedClassifier
 from .results import Pair, Searched, choose, tabulate
-from .scoring import scorer_of_predictions, tabulated_score
 from .transforms import TRANSFORMS, check_scaling
 from .tuning import run_search
 
@@ -54,21 +47,7 @@ _PAPER = {
 }
 
 
-def _refitted(self: Any) -> bool:
-    if not self.refit:
-        raise AttributeError("refit=False: there is no fitted model; set refit=True.")
-    return True
-
-
-def _has_probabilities(self: Any) -> bool:
-    if not hasattr(self, "best_estimator_"):
-        if self.final_estimator is None and not self.probability:
-            raise AttributeError("probability=False: there are no probabilities; set probability=True.")
-        return _refitted(self) and (self.final_estimator is None or hasattr(self.final_estimator, "predict_proba"))
-    return hasattr(self.best_estimator_, "predict_proba")
-
-
-class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ReportedClassifier, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, AnswersByTheBest, BaseEstimator):  # type: ignore[misc]
     """:class:`VanishingIdealClassifier` with ``psi``, ``C`` and the scaling of the columns chosen by cross-validation.
 
     The default search walks down psi, in half-decades from the largest variance of a column within a class, until four
@@ -121,9 +100,11 @@ class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ReportedClassifie
         Turn decisions into log-odds. Without it they are those of the SVM.
     average : bool, default=False
         Predict by the mean of the decisions of models fitted to all rows and, as a second half, of those of all folds,
-        for up to three psi within one standard error of the best. More accurate, but no single formula.
+        for up to three psi within one standard error of the best; calibrated once more, since a mean errs less than its
+        members. More accurate, but no single formula.
     sparsity : {"1se"} or None, default=None
-        "1se" takes the pair with the fewest columns among those within one standard error of the best.
+        "1se" takes the pair with the fewest columns among those whose score is within one standard error of the best:
+        that of the difference, since both are scored on the same rows.
     max_columns : int or None, default=None
         Most columns that may have a weight: pairs with fewer are preferred, and if the model on all rows has more,
         it is fitted again to those with the largest weights.
@@ -339,182 +320,3 @@ class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, ReportedClassifie
         final = self.final_estimator
         if final is not None and (isinstance(final, type) or not hasattr(final, "C")):
             raise ValueError(f"final_estimator must be None or a classifier with a parameter C; got {final!r}.")
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The score ``scoring`` of the best model; for None, the share of the rows whose label it predicts.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or another data source
-        y : array-like of shape (n_samples,)
-            Labels; rows on disk come with their own.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows, for scores that take them.
-
-        Returns
-        -------
-        float
-        """
-        check_is_fitted(self, "best_estimator_")
-        best = self.best_estimator_
-        if self.scoring is None:
-            return float(best.score(X, y, sample_weight))
-        if is_source(X) and self.final_estimator is None:
-            scorer = scorer_of_predictions(self.scoring)
-            return tabulated_score(scorer, *best._confusion(X, y, sample_weight), best.classes_)
-        options = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return float(check_scoring(best, self.scoring)(best, X, y, **options))
-
-    @property
-    def generators_(self) -> ClassGenerators:
-        """The generators of the best model: class, equation, weight."""
-        check_is_fitted(self, "best_estimator_")
-        generators: ClassGenerators = self.best_estimator_.generators_
-        return generators
-
-    @property
-    def linear_coef_(self) -> Float2D:
-        """Weights of the input columns in the best model's decision, in their units."""
-        check_is_fitted(self, "best_estimator_")
-        coef: Float2D = self.best_estimator_.linear_coef_
-        return coef
-
-    @property
-    def intercept_(self) -> Float1D:
-        """Intercepts of the best model."""
-        check_is_fitted(self, "best_estimator_")
-        intercept: Float1D = self.best_estimator_.intercept_
-        return intercept
-
-    @available_if(_refitted)  # type: ignore[untyped-decorator]
-    def predict(self, X: Any) -> Any:
-        """Labels of the rows, by the best model.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        check_is_fitted(self)
-        if not self.average:
-            return self.best_estimator_.predict(X)
-        return best_labels(self.decision_function(X), self.classes_)
-
-    @available_if(_refitted)  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> Any:
-        """Decisions of the best model, or of the average: one column per class, or one value per row for two classes.
-
-        With ``probability`` these are log-odds.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-        """
-        check_is_fitted(self)
-        if not self.average:
-            return self.best_estimator_.decision_function(X)
-        pairs = zip(self.weights_, self.estimators_, strict=True)
-        return sum(float(weight) * member._limited_log_odds(X) for weight, member in pairs)
-
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Any:
-        """Probabilities of the classes: the softmax of the decisions; for two classes the logistic function.
-
-        For two classes they level off where the SVM's own decision is 1.5 times its margin.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        check_is_fitted(self)
-        return probabilities(self.decision_function(X)) if self.average else self.best_estimator_.predict_proba(X)
-
-    def _single(self) -> VanishingIdealClassifier:
-        """The best model, where it is what predicts."""
-        _refitted(self)
-        check_is_fitted(self, "best_estimator_")
-        if self.average:
-            raise ValueError(
-                "An average has no single formula: ask best_estimator_ or one of estimators_, or set average=False."
-            )
-        best: VanishingIdealClassifier = self.best_estimator_
-        return best
-
-    def to_sympy(self) -> Any:
-        """The decision of the best model in SymPy, see :meth:`VanishingIdealClassifier.to_sympy`.
-
-        Returns
-        -------
-        sympy expression, or list of them
-        """
-        return self._single().to_sympy()
-
-    def explain(self, x: Any, towards: Any = None) -> Explanation:
-        """What each term contributes to the decision for one row, and which input to change to change its label.
-
-        Parameters
-        ----------
-        x : array-like of shape (n_features,)
-        towards : label, optional
-            The class whose decision to explain, among more than two; the predicted one by default.
-
-        Returns
-        -------
-        Explanation
-            Printed, the largest contributions come first.
-        """
-        return self._single().explain(x, towards)
-
-    def __str__(self) -> str:
-        best = getattr(self, "best_estimator_", None)
-        if best is None or self.final_estimator is not None:
-            return repr(self)
-        mean = ["the mean of the decisions of several models, one of them:"] if self.average else []
-        score = f"cross-validated score {self.best_score_:.4g}"
-        return "\n".join([self._constructor(), *mean, *best._formula_lines(), score])
-
-    def _first_equations(self, n_shown: int) -> list[str]:
-        return self.best_estimator_._first_equations(n_shown) if hasattr(self, "best_estimator_") else []
-
-    def transform(self, X: Any) -> Any:
-        """The columns that the last step of the best model sees.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or another data source
-
-        Returns
-        -------
-        array of shape (n_samples, n_generators) or (n_samples, n_generators + n_features)
-        """
-        _refitted(self)  # not by available_if: the wrapper for set_output would undo it
-        check_is_fitted(self)
-        return self.best_estimator_.transform(X)
-
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Names of the columns of ``transform``: the class and the polynomial in scaled variables, then the inputs.
-
-        Parameters
-        ----------
-        input_features : array-like of str, optional
-            Names of the input columns; those seen in fit by default.
-
-        Returns
-        -------
-        ndarray of str objects
-        """
-        _refitted(self)
-        check_is_fitted(self)
-        names: Array = self.best_estimator_.get_feature_names_out(input_features)
-        return names

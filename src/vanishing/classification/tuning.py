@@ -30,7 +30,7 @@ from ..rows.sampling import Sample, stratified_sample
 from .class_weights import class_factors, class_weighted
 from .crossval import Fold, Study, folds_by_scaling, score_folds
 from .crossval_source import Options, score_source, survey_folds
-from .features import ColumnOptions
+from .extras import ColumnOptions
 from .fitting import SAMPLE_ROWS, SEARCH_TOL
 from .refitting import fold_classifier
 from .results import Searched
@@ -90,14 +90,22 @@ def _find_scaling(search: Any, data: Labelled) -> None:
 def _search_sample(search: Any, data: Labelled, sample: Sample) -> tuple[list[Searched], Sample]:
     """The search on a sample, and on larger ones from its best psi on, while its errors are too few to compare psi.
 
-    Few rows of an almost exact law cannot tell it from a coarser one, so a small sample prefers a large psi.
+    Few rows of an almost exact law cannot tell it from a coarser one, so a small sample prefers a large psi. Once more
+    rows do not ask for a smaller one, still more would not, either.
     """
     searches = _search_in_memory(search, data._replace(rows=sample.rows), sample)
-    n_rows, most = int(sample.n_rows.sum()), _LARGEST * int(search.search_rows)
-    while len(sample.rows) < min(n_rows, most) and _counts_few_errors(searches[0], len(sample.rows)):
+    most = min(int(sample.n_rows.sum()), _LARGEST * int(search.search_rows))
+    lower = True
+    while lower and len(sample.rows) < most and _counts_few_errors(searches[0], len(sample.rows)):
         sample = stratified_sample(data, min(_LARGER * len(sample.rows), most), input_names(search))
-        searches = _search_in_memory(search, data._replace(rows=sample.rows), sample, searches[0])
+        before = searches[0]
+        searches = _search_in_memory(search, data._replace(rows=sample.rows), sample, before)
+        lower = _best_psi(searches[0]) < _best_psi(before)
     return searches, sample
+
+
+def _best_psi(searched: Searched) -> float:
+    return searched.psis[searched.best[0]]
 
 
 def _counts_few_errors(searched: Searched, n_rows: int) -> bool:
@@ -146,12 +154,11 @@ def _score_all(search: Any, prepared: list[_Prepared], progress: Progress) -> li
 
 def _walk(search: Any, prepared: list[_Prepared], progress: Progress, before: Searched | None) -> list[Searched]:
     """Walk down psi: first a little for every scaling, then to the end with the best; for an average with all."""
-    window = isinstance(search.Cs, str) and search.sparsity is None and search.max_columns is None
+    window = isinstance(search.Cs, str) and search.max_columns is None
     walks = []
     for searched, study, groups in prepared:
-        psis = searched.psis if before is None else _psis_onwards(before)
-        onwards = before is not None
-        walks.append(Walk(study, psis, searched.Cs, groups, progress, window=window, onwards=onwards))
+        psis, C = (searched.psis, None) if before is None else (_psis_onwards(before), before.best[1])
+        walks.append(Walk(study, psis, searched.Cs, groups, progress, window=window, onwards_from=C))
     if len(walks) > 1:
         for walk in walks:
             walk.explore()
@@ -163,7 +170,7 @@ def _walk(search: Any, prepared: list[_Prepared], progress: Progress, before: Se
 
 def _psis_onwards(before: Searched) -> list[float]:
     """From the value above the best psi of a walk down."""
-    best = before.psis[before.best[0]]
+    best = _best_psi(before)
     first = min((psi for psi in before.psis if psi > best), default=best)
     return sorted((psi for psi in before.psis if psi <= first), reverse=True)
 

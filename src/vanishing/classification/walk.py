@@ -17,7 +17,8 @@ _DECADES = 6.5
 _CHEAP = 6  # values of psi that are tried to compare transforms
 _STRIDE = 3  # values of psi that share passes before the walk looks at the scores
 _PATIENCE = 4  # values of psi in a row without a better score that end the walk ...
-_LESS_PATIENCE = 2  # ... and one that goes on from the best of another
+_LESS_PATIENCE = 3  # ... and one that goes on from the best of another
+_CLEARLY = 3.0  # standard errors of an accuracy, by which a score counts as two without a better one
 _BELOW, _ABOVE = 1, 1  # values of C in the window beside the last best one
 _TERMS = 12.0  # terms of a class over the root of the number of rows, for one class in K: divided by K
 _FEW_TERMS, _MANY_TERMS = 40, 600
@@ -58,9 +59,10 @@ def most_columns(n_rows: int, n_classes: int) -> int:
 class Walk:
     """A search down the values of psi, a few at a time, on the folds of a study.
 
-    Ends after four values without a better score, or where the ideals or the columns become too many; between the last
-    value before that and the first beyond, one more is tried. With ``window``, later values of psi see only the Cs
-    around the best of the one before. A walk ``onwards`` from the best psi of another ends after two values already.
+    Ends after four values without a better score, where clearly worse ones count twice, or where the ideals or the
+    columns become too many; between the last value before that and the first beyond, one more is tried. With
+    ``window``, later values of psi see only the Cs around the best of the one before. A walk onwards from the best psi
+    of another, and from the place of its C, ends after three values already.
 
     Attributes
     ----------
@@ -81,16 +83,18 @@ class Walk:
         progress: Progress,
         *,
         window: bool,
-        onwards: bool = False,
+        onwards_from: int | None = None,
     ):
         self.study, self.groups = study, groups
         self.psis, self.Cs = [*psis, np.nan], list(Cs)
         self.scores = Scores.empty(len(self.psis), len(Cs), sum(len(group) for group in groups))
         self.best = -np.inf
         self._progress = progress
-        self._patience, self._stride = (_LESS_PATIENCE, 1) if onwards else (_PATIENCE, _STRIDE)
+        self._patience, self._stride = (_PATIENCE, _STRIDE) if onwards_from is None else (_LESS_PATIENCE, 1)
         self._window = window and len(Cs) > 4
         self._low, self._high = (1, len(Cs) - 1) if self._window else (0, len(Cs))
+        if self._window and onwards_from is not None:
+            self._centre(onwards_from)
         self._next, self._stale, self._beyond = 0, 0, False
 
     @property
@@ -112,8 +116,9 @@ class Walk:
             self._score([len(self.psis) - 1])
 
     def _advance(self) -> None:
-        """Try the next few values of psi."""
-        batch = list(range(self._next, min(self._next + self._stride, len(self.psis) - 1)))
+        """Try the next few values of psi: no more than could end the walk, since small values cost most."""
+        n_new = min(self._stride, max(self._patience - self._stale, 1))
+        batch = list(range(self._next, min(self._next + n_new, len(self.psis) - 1)))
         self._score(batch)
         for i in batch:
             self._look_at(i)
@@ -134,9 +139,20 @@ class Walk:
             self._next += not self._beyond
             return
         self._next = i + 1
-        self._stale = 0 if np.nanmax(means) > self.best + 1e-9 else self._stale + 1
-        self.best = max(self.best, float(np.nanmax(means)))
+        score = float(np.nanmax(means))
+        self._stale = 0 if score > self.best + 1e-9 else self._stale + (2 if self._is_clearly_worse(score) else 1)
+        self.best = max(self.best, score)
         self._beyond = bool(self.scores.too_large[i])  # the first one, which counts whatever its size
         if self._window:
-            centre = int(np.nanargmax(means))
-            self._low, self._high = max(0, centre - _BELOW), min(len(self.Cs), centre + _ABOVE + 1)
+            self._centre(int(np.nanargmax(means)))
+
+    def _is_clearly_worse(self, score: float) -> bool:
+        """Whether an accuracy is worse than the best by more than chance; other scores have no known error."""
+        if self.study.scorer is not None or self.study.by_likelihood:
+            return False
+        error = np.sqrt(self.best * (1.0 - self.best) / len(self.study.codes))
+        return bool(score < self.best - _CLEARLY * error)
+
+    def _centre(self, c: int) -> None:
+        """Move the window to a C and its neighbours."""
+        self._low, self._high = max(0, c - _BELOW), min(len(self.Cs), c + _ABOVE + 1)

@@ -40,15 +40,19 @@ class Near(NamedTuple):
         return Near(points, np.concatenate([self.Z, new.Z]), np.concatenate([self.signed, new.signed]))
 
 
-def new_near(Z: Any, signed: Any, x: Float1D, before: Sequence[tuple[Float1D, float]], most: int) -> Lowest:
-    """At most ``most`` rows of a block that are near the margin at x and were not at the points before."""
-    margins = np.where(to_host(signed) != 0.0, _margins(Z, signed, x), np.inf)
+def new_near(Z: Any, signed: Any, score: Any, before: Sequence[tuple[Float1D, float]], most: int) -> Lowest:
+    """At most ``most`` rows of a block that are near the margin, by their scores, and were not at the points before."""
+    margins = np.where(to_host(signed) != 0.0, _margins(signed, score), np.inf)
     for point, limit in before:
-        margins[_margins(Z, signed, point) < limit] = np.inf
+        margins[_margins(signed, scores_of(Z, point)) < limit] = np.inf
     return lowest_of(Z, signed, margins, _NEAR, most, SHORT)
 
 
-def _margins(Z: Any, signed: Any, x: Float1D) -> Float1D:
+def scores_of(Z: Any, x: Float1D) -> Any:
+    """``w'z + b`` for every row, at x = (w, b)."""
+    return Z @ on_device_of(Z, np.ascontiguousarray(x[:-1])) + float(x[-1])
+
+
+def _margins(signed: Any, score: Any) -> Float1D:
     """The margin ``y (w'z + b)`` of every row."""
-    score = Z @ on_device_of(Z, np.ascontiguousarray(x[:-1])) + float(x[-1])
-    return to_host(namespace_of(Z).sign(signed) * score)
+    return to_host(namespace_of(score).sign(signed) * score)

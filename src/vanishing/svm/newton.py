@@ -144,8 +144,10 @@ def _minimise(
     while gap > tol * max(value, floor) and n_iter < max_iter and n_idle < _IDLE:
         n_iter += 1
         before = value
-        curvature = _curvature(data, x, C * sums.slope, curvature)
-        step, x, sums = _search(data, C, x, sums, _direction(data, C, x, sums, curvature, damping))
+        slope = C * sums.slope
+        working = _working_set(x, slope)
+        curvature = _curvature(data, x, working, curvature)
+        step, x, sums = _search(data, C, x, sums, slope, _direction(data, C, x, slope, working, curvature, damping))
         if step == 0.0 and damping >= 1.0:  # rounding is all that is left
             break
         value, gap = _objective(x, C, sums.loss), duality_gap(x, C, sums)
@@ -181,9 +183,8 @@ def _objective(x: Float1D, C: float, loss: float) -> float:
     return float(np.abs(x[:-1]).sum() + C * loss)
 
 
-def _curvature(data: SquaredHinge, x: Float1D, slope: Float1D, known: _Curvature | None) -> _Curvature:
+def _curvature(data: SquaredHinge, x: Float1D, columns: Int1D, known: _Curvature | None) -> _Curvature:
     """The Hessian at x over the working set, and where columns are few over all of them, from one known elsewhere."""
-    columns = _working_set(x, slope)
     if x.size <= _VERY_FEW or x.size <= min(_FEW, _SMALL_PART * columns.size):
         columns = np.arange(x.size - 1)
     if known is None or not _among(columns, known.columns, x.size) or known.columns.size > 3 * columns.size:
@@ -206,14 +207,14 @@ def _working_set(x: Float1D, slope: Float1D) -> Int1D:
     return np.sort(np.concatenate([np.flatnonzero(used), np.argsort(-eager, kind="stable")[:n_new]]))
 
 
-def _direction(data: SquaredHinge, C: float, x: Float1D, sums: Sums, curvature: _Curvature, damping: float) -> Float1D:
+def _direction(
+    data: SquaredHinge, C: float, x: Float1D, slope: Float1D, columns: Int1D, curvature: _Curvature, damping: float
+) -> Float1D:
     """From x to the minimiser of the second-order model over the working set.
 
     The model counts the rows with xi > 0 only. Where these are few, it knows nothing of the rows that a step would
     bring in; damping, by a share of the diagonal over all rows, keeps the step short then.
     """
-    slope = C * sums.slope
-    columns = _working_set(x, slope)
     places = np.append(np.searchsorted(curvature.columns, columns), curvature.columns.size)
     chosen = np.append(columns, x.size - 1)
     H = curvature.hessian[np.ix_(places, places)]
@@ -228,13 +229,15 @@ def _direction(data: SquaredHinge, C: float, x: Float1D, sums: Sums, curvature: 
     return direction
 
 
-def _search(data: SquaredHinge, C: float, x: Float1D, sums: Sums, direction: Float1D) -> tuple[float, Float1D, Sums]:
+def _search(
+    data: SquaredHinge, C: float, x: Float1D, sums: Sums, slope: Float1D, direction: Float1D
+) -> tuple[float, Float1D, Sums]:
     """A step along the direction that lowers the objective enough; 0 if there is none.
 
     Near the optimum the objective changes by less than its rounding; there a step counts that lowers the gap.
     """
     w, dw, value = x[:-1], direction[:-1], _objective(x, C, sums.loss)
-    predicted = C * float(sums.slope @ direction) + float(np.abs(w + dw).sum() - np.abs(w).sum())
+    predicted = float(slope @ direction) + float(np.abs(w + dw).sum() - np.abs(w).sum())
     whole = x + direction
     there = data.sums(whole)
     change = _objective(whole, C, there.loss) - value

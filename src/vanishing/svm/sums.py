@@ -15,14 +15,14 @@ import numpy as np
 
 from .._compiled import compiled
 from .._typing import Array, Bool1D, Float1D, Float2D, Int1D
-from ..cholesky import dot
 from ..rows.array_api import in_float64, namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows, as_block
 from ..rows.protocol import Block, Cost, Rows
 from ..rows.sampling import Lowest, merge
-from .kept import SHORT, Near, drawn, new_near
+from .kept import SHORT, Near, drawn, new_near, scores_of
 
 _CACHE_ENTRIES = 262_144  # float64 values of one chunk of rows: two megabytes
+_REMEMBERED = 3  # points whose scores are kept: the last one, that of the Hessian, and one more
 _KEPT_ENTRIES = 2_097_152  # float64 values of the rows that are kept in memory: sixteen megabytes
 
 T = TypeVar("T")
@@ -47,13 +47,12 @@ class Sums(NamedTuple):
 
 
 @compiled
-def _add_sums(Z: Float2D, signed: Float1D, w: Float1D, b: float, total: Float2D) -> None:
+def _add_sums(Z: Float2D, signed: Float1D, score: Float1D, total: Float2D) -> None:
     """Add the three sums to a row per label, ``(2, 2 + n_columns)``."""
-    n_columns = w.size
+    n_columns = Z.shape[1]
     for i in range(Z.shape[0]):
         s = signed[i]
-        score = dot(Z[i], w, n_columns) + b
-        xi = 1.0 - (score if s > 0.0 else -score)
+        xi = 1.0 - (score[i] if s > 0.0 else -score[i])
         if xi > 0.0:
             row, shortfall = total[1 if s > 0.0 else 0], abs(s) * xi
             row[0] += shortfall * xi
@@ -63,23 +62,19 @@ def _add_sums(Z: Float2D, signed: Float1D, w: Float1D, b: float, total: Float2D)
 
 
 @compiled
-def _add_losses(
-    Z: Float2D, signed: Float1D, w: Float1D, b: float, dw: Float1D, db: float, steps: Float1D, total: Float1D
-) -> None:
-    """Add the loss at ``(w, b) + t (dw, db)`` for every step t."""
-    for i in range(Z.shape[0]):
-        score, change = dot(Z[i], w, w.size) + b, dot(Z[i], dw, w.size) + db
+def _add_losses(signed: Float1D, score: Float1D, change: Float1D, steps: Float1D, total: Float1D) -> None:
+    """Add the loss at ``score + t * change`` for every step t."""
+    for i in range(score.size):
         s = signed[i]
         y = 1.0 if s > 0.0 else -1.0
         for k in range(steps.size):
-            xi = 1.0 - y * (score + steps[k] * change)
+            xi = 1.0 - y * (score[i] + steps[k] * change[i])
             if xi > 0.0:
                 total[k] += abs(s) * xi * xi
 
 
-def _short_rows(Z: Float2D, signed: Float1D, x: Float1D) -> Bool1D:
-    """Which rows have xi > 0 at x = (w, b), and a weight."""
-    score = Z @ x[:-1] + x[-1]
+def _short_rows(signed: Float1D, score: Float1D) -> Bool1D:
+    """Which rows have xi > 0, and a weight."""
     return np.asarray(((score < 1.0) & (signed > 0.0)) | ((score > -1.0) & (signed < 0.0)))
 
 
@@ -106,14 +101,19 @@ class SquaredHinge:
     def __init__(self, rows: Rows):
         self.rows = rows
         self.n_columns = rows.n_features
+        self._sampled = True
         self._known: tuple[Float2D, list[Lowest]] | None = None
+        self._diagonal: Float1D | None = None
+        self._scores: list[tuple[Float1D, Float1D]] = []
 
     @classmethod
     def in_memory(cls, Z: Float2D, signed: Float1D) -> SquaredHinge:
-        """The loss over rows that are kept in memory."""
+        """The loss over rows that are kept in memory, and not sampled again."""
         rows = ArrayRows(Z, signed, n_jobs=1)
         rows.quiet = True
-        return cls(rows)
+        kept = cls(rows)
+        kept._sampled = False
+        return kept
 
     @property
     def _first(self) -> tuple[Float2D, list[Lowest]]:
@@ -127,9 +127,11 @@ class SquaredHinge:
 
     def _look(self) -> tuple[Float2D, list[Lowest]]:
         most = _KEPT_ENTRIES // (8 * self.n_columns + 8)
+        few = type(self.rows) is ArrayRows and self._room_of(len(self.rows)) == 0
+        labels = [False, True] if self._sampled and not few else []
 
         def kernel(Z: Any, signed: Any) -> tuple[Float2D, list[Lowest]]:
-            return _moments_of(Z, signed), [drawn(Z, signed, positive=sign, most=most) for sign in (False, True)]
+            return _moments_of(Z, signed), [drawn(Z, signed, positive=sign, most=most) for sign in labels]
 
         def combine(a: Any, b: Any) -> tuple[Float2D, list[Lowest]]:
             return a[0] + b[0], [merge(x, y, most) for x, y in zip(a[1], b[1], strict=True)]
@@ -154,7 +156,10 @@ class SquaredHinge:
     @property
     def room(self) -> int:
         """How many rows may be kept in memory: a small part of all; 0 where that would say too little."""
-        room = min(self.n_rows // 4, _KEPT_ENTRIES // (self.n_columns + 1))
+        return self._room_of(self.n_rows)
+
+    def _room_of(self, n_rows: int) -> int:
+        room = min(n_rows // 4, _KEPT_ENTRIES // (self.n_columns + 1))
         return room if room >= 16 * (self.n_columns + 1) else 0
 
     def sample(self) -> SquaredHinge:
@@ -169,16 +174,18 @@ class SquaredHinge:
     @property
     def diagonal(self) -> Float1D:
         """Diagonal of the Hessian with every row counted and columns centred; for b, with every row counted."""
-        first, second = self._moments[:, :-1]
-        centred = second - first * first / max(first[-1], 1e-300)
-        centred[-1] = second[-1]
-        return np.asarray(2.0 * np.maximum(centred, 1e-6 * second))
+        if self._diagonal is None:
+            first, second = self._moments[:, :-1]
+            centred = second - first * first / max(first[-1], 1e-300)
+            centred[-1] = second[-1]
+            self._diagonal = np.asarray(2.0 * np.maximum(centred, 1e-6 * second))
+        return self._diagonal
 
     def sums(self, x: Float1D) -> Sums:
         """The sums at ``x = (w, b)``: loss, gradient and what a certificate needs, in one pass."""
 
         def kernel(Z: Any, signed: Any) -> Float2D:
-            return _sums_at(Z, signed, x)
+            return _sums_at(Z, signed, self._scores_at(Z, x))
 
         total = _require_finite(self._sum(kernel, 4 * self.n_columns))
         return Sums(total[:, 0], total[:, 1], total[:, 2:])
@@ -189,7 +196,8 @@ class SquaredHinge:
         most = 3 * (self.room - near.signed.size) // 4  # the rest is for later
 
         def kernel(Z: Any, signed: Any) -> tuple[Float2D, Lowest]:
-            return _sums_at(Z, signed, x), new_near(Z, signed, x, before, most)
+            score = self._scores_at(Z, x)
+            return _sums_at(Z, signed, score), new_near(Z, signed, score, before, most)
 
         def combine_near(a: Any, b: Any) -> tuple[Float2D, Lowest]:
             return a[0] + b[0], merge(a[1], b[1], most, SHORT)
@@ -202,7 +210,7 @@ class SquaredHinge:
         """The loss at ``x + t * direction`` for several t, in one pass."""
 
         def kernel(Z: Any, signed: Any) -> Float1D:
-            return _losses_along(Z, signed, x, direction, steps)
+            return _losses_along(signed, self._scores_at(Z, x), scores_of(Z, direction), steps)
 
         return self._sum(kernel, 4 * self.n_columns)
 
@@ -216,12 +224,13 @@ class SquaredHinge:
         chunk = int(np.clip(_CACHE_ENTRIES // size, 64, 2048))
 
         def kernel(Z: Any, signed: Any) -> Float2D:
+            here, there = self._scores_at(Z, x), None if start is None else self._scores_at(Z, start[0])
             if not isinstance(Z, np.ndarray):
-                return _hessian_on_device(Z, signed, x, columns, None if start is None else start[0])
+                return _hessian_on_device(Z, signed, here, there, columns)
             total = np.zeros((size, size))
             square, buffer = _scratch((size, size), (chunk, size))
-            short = _short_rows(Z, signed, x)
-            before = np.zeros_like(short) if start is None else _short_rows(Z, signed, start[0])
+            short = _short_rows(signed, here)
+            before = np.zeros_like(short) if there is None else _short_rows(signed, there)
             for changed, add in ((short & ~before, np.add), (before & ~short, np.subtract)):
                 index = np.flatnonzero(changed)
                 for first in range(0, index.size, chunk):
@@ -236,6 +245,16 @@ class SquaredHinge:
         if start is not None:
             change += start[1]
         return change
+
+    def _scores_at(self, Z: Any, x: Float1D) -> Any:
+        """``w'z + b`` for every row of a block; remembered for the last points where all rows are one block."""
+        if type(self.rows) is not ArrayRows or Z.shape[0] < len(self.rows):
+            return scores_of(Z, x)
+        known = next((score for point, score in self._scores if point is x), None)
+        score = scores_of(Z, x) if known is None else known
+        if known is None:
+            self._scores = [*self._scores[1 - _REMEMBERED :], (x, score)]
+        return score
 
     def _sum(self, kernel: Callable[[Any, Any], Array], work: int) -> Array:
         """Sum of ``kernel(Z, signed weights)`` over blocks, for ``work`` operations a row."""
@@ -262,21 +281,21 @@ def _moments_of(Z: Any, signed: Any) -> Float2D:
     return np.array([np.append(first, [total, n_rows]), np.append(second, [total, n_rows])])
 
 
-def _sums_at(Z: Any, signed: Any, x: Float1D) -> Float2D:
+def _sums_at(Z: Any, signed: Any, score: Any) -> Float2D:
     """The three sums in one row per label, ``(2, 2 + n_columns)``, for a block on the host or a device."""
     if not isinstance(Z, np.ndarray):
-        return _sum_on_device(Z, signed, x)
-    total = np.zeros((2, 1 + x.size))
-    _add_sums(Z, signed, x[:-1], x[-1], total)
+        return _sum_on_device(Z, signed, score)
+    total = np.zeros((2, 2 + Z.shape[1]))
+    _add_sums(Z, signed, score, total)
     return total
 
 
-def _losses_along(Z: Any, signed: Any, x: Float1D, direction: Float1D, steps: Float1D) -> Float1D:
-    """Loss at ``x + t * direction`` for every step t, for a block on the host or a device."""
-    if not isinstance(Z, np.ndarray):
-        return _losses_on_device(Z, signed, x, direction, steps)
+def _losses_along(signed: Any, score: Any, change: Any, steps: Float1D) -> Float1D:
+    """Loss at ``score + t * change`` for every step t, for a block on the host or a device."""
+    if not isinstance(score, np.ndarray):
+        return _losses_on_device(signed, score, change, steps)
     total = np.zeros(steps.size)
-    _add_losses(Z, signed, x[:-1], x[-1], direction[:-1], direction[-1], steps, total)
+    _add_losses(signed, score, change, steps, total)
     return total
 
 
@@ -299,20 +318,15 @@ def _scratch(*shapes: tuple[int, int]) -> list[Float2D]:
 # The same sums on a device, in the operations of the array API.
 
 
-def _scores(Z: Any, x: Float1D) -> Any:
-    """``w'z + b`` for every row, at x = (w, b)."""
-    return Z @ on_device_of(Z, np.ascontiguousarray(x[:-1])) + float(x[-1])
+def _shortfall(signed: Any, score: Any) -> Any:
+    """xi for every row."""
+    namespace = namespace_of(score)
+    return namespace.clip(1.0 - namespace.sign(signed) * score, 0.0, None)
 
 
-def _shortfall(Z: Any, signed: Any, x: Float1D) -> Any:
-    """xi for every row, at x = (w, b)."""
+def _sum_on_device(Z: Any, signed: Any, score: Any) -> Float2D:
     namespace = namespace_of(Z)
-    return namespace.clip(1.0 - namespace.sign(signed) * _scores(Z, x), 0.0, None)
-
-
-def _sum_on_device(Z: Any, signed: Any, x: Float1D) -> Float2D:
-    namespace = namespace_of(Z)
-    xi = _shortfall(Z, signed, x)
+    xi = _shortfall(signed, score)
     short = namespace.abs(signed) * xi
     rows = []
     for of_label in (signed < 0.0, signed > 0.0):
@@ -323,19 +337,18 @@ def _sum_on_device(Z: Any, signed: Any, x: Float1D) -> Float2D:
     return np.array(rows)
 
 
-def _losses_on_device(Z: Any, signed: Any, x: Float1D, direction: Float1D, steps: Float1D) -> Float1D:
-    namespace = namespace_of(Z)
-    score, change = (_scores(Z, line) for line in (x, direction))
+def _losses_on_device(signed: Any, score: Any, change: Any, steps: Float1D) -> Float1D:
+    namespace = namespace_of(score)
     sign, weight = namespace.sign(signed), namespace.abs(signed)
     xis = (namespace.clip(1.0 - sign * (score + float(t) * change), 0.0, None) for t in steps)
     return np.array([float(namespace.sum(weight * xi * xi)) for xi in xis])
 
 
-def _hessian_on_device(Z: Any, signed: Any, x: Float1D, columns: Int1D, before: Float1D | None) -> Float2D:
+def _hessian_on_device(Z: Any, signed: Any, score: Any, before: Any, columns: Int1D) -> Float2D:
     namespace = namespace_of(Z)
-    sign = namespace.astype(_shortfall(Z, signed, x) > 0.0, namespace.float64)
+    sign = namespace.astype(_shortfall(signed, score) > 0.0, namespace.float64)
     if before is not None:
-        sign = sign - namespace.astype(_shortfall(Z, signed, before) > 0.0, namespace.float64)
+        sign = sign - namespace.astype(_shortfall(signed, before) > 0.0, namespace.float64)
     weight = sign * namespace.abs(signed)
     chosen = namespace.take(Z, on_device_of(Z, columns), axis=1)
     ones = namespace.ones((Z.shape[0], 1), dtype=namespace.float64, device=Z.device)
