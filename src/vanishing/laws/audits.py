@@ -25,9 +25,10 @@ _SEED = 7_043_166_121_809  # large, so that no table was made with the same rand
 _MOST_REAL = 7  # real coefficients of a law
 _SURPRISE = 3.0  # bits more; twice as many for curves in the plane, which a few terms approximate
 _SPARSE = 0.5  # of all terms
+_FEW = 4  # terms of a curve in the plane that may be known to a coarse resolution
 _SAVED = 4.0  # bits that each rational number saves, on average
 _SAVED_BY_ONE = 7.0  # bits that a rational number saves which is no chance, where there are hardly others
-_FINE = 0.002  # resolution, in deviations
+_FINE, _COARSE = 0.002, 0.0017  # resolution, in deviations: of three terms, and of a plane curve with many
 _MISSED = 0.2  # deviations by which the second-best polynomial misses the rows, beside a law
 
 
@@ -227,7 +228,9 @@ def is_dense(
     if n_terms < 4 and n_real <= 1 and (n_terms < 3 or (snapped is not None and snapped.saved > _SAVED_BY_ONE)):
         return False
     sparse = n_terms <= _SPARSE * len(dictionary)
-    if sparse and snapped is not None and n_terms - len(snapped.rational) + n_shifts <= max(1, n_strong // 2):
+    plane_curve = (~idle).sum() == 2 and n_terms > _FEW and level > _COARSE * np.sqrt(system.n_rows)
+    few_real = snapped is not None and n_terms - len(snapped.rational) + n_shifts <= max(1, n_strong // 2)
+    if sparse and few_real and snapped is not None and not plane_curve:  # which five terms approximate by chance
         chosen = np.log2(comb(len(dictionary), n_terms) * n_terms) + _SURPRISE * (2 if (~idle).sum() == 2 else 1)
         if snapped.saved > max(chosen, _SAVED * (len(snapped.rational) - 1)):
             return False

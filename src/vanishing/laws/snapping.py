@@ -27,6 +27,7 @@ _FAR = 14.0  # squared standard errors beyond which a number is another one: a l
 _STRONG = 5.0  # bits that a snapped coefficient saves which is hardly chance
 _GAIN, _GAIN_OF_MORE = 0.5, 6.0  # bits that a change of terms has to save: fewer terms, and more
 _MOST_CHANGES, _MOST_ADDED = 4, 5
+_MANY = 4  # rational numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,7 +223,9 @@ def polish(
 def _least_gain(law: SnappedLaw, current: SnappedLaw) -> float:
     """Many terms are tried, and rational numbers are everywhere: one more term has to save more.
 
-    Not if it explains a real number away, so that all coefficients are rational.
+    Not if it explains away the only real number beside many rational ones, so that all coefficients are rational; a
+    real constant beside one or two rational ones is nothing unusual.
     """
-    explained = len(law.rational) == len(law.support) and len(current.rational) < len(current.support)
+    odd = len(current.rational) == len(current.support) - 1 >= _MANY
+    explained = odd and len(law.rational) == len(law.support)
     return _GAIN if explained or len(law.support) <= len(current.support) else _GAIN_OF_MORE
