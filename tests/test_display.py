@@ -14,7 +14,7 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.fixes import parse_version
 
 import vanishing
-from vanishing import OAVI, VCA, PerClass, VanishingIdealClassifier, show_progress
+from vanishing import OAVI, VCA, PerClass, VanishingIdealClassifier, VanishingIdealClassifierCV, show_progress
 
 ESTIMATORS = [name for name in vanishing.__all__ if hasattr(getattr(vanishing, name), "fit")]
 X = np.random.default_rng(0).uniform(size=(200, 3))
@@ -45,7 +45,8 @@ def test_a_fitted_model_shows_its_equations_and_a_pipeline_its_steps():
     shown = model._repr_mimebundle_()["text/html"]
     assert "Fitted attributes" in shown or parse_version(sklearn.__version__) < parse_version("1.9")
     assert re.sub(r"\^(\d)", r"<sup>\1</sup>", equations(model)[-1]) in shown
-    for other in (VCA(), PerClass(), VanishingIdealClassifier()):
+    search = VanishingIdealClassifierCV(psis=[0.01], Cs=[1.0], cv=2)
+    for other in (VCA(), PerClass(), VanishingIdealClassifier(), search):
         assert repr(other.fit(X, y)).count("\n") >= 3
 
 

@@ -55,7 +55,7 @@ def _final_has(name: str) -> Any:
     return check
 
 
-class VanishingIdealClassifier(SavedEstimator, DefaultIdeal, ReadableClassifier, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class VanishingIdealClassifier(ReadableClassifier, SavedEstimator, DefaultIdeal, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """One vanishing ideal per class, then a linear classifier on ``|g(x)|`` (Section 3.2 of the paper).
 
     Scales the columns to [0, 1], fits the generators g of each class, and separates the classes by a sparse

@@ -47,7 +47,7 @@ _PAPER = {
 }
 
 
-class VanishingIdealClassifierCV(SavedEstimator, DefaultIdeal, AnswersByTheBest, BaseEstimator):  # type: ignore[misc]
+class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal, BaseEstimator):  # type: ignore[misc]
     """:class:`VanishingIdealClassifier` with ``psi``, ``C`` and the scaling of the columns chosen by cross-validation.
 
     The default search walks down psi, in half-decades from the largest variance of a column within a class, until four

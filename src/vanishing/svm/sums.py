@@ -183,9 +183,10 @@ class SquaredHinge:
 
     def sums(self, x: Float1D) -> Sums:
         """The sums at ``x = (w, b)``: loss, gradient and what a certificate needs, in one pass."""
+        scores_at = self._scores_at
 
         def kernel(Z: Any, signed: Any) -> Float2D:
-            return _sums_at(Z, signed, self._scores_at(Z, x))
+            return _sums_at(Z, signed, scores_at(Z, x))
 
         total = _require_finite(self._sum(kernel, 4 * self.n_columns))
         return Sums(total[:, 0], total[:, 1], total[:, 2:])
@@ -194,9 +195,10 @@ class SquaredHinge:
         """The sums at x, and more rows near the margin, with all that are short at x, or None; in one pass."""
         before = near.points
         most = 3 * (self.room - near.signed.size) // 4  # the rest is for later
+        scores_at = self._scores_at
 
         def kernel(Z: Any, signed: Any) -> tuple[Float2D, Lowest]:
-            score = self._scores_at(Z, x)
+            score = scores_at(Z, x)
             return _sums_at(Z, signed, score), new_near(Z, signed, score, before, most)
 
         def combine_near(a: Any, b: Any) -> tuple[Float2D, Lowest]:
@@ -208,9 +210,10 @@ class SquaredHinge:
 
     def losses(self, x: Float1D, direction: Float1D, steps: Float1D) -> Float1D:
         """The loss at ``x + t * direction`` for several t, in one pass."""
+        scores_at = self._scores_at
 
         def kernel(Z: Any, signed: Any) -> Float1D:
-            return _losses_along(signed, self._scores_at(Z, x), scores_of(Z, direction), steps)
+            return _losses_along(signed, scores_at(Z, x), scores_of(Z, direction), steps)
 
         return self._sum(kernel, 4 * self.n_columns)
 
@@ -222,9 +225,10 @@ class SquaredHinge:
         """
         size = columns.size + 1
         chunk = int(np.clip(_CACHE_ENTRIES // size, 64, 2048))
+        scores_at = self._scores_at
 
         def kernel(Z: Any, signed: Any) -> Float2D:
-            here, there = self._scores_at(Z, x), None if start is None else self._scores_at(Z, start[0])
+            here, there = scores_at(Z, x), None if start is None else scores_at(Z, start[0])
             if not isinstance(Z, np.ndarray):
                 return _hessian_on_device(Z, signed, here, there, columns)
             total = np.zeros((size, size))
@@ -246,9 +250,14 @@ class SquaredHinge:
             change += start[1]
         return change
 
-    def _scores_at(self, Z: Any, x: Float1D) -> Any:
+    @property
+    def _scores_at(self) -> Callable[[Any, Float1D], Any]:
+        """What computes the scores of a block; kernels that are sent elsewhere must not hold this object."""
+        return self._remembered_scores if type(self.rows) is ArrayRows else scores_of
+
+    def _remembered_scores(self, Z: Any, x: Float1D) -> Any:
         """``w'z + b`` for every row of a block; remembered for the last points where all rows are one block."""
-        if type(self.rows) is not ArrayRows or Z.shape[0] < len(self.rows):
+        if Z.shape[0] != self.rows.n_samples:
             return scores_of(Z, x)
         known = next((score for point, score in self._scores if point is x), None)
         score = scores_of(Z, x) if known is None else known
