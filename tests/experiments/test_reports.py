@@ -14,6 +14,8 @@ from vanishing.cli.main import main
 from vanishing.datasets import make_synthetic
 from vanishing.experiments import _protocols, _request, _table3, _timing, published_runs, reproduce
 
+pytestmark = pytest.mark.slow
+
 # --- reports
 
 

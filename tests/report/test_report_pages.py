@@ -13,6 +13,8 @@ from vanishing.report.glance import look_at
 from vanishing.report.markup import Html, join, tag
 from vanishing.rows.arrays import ArrayRows
 
+pytestmark = pytest.mark.slow
+
 KINDS = pytest.mark.parametrize("kind", ["ideal", "laws", "detector", "classifier", "per class", "rules"])
 
 
