@@ -259,3 +259,22 @@ def test_without_snapping_coefficients_are_estimates(rng):
     assert law.rational.count(None) == 2
     assert law.coef[1:] == pytest.approx([1.0, -4.0], rel=0.02)
     assert (law.stderr[1:] > 0.0).all()
+
+
+def test_a_law_times_a_column_is_no_law_of_its_own():
+    """In these lognormal columns ``x0^2*x1 = (5/3)*x0^2`` passes the test, and ``x1 = 5/3`` does not hold."""
+    rng = np.random.default_rng([5020, 200, *b"lognormal"])
+    assert len(discover(np.exp(rng.normal(size=(200, 2)) * rng.uniform(0.2, 1.0, 2)))) == 0
+
+
+@pytest.mark.parametrize("level", [0.0, 0.02])
+def test_products_that_vanish_by_each_factor_are_laws(level, rng):
+    first, x, y = rng.integers(0, 2, 1000), rng.uniform(-3.0, 3.0, 1000), rng.uniform(-3.0, 3.0, 1000)
+
+    def found(*columns):
+        return equations(discover(with_noise(np.column_stack(columns), level, rng), names=["x", "y"], max_degree=3))
+
+    assert found(np.where(first, x, 0.0), np.where(first, 0.0, y)) == ["x*y = 0"]
+    assert found(np.where(first, x, 0.0), np.where(first, 2.0, y)) == ["x*(y - 2) = 0"]
+    assert found(first, y) == ["x^2 = x"]
+    assert found(np.where(first, np.cos(x), 0.0), np.where(first, np.sin(x), y)) == ["x^3 + x*y^2 = x"]

@@ -11,15 +11,18 @@ from scipy.special import chdtr
 
 from .._typing import Float1D, Float2D, Int1D
 from .gmm import FLOOR, Conditions, System, smallest_ratio
+from .moments import ADDITIVE
 from .noise import column_variances
 from .snapping import SnappedLaw
 
-__all__ = ["exactness", "held_out_ratio", "is_dense", "neighbour_correlation", "test_power"]
+__all__ = ["exactness", "held_out_ratio", "is_dense", "is_often_zero", "neighbour_correlation", "test_power"]
 
 _MOST_ROWS = 4000  # of the audits that look at single rows
 _EXACT = 1e-9  # singular value, relative to the largest, below which rows satisfy a law up to rounding
 _GAP = 1e-4  # over the next singular value
 _SMALL_PART = 0.05  # of the residual, which a column's noise need not explain
+_REACH = 3.0  # deviations of its noise within which a value is zero
+_LEAST_ZEROS, _ZEROS_PER_OTHER = 0.05, 3.0  # of a column with a lump of zeros: share of rows, per row a little further
 _NEIGHBOURS = 2
 _SEED = 7_043_166_121_809  # large, so that no table was made with the same random numbers
 _MOST_REAL = 7  # real coefficients of a law
@@ -76,10 +79,38 @@ def exactness(conditions: Conditions, support: Sequence[int]) -> tuple[bool, Flo
     sample = conditions.sample
     scaled = (sample.X / sample.size) ** conditions.terms.exponents[list(support), None, :]
     values = sample.without_group_means(np.prod(scaled, axis=2))
-    values = values / np.sqrt((values**2).mean(axis=1, keepdims=True))
+    size = np.sqrt((values**2).mean(axis=1, keepdims=True))
+    if not size.all():  # a term that is zero on all rows is a law without the others
+        return len(support) == 1, np.zeros(sample.n_rows)
+    values = values / size
     _, singular, V = svd(values.T, full_matrices=False)
     alone = len(singular) == 1 or singular[-1] < _GAP * singular[-2]
     return bool(alone and singular[-1] < _EXACT * singular[0]), V[-1] @ values
+
+
+def is_often_zero(conditions: Conditions, column: int, variances: Float1D) -> bool:
+    """Whether a column is zero, but for its noise, on a fair share of the rows: more than pass through zero.
+
+    The values within three deviations of the noise are then many, have mean zero, and few are a little further away.
+
+    Examples
+    --------
+    >>> from vanishing.laws.sample import make_sample
+    >>> rng = np.random.default_rng(0)
+    >>> smooth = rng.exponential(size=1000)
+    >>> sample = make_sample(np.column_stack([smooth, smooth * (smooth > 0.5)]) + 0.01 * rng.normal(size=(1000, 2)))
+    >>> [is_often_zero(Conditions(sample, 1), column, np.full(2, 1e-4)) for column in (0, 1)]
+    [False, True]
+    """
+    sample = conditions.sample
+    scale = sample.scale[column] if sample.model == ADDITIVE else 0.0  # multiplicative noise leaves a zero alone
+    noise = max(float(np.sqrt(variances[column])) * scale, FLOOR * sample.size[column])
+    values = sample.X[:, column] / noise
+    near = values[np.abs(values) <= _REACH]
+    beside = (np.abs(values) <= 2.0 * _REACH).sum() - len(near)
+    if len(near) < max(_LEAST_ZEROS * len(values), _ZEROS_PER_OTHER * beside, 1):
+        return False
+    return bool(abs(near.mean()) <= 0.1 + 4.0 / np.sqrt(len(near)))
 
 
 def neighbour_correlation(

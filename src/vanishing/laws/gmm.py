@@ -38,6 +38,7 @@ __all__ = [
 FLOOR = 1e-6  # relative noise that moments in float64 can resolve
 _RANK = 1e-11  # eigenvalues of a covariance below this share of the largest are rounding
 _FULL_RANK = 1e-10  # inverse condition number above which there are none
+_ZERO = 1e-7  # root mean square of a term that is zero on all rows, but for rounding
 _BLOCK = 32_768  # values of tests that stay in a processor's cache
 _ROWS_PER_TEST = 6  # fewer rows for each test condition make their covariance unreliable
 _REDUCED_TESTS = (20, 50)  # that a polynomial has to pass before all tests are tried
@@ -288,7 +289,7 @@ class Conditions:
         raw = binomial_matrix(self.terms, sample.centre / sample.size, sample.scale / sample.size)
         gram = self.moments.means[self.moments.terms.products(self.terms, self.terms)]
         rms = np.sqrt(np.maximum(np.einsum("ik,ik->k", raw, gram @ raw), 0.0))
-        rms[rms < 1e-12] = 1.0
+        rms[rms < _ZERO] = 1.0
         self.basis = raw / rms
         self.unit = rms * np.prod(sample.size**self.terms.exponents, axis=1)
         self.screened: dict[tuple[tuple[int, ...], int], list[list[int]]] = {}  # small sets of terms, by candidates

@@ -101,7 +101,7 @@ class OneLaw:
         it; the best ones are tested with weights and noise of their own.
         """
         G, D = self.conditions.noise_pencil(self._profile())
-        for size in range(2, _MORE_TERMS + 1):
+        for size in range(1, _MORE_TERMS + 1):
             if size > _FEW_TERMS and comb(len(self.trial), size) > _FEW_SETS:
                 break
             promising: list[tuple[float, list[int], Float1D]] = []
@@ -109,7 +109,7 @@ class OneLaw:
                 level, c = _vanishing_level(G, D, support)
                 if self.settings.sigma is None:
                     variances = max(level, FLOOR) ** 2 * self._profile()
-                if level > self.max_noise or self.has_factor(support):
+                if level > self.max_noise or self.has_factor(support, variances):
                     continue
                 J = self._reduced_statistic(support, variances, c)
                 if np.isfinite(J):
@@ -148,10 +148,19 @@ class OneLaw:
         """Whether a law has more noise than it may have, where that is not known."""
         return self.settings.sigma is None and deviation_level(self.conditions, c, variances) > self.max_noise
 
-    def has_factor(self, support: list[int]) -> bool:
-        """Whether a column divides all of several terms: what is left without it is of lower degree, and no law."""
-        shared = self.conditions.terms.exponents[support].all(axis=0).any()
-        return bool(shared and len(support) > 2 and self.conditions.sample.groups is None)
+    def has_factor(self, support: list[int], variances: Float1D) -> bool:
+        """Whether a column divides all terms and could be left out: what remains is of lower degree, and says more.
+
+        ``x*(y - 2) = 0`` is a law of its own if x is zero on many rows, and ``y = 2`` in disguise if it is not. The
+        square of a column says no more than the column; without rows, only laws of one column (``x^2 = x``) count.
+        """
+        sample, exponents = self.conditions.sample, self.conditions.terms.exponents[support]
+        shared = exponents.min(axis=0)
+        if len(support) == 1 or not shared.any() or sample.groups is not None:
+            return False
+        if shared.max() > 1 or not sample.has_rows:
+            return bool(shared.max() > 1 or exponents.any(axis=0).sum() > 1)
+        return not all(audits.is_often_zero(self.conditions, j, variances) for j in np.flatnonzero(shared).tolist())
 
     def _passing(self, dof: int) -> float:
         """What ``J`` may be."""
@@ -236,7 +245,7 @@ class OneLaw:
     def _rescorer(self, variances: Float1D) -> Callable[[list[int], Float1D], tuple[float, int]]:
         def rescore(support: list[int], c: Float1D) -> tuple[float, int]:
             own_variances = self._level_variances(support, variances)
-            if self.has_factor(support) or np.isinf(self._reduced_statistic(support, own_variances, c)):
+            if self.has_factor(support, own_variances) or np.isinf(self._reduced_statistic(support, own_variances, c)):
                 return np.inf, 1
             own, J, c = reweighted(self.conditions, support, own_variances, c, self.nuisance, 1)
             if _NEARLY * self._passing(own.dof(len(support))) > J:
@@ -345,7 +354,8 @@ def _is_plain(law: FittedLaw) -> bool:
 def _vanishing_level(G: Float2D, D: Float2D, support: list[int]) -> tuple[float, Float1D]:
     """The noise at which the best polynomial with these terms vanishes, to first order, and that polynomial."""
     at = np.ix_(support, support)
-    values, vectors = eigh(D[at], G[at] + 1e-14 * np.trace(G[at]) * np.eye(len(support)))
+    least = 1e-14 * max(np.trace(G[at]), 1.0)  # a term may be zero on all rows
+    values, vectors = eigh(D[at], G[at] + least * np.eye(len(support)))
     c = np.zeros(len(G))
     c[support] = vectors[:, -1]
     return float(1.0 / np.sqrt(max(values[-1], 1e-300))), c

@@ -50,7 +50,7 @@ class _Search:
         for model, nuisance in self._models(degree, laws):
             one = self._one_law(degree, model, trial, nuisance, laws)
             law, attempt = one.run()
-            if law is not None and one.has_factor(law.support):
+            if law is not None and one.has_factor(law.support, law.variances):
                 law = self._quotient(law, laws)
                 attempt = attempt if law is not None else replace(attempt, reason=_MULTIPLE)
             self.attempts.append(attempt)
