@@ -122,3 +122,12 @@ def test_standard_errors_are_the_scatter_of_the_coefficients(rng):
     z = (np.array(found) - [-1.0, 1.0]) / np.array(errors)
     assert z.std(axis=0) == pytest.approx([1.0, 1.0], abs=0.25)
     assert np.abs(z.mean(axis=0)).max() < 0.5
+
+
+def test_whitening_uses_the_range_of_a_covariance_only(rng):
+    A = rng.normal(size=(9, 5))
+    V, inside = A @ A.T, A @ rng.normal(size=5)
+    W = whitener(V)
+    assert W.shape == (9, 5)
+    assert W.T @ V @ W == pytest.approx(np.eye(5), abs=1e-9)
+    assert np.sum((W.T @ inside) ** 2) == pytest.approx(inside @ np.linalg.pinv(V) @ inside)

@@ -19,7 +19,7 @@ from vanishing.laws.outliers import concentrated_rows
 from vanishing.laws.sample import make_sample
 from vanishing.laws.search import _Search, find_law
 from vanishing.laws.settings import Settings
-from vanishing.laws.snapping import nearest_rationals, polish, snap
+from vanishing.laws.snapping import nearest_rational, polish, snap
 from vanishing.laws.subsets import best_subsets
 from vanishing.laws.support import _best_supports, eliminate
 
@@ -60,6 +60,15 @@ def test_elimination_ends_at_the_planted_law(rng):
     assert eliminate(system, range(7)) == [2, 4, 5]
 
 
+def test_the_term_that_helps_most_has_the_largest_gain(rng):
+    system, _ = planted_system(rng)
+    without = system.minimise([2, 4])[0]
+    exact = [without - system.minimise(sorted([2, 4, term]))[0] for term in (0, 1, 3, 5, 6)]
+    gains = system.n_rows * system.gains([2, 4], [0, 1, 3, 5, 6])
+    assert np.argmax(gains) == np.argmax(exact) == 3
+    assert gains[[0, 1, 2, 4]] == pytest.approx(np.delete(exact, 3), rel=0.5)
+
+
 def test_snapping_reads_rational_numbers(rng):
     system, law = planted_system(rng)
     found = snap(system, [2, 4, 5], np.ones(7))
@@ -76,10 +85,12 @@ def test_terms_of_other_dimensions_are_not_snapped(rng):
     assert len(found.rational) == 1
 
 
-def test_nearest_rationals():
-    bits, numbers, _ = nearest_rationals(np.array([0.3334, 17.02, 0.123]), np.array([1e-3, 0.05, 1e-5]))
-    assert numbers[:2].tolist() == [[1.0, 3.0], [17.0, 1.0]]
-    assert bits[2] == np.inf
+def test_nearest_rational():
+    assert nearest_rational(0.3334, 1e-3)[1:3] == (1.0, 3.0)
+    assert nearest_rational(17.02, 0.05)[1:3] == (17.0, 1.0)
+    assert nearest_rational(0.123, 1e-5)[0] == np.inf
+    assert nearest_rational(6.674, 0.003)[0] == np.inf  # 20/3 is 2.4 errors away
+    assert nearest_rational(20.0 / 3.0, 1e-4)[1:3] == (20.0, 3.0)
 
 
 def test_audits_of_a_law_and_of_an_approximation(rng):

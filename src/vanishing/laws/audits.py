@@ -28,6 +28,7 @@ _SEED = 7_043_166_121_809  # large, so that no table was made with the same rand
 _MOST_REAL = 7  # real coefficients of a law
 _SURPRISE = 3.0  # bits more; twice as many for curves in the plane, which a few terms approximate
 _SPARSE = 0.5  # of all terms
+_SAME = 3.0  # errors that two real coefficients may differ by and be one number
 _FEW = 4  # terms of a curve in the plane that may be known to a coarse resolution
 _SAVED = 4.0  # bits that each rational number saves, on average
 _SAVED_BY_ONE = 7.0  # bits that a rational number saves which is no chance, where there are hardly others
@@ -260,7 +261,7 @@ def is_dense(
         return False
     sparse = n_terms <= _SPARSE * len(dictionary)
     plane_curve = (~idle).sum() == 2 and n_terms > _FEW and level > _COARSE * np.sqrt(system.n_rows)
-    few_real = snapped is not None and n_terms - len(snapped.rational) + n_shifts <= max(1, n_strong // 2)
+    few_real = snapped is not None and _count_real(conditions, snapped, system) + n_shifts <= max(1, n_strong // 2)
     if sparse and few_real and snapped is not None and not plane_curve:  # which five terms approximate by chance
         chosen = np.log2(comb(len(dictionary), n_terms) * n_terms) + _SURPRISE * (2 if (~idle).sum() == 2 else 1)
         if snapped.saved > max(chosen, _SAVED * (len(snapped.rational) - 1)):
@@ -270,3 +271,16 @@ def is_dense(
     missed = np.sqrt(float(system.spectrum(dictionary.tolist())[1]) / system.n_rows) * level
     few = n_terms <= 3 and n_shifts == 0 and level < _FINE * np.sqrt(system.n_rows)
     return bool(missed < (_MISSED / 2.0 if few else _MISSED))
+
+
+def _count_real(conditions: Conditions, snapped: SnappedLaw, system: System) -> int:
+    """How many different real numbers a law has besides its rational ones: ``8.98 x^2 + 8.98 y^2`` has one."""
+    real = [term for term in snapped.support if term not in snapped.rational]
+    if len(real) < 2:
+        return len(real)
+    information = system.information(snapped.c, real)
+    errors = np.sqrt(np.maximum(np.diag(np.linalg.pinv(information, hermitian=True)), 0.0)) / conditions.unit[real]
+    values = np.abs(snapped.c[real] / conditions.unit[real])
+    order = np.argsort(values)
+    gaps = np.diff(values[order]) > _SAME * np.hypot(errors[order][1:], errors[order][:-1])
+    return 1 + int(gaps.sum())

@@ -18,7 +18,7 @@ from .fitted import FittedLaw
 from .law import Law, sorted_terms
 from .logs import PowerLaw
 from .moments import MULTIPLICATIVE
-from .snapping import nearest_rationals, real_bits
+from .snapping import nearest_rational, real_bits
 from .table import Table
 
 __all__ = ["dependency_law", "describe", "exact_law", "few_rows_law", "power_law", "with_units"]
@@ -92,9 +92,9 @@ def power_law(law: PowerLaw, table: Table, kept: Sequence[int]) -> Law:
     value, error = law.constant, law.error
     if exponents[1].sum() > exponents[0].sum():
         exponents, value, error = exponents[::-1], 1.0 / value, error / value**2
-    bits, numbers, _ = nearest_rationals(np.array([value]), np.array([max(error, 1e-12 * abs(value))]))
-    real = real_bits(np.array([value]), np.array([max(error, 1e-12 * abs(value))]))
-    snapped = Fraction(int(numbers[0, 0]), int(numbers[0, 1])) if bits[0] < real[0] else None
+    known_to = max(error, 1e-12 * abs(value))
+    bits, p, q, _ = nearest_rational(value, known_to)
+    snapped = Fraction(int(p), int(q)) if bits < real_bits(value, known_to) else None
     noise = np.full(n, np.nan)
     noise[list(kept)] = np.where(law.exponents != 0, law.sigma, np.nan)
     exact = law.level <= 1e-7

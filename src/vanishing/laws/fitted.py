@@ -17,10 +17,10 @@ from .settings import Settings
 from .snapping import SnappedLaw, polish, real_bits
 from .support import DROP_SHARE
 
-__all__ = ["WIDEST_COLUMN", "FittedLaw", "description_bits", "is_rejected", "refit", "snapped_law"]
+__all__ = ["MOST_TERMS", "WIDEST_COLUMN", "FittedLaw", "description_bits", "is_rejected", "refit", "snapped_law"]
 
 WIDEST_COLUMN = 0.25  # noise of one column, at most
-_MANY = 12  # terms beyond which no polynomial is read as a law
+MOST_TERMS = 12  # beyond which no polynomial is read as a law
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ def snapped_law(
     conditions: Conditions, settings: Settings, system: System, support: list[int], trial: Sequence[int], J: float
 ) -> SnappedLaw | None:
     """The law with coefficients read as rational numbers, unless that makes it much worse."""
-    if not settings.snap or len(support) > _MANY:
+    if not settings.snap or len(support) > MOST_TERMS:
         return None
     comparable, exponents = settings.comparable, conditions.terms.exponents
     pure = None if comparable is None else (lambda term: comparable(exponents, term))
@@ -121,5 +121,6 @@ def description_bits(law: FittedLaw) -> float:
         return law.snapped.bits
     values = np.abs(law.free[law.support])
     errors = np.sqrt(1.0 / np.maximum(np.diag(law.system.information(law.free, law.support)), 1e-300))
-    numbers = real_bits(values, errors).sum() - real_bits(values, errors).max()
+    bits = [real_bits(value, error) for value, error in zip(values, errors, strict=True)]
+    numbers = sum(bits) - max(bits)
     return float(law.J / (2.0 * np.log(2.0)) + len(law.support) * np.log2(len(law.conditions.terms)) + numbers)

@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, eigh, qr
-from scipy.linalg.lapack import dpocon, dpotrf, dsygvx, dtrtri
+from scipy.linalg import LinAlgError, eigh
+from scipy.linalg.lapack import dpstrf, dsygvx, dtrtri
 from scipy.special import chdtri
 
 from .._compiled import compiled
@@ -36,8 +36,7 @@ __all__ = [
 ]
 
 FLOOR = 1e-6  # relative noise that moments in float64 can resolve
-_RANK = 1e-11  # eigenvalues of a covariance below this share of the largest are rounding
-_FULL_RANK = 1e-10  # inverse condition number above which there are none
+_RANK = 1e-11  # what is left of a variance, as a share of all of them, that is rounding
 _ZERO = 1e-7  # root mean square of a term that is zero on all rows, but for rounding
 _BLOCK = 32_768  # values of tests that stay in a processor's cache
 _ROWS_PER_TEST = 6  # fewer rows for each test condition make their covariance unreliable
@@ -75,18 +74,32 @@ def row_noise(terms: Monomials, table: Float2D, coef: Float1D, variances: Float2
     >>> row_noise(terms, table, np.array([0.0, 0.0, 1.0]), np.array([[0.1]])).variance  # 0.1 * 6^2 + 0.01 * 2^2 / 2
     array([3.62])
     """
-    n, m = terms.n_columns, len(terms)
-    first = np.array([terms.derivative(coef, j) for j in range(n)])
-    pairs = [(j, k) for j in range(n) for k in range(j, n)]
-    second = np.array([terms.derivative(first[j], k) for j, k in pairs])
-    values = np.vstack([coef, first]) @ table[:m]
-    variance = np.einsum("ji,ji->i", np.broadcast_to(variances, values[1:].shape), values[1:] ** 2)
-    variance = np.maximum(variance, 1e-12 * variance.mean() + 1e-300)  # where all slopes vanish, as on a double line
-    if terms.degree > 1:
-        lower = count_terms(terms.degree - 2, n)  # second derivatives have no higher terms
-        for (j, k), curve in zip(pairs, second[:, :lower] @ table[:lower], strict=True):
-            variance = variance + (0.5 if j == k else 1.0) * variances[j] * variances[k] * curve**2
-    return RowNoise(values[0], values[1:], variance)
+    first, second = coef @ terms.gradient, coef @ terms.hessian
+    slopes = first @ table[: first.shape[1]]
+    variance = np.zeros(slopes.shape[1])
+    _add_variance(slopes, second @ table[: second.shape[1]], variances, variance)
+    return RowNoise(coef @ table[: len(terms)], slopes, variance)
+
+
+@compiled
+def _add_variance(slopes: Float2D, curves: Float2D, variances: Float2D, out: Float1D) -> None:
+    """``sum_j v_j slope_j^2``, kept from zero (all slopes vanish on a double line), and the part of the curvature."""
+    n, n_rows, step = slopes.shape[0], slopes.shape[1], min(variances.shape[1] - 1, 1)
+    mean = 0.0
+    for j in range(n):
+        for i in range(n_rows):
+            out[i] += variances[j, step * i] * slopes[j, i] ** 2
+    for i in range(n_rows):
+        mean += out[i] / n_rows
+    for i in range(n_rows):
+        out[i] = max(out[i], 1e-12 * mean + 1e-300)
+    pair = 0
+    for j in range(n):
+        for k in range(j, n):
+            factor = 0.5 if j == k else 1.0
+            for i in range(n_rows):
+                out[i] += factor * variances[j, step * i] * variances[k, step * i] * curves[pair, i] ** 2
+            pair += 1
 
 
 def test_covariance(tests: Monomials, table: Float2D, noise: RowNoise, variances: Float2D, centred: Float2D) -> Float2D:
@@ -162,12 +175,10 @@ def whitener(covariance: Float2D) -> Float2D:
     >>> whitener(np.diag([0.0, 4.0])).T.tolist()
     [[0.0, 0.5]]
     """
-    factor, failed = dpotrf(covariance, lower=1)
-    if not failed and dpocon(factor, np.abs(covariance).sum(axis=0).max(), uplo="L")[0] > _FULL_RANK:
-        return np.asarray(dtrtri(factor, lower=1)[0].T)
-    values, vectors = eigh(covariance)
-    kept = values > _RANK * values[-1]
-    return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
+    factor, pivots, rank, _ = dpstrf(covariance, tol=_RANK * float(np.trace(covariance)), lower=1)
+    W = np.zeros((len(covariance), rank))
+    W[pivots[:rank] - 1] = np.tril(dtrtri(factor[:rank, :rank], lower=1)[0]).T  # LAPACK leaves the other half
+    return W
 
 
 def smallest_ratio(P: Float2D, D: Float2D) -> tuple[float, Float1D]:
@@ -206,6 +217,12 @@ class System:
         """The matrix ``R'R`` of the normal equations."""
         return np.asarray(self.R.T @ self.R)
 
+    @cached_property
+    def _without_constant(self) -> Float2D:
+        """``R'R`` with the constant at its best."""
+        along = self.normal[0]
+        return np.asarray(self.normal - np.outer(along, along / max(float(along[0]), 1e-300)))
+
     def minimise(self, support: Sequence[int]) -> tuple[float, Float1D]:
         """``J`` of the best polynomial with these terms, and that polynomial with ``c'Dc = 1``; infinity for none."""
         inner = [i for i in support if i]
@@ -213,24 +230,32 @@ class System:
         if not inner:
             return np.inf, c
         at = np.array(inner)[:, None], inner
-        P, D = self.normal[at], self.D[at]
         constant = len(inner) < len(support)
-        if constant:
-            along = self.normal[0, inner] / self.normal[0, 0]
-            P = P - np.outer(along, along) * self.normal[0, 0]
+        P, D = (self._without_constant if constant else self.normal)[at], self.D[at]
         ratio, v = smallest_ratio(P, D)
         least = 1e-12 * float(np.trace(D)) / len(D) * float(v @ v)  # the debiased D may be indefinite
         c[inner] = v / np.sqrt(max(float(v @ D @ v), least, 1e-300))
         if constant:
-            c[0] = -along @ c[inner]
+            c[0] = -float(self.normal[0] @ c) / self.normal[0, 0]
         return self.n_rows * max(ratio, 0.0), c
+
+    def gains(self, support: Sequence[int], others: Sequence[int]) -> Float1D:
+        """By how much ``J / N`` falls, to first order, when each of the other terms joins the best polynomial.
+
+        With ``M = P - J/N D`` and the best c of the support S, for which ``M_SS c = 0``:
+        ``(M_tS c)^2 / (M_tt - M_tS M_SS^+ M_St)``.
+        """
+        J, c = self.minimise(support)
+        M = self.normal - J / self.n_rows * self.D
+        inside, across = M[np.ix_(support, support)], M[np.ix_(others, support)]
+        left = M.diagonal()[others] - np.einsum("ti,ti->t", across @ np.linalg.pinv(inside, hermitian=True), across)
+        return np.asarray((across @ c[support]) ** 2 / np.maximum(left, 1e-300))
 
     def spectrum(self, support: Sequence[int]) -> Float1D:
         """``J`` of a basis of all polynomials with these terms, ascending: how many of them nearly vanish."""
         inner = [i for i in support if i]
-        P, D = self.normal[np.ix_(inner, inner)], self.D[np.ix_(inner, inner)]
-        if len(inner) < len(support):
-            P = P - np.outer(self.normal[0, inner], self.normal[0, inner]) / self.normal[0, 0]
+        at = np.ix_(inner, inner)
+        P, D = (self._without_constant if len(inner) < len(support) else self.normal)[at], self.D[at]
         D = D + 1e-12 * np.trace(D) / len(D) * np.eye(len(D))
         return np.asarray(self.n_rows * np.maximum(eigh(P, D, eigvals_only=True), 0.0))
 
@@ -407,8 +432,9 @@ class Conditions:
 def _without_nuisance(R: Float2D, slopes: Float2D, nuisance: str, n_rows: int) -> tuple[Float2D, int]:
     """Conditions without the directions in which they move with the noise; and how many these are."""
     if nuisance == "level":
-        q, _ = qr(slopes.sum(axis=1, keepdims=True), mode="economic")
-        return R - q @ (q.T @ R), 1
+        q = slopes.sum(axis=1)
+        q /= max(float(np.linalg.norm(q)), 1e-300)
+        return R - np.outer(q, q @ R), 1
     # (1 + U U' N prior)^(-1/2) R, by the singular values of U.
     u, s, _ = np.linalg.svd(slopes, full_matrices=False)
     shrunk = 1.0 / np.sqrt(1.0 + n_rows * _PRIOR * s**2) - 1.0

@@ -99,6 +99,21 @@ class Monomials:
         slope[places] = power * coef[rows]
         return slope
 
+    @cached_property
+    def gradient(self) -> Array:
+        """``coef @ gradient[j]`` are the coefficients of the derivative for column j, in the terms of lower degree."""
+        unit = np.eye(len(self))
+        lower = int((self.total < self.degree).sum())
+        return np.array([[self.derivative(row, j)[:lower] for row in unit] for j in range(self.n_columns)])
+
+    @cached_property
+    def hessian(self) -> Array:
+        """As :attr:`gradient` the second derivatives, for pairs of columns ``j <= k``."""
+        unit = np.eye(len(self))
+        lower = int((self.total < self.degree - 1).sum())
+        pairs = [(j, k) for j in range(self.n_columns) for k in range(j, self.n_columns)]
+        return np.array([[self.derivative(self.derivative(row, j), k)[:lower] for row in unit] for j, k in pairs])
+
     def values(self, Z: Float2D) -> Float2D:
         """The monomials on the rows of ``Z``, one monomial per row of the result."""
         table = np.empty((len(self), len(Z)))

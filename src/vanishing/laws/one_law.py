@@ -6,17 +6,16 @@ from collections.abc import Callable, Sequence
 from math import comb
 
 import numpy as np
-from scipy.linalg import eigh
 
 from .._typing import Float1D, Float2D
 from . import audits
-from .fitted import WIDEST_COLUMN, FittedLaw, description_bits, is_rejected, snapped_law
-from .gmm import FLOOR, Conditions, System, critical_value
+from .fitted import MOST_TERMS, WIDEST_COLUMN, FittedLaw, description_bits, is_rejected, snapped_law
+from .gmm import FLOOR, Conditions, System, critical_value, smallest_ratio
 from .independence import follows
 from .moments import ADDITIVE
 from .noise import column_variances, deviation_level, effective_level, noise_level, refined_variances, reweighted
 from .settings import Attempt, Settings
-from .snapping import rational_bits
+from .snapping import SnappedLaw, rational_bits
 from .subsets import best_subsets
 from .support import DROP_SHARE, eliminate, smallest_support
 
@@ -40,7 +39,10 @@ def noise_limit(settings: Settings, degree: int) -> float:
 
 
 class OneLaw:
-    """The way to one law at one degree under one noise model."""
+    """The way to one law at one degree under one noise model.
+
+    With ``short_only``, polynomials of many terms are not asked for: they would be dense, and such a one is known.
+    """
 
     def __init__(
         self,
@@ -50,11 +52,13 @@ class OneLaw:
         nuisance: str,
         laws: Sequence[FittedLaw],
         max_noise: float,
+        *,
+        short_only: bool = False,
     ):
         self.settings, self.conditions, self.trial, self.laws = settings, conditions, trial, laws
         self.nuisance = "none" if settings.sigma is not None else nuisance
         self.n_rows = conditions.sample.n_rows
-        self.max_noise = max_noise
+        self.max_noise, self.short_only = max_noise, short_only
         self.column_cap = WIDEST_COLUMN if conditions.degree <= 3 else max_noise
         self.level, self.J, self.dof = 0.0, float("nan"), 0
         self.shadow = False  # whether a relation with more noise than a law may have explains the rows
@@ -70,16 +74,19 @@ class OneLaw:
         variances = self._first_variances()
         if variances is None:
             return f"a law would need noise of {self.level:.1%}, more than the {self.max_noise:.1%} that it may have"
+        testable = len(self.conditions.tests) >= len(self.trial) + audits.least_dof(len(self.trial))
+        full = self._full(variances) if testable and self.level > _SMALL else None
+        if full is not None and self._is_hopeless(full[1]):
+            return f"rejected: J = {self.J:.4g} with {self.dof} degrees of freedom"
         law = self._few_terms(variances)
         if law is not None:
             return law
-        if len(self.conditions.tests) < len(self.trial) + audits.least_dof(len(self.trial)):
+        if not testable:
             return f"no few terms are a law, and {self.n_rows} rows cannot test all {len(self.trial)} together"
-        variances, system, c = self._full(variances)
-        self.J, self.dof = system.minimise(self.trial)[0], system.dof(len(self.trial))
-        rejected = is_rejected(self.J, self.dof, self.n_rows)
-        if rejected and _HOPELESS * critical_value(1e-4, self.dof) < self.J:
+        variances, system, c = full or self._full(variances)
+        if self._is_hopeless(system):
             return f"rejected: J = {self.J:.4g} with {self.dof} degrees of freedom"
+        rejected = is_rejected(self.J, self.dof, self.n_rows)
         known = follows(self.conditions, c, self.laws)
         if known and self.conditions.degree > max(law.conditions.degree for law in self.laws):
             return FOLLOWS
@@ -93,6 +100,12 @@ class OneLaw:
         if self._is_too_noisy(c, variances):
             return f"the noise of the law is above {self.max_noise:.1%}"
         return self._audited(support, variances, system, c)
+
+    def _is_hopeless(self, system: System) -> bool:
+        """Whether the test of all terms together says that there is no law among them, of however few terms."""
+        self.J, self.dof = system.minimise(self.trial)[0], system.dof(len(self.trial))
+        far = _HOPELESS * critical_value(1e-4, self.dof) < self.J
+        return far and is_rejected(self.J, self.dof, self.n_rows)
 
     def _few_terms(self, variances: Float1D) -> FittedLaw | None:
         """A law of a few terms that the noise level points to, whatever a polynomial of all terms may do.
@@ -115,8 +128,9 @@ class OneLaw:
                 if np.isfinite(J):
                     promising.append((J, support, variances))
             promising.sort(key=lambda entry: entry[0])
-            laws = [self.law_of(support, variances) for _, support, variances in promising[:_MOST_TESTED]]
-            passed = [law for law in laws if law is not None and (size <= _FEW_TERMS or _is_plain(law))]
+            plain = size > _FEW_TERMS
+            laws = [self.law_of(support, variances, plain=plain) for _, support, variances in promising[:_MOST_TESTED]]
+            passed = [law for law in laws if law is not None]
             if passed:
                 best = min(passed, key=description_bits)
                 self.J, self.dof, self.level = best.J, best.dof, best.level
@@ -131,9 +145,11 @@ class OneLaw:
             self.conditions.screened[key] = best_subsets(G, D, self.trial, size, _SCREENED, last=last)
         return self.conditions.screened[key]
 
-    def law_of(self, support: list[int], variances: Float1D) -> FittedLaw | None:
-        """The law with these terms, if it passes its test and the audits."""
+    def law_of(self, support: list[int], variances: Float1D, *, plain: bool = False) -> FittedLaw | None:
+        """The law with these terms, if it passes its test and the audits; with ``plain``, if its numbers are, too."""
         _, c = self.conditions.first_system(variances).minimise(support)
+        if follows(self.conditions, c, self.laws):
+            return None
         system, J, c = reweighted(self.conditions, support, variances, c, self.nuisance, 1)
         if _HOPELESS * self._passing(system.dof(len(support))) < J:
             return None
@@ -141,7 +157,7 @@ class OneLaw:
         J, dof = system.statistic(c), system.dof(len(support))
         if self._passing(dof) < J or follows(self.conditions, c, self.laws) or self._is_too_noisy(c, variances):
             return None
-        law = self._audited(support, variances, system, c)
+        law = self._audited(support, variances, system, c, plain=plain, special=True)
         return None if isinstance(law, str) or law.dense else law
 
     def _is_too_noisy(self, c: Float1D, variances: Float1D) -> bool:
@@ -232,10 +248,15 @@ class OneLaw:
             J_full, _ = system.minimise(self.trial)
             if small_only:
                 J_full = min(J_full, critical_value(1e-3, self.dof))
-            small = smallest_support(system, self.trial, J_full, self._rescorer(variances), families=self._families())
+            small = smallest_support(
+                system, self.trial, J_full, self._rescorer(variances), families=self._families(),
+                n_tests=len(self.conditions.tests),
+            )  # fmt: skip
             if small is None and small_only:
                 return None
             support = eliminate(system, self.trial) if small is None else small
+            if self.short_only and len(support) > MOST_TERMS:
+                return None
             _, c = system.minimise(support)
             variances, system, c = self._own(support, variances, c)
             if small is not None and critical_value(1e-3, system.dof(len(support))) > system.statistic(c):
@@ -284,8 +305,9 @@ class OneLaw:
         system = self.conditions.system(law.variances, c, self.nuisance)
         self.J, self.dof = law.J, law.dof
         support = smallest_support(
-            system, self.trial, law.J, self._rescorer(law.variances), largest=min(len(law.support) - 1, _FEW)
-        )
+            system, self.trial, law.J, self._rescorer(law.variances), largest=min(len(law.support) - 1, _FEW),
+            n_tests=len(self.conditions.tests),
+        )  # fmt: skip
         if support is None:
             return None
         _, c = system.minimise(support)
@@ -297,7 +319,20 @@ class OneLaw:
         )
         return simple if shorter and isinstance(simple, FittedLaw) else None
 
-    def _audited(self, support: list[int], variances: Float1D, system: System, free: Float1D) -> FittedLaw | str:
+    def _audited(
+        self,
+        support: list[int],
+        variances: Float1D,
+        system: System,
+        free: Float1D,
+        *,
+        plain: bool = False,
+        special: bool = False,
+    ) -> FittedLaw | str:
+        """The law with rational numbers and audits, or why it is none; what needs the rows is slow, and comes last.
+
+        ``plain``: all coefficients must be small rational numbers; ``special``: a dense polynomial is not asked for.
+        """
         conditions, c = self.conditions, free
         J, dof = system.statistic(c), system.dof(len(support))
         snapped = snapped_law(conditions, self.settings, system, support, self.trial, J)
@@ -305,22 +340,26 @@ class OneLaw:
             support, c, J = snapped.support, snapped.c, snapped.J
             _, free = system.minimise(support)
             dof = system.dof(len(support)) + len(snapped.rational) - 1
-        noisy = np.sqrt(variances.mean()) > _SMALL
+        if plain and not _is_plain(snapped):
+            return "its coefficients are no small rational numbers"
+        noisy = bool(np.sqrt(variances.mean()) > _SMALL)
         if noisy and self.settings.sigma is None:
             weak = audits.test_power(J, dof, len(support))
             if weak is not None:
                 return weak
+        level = effective_level(conditions, c, variances)
+        dense = audits.is_dense(conditions, support, snapped, system, level)
+        if dense and special and noisy:  # without noise it may be exact
+            return "a smooth curve that is no polynomial may look the same"
         exact, held_out, correlation = False, float("nan"), float("nan")
         if conditions.sample.has_rows:
-            audit = self._audit_rows(support, c, variances, noisy=bool(noisy))
+            audit = self._audit_rows(support, c, variances, noisy=noisy)
             if isinstance(audit, str):
                 return audit
             exact, held_out, correlation = audit
-        level = effective_level(conditions, c, variances)
-        dense = not exact and audits.is_dense(conditions, support, snapped, system, level)
         return FittedLaw(
-            conditions, support, c, free, variances, self.nuisance, system, J, dof, snapped, level, exact, dense,
-            held_out, correlation,
+            conditions, support, c, free, variances, self.nuisance, system, J, dof, snapped, level, exact,
+            dense and not exact, held_out, correlation,
         )  # fmt: skip
 
     def _audit_rows(
@@ -343,11 +382,11 @@ class OneLaw:
         return exact, held_out, correlation
 
 
-def _is_plain(law: FittedLaw) -> bool:
+def _is_plain(snapped: SnappedLaw | None) -> bool:
     """Whether all coefficients are small rational numbers: more terms have more numbers that fit by chance."""
-    if law.snapped is None or len(law.snapped.rational) < len(law.support):
+    if snapped is None or len(snapped.rational) < len(snapped.support):
         return False
-    bits = [rational_bits(number.numerator, number.denominator) for number in law.snapped.rational.values()]
+    bits = [rational_bits(float(number.numerator), float(number.denominator)) for number in snapped.rational.values()]
     return float(np.mean(bits)) <= _PLAIN_BITS
 
 
@@ -355,7 +394,7 @@ def _vanishing_level(G: Float2D, D: Float2D, support: list[int]) -> tuple[float,
     """The noise at which the best polynomial with these terms vanishes, to first order, and that polynomial."""
     at = np.ix_(support, support)
     least = 1e-14 * max(np.trace(G[at]), 1.0)  # a term may be zero on all rows
-    values, vectors = eigh(D[at], G[at] + least * np.eye(len(support)))
+    ratio, v = smallest_ratio(-D[at], G[at] + least * np.eye(len(support)))
     c = np.zeros(len(G))
-    c[support] = vectors[:, -1]
-    return float(1.0 / np.sqrt(max(values[-1], 1e-300))), c
+    c[support] = v
+    return float(1.0 / np.sqrt(max(-ratio, 1e-300))), c

@@ -105,7 +105,8 @@ def recentred(law: FittedLaw, X: Float2D, settings: Settings) -> FittedLaw | Non
     if degree == 1:
         return _linear_at_zero(law, X, settings) if sample.origin.any() else None
     shift, errors = centre_of(law)
-    origin = np.array([round_within(o + t, e) for o, t, e in zip(sample.origin, shift, errors, strict=True)])
+    place = np.where(np.abs(sample.origin + shift) < 1e-9 * sample.scale, 0.0, sample.origin + shift)  # rounding
+    origin = np.array([round_within(o, e) for o, e in zip(place, errors, strict=True)])
     used = law.conditions.terms.exponents[law.support].any(axis=0)
     origin = np.where(used, origin, sample.origin)
     if np.array_equal(origin, sample.origin):

@@ -21,7 +21,7 @@ from .moments import ADDITIVE
 from .origin import far_origin, recentre_all
 from .outliers import concentrated_rows
 from .rounding import dithered, explains_linear, rounding_steps
-from .sample import make_sample
+from .sample import Sample, make_sample
 from .search import find_laws, skipped
 from .settings import Attempt, Settings
 from .table import Table
@@ -111,8 +111,8 @@ class Routes:
             power = None if reached else confirm_power_law(power, table.rows, kept)
         if power is not None and power.alone and power.exponents.all() and power.p_value >= _LIKELY:
             lower = replace(settings, max_degree=min(settings.max_degree, _BESIDES))
-            fitted, attempts = self._search(X, None, lower)
-            if not fitted or (len(fitted) == 1 and _is_power_law(fitted[0], power)):
+            fitted, attempts = find_laws(self._sample(X, None, lower), lower)
+            if all(law.dense for law in fitted) or (len(fitted) == 1 and _is_power_law(fitted[0], power)):
                 note = Attempt(power.degree, len(kept) + 1, power.level, "law", power.J, power.dof)
                 return [power_law(power, table, kept)], [*attempts, note]
         fitted, attempts = self._robust(X, settings) if self.robust else self._search(X, table.groups, settings)
@@ -127,9 +127,15 @@ class Routes:
         return find_power_law(X, _LOG_NOISE, self.log_models) if self.log_models and groups is None else None
 
     def _search(self, X: Float2D, groups: Int1D | None, settings: Settings) -> tuple[list[FittedLaw], list[Attempt]]:
-        shifted = self.origin and groups is None and settings.models[0][0] == ADDITIVE
-        fitted, attempts = find_laws(make_sample(X, groups, origin=far_origin(X) if shifted else None), settings)
-        return (recentre_all(fitted, X, settings) if shifted else fitted), attempts
+        fitted, attempts = find_laws(self._sample(X, groups, settings), settings)
+        return (recentre_all(fitted, X, settings) if self._shifted(groups, settings) else fitted), attempts
+
+    def _sample(self, X: Float2D, groups: Int1D | None, settings: Settings) -> Sample:
+        return make_sample(X, groups, origin=far_origin(X) if self._shifted(groups, settings) else None)
+
+    def _shifted(self, groups: Int1D | None, settings: Settings) -> bool:
+        """Whether columns may be counted from elsewhere."""
+        return self.origin and groups is None and settings.models[0][0] == ADDITIVE
 
     def _robust(self, X: Float2D, settings: Settings) -> tuple[list[FittedLaw], list[Attempt]]:
         """Laws of the rows near a polynomial, degree by degree."""

@@ -31,6 +31,7 @@ class _Search:
     settings: Settings
     attempts: list[Attempt] = field(default_factory=list)
     cap: float = np.inf  # of the noise of later laws, as that of the columns is roughly known by then
+    dense: list[FittedLaw] = field(default_factory=list)  # polynomials that hold within the noise
     _conditions: dict[tuple[str, int], Conditions] = field(default_factory=dict)
     _samples: dict[str, Sample] = field(default_factory=dict)
 
@@ -79,8 +80,12 @@ class _Search:
         return one.law_of(sorted(int(place) for place in terms.places(left)), law.variances)
 
     def _models(self, degree: int, laws: Sequence[FittedLaw]) -> list[tuple[str, str]]:
-        """The noise models to try: that of a law which is known, and a linear law does not say in which column."""
-        known = {(law.conditions.sample.model, law.nuisance) for law in laws if law.p_value >= _LIKELY}
+        """The noise models to try: that of a law which is known, and a linear law does not say in which column.
+
+        A dense polynomial says as much about the noise as a law.
+        """
+        likely = [law for law in [*laws, *self.dense] if law.p_value >= _LIKELY]
+        known = {(law.conditions.sample.model, law.nuisance) for law in likely}
         models = [entry for entry in self.settings.models if not known or entry in known] or [*self.settings.models]
         return [entry for k, entry in enumerate(models) if not k or degree > 1 or entry[1] != "columns"]
 
@@ -113,7 +118,8 @@ class _Search:
 
     def _one_law(self, degree: int, model: str, trial: list[int], nuisance: str, laws: Sequence[FittedLaw]) -> OneLaw:
         conditions = self.conditions(degree, model)
-        return OneLaw(self.settings, conditions, trial, nuisance, laws, self.max_noise(degree))
+        known, limit = bool(self.dense), self.max_noise(degree)
+        return OneLaw(self.settings, conditions, trial, nuisance, laws, limit, short_only=known)
 
     def max_noise(self, degree: int) -> float:
         """The noise that a law may have."""
@@ -127,7 +133,7 @@ def find_laws(sample: Sample, settings: Settings) -> tuple[list[FittedLaw], list
     """
     search = _Search(sample, settings)
     laws: list[FittedLaw] = []
-    dense: list[FittedLaw] = []
+    dense = search.dense
     for degree in range(1, settings.max_degree + 1):
         terms = monomials(sample.n_columns, degree) if _affordable(sample, degree) else None
         if terms is None:

@@ -10,21 +10,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import log2
-from typing import Any
 
 import numpy as np
 
+from .._compiled import compiled
 from .._typing import Bool1D, Float1D, Float2D
 from .gmm import System
 
-__all__ = ["SnappedLaw", "nearest_rationals", "polish", "rational_bits", "real_bits", "snap"]
+__all__ = ["SnappedLaw", "nearest_rational", "polish", "rational_bits", "real_bits", "snap"]
 
 _BITS = 2.0 * np.log(2.0)  # of J for one bit
-_Q = np.repeat([1.0, 2.0, 3.0, 4.0], 3)  # denominators
-_NEAR = np.tile([0.0, 1.0, -1.0], 4)  # numerators, from the nearest on
+_DENOMINATORS = 4
 _LARGEST = 40.0
 _FAR = 14.0  # squared standard errors beyond which a number is another one: a law has several, and all have to be near
 _STRONG = 5.0  # bits that a snapped coefficient saves which is hardly chance
+_SMALL, _SMALL_BESIDE = 4, 12  # numerators of thirds and quarters that are no chance: alone, and beside other numbers
 _GAIN, _GAIN_OF_MORE = 0.5, 6.0  # bits that a change of terms has to save: fewer terms, and more
 _MOST_CHANGES, _MOST_ADDED = 4, 5
 _MANY = 4  # rational numbers
@@ -62,45 +62,59 @@ class SnappedLaw:
     saved: float
 
 
-def real_bits(values: Float1D, errors: Float1D) -> Float1D:
-    """The bits of real numbers that are known up to errors.
+@compiled
+def real_bits(value: float, error: float) -> float:
+    """The bits of a real number that is known up to an error.
 
     Examples
     --------
-    >>> real_bits(np.array([1.0]), np.array([0.25]))
-    array([5.])
-    """
-    return np.asarray(np.log2(np.maximum(np.abs(values) / errors, 1.0)) + 3.0)
-
-
-def rational_bits(p: Any, q: Any) -> Any:
-    """The bits of rational numbers ``p/q``: ``log2(1 + |p|) + 2 log2 q``, and one for the sign.
-
-    Examples
-    --------
-    >>> float(rational_bits(3, 2))
+    >>> real_bits(1.0, 0.25)
     5.0
     """
-    return np.log2(1.0 + np.abs(p)) + 2.0 * np.log2(q) + 1.0
+    return log2(max(abs(value) / error, 1.0)) + 3.0
 
 
-def nearest_rationals(values: Float1D, errors: Float1D) -> tuple[Float1D, Float2D, Float1D]:
-    """Rational numbers of fewest bits near values: bits with misfit (infinity for none), p and q, squared distances.
+@compiled
+def rational_bits(p: float, q: float) -> float:
+    """The bits of a rational number ``p/q``: ``log2(1 + |p|) + 2 log2 q``, and one for the sign.
 
     Examples
     --------
-    >>> bits, numbers, far = nearest_rationals(np.array([0.5001]), np.array([0.001]))
-    >>> numbers
-    array([[1., 2.]])
+    >>> rational_bits(3.0, 2.0)
+    5.0
     """
-    p = np.round(values[:, None] * _Q) + _NEAR
-    far = ((values[:, None] - p / _Q) / errors[:, None]) ** 2
-    bits = rational_bits(p, _Q) + far / _BITS
-    bits[(p == 0.0) | (np.abs(p) > _LARGEST) | (np.gcd(p.astype(np.int64), _Q.astype(np.int64)) > 1)] = np.inf
-    bits[far >= _FAR] = np.inf
-    best = np.argmin(bits, axis=1)
-    at = np.arange(len(values)), best
-    return bits[at], np.column_stack([p[at], _Q[best]]), far[at]
+    return log2(1.0 + abs(p)) + 2.0 * log2(q) + 1.0
+
+
+@compiled
+def nearest_rational(value: float, error: float, n_numbers: int = 1) -> tuple[float, float, float, float]:
+    """The rational number of fewest bits near a value: bits with misfit (infinity for none), p, q, squared distance.
+
+    Some third or quarter is within the error of many a number. ``1/3`` and ``3/4`` are read as such, but ``20/3`` only
+    if it saves more bits than chance does: ``6.674 +- 0.003`` is a decimal. In a law of several numbers, ``9/4`` is
+    read as such, too: ``x^2 + 9/4 y^2 = 9`` has others that are rational.
+
+    Examples
+    --------
+    >>> nearest_rational(0.5001, 0.001)[1:3], nearest_rational(6.6667, 0.0001)[1:3]
+    ((1.0, 2.0), (20.0, 3.0))
+    >>> nearest_rational(6.674, 0.003)[0]
+    inf
+    """
+    best, best_p, best_q, best_far = np.inf, 0.0, 1.0, np.inf
+    small = _SMALL if n_numbers == 1 else _SMALL_BESIDE
+    for q in range(1, _DENOMINATORS + 1):
+        for step in (0.0, 1.0, -1.0):
+            p = np.rint(value * q) + step
+            far = ((value - p / q) / error) ** 2
+            reducible = q > 1 and (p % q == 0.0 or (q == 4 and p % 2.0 == 0.0))
+            if p == 0.0 or abs(p) > _LARGEST or reducible or far >= _FAR:
+                continue
+            bits = rational_bits(p, float(q)) + far / _BITS
+            by_chance = q > 2 and abs(p) > small and real_bits(value, error) - bits <= _STRONG
+            if bits < best and not by_chance:
+                best, best_p, best_q, best_far = bits, p, float(q), far
+    return best, best_p, best_q, best_far
 
 
 def snap(
@@ -146,39 +160,63 @@ def _snap_to(system: System, support: list[int], c: Float1D, unit: Float1D, r: i
     """Greedily the coefficient whose snapping saves most bits; the others follow by their covariance."""
     units = unit[support]
     ratio = c[support] / units
-    scale = ratio[r]
-    values = ratio / scale
-    information = system.information(c / scale, support) * np.outer(units, units)
-    fixed: dict[int, Fraction] = {r: Fraction(1)}
-    free = [i for i in range(len(support)) if i != r]
-    bits, n_strong, total_saved = 1.0, 0, 0.0
-    while free:
-        covariance = _inverse(information[np.ix_(free, free)])
-        if covariance is None:
-            return None
-        errors = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
-        real = real_bits(values[free], errors)
-        cost, numbers, far = nearest_rationals(values[free], errors)
-        saved = np.where(pure[np.array(support)[free]], real - cost, -np.inf)
-        k = int(np.argmax(saved))
-        if saved[k] <= 0.0:
-            bits += real.sum()
-            break
-        number = Fraction(int(numbers[k, 0]), int(numbers[k, 1]))
-        i = free[k]
-        values[free] += covariance[:, k] / covariance[k, k] * (float(number) - values[i])
-        values[i] = float(number)
-        fixed[i] = number
-        n_strong += bool(saved[k] > _STRONG)
-        total_saved += float(saved[k])
-        bits += cost[k] - far[k] / _BITS
-        free.remove(i)
+    values = ratio / ratio[r]
+    information = system.information(c / ratio[r], support) * np.outer(units, units)
+    others = [i for i in range(len(support)) if i != r]
+    covariance = _inverse(information[np.ix_(others, others)])
+    if covariance is None:
+        return None
+    left, numbers, totals = values[others], np.zeros((len(others), 2)), np.zeros(3)
+    _fix_greedily(left, covariance, pure[np.array(support)[others]], numbers, totals)
+    values[others] = left
     snapped = np.zeros_like(c)
     snapped[support] = values * units
     J = system.statistic(snapped)
-    bits += J / _BITS + len(support) * log2(len(unit))
-    rational = {support[i]: number for i, number in fixed.items()}
-    return SnappedLaw(bits, support, snapped, rational, J, support[r], n_strong, total_saved)
+    bits = 1.0 + totals[0] + J / _BITS + len(support) * log2(len(unit))
+    fixed = [(support[i], Fraction(int(p), int(q))) for i, (p, q) in zip(others, numbers, strict=True) if q]
+    return SnappedLaw(
+        bits, support, snapped, {support[r]: Fraction(1), **dict(fixed)}, J, support[r], int(totals[1]), totals[2]
+    )
+
+
+@compiled
+def _fix_greedily(values: Float1D, covariance: Float2D, pure: Bool1D, numbers: Float2D, totals: Float1D) -> None:
+    """Values become rational one by one, the one that saves most bits first, as long as one does.
+
+    The others move as normal variables do when one of them is fixed: ``v += C_k / C_kk (number - v_k)``, and
+    ``C -= C_k C_k' / C_kk``. ``numbers`` becomes p and q (0 for real values); ``totals`` the bits of all numbers, how
+    many rational ones are hardly chance, and the bits that these save.
+    """
+    n = len(values)
+    for _ in range(n + 1):
+        k, most, real_total = -1, 0.0, 0.0
+        p_k, q_k, cost_k = 0.0, 0.0, 0.0
+        for i in range(n):
+            if numbers[i, 1] > 0.0:
+                continue
+            error = np.sqrt(max(covariance[i, i], 1e-300))
+            real = real_bits(values[i], error)
+            real_total += real
+            if pure[i]:
+                bits, p, q, far = nearest_rational(values[i], error, n)
+                if real - bits > most:
+                    k, most, p_k, q_k, cost_k = i, real - bits, p, q, bits - far / _BITS
+        if k < 0:
+            totals[0] += real_total
+            return
+        totals[0] += cost_k
+        totals[1] += 1.0 if most > _STRONG else 0.0
+        totals[2] += most
+        numbers[k, 0], numbers[k, 1] = p_k, q_k
+        moved, variance = p_k / q_k - values[k], max(covariance[k, k], 1e-300)
+        for i in range(n):
+            along = covariance[i, k] / variance
+            if numbers[i, 1] == 0.0:
+                values[i] += along * moved
+                for j in range(n):
+                    if j != k:
+                        covariance[i, j] -= along * covariance[k, j]
+        values[k] = p_k / q_k
 
 
 def _inverse(matrix: Float2D) -> Float2D | None:
@@ -202,10 +240,9 @@ def polish(
     for _ in range(_MOST_CHANGES):
         support = current.support
         others = [term for term in trial if term not in support]
-        gains = sorted((system.minimise(sorted([*support, term]))[0], term) for term in others)
-        changes: list[tuple[list[int], int | None]] = [
-            (sorted([*support, term]), term) for _, term in gains[:_MOST_ADDED]
-        ]
+        gains = system.gains(support, others)
+        added = [others[k] for k in np.argsort(-gains, kind="stable")[:_MOST_ADDED]]
+        changes: list[tuple[list[int], int | None]] = [(sorted([*support, term]), term) for term in added]
         if len(support) > 2:
             changes += [([term for term in support if term != left], None) for left in support]
         tried = [

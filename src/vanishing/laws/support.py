@@ -36,6 +36,7 @@ def smallest_support(
     *,
     families: Sequence[Sequence[int]] = (),
     largest: int = _LARGEST,
+    n_tests: int = 1,
 ) -> list[int] | None:
     """The best support of the smallest size whose ``J`` is acceptable; None if no small one is.
 
@@ -52,6 +53,8 @@ def smallest_support(
         Candidates that are tried where there are too many supports of all of them.
     largest : int, default=8
         Terms, at most.
+    n_tests : int, default=1
+        Conditions behind the system: what it costs to rescore a support.
     """
     trial, n_rows = list(trial), system.n_rows
     for size in range(1, min(largest + 1, len(trial))):
@@ -62,7 +65,7 @@ def smallest_support(
         best: tuple[float, list[int]] | None = None
         if tried and tried[0] is trial:  # which has the families' supports, too
             tried = tried[:1]
-        number = min(max(_RESCORED, _RESCORING // system.rank**2), _MOST_RESCORED)
+        number = min(max(_RESCORED, _RESCORING // (system.rank * n_tests)), _MOST_RESCORED)
         supports = sorted(entry for terms in tried for entry in _best_supports(system, terms, size, number))
         for J, support in supports[:number]:
             if min(_FOREIGN * limit, _RIVAL * supports[0][0] + limit) < J:
