@@ -261,6 +261,21 @@ def test_without_snapping_coefficients_are_estimates(rng):
     assert (law.stderr[1:] > 0.0).all()
 
 
+@pytest.mark.slow
+def test_equal_real_coefficients_are_one_number(rng):
+    """A torus, of 1,000 rows: two of its three real coefficients are the same, and the others are rational."""
+    a, b = rng.uniform(0.0, 2.0 * np.pi, (2, 1000))
+    table = np.column_stack([(2.0 + 0.7 * np.cos(a)) * np.cos(b), (2.0 + 0.7 * np.cos(a)) * np.sin(b), 0.7 * np.sin(a)])
+    (law,) = discover(with_noise(table, 0.005, rng), names=["x", "y", "z"])
+    assert law.equation.startswith("x^4 + 2*x^2*y^2 + 2*x^2*z^2 + y^4 + 2*y^2*z^2 + z^4 + 7*z^2 + 12.3")
+
+
+def test_a_constant_is_a_decimal_where_a_rational_number_is_chance(rng):
+    m = rng.uniform(1.0, 5.0, 1000)
+    (law,) = discover(with_noise(np.column_stack([6.674 * m, m]), 0.02, rng), names=["F", "m"])
+    assert law.equation.startswith("F = 6.6")
+
+
 def test_a_law_times_a_column_is_no_law_of_its_own():
     """In these lognormal columns ``x0^2*x1 = (5/3)*x0^2`` passes the test, and ``x1 = 5/3`` does not hold."""
     rng = np.random.default_rng([5020, 200, *b"lognormal"])
