@@ -27,6 +27,7 @@ _NEIGHBOURS = 2
 _SEED = 7_043_166_121_809  # large, so that no table was made with the same random numbers
 _MOST_REAL = 7  # real coefficients of a law
 _SURPRISE = 3.0  # bits more; twice as many for curves in the plane, which a few terms approximate
+_PER_REAL = 10.0  # bits more for each real number of a curve in the plane with many terms
 _SPARSE = 0.5  # of all terms
 _SAME = 3.0  # errors that two real coefficients may differ by and be one number
 _FEW = 4  # terms of a curve in the plane that may be known to a coarse resolution
@@ -259,12 +260,15 @@ def is_dense(
         return False
     if n_terms < 4 and n_real <= 1 and (n_terms < 3 or (snapped is not None and snapped.saved > _SAVED_BY_ONE)):
         return False
-    sparse = n_terms <= _SPARSE * len(dictionary)
-    plane_curve = (~idle).sum() == 2 and n_terms > _FEW and level > _COARSE * np.sqrt(system.n_rows)
-    few_real = snapped is not None and _count_real(conditions, snapped, system) + n_shifts <= max(1, n_strong // 2)
-    if sparse and few_real and snapped is not None and not plane_curve:  # which five terms approximate by chance
-        chosen = np.log2(comb(len(dictionary), n_terms) * n_terms) + _SURPRISE * (2 if (~idle).sum() == 2 else 1)
-        if snapped.saved > max(chosen, _SAVED * (len(snapped.rational) - 1)):
+    sparse, plane = n_terms <= _SPARSE * len(dictionary), (~idle).sum() == 2
+    coarse = plane and n_terms > _FEW and level > _COARSE * np.sqrt(system.n_rows)
+    if sparse and snapped is not None and not coarse:  # which five terms approximate by chance
+        n_numbers = _count_real(conditions, snapped, system) + n_shifts
+        chosen = np.log2(comb(len(dictionary), n_terms) * n_terms) + _SURPRISE * (2 if plane else 1)
+        if plane and n_terms > _FEW:
+            chosen += _PER_REAL * n_numbers
+        few_real = n_numbers <= max(1, n_strong // 2)
+        if few_real and snapped.saved > max(chosen, _SAVED * (len(snapped.rational) - 1)):
             return False
     if n_real - n_shifts > max(3, min(0.45 * (len(dictionary) - 1), _MOST_REAL)):
         return True

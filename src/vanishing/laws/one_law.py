@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import comb
 
 import numpy as np
@@ -107,14 +107,17 @@ class OneLaw:
         far = _HOPELESS * critical_value(1e-4, self.dof) < self.J
         return far and is_rejected(self.J, self.dof, self.n_rows)
 
-    def _few_terms(self, variances: Float1D) -> FittedLaw | None:
+    def _few_terms(
+        self, variances: Float1D, sizes: Iterable[int] = range(1, _MORE_TERMS + 1), *, plain: bool = False
+    ) -> FittedLaw | None:
         """A law of a few terms that the noise level points to, whatever a polynomial of all terms may do.
 
         The noise at which a polynomial vanishes needs no weights, so that all small sets of terms can be compared by
-        it; the best ones are tested with weights and noise of their own.
+        it; the best ones are tested with weights and noise of their own. With ``plain``, all coefficients have to be
+        small rational numbers; those of many terms always have to be.
         """
         G, D = self.conditions.noise_pencil(self._profile())
-        for size in range(1, _MORE_TERMS + 1):
+        for size in sizes:
             if size > _FEW_TERMS and comb(len(self.trial), size) > _FEW_SETS:
                 break
             promising: list[tuple[float, list[int], Float1D]] = []
@@ -128,8 +131,8 @@ class OneLaw:
                 if np.isfinite(J):
                     promising.append((J, support, variances))
             promising.sort(key=lambda entry: entry[0])
-            plain = size > _FEW_TERMS
-            laws = [self.law_of(support, variances, plain=plain) for _, support, variances in promising[:_MOST_TESTED]]
+            only = plain or size > _FEW_TERMS
+            laws = [self.law_of(support, variances, plain=only) for _, support, variances in promising[:_MOST_TESTED]]
             passed = [law for law in laws if law is not None]
             if passed:
                 best = min(passed, key=description_bits)
@@ -297,8 +300,21 @@ class OneLaw:
         return max(noise_level(self.conditions, support, self._profile()), FLOOR) ** 2 * self._profile()
 
     def simpler(self, law: FittedLaw) -> FittedLaw | None:
-        """A law of fewer terms and shorter description among these candidates, of higher degree than ``law``."""
+        """A law of higher degree than ``law`` among these candidates, with a shorter description.
+
+        It has fewer terms; or three like ``law``, and plain numbers: ``a*b*(1 + c) = d``, not ``a*b + 0.8*c*d = d``.
+        """
         self.level = law.level
+        if len(law.support) == _FEW - 1:
+            simple, unfair = self._few_terms(law.variances, (2, 3), plain=True), 0.0
+            if simple is not None:  # more conditions, whose J is about their number
+                unfair = (simple.dof - law.dof) / (2.0 * np.log(2.0))
+        else:
+            simple, unfair = self._fewer_terms(law), 0.0
+        return simple if simple and description_bits(simple) - unfair < description_bits(law) - _SHORTER else None
+
+    def _fewer_terms(self, law: FittedLaw) -> FittedLaw | None:
+        """A law of fewer terms than ``law``, from the system in whose weights that one is best."""
         c = np.zeros(len(self.conditions.terms))
         at = self.conditions.terms.places(law.conditions.terms.exponents[law.support])
         c[at] = law.c[law.support] / law.conditions.unit[law.support] * self.conditions.unit[at]
@@ -312,12 +328,7 @@ class OneLaw:
             return None
         _, c = system.minimise(support)
         simple = self._audited(support, *self._own(support, law.variances, c))
-        shorter = (
-            isinstance(simple, FittedLaw)
-            and not simple.dense
-            and description_bits(simple) < description_bits(law) - _SHORTER
-        )
-        return simple if shorter and isinstance(simple, FittedLaw) else None
+        return None if isinstance(simple, str) or simple.dense else simple
 
     def _audited(
         self,

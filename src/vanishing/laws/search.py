@@ -105,9 +105,10 @@ class _Search:
     def simpler(self, law: FittedLaw, laws: Sequence[FittedLaw]) -> FittedLaw | None:
         """A law of higher degree with fewer terms that says the same as ``law`` in fewer bits, if there is one."""
         degree, sample = law.conditions.degree, self.sample
-        if degree == 1 or law.exact or (len(law.support) < _FEW and not law.dense):
+        if degree == 1 or law.exact or (not law.dense and _is_short(law)):
             return None
-        for higher in range(degree + 1, min(degree + 2, self.settings.max_degree) + 1):
+        most = degree + (2 if law.dense or len(law.support) >= _FEW else 1)
+        for higher in range(degree + 1, min(most, self.settings.max_degree) + 1):
             if not _affordable(sample, higher):
                 break
             trial = candidate_terms(monomials(sample.n_columns, higher), laws, sample, self.settings)
@@ -172,6 +173,12 @@ def find_law(sample: Sample, settings: Settings, degree: int) -> FittedLaw | Non
     """One law of a degree, if there is one."""
     terms = monomials(sample.n_columns, degree)
     return _Search(sample, settings).find(degree, candidate_terms(terms, [], sample, settings), [])
+
+
+def _is_short(law: FittedLaw) -> bool:
+    """Whether a law has two terms, or three with rational numbers: no other one will be shorter."""
+    n_rational = 1 if law.snapped is None else len(law.snapped.rational)
+    return len(law.support) < (_FEW if n_rational == len(law.support) else _FEW - 1)
 
 
 def _affordable(sample: Sample, degree: int) -> bool:
