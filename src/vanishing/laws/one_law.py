@@ -15,7 +15,7 @@ from .independence import follows
 from .moments import ADDITIVE
 from .noise import column_variances, deviation_level, effective_level, noise_level, refined_variances, reweighted
 from .settings import Attempt, Settings
-from .snapping import SnappedLaw, rational_bits
+from .snapping import SnappedLaw, rational_bits, snap
 from .subsets import best_subsets
 from .support import DROP_SHARE, eliminate, smallest_support
 
@@ -27,6 +27,7 @@ _SMALL = 4 * FLOOR  # levels up to this are rounding
 _NEARLY = 4.0  # times the critical J, beyond which further weights do not help
 _HOPELESS = 10.0  # times the critical J, with weights that are roughly right: no law, and none with fewer terms
 _PLAIN_BITS = 3.5  # of a rational coefficient, on average, in a law of more than a few terms
+_ROUGHLY = 0.5  # bits more, with weights that are not yet the law's own
 _FEW_TERMS, _MORE_TERMS, _FEW_SETS = 4, 6, 400_000  # of the sets that are all compared; more of them if these are few
 _SCREENED, _MOST_TESTED = 8, 3  # sets of each size that go through reduced tests, and through all
 _FEW = 4  # terms of a law of higher degree that may replace one of lower degree
@@ -155,6 +156,8 @@ class OneLaw:
             return None
         system, J, c = reweighted(self.conditions, support, variances, c, self.nuisance, 1)
         if _HOPELESS * self._passing(system.dof(len(support))) < J:
+            return None
+        if plain and not _is_plain(snap(system, support, self.conditions.unit), _ROUGHLY):
             return None
         variances, system, c = self._own(support, variances, c)
         J, dof = system.statistic(c), system.dof(len(support))
@@ -393,12 +396,12 @@ class OneLaw:
         return exact, held_out, correlation
 
 
-def _is_plain(snapped: SnappedLaw | None) -> bool:
+def _is_plain(snapped: SnappedLaw | None, slack: float = 0.0) -> bool:
     """Whether all coefficients are small rational numbers: more terms have more numbers that fit by chance."""
     if snapped is None or len(snapped.rational) < len(snapped.support):
         return False
     bits = [rational_bits(float(number.numerator), float(number.denominator)) for number in snapped.rational.values()]
-    return float(np.mean(bits)) <= _PLAIN_BITS
+    return float(np.mean(bits)) <= _PLAIN_BITS + slack
 
 
 def _vanishing_level(G: Float2D, D: Float2D, support: list[int]) -> tuple[float, Float1D]:
