@@ -99,20 +99,52 @@ class Monomials:
         slope[places] = power * coef[rows]
         return slope
 
-    @cached_property
-    def gradient(self) -> Array:
-        """``coef @ gradient[j]`` are the coefficients of the derivative for column j, in the terms of lower degree."""
-        unit = np.eye(len(self))
-        lower = int((self.total < self.degree).sum())
-        return np.array([[self.derivative(row, j)[:lower] for row in unit] for j in range(self.n_columns)])
+    def gradient(self, coef: Float1D) -> Float2D:
+        """Coefficients of the derivatives with respect to every column, in the monomials of lower degree.
+
+        Examples
+        --------
+        >>> monomials(2, 2).gradient(np.array([1.0, 0.0, 0.0, 5.0, 3.0, 0.0]))  # 1 + 5 x^2 + 3 x y
+        array([[ 0., 10.,  3.],
+               [ 0.,  3.,  0.]])
+        """
+        return self._scattered(self._slopes, coef, self.n_columns, 1)
+
+    def hessian(self, coef: Float1D) -> Float2D:
+        """Coefficients of the second derivatives, a row for each pair of columns ``j <= k``."""
+        return self._scattered(self._curves, coef, self.n_columns * (self.n_columns + 1) // 2, 2)
+
+    def _scattered(self, entries: tuple[Int1D, Int1D, Float1D], coef: Float1D, n_rows: int, order: int) -> Float2D:
+        places, sources, factors = entries
+        result = np.zeros(n_rows * self._n_lower(order))
+        result[places] = factors * coef[sources]
+        return result.reshape(n_rows, -1)
+
+    def _n_lower(self, order: int) -> int:
+        return int(np.count_nonzero(self.total <= self.degree - order))
 
     @cached_property
-    def hessian(self) -> Array:
-        """As :attr:`gradient` the second derivatives, for pairs of columns ``j <= k``."""
-        unit = np.eye(len(self))
-        lower = int((self.total < self.degree - 1).sum())
+    def _slopes(self) -> tuple[Int1D, Int1D, Float1D]:
+        """Where each monomial's derivatives go (a row for each column), whose they are, and their factors."""
+        n_lower = self._n_lower(1)
+        places = [j * n_lower + lower for j, (_, lower, _) in enumerate(self.lowered)]
+        rows, _, powers = zip(*self.lowered, strict=True)
+        return np.concatenate(places), np.concatenate(rows), np.concatenate(powers)
+
+    @cached_property
+    def _curves(self) -> tuple[Int1D, Int1D, Float1D]:
+        """As :attr:`_slopes`, the second derivatives."""
         pairs = [(j, k) for j in range(self.n_columns) for k in range(j, self.n_columns)]
-        return np.array([[self.derivative(self.derivative(row, j), k)[:lower] for row in unit] for j, k in pairs])
+        places, sources, factors = [], [], []
+        for row, (j, k) in enumerate(pairs):
+            less = np.zeros(self.n_columns, dtype=np.int64)
+            less[j] += 1
+            less[k] += 1
+            high = np.flatnonzero((self.exponents >= less).all(axis=1))
+            places.append(row * self._n_lower(2) + self.places(self.exponents[high] - less))
+            sources.append(high)
+            factors.append((self.exponents[high, j] * (self.exponents[high, k] - (j == k))).astype(np.float64))
+        return np.concatenate(places), np.concatenate(sources), np.concatenate(factors)
 
     def values(self, Z: Float2D) -> Float2D:
         """The monomials on the rows of ``Z``, one monomial per row of the result."""
