@@ -240,7 +240,7 @@ def test_moments_are_collected_merged_and_fitted(story, capsys):
 
 def test_information_about_files_and_the_installation(story, capsys):
     content = json.loads(run(capsys, "info", "churn.csv", "churn.vi", "north.npz", "clicks", "--json"))
-    assert content["churn.csv"]["columns"]["ts"] == "times"
+    assert content["churn.csv"]["columns"]["ts"] == "dates or times"
     assert content["churn.vi"]["notes"] == {"target": "churned"}
     assert content["north.npz"]["rows"] == 200
     assert content["clicks"]["rows"] == 300
