@@ -1,6 +1,8 @@
 """The parts of a score: columns, the inverse Christoffel function, equations, regimes, calibration."""
 
 import sys
+from itertools import combinations_with_replacement
+from math import comb
 
 import numpy as np
 import pytest
@@ -13,8 +15,11 @@ from vanishing.detection.columns import Standardised, exact_relations, survey_co
 from vanishing.detection.equations import find_equations
 from vanishing.detection.explain import as_table, nearest_values
 from vanishing.detection.model import in_chunks
+from vanishing.detection.products import Products, gram_of_values
 from vanishing.detection.regimes import fit_regimes
 from vanishing.detection.sums import SAMPLE, sum_rows
+from vanishing.polynomials.forms import term_values
+from vanishing.polynomials.terms import Program
 from vanishing.rows.arrays import as_rows
 
 
@@ -95,9 +100,25 @@ def test_samples_of_batches_stay_small_and_are_not_all_of_one_batch():
     monomials = Monomials.of_columns(found, [], 1)
     batches = [sum_rows(as_rows(X + k), monomials, k) for k in range(3)]
     sample = batches[0].plus(batches[1]).plus(batches[2]).sample
+    waiting = batches[0].with_batch(batches[1]).with_batch(batches[2])
+    for late, early in zip(waiting.joined().sample, sample, strict=True):
+        np.testing.assert_array_equal(late, early)
     assert len(sample.X) == SAMPLE
     shares = np.mean(np.rint(sample.X.mean(axis=1) - X.mean()) >= 1)
     assert 0.4 < shares < 0.9
+
+
+def test_a_gram_of_each_product_once_is_the_gram_of_all_pairs():
+    rng = np.random.default_rng(0)
+    terms = tuple(term for d in range(5) for term in combinations_with_replacement(range(3), d))
+    values, weights = term_values(rng.normal(size=(50, 3)), Program.of(terms)), rng.uniform(size=50)
+    products = Products.of_terms(terms)
+    assert sum(len(s) * (len(terms) - t) for s, t in zip(products.last, products.first, strict=True)) < comb(11, 3)
+    for w in (None, weights):
+        direct = (values if w is None else values * w) @ values.T
+        np.testing.assert_allclose(products.gram(values, w), direct, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(gram_of_values(values[:-1], w, terms[:-1]), direct[:-1, :-1], rtol=1e-12)
+    assert Products.of_terms(terms[:-1]) is None
 
 
 # --- equations --------------------------------------------------------------------------------------------------------
