@@ -140,8 +140,11 @@ def _quadratic_program(n: int) -> Program:
 
 
 def _log_sum(values: Any, namespace: Any) -> Any:
-    """``log sum exp`` over the first axis."""
+    """``log sum exp`` over the first axis; overwrites values on the host, as fresh memory costs time."""
     largest = namespace.max(values, axis=0)
+    if isinstance(values, np.ndarray):
+        values -= largest
+        return largest + np.log(np.exp(values, out=values).sum(axis=0))
     return largest + namespace.log(namespace.sum(namespace.exp(values - largest), axis=0))
 
 
