@@ -77,6 +77,16 @@ def test_predictions_are_those_of_the_model(suffix, story, capsys):
     assert sum(content["counts"].values()) == 30
 
 
+@pytest.mark.parametrize("model", ["churn.vi", "normal.vi"])
+def test_a_pass_over_the_files_has_one_bar_and_its_blocks_none(model, story, capsys, monkeypatch):
+    pytest.importorskip("tqdm")
+    monkeypatch.setattr("vanishing.cli.inputs.BAR_DELAY", 0.0)
+    assert main(["predict", model, "new.parquet" if model == "churn.vi" else "new.csv", "-o", "out.csv"]) == 0
+    bars = capsys.readouterr().err
+    assert "pass 1" in bars
+    assert "pass 2" not in bars
+
+
 def test_a_detector_predicts_p_values_and_violations_also_with_gaps(story, capsys):
     lines = (story / "new.csv").read_text().splitlines()
     (story / "gaps.csv").write_text("\n".join([lines[0], re.sub(r"^(\d+),[^,]+", r"\1,", lines[1]), *lines[2:]]))
@@ -156,7 +166,7 @@ def test_rows_that_break_a_law_are_named(story, capsys):
     out = run(capsys, "check", "pipes.vi", "broken.csv", "-o", "offending.csv", status=1)
     assert "FAILED" in out
     assert "row 7 of broken.csv" in out
-    assert "1 rows offend" in out
+    assert "1 row offends" in out
     header, line = (story / "offending.csv").read_text().splitlines()
     assert header == "file,row,equation,times_limit"
     assert line.startswith("broken.csv,7,speed*area = flow,")

@@ -113,7 +113,8 @@ def _lines(content: dict[str, Any], output: str | None) -> list[str]:
     lines = [f"{content['rows']:,} rows: {'passed' if content['passed'] else 'FAILED'}"]
     for entry in content["checks"]:
         n = entry["offending"]
-        found = "holds" if n == 0 else f"{n:,} rows offend, p = {entry['p_value']:.2g}"
+        offend = "1 row offends" if n == 1 else f"{n:,} rows offend"
+        found = "holds" if n == 0 else f"{offend}, p = {entry['p_value']:.2g}"
         lines.append(f"  {entry['equation']}   {found}")
     offending = content["offending"]
     lines += [f"    row {row['row']} of {row['file']}: {row['times_limit']:.3g} times the limit" for row in offending]

@@ -215,7 +215,7 @@ def _violations(detector: VanishingIdealDetector, rows: Any) -> Float2D:
     complete = ~np.isnan(rows.X).any(axis=1)
     values = np.full((len(rows), len(detector.generators_)), np.nan)
     if values.shape[1] and complete.any():
-        values[complete] = detector.violations(ArrayRows(rows.X[complete], n_jobs=1))
+        values[complete] = detector.violations(_BlockRows(rows.X[complete], None))
     return values
 
 
