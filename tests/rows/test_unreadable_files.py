@@ -254,7 +254,7 @@ def test_a_missing_label_is_named_with_its_file(value, model, tmp_path):
             table_of(X[part]).append_column("y", pyarrow.array(labels[part])), tmp_path / f"{k}.parquet"
         )
     model = clone(model)
-    with pytest.raises(ValueError, match=r"label is missing.*1\.parquet"):
+    with pytest.raises(ValueError, match=r"label is missing in row 200 of .*1\.parquet"):
         model.fit(open_rows(tmp_path, label="y"))
     assert_not_fitted(model)
 
