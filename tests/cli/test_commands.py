@@ -87,6 +87,19 @@ def test_a_pass_over_the_files_has_one_bar_and_its_blocks_none(model, story, cap
     assert "pass 2" not in bars
 
 
+def test_a_check_knows_that_the_limit_of_alarms_comes_from_a_sample(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    np.save("normal.npy", rng.normal(size=(200_000, 2)))
+    run(capsys, "detect", "normal.npy", "--no-regimes", "--degree", "2", "-o", "normal.vi")
+    limit = load("normal.vi").offset_
+    new = rng.normal(size=(200_000, 2))
+    scores = load("normal.vi").score_samples(new)
+    alarming, others = new[scores < limit], new[scores >= limit]
+    np.save("new.npy", np.vstack([alarming[:448], others[:39_552]]))  # 1.12%, which 10,000 rows cannot tell from 1%
+    assert json.loads(run(capsys, "check", "normal.vi", "new.npy", "--json"))["checks"][0]["p_value"] > 0.1
+
+
 def test_a_detector_predicts_p_values_and_violations_also_with_gaps(story, capsys):
     lines = (story / "new.csv").read_text().splitlines()
     (story / "gaps.csv").write_text("\n".join([lines[0], re.sub(r"^(\d+),[^,]+", r"\1,", lines[1]), *lines[2:]]))

@@ -9,6 +9,7 @@ import pytest
 from plant import NAMES, plant
 from scipy import stats
 
+from vanishing import VanishingIdealDetector
 from vanishing.detection.calibration import Left, Typical, weighted_quantiles
 from vanishing.detection.christoffel import Christoffel, Monomials, choose_degree, expansion, left_out
 from vanishing.detection.columns import Standardised, exact_relations, survey_columns
@@ -191,6 +192,20 @@ def test_rows_between_regimes_are_unlike_both():
     assert regimes.of_rows(np.zeros((1, 3)))[0] > alone.max()
     assert np.mean(regimes.of_rows(fresh) > np.quantile(alone, 0.9)) == pytest.approx(0.1, abs=0.06)
     assert np.mean(regimes.of_rows(X)) < np.mean(alone)
+
+
+def test_scores_above_a_limit_need_no_others():
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(centre, 1.0, (500, 3)) for centre in (0.0, 6.0)])
+    score = VanishingIdealDetector().fit(X)._current().score
+    new = np.vstack([rng.normal(3.0, 3.0, (3000, 3)), X[:50]])
+    exact, C = score.of_rows(new), score.regimes.of_rows(new)
+    assert (score.regimes.bound(new) >= C - 1e-9).all()
+    for limit in np.quantile(exact, [0.1, 0.9]):
+        found = score.of_rows(new, limit)
+        np.testing.assert_array_equal(found > limit, exact > limit)
+        np.testing.assert_allclose(found[exact > limit], exact[exact > limit], rtol=1e-12)
+    assert np.mean(found[:3000] != exact[:3000]) > 0.5  # most were not computed
 
 
 def test_regimes_without_a_column_are_the_marginal_mixture():
