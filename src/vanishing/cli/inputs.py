@@ -13,6 +13,7 @@ from .columns import EMPTY, NUMBERS, TEXTS, asked_columns, column_types, names_i
 if TYPE_CHECKING:
     from ..rows.disk import DiskRows
     from ..tables import TableEncoder
+    from ..tables.encoder import NoCategoriesError
 
 __all__ = [
     "add_format_arguments",
@@ -120,18 +121,33 @@ def learn_columns(arguments: argparse.Namespace, *, label: str, weight: str | No
     usable = [name for name in asked if kinds[name] in (*NUMBERS, *TEXTS, EMPTY)]
     if not usable:
         raise ValueError(f"{files[0]} has no columns of numbers or texts to use; it has {', '.join(kinds)}.")
-    odd, examples, more = {name: kinds[name] for name in asked if name not in usable}, {}, ""
+    refused = len(usable) < len(asked)
+    learnt = [name for name in usable if kinds[name] in TEXTS] if refused else usable  # ids are to be named as well
+    found = None
     try:
-        encoder = learn_encoder(files, usable, dialect)
+        encoder = learn_encoder(files, learnt, dialect) if learnt else None
     except NoCategoriesError as error:
-        odd |= dict.fromkeys(error.rare, _IDS) | dict.fromkeys(error.disguised, _DISGUISED)
-        examples = error.rare | error.disguised
-        more = " or write numbers without signs and gaps as empty cells" if error.disguised else ""
-    if odd:
-        odd |= _row_numbers(files, [name for name in usable if name not in odd], kinds, dialect)
-        in_order = {name: odd[name] for name in asked if name in odd}
-        raise refuse_columns(files[0], in_order, arguments, examples=examples, more=more)
-    return None if encoder.changes_nothing else encoder
+        refused, found = True, error
+    if refused:
+        raise _refuse_with_texts(arguments, files, dialect, {name: kinds[name] for name in asked}, found)
+    return None if encoder is None or encoder.changes_nothing else encoder
+
+
+def _refuse_with_texts(
+    arguments: argparse.Namespace,
+    files: Sequence[str],
+    dialect: dict[str, str],
+    kinds: Mapping[str, str],
+    found: NoCategoriesError | None,
+) -> ValueError:
+    """An error about columns that no encoder can take: neither numbers nor texts, texts without categories, ids."""
+    rare, disguised = ({}, {}) if found is None else (found.rare, found.disguised)
+    odd = {name: kind for name, kind in kinds.items() if kind not in (*NUMBERS, *TEXTS, EMPTY)}
+    odd |= dict.fromkeys(rare, _IDS) | dict.fromkeys(disguised, _DISGUISED)
+    odd |= _row_numbers(files, [name for name in kinds if name not in odd], kinds, dialect)
+    more = " or write numbers without signs and gaps as empty cells" if disguised else ""
+    in_order = {name: odd[name] for name in kinds if name in odd}
+    return refuse_columns(files[0], in_order, arguments, examples=rare | disguised, more=more)
 
 
 def _columns_of_numbers(
