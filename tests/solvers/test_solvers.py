@@ -276,6 +276,12 @@ def test_loss_equal_to_psi_is_vanishing(solver):
     assert solver(np.zeros((1, 1)), np.zeros(1), 0.25, 1.0, Stop(0.25, 0.0, 0.0, 10)).status == Status.VANISHING
 
 
+def test_no_term_at_all_is_no_error_of_lapack(capfd):
+    solution = omp(np.eye(2), np.zeros(2), 0.25, 1.0, Stop(0.5, 0.0, 0.0, 10))
+    assert not solution.x.any()
+    assert capfd.readouterr() == ("", "")
+
+
 def test_agd_ignores_the_radius():
     Q, c, r, _ = make_problem("random", 1)
     x, optimum = unconstrained_optimum(Q, c, r)
