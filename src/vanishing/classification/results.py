@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 from .._typing import Array, Float1D
 from .crossval import Fold, Study
 from .probabilities import Calibration, calibrate
-from .scoring import Scores, held_out_hits, held_out_likelihoods
+from .scoring import Scores, held_out_hits, held_out_likelihoods, paired_difference
 from .transforms import InputTransform
 
 __all__ = ["Pair", "Searched", "choose", "tabulate"]
@@ -47,7 +47,7 @@ class Searched(NamedTuple):
 
     def pairs(self) -> list[Pair]:
         """The pairs that may be taken: for proposed psi, those that were tried and are not too large."""
-        tried = np.asarray(np.isfinite(self.scores.n_used).any(axis=2))
+        tried = np.asarray(np.isfinite(self.scores.n_used).all(axis=2))
         left_out = self.scores.too_large.copy()
         if not self.automatic:
             tried[:], left_out[:] = True, False
@@ -74,10 +74,8 @@ class Searched(NamedTuple):
         For other scores the differences are those of the folds.
         """
         own, weights = self._values(pair)
-        difference = self._values(best)[0] - own
-        mean = float(np.average(difference, weights=weights))
-        error = np.sqrt(float(weights**2 @ (difference - mean) ** 2)) / weights.sum()
-        return bool(mean <= error)
+        mean, error = paired_difference(self._values(best)[0], own, weights)
+        return mean <= error
 
     def _values(self, pair: Pair) -> tuple[Float1D, Float1D]:
         """What the mean score of a pair is the mean of: values of rows, over repetitions, or of folds; and weights."""
@@ -86,12 +84,8 @@ class Searched(NamedTuple):
             values = self.scores.choice[pair]
             return values, np.ones(values.size)
         of_rows = held_out_likelihoods if study.by_likelihood else held_out_hits
-        values = np.concatenate(of_rows(study.held_out(folds), decisions))
-        tested = np.concatenate([fold.test for fold in folds])
-        times, sums = np.bincount(tested), np.bincount(tested, values)
-        used = np.flatnonzero(times)
-        weights = np.ones(used.size) if study.score_weights is None else study.score_weights[used]
-        return sums[used] / times[used], weights
+        rows = study.held_out(folds)
+        return rows.by_row(of_rows(rows, decisions))
 
     def best_by_psi(self, most: int) -> list[Pair]:
         """The best pair of each psi, the best of them first, at most ``most``."""
