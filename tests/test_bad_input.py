@@ -513,6 +513,7 @@ def test_a_refit_forgets_the_first_fit_and_a_failed_one_changes_nothing(algorith
     np.testing.assert_array_equal(model.transform(X), algorithm(psi=1e-3).fit(X).transform(X))
 
 
+@pytest.mark.slow
 @ALL
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_grid_search_over_a_pipeline_in_processes(algorithm, X):

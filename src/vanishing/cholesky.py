@@ -54,7 +54,7 @@ def delete_column(L: Float2D, face: Int1D, k: int, size: int) -> None:
         face[a] = face[a + 1]
         for b in range(a + 2):
             L[a, b] = L[a + 1, b]
-        length = np.hypot(L[a, a], L[a, a + 1])
+        length = np.sqrt(L[a, a] * L[a, a] + L[a, a + 1] * L[a, a + 1])
         cos, sin = L[a, a] / length, L[a, a + 1] / length
         L[a, a] = length
         for i in range(a + 2, size):

@@ -47,6 +47,7 @@ def test_bash_completes(folder, capsys):
     assert done.stdout.splitlines() == list(TYPED.values())
 
 
+@pytest.mark.slow
 def test_zsh_completes_from_the_first_tab_on(folder, capsys):
     if shutil.which("zsh") is None:
         pytest.skip("needs zsh: apt-get install zsh")

@@ -20,6 +20,7 @@ def test_a_classifier_is_reported_with_the_score_of_the_command_score(story, cap
     assert "<h1>&lt;b&gt;</h1>" in page
 
 
+@pytest.mark.slow
 def test_an_ideal_is_reported_in_the_units_of_the_files(story):
     assert main(["report", "clicks.vi", "clicks", "-o", "clicks.html", "--quiet"]) == 0
     page = (story / "clicks.html").read_text("utf-8")

@@ -16,7 +16,7 @@ PAGES = {
     for path in DOCS.rglob("*.md")
     if not {"_build", "made", "gallery", "reference"} & set(path.relative_to(DOCS).parts)
 }
-QUICK = {"choosing.md", "certificates.md", "extending.md", "files.md"}
+QUICK = {"choosing.md", "certificates.md", "files.md"}
 WITH_CODE = sorted(page for page in PAGES if re.search(r"^```(python|console)$", (DOCS / page).read_text(), re.M))
 PUBLIC = [
     "vanishing", "vanishing.exports", "vanishing.plots", "vanishing.datasets", "vanishing.detection",

@@ -141,7 +141,7 @@ def test_outliers(share, rng):
     assert equations(discover(X, robust=True)) == ["x0^2 + x1^2 = 4"]
 
 
-@pytest.mark.parametrize("make", [gas, twisted_cubic])
+@pytest.mark.parametrize("make", [gas, pytest.param(twisted_cubic, marks=pytest.mark.slow)])
 def test_outliers_far_away_and_near_one_of_several_laws(make, rng):
     """One value of a row ten times as large outweighs all others; and a row may satisfy one equation by chance."""
     X = with_noise(make(rng, 2000), 0.01, rng)

@@ -123,14 +123,6 @@ def test_small_problem_stays_at_an_optimum_and_leaves_its_matrix_alone():
         np.testing.assert_array_equal(now, before)
 
 
-def test_small_problem_in_plain_python_gives_the_compiled_result():
-    plain = getattr(minimise, "py_func", minimise)
-    H, r, penalty, start = make_quadratic("duplicate", 12, 3)
-    x = start.copy()
-    plain(H, r, penalty, x, 1e-9)
-    np.testing.assert_allclose(x, solved(H, r, penalty, start), rtol=1e-9, atol=1e-12)
-
-
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(problem=large_quadratics)

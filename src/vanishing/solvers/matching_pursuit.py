@@ -6,6 +6,7 @@ Reference: Pati, Rezaiifar and Krishnaprasad, 1993, doi:10.1109/ACSSC.1993.34246
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg.lapack import dtrtri
 
 from .._compiled import compiled
 from .._typing import Bool1D, Float1D, Float2D, Int1D
@@ -61,55 +62,32 @@ def _pursue(
     return size
 
 
-@compiled
-def _spare(
-    R: Float2D,
-    z: Float1D,
-    room: float,
-    N: Float2D,
-    removed: Float2D,
-    diagonal: Float1D,
-    inside: Bool1D,
-    coef: Float1D,
-) -> None:
-    """The solution ``coef`` on the terms that stay ``inside``, without others that raise the loss by at most ``room``.
+def _spare(R: Float2D, z: Float1D, room: float) -> tuple[Float1D, Bool1D]:
+    """The solution on the terms that stay, and which these are, without others that raise the loss by at most ``room``.
 
     With N the inverse of the triangular ``R = W[:, S]``, the solution is ``-N z``. With ``M = N N' = Q[S, S]^-1``,
     leaving out term a raises the loss by ``x_a^2 / M_aa``; the cheapest one leaves. M without it is ``M - v v'``, v
     its column of M over the root of its diagonal entry. Only those columns are formed.
     """
-    size = z.size
-    for a in range(size - 1, -1, -1):
-        N[a, a] = 1.0
-        for k in range(a + 1, size):
-            for b in range(k, size):
-                N[a, b] -= R[a, k] * N[k, b]
-        for b in range(a, size):
-            N[a, b] /= R[a, a]
-            coef[a] -= N[a, b] * z[b]
-            diagonal[a] += N[a, b] * N[a, b]
-    for n_removed in range(size - 1):
-        cheapest, cost = -1, np.inf
-        for a in range(size):
-            if inside[a] and (1.0 + TIE) * coef[a] * coef[a] < cost * diagonal[a]:
-                cheapest, cost = a, coef[a] * coef[a] / diagonal[a]
-        if cost > room:
-            return
-        column = removed[n_removed]
-        for a in range(size):
-            column[a] = 0.0
-            for b in range(a if a > cheapest else cheapest, size):
-                column[a] += N[a, b] * N[cheapest, b]
-        for s in range(n_removed):
-            for a in range(size):
-                column[a] -= removed[s, cheapest] * removed[s, a]
-        root, share = np.sqrt(column[cheapest]), coef[cheapest] / column[cheapest]
-        for a in range(size):
-            coef[a] -= share * column[a]
-            column[a] /= root
-            diagonal[a] -= column[a] * column[a]
-        room -= cost
+    N = dtrtri(R)[0]
+    coef, diagonal, inside = -(N @ z), (N * N).sum(axis=1), np.ones(z.size, np.bool_)
+    removed: list[Float1D] = []
+    while len(removed) < z.size - 1:
+        costs = np.where(inside, coef * coef / diagonal, np.inf)
+        cheapest = int(np.argmax(costs <= (1.0 + TIE) * costs.min()))  # in a tie the first one, independent of rounding
+        if costs[cheapest] > room:
+            break
+        column = N @ N[cheapest]
+        for v in removed:
+            column -= v[cheapest] * v
+        coef -= coef[cheapest] / column[cheapest] * column
+        column /= np.sqrt(column[cheapest])
+        diagonal -= column * column
+        room -= costs[cheapest]
         inside[cheapest] = False
+        diagonal[~inside] = 1.0  # what is left of those is rounding
+        removed.append(column)
+    return coef, inside
 
 
 def _short_solution(Q: Float2D, c: Float1D, r: float, psi: float, most: int) -> tuple[Float1D, int]:
@@ -117,12 +95,12 @@ def _short_solution(Q: Float2D, c: Float1D, r: float, psi: float, most: int) -> 
     n = c.size
     support, W, z = np.empty(most, np.int64), np.empty((most, n)), np.empty(most)
     size = _pursue(Q, r, psi, c.copy(), Q.diagonal().copy(), np.zeros(n, np.bool_), support, W, z)
-    support, z, inside = support[:size], z[:size], np.ones(size, np.bool_)
-    coef, diagonal, N, removed = np.zeros(size), np.zeros(size), np.zeros((size, size)), np.empty((size, size))
-    R = np.ascontiguousarray(W[:size, support])
-    _spare(R, z, psi - r + float(z @ z), N, removed, diagonal, inside, coef)
-    x = np.zeros(n)
-    x[support[inside]] = coef[inside]
+    x, support, z = np.zeros(n), support[:size], z[:size]
+    if size == 1:
+        x[support] = -z / W[0, support]
+    else:
+        coef, inside = _spare(W[:size, support], z, psi - r + float(z @ z))
+        x[support[inside]] = coef[inside]
     return x, size
 
 

@@ -152,7 +152,8 @@ def _minimise(
         if step == 0.0 and damping >= 1.0:  # rounding is all that is left
             break
         value, gap = _objective(x, C, sums.loss), duality_gap(x, C, sums)
-        n_idle = n_idle + 1 if gap >= least and abs(value - before) <= _ROUNDING * value else 0
+        if step > 0.0:  # else more damping may help
+            n_idle = n_idle + 1 if gap >= least and abs(value - before) <= _ROUNDING * value else 0
         least = min(least, gap)
         if step == 1.0:
             damping = max(damping / 3.0, _RIDGE)

@@ -11,13 +11,14 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf
 
 from .._compiled import compiled
 from .._typing import Float1D, Float2D, Int1D
 from ..cholesky import append_column, delete_column, solve_factored
 
 _LEAST = 1e-14  # relative pivot that a column of the face has at least
-_SWEEPS = 3  # of coordinate descent first: cheap, and near the right face where columns are not alike
+_RIDGES = 10.0 ** np.arange(-14.0, 1.0)  # shares of the diagonal, added until a matrix can be factored
 
 
 def minimise(H: Float2D, r: Float1D, penalty: Float1D, x: Float1D, tol: float) -> None:
@@ -25,8 +26,19 @@ def minimise(H: Float2D, r: Float1D, penalty: Float1D, x: Float1D, tol: float) -
 
     Ends when no entry of the shortest subgradient is larger than ``tol``.
     """
-    n = x.size
-    _change_faces(H, r, penalty, x, tol, np.empty(n), np.zeros(n), np.empty(n, np.int64), np.empty((n, n)), np.empty(n))
+    n, start = x.size, np.flatnonzero((x != 0.0) | (penalty == 0.0))
+    face, L = np.empty(n, np.int64), np.empty((n, n))
+    face[: start.size], L[: start.size, : start.size] = start, _factor(H[start[:, None], start])
+    _change_faces(H, r, penalty, x, tol, np.empty(n), np.sign(x), face, start.size, L, np.empty(n))
+
+
+def _factor(H: Float2D) -> Float2D:
+    """The Cholesky factor of H, below the diagonal; where rounding has made H indefinite, of one slightly larger."""
+    for ridge in (0.0, *_RIDGES):
+        factor, failed = dpotrf(H + ridge * np.diag(H.diagonal()) if ridge else H, lower=1, clean=0)
+        if not failed:
+            break
+    return np.asarray(factor)
 
 
 @compiled
@@ -39,23 +51,20 @@ def _change_faces(
     gradient: Float1D,
     sign: Float1D,
     face: Int1D,
+    size: int,
     L: Float2D,
     target: Float1D,
 ) -> None:
-    """:func:`minimise` in arrays of the caller, all without content, but for ``sign``, which is zero."""
+    """:func:`minimise` from a face of the given size and its factor; ``gradient`` and ``target`` have no content."""
     n = x.size
-    _fill_gradient(H, r, x, gradient)
-    for _ in range(_SWEEPS):
-        _descend(H, penalty, x, gradient)
-    size = int(np.int64(0))  # a literal would make Numba compile everything twice
-    for j in range(n):
-        if x[j] != 0.0 or penalty[j] == 0.0:
-            sign[j] = 1.0 if x[j] > 0.0 else (-1.0 if x[j] < 0.0 else 0.0)
-            append_column(H, L, face, size, j, _LEAST)
-            size += 1
     for _ in range(10 * n):
         size = _to_the_minimiser_of_the_face(r, penalty, x, sign, L, face, size, target)
-        _fill_gradient(H, r, x, gradient)
+        for i in range(n):
+            gradient[i] = r[i]
+        for a in range(size):  # by rows of the symmetric H
+            j = face[a]
+            for i in range(n):
+                gradient[i] += x[j] * H[j, i]
         largest = 0.0
         for j in range(n):
             if sign[j] == 0.0 and abs(gradient[j]) - penalty[j] > largest:
@@ -69,40 +78,10 @@ def _change_faces(
                 size += 1
 
 
-@partial(compiled, inner=True)
-def _fill_gradient(H: Float2D, r: Float1D, x: Float1D, gradient: Float1D) -> None:
-    """``Hx + r``, by the rows of the symmetric H where x is not zero."""
-    for i in range(x.size):
-        gradient[i] = 0.0
-    for j in range(x.size):
-        if x[j] != 0.0:
-            for i in range(x.size):
-                gradient[i] += x[j] * H[j, i]
-    for i in range(x.size):
-        gradient[i] += r[i]
-
-
 def violation(gradient: Float1D, penalty: Float1D, x: Float1D) -> float:
     """Largest entry of the shortest subgradient."""
     sizes = np.where(x == 0.0, np.abs(gradient) - penalty, np.abs(gradient + np.sign(x) * penalty))
     return float(sizes.max(initial=0.0))
-
-
-@partial(compiled, inner=True)
-def _descend(H: Float2D, penalty: Float1D, x: Float1D, gradient: Float1D) -> None:
-    """One sweep of coordinate descent."""
-    for j in range(x.size):
-        target = x[j] - gradient[j] / H[j, j]
-        shrink = penalty[j] / H[j, j]
-        if abs(target) <= shrink:
-            target = 0.0
-        else:
-            target += -shrink if target > 0.0 else shrink
-        change = target - x[j]
-        if change != 0.0:
-            x[j] = target
-            for i in range(x.size):
-                gradient[i] += change * H[j, i]
 
 
 @partial(compiled, inner=True)

@@ -61,18 +61,6 @@ def _add_sums(Z: Float2D, signed: Float1D, score: Float1D, total: Float2D) -> No
                 row[2 + j] += shortfall * Z[i, j]
 
 
-@compiled
-def _add_losses(signed: Float1D, score: Float1D, change: Float1D, steps: Float1D, total: Float1D) -> None:
-    """Add the loss at ``score + t * change`` for every step t."""
-    for i in range(score.size):
-        s = signed[i]
-        y = 1.0 if s > 0.0 else -1.0
-        for k in range(steps.size):
-            xi = 1.0 - y * (score[i] + steps[k] * change[i])
-            if xi > 0.0:
-                total[k] += abs(s) * xi * xi
-
-
 def _short_rows(signed: Float1D, score: Float1D) -> Bool1D:
     """Which rows have xi > 0, and a weight."""
     return np.asarray(((score < 1.0) & (signed > 0.0)) | ((score > -1.0) & (signed < 0.0)))
@@ -312,11 +300,10 @@ def _sums_at(Z: Any, signed: Any, score: Any) -> Float2D:
 
 def _losses_along(signed: Any, score: Any, change: Any, steps: Float1D) -> Float1D:
     """Loss at ``score + t * change`` for every step t, for a block on the host or a device."""
-    if not isinstance(score, np.ndarray):
-        return _losses_on_device(signed, score, change, steps)
-    total = np.zeros(steps.size)
-    _add_losses(signed, score, change, steps, total)
-    return total
+    namespace = namespace_of(score)
+    sign, weight = namespace.sign(signed), namespace.abs(signed)
+    xis = (namespace.clip(1.0 - sign * (score + float(t) * change), 0.0, None) for t in steps)
+    return np.array([float(namespace.sum(weight * xi * xi)) for xi in xis])
 
 
 _local = threading.local()
@@ -355,13 +342,6 @@ def _sum_on_device(Z: Any, signed: Any, score: Any) -> Float2D:
             np.concatenate([[float(namespace.sum(chosen * xi)), float(namespace.sum(chosen))], to_host(chosen @ Z)])
         )
     return np.array(rows)
-
-
-def _losses_on_device(signed: Any, score: Any, change: Any, steps: Float1D) -> Float1D:
-    namespace = namespace_of(score)
-    sign, weight = namespace.sign(signed), namespace.abs(signed)
-    xis = (namespace.clip(1.0 - sign * (score + float(t) * change), 0.0, None) for t in steps)
-    return np.array([float(namespace.sum(weight * xi * xi)) for xi in xis])
 
 
 def _hessian_on_device(Z: Any, signed: Any, score: Any, before: Any, columns: Int1D, n_new: int) -> Float2D:
