@@ -8,13 +8,15 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss, make_scorer
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
-from vanishing import OAVI, RangeWarning, VanishingIdealClassifier, VanishingIdealClassifierCV, open_rows
+from vanishing import OAVI, PerClass, RangeWarning, VanishingIdealClassifier, VanishingIdealClassifierCV, open_rows
 from vanishing.classification import fitting, tuning
 from vanishing.classification.class_weights import class_factors
-from vanishing.classification.extras import hinge_knots
+from vanishing.classification.extras import Extras, hinge_knots
 from vanishing.classification.features import FeatureMap
 from vanishing.classification.probabilities import Calibration
+from vanishing.classification.screening import Screen
 from vanishing.classification.walk import most_columns, most_terms, psi_grid
+from vanishing.rows.arrays import as_rows
 from vanishing.rows.labels import read_labelled
 from vanishing.rows.sampling import stratified_sample
 
@@ -402,3 +404,25 @@ def test_a_search_on_dask_arrays_is_that_in_memory_up_to_quantiles_of_a_sample(n
     np.testing.assert_allclose(lazy.compute(), there.predict_proba(X), atol=1e-12)
     np.testing.assert_allclose(lazy.compute(), here.predict_proba(X), atol=0.05)
     assert np.mean(there.predict(D).compute() == here.predict(X)) > 0.98
+
+
+def test_a_screen_keeps_one_column_per_leading_term_and_the_most_telling_absolute_ones():
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(size=(600, 5)), rng.integers(0, 3, 600)
+    X[y == 1, 0] *= 0.2
+    ideals = PerClass(OAVI(psi=0.01)).fit(X, y).estimators_
+    mapping = FeatureMap.of(ideals, Extras.of(5, append_input=True), "both")
+    columns = mapping.over(as_rows(X))
+    screen = Screen(beyond=40, most=40)
+    assert screen.needed(mapping)
+    assert not Screen(beyond=mapping.n_columns, most=40).needed(mapping)
+    small = mapping.select(screen.chosen(mapping, columns, y, None))
+    assert small.n_columns == 40
+    assert small.extras.inputs.size == 5
+    leads = np.concatenate([polynomials.leading_terms for polynomials in mapping.lists])
+    chosen = np.concatenate([polynomials.leading_terms for polynomials in small.lists])[small.signed]
+    assert len(np.unique(chosen, axis=0)) == len(chosen) <= len(np.unique(leads[mapping.signed], axis=0))
+    labels = (y[:, None] == np.arange(3)).T
+    telling = np.abs(np.corrcoef(columns[:, : mapping.absolute.size].T, labels)[:-3, -3:]).max(axis=1)
+    kept = screen.chosen(mapping, columns, y, None)[: mapping.absolute.size]
+    assert telling[kept].min() >= telling[~kept].max()

@@ -35,6 +35,7 @@ from .generators import ClassGenerators
 from .per_class import PerClass
 from .probabilities import CALIBRATION, Calibration, probabilities
 from .readable import ReadableClassifier
+from .screening import Screen
 from .transforms import INPUT_TRANSFORM, InputTransform, check_scaling, in_unit_cube, in_variables
 
 __all__ = ["VanishingIdealClassifier", "dense"]
@@ -223,14 +224,21 @@ class VanishingIdealClassifier(ReadableClassifier, SavedEstimator, DefaultIdeal,
         return ColumnOptions.of(self)
 
     def _fit_labelled(
-        self, source: Any, data: Labelled, sample: Sample | None = None, tol: float = 1e-6, most: int | None = None
+        self,
+        source: Any,
+        data: Labelled,
+        sample: Sample | None = None,
+        tol: float = 1e-6,
+        most: int | None = None,
+        screen: Screen | None = None,
     ) -> None:
         """Fit to checked data, whose columns ``source`` knows; with weights for ``most`` columns, if that is given.
 
-        A ``sample`` of them, if given, tells quantiles, and chooses the columns that the SVM on all rows sees.
+        A ``sample`` of them, if given, tells quantiles, and chooses the columns that the SVM on all rows sees; so does
+        a ``screen``.
         """
         take_input_from(source, self)
-        pieces = fit_pieces(self, data, sample, tol, most)
+        pieces = fit_pieces(self, data, sample, tol, most, screen)
         rows, final = pieces.rows, pieces.final
         self._store(data.classes, pieces.scaler, pieces.ideals, pieces.mapping, final)
         self._read_weights(pieces.mapping.over(as_rows(rows.X[:100])) if isinstance(rows, ArrayRows) else None)

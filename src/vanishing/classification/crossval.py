@@ -39,6 +39,7 @@ from .scoring import (
     paired_difference,
     takes_weights,
 )
+from .screening import Screen
 
 __all__ = ["Fold", "FoldIdeals", "FoldModel", "Study", "fit_ideals", "folds_by_scaling", "score_ideals"]
 
@@ -94,7 +95,7 @@ class Study:
     whole_model: Callable[[FoldModel], Any] | None = None  # makes the classifier for a score that wants it and the rows
     tol: float = 1e-6  # of the SVM
     max_iter: int = 200  # Newton steps of the SVM
-    most_columns: int | None = None  # that a psi may have and still be scored
+    screen: Screen | None = None  # of the columns, beyond which a psi of two classes is not scored
     by_likelihood: bool = False  # whether pairs are chosen by the likelihood of the labels
     ascending: bool = False  # whether the Cs of many columns end, in each fold, where they become clearly worse
     keep_models: bool = False
@@ -258,10 +259,11 @@ def _fit_group(
     tasks = []
     for k, same in equal_models((i, k, fitted) for i, row in enumerate(ideals) for k, fitted in enumerate(row)):
         mapping = FeatureMap.of(ideals[same[0]][k], extras[k], study.columns.features)
-        if study.most_columns is not None and mapping.n_columns > study.most_columns:
+        screen = study.screen
+        if screen is not None and mapping.n_columns > screen.beyond and not screen.needed(mapping):
             result.too_large[same] = True
         tasks.append((mapping, k, same))
-    if study.most_columns is not None:  # an automatic walk needs no pairs that it will not take
+    if study.screen is not None:  # an automatic walk needs no pairs that it will not take
         tasks = [task for task in tasks if not result.too_large[task[2]].all() or task[2][0] < at_least]
     tasks.sort(key=lambda task: -task[0].n_columns)  # the longest first
     widest = max((task[0].n_columns for task in tasks), default=0)
@@ -328,6 +330,9 @@ def _fold_fits(
     cut = len(train) * mapping.n_columns
     columns = _columns_of(mapping, train, None if room is None else room[:cut])
     reach = np.abs(train).max(axis=0)
+    if study.screen is not None and study.screen.needed(mapping):
+        chosen = study.screen.chosen(mapping, columns, study.codes[fold.train], study.weights_of(fold.train))
+        mapping, columns = mapping.select(chosen), np.ascontiguousarray(columns[:, chosen])
     mapping = mapping.fitted_by(columns, study.weights_of(fold.train), reach, scale=study.columns.scale)
     models = (FoldModel(fold, ideals, mapping, final) for final in study.finals(columns, fold.train, Cs))
     if study.whole_model is not None:

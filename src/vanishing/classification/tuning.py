@@ -36,7 +36,7 @@ from .refitting import fold_classifier
 from .results import Searched
 from .scoring import Scores, Speaks, scorer_of_predictions
 from .transforms import transform_of
-from .walk import Walk, explore_in_turns, most_columns, most_terms, psi_grid
+from .walk import Walk, explore_in_turns, most_terms, psi_grid, screen_of
 
 __all__ = ["run_search"]
 
@@ -215,7 +215,7 @@ def _prepare(search: Any, data: Labelled, sample: Sample | None, splits: Any, sc
         whole_rows=raw,
         tol=SEARCH_TOL if automatic else 1e-6,
         max_iter=_SEARCH_STEPS if automatic else 200,
-        most_columns=most_columns(min(len(train) for train, _ in splits), len(classes)) if automatic else None,
+        screen=screen_of(min(len(train) for train, _ in splits), len(classes)) if automatic else None,
         by_likelihood=automatic and scorer is None and len(codes) < _FEW_ROWS,
         ascending=automatic and scorer is None and len(codes) >= _FEW_ROWS and isinstance(search.Cs, str),
         keep_models=search.average,

@@ -10,8 +10,9 @@ from .._typing import Float1D
 from ..progress import Progress
 from .crossval import Fold, FoldIdeals, Study, fit_ideals, score_ideals
 from .scoring import Scores, equal_models, held_out_hits, paired_difference
+from .screening import Screen
 
-__all__ = ["Walk", "explore_in_turns", "most_columns", "most_terms", "psi_grid"]
+__all__ = ["Walk", "explore_in_turns", "most_columns", "most_terms", "psi_grid", "screen_of"]
 
 _PER_DECADE = 2  # values of psi
 _DECADES = 6.5
@@ -29,7 +30,8 @@ _ALL_CS = 75  # ... or all, for up to as many generators, times the number of pl
 _TERMS = 12.0  # terms of a class over the root of the number of rows, for one class in K: divided by K
 _FEW_TERMS, _MANY_TERMS = 40, 600
 _COLUMN_SHARE, _COLUMNS = 0.3, 750  # most columns: a share of the training rows, or this many
-_WORK = 6e9  # multiplications of the Hessians of a Newton step, one for each plane
+_WORK = 6e9  # multiplications of the Hessians of a Newton step, one for each plane ...
+_LESS_WORK = 1.5e9  # ... and with the columns that are chosen of too many
 
 
 def psi_grid(largest: float) -> list[float]:
@@ -60,6 +62,11 @@ def most_columns(n_rows: int, n_classes: int) -> int:
     n_planes = 1 if n_classes == 2 else n_classes
     by_work = int(np.sqrt(_WORK / (n_planes * n_rows)))
     return min(max(int(_COLUMN_SHARE * n_rows), _COLUMNS), by_work)
+
+
+def screen_of(n_rows: int, n_classes: int) -> Screen:
+    """The columns that an SVM of the search may see, and how many are chosen of more, for ``n_rows`` training rows."""
+    return Screen(most_columns(n_rows, n_classes), int(np.sqrt(_LESS_WORK / (n_classes * n_rows))))
 
 
 class Walk:
