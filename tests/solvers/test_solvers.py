@@ -496,3 +496,9 @@ def test_without_compilation_the_numbers_are_the_same():
         assert answer[1] == pytest.approx(loss, rel=1e-9, abs=1e-12)
         assert answer[2] == pytest.approx(gap, rel=1e-6, abs=1e-12)
         assert answer[3:] == [n_iter, status]
+
+
+def test_matching_pursuit_of_nothing_correlated_is_zero_and_says_nothing(capfd):
+    solution = omp(np.eye(3), np.zeros(3), 1.0, 10.0, Stop(0.5, 1e-9, 0.0, 100), np.zeros(3))
+    assert not solution.x.any()
+    assert capfd.readouterr() == ("", "")
