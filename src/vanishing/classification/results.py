@@ -17,6 +17,8 @@ __all__ = ["Pair", "Searched", "choose", "tabulate"]
 
 _NO_GENERATOR = "No psi gives a generator for any class in every fold: raise psis or max_degree."
 
+_MOST_LOST = 0.005  # accuracy that a sparser model may cost
+
 Pair = tuple[int, int]  # the places of a psi and of a C in a search
 
 
@@ -71,11 +73,13 @@ class Searched(NamedTuple):
 
         Both are scored on the same rows, so the error of the difference is smaller than that of either: for the
         differences d_i of m rows (in hits, or where these choose in log-likelihoods) it is ``std(d) / sqrt(m)``.
-        For other scores the differences are those of the folds.
+        For other scores the differences are those of the folds. Of few rows that error is large; so no more than half
+        a point of accuracy may be lost, where that is the score.
         """
         own, weights = self._values(pair)
         mean, error = paired_difference(self._values(best)[0], own, weights)
-        return mean <= error
+        lost = float((self.scores.scores[best] - self.scores.scores[pair]).mean()) if self.counts else 0.0
+        return mean <= error and lost <= _MOST_LOST
 
     def _values(self, pair: Pair) -> tuple[Float1D, Float1D]:
         """What the mean score of a pair is the mean of: values of rows, over repetitions, or of folds; and weights."""
