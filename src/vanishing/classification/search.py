@@ -24,9 +24,9 @@ from ..ideals.oavi import OAVI
 from ..rows.labels import Labelled, read_labelled
 from ..rows.sampling import Sample
 from .answers import AnswersByTheBest
-from .classifier import dense
 from .extras import ColumnOptions
 from .fitting import takes_no_weight
+from .predictions import dense
 from .refitting import members, refit_pair
 from .results import Pair, Searched, choose, tabulate
 from .transforms import TRANSFORMS, check_scaling
