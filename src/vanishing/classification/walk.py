@@ -104,7 +104,7 @@ class Walk:
         self.best = -np.inf
         self._progress = progress
         self._patience, self._stride = (_PATIENCE, _STRIDE) if onwards_from is None else (_LESS_PATIENCE, 1)
-        self._window = window and len(Cs) > 4
+        self._first, self._window = onwards_from is None, window and len(Cs) > 4
         self._low, self._high = (1, len(Cs) - 1) if self._window else (0, len(Cs))
         if self._window and onwards_from is not None:
             self._centre(onwards_from)
@@ -174,7 +174,7 @@ class Walk:
     def _places_of_c(self, i: int) -> list[int]:
         """The places of the Cs to try: the window, or more of them where there are few generators, or many more."""
         now = _most_generators(self._ideals[i])
-        if self._window and self._counts and now * len(self.study.planes) <= _ALL_CS:
+        if self._first and self._window and self._counts and now * len(self.study.planes) <= _ALL_CS:
             return list(range(len(self.Cs)))
         before = _most_generators(self._ideals[i - 1]) if i - 1 in self._ideals else now
         low = self._low - 1 if self._window and now > _GROWN * before else self._low
