@@ -74,8 +74,8 @@ class Walk:
 
     Ends after four values without a better score, where clearly worse ones count twice, or where the ideals or the
     columns become too many; between the last value before that and the first beyond, one more is tried. With
-    ``window``, later values of psi see only the Cs around the best of the one before. A walk onwards from the best psi
-    of another, and from the place of its C, ends after three values already.
+    ``window``, values of psi with many generators see only the Cs around a good one of the value before. A walk onwards
+    from the best psi of another, and from the place of its C, ends after three values already.
 
     Attributes
     ----------
