@@ -28,6 +28,7 @@ class Progress:
 
     def __init__(self, total: int | None, what: str, *, shown: bool, unit: str = ""):
         self._bar: Any = None
+        self._left = total or 0
         if shown and passes_shown.notebook is not None:
             self._bar = _NotebookBar(passes_shown.notebook, total, what, unit)
         elif shown:
@@ -40,8 +41,13 @@ class Progress:
 
     def advance(self, n: int = 1) -> None:
         """Count ``n`` more units as finished."""
+        self._left -= n
         if self._bar is not None:
             self._bar.update(n)
+
+    def complete(self) -> None:
+        """Count the units as finished that turned out not to be needed."""
+        self.advance(max(self._left, 0))
 
     def __enter__(self) -> Self:
         return self
@@ -183,5 +189,6 @@ def search_progress(total: int, *, passes: bool) -> Iterator[Progress]:
         passes_shown.hidden += not passes
         try:
             yield progress
+            progress.complete()
         finally:
             passes_shown.hidden -= not passes

@@ -5,6 +5,7 @@ import pickle
 import sys
 import threading
 import warnings
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,7 @@ from sklearn.svm import LinearSVC
 
 import vanishing.classification.crossval
 from vanishing import ABM, AVI, OAVI, VCA, VanishingIdealClassifier, show_progress
+from vanishing.progress import search_progress
 
 PSIS = [0.05, 0.003]
 CS = [0.1, 1.0]
@@ -492,6 +494,17 @@ def test_progress_is_shown_on_the_standard_error(capsys):
     assert "pass 1" in capsys.readouterr().err
     grid_search(DENSE, psis=PSIS).fit(X, y)
     assert capsys.readouterr().err == ""
+
+
+def test_a_search_that_stops_early_ends_at_100_percent(capsys):
+    pytest.importorskip("tqdm")
+    with show_progress(), search_progress(10, passes=True) as progress:
+        progress.advance(3)
+    assert "100%" in capsys.readouterr().err.splitlines()[-1]
+    with suppress(ValueError), show_progress(), search_progress(10, passes=True) as progress:
+        progress.advance(3)
+        raise ValueError("a search that failed")
+    assert "30%" in capsys.readouterr().err.splitlines()[-1]
 
 
 @pytest.mark.slow

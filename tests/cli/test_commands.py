@@ -77,6 +77,29 @@ def test_predictions_are_those_of_the_model(suffix, story, capsys):
     assert sum(content["counts"].values()) == 30
 
 
+@pytest.mark.parametrize("model", ["churn.vi", "normal.vi"])
+def test_a_pass_over_the_files_has_one_bar_and_its_blocks_none(model, story, capsys, monkeypatch):
+    pytest.importorskip("tqdm")
+    monkeypatch.setattr("vanishing.cli.inputs.BAR_DELAY", 0.0)
+    assert main(["predict", model, "new.parquet" if model == "churn.vi" else "new.csv", "-o", "out.csv"]) == 0
+    bars = capsys.readouterr().err
+    assert "pass 1" in bars
+    assert "pass 2" not in bars
+
+
+def test_a_check_knows_that_the_limit_of_alarms_comes_from_a_sample(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    np.save("normal.npy", rng.normal(size=(200_000, 2)))
+    run(capsys, "detect", "normal.npy", "--no-regimes", "--degree", "2", "-o", "normal.vi")
+    limit = load("normal.vi").offset_
+    new = rng.normal(size=(200_000, 2))
+    scores = load("normal.vi").score_samples(new)
+    alarming, others = new[scores < limit], new[scores >= limit]
+    np.save("new.npy", np.vstack([alarming[:448], others[:39_552]]))  # 1.12%, which 10,000 rows cannot tell from 1%
+    assert json.loads(run(capsys, "check", "normal.vi", "new.npy", "--json"))["checks"][0]["p_value"] > 0.1
+
+
 def test_a_detector_predicts_p_values_and_violations_also_with_gaps(story, capsys):
     lines = (story / "new.csv").read_text().splitlines()
     (story / "gaps.csv").write_text("\n".join([lines[0], re.sub(r"^(\d+),[^,]+", r"\1,", lines[1]), *lines[2:]]))
@@ -156,7 +179,7 @@ def test_rows_that_break_a_law_are_named(story, capsys):
     out = run(capsys, "check", "pipes.vi", "broken.csv", "-o", "offending.csv", status=1)
     assert "FAILED" in out
     assert "row 7 of broken.csv" in out
-    assert "1 rows offend" in out
+    assert "1 row offends" in out
     header, line = (story / "offending.csv").read_text().splitlines()
     assert header == "file,row,equation,times_limit"
     assert line.startswith("broken.csv,7,speed*area = flow,")
@@ -240,7 +263,7 @@ def test_moments_are_collected_merged_and_fitted(story, capsys):
 
 def test_information_about_files_and_the_installation(story, capsys):
     content = json.loads(run(capsys, "info", "churn.csv", "churn.vi", "north.npz", "clicks", "--json"))
-    assert content["churn.csv"]["columns"]["ts"] == "times"
+    assert content["churn.csv"]["columns"]["ts"] == "dates or times"
     assert content["churn.vi"]["notes"] == {"target": "churned"}
     assert content["north.npz"]["rows"] == 200
     assert content["clicks"]["rows"] == 300

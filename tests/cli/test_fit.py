@@ -390,7 +390,7 @@ def test_a_column_of_an_array_that_is_no_number_or_none_of_them_is_refused(optio
 
 def test_a_column_of_text_is_named(both, capsys):
     message = refused(capsys, both, "--label", "y")
-    assert "no numbers in the column 'word'. Leave out with --exclude word." in message
+    assert "has text in 'word': leave it out with --exclude word." in message
 
 
 @pytest.mark.parametrize("path", ["nothing.parquet", "*.npy", "."])

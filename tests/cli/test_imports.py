@@ -73,3 +73,17 @@ def test_ctrl_c_during_the_imports_of_a_command_is_one_line(tmp_path):
         _, errors = command.communicate(timeout=60)
     assert command.returncode == 130
     assert errors == "\nvanishing: interrupted; nothing was written.\n"
+
+
+def test_all_parsers_are_built_without_slow_imports():
+    code = "from vanishing.cli.main import build_parser, sys; build_parser(every=True); print('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+def test_the_names_of_experiments_are_those_that_exist():
+    from vanishing import experiments
+    from vanishing.cli import reproduce
+
+    assert tuple(reproduce.EXPERIMENTS) == tuple(experiments.EXPERIMENTS)
+    assert (reproduce.ALGORITHMS, reproduce.PROTOCOLS) == (experiments.ALGORITHMS, experiments.PROTOCOLS)

@@ -51,7 +51,7 @@ def test_a_table_with_texts_and_gaps_needs_no_preparation(customers, tmp_path, m
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["accuracy"] == np.mean(labels == new["left"]) > 0.85
     new.assign(age="old").to_csv("old.csv", index=False)
     assert main(["predict", "left.vi", "old.csv", "--quiet"]) == 2
-    assert "old.csv has no numbers in the column 'age'. Convert or remove them first." in capsys.readouterr().err
+    assert "old.csv has text in 'age', which the model cannot take: convert it first." in capsys.readouterr().err
     assert main(["show", "left.vi", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["columns"] == ["age", "town", "paid"]
     assert main(["report", "left.vi", "new.parquet", "-o", "left.html", "--quiet"]) == 0
@@ -61,13 +61,25 @@ def test_a_table_with_texts_and_gaps_needs_no_preparation(customers, tmp_path, m
     assert model.classes_[found].tolist() == labels.tolist()
 
 
-def test_ids_and_dates_are_named_with_the_flag(customers, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow"])
+def test_all_unusable_columns_are_named_at_once_with_the_flag(suffix, customers, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    customers.to_csv("left.csv", index=False)
-    assert main(["fit", "left.csv", "--target", "left", "-o", "left.vi", "--quiet"]) == 2
-    assert "neither numbers nor texts in the column 'since'. Leave out with --exclude since." in capsys.readouterr().err
-    assert main(["fit", "left.csv", "--target", "left", "--exclude", "since", "-o", "left.vi", "--quiet"]) == 2
+    table = customers.assign(no=np.arange(len(customers)), share=np.resize(["1%", "2%", "3%", "5%", "8%"], 320))
+    odd = {"tags": [[1, 2]], "blob": [b"x"]} if suffix != "csv" else {}
+    table = table.assign(**{name: value * 320 for name, value in odd.items()}).drop(columns="paid")
+    {"csv": table.to_csv, "parquet": table.to_parquet, "arrow": lambda path, **_: table.to_feather(path)}[suffix](
+        f"left.{suffix}", index=False
+    )
+    unusable = ["since", "no", "share", *odd]
+    assert main(["fit", f"left.{suffix}", "--target", "left", "--exclude", "age", "-o", "left.vi", "--quiet"]) == 2
     told = capsys.readouterr().err
-    assert "text that hardly repeats, like ids in 'id' (such as 'c0')." in told
-    assert "Leave out with --exclude since,id." in told
+    assert "has text that hardly repeats, like ids, in 'id' (such as 'c0'), dates or times in 'since', " in told
+    assert "text that is numbers or dates in 'share' (such as '1%')" in told
+    assert "row numbers or ids in 'no'" in told
+    assert f"leave them out with --exclude age,id,{','.join(unusable)} or write numbers without signs" in told
+    for command in ("fit", "laws", "detect", "rules"):
+        assert main([command, f"left.{suffix}", "-o", "left.vi", "--quiet"]) == 2
+        told = capsys.readouterr().err
+        assert "text in 'id', 'town', 'left', 'share'" in told
+        assert f"leave them out with --exclude id,since,town,left,{','.join(unusable[1:])}.\n" in told
     assert not (tmp_path / "left.vi").exists()

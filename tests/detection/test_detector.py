@@ -193,6 +193,15 @@ def test_moments_give_the_inverse_christoffel_function_of_their_rows(ring):
         VanishingIdealDetector().fit(Moments(2, degree=4).update(ring + 100.0))
 
 
+@pytest.mark.filterwarnings("ignore:Moments have no rows")
+def test_several_equations_of_moments_are_found_without_points_to_compare_them_at():
+    X = np.random.default_rng(0).uniform(1.0, 3.0, (2000, 3))
+    X[:, 2] = X[:, 0] * X[:, 1] + np.random.default_rng(1).normal(0.0, 0.02, 2000)
+    found = VanishingIdealDetector().fit(Moments(3, degree=4, scaler=MinMaxScaler().fit(X)).update(X))
+    assert len(found.generators_) > 1
+    np.testing.assert_allclose(found.generators_[0].evaluate(np.array([[2.0, 3.0, 6.0]])), 0.0, atol=0.02)
+
+
 @pytest.mark.slow
 def test_weights_count_like_repeated_rows(ring):
     counts = np.random.default_rng(0).integers(0, 4, len(ring))

@@ -98,8 +98,14 @@ def test_incomplete_rows_of_a_source_are_left_out_and_counted(make, n_rows, tmp_
     expected = VanishingIdealDetector(regimes=False, degree=2).fit(complete)
     q = [model._current().score.christoffel.of_rows(NEW) for model in (expected, found)]
     np.testing.assert_allclose(q[0], q[1], rtol=1e-6)
-    found.partial_fit(make(rows[:50], tmp_path))
-    assert found.n_samples_seen_ == len(complete) + 45
+    more = rows[:50].copy()
+    more[20:30] = np.nan  # a whole block of Dask
+    with pytest.warns(UserWarning, match=r"^14 rows with NaN were left out of the fit"):
+        found.partial_fit(make(more, tmp_path))
+    assert found.n_samples_seen_ == len(complete) + 36
+    with pytest.raises(ValueError, match="Every row has a missing value"):
+        found.partial_fit(make(np.full((50, rows.shape[1]), np.nan), tmp_path))
+    assert found.n_samples_seen_ == len(complete) + 36
 
 
 def test_wrong_values_of_a_source_are_named(tmp_path):
@@ -107,9 +113,9 @@ def test_wrong_values_of_a_source_are_named(tmp_path):
     rows[700, 1] = np.inf
     with pytest.raises(ValueError, match=r"infinity \(inf\) in column 1, the first in row 700 of .*npy"):
         VanishingIdealDetector().fit(npy_file(rows, tmp_path))
-    rows[700, 1] = np.nan
+    rows[700:, 1] = np.nan  # in several blocks, one of which has been seen
     write_npy(tmp_path, rows)
-    with pytest.raises(ValueError, match="NaN in column 1"):
+    with pytest.raises(ValueError, match=r"NaN in column 1: at least \d+ such values, one in row"):
         VanishingIdealDetector(missing="error").fit(open_rows(tmp_path))
     with pytest.raises(ValueError, match="Every row has a missing value"):
         VanishingIdealDetector().fit(open_rows(write_npy(tmp_path, np.full((50, 2), np.nan))))

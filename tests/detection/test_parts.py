@@ -1,20 +1,26 @@
 """The parts of a score: columns, the inverse Christoffel function, equations, regimes, calibration."""
 
 import sys
+from itertools import combinations_with_replacement
+from math import comb
 
 import numpy as np
 import pytest
 from plant import NAMES, plant
 from scipy import stats
 
+from vanishing import VanishingIdealDetector
 from vanishing.detection.calibration import Left, Typical, weighted_quantiles
 from vanishing.detection.christoffel import Christoffel, Monomials, choose_degree, expansion, left_out
 from vanishing.detection.columns import Standardised, exact_relations, survey_columns
 from vanishing.detection.equations import find_equations
 from vanishing.detection.explain import as_table, nearest_values
 from vanishing.detection.model import in_chunks
+from vanishing.detection.products import Products, gram_of_values
 from vanishing.detection.regimes import fit_regimes
 from vanishing.detection.sums import SAMPLE, sum_rows
+from vanishing.polynomials.forms import term_values
+from vanishing.polynomials.terms import Program
 from vanishing.rows.arrays import as_rows
 
 
@@ -95,9 +101,25 @@ def test_samples_of_batches_stay_small_and_are_not_all_of_one_batch():
     monomials = Monomials.of_columns(found, [], 1)
     batches = [sum_rows(as_rows(X + k), monomials, k) for k in range(3)]
     sample = batches[0].plus(batches[1]).plus(batches[2]).sample
+    waiting = batches[0].with_batch(batches[1]).with_batch(batches[2])
+    for late, early in zip(waiting.joined().sample, sample, strict=True):
+        np.testing.assert_array_equal(late, early)
     assert len(sample.X) == SAMPLE
     shares = np.mean(np.rint(sample.X.mean(axis=1) - X.mean()) >= 1)
     assert 0.4 < shares < 0.9
+
+
+def test_a_gram_of_each_product_once_is_the_gram_of_all_pairs():
+    rng = np.random.default_rng(0)
+    terms = tuple(term for d in range(5) for term in combinations_with_replacement(range(3), d))
+    values, weights = term_values(rng.normal(size=(50, 3)), Program.of(terms)), rng.uniform(size=50)
+    products = Products.of_terms(terms)
+    assert sum(len(s) * (len(terms) - t) for s, t in zip(products.last, products.first, strict=True)) < comb(11, 3)
+    for w in (None, weights):
+        direct = (values if w is None else values * w) @ values.T
+        np.testing.assert_allclose(products.gram(values, w), direct, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(gram_of_values(values[:-1], w, terms[:-1]), direct[:-1, :-1], rtol=1e-12)
+    assert Products.of_terms(terms[:-1]) is None
 
 
 # --- equations --------------------------------------------------------------------------------------------------------
@@ -170,6 +192,20 @@ def test_rows_between_regimes_are_unlike_both():
     assert regimes.of_rows(np.zeros((1, 3)))[0] > alone.max()
     assert np.mean(regimes.of_rows(fresh) > np.quantile(alone, 0.9)) == pytest.approx(0.1, abs=0.06)
     assert np.mean(regimes.of_rows(X)) < np.mean(alone)
+
+
+def test_scores_above_a_limit_need_no_others():
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(centre, 1.0, (500, 3)) for centre in (0.0, 6.0)])
+    score = VanishingIdealDetector().fit(X)._current().score
+    new = np.vstack([rng.normal(3.0, 3.0, (3000, 3)), X[:50]])
+    exact, C = score.of_rows(new), score.regimes.of_rows(new)
+    assert (score.regimes.bound(new) >= C - 1e-9).all()
+    for limit in np.quantile(exact, [0.1, 0.9]):
+        found = score.of_rows(new, limit)
+        np.testing.assert_array_equal(found > limit, exact > limit)
+        np.testing.assert_allclose(found[exact > limit], exact[exact > limit], rtol=1e-12)
+    assert np.mean(found[:3000] != exact[:3000]) > 0.5  # most were not computed
 
 
 def test_regimes_without_a_column_are_the_marginal_mixture():

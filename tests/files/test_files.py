@@ -301,6 +301,21 @@ def test_classifiers_come_back_to_the_last_bit(name, n_classes, tmp_path):
     assert (tmp_path / "again.vi").read_bytes() == path.read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("name", "left_out"), [("search", "best_estimator_"), ("average", "estimators_"), ("average", "weights_")]
+)
+def test_a_search_without_its_models_is_refused(name, left_out, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.random((60, 2))
+    path = tmp_path / "model.vi"
+    CLASSIFIERS[name][0]().fit(X, X[:, 0] > 0.5).save(path)
+    header, arrays = parts_of(path.read_bytes())
+    del header["model"]["fitted"][left_out]
+    path.write_bytes(file_of(header, arrays))
+    with pytest.raises(ModelFileError):
+        load(path)
+
+
 def test_other_last_steps_are_not_saved(tmp_path):
     X, y = labelled()
     model = VanishingIdealClassifier(OAVI(0.01), final_estimator=LogisticRegression()).fit(X, y)

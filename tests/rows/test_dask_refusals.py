@@ -164,7 +164,7 @@ def test_nan_is_found_for_the_svm():
 
 @pytest.mark.parametrize(("value", "name"), [(np.nan, "NaN"), (np.inf, "infinity")])
 def test_values_that_are_not_finite_are_found_in_the_first_rows_too(value, name):
-    with pytest.raises(ValueError, match=rf"{name}.* in column 1.* the first in row 7 of block 0"):
+    with pytest.raises(ValueError, match=rf"{name}.* in column 1.* one in row 7 of block 0"):
         VanishingIdealDetector(missing="error").fit(in_blocks(with_bad_value(value, 7)))
 
 

@@ -174,7 +174,11 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
 
     def _check_saved(self) -> None:
         best = [self.best_estimator_] if hasattr(self, "best_estimator_") else []
-        for model in [*best, *getattr(self, "estimators_", [])]:
+        members = getattr(self, "estimators_", [])
+        require(bool(best) or not self.refit, "the best model is missing")
+        require(bool(members) or not (self.refit and self.average), "the models of the average are missing")
+        require(len(members) == len(getattr(self, "weights_", [])), "it has other weights than models")
+        for model in [*best, *members]:
             require(model.n_features_in_ == getattr(self, "n_features_in_", -1), "its models have other columns")
             require(model.classes_.tolist() == self.classes_.tolist(), "its models have other classes")
 

@@ -113,7 +113,8 @@ def _lines(content: dict[str, Any], output: str | None) -> list[str]:
     lines = [f"{content['rows']:,} rows: {'passed' if content['passed'] else 'FAILED'}"]
     for entry in content["checks"]:
         n = entry["offending"]
-        found = "holds" if n == 0 else f"{n:,} rows offend, p = {entry['p_value']:.2g}"
+        offend = "1 row offends" if n == 1 else f"{n:,} rows offend"
+        found = "holds" if n == 0 else f"{offend}, p = {entry['p_value']:.2g}"
         lines.append(f"  {entry['equation']}   {found}")
     offending = content["offending"]
     lines += [f"    row {row['row']} of {row['file']}: {row['times_limit']:.3g} times the limit" for row in offending]
@@ -132,7 +133,8 @@ def _conserved(loaded: Loaded) -> bool:
 def _standard(loaded: Loaded, rows: DiskRows, arguments: argparse.Namespace) -> Standard:
     model = loaded.model
     if loaded.kind == "detector":
-        rate, seen = model.contamination, model.n_samples_seen_
+        rate, sample = model.contamination, model._current().sample
+        seen = model.n_samples_seen_ if sample is None else len(sample.X)  # the rows that the limit was set by
         return Standard(["rows are normal"], partial(_alarms, model), [(round(rate * seen), seen)])
     if not len(model):
         raise ValueError(f"{loaded.path} holds no {loaded.kind}, so there is nothing to check.")
@@ -160,7 +162,7 @@ def _standard(loaded: Loaded, rows: DiskRows, arguments: argparse.Namespace) -> 
 
 def _alarms(detector: Any, _: Block, inside: Any) -> Float2D:
     """The limit of p-values over those of rows, above 1 for outliers."""
-    scores, p_values = scores_and_p_values(detector, inside)
+    scores, p_values = scores_and_p_values(detector, inside, alarms_only=True)
     ratio, outlier = detector.contamination / np.maximum(p_values, 1e-300), scores < detector.offset_
     return np.asarray(np.where(outlier, np.maximum(ratio, 1.0 + 1e-9), np.minimum(ratio, 1.0)))[:, None]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from .inputs import add_table_arguments, is_moments, note_row_numbers, open_table, progress_bars
+from .columns import note_row_numbers
+from .inputs import add_table_arguments, is_moments, open_table, progress_bars
 from .outputs import add_output_arguments, check_output, print_json
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
@@ -79,6 +80,7 @@ def describe_detector(detector: Any) -> dict[str, Any]:
 def detector_lines(detector: Any) -> list[str]:
     """The same in words."""
     generators = detector.generators_
-    title = f"detector of {detector.n_samples_seen_:,} rows, degree {detector.degree_}, {len(generators)} equations"
+    n = f"{len(generators)} equation{'' if len(generators) == 1 else 's'}"
+    title = f"detector of {detector.n_samples_seen_:,} rows, degree {detector.degree_}, {n}"
     equations = [f"  {g} = 0    (root mean square {g.mse**0.5:.2g})" for g in generators]
     return [title, *equations, *(f"  {relation}" for relation in detector.exact_relations_)]

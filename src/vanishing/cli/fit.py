@@ -6,7 +6,8 @@ import argparse
 import time
 from typing import Any
 
-from .inputs import add_table_arguments, is_moments, learn_columns, note_row_numbers, open_table, progress_bars
+from .columns import note_row_numbers
+from .inputs import add_table_arguments, is_moments, learn_columns, open_table, progress_bars
 from .outputs import add_output_arguments, check_output, print_json, table_writer
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]

@@ -80,7 +80,8 @@ def _model(file: str) -> dict[str, Any]:
 
 def _table(file: str, arguments: argparse.Namespace) -> dict[str, Any]:
     from ..rows.disk import find_files, format_of, open_rows
-    from .inputs import column_types, dialect_of
+    from .columns import column_types
+    from .inputs import dialect_of
 
     files = find_files([file])
     kind = format_of(files[0])

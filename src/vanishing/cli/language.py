@@ -37,7 +37,7 @@ _NOT_UTF8 = re.compile(r"^(.+?) cannot be read as csv.*invalid UTF8", re.DOTALL 
 
 def _column(file: str, number: int) -> str:
     """A column of a CSV file by its name, or by its number, from 1 on, where that cannot be read."""
-    from .inputs import column_types
+    from .columns import column_types
 
     try:
         return f"the column {list(column_types(file, {})[0])[number]!r}"

@@ -204,9 +204,11 @@ class _BlockRows(ArrayRows):
         return super().place(part, row) if self._place is None else self._place(row)
 
 
-def scores_and_p_values(detector: VanishingIdealDetector, rows: Any) -> tuple[Float1D, Float1D]:
-    """Both from one evaluation."""
-    scores = detector.score_samples(rows)
+def scores_and_p_values(
+    detector: VanishingIdealDetector, rows: Any, *, alarms_only: bool = False
+) -> tuple[Float1D, Float1D]:
+    """Both from one evaluation; with ``alarms_only``, those of normal rows are only known not to be an alarm."""
+    scores = detector._scores(rows, alarms_only=alarms_only)
     return scores, detector._current().tail.p_values(-scores)
 
 
@@ -215,7 +217,7 @@ def _violations(detector: VanishingIdealDetector, rows: Any) -> Float2D:
     complete = ~np.isnan(rows.X).any(axis=1)
     values = np.full((len(rows), len(detector.generators_)), np.nan)
     if values.shape[1] and complete.any():
-        values[complete] = detector.violations(ArrayRows(rows.X[complete], n_jobs=1))
+        values[complete] = detector.violations(_BlockRows(rows.X[complete], None))
     return values
 
 

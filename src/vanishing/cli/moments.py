@@ -6,7 +6,8 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .inputs import add_table_arguments, note_row_numbers, open_table, progress_bars
+from .columns import note_row_numbers
+from .inputs import add_table_arguments, open_table, progress_bars
 from .outputs import add_output_arguments, check_output, print_json
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ import argparse
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .inputs import add_format_arguments, column_types, dialect_of, progress_bars
+from .columns import column_types
+from .inputs import add_format_arguments, dialect_of, progress_bars
 from .outputs import add_output_arguments, check_output
 
 if TYPE_CHECKING:

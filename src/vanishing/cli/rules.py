@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from .inputs import add_table_arguments, note_row_numbers, open_table, progress_bars
+from .columns import note_row_numbers
+from .inputs import add_table_arguments, open_table, progress_bars
 from .outputs import add_output_arguments, check_output, print_json
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]

@@ -34,7 +34,7 @@ from ..threads import one_blas_thread
 from . import charts
 from .christoffel import Christoffel, Monomials
 from .columns import survey_columns
-from .completeness import Complete, complete_array
+from .completeness import Complete, complete_array, require_some
 from .explanations import RowExplanations
 from .missing import Incomplete
 from .model import Model
@@ -190,12 +190,11 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
             return self.fit(X, sample_weight=sample_weight)
         self._check_parameters()
         with one_blas_thread():
-            rows, n_missing = self._complete(read_rows(self, X, sample_weight, reset=False))
-            more = sum_rows(rows, self._monomials, self._n_batches)
-        if n_missing:
-            warn_incomplete(n_missing)
+            more = self._sums_of(read_rows(self, X, sample_weight, reset=False))
+        if more.n_missing:
+            warn_incomplete(more.n_missing)
         with all_or_nothing(self):
-            self._sums = self._sums.plus(more)
+            self._sums = self._sums.with_batch(more)
             self._n_batches += 1
             self.n_samples_seen_ = self._sums.n_samples
             self._stale = True
@@ -344,7 +343,7 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
     def _current(self) -> Model:
         """The model of all rows so far."""
         if self._stale:
-            sums: Sums = self._sums
+            sums = self._sums = self._sums.joined()
             if sums.n_samples >= _GROWTH * self._calibrated_rows:
                 self._learn()
             else:
@@ -356,17 +355,18 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
     def _christoffel(self) -> Christoffel:
         return Christoffel.of_gram(self._monomials, self._sums.gram / self._sums.total_weight)
 
-    def _complete(self, rows: Rows) -> tuple[Rows, int]:
-        """The rows to add to the sums, without missing values if these are to be skipped, and how many had some.
-
-        In sources outside of memory, rows with missing values are skipped on the way, and are not counted.
-        """
-        names = input_names(self)
+    def _sums_of(self, rows: Rows) -> Sums:
+        """The sums over a batch; rows with missing values are left out or refused."""
+        names, skip = input_names(self), self.missing == "skip"
         if isinstance(rows, ArrayRows):
-            return complete_array(rows, names, skip=self.missing == "skip")
-        if self.missing == "error":
-            return finite_blocks(self, rows), 0
-        return rows.changed(Complete(rows.place, tuple(names))), 0
+            complete, n_missing = complete_array(rows, names, skip=skip)
+            return sum_rows(complete, self._monomials, self._n_batches)._replace(n_missing=n_missing)
+        if not skip:
+            return sum_rows(finite_blocks(self, rows), self._monomials, self._n_batches)
+        chosen = Complete(rows.place, tuple(names))
+        sums = sum_rows(rows, self._monomials, self._n_batches, complete=chosen)
+        require_some(sums.n_samples == 0)
+        return sums
 
     def _require_equations(self) -> Any:
         equations = self._current().equations

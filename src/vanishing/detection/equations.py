@@ -215,7 +215,7 @@ class _Search:
     def _tightness(self, polynomial: Float1D, residual: float, of_interest: float) -> float:
         """The residual relative to the mean square of the gradient, less what the known equations explain of it."""
         tightness = residual / max(float(polynomial @ self.slopes @ polynomial), 1e-300)
-        if tightness > of_interest or not self.known.shape[2]:
+        if tightness > of_interest or not self.known.size:  # no equation yet, or moments, which have no points
             return tightness
         gradient = self._gradient(polynomial)
         whole = float((gradient**2).sum())

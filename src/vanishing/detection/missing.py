@@ -61,11 +61,19 @@ class Incomplete:
         return np.asarray(tail.score_of(reduced.tail.p_values(scores)) + beyond)
 
 
-def score_block(block: Block, out: Any, score: Score, incomplete: Incomplete | None, place: Any, names: Any) -> None:
-    """Write the scores of a block, lower for worse rows, to ``out`` ``(n_rows, 1)``."""
+def score_block(
+    block: Block,
+    out: Any,
+    score: Score,
+    incomplete: Incomplete | None,
+    place: Any,
+    names: Any,
+    above: float | None = None,
+) -> None:
+    """Write the scores of a block, lower for worse rows, to ``out`` ``(n_rows, 1)``; see :meth:`Score.of_rows`."""
     X = block.X
     if sum_is_finite(X):
-        out[:, 0] = -score.of_rows(X)
+        out[:, 0] = -score.of_rows(X, above)
         return
     refuse_infinity(block, place, names)
     if incomplete is None:

@@ -89,19 +89,37 @@ class Score:
             parts.append(_tempered(self.regimes_typical.standard(self.regimes.of_rows(X))))
         return parts
 
-    def of_rows(self, X: Any) -> Any:
-        """The score of rows in the units of the table, one value per row."""
+    def of_rows(self, X: Any, above: float | None = None) -> Any:
+        """The score of rows in the units of the table, one value per row.
+
+        With ``above``, only scores above it are needed: others may be too high, but are not above it either.
+        """
         if not isinstance(X, np.ndarray) or len(X) <= _CHUNK:
-            parts = self.parts(X)
-            scores = sum(parts[1:], parts[0])
+            bounded = isinstance(X, np.ndarray) and self.regimes is not None
+            scores = self._above(X, above) if bounded and above is not None else _sum(self.parts(X))
             return scores if self.known is None else self.known.replace_in(scores, X)
-        return np.concatenate([self.of_rows(X[start : start + _CHUNK]) for start in range(0, len(X), _CHUNK)])
+        return np.concatenate([self.of_rows(X[start : start + _CHUNK], above) for start in range(0, len(X), _CHUNK)])
+
+    def _above(self, X: Float2D, above: float) -> Float1D:
+        """The scores, with an upper bound in place of those that cannot be above a limit."""
+        assert self.regimes is not None
+        assert self.regimes_typical is not None
+        rest = _sum(replace(self, regimes=None).parts(X))
+        scores: Float1D = rest + _tempered(self.regimes_typical.standard(self.regimes.bound(X)))
+        left = np.flatnonzero(~(scores <= above))
+        if left.size:
+            scores[left] = rest[left] + _tempered(self.regimes_typical.standard(self.regimes.of_rows(X[left])))
+        return scores
 
     @property
     def width(self) -> int:
         """Numbers of working memory for a row, about."""
         regimes = sum(sum(coef.shape) for coef in self.regimes.coef) if self.regimes is not None else 0
         return 3 * self.christoffel.n_terms + regimes
+
+
+def _sum(parts: Sequence[Any]) -> Any:
+    return sum(parts[1:], parts[0])
 
 
 def _tempered(scores: Any) -> Any:

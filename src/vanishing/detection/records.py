@@ -25,6 +25,7 @@ from .sums import Sample, Sums
 __all__ = ["MODEL", "RULE", "SUMS", "require_columns"]
 
 _MOST_TERMS, _MOST_DEGREE = 10_000, 50  # of the monomials of a detector: a file cannot ask for much memory
+_MOST_CENTRES = 1000  # of a mixture, for the same reason
 _VECTOR, _MATRIX, _INDICES = Numbers("f8", (None,)), Numbers("f8", (None, None)), Numbers("i8", (None,), low=0)
 
 
@@ -79,6 +80,7 @@ def _check_mixture(mixture: Mixture) -> None:
     k, n = mixture.centres.shape
     require(mixture.sizes.size == k > 0 and mixture.covariances.shape == (k, n, n), "a regime has no centre")
     require(bool((mixture.sizes > 0.0).all()), "a regime is empty")
+    require(k <= _MOST_CENTRES, "there are too many regimes")
 
 
 def _check_regimes(regimes: Regimes) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,6 +107,33 @@ class Mixture(NamedTuple):
         return np.hstack([constant[:, None], pulls, -0.5 * twice * precision[:, rows, columns]])
 
 
+class Ceiling(NamedTuple):
+    """An upper bound on C, from one quadratic for each centre of the first mixture.
+
+    A sum of exponentials is at least any one of them, so ``C(x)`` is at most the mean over seeds of
+    ``q_c(x) / 2 - log pi_c`` with one centre c of each mixture: the centre of the first that is nearest to x, and those
+    of the others that are most likely there.
+    """
+
+    centres: Float2D
+    squares: Float1D
+    coef: Float2D
+
+    @classmethod
+    def of_mixtures(cls, mixtures: Sequence[Mixture], quadratics: Sequence[Float2D]) -> Ceiling:
+        """With the mean of the quadratics that are chosen for each centre."""
+        centres = mixtures[0].centres
+        table = term_values(centres, _quadratic_program(centres.shape[1]))
+        chosen = [coef[np.argmax(coef @ table, axis=0)] for coef in quadratics]
+        return cls(np.ascontiguousarray(centres.T), (centres**2).sum(axis=1), -np.mean(chosen, axis=0))
+
+    def of_units(self, Z: Float2D) -> Float1D:
+        """The bound on rows in the units of the regimes."""
+        nearest = np.argmin(self.squares - 2.0 * (Z @ self.centres), axis=1)
+        table = term_values(Z, _quadratic_program(Z.shape[1]))
+        return np.asarray(np.einsum("it,ti->i", self.coef[nearest], table))
+
+
 @dataclass(frozen=True)
 class Regimes:
     """C: mixtures from several seeds."""
@@ -113,11 +141,17 @@ class Regimes:
     shape: Shape
     mixtures: tuple[Mixture, ...]
     coef: tuple[Float2D, ...]
+    ceiling: Ceiling
 
     @classmethod
     def of_mixtures(cls, shape: Shape, mixtures: Sequence[Mixture]) -> Regimes:
         """With the quadratics of the mixtures."""
-        return cls(shape, tuple(mixtures), tuple(mixture.quadratics() for mixture in mixtures))
+        quadratics = tuple(mixture.quadratics() for mixture in mixtures)
+        return cls(shape, tuple(mixtures), quadratics, Ceiling.of_mixtures(mixtures, quadratics))
+
+    def bound(self, X: Float2D) -> Float1D:
+        """A number that C does not exceed, for rows in memory, at a fifth of the cost of C."""
+        return self.ceiling.of_units(self.shape.units(X))
 
     def of_rows(self, X: Any) -> Any:
         """C on rows in the units of the table, one value per row."""
@@ -135,13 +169,17 @@ class Regimes:
         return Regimes.of_mixtures(shape, [mixture.of_coordinates(chosen) for mixture in self.mixtures])
 
 
+@lru_cache(maxsize=8)
 def _quadratic_program(n: int) -> Program:
     return Program.of(terms_up_to(2, n))
 
 
 def _log_sum(values: Any, namespace: Any) -> Any:
-    """``log sum exp`` over the first axis."""
+    """``log sum exp`` over the first axis; overwrites values on the host, as fresh memory costs time."""
     largest = namespace.max(values, axis=0)
+    if isinstance(values, np.ndarray):
+        values -= largest
+        return largest + np.log(np.exp(values, out=values).sum(axis=0))
     return largest + namespace.log(namespace.sum(namespace.exp(values - largest), axis=0))
 
 

@@ -44,14 +44,24 @@ class RowScores:
         -------
         ndarray of shape (n_samples,)
         """
+        return self._scores(X)
+
+    def _scores(self, X: Any, *, alarms_only: bool = False) -> Any:
+        """Minus the score; with ``alarms_only``, exact for outliers, and not below ``offset_`` for others."""
         check_is_fitted(self)
         rows, model = self._rows(X), self._current()
         incomplete = None if is_dask(X) else Incomplete(model)
         kernel = partial(
-            score_block, score=_lean(model), incomplete=incomplete, place=rows.place, names=input_names(self)
+            score_block,
+            score=_lean(model),
+            incomplete=incomplete,
+            place=rows.place,
+            names=input_names(self),
+            above=-self.offset_ if alarms_only else None,
         )
         width = model.score.width
-        return as_vector(rows.map(kernel, 1, Cost(width * width, width, fewest=256)))
+        fewest = 1024 if alarms_only else 256  # the bound on most scores is quick, compared with a block's own cost
+        return as_vector(rows.map(kernel, 1, Cost(width * width, width, fewest=fewest)))
 
     def decision_function(self, X: Any) -> Any:
         """``score_samples(X) - offset_``: negative for outliers.
@@ -78,7 +88,7 @@ class RowScores:
         -------
         ndarray of shape (n_samples,)
         """
-        scores = self.decision_function(X)
+        scores = self._scores(X, alarms_only=True) - self.offset_
         if is_dask(scores):
             return scores.map_blocks(lambda block: np.where(block < 0.0, -1, 1), dtype=np.int64)
         namespace = namespace_of(scores)

@@ -5,7 +5,7 @@ Both add up, over blocks, over batches of a stream and over sites.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -14,13 +14,13 @@ import numpy as np
 from .._typing import Bool1D, Float1D, Float2D, Int1D
 from ..engine.gram import border_gram, mean_gram, products_and_range
 from ..polynomials.forms import term_values
-from ..polynomials.terms import Program
 from ..rows.array_api import namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows
 from ..rows.protocol import Block, Cost, Rows
 from ..rows.sampling import lowest_places
 from .christoffel import Monomials
 from .columns import Standardised
+from .products import gram_of_values
 
 __all__ = [
     "SAMPLE",
@@ -50,11 +50,12 @@ class Sample(NamedTuple):
 
     def plus(self, other: Sample) -> Sample:
         """The sample of the rows of both."""
-        if len(self.keys) == SAMPLE:
-            other = other._among(np.flatnonzero(other.keys < self.keys.max()))
-        if not len(other.keys):
-            return self
-        return join_samples((self, other))
+        other = self.newcomers(other)
+        return join_samples((self, other)) if len(other.keys) else self
+
+    def newcomers(self, other: Sample) -> Sample:
+        """The rows of another sample that may belong to the sample of both."""
+        return other if len(self.keys) < SAMPLE else other._among(np.flatnonzero(other.keys < self.keys.max()))
 
     def _among(self, chosen: Int1D | Bool1D) -> Sample:
         return Sample(self.keys[chosen], self.X[chosen], self.weights[chosen])
@@ -67,12 +68,35 @@ def join_samples(samples: Sequence[Sample]) -> Sample:
 
 
 class Sums(NamedTuple):
-    """Sum of the products of the monomials over rows, the rows' total weight and number, and a sample of them."""
+    """Sum of the products of the monomials over rows, the rows' total weight and number, and a sample of them.
+
+    ``n_missing`` rows were left out, as they have missing values. The samples of small batches may be ``waiting`` to be
+    joined: each join copies the whole sample.
+    """
 
     gram: Float2D
     total_weight: float
     n_samples: int
     sample: Sample
+    n_missing: int = 0
+    waiting: tuple[Sample, ...] = ()
+
+    def with_batch(self, batch: Sums) -> Sums:
+        """The sums over the rows of both; the sample of the batch may wait."""
+        waiting = (*self.waiting, self.sample.newcomers(batch.sample))
+        both = Sums(
+            self.gram + batch.gram,
+            self.total_weight + batch.total_weight,
+            self.n_samples + batch.n_samples,
+            self.sample,
+            self.n_missing + batch.n_missing,
+            waiting,
+        )
+        return both if sum(len(sample.keys) for sample in waiting) < SAMPLE else both.joined()
+
+    def joined(self) -> Sums:
+        """The same sums, with no sample that waits."""
+        return self._replace(sample=join_samples((self.sample, *self.waiting)), waiting=()) if self.waiting else self
 
     def plus(self, other: Sums) -> Sums:
         """The sums over the rows of both."""
@@ -81,6 +105,7 @@ class Sums(NamedTuple):
             self.total_weight + other.total_weight,
             self.n_samples + other.n_samples,
             self.sample.plus(other.sample),
+            self.n_missing + other.n_missing,
         )
 
 
@@ -94,34 +119,43 @@ def add_sums(a: Sums, b: Sums) -> Sums:
     return a.plus(b)
 
 
-def sum_rows(rows: Rows, monomials: Monomials, batch: int = 0, *, clipped: bool = True) -> Sums:
+def sum_rows(
+    rows: Rows,
+    monomials: Monomials,
+    batch: int = 0,
+    *,
+    clipped: bool = True,
+    complete: Callable[[Block], Block] | None = None,
+) -> Sums:
     """The sums over all rows, in one pass; ``batch`` numbers the batches of a stream.
 
-    ``clipped=False`` says that no value is far enough from the mean to be clipped.
+    ``clipped=False`` says that no value is far enough from the mean to be clipped. Of a source outside of memory,
+    ``complete`` chooses the rows of a block without missing values.
     """
     units = monomials.units if clipped else replace(monomials.units, clip=np.inf)
     if isinstance(rows, ArrayRows):
         weight = float(len(rows) if rows.sample_weight is None else rows.sample_weight.sum())
-        return Sums(
-            _gram_of_array(rows, units, monomials.program, weight), weight, len(rows), sample_array(rows, batch)
-        )
-    rate = sampling_rate(rows)
+        return Sums(_gram_of_array(rows, units, monomials, weight), weight, len(rows), sample_array(rows, batch))
+    rate, n_terms = sampling_rate(rows), monomials.program.size
 
     def kernel(block: Block) -> Sums:
-        total, _ = products_and_range(units.units(block.X), block.weights, monomials.program)
+        n_all = int(block.X.shape[0])
+        block = block if complete is None else complete(block)
+        n_rows, total = int(block.X.shape[0]), np.zeros((n_terms - 1, n_terms))
+        if n_rows:
+            total, _ = products_and_range(units.units(block.X), block.weights, monomials.program)
         gram = border_gram(np.array([[block.total_weight]]), total)
-        return Sums(gram, block.total_weight, int(block.X.shape[0]), sample_block(block, batch, rate))
+        return Sums(gram, block.total_weight, n_rows, sample_block(block, batch, rate), n_all - n_rows)
 
-    n_terms = monomials.program.size
     return rows.reduce(kernel, add_sums, Cost(n_terms**2, 2 * n_terms))
 
 
-def _gram_of_array(rows: ArrayRows, units: Standardised, program: Program, weight: float) -> Float2D:
-    """Sum of the products of the monomials over rows in memory; few rows are one product of matrices."""
+def _gram_of_array(rows: ArrayRows, units: Standardised, monomials: Monomials, weight: float) -> Float2D:
+    """Sum of the products of the monomials over rows in memory; those of few rows are evaluated at once."""
     if len(rows) > _FEW_ROWS:
-        return border_gram(np.array([[weight]]), weight * mean_gram(rows.changed(units), program, 1))
-    values = term_values(units.units(np.asarray(rows.X[:])), program)
-    return np.asarray((values if rows.sample_weight is None else values * rows.sample_weight) @ values.T)
+        return border_gram(np.array([[weight]]), weight * mean_gram(rows.changed(units), monomials.program, 1))
+    values = term_values(units.units(np.asarray(rows.X[:])), monomials.program)
+    return gram_of_values(values, rows.sample_weight, monomials.terms)
 
 
 def sampling_rate(rows: Rows) -> float:

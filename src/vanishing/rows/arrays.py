@@ -78,7 +78,7 @@ class ArrayRows(Rows):
         """Rows ``scale * x + offset``."""
         X = np.multiply(self.X, scale)
         X += offset
-        return ArrayRows(X, self.sample_weight, self.labels, self.n_jobs)
+        return self._of_columns(X)
 
     def where_label(self, label: Any) -> ArrayRows:
         """The rows with this label."""
@@ -94,8 +94,13 @@ class ArrayRows(Rows):
 
     def computed(self, kernel: Callable[[Block, Any], None], n_columns: int, cost: Cost) -> ArrayRows:
         """Rows of the columns that ``kernel(block, out)`` computes."""
-        columns = self.map(kernel, n_columns, cost)
-        return ArrayRows(columns, self.sample_weight, self.labels, self.n_jobs)
+        return self._of_columns(self.map(kernel, n_columns, cost))
+
+    def _of_columns(self, X: Float2D) -> ArrayRows:
+        """The same rows with other columns."""
+        rows = ArrayRows(X, self.sample_weight, self.labels, self.n_jobs)
+        rows.quiet = self.quiet
+        return rows
 
     def without_zero_weights(self) -> ArrayRows:
         """The rows whose weight is not 0."""

@@ -170,9 +170,9 @@ class BatchReader(Reader):
         import pyarrow.types as types
 
         if column.null_count:
+            row = piece.start + int(np.argmax(column.is_null().to_numpy()))
             raise ValueError(
-                f"A label is missing in rows {piece.start} to {piece.start + piece.n_rows - 1} of "
-                f"{self.name_of(piece.part)}, column {self.label!r}: drop those rows."
+                f"A label is missing in row {row} of {self.name_of(piece.part)}, column {self.label!r}: drop such rows."
             )
         kind = column.type.value_type if types.is_dictionary(column.type) else column.type
         if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):

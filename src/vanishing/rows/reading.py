@@ -283,15 +283,16 @@ def _non_finite_message(non_finite: _NonFinite, names: Sequence[str], rows: Rows
     j = int(np.flatnonzero(non_finite.counts)[0])
     part, row, is_nan = non_finite.first[j]
     where = "" if names[j] == f"x{j}" else f" ({names[j]!r})"
+    some, first = ("at least ", "one") if isinstance(rows, _Finite) else ("", "the first")
     return (
-        f"Input X contains {'NaN' if is_nan else 'infinity (inf)'} in column {j}{where}: {non_finite.counts[j]} such "
-        f"values, the first {rows.place(part, row)}. Impute them or drop those rows."
+        f"Input X contains {'NaN' if is_nan else 'infinity (inf)'} in column {j}{where}: {some}{non_finite.counts[j]} "
+        f"such values, {first} {rows.place(part, row)}. Impute them or drop those rows."
     )
 
 
 @dataclass(frozen=True)
 class _Finite:
-    """Passes blocks through; raises ValueError for values that are not finite."""
+    """Passes blocks through; raises ValueError for values that are not finite, and has seen one block of them then."""
 
     names: list[str]
     place: Any

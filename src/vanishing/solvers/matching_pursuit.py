@@ -98,7 +98,7 @@ def _short_solution(Q: Float2D, c: Float1D, r: float, psi: float, most: int) -> 
     x, support, z = np.zeros(n), support[:size], z[:size]
     if size == 1:
         x[support] = -z / W[0, support]
-    elif size > 1:  # none where nothing is correlated with the leading term
+    elif size:  # LAPACK prints an error about no terms at all
         coef, inside = _spare(W[:size, support], z, psi - r + float(z @ z))
         x[support[inside]] = coef[inside]
     return x, size

@@ -1,0 +1,227 @@
+"""Columns of tables that commands read: what they hold, which are used, and one sentence about those that cannot be."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import re
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..rows.dialects import Dialect
+    from ..rows.disk import DiskRows
+
+__all__ = [
+    "EMPTY",
+    "NUMBERS",
+    "TEXTS",
+    "asked_columns",
+    "column_types",
+    "names_in",
+    "note_row_numbers",
+    "refuse_columns",
+    "row_numbers",
+]
+
+NUMBERS, TEXTS, EMPTY = ("integers", "numbers", "true or false"), ("text", "categories"), "nothing"
+_ID = re.compile(r"(?i:(.*[_ .-])?(id|index|uuid|rownum|row))|.*[a-z](Id|ID)")
+
+
+def names_in(text: str | None) -> list[str] | None:
+    """Names that are separated by commas.
+
+    Examples
+    --------
+    >>> names_in("a, b")
+    ['a', 'b']
+    >>> names_in('"width, mm",b')
+    ['width, mm', 'b']
+    """
+    if text is None:
+        return None
+    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [""])]
+
+
+def _as_flag(names: Sequence[str]) -> str:
+    """Names as the shell and :func:`names_in` take them."""
+    quoted = ['"' + name.replace('"', '""') + '"' if "," in name or '"' in name else name for name in names]
+    return shlex.quote(",".join(quoted))
+
+
+# --- what a table has -------------------------------------------------------------------------------------------------
+
+
+def column_types(file: str, given: dict[str, str]) -> tuple[dict[str, str], Dialect | None]:
+    """What the columns of a table hold, in a word each, and how it is written if it is a CSV file."""
+    from ..rows.dialects import choose_dialect
+    from ..rows.disk import format_of
+
+    kind = format_of(file)
+    try:
+        import pyarrow
+        import pyarrow.dataset as dataset
+    except ImportError as error:
+        raise ImportError(f"Reading {kind} files needs pyarrow: pip install 'vanishing[parquet]'.") from error
+    try:
+        dialect = choose_dialect(file, given) if kind == "csv" else None
+        schema = dataset.dataset(file, format=kind if dialect is None else dialect.csv_format()).schema
+    except (pyarrow.ArrowException, OSError, UnicodeError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise
+        if found := re.search(r"multiple columns named (.+)", str(error)):
+            raise ValueError(f"{file} has two columns {found[1]!r}: rename one of them.") from error
+        raise ValueError(_unreadable(file, kind, str(error).splitlines()[0])) from error
+    if len(set(schema.names)) < len(schema.names):
+        twice = next(name for name in schema.names if schema.names.count(name) > 1)
+        raise ValueError(f"{file} has two columns {twice!r}: rename one of them.")
+    return {field.name: _word(field.type) for field in schema}, dialect
+
+
+def _word(kind: Any) -> str:
+    """What a type of Arrow holds."""
+    from pyarrow import types
+
+    from ..tables.columns import holds_texts
+
+    tests: dict[str, Callable[[Any], bool]] = {
+        "integers": types.is_integer,
+        "numbers": lambda kind: types.is_floating(kind) or types.is_decimal(kind),
+        "true or false": types.is_boolean,
+        EMPTY: types.is_null,
+        "dates or times": types.is_temporal,
+        "categories": types.is_dictionary,
+        "text": holds_texts,
+    }
+    return next((word for word, test in tests.items() if test(kind)), f"values of type {str(kind).partition('<')[0]}")
+
+
+def _unreadable(file: str, kind: str, error: str) -> str:
+    """What is wrong with a file that pyarrow cannot read."""
+    with open(file, "rb") as stream:
+        is_blank = not stream.read(4096).strip()
+    if is_blank:
+        return f"{file} is empty: give a table with names of columns in its first line and rows below."
+    if found := re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", error):
+        line, expected, got = found.groups()
+        return (
+            f"{file} has {expected} columns in its first line and {got} in line {line}: mend that line, or name the "
+            "character between columns with --delimiter."
+        )
+    return (
+        f"{file} cannot be read as {kind}: it is no such table, truncated or damaged ({error.split('Invalid: ')[-1]})."
+    )
+
+
+# --- what a command uses ----------------------------------------------------------------------------------------------
+
+
+def asked_columns(
+    arguments: argparse.Namespace,
+    file: str,
+    kinds: Mapping[str, str],
+    apart: Sequence[str],
+    needed: Sequence[str] | None = None,
+) -> list[str]:
+    """The columns that the flags ask for, or those that a model needs; refuses names that the table lacks."""
+    columns, exclude = (names_in(getattr(arguments, name, None)) for name in ("columns", "exclude"))
+    if needed is not None:
+        missing = [name for name in needed if name not in kinds]
+        if missing:
+            raise ValueError(f"{file} lacks {_listed(missing)} that the model was fitted to; it has {_all(kinds)}.")
+        columns = list(needed)
+    spelled = {name.strip(): name for name in kinds}  # flags have no spaces around names
+    columns, exclude = ([spelled.get(name, name) for name in names] if names else names for names in (columns, exclude))
+    unknown = [name for name in (*(columns or ()), *(exclude or ()), *apart) if name not in kinds]
+    if unknown:
+        first_line = " Its first line has to name the columns." if any(map(_is_number, kinds)) else ""
+        raise ValueError(f"{file} has no column {unknown[0]!r}; it has {_all(kinds)}.{first_line}")
+    left_out = {*(exclude or ()), *(apart if columns is None else ())}
+    return [name for name in (kinds if columns is None else columns) if name not in left_out]
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"the column{'s' if len(names) > 1 else ''} {', '.join(map(repr, names))}"
+
+
+def _all(kinds: Mapping[str, str]) -> str:
+    return ", ".join(kinds)
+
+
+# --- what it cannot use -----------------------------------------------------------------------------------------------
+
+
+def refuse_columns(
+    file: str,
+    unusable: Mapping[str, str],
+    arguments: argparse.Namespace,
+    *,
+    needed: bool = False,
+    examples: Mapping[str, str] | None = None,
+    more: str = "",
+) -> ValueError:
+    """An error that names all columns with what they hold, and the flag that leaves them out.
+
+    Parameters
+    ----------
+    file : str
+    unusable : mapping from str to str
+        What each column holds.
+    arguments : Namespace
+        With the columns that are left out already.
+    needed : bool, default=False
+        Whether a model needs the columns, which are then to be converted.
+    examples : mapping from str to str, optional
+        A value of some of the columns.
+    more : str
+        Another way out, after the flag.
+    """
+    groups: dict[str, list[str]] = {}
+    for name, what in unusable.items():
+        example = (examples or {}).get(name)
+        groups.setdefault(what, []).append(f"{name!r} (such as {example!r})" if example else repr(name))
+    said = [f"{what} in {', '.join(names)}" for what, names in groups.items()]
+    holds = " and ".join([", ".join(said[:-1]), said[-1]] if len(said) > 1 else said)
+    them = "them" if len(unusable) > 1 else "it"
+    if needed:
+        return ValueError(f"{file} has {holds}, which the model cannot take: convert {them} first.")
+    both = [*(names_in(arguments.exclude) or []), *unusable]
+    return ValueError(f"{file} has {holds}: leave {them} out with --exclude {_as_flag(both)}{more}.")
+
+
+def row_numbers(rows: DiskRows) -> list[str]:
+    """The columns that only number the rows, as far as the first ones tell."""
+    import numpy as np
+
+    if rows.feature_names is None:
+        return []
+    head = rows.head()
+    steps = np.diff(head, axis=0)
+    found = []
+    for j, name in enumerate(rows.feature_names):
+        whole = len(head) > 1 and bool((head[:, j] == np.round(head[:, j])).all())
+        counts = whole and bool((steps[:, j] == 1.0).all())
+        if counts or (whole and _ID.fullmatch(name) and len(np.unique(head[:, j])) == len(head)):
+            found.append(name)
+    return found
+
+
+def note_row_numbers(rows: DiskRows) -> None:
+    """Say which columns only number the rows, and how to leave them out."""
+    numbered = row_numbers(rows)
+    if 0 < len(numbered) < rows.n_features:
+        print(
+            f"vanishing: {_listed(numbered)[4:].capitalize()} only number{'s' if len(numbered) == 1 else ''} the rows: "
+            f"leave out with --exclude {_as_flag(numbered)}.",
+            file=sys.stderr,
+        )
