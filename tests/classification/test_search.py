@@ -520,7 +520,7 @@ def test_filters_of_warnings_are_as_before_after_a_fit_with_threads(monkeypatch)
     """Thread 1 starts its SVM when thread 0 is in its own, and ends it when thread 0 has left."""
     X, y = unit_rings()
     original, fitted_by = (
-        vanishing.classification.crossval.svm_path,
+        vanishing.classification.crossval.svms_along,
         vanishing.classification.crossval.FeatureMap.fitted_by,
     )
     number, lock, mine = itertools.count(), threading.Lock(), threading.local()
@@ -542,7 +542,7 @@ def test_filters_of_warnings_are_as_before_after_a_fit_with_threads(monkeypatch)
         first_out.set()
         return model.score(X, y)
 
-    monkeypatch.setattr(vanishing.classification.crossval, "svm_path", svm)
+    monkeypatch.setattr(vanishing.classification.crossval, "svms_along", svm)
     monkeypatch.setattr(vanishing.classification.crossval.FeatureMap, "fitted_by", before_svm)
     before = list(warnings.filters)
     grid_search(DENSE, psis=[0.003], cv=2, scale_input=False, n_jobs=2, refit=False, scoring=score).fit(X, y)

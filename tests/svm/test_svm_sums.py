@@ -104,6 +104,15 @@ def test_hessian_from_another_point_is_that_from_scratch(shape):
     np.testing.assert_array_equal(given_start, there)
 
 
+@by_shape
+def test_hessian_grows_by_columns_before_those_that_are_known(shape):
+    Z, signed, x, y = make_sums(shape)
+    columns = np.arange(Z.shape[1])[-50:]
+    known = columns[columns.size // 3 :]
+    found = SquaredHinge(as_rows(Z, signed)).hessian(x, columns, (y, full_hessian(Z, signed, y, known)))
+    np.testing.assert_allclose(found, full_hessian(Z, signed, x, columns), atol=1e-10 * np.abs(signed).sum())
+
+
 def test_hessian_from_the_same_point_changes_nothing():
     Z, signed, x, _ = make_sums("chunks")
     known = full_hessian(Z, signed, x, np.arange(5))

@@ -5,57 +5,37 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import MinMaxScaler
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, Float2D
 from ..checks import (
     all_or_nothing,
     input_names,
     take_input_from,
-    warn_clipped,
 )
 from ..files.fields import Either, Labels, Number, Optional, Scaler, TupleOf, require
 from ..files.saved import Object, SavedEstimator
 from ..ideals.default import DefaultIdeal
 from ..rows.arrays import ArrayRows, as_rows
 from ..rows.labels import Labelled, as_vector, best_labels, read_labelled
-from ..rows.protocol import Rows, with_names
-from ..rows.reading import finite_blocks, is_source, read_finite
 from ..rows.sampling import Sample
 from ..svm import L1SVC
 from .explain import N_PRINTED
 from .extras import ColumnOptions
-from .features import FEATURE_MAP, FeatureMap, column_names
+from .features import FEATURE_MAP, FeatureMap
 from .fitting import SAMPLE_ROWS, fit_pieces
 from .generators import ClassGenerators
 from .per_class import PerClass
-from .probabilities import CALIBRATION, Calibration, probabilities
-from .readable import ReadableClassifier
-from .transforms import INPUT_TRANSFORM, InputTransform, check_scaling, in_unit_cube, in_variables
+from .predictions import Predicts, dense
+from .probabilities import CALIBRATION, Calibration
+from .screening import Screen
+from .transforms import INPUT_TRANSFORM, InputTransform, check_scaling, in_variables
 
-__all__ = ["VanishingIdealClassifier", "dense"]
-
-
-def _has_probabilities(self: Any) -> bool:
-    return getattr(self, "_calibration", None) is not None or bool(_final_has("predict_proba")(self))
+__all__ = ["VanishingIdealClassifier"]
 
 
-def _final_has(name: str) -> Any:
-    """Whether the last step, fitted or to be fitted, has the method."""
-
-    def check(self: Any) -> bool:
-        final = getattr(self, "final_estimator_", self.final_estimator)
-        getattr(L1SVC() if final is None else final, name)
-        return True
-
-    return check
-
-
-class VanishingIdealClassifier(ReadableClassifier, SavedEstimator, DefaultIdeal, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """One vanishing ideal per class, then a linear classifier on ``|g(x)|`` (Section 3.2 of the paper).
 
     Scales the columns to [0, 1], fits the generators g of each class, and separates the classes by a sparse
@@ -223,14 +203,21 @@ class VanishingIdealClassifier(ReadableClassifier, SavedEstimator, DefaultIdeal,
         return ColumnOptions.of(self)
 
     def _fit_labelled(
-        self, source: Any, data: Labelled, sample: Sample | None = None, tol: float = 1e-6, most: int | None = None
+        self,
+        source: Any,
+        data: Labelled,
+        sample: Sample | None = None,
+        tol: float = 1e-6,
+        most: int | None = None,
+        screen: Screen | None = None,
     ) -> None:
         """Fit to checked data, whose columns ``source`` knows; with weights for ``most`` columns, if that is given.
 
-        A ``sample`` of them, if given, tells quantiles, and chooses the columns that the SVM on all rows sees.
+        A ``sample`` of them, if given, tells quantiles, and chooses the columns that the SVM on all rows sees; so does
+        a ``screen``.
         """
         take_input_from(source, self)
-        pieces = fit_pieces(self, data, sample, tol, most)
+        pieces = fit_pieces(self, data, sample, tol, most, screen)
         rows, final = pieces.rows, pieces.final
         self._store(data.classes, pieces.scaler, pieces.ideals, pieces.mapping, final)
         self._read_weights(pieces.mapping.over(as_rows(rows.X[:100])) if isinstance(rows, ArrayRows) else None)
@@ -310,151 +297,10 @@ class VanishingIdealClassifier(ReadableClassifier, SavedEstimator, DefaultIdeal,
         self.linear_coef_ = inputs * scale
         self.intercept_ = intercept + inputs @ offset
 
-    def predict(self, X: Any) -> Any:
-        """Labels of the rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        check_is_fitted(self)
-        if not isinstance(self.final_estimator_, L1SVC):
-            return np.asarray(self.final_estimator_.predict(self._columns(X)))
-        return best_labels(self.decision_function(X), self.classes_)
-
-    @available_if(_final_has("decision_function"))  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> Any:
-        """Signed scores: one column per class, or one value per row for two classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-        """
-        check_is_fitted(self)
-        svm = self.final_estimator_
-        if not isinstance(svm, L1SVC):
-            return np.asarray(svm.decision_function(self._columns(X)))
-        return as_vector(self._used_map.scores(self._scaled(X), *self._planes))
-
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Any:
-        """Probabilities of the classes, where the last step has them, or where a search has calibrated the decisions.
-
-        Calibrated ones are the softmax of the decisions; for two classes the logistic function, which levels off where
-        the SVM's own decision is 1.5 times its margin.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        check_is_fitted(self)
-        if self._calibration is None:
-            return np.asarray(self.final_estimator_.predict_proba(self._columns(X)))
-        return probabilities(self._limited_log_odds(X))
-
-    def _limited_log_odds(self, X: Any) -> Any:
-        """The decisions; where they are log-odds, as far as probabilities follow them."""
-        decisions = self.decision_function(X)
-        return decisions if self._calibration is None else self._calibration.limited(decisions)
-
-    def transform(self, X: Any) -> Any:
-        """The columns that the last step sees: ``|g(x)|`` for every generator and, with ``append_input``, the inputs.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or another data source
-
-        Returns
-        -------
-        array of shape (n_samples, n_generators) or (n_samples, n_generators + n_features)
-            Of the kind of ``X``: on the same device, lazy for Dask and for files.
-        """
-        check_is_fitted(self)
-        return with_names(self._columns(X), self.get_feature_names_out)
-
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Names of the columns of ``transform``: the class and the polynomial in scaled variables, then the inputs.
-
-        Parameters
-        ----------
-        input_features : array-like of str, optional
-            Names of the input columns; those seen in fit by default.
-
-        Returns
-        -------
-        ndarray of str objects
-        """
-        check_is_fitted(self)
-        names = self.ideals_.get_feature_names_out(input_features) if self._map.n_generators == self._n_found else None
-        inputs = input_names(self) if input_features is None else list(map(str, input_features))
-        return column_names(self._map, self.classes_, inputs, names)
-
-    @property
-    def _n_found(self) -> int:
-        return sum(len(ideal.generators_) for ideal in self.ideals_.estimators_)
-
-    def _columns(self, X: Any) -> Any:
-        """What ``transform`` gives, whatever container ``set_output`` asks for."""
-        return self._map.over(self._scaled(X))
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Share of the rows whose label is predicted.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or another data source
-        y : array-like of shape (n_samples,)
-            Labels; rows on disk come with their own.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows.
-
-        Returns
-        -------
-        float
-        """
-        check_is_fitted(self)
-        if not is_source(X) or not isinstance(self.final_estimator_, L1SVC):
-            return float(super().score(X, y, sample_weight))
-        table, true = self._confusion(X, y, sample_weight)
-        known = np.searchsorted(self.classes_, true)
-        right = sum(table[k, j] for k, j in enumerate(known) if j < len(self.classes_) and self.classes_[j] == true[k])
-        return float(right / table.sum())
-
-    def _confusion(self, X: Any, y: Any, sample_weight: Any) -> tuple[Float2D, Array]:
-        """Weight of the rows of each label in a source for which the SVM predicts each class, and those labels."""
-        data = read_labelled(clone(self), X, y, sample_weight, at_least=1)
-        rows = in_unit_cube(finite_blocks(self, data.rows), self.scaler_)
-        return self._used_map.confusion(rows, *self._planes, data.keys), data.classes
-
-    def _scaled(self, X: Any) -> Rows:
-        rows = read_finite(self, dense(X))
-        if isinstance(self.scaler_, InputTransform) and isinstance(rows, ArrayRows):
-            n_clipped, worst = self.scaler_.n_outliers(rows.X)
-            if n_clipped:
-                warn_clipped(n_clipped, len(rows), input_names(self)[worst])
-        return in_unit_cube(rows, self.scaler_)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def dense(X: Any) -> Any:
-    """A sparse matrix, such as a one-hot encoder gives, as an array; anything else as it is."""
-    return X.toarray() if issparse(X) else X
 
 
 def _is_linear(final: Any, columns: Float2D) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -25,15 +25,27 @@ from ..ideals.path import fit_together
 from ..progress import Progress
 from ..rows.arrays import as_rows
 from ..rows.protocol import Rows
-from ..svm import svm_path
+from ..svm import svms_along
 from ..threads import n_threads, one_blas_thread
 from .extras import ColumnOptions
 from .features import FeatureMap
-from .scoring import HeldOut, Scores, equal_models, held_out_log_likelihoods, held_out_scores, takes_weights
+from .scoring import (
+    HeldOut,
+    Scores,
+    equal_models,
+    held_out_hits,
+    held_out_log_likelihoods,
+    held_out_scores,
+    paired_difference,
+    takes_weights,
+)
+from .screening import Screen
 
-__all__ = ["Fold", "FoldModel", "Study", "folds_by_scaling", "score_folds"]
+__all__ = ["Fold", "FoldIdeals", "FoldModel", "Study", "fit_ideals", "folds_by_scaling", "score_ideals"]
 
 _MOST_SHARED = 62  # folds whose training sets are compared: one bit each
+_MANY_COLUMNS = 150  # above which no larger C is tried than the first that is worse than a smaller one ...
+_CLEARLY = 1.5  # ... by more than that many standard errors of the difference
 
 
 class Fold(NamedTuple):
@@ -43,6 +55,13 @@ class Fold(NamedTuple):
     train: Int1D
     test: Int1D
     scaler: MinMaxScaler | None
+
+
+class FoldIdeals(NamedTuple):
+    """The fitted estimators of all classes for one psi, fold by fold; too large, if one of them is not finished."""
+
+    fitted: dict[int, tuple[VanishingIdeal, ...]]
+    too_large: bool
 
 
 class FoldModel(NamedTuple):
@@ -76,14 +95,20 @@ class Study:
     whole_model: Callable[[FoldModel], Any] | None = None  # makes the classifier for a score that wants it and the rows
     tol: float = 1e-6  # of the SVM
     max_iter: int = 200  # Newton steps of the SVM
-    most_columns: int | None = None  # that a psi may have and still be scored
+    screen: Screen | None = None  # of the columns, beyond which a psi of two classes is not scored
     by_likelihood: bool = False  # whether pairs are chosen by the likelihood of the labels
+    ascending: bool = False  # whether the Cs of many columns end, in each fold, where they become clearly worse
     keep_models: bool = False
     whole_rows: Array | None = None  # the rows as they are, for such a score
 
     def weights_of(self, rows: Int1D) -> Float1D | None:
         """Weights of some rows in the fit."""
         return None if self.weights is None else self.weights[rows]
+
+    @property
+    def planes(self) -> Array:
+        """The classes that have a plane against the rest."""
+        return self.classes if len(self.classes) > 2 else self.classes[1:]
 
     @property
     def by_decisions(self) -> bool:
@@ -95,18 +120,21 @@ class Study:
         own = self.score_weights
         return HeldOut(
             self.classes,
+            [fold.test for fold in folds],
             [self.codes[fold.test] for fold in folds],
             [None if own is None else own[fold.test] for fold in folds],
             [self.weights_of(fold.test) for fold in folds],
         )
 
-    def finals(self, columns: Array, train: Int1D, Cs: Sequence[float]) -> list[Any]:
-        """The last step for every C, fitted."""
+    def finals(self, columns: Array, train: Int1D, Cs: Sequence[float]) -> Iterator[Any]:
+        """The last step for every C, ascending, fitted when it is asked for."""
         y, weights = self.codes[train], self.weights_of(train)
         if self.final_estimator is None:
-            return list(svm_path(columns, y, Cs, weights, n_jobs=1, tol=self.tol, max_iter=self.max_iter))
+            yield from svms_along(columns, y, Cs, weights, n_jobs=1, tol=self.tol, max_iter=self.max_iter)
+            return
         y, options = self.classes[y], {} if weights is None else {"sample_weight": weights}
-        return [clone(self.final_estimator).set_params(C=C).fit(columns, y, **options) for C in Cs]
+        for C in Cs:
+            yield clone(self.final_estimator).set_params(C=C).fit(columns, y, **options)
 
     def score(self, model: Any, X: Array, test: Int1D) -> float:
         """The score of a model on rows, weighted if it can be."""
@@ -126,57 +154,70 @@ def folds_by_scaling(X: Array, splits: Sequence[tuple[Int1D, Int1D]], *, scale: 
     return list(groups.values())
 
 
-def score_folds(
+def fit_ideals(study: Study, psis: Sequence[float], groups: Sequence[list[Fold]]) -> list[FoldIdeals]:
+    """The ideals of all classes and folds for every psi, in shared passes."""
+    fitted: list[dict[int, tuple[VanishingIdeal, ...]]] = [{} for _ in psis]
+    for group in groups:
+        X = _scaled(study, group)
+        models = zip(*(_ideals_of(study, X, code, psis, group) for code in range(study.codes.max() + 1)), strict=True)
+        for k, ideals in enumerate(models):
+            fitted[k // len(group)][group[k % len(group)].number] = ideals
+    return [FoldIdeals(own, any(map(_is_unfinished, own.values()))) for own in fitted]
+
+
+def _scaled(study: Study, group: Sequence[Fold]) -> Array:
+    scaler = group[0].scaler
+    return study.X if scaler is None else scaler.transform(study.X)
+
+
+def _is_unfinished(ideals: Sequence[VanishingIdeal]) -> bool:
+    return any(not ideal.complete_ and ideal.degree_ < ideal.max_degree for ideal in ideals)
+
+
+def _ideals_of(study: Study, X: Array, code: int, psis: Sequence[float], folds: Sequence[Fold]) -> list[VanishingIdeal]:
+    """The fitted estimators of a class, fold by fold for every psi."""
+    parts, members = _parts(study.codes == code, folds)
+    fits = [clone(study.template).set_params(psi=psi, n_jobs=study.n_jobs) for psi in psis for _ in folds]
+    for fit in fits:
+        take_input_from(study.template, fit)
+    rows: list[Rows] = [as_rows(X[part], study.weights_of(part), n_jobs=study.n_jobs) for part in parts]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the walk knows what is too large
+        fit_together(fits, rows, members * len(psis))
+    return fits
+
+
+def score_ideals(
     study: Study,
-    psis: Sequence[float],
+    ideals: Sequence[FoldIdeals],
     Cs: Sequence[float],
     groups: Sequence[list[Fold]],
     progress: Progress,
     *,
     at_least: int = 0,
 ) -> Scores:
-    """Train and score every pair of psi and C on every fold.
+    """Train and score every pair of psi and C on every fold, from the ideals of every psi.
 
     Where the study bounds the columns, pairs beyond are left out, but for the first ``at_least`` psis.
     """
     folds = sorted((fold for group in groups for fold in group), key=lambda fold: fold.number)
-    result = Scores.empty(len(psis), len(Cs), len(folds))
+    result = Scores.empty(len(ideals), len(Cs), len(folds))
+    result.too_large[:] = [own.too_large for own in ideals]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the final fit repeats what matters
         for group in groups:
-            scaler = group[0].scaler
-            X = study.X if scaler is None else scaler.transform(study.X)
-            ideals = _ideals(study, X, psis, group, result.too_large)
-            _fit_group(study, X, Cs, group, ideals, result, progress, at_least)
+            by_fold = [[own.fitted[fold.number] for fold in group] for own in ideals]
+            _fit_group(study, _scaled(study, group), Cs, group, by_fold, result, progress, at_least)
     if study.by_decisions:
         rows = study.held_out(folds)
         for (i, c), decisions in result.held_out.items():
-            if len(decisions) == len(folds) and all(own is not None for own in decisions):
+            if all(own is not None for own in decisions):
                 result.scores[i, c] = held_out_scores(study.scorer, rows, decisions)
                 if study.by_likelihood:
                     result.choice[i, c] = held_out_log_likelihoods(rows, decisions)
     if not study.by_likelihood:
         result.choice = result.scores
     return result
-
-
-def _ideals(
-    study: Study, X: Array, psis: Sequence[float], folds: Sequence[Fold], too_large: Array
-) -> list[list[tuple[VanishingIdeal, ...]]]:
-    """For each psi and fold the fitted estimators of all classes; marks the psi that are too large."""
-    models: list[list[VanishingIdeal]] = []  # of each class, fold by fold for every psi
-    for code in range(int(study.codes.max()) + 1):
-        parts, members = _parts(study.codes == code, folds)
-        fits = [clone(study.template).set_params(psi=psi, n_jobs=study.n_jobs) for psi in psis for _ in folds]
-        for fit in fits:
-            take_input_from(study.template, fit)
-        rows: list[Rows] = [as_rows(X[part], study.weights_of(part), n_jobs=study.n_jobs) for part in parts]
-        fit_together(fits, rows, members * len(psis))
-        for k, fit in enumerate(fits):
-            too_large[k // len(folds)] |= not fit.complete_ and fit.degree_ < fit.max_degree
-        models.append(fits)
-    by_fit = list(zip(*models, strict=True))
-    return [by_fit[i : i + len(folds)] for i in range(0, len(by_fit), len(folds))]
 
 
 def _parts(chosen: Bool1D, folds: Sequence[Fold]) -> tuple[list[Int1D], list[tuple[int, ...]]]:
@@ -218,21 +259,25 @@ def _fit_group(
     tasks = []
     for k, same in equal_models((i, k, fitted) for i, row in enumerate(ideals) for k, fitted in enumerate(row)):
         mapping = FeatureMap.of(ideals[same[0]][k], extras[k], study.columns.features)
-        if study.most_columns is not None and mapping.n_columns > study.most_columns:
+        screen = study.screen
+        if screen is not None and mapping.n_columns > screen.beyond and not screen.needed(mapping):
             result.too_large[same] = True
         tasks.append((mapping, k, same))
-    if study.most_columns is not None:  # an automatic walk needs no pairs that it will not take
+    if study.screen is not None:  # an automatic walk needs no pairs that it will not take
         tasks = [task for task in tasks if not result.too_large[task[2]].all() or task[2][0] < at_least]
     tasks.sort(key=lambda task: -task[0].n_columns)  # the longest first
-    largest = max(map(len, trains + tests)) * max((task[0].n_columns for task in tasks), default=0)
+    widest = max((task[0].n_columns for task in tasks), default=0)
+    largest = (max(map(len, trains)) + max(map(len, tests))) * widest
+    order = sorted(range(len(Cs)), key=lambda c: Cs[c])
     memory = threading.local()
 
     def work(mapping: FeatureMap, k: int, same: list[int]) -> None:
         fold = folds[k]
         if mapping.n_generators:
             room = _used_memory(memory, largest) if study.final_estimator is None else None
-            fits = _fold_fits(study, Cs, fold, ideals[same[0]][k], mapping, trains[k], tests[k], room)
-            for c, fit in enumerate(fits):
+            ascending = [Cs[c] for c in order]
+            fits = _fold_fits(study, ascending, fold, ideals[same[0]][k], mapping, trains[k], tests[k], room)
+            for c, fit in zip(order, fits, strict=False):  # larger Cs may be left out
                 result.scores[same, c, fold.number] = fit.score
                 result.n_used[same, c, fold.number] = fit.n_used
                 for i in same:
@@ -281,29 +326,50 @@ def _fold_fits(
     test: Array,
     room: Float1D | None,
 ) -> list[_Fit]:
-    """Fits for every C; ``room`` is memory for the columns of either set of rows, if they may share it."""
-
-    def columns_of(rows: Array) -> Array:
-        shape = (len(rows), mapping.n_columns)
-        out = None if room is None else room[: shape[0] * shape[1]].reshape(shape)
-        return np.asarray(mapping.over(as_rows(rows, n_jobs=1), out))
-
-    columns = columns_of(train)
+    """Fits for ascending Cs; ``room`` is memory for the columns of both sets of rows, if it may be used."""
+    cut = len(train) * mapping.n_columns
+    columns = _columns_of(mapping, train, None if room is None else room[:cut])
     reach = np.abs(train).max(axis=0)
+    if study.screen is not None and study.screen.needed(mapping):
+        chosen = study.screen.chosen(mapping, columns, study.codes[fold.train], study.weights_of(fold.train))
+        mapping, columns = mapping.select(chosen), np.ascontiguousarray(columns[:, chosen])
     mapping = mapping.fitted_by(columns, study.weights_of(fold.train), reach, scale=study.columns.scale)
-    finals = study.finals(columns, fold.train, Cs)
-    models = [FoldModel(fold, ideals, mapping, final) for final in finals]
+    models = (FoldModel(fold, ideals, mapping, final) for final in study.finals(columns, fold.train, Cs))
     if study.whole_model is not None:
         rows = study.whole_rows
         assert rows is not None
-        scores = [study.score(study.whole_model(model), rows[fold.test], fold.test) for model in models]
-        return [_Fit(None, score, _n_used(model.final), model) for score, model in zip(scores, models, strict=True)]
-    held_out = columns_of(test)
+        return [
+            _Fit(None, study.score(study.whole_model(model), rows[fold.test], fold.test), _n_used(model.final), model)
+            for model in models
+        ]
+    held_out = _columns_of(mapping, test, None if room is None else room[cut:])
     if study.final_estimator is not None:
-        scores = [study.score(final, held_out, fold.test) for final in finals]
-        return [_Fit(None, score, _n_used(model.final), model) for score, model in zip(scores, models, strict=True)]
-    decisions = [held_out @ svm.coef_.T + svm.intercept_ for svm in finals]
-    return [_Fit(own, np.nan, _n_used(model.final), model) for own, model in zip(decisions, models, strict=True)]
+        return [
+            _Fit(None, study.score(model.final, held_out, fold.test), _n_used(model.final), model) for model in models
+        ]
+    return _fits_along(study, fold, models, held_out)
+
+
+def _columns_of(mapping: FeatureMap, rows: Array, room: Float1D | None) -> Array:
+    shape = (len(rows), mapping.n_columns)
+    out = None if room is None else room[: shape[0] * shape[1]].reshape(shape)
+    return np.asarray(mapping.over(as_rows(rows, n_jobs=1), out))
+
+
+def _fits_along(study: Study, fold: Fold, models: Iterator[FoldModel], held_out: Array) -> list[_Fit]:
+    """The fits of models with ascending C; where columns are many, up to the first that is clearly worse."""
+    rows, fits, best = study.held_out([fold]), [], None
+    race = study.ascending and held_out.shape[1] > _MANY_COLUMNS
+    for model in models:
+        decisions = held_out @ model.final.coef_.T + model.final.intercept_
+        fits.append(_Fit(decisions, np.nan, _n_used(model.final), model))
+        if race:
+            hits, weights = rows.by_row(held_out_hits(rows, [decisions]))
+            lead, error = (-1.0, 0.0) if best is None else paired_difference(best, hits, weights)
+            if lead > _CLEARLY * error:
+                break
+            best = hits if lead < 0.0 else best
+    return fits
 
 
 def _n_used(final: Any) -> float:

@@ -24,6 +24,7 @@ from .extras import EXTRAS, Extras, take_columns
 __all__ = ["FEATURE_MAP", "FeatureMap", "column_names"]
 
 _PART_ROWS = 1024  # whose values are computed together on the host
+_CACHE_ENTRIES = 65_536  # numbers that are computed together
 _EPS = float(np.finfo(np.float64).eps)
 _CONSTANT = 1e-12  # spread of an input column that is constant up to rounding, relative to its values ...
 _ROUNDED = 8.0 * _EPS  # ... and to 1, where scaling has moved them to 0
@@ -275,15 +276,14 @@ def _sizes_of_mixtures(form: ProductForm, reach: float) -> Float1D:
 
 def _spread(columns: Float2D, sample_weight: Float1D | None) -> tuple[Float1D, Float1D]:
     """Mean and standard deviation of every column."""
-    mean = np.average(columns, axis=0, weights=sample_weight)
-    square = np.zeros(columns.shape[1])
-    total = 0.0
-    for start in range(0, len(columns), 8192):
-        part = slice(start, start + 8192)
-        weights = np.ones(len(columns[part])) if sample_weight is None else sample_weight[part]
-        square += weights @ (columns[part] - mean) ** 2
-        total += weights.sum()
-    return mean, np.sqrt(square / total)
+    weights = np.ones(len(columns)) if sample_weight is None else sample_weight
+    mean = weights @ columns / weights.sum()
+    square, n_rows = np.zeros(columns.shape[1]), max(_CACHE_ENTRIES // columns.shape[1], 16)
+    for start in range(0, len(columns), n_rows):
+        part = columns[start : start + n_rows] - mean
+        part *= part
+        square += weights[start : start + n_rows] @ part
+    return mean, np.sqrt(square / weights.sum())
 
 
 def _table_on_device(block: Block, predicted: Any, keys: Sequence[Any], n_classes: int) -> Float2D:

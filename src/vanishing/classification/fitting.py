@@ -22,6 +22,7 @@ from .class_weights import class_factors, class_weighted
 from .extras import ColumnOptions
 from .features import FeatureMap
 from .per_class import PerClass
+from .screening import Screen
 from .transforms import in_unit_cube, transform_of
 
 __all__ = ["SAMPLE_ROWS", "SEARCH_TOL", "Pieces", "fit_pieces", "takes_no_weight"]
@@ -44,11 +45,13 @@ class Pieces(NamedTuple):
     sampled: ArrayRows | None
 
 
-def fit_pieces(model: Any, data: Labelled, sample: Sample | None, tol: float, most: int | None) -> Pieces:
+def fit_pieces(
+    model: Any, data: Labelled, sample: Sample | None, tol: float, most: int | None, screen: Screen | None = None
+) -> Pieces:
     """The pieces of a classifier with the parameters of ``model``, which knows its columns.
 
-    A ``sample`` of the rows, if given, chooses the columns that the SVM on all rows sees; ``most`` bounds those with a
-    weight.
+    A ``sample`` of the rows, if given, chooses the columns that the SVM on all rows sees, after a ``screen``; ``most``
+    bounds those with a weight.
     """
     screened = sample is not None
     if sample is None and not isinstance(data.rows, ArrayRows) and _needs_sample(model):
@@ -58,6 +61,10 @@ def fit_pieces(model: Any, data: Labelled, sample: Sample | None, tol: float, mo
     sampled = None if sample is None else _sampled(data, sample, factors, scaler)
     mapping = _columns(model, ideals, _seen(data.rows, sampled))
     reach = np.maximum(np.abs(whole.low), np.abs(whole.high))
+    known = sampled if sampled is not None else data.rows
+    if screen is not None and screen.needed(mapping) and isinstance(known, ArrayRows):
+        assert known.labels is not None
+        mapping = mapping.select(screen.chosen(mapping, mapping.over(known), known.labels, known.sample_weight))
     if screened and sample is not None and sampled is not None and model.final_estimator is None:
         mapping = _screened(model, mapping, sampled, sample, reach)
     fit_final = partial(_fit_final_in_memory if isinstance(data.rows, ArrayRows) else _fit_final, model, data)

@@ -66,7 +66,8 @@ def refit_pair(
     """
     model = _classifier(search, searched.scaling, searched.psis[pair[0]], searched.Cs[pair[1]])
     tol = 1e-6 if sample is None else _SAMPLED_TOL
-    model._fit_labelled(search, data, sample, tol, search.max_columns)
+    screen = None if searched.study is None else searched.study.screen
+    model._fit_labelled(search, data, sample, tol, search.max_columns, screen)
     _calibrate([model], search, searched, pair)
     return model
 

