@@ -276,7 +276,7 @@ class SquaredHinge:
             return kernel(Z, block.weights)
 
         cost = Cost(2 * work, 3 * self.n_columns + 8, fewest=8192)
-        if type(self.rows) is ArrayRows and len(self.rows) <= cost.block_rows:  # one block needs no machinery
+        if type(self.rows) is ArrayRows and len(self.rows) <= cost.block_rows:  # no bar for every step
             return contiguous(Block(as_block(self.rows.X), self.rows.sample_weight))
         return self.rows.reduce(contiguous, combine, cost)
 
