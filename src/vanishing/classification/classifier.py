@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.preprocessing import MinMaxScaler
 
 from .._typing import Array, Float2D
@@ -35,7 +35,7 @@ from .transforms import INPUT_TRANSFORM, InputTransform, check_scaling, in_varia
 __all__ = ["VanishingIdealClassifier"]
 
 
-class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstimator):  # type: ignore[misc]
     """One vanishing ideal per class, then a linear classifier on ``|g(x)|`` (Section 3.2 of the paper).
 
     Scales the columns to [0, 1], fits the generators g of each class, and separates the classes by a sparse

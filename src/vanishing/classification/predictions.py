@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import clone
+from sklearn.base import TransformerMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -41,7 +41,7 @@ def _final_has(name: str) -> Any:
     return check
 
 
-class Predicts(ReadableClassifier):
+class Predicts(ReadableClassifier, TransformerMixin):  # type: ignore[misc]
     """The methods of a classifier that a fit has given its pieces."""
 
     ideals_: PerClass

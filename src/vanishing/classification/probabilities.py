@@ -18,6 +18,7 @@ _UNCERTAIN = 1e-3  # probability that a label is wrong
 _LEAST_SCALE = 1e-3  # of decisions of mean square 1: none is turned around
 _RIDGE = 1e-9  # added to a Hessian that a common offset leaves singular
 _MOST_STEPS = 100
+_ROUNDING = 1e-14  # share of the likelihood that a step has to promise
 _REACH = 1.5  # decisions of two classes beyond which rows are no more certain; the SVM asks for 1
 _NO_TIE = 1e-3  # log-odds that probabilities reach at least on either side, so that they agree with the labels
 
@@ -113,6 +114,8 @@ def calibrate(
     value, slope, curvature = _likelihood(point, units, codes, weights)
     for _ in range(_MOST_STEPS):
         step = np.linalg.solve(curvature + _RIDGE * np.eye(point.size), -slope)
+        if -float(slope @ step) <= _ROUNDING * value:  # the likelihood cannot tell
+            break
         length = 1.0
         while True:
             moved = point + length * step
