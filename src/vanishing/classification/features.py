@@ -23,6 +23,7 @@ from .extras import EXTRAS, Extras, take_columns
 
 __all__ = ["FEATURE_MAP", "FeatureMap", "column_names"]
 
+_FEW_ROWS = 4096  # for which plain NumPy saves compiling
 _PART_ROWS = 1024  # whose values are computed together on the host
 _CACHE_ENTRIES = 65_536  # numbers that are computed together
 _EPS = float(np.finfo(np.float64).eps)
@@ -186,7 +187,7 @@ class FeatureMap:
         first, second = self.absolute.size, self.absolute.size + self.signed.size
         if self._only_absolute:
             self._evaluator.fill(X, out[:, :first])
-        elif isinstance(X, np.ndarray):
+        elif isinstance(X, np.ndarray) and len(X) > _FEW_ROWS:
             self._fill_in_parts(X, out)
             return
         else:

@@ -40,6 +40,7 @@ from .walk import Walk, explore_in_turns, most_terms, psi_grid, screen_of
 
 __all__ = ["run_search"]
 
+_ONE_THREAD = 5000  # rows below which threads wait for each other longer than they compute
 _FEW_ROWS = 1000  # below which folds are repeated, and accuracy says too little to choose by
 _CS = (0.01, 0.03, 0.1, 0.3, 1.0, 10.0)
 _MANY_ROWS = 2000  # from which on ranks are tried
@@ -207,7 +208,7 @@ def _prepare(search: Any, data: Labelled, sample: Sample | None, splits: Any, sc
         template,
         ColumnOptions.of(search),
         scorer,
-        search.n_jobs,
+        1 if len(codes) < _ONE_THREAD else search.n_jobs,
         final_estimator=search.final_estimator,
         whole_model=None
         if _scores_answers(search)
