@@ -136,18 +136,12 @@ def asked_columns(
     columns, exclude = ([spelled.get(name, name) for name in names] if names else names for names in (columns, exclude))
     unknown = [name for name in (*(columns or ()), *(exclude or ()), *apart) if name not in kinds]
     if unknown:
-        first_line = " Its first line has to name the columns." if any(map(_is_number, kinds)) else ""
+        from ..polynomials.text import is_number
+
+        first_line = " Its first line has to name the columns." if any(map(is_number, kinds)) else ""
         raise ValueError(f"{file} has no column {unknown[0]!r}; it has {_all(kinds)}.{first_line}")
     left_out = {*(exclude or ()), *(apart if columns is None else ())}
     return [name for name in (kinds if columns is None else columns) if name not in left_out]
-
-
-def _is_number(name: str) -> bool:
-    try:
-        float(name)
-    except ValueError:
-        return False
-    return True
 
 
 def _listed(names: Sequence[str]) -> str:

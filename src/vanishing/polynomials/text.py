@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from .._typing import Float1D, Int1D
 
-__all__ = ["distinct_names", "latex_name", "monomial_text", "shown_names", "signed_sum"]
+__all__ = ["distinct_names", "is_number", "latex_name", "monomial_text", "shown_names", "signed_sum"]
 
 
 def signed_sum(coef: Float1D, terms: Sequence[str], digits: int, *, times: str, latex: bool = False) -> str:
@@ -36,7 +36,7 @@ def monomial_text(exponents: Int1D, names: tuple[str, ...]) -> str:
 @lru_cache(maxsize=16)
 def shown_names(names: tuple[str, ...]) -> tuple[str, ...]:
     """The names as printed: quoted if they could be read as a number or an expression, and distinct."""
-    plain = [bool(name) and not _is_number(name) and not set(name) & set("+-*^'") for name in names]
+    plain = [bool(name) and not is_number(name) and not set(name) & set("+-*^'") for name in names]
     quoted = tuple(name if is_plain else f"'{name}'" for name, is_plain in zip(names, plain, strict=True))
     return distinct_names(quoted)
 
@@ -47,7 +47,8 @@ def distinct_names(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name if count[name] == 1 else f"{name}[{j}]" for j, name in enumerate(names))
 
 
-def _is_number(name: str) -> bool:
+def is_number(name: str) -> bool:
+    """Whether a name reads as a number."""
     try:
         float(name)
     except ValueError:

@@ -73,7 +73,8 @@ def _spare(R: Float2D, z: Float1D, room: float) -> tuple[Float1D, Bool1D]:
     coef, diagonal, inside = -(N @ z), (N * N).sum(axis=1), np.ones(z.size, np.bool_)
     removed: list[Float1D] = []
     while len(removed) < z.size - 1:
-        costs = np.where(inside, coef * coef / diagonal, np.inf)
+        costs = np.full(z.size, np.inf)
+        np.divide(coef * coef, diagonal, out=costs, where=inside & (diagonal > 0.0))  # rounding may leave less
         cheapest = int(np.argmax(costs <= (1.0 + TIE) * costs.min()))  # in a tie the first one, independent of rounding
         if costs[cheapest] > room:
             break
@@ -85,7 +86,6 @@ def _spare(R: Float2D, z: Float1D, room: float) -> tuple[Float1D, Bool1D]:
         diagonal -= column * column
         room -= costs[cheapest]
         inside[cheapest] = False
-        diagonal[~inside] = 1.0  # what is left of those is rounding
         removed.append(column)
     return coef, inside
 
