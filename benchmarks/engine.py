@@ -37,12 +37,22 @@ after = int(next(l for l in open("/proc/self/status") if l.startswith("VmHWM")).
 print(json.dumps([before, after]))
 """
 FIRST = """
-import time; begin = time.perf_counter()
-import numpy as np; from vanishing import OAVI; loaded = time.perf_counter()
-X = np.random.default_rng(0).random((1000, 3))
-OAVI().fit(X).transform(X); done = time.perf_counter()
-print(loaded - begin, done - loaded)
+import time; import numpy as np, vanishing
+rng = np.random.default_rng(0)
+X = rng.random(({rows}, {columns}))
+y = X[:, 0] ** 2 + X[:, 1] > X[:, 2]
+X[:, -1] = X[:, 0] * X[:, 1] * (1 + 0.01 * rng.normal(size=len(X)))
+from vanishing import OAVI, VanishingIdealClassifierCV, VanishingIdealDetector, discover
+begin = time.perf_counter()
+{call}
+print(time.perf_counter() - begin)
 """
+FIRST_CALLS = {
+    "`OAVI().fit(X).transform(X)`": "OAVI().fit(X).transform(X)",
+    "`VanishingIdealDetector().fit(X)`": "VanishingIdealDetector().fit(X)",
+    "`discover(X)`": "discover(X)",
+    "`VanishingIdealClassifierCV().fit(X, y)`": "VanishingIdealClassifierCV().fit(X, y)",
+}
 IMPORT = """
 import time; import sklearn.base, sklearn.utils.validation, numba; begin = time.perf_counter()
 import vanishing; print(time.perf_counter() - begin)
@@ -123,13 +133,22 @@ def memory() -> None:
     print()
 
 
-def first_call() -> None:
-    print("## First call and import\n\n| | seconds |\n|---|---|")
+def first_and_later(code: str) -> tuple[float, float]:
+    """Seconds that the code reports in a process with an empty cache, and in a second one."""
     with tempfile.TemporaryDirectory() as folder:
-        _, compiling = map(float, python(FIRST, NUMBA_CACHE_DIR=folder).split())
-        _, cached = map(float, python(FIRST, NUMBA_CACHE_DIR=folder).split())
-    print(f"| the very first fit and transform (compiles and caches on disk) | {compiling:.1f} |")
-    print(f"| the first one in every later process | {cached:.2f} |")
+        return float(python(code, NUMBA_CACHE_DIR=folder)), float(python(code, NUMBA_CACHE_DIR=folder))
+
+
+def first_call() -> None:
+    print("## First call and import\n\nSeconds of the first call in a process, the median of five processes.\n")
+    print("| rows | call | nothing compiled before | kernels on disk |\n|---|---|---|---|")
+    for rows, columns in ((300, 4), (1000, 10)):
+        for name, call in FIRST_CALLS.items():
+            code = FIRST.format(rows=rows, columns=columns, call=call)
+            compiling, cached = zip(*(first_and_later(code) for _ in range(5)), strict=True)
+            later = statistics.median(cached)
+            print(f"| {rows} x {columns} | {name} | {statistics.median(compiling):.1f} | {later:.2f} |", flush=True)
+    print("\n| | seconds |\n|---|---|")
     added = statistics.median(float(python(IMPORT)) for _ in range(5))
     print(f"| `import vanishing`, on top of scikit-learn and numba | {added:.2f} |")
 

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import sympy
+from sklearn.base import clone
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 from vanishing import ABM, AVI, OAVI, VCA
@@ -26,6 +27,15 @@ def test_evaluate_is_the_sum_of_coefficients_times_monomials(fitted):
     model, _ = fitted
     X = np.random.default_rng(1).uniform(-1, 2, size=(50, 3))
     np.testing.assert_allclose(model.generators_.evaluate(X), direct(model.generators_, X), rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize("n_rows", [1, 32, 33, 700])
+@pytest.mark.parametrize("estimator", ESTIMATORS[:3], ids=lambda e: type(e).__name__)
+def test_few_rows_have_the_values_of_many_to_the_bit(estimator, n_rows):
+    """NumPy evaluates the rows of one chunk, compiled code those of more."""
+    X = np.random.default_rng(2).uniform(size=(3000, 3))
+    model = clone(estimator).fit(X[:400])
+    np.testing.assert_array_equal(model.transform(X[:n_rows]), model.transform(X)[:n_rows])
 
 
 def test_single_polynomials_agree_with_the_list(fitted):

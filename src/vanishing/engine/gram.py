@@ -16,7 +16,7 @@ import numpy as np
 
 from .._compiled import compiled
 from .._typing import Float1D, Float2D, Int1D, Int2D
-from ..polynomials.forms import batched_terms, fill_terms, padded_length
+from ..polynomials.forms import batched_terms, evaluate_terms, fill_terms, padded_length
 from ..polynomials.terms import Program, Term, multiply
 from ..rows.array_api import namespace_of, on_device_of, to_host
 from ..rows.protocol import Block, Cost, Reduction, Rows, reduce_together
@@ -159,6 +159,8 @@ def sum_of_products(X: Any, weights: Any, program: Program, n_basis: int) -> Flo
     """Sum over the rows of w * C[O|C]', shape ``(n_candidates, n_terms)``; panels of C C' above the diagonal stay 0."""
     if not isinstance(X, np.ndarray):
         return _sum_on_device(X, weights, program, n_basis)
+    if len(X) <= _CHUNK:
+        return _sum_chunk(X, weights, program, n_basis)
     n_terms, chunk = program.size, chunk_rows(X.shape[0])
     n_candidates = n_terms - n_basis
     columns, table = np.empty((X.shape[1], chunk)), np.empty((n_terms, chunk))
@@ -167,6 +169,19 @@ def sum_of_products(X: Any, weights: Any, program: Program, n_basis: int) -> Flo
     total = np.zeros((n_candidates, n_terms))
     weights = _NO_WEIGHTS if weights is None else weights
     _add_products(X, weights, program.left, program.right, columns, table, weighted, *panels, total)
+    return total
+
+
+@np.errstate(over="ignore", invalid="ignore")  # as in compiled code: callers look at the sums
+def _sum_chunk(X: Float2D, weights: Float1D | None, program: Program, n_basis: int) -> Float2D:
+    """As :func:`sum_of_products` for rows of a single chunk: nothing has to be compiled for them but the terms."""
+    table, total = np.empty((program.size, len(X))), np.zeros((program.size - n_basis, program.size))
+    evaluate_terms(X, program, table)
+    candidates = table[n_basis:] if weights is None else table[n_basis:] * weights
+    for first in range(0, len(total), _PANEL):
+        panel = candidates[first : first + _PANEL]
+        last = n_basis + first + len(panel)
+        np.matmul(panel, table[:last].T, out=total[first : first + _PANEL, :last])
     return total
 
 

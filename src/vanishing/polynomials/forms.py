@@ -27,6 +27,7 @@ __all__ = [
     "Evaluator",
     "MonomialForm",
     "batched_terms",
+    "evaluate_terms",
     "fill_terms",
     "padded_length",
     "term_values",
@@ -69,12 +70,16 @@ def fill_terms(X: Float2D, left: Int1D, right: Int1D, columns: Float2D, table: F
             row[i] = parent[i] * factor[i]
 
 
-def _fill_terms_of_few(X: Array, program: Program, table: Float2D) -> None:
-    """What ``fill_terms`` does, in NumPy."""
-    table[0] = 1.0
+def evaluate_terms(X: Array, program: Program, table: Float2D) -> None:
+    """Write the values of the terms on the rows of ``X`` into ``table``, ``(n_terms, >= n_rows)``."""
+    n_rows = len(X)
+    if n_rows > _FEW:
+        fill_terms(X, program.left, program.right, np.empty(X.shape[::-1]), table)
+        return
+    table[0, :n_rows] = 1.0
     for k, (parent, factor) in enumerate(zip(program.left.tolist(), program.right.tolist(), strict=True)):
         if k:
-            table[k] = table[parent] * X[:, factor]
+            table[k, :n_rows] = table[parent, :n_rows] * X[:, factor]
 
 
 def batched_terms(X: Any, program: Program) -> Any:
@@ -103,10 +108,7 @@ def term_values(X: Any, program: Program) -> Any:
     if not isinstance(X, np.ndarray):
         return batched_terms(X[None, :, :], program)[0, :, :]
     table = np.empty((program.size, X.shape[0]))
-    if len(X) <= _FEW:
-        _fill_terms_of_few(X, program, table)
-        return table
-    fill_terms(X, program.left, program.right, np.empty(X.shape[::-1]), table)
+    evaluate_terms(X, program, table)
     return table
 
 
@@ -178,25 +180,26 @@ class MonomialForm:
             self._fill_on_device(block, out, absolute=absolute)
             return
         chunk = padded_length(int(np.clip(_CACHE_ENTRIES // (n_polynomials + n_basis), 32, 1024)))
-        if len(block) <= _FEW:
-            self._fill_few(block, out, absolute=absolute, chunk=chunk)
+        if len(block) <= chunk:
+            self._fill_chunk(block, out, absolute=absolute, chunk=chunk)
             return
         columns, values = np.empty((block.shape[1], chunk)), np.empty((n_polynomials, chunk))
         table = np.zeros((n_basis, chunk))  # a short last chunk needs finite values behind it for the product
         program = self.basis.left, self.basis.right, self.coef, self.leads.left, self.leads.right, self.lead_coef
         _fill_generators(block, *program, absolute, columns, table, values, out)
 
-    def _fill_few(self, X: Array, out: Float2D, *, absolute: bool, chunk: int) -> None:
+    @np.errstate(over="ignore", invalid="ignore")  # as in compiled code
+    def _fill_chunk(self, X: Array, out: Float2D, *, absolute: bool, chunk: int) -> None:
         """As the compiled kernel does it, by the same BLAS on a chunk of the same length: the bits are the same."""
         n_rows, leads = len(X), self.leads
         table = np.zeros((self.basis.size, chunk))
-        _fill_terms_of_few(X, self.basis, table[:, :n_rows])
+        evaluate_terms(X, self.basis, table)
         # np.dot of compiled code is gemm, and gemv for one row.
         one = self.n_polynomials == 1
         product = dgemv(1.0, table.T, self.coef[0])[:, None] if one else dgemm(1.0, table.T, self.coef.T)
         values = product[:n_rows]
         values += self.lead_coef * table[leads.left, :n_rows].T * X[:, leads.right]
-        out[:, :] = np.abs(values) if absolute else values
+        np.abs(values, out=out) if absolute else np.copyto(out, values)
 
     def _fill_on_device(self, X: Any, out: Any, *, absolute: bool) -> None:
         table = term_values(X, self.basis)

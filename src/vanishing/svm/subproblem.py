@@ -8,8 +8,6 @@ face's matrix follows all that at a quadratic price per change, whatever the con
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 from scipy.linalg.lapack import dpotrf
 
@@ -27,9 +25,20 @@ def minimise(H: Float2D, r: Float1D, penalty: Float1D, x: Float1D, tol: float) -
     Ends when no entry of the shortest subgradient is larger than ``tol``.
     """
     n, start = x.size, np.flatnonzero((x != 0.0) | (penalty == 0.0))
-    face, L = np.empty(n, np.int64), np.empty((n, n))
-    face[: start.size], L[: start.size, : start.size] = start, _factor(H[start[:, None], start])
-    _change_faces(H, r, penalty, x, tol, np.empty(n), np.sign(x), face, start.size, L, np.empty(n))
+    face, L, sign, target = np.empty(n, np.int64), np.empty((n, n)), np.sign(x), np.empty(n)
+    size = start.size
+    face[:size], L[:size, :size] = start, _factor(H[start[:, None], start])
+    for _ in range(10 * n):
+        size = _to_the_minimiser_of_the_face(r, penalty, x, sign, L, face, size, target)
+        gradient = H @ x + r
+        excess = np.where(sign == 0.0, np.abs(gradient) - penalty, 0.0)
+        largest = excess.max(initial=0.0)
+        if largest <= tol:
+            return
+        for j in np.flatnonzero((excess > 0.5 * largest) & (penalty > 0.0)).tolist():
+            sign[j] = -np.sign(gradient[j])
+            append_column(H, L, face, size, j, _LEAST)
+            size += 1
 
 
 def _factor(H: Float2D) -> Float2D:
@@ -41,50 +50,13 @@ def _factor(H: Float2D) -> Float2D:
     return np.asarray(factor)
 
 
-@compiled
-def _change_faces(
-    H: Float2D,
-    r: Float1D,
-    penalty: Float1D,
-    x: Float1D,
-    tol: float,
-    gradient: Float1D,
-    sign: Float1D,
-    face: Int1D,
-    size: int,
-    L: Float2D,
-    target: Float1D,
-) -> None:
-    """:func:`minimise` from a face of the given size and its factor; ``gradient`` and ``target`` have no content."""
-    n = x.size
-    for _ in range(10 * n):
-        size = _to_the_minimiser_of_the_face(r, penalty, x, sign, L, face, size, target)
-        for i in range(n):
-            gradient[i] = r[i]
-        for a in range(size):  # by rows of the symmetric H
-            j = face[a]
-            for i in range(n):
-                gradient[i] += x[j] * H[j, i]
-        largest = 0.0
-        for j in range(n):
-            if sign[j] == 0.0 and abs(gradient[j]) - penalty[j] > largest:
-                largest = abs(gradient[j]) - penalty[j]
-        if largest <= tol:
-            return
-        for j in range(n):
-            if sign[j] == 0.0 and penalty[j] > 0.0 and abs(gradient[j]) - penalty[j] > 0.5 * largest:
-                sign[j] = 1.0 if gradient[j] < 0.0 else -1.0
-                append_column(H, L, face, size, j, _LEAST)
-                size += 1
-
-
 def violation(gradient: Float1D, penalty: Float1D, x: Float1D) -> float:
     """Largest entry of the shortest subgradient."""
     sizes = np.where(x == 0.0, np.abs(gradient) - penalty, np.abs(gradient + np.sign(x) * penalty))
     return float(sizes.max(initial=0.0))
 
 
-@partial(compiled, inner=True)
+@compiled
 def _to_the_minimiser_of_the_face(
     r: Float1D, penalty: Float1D, x: Float1D, sign: Float1D, L: Float2D, face: Int1D, size: int, target: Float1D
 ) -> int:
