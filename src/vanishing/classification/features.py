@@ -18,7 +18,7 @@ from ..polynomials.forms import Evaluator, MonomialForm, term_values
 from ..polynomials.polynomial import Polynomials
 from ..polynomials.products import ProductForm
 from ..rows.array_api import empty_like, in_float64, namespace_of, on_device_of, to_host
-from ..rows.protocol import Block, Cost, Rows
+from ..rows.protocol import Block, Computed, Cost, Rows, View
 from .extras import EXTRAS, Extras, take_columns
 
 __all__ = ["FEATURE_MAP", "FeatureMap", "column_names"]
@@ -154,6 +154,10 @@ class FeatureMap:
     def columns_of(self, rows: Rows) -> Rows:
         """Rows of the columns: kept in memory if the rows are, else computed in every pass."""
         return rows.computed(self._fill, self.n_columns, self._cost)
+
+    def computed_over(self, rows: Rows) -> Rows:
+        """Rows of the columns, computed in every pass wherever the rows are."""
+        return View(rows, Computed(self._fill, self.n_columns), self.n_columns)
 
     def fitted_on(self, rows: Rows, reach: Float1D, *, scale: bool) -> FeatureMap:
         """The map without the columns that are constant on these rows, the others over their deviation if ``scale``.

@@ -32,6 +32,10 @@ SEARCH_TOL = 5e-3  # relative duality gap of an SVM that only helps to choose
 _LITTLE_WORK = 2e9  # multiplications of a Newton step on all rows up to which no sample chooses the columns ...
 _MUCH_WORK = 2e10  # ... and up to which it may choose
 _FEWEST_COLUMNS = 50  # that it may choose whatever they cost
+_PART_ROWS = 20_000  # that the SVM of many more rows starts from, or ...
+_ROWS_PER_COLUMN = 300  # ... as many for every column: their Hessian is that of all rows to some 5% ...
+_ROWS_PER_CLASS = 1000  # ... and of a rare class at least these
+_MANY_TIMES = 4  # as many rows are many more
 
 
 class Pieces(NamedTuple):
@@ -68,6 +72,8 @@ def fit_pieces(
     if screened and sample is not None and sampled is not None and model.final_estimator is None:
         mapping = _screened(model, mapping, sampled, sample, reach)
     fit_final = partial(_fit_final_in_memory if isinstance(data.rows, ArrayRows) else _fit_final, model, data)
+    if screened and model.final_estimator is None and isinstance(data.rows, ArrayRows):
+        fit_final = partial(_fit_final_from_part, model, data)
     fitted, final = fit_final(mapping, reach, tol)
     if most is not None and isinstance(final, L1SVC) and np.count_nonzero(final.coef_.any(axis=0)) > most:
         fitted, final = fit_final(_largest_columns(fitted, final, most), reach, tol)
@@ -184,6 +190,43 @@ def _fit_final_in_memory(
     options = {} if weights is None else {"sample_weight": weights}
     final.fit(columns, data.classes[rows.labels], **options)
     return mapping, final
+
+
+def _fit_final_from_part(
+    model: Any, data: Labelled, mapping: FeatureMap, reach: Float1D, tol: float
+) -> tuple[FeatureMap, Any]:
+    """The fitted map, and the SVM of very many rows in memory from a part of them.
+
+    The part tells the widths of the columns. Those of all rows would take longer to store than to compute.
+    """
+    rows = data.rows
+    assert isinstance(rows, ArrayRows)
+    n_part = max(_PART_ROWS, _ROWS_PER_COLUMN * mapping.n_columns)
+    if _MANY_TIMES * n_part > len(rows):
+        return _fit_final_in_memory(model, data, mapping, reach, tol)
+    part = _part_of(rows, n_part)
+    columns = mapping.over(part)
+    mapping = mapping.fitted_by(columns, part.sample_weight, reach, scale=model.scale_features)
+    if mapping.width is None or np.isinf(mapping.width).any():  # zero, or constant, on all rows or on these alone
+        return _fit_final_in_memory(model, data, replace(mapping, width=None), reach, tol)
+    svm = L1SVC(model.C, n_jobs=model.n_jobs, tol=tol)
+    svm.n_features_in_ = mapping.n_columns
+    few = ArrayRows(columns, part.sample_weight, part.labels, model.n_jobs)
+    svm._fit_from_part(data._replace(rows=mapping.computed_over(rows)), few, tol)
+    return mapping, svm
+
+
+def _part_of(rows: ArrayRows, n_rows: int) -> ArrayRows:
+    """About ``n_rows`` rows at random, and more of rare classes, weighted so that they stand for all."""
+    assert rows.labels is not None
+    counts = np.bincount(rows.labels)
+    share = np.clip(_ROWS_PER_CLASS / np.maximum(counts, 1), n_rows / len(rows), 1.0)
+    chosen = np.flatnonzero(np.random.default_rng(0).random(len(rows)) < share[rows.labels])
+    labels = rows.labels[chosen]
+    weights = 1.0 / share[labels]
+    if rows.sample_weight is not None:
+        weights *= rows.sample_weight[chosen]
+    return ArrayRows(rows.X[chosen], weights, labels, rows.n_jobs)
 
 
 def takes_no_weight(final: Any) -> str:

@@ -23,7 +23,8 @@ T = TypeVar("T")
 def together(rows: Rows, tasks: Sequence[Callable[[Rows], T]], *, threads: int = 1) -> list[T]:
     """Run ``task(rows)`` for every task, in shared passes, and return the results.
 
-    For rows in memory, where a pass costs little, each task makes its own passes, on ``threads`` threads.
+    For rows in memory, where a pass costs little, each task makes its own passes, on ``threads`` threads; views of them
+    compute their rows in every pass.
 
     Examples
     --------
@@ -39,7 +40,7 @@ def together(rows: Rows, tasks: Sequence[Callable[[Rows], T]], *, threads: int =
         source = source.source
     with WarningRelay() as relay:
         tasks = [relay.task(task) for task in tasks]
-        if isinstance(source, ArrayRows) or len(tasks) == 1:
+        if isinstance(rows, ArrayRows) or len(tasks) == 1:
             with ThreadPoolExecutor(min(len(tasks), threads)) as pool:
                 return list(pool.map(lambda task: task(rows), tasks))
         return _SharedPasses(source, len(tasks)).run([_with_changes(task, rows) for task in tasks])

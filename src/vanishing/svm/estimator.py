@@ -25,12 +25,13 @@ from ..engine.survey import survey_parts
 from ..files.fields import Labels, Numbers, require
 from ..files.saved import SavedEstimator
 from ..rows.array_api import in_float64, on_device_of
+from ..rows.arrays import ArrayRows
 from ..rows.labels import Labelled, as_vector, best_labels, read_labelled
 from ..rows.protocol import Block, Cost, Rows
 from ..rows.reading import read_finite
 from ..rows.together import together
 from ..threads import one_blas_thread
-from .newton import Hyperplane, hyperplanes
+from .newton import Hyperplane, hyperplane_from, hyperplanes
 from .sums import SquaredHinge
 
 __all__ = ["L1SVC", "svm_path", "svms_along"]
@@ -164,9 +165,7 @@ class L1SVC(SavedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         """Fit ``models``, one for each of the ascending ``Cs``, each from the one before."""
         for C in Cs:
             check_number("C", C, above=0.0)
-        check_number("tol", self.tol, low=0.0)
-        check_count("max_iter", self.max_iter)
-        check_n_jobs(self.n_jobs)
+        self._check_parameters()
 
         def path(rows: Rows, key: Any) -> list[Hyperplane]:
             return list(self._planes(rows, key, Cs))
@@ -175,6 +174,25 @@ class L1SVC(SavedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             paths = together(data.rows, [partial(path, key=key) for key in _positive(data)])
         for k, model in enumerate(models):
             model._store(data.classes, [path[k] for path in paths])
+
+    def _fit_from_part(self, data: Labelled, part: ArrayRows, part_tol: float) -> None:
+        """Fit to many rows from a part of them, weighted like all, which is fitted to a gap of ``part_tol`` first."""
+        self._check_parameters()
+
+        def plane(rows: Rows, key: Any) -> Hyperplane:
+            known, few = SquaredHinge(rows.signed_by(key)), part.signed_by(key)
+            assert few.sample_weight is not None
+            first = SquaredHinge.in_memory(few.X, few.sample_weight)
+            return hyperplane_from(first, known, self.C, tol=self.tol, part_tol=part_tol, max_iter=self.max_iter)
+
+        with one_blas_thread():
+            planes = together(data.rows, [partial(plane, key=key) for key in _positive(data)])
+        self._store(data.classes, planes)
+
+    def _check_parameters(self) -> None:
+        check_number("tol", self.tol, low=0.0)
+        check_count("max_iter", self.max_iter)
+        check_n_jobs(self.n_jobs)
 
     def _planes(self, rows: Rows, key: Any, Cs: Sequence[float]) -> Iterator[Hyperplane]:
         """Those between one class and the rest."""
