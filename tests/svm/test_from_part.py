@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import operator
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 from test_separable import CountedRows, make_rows
 
-from vanishing import VanishingIdealClassifierCV
+from vanishing import OAVI, VCA, VanishingIdealClassifierCV
 from vanishing.classification import fitting
+from vanishing.classification.extras import Extras
+from vanishing.classification.features import FeatureMap
+from vanishing.rows.arrays import as_rows
+from vanishing.rows.protocol import Cost
 from vanishing.svm import SquaredHinge, hyperplanes
 from vanishing.svm.newton import hyperplane_from
 
@@ -50,3 +58,18 @@ def test_a_search_on_a_sample_ends_with_the_same_classifier_from_a_part(monkeypa
     objectives = [clf.best_estimator_.final_estimator_.objective_ for clf in (whole, one)]
     np.testing.assert_allclose(objectives[1], objectives[0], rtol=0.01)
     assert (objectives[0] != objectives[1]).all()
+
+
+@pytest.mark.parametrize("ideal", [OAVI(psi=1e-3), VCA(psi=1e-3)], ids=["OAVI", "VCA"])
+def test_columns_that_are_computed_in_a_pass_are_those_that_are_kept(ideal):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(3_000, 3))
+    ideals = [clone(ideal).fit(X), clone(ideal).fit(X**2), clone(ideal).set_params(psi=0.0, max_degree=1).fit(X)]
+    mapping = FeatureMap.of(ideals, Extras.of(3, append_input=True, products=True), "both")
+    mapping = mapping.select(rng.random(mapping.n_columns) < 0.7)
+    mapping = replace(mapping, width=rng.uniform(1.0, 2.0, mapping.n_columns))
+    rows = as_rows(X)
+    kept = mapping.over(rows)
+    blocks = mapping.computed_over(rows).reduce(lambda block: [block.X], operator.add, Cost(1, 1, fewest=1))
+    assert all(block.flags.f_contiguous for block in blocks)
+    np.testing.assert_allclose(np.vstack(blocks), kept, rtol=1e-12, atol=1e-14)

@@ -140,3 +140,11 @@ def test_joined_sources_give_the_sums_of_one_array():
         np.testing.assert_allclose(part, one, rtol=1e-10)
     np.testing.assert_allclose(joined.losses(x, y, np.ones(1)), whole.losses(x, y, np.ones(1)), rtol=1e-10)
     np.testing.assert_allclose(joined.hessian(x, np.arange(5)), whole.hessian(x, np.arange(5)), rtol=1e-10)
+
+
+@by_shape
+def test_sums_are_the_same_for_columns_that_lie_one_after_the_other(shape):
+    Z, signed, x, _ = make_sums(shape)
+    by_row, by_column = (SquaredHinge(as_rows(order(Z), signed)).sums(x) for order in (np.array, np.asfortranarray))
+    for one, other in zip(by_row, by_column, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-10 * np.abs(signed).sum())

@@ -156,8 +156,8 @@ class FeatureMap:
         return rows.computed(self._fill, self.n_columns, self._cost)
 
     def computed_over(self, rows: Rows) -> Rows:
-        """Rows of the columns, computed in every pass wherever the rows are."""
-        return View(rows, Computed(self._fill, self.n_columns), self.n_columns)
+        """Rows of the columns, one column after the other in memory, computed in every pass wherever the rows are."""
+        return View(rows, _Columnwise(self), self.n_columns)
 
     def fitted_on(self, rows: Rows, reach: Float1D, *, scale: bool) -> FeatureMap:
         """The map without the columns that are constant on these rows, the others over their deviation if ``scale``.
@@ -203,6 +203,22 @@ class FeatureMap:
         if self.width is not None:
             out /= on_device_of(X, self.width)
 
+    def fill_columnwise(self, X: Float2D, out: Float2D) -> None:
+        """Write the columns of rows on the host to the rows of ``out``, ``(n_columns, n_rows)``."""
+        first, second = self.absolute.size, self.absolute.size + self.signed.size
+        width = np.ones(self.n_columns) if self.width is None else self.width
+        start = 0
+        for polynomials in self.lists:
+            ends = start, start + len(polynomials)
+            absolute, signed = (slice(*np.searchsorted(own, ends).tolist()) for own in (self.absolute, self.signed))
+            for rows, values in polynomials.form.by_polynomial(X) if len(polynomials) else ():
+                for own, part, place in ((self.absolute, absolute, 0), (self.signed, signed, first)):
+                    of_part = own[part] - start, width[place + part.start : place + part.stop]
+                    _divide(values, *of_part, place == 0, rows.stop - rows.start, out, place + part.start, rows.start)
+            start = ends[1]
+        self.extras.fill(X, out[second:].T)
+        out[second:] /= width[second:, None]
+
     def _fill_in_parts(self, X: Float2D, out: Float2D) -> None:
         """The columns on the host, a few rows at a time, so that the values stay in the cache."""
         width = np.ones(self.n_columns) if self.width is None else self.width
@@ -215,6 +231,32 @@ class FeatureMap:
             extras = out[part, self.absolute.size + self.signed.size :]
             self.extras.fill(X[part], extras)
             extras /= width[self.absolute.size + self.signed.size :]
+
+
+@dataclass(frozen=True)
+class _Columnwise:
+    """Rows of the columns of a map, in Fortran order on the host: no value has to be moved for that."""
+
+    mapping: FeatureMap
+
+    def __call__(self, block: Block) -> Block:
+        if not isinstance(block.X, np.ndarray):
+            return Computed(self.mapping._fill, self.mapping.n_columns)(block)
+        out = np.empty((self.mapping.n_columns, len(block.X)))
+        self.mapping.fill_columnwise(block.X, out)
+        return block._replace(X=out.T)
+
+
+@compiled
+def _divide(
+    values: Float2D, chosen: Int1D, width: Float1D, absolute: bool, n_rows: int, out: Float2D, top: int, left: int
+) -> None:
+    """Write g or |g| over its width, for the chosen polynomials, to rows of ``out`` from (top, left) on."""
+    for k in range(chosen.size):
+        source, size, row = values[chosen[k]], width[k], out[top + k]
+        for i in range(n_rows):
+            value = source[i] / size
+            row[left + i] = abs(value) if absolute else value
 
 
 @compiled

@@ -6,7 +6,7 @@ exist for one chunk of rows at a time, which is small enough to stay in the cach
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -113,6 +113,28 @@ def term_values(X: Any, program: Program) -> Any:
 
 
 @compiled
+def _fill_chunk_by_generator(
+    X: Float2D,
+    left: Int1D,
+    right: Int1D,
+    coef: Float2D,
+    lead_left: Int1D,
+    lead_right: Int1D,
+    lead_coef: Float1D,
+    columns: Float2D,
+    table: Float2D,
+    values: Float2D,
+) -> None:
+    """Write the generators on a chunk of rows to ``values``, ``(n_generators, >= n_rows)``."""
+    fill_terms(X, left, right, columns, table)
+    np.dot(coef, table, values)
+    for g in range(lead_coef.size):
+        parent, factor, row, scale = table[lead_left[g]], columns[lead_right[g]], values[g], lead_coef[g]
+        for i in range(X.shape[0]):
+            row[i] += scale * parent[i] * factor[i]
+
+
+@compiled
 def _fill_generators(
     X: Float2D,
     left: Int1D,
@@ -131,12 +153,9 @@ def _fill_generators(
     n_generators = lead_coef.size
     for start in range(0, n_rows, chunk):
         stop = start + chunk if start + chunk < n_rows else n_rows
-        fill_terms(X[start:stop], left, right, columns, table)
-        np.dot(coef, table, values)
-        for g in range(n_generators):
-            parent, factor, row, scale = table[lead_left[g]], columns[lead_right[g]], values[g], lead_coef[g]
-            for i in range(stop - start):
-                row[i] += scale * parent[i] * factor[i]
+        _fill_chunk_by_generator(
+            X[start:stop], left, right, coef, lead_left, lead_right, lead_coef, columns, table, values
+        )
         for i in range(stop - start):
             for g in range(n_generators):
                 out[start + i, g] = abs(values[g, i]) if absolute else values[g, i]
@@ -173,20 +192,40 @@ class MonomialForm:
 
     def fill(self, block: Any, out: Any, *, absolute: bool) -> None:
         """Write the values on a block of rows to ``out``, ``(n_rows, n_polynomials)``."""
-        n_polynomials, n_basis = self.coef.shape
-        if n_polynomials == 0:
+        if self.n_polynomials == 0:
             return
         if not isinstance(block, np.ndarray):
             self._fill_on_device(block, out, absolute=absolute)
             return
-        chunk = padded_length(int(np.clip(_CACHE_ENTRIES // (n_polynomials + n_basis), 32, 1024)))
+        chunk = self._chunk
         if len(block) <= chunk:
             self._fill_chunk(block, out, absolute=absolute, chunk=chunk)
             return
-        columns, values = np.empty((block.shape[1], chunk)), np.empty((n_polynomials, chunk))
-        table = np.zeros((n_basis, chunk))  # a short last chunk needs finite values behind it for the product
-        program = self.basis.left, self.basis.right, self.coef, self.leads.left, self.leads.right, self.lead_coef
-        _fill_generators(block, *program, absolute, columns, table, values, out)
+        _fill_generators(block, *self._program, absolute, *self._memory(block.shape[1]), out)
+
+    @property
+    def _chunk(self) -> int:
+        """Rows that are computed together on the host."""
+        return padded_length(int(np.clip(_CACHE_ENTRIES // self.width, 32, 1024)))
+
+    @property
+    def _program(self) -> tuple[Int1D, Int1D, Float2D, Int1D, Int1D, Float1D]:
+        return self.basis.left, self.basis.right, self.coef, self.leads.left, self.leads.right, self.lead_coef
+
+    def _memory(self, n_features: int) -> tuple[Float2D, Float2D, Float2D]:
+        """For the columns, the terms and the generators of a chunk; behind a short one the terms must be finite."""
+        n_polynomials, n_basis = self.coef.shape
+        sizes = n_features, n_basis, n_polynomials
+        columns, table, values = (np.zeros((size, self._chunk)) for size in sizes)
+        return columns, table, values
+
+    def by_polynomial(self, X: Float2D) -> Iterator[tuple[slice, Float2D]]:
+        """A few rows at a time, and the values on them, ``(n_polynomials, >= n_rows)``, which the next overwrite."""
+        columns, table, values = self._memory(X.shape[1])
+        for start in range(0, len(X), self._chunk):
+            rows = slice(start, min(start + self._chunk, len(X)))
+            _fill_chunk_by_generator(X[rows], *self._program, columns, table, values)
+            yield rows, values
 
     @np.errstate(over="ignore", invalid="ignore")  # as in compiled code
     def _fill_chunk(self, X: Array, out: Float2D, *, absolute: bool, chunk: int) -> None:

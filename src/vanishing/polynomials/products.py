@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -125,6 +126,12 @@ class ProductForm:
             ]
             generators = namespace.take(namespace.concat(values), chosen, axis=0) * factor
             out[start : start + chunk, :] = namespace.abs(generators).T if absolute else generators.T
+
+    def by_polynomial(self, X: Float2D) -> Iterator[tuple[slice, Float2D]]:
+        """All rows, and the values on them, ``(n_polynomials, n_rows)``."""
+        values = np.empty((len(X), self.n_polynomials))
+        self.fill(X, values, absolute=False)
+        yield slice(0, len(X)), np.ascontiguousarray(values.T)
 
     @property
     def degrees(self) -> Int1D:

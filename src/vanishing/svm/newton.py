@@ -27,7 +27,7 @@ _ROUGH = 0.01  # relative duality gap to which a sample of the rows is fitted
 _PRECISE = 1e-3  # of the gap that was asked for: over the rows in memory, whose steps cost no pass
 _INEXACT = 0.01  # a step's problem is solved to this share of the present violation
 _SHORT_ROWS = 10  # rows of a part that a Hessian knows for every column, at least, if it is to serve for all rows
-_OF_CHANCE = 0.5  # of what chance in the rows costs: twice the decrease that is left when steps end
+_OF_CHANCE = 0.25  # of what chance in the rows costs: twice the decrease that is left when steps end
 
 
 class Hyperplane(NamedTuple):
@@ -65,7 +65,7 @@ def hyperplane_from(
     """The minimiser over many rows from that over a part of them, whose weights make it stand for all.
 
     The part's Hessian serves for steps on all rows, so that each takes one pass, for the gradient; they end where the
-    decrease foreseen is a tenth of what chance in m rows costs p columns, about ``p / m`` of the loss. The duality gap,
+    decrease foreseen is a fraction of what chance in m rows costs p columns, about ``p / m`` of the loss. The gap,
     which needs a gradient that vanishes to a penalty of 1 beside a loss that grows with m, may be much larger then.
     Where a part says too little, as of classes that are almost separable, the steps are those of :func:`hyperplanes`.
     """

@@ -176,7 +176,7 @@ class SquaredHinge:
         def kernel(Z: Any, signed: Any) -> Float2D:
             return _sums_at(Z, signed, scores_at(Z, x))
 
-        total = _require_finite(self._sum(kernel, 4 * self.n_columns))
+        total = _require_finite(self._reduce(kernel, operator.add, 4 * self.n_columns, in_any_order=True))
         return Sums(total[:, 0], total[:, 1], total[:, 2:])
 
     def sums_and_near(self, x: Float1D, near: Near) -> tuple[Sums, Near | None]:
@@ -268,10 +268,19 @@ class SquaredHinge:
         """Sum of ``kernel(Z, signed weights)`` over blocks, for ``work`` operations a row."""
         return self._reduce(kernel, operator.add, work)
 
-    def _reduce(self, kernel: Callable[[Any, Any], T], combine: Callable[[T, T], T], work: int) -> T:
-        """Combine ``kernel(Z, signed weights)`` over blocks, for ``work`` operations a row."""
+    def _reduce(
+        self,
+        kernel: Callable[[Any, Any], T],
+        combine: Callable[[T, T], T],
+        work: int,
+        *,
+        in_any_order: bool = False,
+    ) -> T:
+        """Combine ``kernel(Z, signed weights)`` over blocks, in C order or in any, for ``work`` operations a row."""
 
         def contiguous(block: Block) -> T:
+            if in_any_order and isinstance(block.X, np.ndarray):
+                return kernel(block.X, block.weights)
             Z = np.ascontiguousarray(block.X) if isinstance(block.X, np.ndarray) else in_float64(block.X)
             return kernel(Z, block.weights)
 
@@ -293,9 +302,19 @@ def _sums_at(Z: Any, signed: Any, score: Any) -> Float2D:
     """The three sums in one row per label, ``(2, 2 + n_columns)``, for a block on the host or a device."""
     if not isinstance(Z, np.ndarray):
         return _sum_on_device(Z, signed, score)
+    if not Z.flags.c_contiguous:
+        return _sum_columnwise(Z, signed, score)
     total = np.zeros((2, 2 + Z.shape[1]))
     _add_sums(Z, signed, score, total)
     return total
+
+
+def _sum_columnwise(Z: Float2D, signed: Float1D, score: Float1D) -> Float2D:
+    """The same for columns that lie one after the other, by one product of matrices."""
+    xi = np.maximum(1.0 - np.sign(signed) * score, 0.0)
+    short = np.abs(signed) * xi
+    by_label = np.array([np.where(signed < 0.0, short, 0.0), np.where(signed > 0.0, short, 0.0)])
+    return np.column_stack([by_label @ xi, by_label.sum(axis=1), by_label @ Z])
 
 
 def _losses_along(signed: Any, score: Any, change: Any, steps: Float1D) -> Float1D:
