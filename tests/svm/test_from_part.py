@@ -34,6 +34,17 @@ def test_the_optimum_is_that_of_all_rows_up_to_chance(kind, most_passes):
     assert found.gap >= found.objective - exact.objective
 
 
+def test_a_gap_that_need_not_be_proven_saves_steps_and_is_reached_nearly():
+    X, signed = make_rows("overlapping")
+    loose, proven, exact = (
+        next(hyperplanes(SquaredHinge(CountedRows(X, signed)), [1.0], max_iter=200, **options))
+        for options in ({"tol": 5e-3, "proven": False}, {"tol": 5e-3}, {"tol": 1e-8})
+    )
+    assert loose.converged
+    assert loose.n_iter < proven.n_iter
+    assert exact.objective <= loose.objective <= (1.0 + 1e-3) * exact.objective
+
+
 def test_too_few_steps_from_a_part_do_not_converge():
     X, signed = make_rows("overlapping", 4_000)
     part = SquaredHinge.in_memory(X[::8].copy(), 8.0 * signed[::8])

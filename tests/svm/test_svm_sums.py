@@ -145,6 +145,7 @@ def test_joined_sources_give_the_sums_of_one_array():
 @by_shape
 def test_sums_are_the_same_for_columns_that_lie_one_after_the_other(shape):
     Z, signed, x, _ = make_sums(shape)
-    by_row, by_column = (SquaredHinge(as_rows(order(Z), signed)).sums(x) for order in (np.array, np.asfortranarray))
+    rows = as_rows(np.asfortranarray(Z), signed)
+    by_row, by_column = (SquaredHinge(rows, columnwise=columnwise).sums(x) for columnwise in (False, True))
     for one, other in zip(by_row, by_column, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-10 * np.abs(signed).sum())

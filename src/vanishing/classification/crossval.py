@@ -44,6 +44,7 @@ from .screening import Screen
 __all__ = ["Fold", "FoldIdeals", "FoldModel", "Study", "fit_ideals", "folds_by_scaling", "score_ideals"]
 
 _MOST_SHARED = 62  # folds whose training sets are compared: one bit each
+_MANY_ROWS = 5000  # to train on, from which on an automatic search asks the SVMs for no proof: it costs a third of them
 _MANY_COLUMNS = 150  # above which no larger C is tried than the first that is worse than a smaller one ...
 _CLEARLY = 1.5  # ... by more than that many standard errors of the difference
 
@@ -130,7 +131,9 @@ class Study:
         """The last step for every C, ascending, fitted when it is asked for."""
         y, weights = self.codes[train], self.weights_of(train)
         if self.final_estimator is None:
-            yield from svms_along(columns, y, Cs, weights, n_jobs=1, tol=self.tol, max_iter=self.max_iter)
+            proven = self.screen is None or len(train) < _MANY_ROWS
+            limits = {"tol": self.tol, "max_iter": self.max_iter}
+            yield from svms_along(columns, y, Cs, weights, proven=proven, n_jobs=1, **limits)
             return
         y, options = self.classes[y], {} if weights is None else {"sample_weight": weights}
         for C in Cs:

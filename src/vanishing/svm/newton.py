@@ -43,10 +43,13 @@ class Hyperplane(NamedTuple):
     converged: bool
 
 
-def hyperplanes(data: SquaredHinge, Cs: Sequence[float], *, tol: float, max_iter: int) -> Iterator[Hyperplane]:
+def hyperplanes(
+    data: SquaredHinge, Cs: Sequence[float], *, tol: float, max_iter: int, proven: bool = True
+) -> Iterator[Hyperplane]:
     """Minimisers of ``|w|_1 + C * sum of |s| max(0, 1 - y (w'z + b))^2`` for each C, each from the one before.
 
-    Ends with a duality gap of at most ``tol`` times the objective (or 1e-15 of that at zero, if it is larger).
+    Ends with a duality gap of at most ``tol`` times the objective (or 1e-15 of that at zero, if it is larger); if that
+    need not be ``proven``, after a whole step already from which no larger decrease was foreseen.
     """
     x = np.zeros(data.n_columns + 1)
     curvature = None
@@ -54,7 +57,7 @@ def hyperplanes(data: SquaredHinge, Cs: Sequence[float], *, tol: float, max_iter
         plane, curvature = _minimise(data, C, x, curvature, 0.1, max_iter)
         x = plane.x
     for C, move in zip(Cs, _foreseen_moves(data, Cs, max_iter), strict=True):
-        plane, curvature = _minimise_in_turns(data, float(C), x + move, curvature, tol, max_iter)
+        plane, curvature = _minimise_in_turns(data, float(C), x + move, curvature, tol, max_iter, proven=proven)
         x = plane.x
         yield plane
 
@@ -102,7 +105,14 @@ def _refine(
 
 
 def _minimise_in_turns(
-    data: SquaredHinge, C: float, x: Float1D, curvature: _Curvature | None, tol: float, max_iter: int
+    data: SquaredHinge,
+    C: float,
+    x: Float1D,
+    curvature: _Curvature | None,
+    tol: float,
+    max_iter: int,
+    *,
+    proven: bool = True,
 ) -> tuple[Hyperplane, _Curvature | None]:
     """By the rows near the margin alone, where memory holds them; else by a few steps on all rows, until it does."""
     n_iter = 0
@@ -110,7 +120,7 @@ def _minimise_in_turns(
         x, sums, n_steps = _reduce_to_near(data, C, x, tol, max_iter - n_iter)
         n_iter += n_steps
         most = min(n_steps_at_most if data.room else max_iter, max_iter - n_iter)
-        plane, curvature = _minimise(data, C, x, curvature, tol, most, sums)
+        plane, curvature = _minimise(data, C, x, curvature, tol, most, sums, proven=proven)
         x, n_iter = plane.x, n_iter + plane.n_iter
         if plane.converged or plane.n_iter < most or n_iter >= max_iter:
             break
@@ -180,19 +190,24 @@ def _minimise(
     tol: float,
     max_iter: int,
     sums: Sums | None = None,
+    *,
+    proven: bool = True,
 ) -> tuple[Hyperplane, _Curvature | None]:
     """Newton steps on all rows from x, where the sums may be known, and the Hessian anywhere."""
     sums = data.sums(x) if sums is None else sums
     value, gap = _objective(x, C, sums.loss), duality_gap(x, C, sums)
     floor = 1e-15 * C * data.total_weight
-    n_iter, damping, n_idle, least = 0, _RIDGE, 0, gap
-    while gap > tol * max(value, floor) and n_iter < max_iter and n_idle < _IDLE:
+    n_iter, damping, n_idle, least, at_end = 0, _RIDGE, 0, gap, False
+    while gap > tol * max(value, floor) and n_iter < max_iter and n_idle < _IDLE and not at_end:
         n_iter += 1
         before = value
         slope = C * sums.slope
         working = _working_set(x, slope)
         curvature = _curvature(data, x, working, curvature)
-        step, x, sums = _search(data, C, x, sums, slope, _direction(data, C, x, slope, working, curvature, damping))
+        direction = _direction(data, C, x, slope, working, curvature, damping)
+        little_foreseen = -_foreseen_change(x, slope, direction) <= tol * value
+        step, x, sums = _search(data, C, x, sums, slope, direction)
+        at_end = not proven and step == 1.0 and little_foreseen
         if step == 0.0 and damping >= 1.0:  # rounding is all that is left
             break
         value, gap = _objective(x, C, sums.loss), duality_gap(x, C, sums)
@@ -203,7 +218,7 @@ def _minimise(
             damping = max(damping / 3.0, _RIDGE)
         elif step < 0.5:
             damping = max(4.0 * damping, _DAMPING)
-    return Hyperplane(x, value, gap, n_iter, converged=gap <= tol * max(value, floor)), curvature
+    return Hyperplane(x, value, gap, n_iter, converged=at_end or gap <= tol * max(value, floor)), curvature
 
 
 def duality_gap(x: Float1D, C: float, sums: Sums) -> float:

@@ -84,10 +84,13 @@ class SquaredHinge:
     ----------
     rows : Rows
         Features, with ``y * sample_weight`` for weights.
+    columnwise : bool
+        Sum columns that lie one after the other as they are; else they are copied first, and the order changes no bit.
     """
 
-    def __init__(self, rows: Rows):
+    def __init__(self, rows: Rows, *, columnwise: bool = False):
         self.rows = rows
+        self.columnwise = columnwise
         self.n_columns = rows.n_features
         self._sampled = True
         self._known: tuple[Float2D, list[Lowest]] | None = None
@@ -176,7 +179,7 @@ class SquaredHinge:
         def kernel(Z: Any, signed: Any) -> Float2D:
             return _sums_at(Z, signed, scores_at(Z, x))
 
-        total = _require_finite(self._reduce(kernel, operator.add, 4 * self.n_columns, in_any_order=True))
+        total = _require_finite(self._reduce(kernel, operator.add, 4 * self.n_columns, as_they_are=self.columnwise))
         return Sums(total[:, 0], total[:, 1], total[:, 2:])
 
     def sums_and_near(self, x: Float1D, near: Near) -> tuple[Sums, Near | None]:
@@ -274,12 +277,12 @@ class SquaredHinge:
         combine: Callable[[T, T], T],
         work: int,
         *,
-        in_any_order: bool = False,
+        as_they_are: bool = False,
     ) -> T:
-        """Combine ``kernel(Z, signed weights)`` over blocks, in C order or in any, for ``work`` operations a row."""
+        """Combine ``kernel(Z, signed weights)`` over blocks, in C order or as they are; ``work`` operations a row."""
 
         def contiguous(block: Block) -> T:
-            if in_any_order and isinstance(block.X, np.ndarray):
+            if as_they_are and isinstance(block.X, np.ndarray):
                 return kernel(block.X, block.weights)
             Z = np.ascontiguousarray(block.X) if isinstance(block.X, np.ndarray) else in_float64(block.X)
             return kernel(Z, block.weights)
