@@ -12,7 +12,7 @@ from test_separable import CountedRows, make_rows
 
 from vanishing import OAVI, VCA, VanishingIdealClassifierCV
 from vanishing.classification import fitting
-from vanishing.classification.extras import Extras
+from vanishing.classification.extras import Extras, hinge_knots
 from vanishing.classification.features import FeatureMap
 from vanishing.rows.arrays import as_rows
 from vanishing.rows.protocol import Cost
@@ -29,8 +29,7 @@ def test_the_optimum_is_that_of_all_rows_up_to_chance(kind, most_passes):
     (exact,) = hyperplanes(SquaredHinge(CountedRows(X, signed)), [1.0], tol=1e-8, max_iter=200)
     assert found.converged
     assert rows.n_passes <= most_passes
-    by_chance = X.shape[1] / len(X)
-    assert exact.objective <= found.objective <= (1.0 + max(by_chance, 1e-3 * (kind == "touching"))) * exact.objective
+    assert exact.objective <= found.objective <= (1.0 + 0.5 / np.sqrt(len(X))) * exact.objective
     assert found.gap >= found.objective - exact.objective
 
 
@@ -64,7 +63,7 @@ def test_a_search_on_a_sample_ends_with_the_same_classifier_from_a_part(monkeypa
     monkeypatch.setattr(fitting, "_ROWS_PER_COLUMN", 10)
     monkeypatch.setattr(fitting, "_ROWS_PER_CLASS", 100)
     one, two = (VanishingIdealClassifierCV(n_jobs=n_jobs, **options).fit(X, y, weights) for n_jobs in (1, 2))
-    assert np.mean(one.predict(X) == whole.predict(X)) > 0.995
+    assert np.mean(one.predict(X) == whole.predict(X)) > 0.985
     np.testing.assert_array_equal(one.decision_function(X), two.decision_function(X))
     objectives = [clf.best_estimator_.final_estimator_.objective_ for clf in (whole, one)]
     np.testing.assert_allclose(objectives[1], objectives[0], rtol=0.01)
@@ -76,7 +75,7 @@ def test_columns_that_are_computed_in_a_pass_are_those_that_are_kept(ideal):
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(3_000, 3))
     ideals = [clone(ideal).fit(X), clone(ideal).fit(X**2), clone(ideal).set_params(psi=0.0, max_degree=1).fit(X)]
-    mapping = FeatureMap.of(ideals, Extras.of(3, append_input=True, products=True), "both")
+    mapping = FeatureMap.of(ideals, Extras.of(3, append_input=True, knots=hinge_knots(X, 3), products=True), "both")
     mapping = mapping.select(rng.random(mapping.n_columns) < 0.7)
     mapping = replace(mapping, width=rng.uniform(1.0, 2.0, mapping.n_columns))
     rows = as_rows(X)

@@ -216,7 +216,7 @@ class FeatureMap:
                     of_part = own[part] - start, width[place + part.start : place + part.stop]
                     _divide(values, *of_part, place == 0, rows.stop - rows.start, out, place + part.start, rows.start)
             start = ends[1]
-        self.extras.fill(X, out[second:].T)
+        _fill_extras(self.extras, np.ascontiguousarray(X.T), out[second:])
         out[second:] /= width[second:, None]
 
     def _fill_in_parts(self, X: Float2D, out: Float2D) -> None:
@@ -245,6 +245,17 @@ class _Columnwise:
         out = np.empty((self.mapping.n_columns, len(block.X)))
         self.mapping.fill_columnwise(block.X, out)
         return block._replace(X=out.T)
+
+
+def _fill_extras(extras: Extras, columns: Float2D, out: Float2D) -> None:
+    """The columns beside the generators, one by one: together they would take memory that is slow to come by."""
+    n_inputs, n_hinges = extras.inputs.size, extras.hinges.size
+    for row, j in zip(out, extras.inputs, strict=False):
+        row[:] = columns[j]
+    for row, j, knot in zip(out[n_inputs:], extras.hinges, extras.knots, strict=False):
+        np.maximum(np.subtract(columns[j], knot, out=row), 0.0, out=row)
+    for row, i, j in zip(out[n_inputs + n_hinges :], extras.left, extras.right, strict=True):
+        np.multiply(columns[i], columns[j], out=row)
 
 
 @compiled

@@ -27,7 +27,8 @@ _ROUGH = 0.01  # relative duality gap to which a sample of the rows is fitted
 _PRECISE = 1e-3  # of the gap that was asked for: over the rows in memory, whose steps cost no pass
 _INEXACT = 0.01  # a step's problem is solved to this share of the present violation
 _SHORT_ROWS = 10  # rows of a part that a Hessian knows for every column, at least, if it is to serve for all rows
-_OF_CHANCE = 0.25  # of what chance in the rows costs: twice the decrease that is left when steps end
+_OF_CHANCE = 0.5  # of the relative standard error of a sum over rows: a decrease foreseen below that ends these steps
+_BY_PART = 8  # steps on all rows by the Hessian of a part, at most
 
 
 class Hyperplane(NamedTuple):
@@ -67,8 +68,8 @@ def hyperplane_from(
 ) -> Hyperplane:
     """The minimiser over many rows from that over a part of them, whose weights make it stand for all.
 
-    The part's Hessian serves for steps on all rows, so that each takes one pass, for the gradient; they end where the
-    decrease foreseen is a fraction of what chance in m rows costs p columns, about ``p / m`` of the loss. The gap,
+    The part's Hessian serves for steps on all rows, so that each takes one pass, for the gradient. They end where the
+    decrease foreseen is no more than ``0.5 / sqrt(m)`` of the loss: other m rows would change that by more. The gap,
     which needs a gradient that vanishes to a penalty of 1 beside a loss that grows with m, may be much larger then.
     Where a part says too little, as of classes that are almost separable, the steps are those of :func:`hyperplanes`.
     """
@@ -83,25 +84,45 @@ def hyperplane_from(
 def _refine(
     data: SquaredHinge, part: SquaredHinge, C: float, plane: Hyperplane, curvature: _Curvature | None, max_iter: int
 ) -> tuple[Hyperplane, int]:
-    """Steps on all rows by the Hessian of a part; ends unconverged where one of them has to be cut."""
-    n_iter, x = plane.n_iter, plane.x
-    curvature = _curvature(part, x, _working_set(x, C * part.sums(x).slope), curvature)
-    n_short = 0.5 * float(curvature.hessian[-1, -1]) / part.total_weight * part.n_rows
-    if n_short < _SHORT_ROWS * data.n_columns:
+    """Steps on all rows by the Hessian of a part, corrected by how the gradient over all rows has changed so far.
+
+    Ends unconverged where the part knows too few rows, or where too many steps have not been enough.
+    """
+    n_iter, x, sums, moves = plane.n_iter, plane.x, part.sums(plane.x), list[tuple[Float1D, Float1D]]()
+    curvature = _curvature(part, x, _working_set(x, C * sums.slope), curvature)
+    if not _knows_enough(part, curvature):
         return plane._replace(converged=False), n_iter
     sums, step, converged = data.sums(x), 1.0, False
-    while step == 1.0 and n_iter < max_iter:
+    enough = _OF_CHANCE / np.sqrt(max(data.rows.n_samples or 0, part.n_rows))
+    while step > 0.0 and len(moves) <= _BY_PART and n_iter < max_iter:
         slope = C * sums.slope
         working = _working_set(x, slope)
         curvature = _curvature(part, x, working, curvature)
-        direction = _direction(part, C, x, slope, working, curvature, _RIDGE)
-        by_chance = data.n_columns / max(data.rows.n_samples or 0, part.n_rows) * C * sums.loss
-        converged = -_foreseen_change(x, slope, direction) <= _OF_CHANCE * by_chance
+        direction = _direction(part, C, x, slope, working, _corrected(curvature, moves), _RIDGE)
+        converged = -_foreseen_change(x, slope, direction) <= enough * C * sums.loss
         if converged:
             break
-        n_iter += 1
+        before, n_iter = sums.slope, n_iter + 1
         step, x, sums = _search(data, C, x, sums, slope, direction)
+        moves.append((step * direction, sums.slope - before))
     return Hyperplane(x, _objective(x, C, sums.loss), duality_gap(x, C, sums), n_iter, converged), n_iter
+
+
+def _corrected(curvature: _Curvature, moves: Sequence[tuple[Float1D, Float1D]]) -> _Curvature:
+    """A Hessian that agrees with the last of some moves, of which the change of the gradient is known (BFGS)."""
+    H, chosen = curvature.hessian.copy(), np.append(curvature.columns, -1)
+    for move, change in moves:
+        d, y = move[chosen], change[chosen]
+        Hd = H @ d
+        if min(float(d @ Hd), float(d @ y)) > 0.0:
+            H += np.outer(y, y / float(d @ y)) - np.outer(Hd, Hd / float(d @ Hd))
+    return curvature._replace(hessian=H)
+
+
+def _knows_enough(part: SquaredHinge, curvature: _Curvature) -> bool:
+    """Whether the short rows of a part are many times its columns."""
+    n_short = 0.5 * float(curvature.hessian[-1, -1]) / part.total_weight * part.n_rows
+    return n_short >= _SHORT_ROWS * part.n_columns
 
 
 def _minimise_in_turns(

@@ -206,7 +206,7 @@ class SquaredHinge:
         def kernel(Z: Any, signed: Any) -> Float1D:
             return _losses_along(signed, scores_at(Z, x), scores_of(Z, direction), steps)
 
-        return self._sum(kernel, 4 * self.n_columns)
+        return self._reduce(kernel, operator.add, 4 * self.n_columns, as_they_are=self.columnwise)
 
     def hessian(self, x: Float1D, columns: Int1D, start: tuple[Float1D, Float2D] | None = None) -> Float2D:
         """Generalised Hessian of the loss in the chosen columns of w, and in b: ``2 sum of |s| (z, 1)(z, 1)'``, xi > 0.
