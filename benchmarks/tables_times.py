@@ -1,7 +1,7 @@
 """CPU seconds of the default search on large made tables, one thread, and its test error beside that of boosting.
 
 OMP_NUM_THREADS=1 python benchmarks/tables_times.py
-OMP_NUM_THREADS=1 python benchmarks/tables_times.py --tables "100,000 x 20, normal" --jobs 2
+OMP_NUM_THREADS=1 python benchmarks/tables_times.py --tables "1,000,000 x 5, ring" "1,000,000 x 5, linear" --jobs 2
 """
 
 import argparse
@@ -16,7 +16,8 @@ from sklearn.model_selection import train_test_split
 
 from vanishing import VanishingIdealClassifierCV
 
-N_TEST, N_SKIN = 10_000, 245_057
+N_TEST, N_MANY, N_SKIN = 10_000, 200_000, 245_057  # rows to test on, of a million and more, and of all skin
+MILLION = 1_000_000 + N_MANY
 
 
 def quadratic(m: int, n: int, flipped: float = 0.1):
@@ -50,6 +51,28 @@ def normal(m: int, n: int):
     return X, logit + 0.5 * rng.logistic(size=m) > np.median(logit)
 
 
+def linear(m: int, n: int):
+    """Normal columns, a linear logit."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((m, n))
+    return X, X[:, :4] @ [1.0, -0.7, 0.5, 0.3] + 0.5 * rng.logistic(size=m) > 0.0
+
+
+def exclusive(m: int, n: int):
+    """Uniform columns, the sign of the product of two of them, 2% of the labels flipped."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, size=(m, n))
+    return X, (X[:, 0] * X[:, 1] > 0.0) ^ (rng.random(m) < 0.02)
+
+
+def ring(m: int, n: int):
+    """Normal columns, a ring in two of them with hardly any noise: between two circles, of degree 4."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((m, n))
+    radius = np.hypot(X[:, 0], X[:, 1])
+    return X + 0.005 * rng.standard_normal((m, n)), (radius > 0.8) & (radius < 1.6)
+
+
 TABLES = {
     "1,000 x 10, quadratic": lambda: quadratic(1_000 + N_TEST, 10),
     "1,000 x 10, clusters": lambda: clusters(1_000 + N_TEST, 10),
@@ -58,9 +81,14 @@ TABLES = {
     "100,000 x 20, clusters": lambda: clusters(100_000 + N_TEST, 20),
     "100,000 x 20, normal": lambda: normal(100_000 + N_TEST, 20),
     "skin, 60% of 245,057 x 3": lambda: table("skin"),
-    "1,000,000 x 5, quadratic": lambda: quadratic(1_000_000 + N_TEST, 5),
-    "1,000,000 x 5, quadratic, no label flipped": lambda: quadratic(1_000_000 + N_TEST, 5, 0.0),
-    "1,000,000 x 5, clusters": lambda: clusters(1_000_000 + N_TEST, 5),
+    "1,000,000 x 5, linear": lambda: linear(MILLION, 5),
+    "1,000,000 x 5, quadratic": lambda: quadratic(MILLION, 5),
+    "1,000,000 x 5, quadratic, 2% of the labels flipped": lambda: quadratic(MILLION, 5, 0.02),
+    "1,000,000 x 5, quadratic, no label flipped": lambda: quadratic(MILLION, 5, 0.0),
+    "1,000,000 x 5, exclusive or": lambda: exclusive(MILLION, 5),
+    "1,000,000 x 5, ring": lambda: ring(MILLION, 5),
+    "1,000,000 x 5, normal": lambda: normal(MILLION, 5),
+    "1,000,000 x 5, clusters": lambda: clusters(MILLION, 5),
 }
 
 
@@ -78,7 +106,7 @@ def main() -> None:
 
 
 def measured(X, y, n_jobs: int) -> list[str]:
-    n_test = 0.4 if len(y) == N_SKIN else N_TEST
+    n_test = {N_SKIN: 0.4, MILLION: N_MANY}.get(len(y), N_TEST)
     X, X_test, y, y_test = train_test_split(X, y, test_size=n_test, stratify=y, random_state=0)
     cpu, wall = time.process_time(), time.perf_counter()
     model = VanishingIdealClassifierCV(n_jobs=n_jobs).fit(X, y)

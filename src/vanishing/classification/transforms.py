@@ -238,10 +238,14 @@ def check_scaling(scale_input: Any, choices: Sequence[str] = TRANSFORMS) -> None
 
 
 def transform_of(kind: str, rows: Rows, sample: Sample | None, names: Sequence[str]) -> InputTransform:
-    """The transform of rows in memory, or of those that a sample stands for."""
+    """The transform of rows in memory, or of those that a sample stands for.
+
+    Where there is a sample, the range is that of all rows, so that psi means the same for the sample and for all.
+    """
     if isinstance(rows, ArrayRows):
         require_finite(rows, names)
-        return InputTransform.fitted(kind, rows.X)
+        low, high = (None, None) if sample is None else (sample.low, sample.high)
+        return InputTransform.fitted(kind, rows.X, low, high)
     assert sample is not None
     return InputTransform.fitted(kind, sample.rows.X, sample.low, sample.high)
 

@@ -167,7 +167,8 @@ def _walk(search: Any, prepared: list[_Prepared], progress: Progress, before: Se
     for k in order:
         walks[k].finish()
     searches = [prepared[k].searched._replace(psis=walks[k].psis, scores=walks[k].scores) for k in order]
-    with_more = _try_more_columns(search, prepared, walks, order[0])
+    refused = before is not None and before.study is not None and before.study.columns == prepared[0].study.columns
+    with_more = None if refused else _try_more_columns(search, prepared, walks, order[0])
     return searches if with_more is None else [with_more]
 
 
