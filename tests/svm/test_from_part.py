@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from reference import svm_objective
 from sklearn.base import clone
 from test_separable import CountedRows, make_rows
 
@@ -50,6 +51,7 @@ def test_too_few_steps_from_a_part_do_not_converge():
     found = hyperplane_from(part, SquaredHinge(CountedRows(X, signed)), 1.0, tol=1e-3, part_tol=1e-3, max_iter=2)
     assert not found.converged
     assert found.n_iter == 2
+    assert found.objective == pytest.approx(svm_objective(X, signed, 1.0, found.x), rel=1e-10)
 
 
 def test_a_search_on_a_sample_ends_with_the_same_classifier_from_a_part(monkeypatch):

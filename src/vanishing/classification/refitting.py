@@ -22,7 +22,7 @@ from .transforms import InputTransform
 
 __all__ = ["fold_classifier", "members", "refit_pair"]
 
-_SAMPLED_TOL = 1e-3  # relative duality gap of the SVM on all rows after a search on a sample
+_SAMPLED_TOL = 1e-3  # relative duality gap of the SVM after a search on a sample: on a part of the rows, if these do
 _MEMBER_PSIS = 3  # whose models are averaged, at most, for each scaling
 
 

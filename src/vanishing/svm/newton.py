@@ -74,24 +74,24 @@ def hyperplane_from(
     Where a part says too little, as of classes that are almost separable, the steps are those of :func:`hyperplanes`.
     """
     plane, curvature = _minimise(part, C, np.zeros(data.n_columns + 1), None, part_tol, max_iter)
-    refined, n_iter = _refine(data, part, C, plane, curvature, max_iter)
-    if not refined.converged and n_iter < max_iter:
-        refined, _ = _minimise_in_turns(data, C, refined.x, None, tol, max_iter - n_iter)
-        n_iter += refined.n_iter
-    return refined._replace(n_iter=n_iter)
+    refined = _refine(data, part, C, plane, curvature, max_iter)
+    if refined.converged or refined.n_iter >= max_iter:
+        return refined
+    last, _ = _minimise_in_turns(data, C, refined.x, None, tol, max_iter - refined.n_iter)
+    return last._replace(n_iter=refined.n_iter + last.n_iter)
 
 
 def _refine(
     data: SquaredHinge, part: SquaredHinge, C: float, plane: Hyperplane, curvature: _Curvature | None, max_iter: int
-) -> tuple[Hyperplane, int]:
+) -> Hyperplane:
     """Steps on all rows by the Hessian of a part, corrected by how the gradient over all rows has changed so far.
 
     Ends unconverged where the part knows too few rows, or where too many steps have not been enough.
     """
     n_iter, x, sums, moves = plane.n_iter, plane.x, part.sums(plane.x), list[tuple[Float1D, Float1D]]()
     curvature = _curvature(part, x, _working_set(x, C * sums.slope), curvature)
-    if not _knows_enough(part, curvature):
-        return plane._replace(converged=False), n_iter
+    if n_iter < max_iter and not _knows_enough(part, curvature):
+        return plane._replace(converged=False)
     sums, step, converged = data.sums(x), 1.0, False
     enough = _OF_CHANCE / np.sqrt(max(data.rows.n_samples or 0, part.n_rows))
     while step > 0.0 and len(moves) <= _BY_PART and n_iter < max_iter:
@@ -105,11 +105,11 @@ def _refine(
         before, n_iter = sums.slope, n_iter + 1
         step, x, sums = _search(data, C, x, sums, slope, direction)
         moves.append((step * direction, sums.slope - before))
-    return Hyperplane(x, _objective(x, C, sums.loss), duality_gap(x, C, sums), n_iter, converged), n_iter
+    return Hyperplane(x, _objective(x, C, sums.loss), duality_gap(x, C, sums), n_iter, converged)
 
 
 def _corrected(curvature: _Curvature, moves: Sequence[tuple[Float1D, Float1D]]) -> _Curvature:
-    """A Hessian that agrees with the last of some moves, of which the change of the gradient is known (BFGS)."""
+    """A Hessian that agrees with the last of some moves and the change of the gradient there (BFGS)."""
     H, chosen = curvature.hessian.copy(), np.append(curvature.columns, -1)
     for move, change in moves:
         d, y = move[chosen], change[chosen]
