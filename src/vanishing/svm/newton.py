@@ -28,6 +28,7 @@ _PRECISE = 1e-3  # of the gap that was asked for: over the rows in memory, whose
 _INEXACT = 0.01  # a step's problem is solved to this share of the present violation
 _SHORT_ROWS = 10  # rows of a part that a Hessian knows for every column, at least, if it is to serve for all rows
 _OF_CHANCE = 0.5  # of the relative standard error of a sum over rows: a decrease foreseen below that ends these steps
+_LITTLE_CHANCE = 1e-3  # the same where columns are few, and one more step costs little
 _BY_PART = 8  # steps on all rows by the Hessian of a part, at most
 
 
@@ -69,8 +70,9 @@ def hyperplane_from(
     """The minimiser over many rows from that over a part of them, whose weights make it stand for all.
 
     The part's Hessian serves for steps on all rows, so that each takes one pass, for the gradient. They end where the
-    decrease foreseen is no more than ``0.5 / sqrt(m)`` of the loss: other m rows would change that by more. The gap,
-    which needs a gradient that vanishes to a penalty of 1 beside a loss that grows with m, may be much larger then.
+    decrease foreseen is no more than ``0.5 / sqrt(m)`` of the loss: other m rows would change that by more; for few
+    columns, where a pass costs little, 0.001 stands for 0.5. The gap, which needs a gradient that vanishes to a
+    penalty of 1 beside a loss that grows with m, may be much larger then.
     Where a part says too little, as of classes that are almost separable, the steps are those of :func:`hyperplanes`.
     """
     plane, curvature = _minimise(part, C, np.zeros(data.n_columns + 1), None, part_tol, max_iter)
@@ -93,7 +95,8 @@ def _refine(
     if n_iter < max_iter and not _knows_enough(part, curvature):
         return plane._replace(converged=False)
     sums, step, converged = data.sums(x), 1.0, False
-    enough = _OF_CHANCE / np.sqrt(max(data.rows.n_samples or 0, part.n_rows))
+    share = _OF_CHANCE if data.n_columns > _FEW else _LITTLE_CHANCE
+    enough = share / np.sqrt(max(data.rows.n_samples or 0, part.n_rows))
     while step > 0.0 and len(moves) <= _BY_PART and n_iter < max_iter:
         slope = C * sums.slope
         working = _working_set(x, slope)
