@@ -80,3 +80,14 @@ def test_a_sample_with_the_range_of_all_rows_does_for_them(table):
     np.testing.assert_allclose(part(table), whole(table), atol=0.05)
     assert part(table).min() >= 0.0
     assert part(table).max() <= 1.0 + 1e-12
+
+
+@pytest.mark.parametrize("library", ["torch", "array_api_strict"])
+def test_ranks_on_a_device_are_those_on_the_host(library):
+    namespace = pytest.importorskip(library)
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=500), rng.integers(0, 4, 500), np.full(500, 7.0)]).astype(np.float64)
+    transform = InputTransform.fitted("rank", X)
+    far = np.vstack([X, X - 10.0, X + 10.0, np.nextafter(X, np.inf)])
+    found = transform(namespace.asarray(far))
+    np.testing.assert_allclose(np.asarray(found), transform(far), rtol=0.0, atol=1e-15)

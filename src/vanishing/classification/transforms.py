@@ -13,7 +13,7 @@ from .._typing import Bool1D, Float1D, Float2D
 from ..engine.survey import scaled_rows
 from ..files.fields import Numbers, Optional, Record, TupleOf, require
 from ..polynomials.polynomial import Polynomials
-from ..rows.array_api import in_float64, namespace_of, on_device_of, to_host
+from ..rows.array_api import in_float64, namespace_of, on_device_of
 from ..rows.arrays import ArrayRows
 from ..rows.protocol import Block, Cost, Rows
 from ..rows.reading import require_finite
@@ -216,7 +216,14 @@ def _interpolate(x: Any, knots: Float1D, levels: Float1D) -> Any:
     """Piecewise linear interpolation, constant outside of the knots."""
     if isinstance(x, np.ndarray):
         return np.interp(x, knots, levels)
-    return on_device_of(x, np.interp(to_host(x), knots, levels))
+    namespace = namespace_of(x)
+    if knots.size == 1:
+        return namespace.full_like(x, float(levels[0]))
+    x = namespace.clip(x, float(knots[0]), float(knots[-1]))
+    index = namespace.searchsorted(on_device_of(x, knots[1:-1]), x, side="right")
+    slopes = np.diff(levels) / np.diff(knots)
+    start, low, slope = (namespace.take(on_device_of(x, part), index) for part in (knots[:-1], levels[:-1], slopes))
+    return low + slope * (x - start)
 
 
 def _piecewise(symbol: Any, knots: Float1D, levels: Float1D) -> Any:
