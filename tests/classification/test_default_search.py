@@ -8,7 +8,15 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss, make_scorer
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
-from vanishing import OAVI, PerClass, RangeWarning, VanishingIdealClassifier, VanishingIdealClassifierCV, open_rows
+from vanishing import (
+    OAVI,
+    PerClass,
+    RangeWarning,
+    VanishingIdealClassifier,
+    VanishingIdealClassifierCV,
+    load,
+    open_rows,
+)
 from vanishing.classification import fitting, tuning
 from vanishing.classification.class_weights import class_factors
 from vanishing.classification.extras import Extras, hinge_knots
@@ -291,6 +299,53 @@ def test_columns_of_every_kind_give_the_formula(features, extras):
     np.testing.assert_allclose(clf.transform(X) @ final.coef_.T + final.intercept_, clf.decision_function(X), atol=1e-9)
 
 
+@pytest.mark.slow
+def test_hinges_stay_where_they_pay(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.random((2400, 14))
+    height = np.maximum(0.0, X - rng.uniform(0.5, 0.9, X.shape[1])).sum(axis=1)
+    y = height + 0.03 * rng.normal(size=len(X)) > np.median(height)
+    options = {"scale_input": "arcsinh", "n_jobs": 1}
+    clf = VanishingIdealClassifierCV(**options).fit(X, y)
+    plain = VanishingIdealClassifierCV(**options, hinges=0, monomials=1).fit(X, y)
+    assert clf.best_estimator_.hinges == 5
+    assert clf.best_score_ > plain.best_score_
+    assert clf.best_index_ >= len(plain.cv_results_["params"])
+    np.testing.assert_array_equal(
+        clf.cv_results_["mean_test_score"][: len(plain.cv_results_["params"])], plain.cv_results_["mean_test_score"]
+    )
+    again = VanishingIdealClassifier(
+        OAVI(clf.best_params_["psi"], max_terms=plain.best_estimator_.estimator.max_terms),
+        C=clf.best_params_["C"],
+        scale_input="arcsinh",
+        features="both",
+        hinges=5,
+        monomials=clf.best_estimator_.monomials,
+    ).fit(X, y)
+    np.testing.assert_array_equal(clf.best_estimator_.transform(X), again.transform(X))
+    clf.save(tmp_path / "model.vi")
+    np.testing.assert_array_equal(load(tmp_path / "model.vi").predict_proba(X), clf.predict_proba(X))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{"average": True}, {"sparsity": "1se"}, {"max_columns": 20}, {"scoring": "f1"}])
+def test_searches_for_something_else_try_no_hinges(options):
+    rng = np.random.default_rng(0)
+    X = rng.random((2000, 6))
+    height = np.maximum(0.0, X - rng.uniform(0.5, 0.9, X.shape[1])).sum(axis=1)
+    y = height > np.median(height)
+    clf = VanishingIdealClassifierCV(scale_input="arcsinh", n_jobs=1, **options).fit(X, y)
+    assert (clf.best_estimator_.hinges, clf.best_estimator_.monomials) == (0, 1)
+
+
+def test_a_smooth_boundary_gets_no_hinges():
+    rng = np.random.default_rng(0)
+    X = rng.random((2000, 2))
+    y = ((X - 0.5) ** 2).sum(axis=1) + 0.02 * rng.normal(size=len(X)) > 0.15
+    clf = VanishingIdealClassifierCV(scale_input="arcsinh", n_jobs=1).fit(X, y)
+    assert (clf.best_estimator_.hinges, clf.best_estimator_.monomials) == (0, 1)
+
+
 def test_signed_generators_of_degree_1_are_left_out_beside_the_inputs():
     X, y = circles(2, m=120)
     clf = VanishingIdealClassifier(OAVI(0.01), features="both", n_jobs=1).fit(X, y)
@@ -326,6 +381,8 @@ def test_limits_of_the_walk_grow_with_the_rows():
         ({"features": "square"}, "features must be one of"),
         ({"monomials": 3}, "monomials must be 1 or 2"),
         ({"hinges": -1}, "hinges must be"),
+        ({"hinges": "many"}, "hinges must be 'auto' or a number, got 'many'"),
+        ({"monomials": "all"}, "monomials must be 'auto' or a number, got 'all'"),
         ({"search_rows": 0}, "search_rows must be"),
         ({"max_columns": 0}, "max_columns must be"),
         ({"sparsity": "2se"}, "sparsity must be one of '1se'"),

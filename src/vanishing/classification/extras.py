@@ -14,6 +14,8 @@ from ..rows.array_api import namespace_of, on_device_of
 
 __all__ = ["EXTRAS", "ColumnOptions", "Extras", "hinge_knots", "take_columns"]
 
+_HINGES, _MONOMIALS = 5, 2  # that a search with "auto" tries at its best psi
+
 
 @dataclass(frozen=True)
 class Extras:
@@ -97,20 +99,31 @@ class ColumnOptions(NamedTuple):
     @classmethod
     def of(cls, estimator: Any) -> ColumnOptions:
         """Those of an estimator, checked."""
+        return cls._checked(estimator, estimator.hinges, estimator.monomials)
+
+    @classmethod
+    def first_of(cls, search: Any) -> ColumnOptions:
+        """Those that a search starts with, checked: "auto" has neither hinges nor products."""
+        hinges, monomials = _unless_auto("hinges", search.hinges, 0), _unless_auto("monomials", search.monomials, 1)
+        return cls._checked(search, hinges, monomials)
+
+    @classmethod
+    def _checked(cls, estimator: Any, hinges: Any, monomials: Any) -> ColumnOptions:
         check_choice("features", estimator.features, ("both", "absolute", "signed"))
         for name in ("append_input", "scale_features"):
             check_flag(name, getattr(estimator, name))
-        if estimator.hinges != 0:
-            check_count("hinges", estimator.hinges)
-        if estimator.monomials not in (1, 2) or isinstance(estimator.monomials, bool):
-            raise ValueError(f"monomials must be 1 or 2, the largest degree of products; got {estimator.monomials!r}.")
-        return cls(
-            estimator.features,
-            bool(estimator.append_input),
-            bool(estimator.scale_features),
-            int(estimator.hinges),
-            int(estimator.monomials),
-        )
+        if hinges != 0:
+            check_count("hinges", hinges)
+        if monomials not in (1, 2) or isinstance(monomials, bool):
+            raise ValueError(f"monomials must be 1 or 2, the largest degree of products; got {monomials!r}.")
+        scale = bool(estimator.scale_features)
+        return cls(estimator.features, bool(estimator.append_input), scale, int(hinges), int(monomials))
+
+    def richer(self, search: Any) -> list[ColumnOptions]:
+        """What a search with "auto" tries beside these: hinges, and with them products."""
+        hinges = self._replace(hinges=_HINGES) if search.hinges == "auto" else self
+        products = hinges._replace(monomials=_MONOMIALS) if search.monomials == "auto" else hinges
+        return [each for each in dict.fromkeys((hinges, products)) if each != self]
 
     def extras(self, X: Float2D) -> Extras:
         """The columns beside the generators, for rows in the unit cube like those of ``X``."""
@@ -120,6 +133,14 @@ class ColumnOptions(NamedTuple):
             knots=hinge_knots(X, self.hinges),
             products=self.monomials > 1,
         )
+
+
+def _unless_auto(name: str, value: Any, first: int) -> Any:
+    if not isinstance(value, str):
+        return value
+    if value != "auto":
+        raise ValueError(f"{name} must be 'auto' or a number, got {value!r}.")
+    return first
 
 
 _INDICES = Numbers("i8", (None,), low=0)

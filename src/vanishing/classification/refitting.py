@@ -14,6 +14,7 @@ from ..rows.labels import Labelled
 from ..rows.sampling import Sample
 from .classifier import VanishingIdealClassifier
 from .crossval import FoldModel
+from .extras import ColumnOptions
 from .per_class import PerClass
 from .probabilities import Calibration, calibrate
 from .results import Pair, Searched
@@ -25,18 +26,18 @@ _SAMPLED_TOL = 1e-3  # relative duality gap of the SVM on all rows after a searc
 _MEMBER_PSIS = 3  # whose models are averaged, at most, for each scaling
 
 
-def _classifier(search: Any, scaling: Any, psi: float, C: float) -> VanishingIdealClassifier:
+def _classifier(search: Any, scaling: Any, columns: ColumnOptions, psi: float, C: float) -> VanishingIdealClassifier:
     """The classifier to be fitted, with the options of a search."""
     final = search.final_estimator
     return VanishingIdealClassifier(
         clone(search._template()).set_params(psi=psi),
         final_estimator=None if final is None else clone(final).set_params(C=C),
         scale_input=scaling,
-        features=search.features,
-        append_input=search.append_input,
-        hinges=search.hinges,
-        monomials=search.monomials,
-        scale_features=search.scale_features,
+        features=columns.features,
+        append_input=columns.append_input,
+        hinges=columns.hinges,
+        monomials=columns.monomials,
+        scale_features=columns.scale,
         class_weight=search.class_weight,
         n_jobs=search.n_jobs,
         C=C,
@@ -47,7 +48,7 @@ def fold_classifier(
     fitted: FoldModel, search: Any, scaling: Any, classes: Array, transform: InputTransform | None
 ) -> VanishingIdealClassifier:
     """The classifier that consists of the pieces of a fold."""
-    model = _classifier(search, scaling, fitted.ideals[0].psi, fitted.final.C)
+    model = _classifier(search, scaling, ColumnOptions.first_of(search), fitted.ideals[0].psi, fitted.final.C)
     per_class = PerClass(model.estimator)
     per_class.classes_, per_class.estimators_ = classes, list(fitted.ideals)
     for part in (per_class, model):
@@ -64,9 +65,10 @@ def refit_pair(
 
     ``sample`` holds the rows that were searched, if these are not all.
     """
-    model = _classifier(search, searched.scaling, searched.psis[pair[0]], searched.Cs[pair[1]])
+    study = searched.study
+    columns, screen = (ColumnOptions.first_of(search), None) if study is None else (study.columns, study.screen)
+    model = _classifier(search, searched.scaling, columns, searched.psis[pair[0]], searched.Cs[pair[1]])
     tol = 1e-6 if sample is None else _SAMPLED_TOL
-    screen = None if searched.study is None else searched.study.screen
     model._fit_labelled(search, data, sample, tol, search.max_columns, screen)
     _calibrate([model], search, searched, pair)
     return model

@@ -74,6 +74,14 @@ class Scores:
         for mine, theirs in ((self.held_out, other.held_out), (self.models, other.models)):
             mine.update({(psis[i], Cs[c]): value for (i, c), value in theirs.items()})
 
+    def followed_by(self, other: Scores) -> Scores:
+        """These, and behind them the psis of other ones for the same Cs and folds."""
+        n_psis, n_Cs, n_folds = self.scores.shape
+        both = Scores.empty(n_psis + len(other.scores), n_Cs, n_folds)
+        both.put(range(n_psis), range(n_Cs), self)
+        both.put(range(n_psis, len(both.scores)), range(n_Cs), other)
+        return both
+
     def repeat(self, i: int, j: int) -> None:
         """Give psi i the results of psi j."""
         for values in (self.scores, self.choice, self.n_used, self.n_generators, self.too_large):

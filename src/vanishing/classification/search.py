@@ -74,8 +74,13 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
         the columns once, by all rows to be searched on.
     features : {"both", "absolute", "signed"}, default="both"
         Give the last step ``g(x)`` and ``|g(x)|``, or one of them.
-    append_input, hinges, monomials, scale_features, class_weight :
+    append_input, scale_features, class_weight :
         As for :class:`VanishingIdealClassifier`.
+    hinges, monomials : int or "auto", default="auto"
+        As for :class:`VanishingIdealClassifier`; "auto" tries 5 hinges for every input, and with them the products of
+        two inputs, at the best psi of the walk, from 2,000 rows on. They stay if the accuracy is better by more than
+        one standard error of the difference; ``best_estimator_`` says so. Not with ``average``, ``sparsity`` or
+        ``max_columns``, nor where they would be too many columns.
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
     psis : "auto" or array-like, default="auto"
@@ -122,7 +127,8 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
     cv_results_ : dict of arrays
         As in scikit-learn, for the pairs that were tried: ``params``, ``param_psi``, ``param_C``,
         ``split0_test_score``, ..., ``mean_test_score``, ``std_test_score``, ``rank_test_score``, and
-        ``mean_n_generators``, ``mean_n_columns`` (those with a weight).
+        ``mean_n_generators``, ``mean_n_columns`` (those with a weight). Pairs with the hinges and products that were
+        taken come last.
     best_estimator_ : VanishingIdealClassifier
         Fitted to all rows.
     estimators_ : list of VanishingIdealClassifier
@@ -190,8 +196,8 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
         scale_input: Any = "auto",
         features: str = "both",
         append_input: bool = True,
-        hinges: int = 0,
-        monomials: int = 1,
+        hinges: int | str = "auto",
+        monomials: int | str = "auto",
         scale_features: bool = True,
         class_weight: Any = None,
         n_jobs: int | None = None,
@@ -304,7 +310,7 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
             self.estimators_, self.weights_ = members(self, data, searches, sample, {best: self.best_estimator_})
 
     def _check_options(self) -> None:
-        ColumnOptions.of(self)
+        ColumnOptions.first_of(self)
         check_scaling(self.scale_input, ("auto", *TRANSFORMS))
         for name in ("refit", "probability", "average"):
             check_flag(name, getattr(self, name))

@@ -166,14 +166,35 @@ def _walk(search: Any, prepared: list[_Prepared], progress: Progress, before: Se
     order = _order(search, prepared, [walk.best for walk in walks])
     for k in order:
         walks[k].finish()
-    return [prepared[k].searched._replace(psis=walks[k].psis, scores=walks[k].scores) for k in order]
+    searches = [prepared[k].searched._replace(psis=walks[k].psis, scores=walks[k].scores) for k in order]
+    with_more = _try_more_columns(search, prepared, walks, order[0])
+    return searches if with_more is None else [with_more]
+
+
+def _try_more_columns(search: Any, prepared: list[_Prepared], walks: list[Walk], best: int) -> Searched | None:
+    """The best psi of a scaling that is not far behind, with hinges and products, too, if that is ahead of all walks.
+
+    Ahead by more than one standard error of the difference: such columns cost readers. Few rows cannot tell.
+    """
+    study = prepared[best].study
+    simple = search.average or search.sparsity is not None or search.max_columns is not None
+    if simple or len(study.codes) < _MANY_ROWS:
+        return None
+    near = [(k, walk) for k, walk in enumerate(walks) if not walks[best].is_clearly_ahead_of(walk)]
+    tried = [(k, walk.with_columns(more)) for k, walk in near for more in study.columns.richer(search)]
+    ahead = [(k, walk) for k, walk in tried if walk is not None and walk.is_ahead_of(walks[best])]
+    if not ahead:
+        return None
+    k, walk = max(ahead, key=lambda each: each[1].best)
+    scores, psis = walks[k].scores.followed_by(walk.scores), [*walks[k].psis, *walk.psis]
+    return prepared[k].searched._replace(psis=psis, scores=scores, study=walk.study)
 
 
 def _psis_onwards(before: Searched) -> list[float]:
     """From the value above the best psi of a walk down."""
     best = _best_psi(before)
     first = min((psi for psi in before.psis if psi > best), default=best)
-    return sorted((psi for psi in before.psis if psi <= first), reverse=True)
+    return sorted({psi for psi in before.psis if psi <= first}, reverse=True)
 
 
 def _order(search: Any, prepared: list[_Prepared], bests: list[float]) -> list[int]:
@@ -206,7 +227,7 @@ def _prepare(search: Any, data: Labelled, sample: Sample | None, splits: Any, sc
         _fit_weights(search, data._replace(rows=rows)),
         rows.sample_weight,
         template,
-        ColumnOptions.of(search),
+        ColumnOptions.first_of(search),
         scorer,
         1 if len(codes) < _ONE_THREAD else search.n_jobs,
         final_estimator=search.final_estimator,
@@ -289,7 +310,7 @@ def _search_in_passes(search: Any, data: Labelled) -> list[Searched]:
     n_folds, names = _number_of_folds(search), input_names(search)
     scorer = scorer_of_predictions(search.scoring)
     _find_scaling(search, data)
-    columns, sample, transform = ColumnOptions.of(search), None, None
+    columns, sample, transform = ColumnOptions.first_of(search), None, None
     if isinstance(search.scale_input, str) or columns.hinges or search.class_weight is not None:
         sample = stratified_sample(data, SAMPLE_ROWS, names)
         data = class_weighted(data, class_factors(search.class_weight, data.classes, sample.n_rows))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from .._typing import Float1D
 from ..progress import Progress
 from .crossval import Fold, FoldIdeals, Study, fit_ideals, score_ideals
+from .extras import ColumnOptions
 from .scoring import Scores, equal_models, held_out_hits, paired_difference
 from .screening import Screen
 
@@ -24,6 +26,8 @@ _PATIENCE = 4  # values of psi in a row without a better score that end the walk
 _LESS_PATIENCE = 3  # ... and one that goes on from the best of another
 _CLEARLY = 2.0  # standard errors of a difference, by which a score counts as two without a better one
 _SLIGHTLY = 1.0  # standard errors of a difference, up to which a smaller C is as good
+_MANY_TIMES = 3  # as many columns of generators as other columns, beyond which hinges and products are not tried
+_FAR_BELOW = 2  # values of C that are tried with more columns below the best without them
 _BELOW, _ABOVE = 1, 1  # values of C in the window beside the last good one ...
 _GROWN = 1.5  # ... and one more below, if there are more generators than that many times those before ...
 _ALL_CS = 75  # ... or all, for up to as many generators, times the number of planes: these cost little
@@ -32,6 +36,7 @@ _FEW_TERMS, _MANY_TERMS = 40, 600
 _COLUMN_SHARE, _COLUMNS = 0.3, 750  # most columns: a share of the training rows, or this many
 _WORK = 6e9  # multiplications of the Hessians of a Newton step, one for each plane ...
 _LESS_WORK = 1.5e9  # ... and with the columns that are chosen of too many
+_MORE_WORK = 1.5e10  # ... and with hinges and products beside the generators of the best psi
 
 
 def psi_grid(largest: float) -> list[float]:
@@ -133,6 +138,33 @@ class Walk:
             return False
         return self._counts and _is_clear(self._hits(self._best_pair), other._hits(other._best_pair))
 
+    def with_columns(self, columns: ColumnOptions) -> Walk | None:
+        """The best psi alone with more columns beside the generators; None where that does not pay.
+
+        Many more generators than such columns can do what these do; and columns may be too many for an SVM. More
+        columns want smaller Cs: from two below the best one on.
+        """
+        if self._best_pair is None or not self._counts:
+            return None
+        i, c = self._best_pair
+        n_generators = int(self.scores.n_generators[i].max()) * (2 if columns.features == "both" else 1)
+        n_others = columns.extras(self.study.X).n_columns
+        n_rows = min(len(fold.train) for group in self.groups for fold in group)
+        work = len(self.study.planes) * n_rows * (n_generators + n_others) ** 2
+        if self.scores.too_large[i] or n_generators > _MANY_TIMES * n_others or work > _MORE_WORK:
+            return None
+        study = replace(self.study, columns=columns, screen=None)
+        other = Walk(study, [self.psis[i]], self.Cs, self.groups, self._progress, window=False)
+        other._low, other._high = max(c - _FAR_BELOW, 0), c + 1
+        other._advance()
+        return other
+
+    def is_ahead_of(self, other: Walk) -> bool:
+        """Whether its best accuracy is better by more than one standard error of the difference."""
+        if self._best_pair is None or other._best_pair is None:
+            return False
+        return _is_clear(self._hits(self._best_pair), other._hits(other._best_pair), _SLIGHTLY)
+
     def finish(self) -> None:
         """Walk to the end."""
         while not self._ended:
@@ -142,6 +174,7 @@ class Walk:
             self.psis[-1] = float(np.sqrt(self.psis[last] * self.psis[beyond]))
             self._find_ideals([len(self.psis) - 1])
             self._score(len(self.psis) - 1)
+            self._improve(len(self.psis) - 1)
 
     def _advance(self) -> None:
         """Try the next value of psi; look for the ideals of no more than could end the walk, since small ones cost."""
@@ -189,13 +222,22 @@ class Walk:
             return
         self._next = i + 1
         c = int(np.nanargmax(means))
-        if means[c] > self.best + 1e-9:
-            self._stale, self.best, self._best_pair = 0, float(means[c]), (i, c)
+        if self._improve(i):
+            self._stale = 0
         else:
             self._stale += 2 if self._is_clearly_worse((i, c)) else 1
         self._beyond = bool(self.scores.too_large[i])  # the first one, which counts whatever its size
         if self._window:
             self._centre(self._smallest_like((i, c)))
+
+    def _improve(self, i: int) -> bool:
+        """Note the best pair of a value of psi, if it is better than all before."""
+        means = self.scores.choice[i].mean(axis=1)
+        if not np.nanmax(means, initial=-np.inf) > self.best + 1e-9:
+            return False
+        c = int(np.nanargmax(means))
+        self.best, self._best_pair = float(means[c]), (i, c)
+        return True
 
     def _smallest_like(self, best: tuple[int, int]) -> int:
         """The smallest C that is as good as the best for its psi, up to chance: smaller psi want smaller ones."""

@@ -192,7 +192,7 @@ class MonomialForm:
     def _fill_chunk(self, X: Array, out: Float2D, *, absolute: bool, chunk: int) -> None:
         """As the compiled kernel does it, by the same BLAS on a chunk of the same length: the bits are the same."""
         n_rows, leads = len(X), self.leads
-        table = np.zeros((self.basis.size, chunk))
+        table = np.zeros((self.coef.shape[1], chunk))
         evaluate_terms(X, self.basis, table)
         # np.dot of compiled code is gemm, and gemv for one row.
         one = self.n_polynomials == 1
