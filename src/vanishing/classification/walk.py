@@ -23,7 +23,7 @@ _FEW_TURNS = 3  # ... and at least, where one is clearly better ...
 _COSTLY = 150  # ... or two, where they have more generators
 _STRIDE = 3  # values of psi whose ideals share passes
 _PATIENCE = 4  # values of psi in a row without a better score that end the walk ...
-_LESS_PATIENCE = 2  # ... and one that goes on from the best of another ...
+_LESS_PATIENCE = 3  # ... and one that goes on from the best of another ...
 _LONG_STEP = 2  # ... in steps of as many values
 _CLEARLY = 2.0  # standard errors of a difference, by which a score counts as two without a better one
 _SLIGHTLY = 1.0  # standard errors of a difference, up to which a smaller C is as good
@@ -81,8 +81,8 @@ class Walk:
     Ends after four values without a better score, where clearly worse ones count twice, or where the ideals or the
     columns become too many; between the last value before that and the first beyond, one more is tried. With
     ``window``, values of psi with many generators see only the Cs around a good one of the value before. A walk onwards
-    from the best psi of another, and from the place of its C, takes every second value, ends after two of them
-    already, and then tries the values beside the best one.
+    from the best psi of another, and from the place of its C, takes every second value, ends after three of them
+    already, where those with many generators count once more, and then tries the values beside the best one.
 
     Attributes
     ----------
@@ -232,12 +232,15 @@ class Walk:
     def _places_of_c(self, i: int) -> list[int]:
         """The places of the Cs to try: the window, or more of them where there are few generators, or many more."""
         now = _most_generators(self._ideals[i])
-        if self._first and self._window and self._counts and now * len(self.study.planes) <= _ALL_CS:
+        if self._first and self._window and self._counts and self._costs_little(i):
             return list(range(len(self.Cs)))
         last = self._ideals.get(i - self._step)
         before = now if last is None else _most_generators(last)
         low = self._low - 1 if self._window and now > _GROWN * before else self._low
         return list(range(max(low, 0), self._high))
+
+    def _costs_little(self, i: int) -> bool:
+        return _most_generators(self._ideals[i]) * len(self.study.planes) <= _ALL_CS
 
     def _look_at(self, i: int) -> None:
         """Move on from a value of psi, by its scores."""
@@ -251,7 +254,8 @@ class Walk:
         if self._improve(i):
             self._stale = 0
         else:
-            self._stale += 2 if self._is_clearly_worse((i, c)) else 1
+            costly = self._step > 1 and not self._costs_little(i)
+            self._stale += 1 + costly + self._is_clearly_worse((i, c))
         self._beyond = bool(self.scores.too_large[i])  # the first one, which counts whatever its size
         if self._window:
             self._centre(self._smallest_like((i, c)))
