@@ -37,6 +37,18 @@ def test_only_heavy_tails_are_drawn_in(table):
     np.testing.assert_allclose(transform(table)[:, 0], (table[:, 0] - table[:, 0].min()) / np.ptp(table[:, 0]))
 
 
+@pytest.mark.parametrize("kind", ["arcsinh", "rank"])
+@pytest.mark.parametrize("values", [(0.0, 1.0), (-3.0, 8.5)])
+def test_columns_of_two_values_stay_as_they_are(kind, values, table):
+    rare = np.where(np.arange(400) % 40 == 0, *values[::-1])  # whose inter-quartile range is 0
+    transform = InputTransform.fitted(kind, np.column_stack([rare, table[:, 1]]))
+    assert transform.variables(["rare", "tail"]) == ["rare", "u_tail"]
+    X = np.column_stack([[*values, 0.5 * sum(values)], np.zeros(3)])
+    np.testing.assert_array_equal(transform.curve(X)[:, 0], X[:, 0])
+    np.testing.assert_allclose(transform(X)[:, 0], [0.0, 1.0, 0.5], atol=1e-15)
+    assert transform.to_sympy(sympy.symbols("rare tail"))[0] == sympy.Symbol("rare")
+
+
 def test_ranks_are_those_of_scikit_learn(table):
     expected = QuantileTransformer(n_quantiles=200, subsample=None).fit_transform(table[:, :2])
     np.testing.assert_allclose(InputTransform.fitted("rank", table[:, :2])(table[:, :2]), expected, atol=1e-10)
