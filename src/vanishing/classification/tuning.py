@@ -172,7 +172,8 @@ def _walk(
     for k in order:
         walks[k].finish()
     searches = [prepared[k].searched._replace(psis=walks[k].psis, scores=walks[k].scores) for k in order]
-    with_more = None if walks[order[0]].is_good_enough else _try_more_columns(search, prepared, walks, order[0])
+    few_errors = before is not None or walks[order[0]].is_good_enough
+    with_more = None if few_errors else _try_more_columns(search, prepared, walks, order[0])
     return searches if with_more is None else [with_more]
 
 
