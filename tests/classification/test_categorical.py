@@ -11,7 +11,19 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from vanishing import ABM, AVI, OAVI, VCA, VanishingIdealClassifier, VanishingIdealClassifierCV, open_rows
+from vanishing import (
+    ABM,
+    AVI,
+    OAVI,
+    VCA,
+    TableEncoder,
+    VanishingIdealClassifier,
+    VanishingIdealClassifierCV,
+    load,
+    open_rows,
+    save,
+)
+from vanishing.exports import to_numpy_source
 
 ESTIMATORS = [OAVI(), OAVI(1e-6), OAVI(solver="cg", boost="ihb"), ABM(), AVI(), VCA()]
 
@@ -208,3 +220,22 @@ def test_a_table_with_categories_and_gaps_needs_two_lines():
     assert np.abs(unseen).max() < 100.0
     generators = clf[-1].generators_
     assert all(generator.weight == 0.0 for generator in generators if generator.exact)
+
+
+@pytest.mark.parametrize("kind", ["arcsinh", "rank"])
+def test_an_indicator_of_gaps_is_printed_exported_and_saved_as_itself(kind, tmp_path):
+    rng = np.random.default_rng(0)
+    age, income = rng.uniform(20, 60, 300), np.exp(rng.normal(0, 2, 300))
+    y = np.where((rng.random(300) < 0.1) | (age > 45), "yes", "no")
+    table = pd.DataFrame({"age": np.where((y == "yes") & (age <= 45), np.nan, age), "income": income})
+    model = grid_search(psis=[0.03], Cs=[1.0], cv=2, scale_input=kind)
+    clf = make_pipeline(TableEncoder(), model).fit(table, y)
+    encoded, decisions, printed = clf[0].transform(table), clf.decision_function(table), str(model)
+    assert "age is missing" in printed
+    assert "u_income" in printed
+    assert "u_age is missing" not in printed
+    scope = {}
+    exec(to_numpy_source(model, "answer"), scope)
+    np.testing.assert_allclose(scope["answer"](encoded.to_numpy())["scores"][:, 0], decisions, rtol=1e-9)
+    save(clf, tmp_path / "model.vi")
+    np.testing.assert_array_equal(load(tmp_path / "model.vi").decision_function(table), decisions)

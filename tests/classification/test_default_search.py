@@ -227,18 +227,38 @@ def test_a_sampled_search_fits_all_rows(tmp_path):
     assert there.predict_proba(X).shape == (1500, 2)
 
 
+def searches_of(monkeypatch, X, y, **options):
+    """The searches behind a fit: on a sample, and on a larger one if need be."""
+    searches, search = [], tuning._search_in_memory
+    monkeypatch.setattr(
+        tuning, "_search_in_memory", lambda *args, **rest: searches.append(search(*args, **rest)[0]) or [searches[-1]]
+    )
+    VanishingIdealClassifierCV(refit=False, **options, **SMALL).fit(X, y)
+    return searches
+
+
 @pytest.mark.parametrize(("flipped", "n_samples"), [(0.0, 2), (0.5, 1)], ids=["few-errors", "many-errors"])
 def test_a_sample_with_few_errors_is_enlarged_and_psi_does_not_rise(monkeypatch, flipped, n_samples):
     X, y = circles(2, m=1200)
     y = np.where(np.random.default_rng(1).random(1200) < flipped, 1 - y, y)
-    searches, search = [], tuning._search_in_memory
-    monkeypatch.setattr(tuning, "_search_in_memory", lambda *args: searches.append(search(*args)) or searches[-1])
-    clf = VanishingIdealClassifierCV(search_rows=300, **SMALL).fit(X, y)
+    searches = searches_of(monkeypatch, X, y, search_rows=300)
     assert len(searches) == n_samples
-    assert len(searches[-1][0].study.codes) >= [300, 1200][n_samples - 1]
-    first = searches[0][0]
-    above = [psi for psi in first.psis if psi > first.psis[first.best[0]]]
-    assert clf.best_params_["psi"] <= min(above, default=np.inf)
+    assert len(searches[-1].study.codes) >= [300, 1200][n_samples - 1]
+    assert searches[-1].psis[searches[-1].best[0]] <= searches[0].psis[searches[0].best[0]]
+
+
+def test_a_small_sample_is_left_at_few_errors_and_long_steps_go_on_from_there(monkeypatch):
+    X, y = circles(2, m=8000, noise=0.1)
+    small, large = searches_of(monkeypatch, X, y, search_rows=1000)
+    accuracies = np.nan_to_num(small.scores.scores.mean(axis=2)).max(axis=1)
+    errors = 1000 * (1.0 - accuracies[accuracies > 0.0])
+    assert errors[-1] < 100 <= min(errors[:-1], default=np.inf)
+    tried = set(np.flatnonzero(np.isfinite(large.scores.scores).any(axis=(1, 2))).tolist())
+    best = large.best[0]
+    beside = {place for place in (best - 1, best + 1) if place >= 0}
+    assert len(large.study.codes) == 8000
+    assert beside <= tried
+    assert {place for place in tried if place % 2} <= {best - 1, best, best + 1}
 
 
 def test_an_average_has_members_of_every_scaling_that_is_good_enough():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from vanishing import VanishingIdealClassifierCV
 from vanishing.classification.probabilities import Calibration, calibrate, probabilities
 
 
@@ -77,3 +78,20 @@ def test_probabilities_are_the_same_in_every_array_library(shape):
     strict = pytest.importorskip("array_api_strict")
     log_odds = np.random.default_rng(3).normal(scale=100.0, size=shape)
     np.testing.assert_allclose(np.asarray(probabilities(strict.asarray(log_odds))), probabilities(log_odds), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"average": True}, {"average": True, "probability": False}, {"final_estimator": LogisticRegression()}],
+    ids=["average", "average without", "another last step"],
+)
+def test_decisions_and_probabilities_of_one_evaluation_are_those_of_two(options):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(200, 2))
+    clf = VanishingIdealClassifierCV(psis=[0.01], Cs=[1.0], cv=2, **options).fit(X, X[:, 0] > X[:, 1] ** 2)
+    decisions, given = clf._decisions_and_probabilities(X)
+    np.testing.assert_array_equal(decisions, clf.decision_function(X))
+    if hasattr(clf, "predict_proba"):
+        np.testing.assert_array_equal(given, clf.predict_proba(X))
+    else:
+        assert given is None

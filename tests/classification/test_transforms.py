@@ -39,6 +39,18 @@ def test_only_heavy_tails_are_drawn_in(table):
     np.testing.assert_allclose(transform(table)[:, 0], (table[:, 0] - table[:, 0].min()) / np.ptp(table[:, 0]))
 
 
+@pytest.mark.parametrize("kind", ["arcsinh", "rank"])
+@pytest.mark.parametrize("values", [(0.0, 1.0), (-3.0, 8.5)])
+def test_columns_of_two_values_stay_as_they_are(kind, values, table):
+    rare = np.where(np.arange(400) % 40 == 0, *values[::-1])  # whose inter-quartile range is 0
+    transform = InputTransform.fitted(kind, np.column_stack([rare, table[:, 1]]))
+    assert transform.variables(["rare", "tail"]) == ["rare", "u_tail"]
+    X = np.column_stack([[*values, 0.5 * sum(values)], np.zeros(3)])
+    np.testing.assert_array_equal(transform.curve(X)[:, 0], X[:, 0])
+    np.testing.assert_allclose(transform(X)[:, 0], [0.0, 1.0, 0.5], atol=1e-15)
+    assert transform.to_sympy(sympy.symbols("rare tail"))[0] == sympy.Symbol("rare")
+
+
 def test_ranks_are_those_of_scikit_learn(table):
     expected = QuantileTransformer(n_quantiles=200, subsample=None).fit_transform(table[:, :2])
     np.testing.assert_allclose(InputTransform.fitted("rank", table[:, :2])(table[:, :2]), expected, atol=1e-10)
@@ -91,3 +103,14 @@ def test_a_sample_in_memory_is_scaled_by_the_range_of_all_rows(kind, table):
     np.testing.assert_allclose(transform.input_range[0][:3], low[:3])
     np.testing.assert_allclose(transform.input_range[1][:3], high[:3])
     assert 0.0 < transform(part)[:, 1].min() < transform(part)[:, 1].max() < 1.0
+
+
+@pytest.mark.parametrize("library", ["torch", "array_api_strict"])
+def test_ranks_on_a_device_are_those_on_the_host(library):
+    namespace = pytest.importorskip(library)
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=500), rng.integers(0, 4, 500), np.full(500, 7.0)]).astype(np.float64)
+    transform = InputTransform.fitted("rank", X)
+    far = np.vstack([X, X - 10.0, X + 10.0, np.nextafter(X, np.inf)])
+    found = transform(namespace.asarray(far))
+    np.testing.assert_allclose(np.asarray(found), transform(far), rtol=0.0, atol=1e-15)

@@ -12,6 +12,7 @@ import pytest
 from command_story import write_story
 
 from vanishing import Moments, load
+from vanishing.classification.features import FeatureMap
 from vanishing.cli.main import COMMANDS, build_parser, main
 
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -75,6 +76,14 @@ def test_predictions_are_those_of_the_model(suffix, story, capsys):
     content = json.loads(out)
     assert content["rows"] == 30
     assert sum(content["counts"].values()) == 30
+
+
+def test_labels_scores_and_probabilities_are_computed_together(story, capsys, monkeypatch):
+    evaluated = []
+    scores = FeatureMap.scores
+    monkeypatch.setattr(FeatureMap, "scores", lambda *parts: evaluated.append(len(parts[1])) or scores(*parts))
+    run(capsys, "predict", "churn.vi", "new.parquet", "-o", "out.csv")
+    assert evaluated == [30]
 
 
 @pytest.mark.parametrize("model", ["churn.vi", "normal.vi"])

@@ -142,6 +142,13 @@ class AnswersByTheBest(ReportedClassifier, TransformerMixin):  # type: ignore[mi
         check_is_fitted(self)
         return probabilities(self.decision_function(X)) if self.average else self.best_estimator_.predict_proba(X)
 
+    def _decisions_and_probabilities(self, X: Any) -> tuple[Any, Any]:
+        """Both from one evaluation, where decisions are log-odds; None where there are no probabilities."""
+        if not self.average:
+            return self.best_estimator_._decisions_and_probabilities(X)
+        decisions = self.decision_function(X)
+        return decisions, probabilities(decisions) if _has_probabilities(self) else None
+
     def _single(self) -> VanishingIdealClassifier:
         """The best model, where it is what predicts."""
         _refitted(self)

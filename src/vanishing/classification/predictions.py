@@ -99,7 +99,14 @@ class Predicts(ReadableClassifier, TransformerMixin):  # type: ignore[misc]
         check_is_fitted(self)
         if self._calibration is None:
             return np.asarray(self.final_estimator_.predict_proba(self._columns(X)))
-        return probabilities(self._limited_log_odds(X))
+        return self._decisions_and_probabilities(X)[1]
+
+    def _decisions_and_probabilities(self, X: Any) -> tuple[Any, Any]:
+        """Both from one evaluation, where decisions are log-odds; None where there are no probabilities."""
+        decisions = self.decision_function(X)
+        if self._calibration is not None:
+            return decisions, probabilities(self._calibration.limited(decisions))
+        return decisions, self.predict_proba(X) if hasattr(self, "predict_proba") else None
 
     def _limited_log_odds(self, X: Any) -> Any:
         """The decisions; where they are log-odds, as far as probabilities follow them."""

@@ -13,7 +13,7 @@ from .._typing import Bool1D, Float1D, Float2D
 from ..engine.survey import scaled_rows
 from ..files.fields import Numbers, Optional, Record, TupleOf, require
 from ..polynomials.polynomial import Polynomials
-from ..rows.array_api import in_float64, namespace_of, on_device_of, to_host
+from ..rows.array_api import in_float64, namespace_of, on_device_of
 from ..rows.arrays import ArrayRows
 from ..rows.protocol import Block, Cost, Rows
 from ..rows.reading import require_finite
@@ -42,8 +42,8 @@ class InputTransform:
     """``x -> clip((u(x) - low) / (high - low), -0.25, 1.25)``, column by column, with a monotone curve u.
 
     The curve is ``u = x``, ``u = arcsinh((x - centre) / spread)`` where ``curved``, or, with ``knots``, the rank of x
-    among the training values: piecewise linear from 0 to 1 through quantiles. ``low`` and ``high`` are the range of
-    u on the training rows, which therefore lie in the unit cube.
+    among the training values where ``curved``: piecewise linear from 0 to 1 through quantiles. ``low`` and ``high`` are
+    the range of u on the training rows, which therefore lie in the unit cube.
 
     Examples
     --------
@@ -68,7 +68,8 @@ class InputTransform:
         """The transform of rows that ``X`` is a sample of, and whose range is ``low`` to ``high`` (that of ``X``).
 
         "minmax" has no curves, "rank" one in every column, "arcsinh" in those with heavy tails: where the
-        inter-quartile range is less than 15% of the range.
+        inter-quartile range is less than 15% of the range. A column of two values has none: a curve through two points
+        would not move them in the unit cube.
         """
         X = np.asarray(X, dtype=np.float64)
         low = X.min(axis=0) if low is None else np.asarray(low, dtype=np.float64)
@@ -77,18 +78,23 @@ class InputTransform:
         plain = cls(np.zeros(n), np.ones(n), np.zeros(n, dtype=bool), low, high)
         if kind == "minmax":
             return plain
+        several = np.asarray(((low < X) & (high > X)).any(axis=0))
         if kind == "rank":
             levels = np.linspace(0.0, 1.0, min(_N_KNOTS, len(X)) if len(X) > 1 else 2)
             quantiles = np.quantile(X, levels, axis=0)
             quantiles[0], quantiles[-1] = low, high
-            knots = tuple(_distinct_knots(quantiles[:, j], levels) for j in range(n))
-            return cls(np.zeros(n), np.ones(n), high > low, np.zeros(n), np.ones(n), knots)
+            knots = tuple(
+                _distinct_knots(quantiles[:, j], levels) if several[j] else _as_they_are(low[j], high[j])
+                for j in range(n)
+            )
+            start, stop = np.where(several, 0.0, low), np.where(several, 1.0, high)
+            return cls(plain.centre, plain.spread, several, start, stop, knots)
         first, centre, third = np.quantile(X, [0.25, 0.5, 0.75], axis=0)
         with np.errstate(over="ignore"):
             heavy = third - first < _HEAVY * (high - low)
             deviation = X.std(axis=0)
         spread = np.where(third > first, third - first, np.where(deviation > 0.0, deviation, 1.0))
-        curved = (high > low) & np.isfinite(spread) & heavy
+        curved = several & np.isfinite(spread) & heavy
         centre, spread = np.where(curved, centre, 0.0), np.where(curved, spread, 1.0)
         start, stop = (np.where(curved, np.arcsinh((end - centre) / spread), end) for end in (low, high))
         return cls(centre, spread, curved, start, stop)
@@ -124,7 +130,10 @@ class InputTransform:
         """The values u(x)."""
         namespace = namespace_of(X)
         if self.knots is not None:
-            return namespace.stack([_interpolate(X[:, j], *knots) for j, knots in enumerate(self.knots)], axis=1)
+            pairs = enumerate(zip(self.knots, self.curved, strict=True))
+            return namespace.stack(
+                [_interpolate(X[:, j], *knots) if bent else X[:, j] for j, (knots, bent) in pairs], axis=1
+            )
         if not self.curved.any():
             return X
         centred = (X - on_device_of(X, self.centre)) / on_device_of(X, self.spread)
@@ -212,11 +221,24 @@ def _distinct_knots(values: Float1D, levels: Float1D) -> tuple[Float1D, Float1D]
     return knots, mean
 
 
+def _as_they_are(low: float, high: float) -> tuple[Float1D, Float1D]:
+    """Knots at both ends of a column that is left alone."""
+    ends = np.unique([low, high])
+    return ends, ends
+
+
 def _interpolate(x: Any, knots: Float1D, levels: Float1D) -> Any:
     """Piecewise linear interpolation, constant outside of the knots."""
     if isinstance(x, np.ndarray):
         return np.interp(x, knots, levels)
-    return on_device_of(x, np.interp(to_host(x), knots, levels))
+    namespace = namespace_of(x)
+    if knots.size == 1:
+        return namespace.full_like(x, float(levels[0]))
+    x = namespace.clip(x, float(knots[0]), float(knots[-1]))
+    index = namespace.searchsorted(on_device_of(x, knots[1:-1]), x, side="right")
+    slopes = np.diff(levels) / np.diff(knots)
+    start, low, slope = (namespace.take(on_device_of(x, part), index) for part in (knots[:-1], levels[:-1], slopes))
+    return low + slope * (x - start)
 
 
 def _piecewise(symbol: Any, knots: Float1D, levels: Float1D) -> Any:

@@ -47,8 +47,7 @@ _MANY_ROWS = 2000  # from which on ranks are tried
 _RIVALS = ("arcsinh", "rank")  # scalings that "auto" compares
 _SEARCH_STEPS = 50  # Newton steps of an SVM in an automatic search
 _FEW_ERRORS = 100  # of the best pair on held-out rows, with which psi cannot be told apart to a tenth of the error
-_LARGER = 4  # times as many rows are sampled then, as long as ...
-_LARGEST = 16  # ... they are at most this many times search_rows
+_LARGER = 8  # times search_rows are sampled then
 _ONLY_OURS = "final_estimator must be None for data outside of memory: only the built-in SVM fits them in passes."
 
 
@@ -89,19 +88,16 @@ def _find_scaling(search: Any, data: Labelled) -> None:
 
 
 def _search_sample(search: Any, data: Labelled, sample: Sample) -> tuple[list[Searched], Sample]:
-    """The search on a sample, and on larger ones from its best psi on, while its errors are too few to compare psi.
+    """The search on a sample, and on a larger one from its best psi on, once its errors are too few to compare psi.
 
-    Few rows of an almost exact law cannot tell it from a coarser one, so a small sample prefers a large psi. Once more
-    rows do not ask for a smaller one, still more would not, either.
+    Few rows of an almost exact law cannot tell it from a coarser one: a small sample prefers a large psi.
     """
-    searches = _search_in_memory(search, data._replace(rows=sample.rows), sample)
-    most = min(int(sample.n_rows.sum()), _LARGEST * int(search.search_rows))
-    lower = True
-    while lower and len(sample.rows) < most and _counts_few_errors(searches[0], len(sample.rows)):
-        sample = stratified_sample(data, min(_LARGER * len(sample.rows), most), input_names(search))
-        before = searches[0]
-        searches = _search_in_memory(search, data._replace(rows=sample.rows), sample, before)
-        lower = _best_psi(searches[0]) < _best_psi(before)
+    most = min(int(sample.n_rows.sum()), _LARGER * int(search.search_rows))
+    enough = 1.0 - _FEW_ERRORS / len(sample.rows) if len(sample.rows) < most else np.inf
+    searches = _search_in_memory(search, data._replace(rows=sample.rows), sample, enough=enough)
+    if len(sample.rows) < most and _counts_few_errors(searches[0], len(sample.rows)):
+        sample = stratified_sample(data, most, input_names(search))
+        searches = _search_in_memory(search, data._replace(rows=sample.rows), sample, searches[0])
     return searches, sample
 
 
@@ -116,11 +112,17 @@ def _counts_few_errors(searched: Searched, n_rows: int) -> bool:
 
 
 def _search_in_memory(
-    search: Any, data: Labelled, sample: Sample | None = None, before: Searched | None = None
+    search: Any,
+    data: Labelled,
+    sample: Sample | None = None,
+    before: Searched | None = None,
+    *,
+    enough: float = np.inf,
 ) -> list[Searched]:
     """Score pairs on folds of rows in memory, with the scaling that does best; for an average, others after it.
 
-    ``before`` is a search on fewer rows, from whose best psi to go on with its scaling.
+    ``before`` is a search on fewer rows, from whose best psi to go on with its scaling; ``enough`` is an accuracy that
+    ends a walk.
     """
     rows = data.rows
     assert isinstance(rows, ArrayRows)
@@ -132,7 +134,7 @@ def _search_in_memory(
     n_steps = len(prepared) * len(prepared[0].searched.psis) * len(splits)
     with search_progress(n_steps, passes=False) as progress:
         if prepared[0].searched.automatic:
-            return _walk(search, prepared, progress, before)
+            return _walk(search, prepared, progress, before, enough)
         return _score_all(search, prepared, progress)
 
 
@@ -154,21 +156,24 @@ def _score_all(search: Any, prepared: list[_Prepared], progress: Progress) -> li
     return [searches[k] for k in _order(search, prepared, bests)]
 
 
-def _walk(search: Any, prepared: list[_Prepared], progress: Progress, before: Searched | None) -> list[Searched]:
+def _walk(
+    search: Any, prepared: list[_Prepared], progress: Progress, before: Searched | None, enough: float
+) -> list[Searched]:
     """Walk down psi: first a little for every scaling, then to the end with the best; for an average with all."""
     window = isinstance(search.Cs, str) and search.max_columns is None
+    enough = enough if prepared[0].searched.counts else np.inf
     walks = []
     for searched, study, groups in prepared:
         psis, C = (searched.psis, None) if before is None else (_psis_onwards(before), before.best[1])
-        walks.append(Walk(study, psis, searched.Cs, groups, progress, window=window, onwards_from=C))
+        walks.append(Walk(study, psis, searched.Cs, groups, progress, window=window, onwards_from=C, enough=enough))
     if len(walks) > 1:
         explore_in_turns(walks)
     order = _order(search, prepared, [walk.best for walk in walks])
     for k in order:
         walks[k].finish()
     searches = [prepared[k].searched._replace(psis=walks[k].psis, scores=walks[k].scores) for k in order]
-    refused = before is not None and before.study is not None and before.study.columns == prepared[0].study.columns
-    with_more = None if refused else _try_more_columns(search, prepared, walks, order[0])
+    few_errors = before is not None or walks[order[0]].is_good_enough
+    with_more = None if few_errors else _try_more_columns(search, prepared, walks, order[0])
     return searches if with_more is None else [with_more]
 
 
@@ -192,10 +197,8 @@ def _try_more_columns(search: Any, prepared: list[_Prepared], walks: list[Walk],
 
 
 def _psis_onwards(before: Searched) -> list[float]:
-    """From the value above the best psi of a walk down."""
-    best = _best_psi(before)
-    first = min((psi for psi in before.psis if psi > best), default=best)
-    return sorted({psi for psi in before.psis if psi <= first}, reverse=True)
+    """From the best psi of a walk down."""
+    return sorted({psi for psi in before.psis if psi <= _best_psi(before)}, reverse=True)
 
 
 def _order(search: Any, prepared: list[_Prepared], bests: list[float]) -> list[int]:

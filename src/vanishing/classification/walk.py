@@ -23,7 +23,8 @@ _FEW_TURNS = 3  # ... and at least, where one is clearly better ...
 _COSTLY = 150  # ... or two, where they have more generators
 _STRIDE = 3  # values of psi whose ideals share passes
 _PATIENCE = 4  # values of psi in a row without a better score that end the walk ...
-_LESS_PATIENCE = 3  # ... and one that goes on from the best of another
+_LESS_PATIENCE = 3  # ... and one that goes on from the best of another ...
+_LONG_STEP = 2  # ... in steps of as many values
 _CLEARLY = 2.0  # standard errors of a difference, by which a score counts as two without a better one
 _SLIGHTLY = 1.0  # standard errors of a difference, up to which a smaller C is as good
 _MANY_TIMES = 3  # as many columns of generators as other columns, beyond which hinges and products are not tried
@@ -80,7 +81,8 @@ class Walk:
     Ends after four values without a better score, where clearly worse ones count twice, or where the ideals or the
     columns become too many; between the last value before that and the first beyond, one more is tried. With
     ``window``, values of psi with many generators see only the Cs around a good one of the value before. A walk onwards
-    from the best psi of another, and from the place of its C, ends after three values already.
+    from the best psi of another, and from the place of its C, takes every second value, ends after three of them
+    already, where those with many generators count once more, and then tries the values beside the best one.
 
     Attributes
     ----------
@@ -102,13 +104,15 @@ class Walk:
         *,
         window: bool,
         onwards_from: int | None = None,
+        enough: float = np.inf,
     ):
         self.study, self.groups = study, groups
         self.psis, self.Cs = [*psis, np.nan], list(Cs)
         self.scores = Scores.empty(len(self.psis), len(Cs), sum(len(group) for group in groups))
-        self.best = -np.inf
+        self.best, self._enough = -np.inf, enough
         self._progress = progress
         self._patience, self._stride = (_PATIENCE, _STRIDE) if onwards_from is None else (_LESS_PATIENCE, 1)
+        self._step = 1 if onwards_from is None else _LONG_STEP
         self._first, self._window = onwards_from is None, window and len(Cs) > 4
         self._low, self._high = (1, len(Cs) - 1) if self._window else (0, len(Cs))
         if self._window and onwards_from is not None:
@@ -165,16 +169,37 @@ class Walk:
             return False
         return _is_clear(self._hits(self._best_pair), other._hits(other._best_pair), _SLIGHTLY)
 
+    @property
+    def is_good_enough(self) -> bool:
+        """Whether its best score is better than ``enough``."""
+        return self.best > self._enough
+
     def finish(self) -> None:
-        """Walk to the end."""
-        while not self._ended:
+        """Walk to the end, or until the score is good enough."""
+        while not (self._ended or self.is_good_enough):
             self._advance()
+        if self._step > 1:
+            self._try_beside_the_best()
+            return
         last, beyond = self._next - 1, self._next
         if self._beyond and self._stale == 0 and last >= 0 and not self.scores.too_large[last]:
             self.psis[-1] = float(np.sqrt(self.psis[last] * self.psis[beyond]))
             self._find_ideals([len(self.psis) - 1])
             self._score(len(self.psis) - 1)
             self._improve(len(self.psis) - 1)
+
+    def _try_beside_the_best(self) -> None:
+        """Try the values of psi beside the best one, which long steps have left out."""
+        if self._best_pair is None:
+            return
+        i, c = self._best_pair
+        if self._window:
+            self._centre(c)
+        for beside in (i - 1, i + 1):
+            if 0 <= beside < len(self.psis) - 1:
+                self._find_ideals([beside])
+                self._score(beside)
+                self._improve(beside)
 
     def _advance(self) -> None:
         """Try the next value of psi; look for the ideals of no more than could end the walk, since small ones cost."""
@@ -183,11 +208,11 @@ class Walk:
             n_new = min(self._stride, max(self._patience - self._stale, 1))
             self._find_ideals(list(range(i, min(i + n_new, len(self.psis) - 1))))
         if i > 0 and self._repeats(i):
-            self.scores.repeat(i, i - 1)
+            self.scores.repeat(i, i - self._step)
         else:
             self._score(i)
         self._look_at(i)
-        self._ideals.pop(i - 1, None)
+        self._ideals.pop(i - self._step, None)
 
     def _find_ideals(self, places: list[int]) -> None:
         found = fit_ideals(self.study, [self.psis[i] for i in places], self.groups)
@@ -195,7 +220,7 @@ class Walk:
 
     def _repeats(self, i: int) -> bool:
         """Whether a value of psi has the generators of the one before in every fold."""
-        both = [(k, fold, own) for k in (i - 1, i) for fold, own in self._ideals[k].fitted.items()]
+        both = [(k, fold, own) for k in (i - self._step, i) for fold, own in self._ideals[k].fitted.items()]
         return 2 * len(equal_models(both)) == len(both)
 
     def _score(self, i: int) -> None:
@@ -207,25 +232,30 @@ class Walk:
     def _places_of_c(self, i: int) -> list[int]:
         """The places of the Cs to try: the window, or more of them where there are few generators, or many more."""
         now = _most_generators(self._ideals[i])
-        if self._first and self._window and self._counts and now * len(self.study.planes) <= _ALL_CS:
+        if self._first and self._window and self._counts and self._costs_little(i):
             return list(range(len(self.Cs)))
-        before = _most_generators(self._ideals[i - 1]) if i - 1 in self._ideals else now
+        last = self._ideals.get(i - self._step)
+        before = now if last is None else _most_generators(last)
         low = self._low - 1 if self._window and now > _GROWN * before else self._low
         return list(range(max(low, 0), self._high))
+
+    def _costs_little(self, i: int) -> bool:
+        return _most_generators(self._ideals[i]) * len(self.study.planes) <= _ALL_CS
 
     def _look_at(self, i: int) -> None:
         """Move on from a value of psi, by its scores."""
         means = self.scores.choice[i].mean(axis=1)
         if np.isnan(means).all():
             self._beyond = bool(self.scores.too_large[i])  # else no class has a generator yet
-            self._next += not self._beyond
+            self._next += 0 if self._beyond else self._step
             return
-        self._next = i + 1
+        self._next = i + self._step
         c = int(np.nanargmax(means))
         if self._improve(i):
             self._stale = 0
         else:
-            self._stale += 2 if self._is_clearly_worse((i, c)) else 1
+            costly = self._step > 1 and not self._costs_little(i)
+            self._stale += 1 + costly + self._is_clearly_worse((i, c))
         self._beyond = bool(self.scores.too_large[i])  # the first one, which counts whatever its size
         if self._window:
             self._centre(self._smallest_like((i, c)))

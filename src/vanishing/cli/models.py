@@ -117,13 +117,13 @@ class Loaded:
             scores, p_values = scores_and_p_values(model, rows)
             outlier = (scores < model.offset_).astype(np.int64)
             return {"outlier": outlier, "score": scores, "p_value": p_values, **self.features(rows)}
-        scores = model.decision_function(rows)
+        alone = isinstance(model, L1SVC)
+        scores, shares = (model.decision_function(rows), None) if alone else model._decisions_and_probabilities(rows)
         columns = {"label": best_labels(scores, model.classes_)}
         suffixes = short_names(model.classes_)
         by_class = scores.ndim == 2
         columns |= {f"score_{name}": scores[:, k] for k, name in enumerate(suffixes)} if by_class else {"score": scores}
-        if hasattr(model, "predict_proba"):
-            shares = model.predict_proba(rows)
+        if shares is not None:
             columns |= {f"probability_{name}": shares[:, k] for k, name in enumerate(suffixes)}
         return columns
 

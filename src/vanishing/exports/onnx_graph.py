@@ -128,9 +128,6 @@ class OnnxOps(Ops):
         for j, (x, y) in enumerate(knots):
             column = self.take(table, np.array([j]))
             lengths = np.diff(x)
-            if lengths.size == 0:
-                columns.append(self.affine(column, np.zeros(1), y[:1]))
-                continue
             into = self.node("Sub", column, self.number(x[None, :-1]))
             into = self.node("Min", self.node("Max", into, self.number(0.0)), self.number(lengths[None, :]))
             columns.append(self.linear(into, (np.diff(y) / lengths)[None, :], y[:1]))

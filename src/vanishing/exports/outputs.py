@@ -10,7 +10,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Bool1D, Float1D
 from ..classification.classifier import VanishingIdealClassifier
 from ..classification.features import FeatureMap
 from ..classification.per_class import PerClass
@@ -124,17 +123,20 @@ def _in_unit_cube(ops: Ops, x: Any, scaler: MinMaxScaler | InputTransform | None
         return x
     if not isinstance(scaler, InputTransform):
         return ops.affine(x, scaler.scale_, scaler.min_)
-    if scaler.knots is not None:
-        x = ops.interpolate(x, scaler.knots)
-    elif scaler.curved.any():
-        x = _curved(ops, x, scaler.curved, scaler.centre, scaler.spread)
+    if scaler.curved.any():
+        x = _curved(ops, x, scaler)
     return ops.clip(ops.affine(x, *scaler.affine), *scaler.limits)
 
 
-def _curved(ops: Ops, x: Any, curved: Bool1D, centre: Float1D, spread: Float1D) -> Any:
-    """``arcsinh((x - centre) / spread)`` in some columns."""
-    bent, straight = np.flatnonzero(curved), np.flatnonzero(~curved)
-    curve = ops.asinh(ops.affine(ops.take(x, bent), 1.0 / spread[bent], -centre[bent] / spread[bent]))
+def _curved(ops: Ops, x: Any, transform: InputTransform) -> Any:
+    """The curves of those columns that have one, the others as they are."""
+    bent, straight = np.flatnonzero(transform.curved), np.flatnonzero(~transform.curved)
+    curve = ops.take(x, bent)
+    if transform.knots is not None:
+        curve = ops.interpolate(curve, [transform.knots[j] for j in bent])
+    else:
+        spread = transform.spread[bent]
+        curve = ops.asinh(ops.affine(curve, 1.0 / spread, -transform.centre[bent] / spread))
     if straight.size == 0:
         return curve
     back = np.argsort(np.concatenate([bent, straight]))
