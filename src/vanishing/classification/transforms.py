@@ -232,8 +232,6 @@ def _interpolate(x: Any, knots: Float1D, levels: Float1D) -> Any:
     if isinstance(x, np.ndarray):
         return np.interp(x, knots, levels)
     namespace = namespace_of(x)
-    if knots.size == 1:
-        return namespace.full_like(x, float(levels[0]))
     x = namespace.clip(x, float(knots[0]), float(knots[-1]))
     index = namespace.searchsorted(on_device_of(x, knots[1:-1]), x, side="right")
     slopes = np.diff(levels) / np.diff(knots)

@@ -120,6 +120,7 @@ class Walk:
         self._next, self._stale, self._beyond = 0, 0, False
         self._best_pair: tuple[int, int] | None = None
         self._ideals: dict[int, FoldIdeals] = {}
+        self._best_ideals: FoldIdeals | None = None
 
     @property
     def _ended(self) -> bool:
@@ -148,7 +149,7 @@ class Walk:
         Many more generators than such columns can do what these do; and columns may be too many for an SVM. More
         columns want smaller Cs: from two below the best one on.
         """
-        if self._best_pair is None or not self._counts:
+        if self._best_pair is None or self._best_ideals is None or not self._counts:
             return None
         i, c = self._best_pair
         n_generators = int(self.scores.n_generators[i].max()) * (2 if columns.features == "both" else 1)
@@ -160,6 +161,7 @@ class Walk:
         study = replace(self.study, columns=columns, screen=None)
         other = Walk(study, [self.psis[i]], self.Cs, self.groups, self._progress, window=False)
         other._low, other._high = max(c - _FAR_BELOW, 0), c + 1
+        other._ideals[0] = self._best_ideals
         other._advance()
         return other
 
@@ -266,7 +268,7 @@ class Walk:
         if not np.nanmax(means, initial=-np.inf) > self.best + 1e-9:
             return False
         c = int(np.nanargmax(means))
-        self.best, self._best_pair = float(means[c]), (i, c)
+        self.best, self._best_pair, self._best_ideals = float(means[c]), (i, c), self._ideals[i]
         return True
 
     def _smallest_like(self, best: tuple[int, int]) -> int:
