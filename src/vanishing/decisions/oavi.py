@@ -13,8 +13,8 @@ import numpy as np
 
 from .._typing import Float1D, Float2D, Int1D
 from ..solvers import SOLVERS, Solution, Status, Stop, agd, cg, loss_and_gap, matching_pursuit
-from .decision import EPS, Border, Decision
-from .sweeps import CholeskySweep, QRSweep
+from .border import Border, CholeskySweep, QRSweep
+from .decision import EPS, Decision
 
 _FIRST_ITER = 1000  # iterations before the support is polished first; every further attempt has four times as many
 _SPARSE_WORK = 3_000_000  # iterations times terms that a sparse generator may cost if a dense one is known
