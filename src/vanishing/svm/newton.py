@@ -59,7 +59,8 @@ def hyperplanes(
         plane, curvature = _minimise(data, C, x, curvature, 0.1, max_iter)
         x = plane.x
     for C, move in zip(Cs, _foreseen_moves(data, Cs, max_iter), strict=True):
-        plane, curvature = _minimise_in_turns(data, float(C), x + move, curvature, tol, max_iter, proven=proven)
+        start = x if move is None else x + move
+        plane, curvature = _minimise_in_turns(data, float(C), start, curvature, tol, max_iter, proven=proven)
         x = plane.x
         yield plane
 
@@ -151,10 +152,10 @@ def _minimise_in_turns(
     return plane._replace(n_iter=n_iter), curvature
 
 
-def _foreseen_moves(data: SquaredHinge, Cs: Sequence[float], max_iter: int) -> Sequence[Float1D | float]:
-    """How the minimiser over a sample of rows moves from zero to the first C, and on to the next; 0 if rows are few."""
+def _foreseen_moves(data: SquaredHinge, Cs: Sequence[float], max_iter: int) -> Sequence[Float1D | None]:
+    """How the minimiser over a sample moves from zero to the first C, and on to the next; None where rows are few."""
     if data.room == 0:
-        return [0.0] * len(Cs)
+        return [None] * len(Cs)
     sample, x, moves = data.sample(), np.zeros(data.n_columns + 1), []
     for C in Cs:
         plane, _ = _minimise(sample, float(C), x, None, _ROUGH, max_iter)

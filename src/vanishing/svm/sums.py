@@ -24,6 +24,7 @@ from .kept import SHORT, Near, drawn, new_near, scores_of
 _CACHE_ENTRIES = 262_144  # float64 values of one chunk of rows: two megabytes
 _REMEMBERED = 3  # points whose scores are kept: the last one, that of the Hessian, and one more
 _KEPT_ENTRIES = 2_097_152  # float64 values of the rows that are kept in memory: sixteen megabytes
+_FEW_ROWS = 16_384  # in memory, where a step on all of them costs less than to find out which are near the margin
 
 T = TypeVar("T")
 
@@ -96,6 +97,7 @@ class SquaredHinge:
         self._known: tuple[Float2D, list[Lowest]] | None = None
         self._diagonal: Float1D | None = None
         self._scores: list[tuple[Float1D, Float1D]] = []
+        self._last: tuple[Float1D, Sums] | None = None
 
     @classmethod
     def in_memory(cls, Z: Float2D, signed: Float1D) -> SquaredHinge:
@@ -150,6 +152,8 @@ class SquaredHinge:
         return self._room_of(self.n_rows)
 
     def _room_of(self, n_rows: int) -> int:
+        if type(self.rows) is ArrayRows and n_rows <= _FEW_ROWS:
+            return 0
         room = min(n_rows // 4, _KEPT_ENTRIES // (self.n_columns + 1))
         return room if room >= 16 * (self.n_columns + 1) else 0
 
@@ -173,14 +177,17 @@ class SquaredHinge:
         return self._diagonal
 
     def sums(self, x: Float1D) -> Sums:
-        """The sums at ``x = (w, b)``: loss, gradient and what a certificate needs, in one pass."""
+        """The sums at ``x = (w, b)``: loss, gradient and what a certificate needs, in one pass; known at the last x."""
+        if self._last is not None and self._last[0] is x:
+            return self._last[1]
         scores_at = self._scores_at
 
         def kernel(Z: Any, signed: Any) -> Float2D:
             return _sums_at(Z, signed, scores_at(Z, x))
 
         total = _require_finite(self._reduce(kernel, operator.add, 4 * self.n_columns, as_they_are=self.columnwise))
-        return Sums(total[:, 0], total[:, 1], total[:, 2:])
+        self._last = x, Sums(total[:, 0], total[:, 1], total[:, 2:])
+        return self._last[1]
 
     def sums_and_near(self, x: Float1D, near: Near) -> tuple[Sums, Near | None]:
         """The sums at x, and more rows near the margin, with all that are short at x, or None; in one pass."""
@@ -295,8 +302,12 @@ class SquaredHinge:
 
 def _moments_of(Z: Any, signed: Any) -> Float2D:
     weights = abs(signed)
+    chunk = max(_CACHE_ENTRIES // (4 * Z.shape[1] + 1), 64) if isinstance(Z, np.ndarray) else max(Z.shape[0], 1)
+    first = second = np.zeros(Z.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
-        first, second = to_host(weights @ Z), to_host(weights @ (Z * Z))
+        for start in range(0, Z.shape[0], chunk):  # squares that stay in the cache
+            part, own = Z[start : start + chunk], weights[start : start + chunk]
+            first, second = first + to_host(own @ part), second + to_host(own @ (part * part))
     total, n_rows = float(namespace_of(Z).sum(weights)), float(Z.shape[0])
     return np.array([np.append(first, [total, n_rows]), np.append(second, [total, n_rows])])
 
