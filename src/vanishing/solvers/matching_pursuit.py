@@ -10,6 +10,7 @@ from scipy.linalg.lapack import dtrtri
 
 from .._compiled import compiled
 from .._typing import Bool1D, Float1D, Float2D, Int1D
+from ..cholesky import dot
 from .homotopy import homotopy
 from .quadratic import DEPENDENT, TIE, loss_and_gap
 from .solution import Solution, Status, Stop
@@ -69,25 +70,40 @@ def _spare(R: Float2D, z: Float1D, room: float) -> tuple[Float1D, Bool1D]:
     leaving out term a raises the loss by ``x_a^2 / M_aa``; the cheapest one leaves. M without it is ``M - v v'``, v
     its column of M over the root of its diagonal entry. Only those columns are formed.
     """
-    N = dtrtri(R)[0]
+    N = np.ascontiguousarray(dtrtri(R)[0])
     coef, diagonal, inside = -(N @ z), (N * N).sum(axis=1), np.ones(z.size, np.bool_)
-    removed: list[Float1D] = []
-    while len(removed) < z.size - 1:
-        costs = np.full(z.size, np.inf)
-        np.divide(coef * coef, diagonal, out=costs, where=inside & (diagonal > 0.0))  # rounding may leave less
-        cheapest = int(np.argmax(costs <= (1.0 + TIE) * costs.min()))  # in a tie the first one, independent of rounding
-        if costs[cheapest] > room:
-            break
-        column = N @ N[cheapest]
-        for v in removed:
-            column -= v[cheapest] * v
-        coef -= coef[cheapest] / column[cheapest] * column
-        column /= np.sqrt(column[cheapest])
-        diagonal -= column * column
-        room -= costs[cheapest]
-        inside[cheapest] = False
-        removed.append(column)
+    _remove(N, coef, diagonal, inside, np.empty_like(N), room)
     return coef, inside
+
+
+@compiled
+def _remove(N: Float2D, coef: Float1D, diagonal: Float1D, inside: Bool1D, removed: Float2D, room: float) -> None:
+    """Leave out the cheapest terms, as long as there is room; the columns v of M go to the rows of ``removed``."""
+    n = coef.size
+    for k in range(n - 1):
+        lowest, cheapest = np.inf, -1
+        for a in range(n):
+            if inside[a] and diagonal[a] > 0.0:  # rounding may leave less
+                lowest = min(lowest, coef[a] * coef[a] / diagonal[a])
+        for a in range(n - 1, -1, -1):  # in a tie the first one, independent of rounding
+            if inside[a] and diagonal[a] > 0.0 and coef[a] * coef[a] / diagonal[a] <= (1.0 + TIE) * lowest:
+                cheapest = a
+        if cheapest < 0 or coef[cheapest] * coef[cheapest] / diagonal[cheapest] > room:
+            return
+        room -= coef[cheapest] * coef[cheapest] / diagonal[cheapest]
+        column = removed[k]
+        for a in range(n):
+            column[a] = dot(N[a], N[cheapest], n)
+        for b in range(k):
+            part = removed[b, cheapest]
+            for a in range(n):
+                column[a] -= part * removed[b, a]
+        factor, pivot = coef[cheapest] / column[cheapest], np.sqrt(column[cheapest])
+        for a in range(n):
+            coef[a] -= factor * column[a]
+            column[a] /= pivot
+            diagonal[a] -= column[a] * column[a]
+        inside[cheapest] = False
 
 
 def _short_solution(Q: Float2D, c: Float1D, r: float, psi: float, most: int) -> tuple[Float1D, int]:
