@@ -133,7 +133,7 @@ class Study:
         if self.final_estimator is None:
             proven = self.screen is None or len(train) < _MANY_ROWS
             limits = {"tol": self.tol, "max_iter": self.max_iter}
-            yield from svms_along(columns, y, Cs, weights, proven=proven, n_jobs=1, **limits)
+            yield from svms_along(columns, y, Cs, weights, proven=proven, **limits)
             return
         y, options = self.classes[y], {} if weights is None else {"sample_weight": weights}
         for C in Cs:

@@ -24,6 +24,7 @@ from .kept import SHORT, Near, drawn, new_near, scores_of
 _CACHE_ENTRIES = 262_144  # float64 values of one chunk of rows: two megabytes
 _REMEMBERED = 3  # points whose scores are kept: the last one, that of the Hessian, and one more
 _KEPT_ENTRIES = 2_097_152  # float64 values of the rows that are kept in memory: sixteen megabytes
+_SHORTEST = 8192  # rows of a block, at least
 _FEW_ROWS = 16_384  # in memory, where a step on all of them costs less than to find out which are near the margin
 
 T = TypeVar("T")
@@ -39,7 +40,7 @@ class Sums(NamedTuple):
     @property
     def loss(self) -> float:
         """Sum of |s| xi^2 over all rows."""
-        return float(self.squares.sum())
+        return float(self.squares[0] + self.squares[1])
 
     @property
     def slope(self) -> Float1D:
@@ -294,10 +295,11 @@ class SquaredHinge:
             Z = np.ascontiguousarray(block.X) if isinstance(block.X, np.ndarray) else in_float64(block.X)
             return kernel(Z, block.weights)
 
-        cost = Cost(2 * work, 3 * self.n_columns + 8, fewest=8192)
-        if type(self.rows) is ArrayRows and len(self.rows) <= cost.block_rows:  # no bar for every step
-            return contiguous(Block(as_block(self.rows.X), self.rows.sample_weight))
-        return self.rows.reduce(contiguous, combine, cost)
+        cost = Cost(2 * work, 3 * self.n_columns + 8, fewest=_SHORTEST)
+        rows = self.rows
+        if type(rows) is ArrayRows and (len(rows) <= _SHORTEST or len(rows) <= cost.block_rows):  # no bar for a step
+            return contiguous(Block(as_block(rows.X), rows.sample_weight))
+        return rows.reduce(contiguous, combine, cost)
 
 
 def _moments_of(Z: Any, signed: Any) -> Float2D:
