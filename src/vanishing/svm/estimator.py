@@ -253,7 +253,14 @@ def svm_path(X: Any, y: Any, Cs: Any, sample_weight: Any = None, **parameters: A
 
 
 def svms_along(
-    X: Float2D, codes: Int1D, Cs: Sequence[float], weights: Float1D | None = None, *, proven: bool = True, **limits: Any
+    X: Float2D,
+    codes: Int1D,
+    Cs: Sequence[float],
+    weights: Float1D | None,
+    *,
+    proven: bool = True,
+    n_jobs: int = 1,
+    **limits: Any,
 ) -> Iterator[L1SVC]:
     """The models of :func:`svm_path` for ascending ``Cs``, each fitted when it is asked for.
 
@@ -262,7 +269,7 @@ def svms_along(
     """
     models = [L1SVC(C, n_jobs=1, **limits) for C in Cs]
     numbers = np.flatnonzero(np.bincount(codes))
-    data = Labelled(ArrayRows(X, weights, codes, 1), numbers, numbers.tolist())
+    data = Labelled(ArrayRows(X, weights, codes, n_jobs), numbers, numbers.tolist())
     paths = [models[0]._planes(data.rows, key, Cs, proven=proven) for key in _positive(data)]
     for model, *planes in zip(models, *paths, strict=True):
         model.n_features_in_ = X.shape[1]
