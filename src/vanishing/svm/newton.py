@@ -255,12 +255,15 @@ def duality_gap(x: Float1D, C: float, sums: Sums) -> float:
     ``|sum_i a_i y_i z_i| <= 1`` in every column. The point ``a_i = 2 C |s_i| xi_i`` becomes feasible when each label's
     share is scaled to the same total, and both together to fit the columns' bounds; all that is known from the sums.
     """
-    if sums.shortfall.max() == 0.0:
+    negative, positive = sums.shortfall.tolist()
+    if min(negative, positive) == 0.0:
         return _objective(x, C, sums.loss)
-    share = sums.shortfall[::-1] / sums.shortfall.max()
-    moment = 2.0 * C * np.abs(share[1] * sums.moments[1] - share[0] * sums.moments[0]).max(initial=0.0)
-    linear, square = float(share @ sums.shortfall), float((share * share) @ sums.squares)
-    if linear == 0.0:
+    most = max(negative, positive)
+    shares, squares = (positive / most, negative / most), sums.squares.tolist()
+    moment = 2.0 * C * float(np.abs(shares[1] * sums.moments[1] - shares[0] * sums.moments[0]).max(initial=0.0))
+    linear = shares[0] * negative + shares[1] * positive
+    square = shares[0] ** 2 * squares[0] + shares[1] ** 2 * squares[1]
+    if square == 0.0:  # rounded
         return _objective(x, C, sums.loss)
     scale = min(linear / square, 1.0 / moment if moment > 0.0 else np.inf)
     dual = C * scale * (2.0 * linear - scale * square)

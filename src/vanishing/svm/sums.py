@@ -45,7 +45,10 @@ class Sums(NamedTuple):
     @property
     def slope(self) -> Float1D:
         """Gradient of the loss in (w, b)."""
-        return 2.0 * np.append(self.moments[0] - self.moments[1], self.shortfall[0] - self.shortfall[1])
+        slope = np.empty(self.moments.shape[1] + 1)
+        slope[:-1], slope[-1] = self.moments[0] - self.moments[1], self.shortfall[0] - self.shortfall[1]
+        slope *= 2.0
+        return slope
 
 
 @compiled
@@ -225,7 +228,7 @@ class SquaredHinge:
         """
         size = columns.size + 1
         n_new = size if start is None else size - start[1].shape[0]
-        chunk = int(np.clip(_CACHE_ENTRIES // size, 64, 2048))
+        chunk = min(max(_CACHE_ENTRIES // size, 64), 2048)
         scores_at = self._scores_at
 
         def kernel(Z: Any, signed: Any) -> Float2D:
