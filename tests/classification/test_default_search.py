@@ -233,7 +233,7 @@ def searches_of(monkeypatch, X, y, **options):
     monkeypatch.setattr(
         tuning, "_search_in_memory", lambda *args, **rest: searches.append(search(*args, **rest)[0]) or [searches[-1]]
     )
-    VanishingIdealClassifierCV(refit=False, **options, **SMALL).fit(X, y)
+    VanishingIdealClassifierCV(refit=False, **{**SMALL, **options}).fit(X, y)
     return searches
 
 
@@ -245,6 +245,14 @@ def test_a_sample_with_few_errors_is_enlarged_and_psi_does_not_rise(monkeypatch,
     assert len(searches) == n_samples
     assert len(searches[-1].study.codes) >= [300, 1200][n_samples - 1]
     assert searches[-1].psis[searches[-1].best[0]] <= searches[0].psis[searches[0].best[0]]
+
+
+def test_very_many_rows_of_few_errors_are_split_once(monkeypatch):
+    X, y = circles(2, m=1300)
+    small, large = searches_of(monkeypatch, X, y, search_rows=100, cv="auto")
+    (fold,) = large.folds
+    assert (len(fold.train), len(fold.test)) == (540, 660)
+    assert large.psis[large.best[0]] <= small.psis[small.best[0]]
 
 
 def test_a_small_sample_is_left_at_few_errors_and_long_steps_go_on_from_there(monkeypatch):

@@ -128,13 +128,13 @@ class Study:
             [self.weights_of(fold.test) for fold in folds],
         )
 
-    def finals(self, columns: Array, train: Int1D, Cs: Sequence[float]) -> Iterator[Any]:
-        """The last step for every C, ascending, fitted when it is asked for."""
+    def finals(self, columns: Array, train: Int1D, Cs: Sequence[float], n_jobs: int) -> Iterator[Any]:
+        """The last step for every C, ascending, fitted when it is asked for; the SVM on ``n_jobs`` threads."""
         y, weights = self.codes[train], self.weights_of(train)
         if self.final_estimator is None:
             proven = self.screen is None or len(train) < _MANY_ROWS
             limits = {"tol": self.tol, "max_iter": self.max_iter}
-            yield from svms_along(columns, y, Cs, weights, proven=proven, n_jobs=1, **limits)
+            yield from svms_along(columns, y, Cs, weights, proven=proven, n_jobs=n_jobs, **limits)
             return
         y, options = self.classes[y], {} if weights is None else {"sample_weight": weights}
         for C in Cs:
@@ -280,7 +280,7 @@ def _fit_group(
         if mapping.n_generators:
             room = _used_memory(memory, largest) if study.final_estimator is None else None
             ascending = [Cs[c] for c in order]
-            fits = _fold_fits(study, ascending, fold, ideals[same[0]][k], mapping, trains[k], tests[k], room)
+            fits = _fold_fits(study, ascending, fold, ideals[same[0]][k], mapping, trains[k], tests[k], room, n_each)
             for c, fit in zip(order, fits, strict=False):  # larger Cs may be left out
                 result.scores[same, c, fold.number] = fit.score
                 result.n_used[same, c, fold.number] = fit.n_used
@@ -294,6 +294,7 @@ def _fit_group(
 
     # Fits of another last step may share state: liblinear's draw from the same random numbers.
     threads = n_threads(study.n_jobs) if study.final_estimator is None else 1
+    n_each = max(threads // max(len(tasks), 1), 1)  # for few tasks of many rows
     with WarningRelay() as relay, one_blas_thread(), ThreadPoolExecutor(threads) as pool:
         try:
             for done in [pool.submit(relay.task(work), *task) for task in tasks]:
@@ -329,16 +330,17 @@ def _fold_fits(
     train: Array,
     test: Array,
     room: Float1D | None,
+    n_jobs: int,
 ) -> list[_Fit]:
     """Fits for ascending Cs; ``room`` is memory for the columns of both sets of rows, if it may be used."""
     cut = len(train) * mapping.n_columns
-    columns = _columns_of(mapping, train, None if room is None else room[:cut])
+    columns = _columns_of(mapping, train, None if room is None else room[:cut], n_jobs)
     reach = np.abs(train).max(axis=0)
     if study.screen is not None and study.screen.needed(mapping):
         chosen = study.screen.chosen(mapping, columns, study.codes[fold.train], study.weights_of(fold.train))
         mapping, columns = mapping.select(chosen), np.ascontiguousarray(columns[:, chosen])
     mapping = mapping.fitted_by(columns, study.weights_of(fold.train), reach, scale=study.columns.scale)
-    models = (FoldModel(fold, ideals, mapping, final) for final in study.finals(columns, fold.train, Cs))
+    models = (FoldModel(fold, ideals, mapping, final) for final in study.finals(columns, fold.train, Cs, n_jobs))
     if study.whole_model is not None:
         rows = study.whole_rows
         assert rows is not None
@@ -346,7 +348,7 @@ def _fold_fits(
             _Fit(None, study.score(study.whole_model(model), rows[fold.test], fold.test), _n_used(model.final), model)
             for model in models
         ]
-    held_out = _columns_of(mapping, test, None if room is None else room[cut:])
+    held_out = _columns_of(mapping, test, None if room is None else room[cut:], n_jobs)
     if study.final_estimator is not None:
         return [
             _Fit(None, study.score(model.final, held_out, fold.test), _n_used(model.final), model) for model in models
@@ -354,10 +356,10 @@ def _fold_fits(
     return _fits_along(study, fold, models, held_out)
 
 
-def _columns_of(mapping: FeatureMap, rows: Array, room: Float1D | None) -> Array:
+def _columns_of(mapping: FeatureMap, rows: Array, room: Float1D | None, n_jobs: int) -> Array:
     shape = (len(rows), mapping.n_columns)
     out = None if room is None else room[: shape[0] * shape[1]].reshape(shape)
-    return np.asarray(mapping.over(as_rows(rows, n_jobs=1), out))
+    return np.asarray(mapping.over(as_rows(rows, n_jobs=n_jobs), out))
 
 
 def _fits_along(study: Study, fold: Fold, models: Iterator[FoldModel], held_out: Array) -> list[_Fit]:

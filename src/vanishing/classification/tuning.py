@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold, check_cv
+from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold, StratifiedShuffleSplit, check_cv
 
 from .._typing import Float1D
 from ..checks import check_numbers, quoted
@@ -49,7 +49,9 @@ _MANY_ROWS = 2000  # from which on ranks are tried
 _RIVALS = ("arcsinh", "rank")  # scalings that "auto" compares
 _SEARCH_STEPS = 50  # Newton steps of an SVM in an automatic search
 _FEW_ERRORS = 100  # of the best pair on held-out rows, with which psi cannot be told apart to a tenth of the error
-_LARGER = 8  # times search_rows are sampled then
+_LARGER = 8  # times search_rows are sampled then, for the usual folds ...
+_MUCH_LARGER = 12  # ... or as many, where there are more: enough for one split ...
+_HELD_OUT = 0.55  # ... with this share to test on
 _ONLY_OURS = "final_estimator must be None for data outside of memory: only the built-in SVM fits them in passes."
 
 
@@ -94,12 +96,15 @@ def _search_sample(search: Any, data: Labelled, sample: Sample) -> tuple[list[Se
 
     Few rows of an almost exact law cannot tell it from a coarser one: a small sample prefers a large psi.
     """
-    most = min(int(sample.n_rows.sum()), _LARGER * int(search.search_rows))
+    n_rows, few = int(sample.n_rows.sum()), int(search.search_rows)
+    one_split = isinstance(search.cv, str) and n_rows >= _MUCH_LARGER * few
+    most = _MUCH_LARGER * few if one_split else min(n_rows, _LARGER * few)
     enough = 1.0 - _FEW_ERRORS / len(sample.rows) if len(sample.rows) < most else np.inf
     searches = _search_in_memory(search, data._replace(rows=sample.rows), sample, enough=enough)
     if len(sample.rows) < most and _counts_few_errors(searches[0], len(sample.rows)):
         sample = stratified_sample(data, most, input_names(search))
-        searches = _search_in_memory(search, data._replace(rows=sample.rows), sample, searches[0])
+        rows = data._replace(rows=sample.rows)
+        searches = _search_in_memory(search, rows, sample, searches[0], one_split=one_split)
     return searches, sample
 
 
@@ -120,17 +125,20 @@ def _search_in_memory(
     before: Searched | None = None,
     *,
     enough: float = np.inf,
+    one_split: bool = False,
 ) -> list[Searched]:
     """Score pairs on folds of rows in memory, with the scaling that does best; for an average, others after it.
 
     ``before`` is a search on fewer rows, from whose best psi to go on with its scaling; ``enough`` is an accuracy that
-    ends a walk.
+    ends a walk. ``one_split`` stands for one fold, of very many rows.
     """
     rows = data.rows
     assert isinstance(rows, ArrayRows)
     assert rows.labels is not None
     codes, classes = rows.labels, data.classes
-    splits = check_folds(_splitter(search, data), rows.X, classes[codes], classes, codes, rows.sample_weight)
+    one = StratifiedShuffleSplit(1, test_size=_HELD_OUT, random_state=0)
+    splitter = one if one_split else _splitter(search, data)
+    splits = check_folds(splitter, rows.X, classes[codes], classes, codes, rows.sample_weight)
     scalings = _scalings(search, len(codes)) if before is None else (before.scaling,)
     prepared = [_prepare(search, data, sample, splits, scaling) for scaling in scalings]
     n_steps = len(prepared) * len(prepared[0].searched.psis) * len(splits)

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Array
+from .._typing import Array, Float1D, Float2D, Int1D
 from ..checks import all_or_nothing, check_count, check_n_jobs, check_number, check_numbers, warn_gap
 from ..engine.survey import survey_parts
 from ..files.fields import Labels, Numbers, require
@@ -253,16 +253,25 @@ def svm_path(X: Any, y: Any, Cs: Any, sample_weight: Any = None, **parameters: A
 
 
 def svms_along(
-    X: Any, y: Any, Cs: Sequence[float], sample_weight: Any = None, *, proven: bool = True, **parameters: Any
+    X: Float2D,
+    codes: Int1D,
+    Cs: Sequence[float],
+    weights: Float1D | None,
+    *,
+    proven: bool = True,
+    n_jobs: int = 1,
+    **limits: Any,
 ) -> Iterator[L1SVC]:
-    """The models of :func:`svm_path` for ascending ``Cs`` and rows in memory, each fitted when it is asked for.
+    """The models of :func:`svm_path` for ascending ``Cs``, each fitted when it is asked for.
 
-    Where their gap need not be ``proven``, they end a step or two earlier.
+    The rows are known to be good, and classes are numbers: where many such paths are short, checks would take a good
+    part of their time. Where the gap need not be ``proven``, the models end a step or two earlier.
     """
-    models = [L1SVC(C, **parameters) for C in Cs]
-    data = read_labelled(models[0], X, y, sample_weight)
+    models = [L1SVC(C, n_jobs=1, **limits) for C in Cs]
+    numbers = np.flatnonzero(np.bincount(codes))
+    data = Labelled(ArrayRows(X, weights, codes, n_jobs), numbers, numbers.tolist())
     paths = [models[0]._planes(data.rows, key, Cs, proven=proven) for key in _positive(data)]
     for model, *planes in zip(models, *paths, strict=True):
-        take_input_from(models[0], model)
-        model._store(data.classes, planes)
+        model.n_features_in_ = X.shape[1]
+        model._store(numbers, planes)
         yield model

@@ -17,7 +17,7 @@ _MANY = 1024  # columns whose Hessian is computed as a whole, if these are at mo
 _FEW_TIMES = 2  # ... as many times those of the working set; and beyond ...
 _MANY_TIMES = 3  # ... as many it is not kept up to date
 _STEPS = 0.5 ** np.arange(1.0, 13.0)  # tried when a full step does not lower the objective enough
-_ENOUGH = 1e-3  # of the predicted decrease
+_ENOUGH = 1e-3  # of the decrease foreseen
 _ROUNDING = 1e-13  # of the objective, in which its changes are lost
 _IDLE = 4  # steps in a row that change nothing but rounding, after which none is left
 _RIDGE = 1e-12  # of the Hessian's diagonal over all rows, added to it: columns may repeat each other
@@ -59,7 +59,8 @@ def hyperplanes(
         plane, curvature = _minimise(data, C, x, curvature, 0.1, max_iter)
         x = plane.x
     for C, move in zip(Cs, _foreseen_moves(data, Cs, max_iter), strict=True):
-        plane, curvature = _minimise_in_turns(data, float(C), x + move, curvature, tol, max_iter, proven=proven)
+        start = x if move is None else x + move
+        plane, curvature = _minimise_in_turns(data, float(C), start, curvature, tol, max_iter, proven=proven)
         x = plane.x
         yield plane
 
@@ -102,11 +103,12 @@ def _refine(
         working = _working_set(x, slope)
         curvature = _curvature(part, x, working, curvature)
         direction = _direction(part, C, x, slope, working, _corrected(curvature, moves), _RIDGE)
-        converged = -_foreseen_change(x, slope, direction) <= enough * C * sums.loss
+        foreseen = _foreseen_change(x, slope, direction)
+        converged = -foreseen <= enough * C * sums.loss
         if converged:
             break
         before, n_iter = sums.slope, n_iter + 1
-        step, x, sums = _search(data, C, x, sums, slope, direction)
+        step, x, sums = _search(data, C, x, sums, foreseen, direction)
         moves.append((step * direction, sums.slope - before))
     return Hyperplane(x, _objective(x, C, sums.loss), duality_gap(x, C, sums), n_iter, converged)
 
@@ -151,10 +153,10 @@ def _minimise_in_turns(
     return plane._replace(n_iter=n_iter), curvature
 
 
-def _foreseen_moves(data: SquaredHinge, Cs: Sequence[float], max_iter: int) -> Sequence[Float1D | float]:
-    """How the minimiser over a sample of rows moves from zero to the first C, and on to the next; 0 if rows are few."""
+def _foreseen_moves(data: SquaredHinge, Cs: Sequence[float], max_iter: int) -> Sequence[Float1D | None]:
+    """How the minimiser over a sample moves from zero to the first C, and on to the next; None where rows are few."""
     if data.room == 0:
-        return [0.0] * len(Cs)
+        return [None] * len(Cs)
     sample, x, moves = data.sample(), np.zeros(data.n_columns + 1), []
     for C in Cs:
         plane, _ = _minimise(sample, float(C), x, None, _ROUGH, max_iter)
@@ -229,8 +231,9 @@ def _minimise(
         working = _working_set(x, slope)
         curvature = _curvature(data, x, working, curvature)
         direction = _direction(data, C, x, slope, working, curvature, damping)
-        little_foreseen = -_foreseen_change(x, slope, direction) <= tol * value
-        step, x, sums = _search(data, C, x, sums, slope, direction)
+        foreseen = _foreseen_change(x, slope, direction)
+        little_foreseen = -foreseen <= tol * value
+        step, x, sums = _search(data, C, x, sums, foreseen, direction)
         at_end = not proven and step == 1.0 and little_foreseen
         if step == 0.0 and damping >= 1.0:  # rounding is all that is left
             break
@@ -252,12 +255,15 @@ def duality_gap(x: Float1D, C: float, sums: Sums) -> float:
     ``|sum_i a_i y_i z_i| <= 1`` in every column. The point ``a_i = 2 C |s_i| xi_i`` becomes feasible when each label's
     share is scaled to the same total, and both together to fit the columns' bounds; all that is known from the sums.
     """
-    if sums.shortfall.max() == 0.0:
+    negative, positive = sums.shortfall.tolist()
+    if min(negative, positive) == 0.0:
         return _objective(x, C, sums.loss)
-    share = sums.shortfall[::-1] / sums.shortfall.max()
-    moment = 2.0 * C * np.abs(share[1] * sums.moments[1] - share[0] * sums.moments[0]).max(initial=0.0)
-    linear, square = float(share @ sums.shortfall), float((share * share) @ sums.squares)
-    if linear == 0.0:
+    most = max(negative, positive)
+    shares, squares = (positive / most, negative / most), sums.squares.tolist()
+    moment = 2.0 * C * float(np.abs(shares[1] * sums.moments[1] - shares[0] * sums.moments[0]).max(initial=0.0))
+    linear = shares[0] * negative + shares[1] * positive
+    square = shares[0] ** 2 * squares[0] + shares[1] ** 2 * squares[1]
+    if square == 0.0:  # rounded
         return _objective(x, C, sums.loss)
     scale = min(linear / square, 1.0 / moment if moment > 0.0 else np.inf)
     dual = C * scale * (2.0 * linear - scale * square)
@@ -265,7 +271,7 @@ def duality_gap(x: Float1D, C: float, sums: Sums) -> float:
 
 
 def _objective(x: Float1D, C: float, loss: float) -> float:
-    return float(np.abs(x[:-1]).sum() + C * loss)
+    return _length(x) + C * loss
 
 
 def _curvature(data: SquaredHinge, x: Float1D, columns: Int1D, known: _Curvature | None) -> _Curvature:
@@ -288,8 +294,11 @@ def _working_set(x: Float1D, slope: Float1D) -> Int1D:
     """Columns in use, and those that want to be, the most eager first: up to a third as many, or a few."""
     used = x[:-1] != 0.0
     eager = np.where(used, 0.0, np.abs(slope[:-1]))
-    n_new = min(int((eager > 1.0).sum()), max(int(used.sum()) // 3, 64))
-    return np.sort(np.concatenate([np.flatnonzero(used), np.argsort(-eager, kind="stable")[:n_new]]))
+    wanted = eager > 1.0
+    most = max(int(np.count_nonzero(used)) // 3, 64)
+    if np.count_nonzero(wanted) <= most:
+        return np.flatnonzero(used | wanted)
+    return np.sort(np.concatenate([np.flatnonzero(used), np.argsort(-eager, kind="stable")[:most]]))
 
 
 def _direction(
@@ -300,40 +309,40 @@ def _direction(
     The model counts the rows with xi > 0 only. Where these are few, it knows nothing of the rows that a step would
     bring in; damping, by a share of the diagonal over all rows, keeps the step short then.
     """
-    place = np.empty(x.size - 1, dtype=np.int64)
-    place[curvature.columns] = np.arange(curvature.columns.size)
-    places, chosen = np.append(place[columns], curvature.columns.size), np.append(columns, x.size - 1)
-    H = curvature.hessian[np.ix_(places, places)]
+    place = np.empty(x.size, dtype=np.int64)
+    place[curvature.columns], place[-1] = np.arange(curvature.columns.size), curvature.columns.size
+    chosen = np.append(columns, x.size - 1)
+    places, penalty = place[chosen], np.ones(chosen.size)
+    penalty[-1] = 0.0
+    H = curvature.hessian[places[:, None], places]
     H *= C
-    H[np.diag_indices_from(H)] += damping * C * data.diagonal[chosen] + 1e-300
-    penalty = np.append(np.ones(columns.size), 0.0)
-    target = x[chosen].copy()
-    tol = max(_INEXACT * violation(slope[chosen], penalty, target), 1e-9)
-    minimise(H, slope[chosen] - H @ target, penalty, target, tol)
-    direction = np.zeros_like(x)
-    direction[chosen] = target - x[chosen]
+    H.ravel()[:: chosen.size + 1] += damping * C * data.diagonal[chosen] + 1e-300
+    start, slope = x[chosen], slope[chosen]
+    target, tol = start.copy(), max(_INEXACT * violation(slope, penalty, start), 1e-9)
+    minimise(H, slope - H @ start, penalty, target, tol)
+    direction = np.zeros(x.size)
+    direction[chosen] = target - start
     return direction
 
 
 def _search(
-    data: SquaredHinge, C: float, x: Float1D, sums: Sums, slope: Float1D, direction: Float1D
+    data: SquaredHinge, C: float, x: Float1D, sums: Sums, foreseen: float, direction: Float1D
 ) -> tuple[float, Float1D, Sums]:
     """A step along the direction that lowers the objective enough; 0 if there is none.
 
     Near the optimum the objective changes by less than its rounding; there a step counts that lowers the gap.
     """
     w, dw, value = x[:-1], direction[:-1], _objective(x, C, sums.loss)
-    predicted = _foreseen_change(x, slope, direction)
     whole = x + direction
     there = data.sums(whole)
     change = _objective(whole, C, there.loss) - value
-    if change <= _ENOUGH * predicted:
+    if change <= _ENOUGH * foreseen:
         return 1.0, whole, there
     if abs(change) <= _ROUNDING * value and duality_gap(whole, C, there) < duality_gap(x, C, sums):
         return 1.0, whole, there
     values = C * data.losses(x, direction, _STEPS) + np.abs(w + _STEPS[:, None] * dw).sum(axis=1)
-    good = np.flatnonzero(values <= value + _ENOUGH * _STEPS * predicted)
-    if predicted >= 0.0 or good.size == 0:
+    good = np.flatnonzero(values <= value + _ENOUGH * _STEPS * foreseen)
+    if foreseen >= 0.0 or good.size == 0:
         return 0.0, x, sums
     step = float(_STEPS[good[np.argmin(values[good])]])
     moved = x + step * direction
@@ -342,4 +351,9 @@ def _search(
 
 def _foreseen_change(x: Float1D, slope: Float1D, direction: Float1D) -> float:
     """Of the objective along the direction, to first order in the loss."""
-    return float(slope @ direction) + float(np.abs(x[:-1] + direction[:-1]).sum() - np.abs(x[:-1]).sum())
+    return float(slope @ direction) + _length(x + direction) - _length(x)
+
+
+def _length(x: Float1D) -> float:
+    """The sum of the absolute weights."""
+    return float(np.abs(x[:-1]).sum())

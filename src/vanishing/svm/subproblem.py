@@ -25,20 +25,14 @@ def minimise(H: Float2D, r: Float1D, penalty: Float1D, x: Float1D, tol: float) -
     Ends when no entry of the shortest subgradient is larger than ``tol``.
     """
     n, start = x.size, np.flatnonzero((x != 0.0) | (penalty == 0.0))
-    face, L, sign, target = np.empty(n, np.int64), np.empty((n, n)), np.sign(x), np.empty(n)
+    face, L, sign, room = np.empty(n, np.int64), np.empty((n, n)), np.sign(x), np.empty(n)
     size = start.size
     face[:size], L[:size, :size] = start, _factor(H[start[:, None], start])
     for _ in range(10 * n):
-        size = _to_the_minimiser_of_the_face(r, penalty, x, sign, L, face, size, target)
-        gradient = H @ x + r
-        excess = np.where(sign == 0.0, np.abs(gradient) - penalty, 0.0)
-        largest = excess.max(initial=0.0)
-        if largest <= tol:
+        inside = _to_the_minimiser_of_the_face(r, penalty, x, sign, L, face, size, room)
+        size = _let_join(H, r, penalty, x, sign, L, face, inside, room, tol)
+        if size == inside:
             return
-        for j in np.flatnonzero((excess > 0.5 * largest) & (penalty > 0.0)).tolist():
-            sign[j] = -np.sign(gradient[j])
-            append_column(H, L, face, size, j, _LEAST)
-            size += 1
 
 
 def _factor(H: Float2D) -> Float2D:
@@ -54,6 +48,42 @@ def violation(gradient: Float1D, penalty: Float1D, x: Float1D) -> float:
     """Largest entry of the shortest subgradient."""
     sizes = np.where(x == 0.0, np.abs(gradient) - penalty, np.abs(gradient + np.sign(x) * penalty))
     return float(sizes.max(initial=0.0))
+
+
+@compiled
+def _let_join(
+    H: Float2D,
+    r: Float1D,
+    penalty: Float1D,
+    x: Float1D,
+    sign: Float1D,
+    L: Float2D,
+    face: Int1D,
+    size: int,
+    gradient: Float1D,
+    tol: float,
+) -> int:
+    """Let coordinates join the face whose gradient, ``Hx + r``, exceeds their penalty by the most, or half of that.
+
+    Returns the face's size: the same, if no excess is larger than ``tol``.
+    """
+    n = x.size
+    for j in range(n):
+        gradient[j] = r[j]
+    for a in range(size):
+        row, value = H[face[a]], x[face[a]]
+        for j in range(n):
+            gradient[j] += value * row[j]
+    largest = tol
+    for j in range(n):
+        if sign[j] == 0.0:
+            largest = max(largest, abs(gradient[j]) - penalty[j])
+    for j in range(n):
+        if largest > tol and sign[j] == 0.0 and penalty[j] > 0.0 and abs(gradient[j]) - penalty[j] > 0.5 * largest:
+            sign[j] = -np.sign(gradient[j])
+            append_column(H, L, face, size, j, _LEAST)
+            size += 1
+    return size
 
 
 @compiled

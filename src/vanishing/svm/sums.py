@@ -24,6 +24,8 @@ from .kept import SHORT, Near, drawn, new_near, scores_of
 _CACHE_ENTRIES = 262_144  # float64 values of one chunk of rows: two megabytes
 _REMEMBERED = 3  # points whose scores are kept: the last one, that of the Hessian, and one more
 _KEPT_ENTRIES = 2_097_152  # float64 values of the rows that are kept in memory: sixteen megabytes
+_SHORTEST = 8192  # rows of a block, at least
+_FEW_ROWS = 16_384  # in memory, where a step on all of them costs less than to find out which are near the margin
 
 T = TypeVar("T")
 
@@ -38,12 +40,15 @@ class Sums(NamedTuple):
     @property
     def loss(self) -> float:
         """Sum of |s| xi^2 over all rows."""
-        return float(self.squares.sum())
+        return float(self.squares[0] + self.squares[1])
 
     @property
     def slope(self) -> Float1D:
         """Gradient of the loss in (w, b)."""
-        return 2.0 * np.append(self.moments[0] - self.moments[1], self.shortfall[0] - self.shortfall[1])
+        slope = np.empty(self.moments.shape[1] + 1)
+        slope[:-1], slope[-1] = self.moments[0] - self.moments[1], self.shortfall[0] - self.shortfall[1]
+        slope *= 2.0
+        return slope
 
 
 @compiled
@@ -96,6 +101,7 @@ class SquaredHinge:
         self._known: tuple[Float2D, list[Lowest]] | None = None
         self._diagonal: Float1D | None = None
         self._scores: list[tuple[Float1D, Float1D]] = []
+        self._last: tuple[Float1D, Sums] | None = None
 
     @classmethod
     def in_memory(cls, Z: Float2D, signed: Float1D) -> SquaredHinge:
@@ -150,6 +156,8 @@ class SquaredHinge:
         return self._room_of(self.n_rows)
 
     def _room_of(self, n_rows: int) -> int:
+        if type(self.rows) is ArrayRows and n_rows <= _FEW_ROWS:
+            return 0
         room = min(n_rows // 4, _KEPT_ENTRIES // (self.n_columns + 1))
         return room if room >= 16 * (self.n_columns + 1) else 0
 
@@ -173,14 +181,17 @@ class SquaredHinge:
         return self._diagonal
 
     def sums(self, x: Float1D) -> Sums:
-        """The sums at ``x = (w, b)``: loss, gradient and what a certificate needs, in one pass."""
+        """The sums at ``x = (w, b)``: loss, gradient and what a certificate needs, in one pass; known at the last x."""
+        if self._last is not None and self._last[0] is x:
+            return self._last[1]
         scores_at = self._scores_at
 
         def kernel(Z: Any, signed: Any) -> Float2D:
             return _sums_at(Z, signed, scores_at(Z, x))
 
         total = _require_finite(self._reduce(kernel, operator.add, 4 * self.n_columns, as_they_are=self.columnwise))
-        return Sums(total[:, 0], total[:, 1], total[:, 2:])
+        self._last = x, Sums(total[:, 0], total[:, 1], total[:, 2:])
+        return self._last[1]
 
     def sums_and_near(self, x: Float1D, near: Near) -> tuple[Sums, Near | None]:
         """The sums at x, and more rows near the margin, with all that are short at x, or None; in one pass."""
@@ -217,7 +228,7 @@ class SquaredHinge:
         """
         size = columns.size + 1
         n_new = size if start is None else size - start[1].shape[0]
-        chunk = int(np.clip(_CACHE_ENTRIES // size, 64, 2048))
+        chunk = min(max(_CACHE_ENTRIES // size, 64), 2048)
         scores_at = self._scores_at
 
         def kernel(Z: Any, signed: Any) -> Float2D:
@@ -287,16 +298,21 @@ class SquaredHinge:
             Z = np.ascontiguousarray(block.X) if isinstance(block.X, np.ndarray) else in_float64(block.X)
             return kernel(Z, block.weights)
 
-        cost = Cost(2 * work, 3 * self.n_columns + 8, fewest=8192)
-        if type(self.rows) is ArrayRows and len(self.rows) <= cost.block_rows:  # no bar for every step
-            return contiguous(Block(as_block(self.rows.X), self.rows.sample_weight))
-        return self.rows.reduce(contiguous, combine, cost)
+        cost = Cost(2 * work, 3 * self.n_columns + 8, fewest=_SHORTEST)
+        rows = self.rows
+        if type(rows) is ArrayRows and (len(rows) <= _SHORTEST or len(rows) <= cost.block_rows):  # no bar for a step
+            return contiguous(Block(as_block(rows.X), rows.sample_weight))
+        return rows.reduce(contiguous, combine, cost)
 
 
 def _moments_of(Z: Any, signed: Any) -> Float2D:
     weights = abs(signed)
+    chunk = max(_CACHE_ENTRIES // (4 * Z.shape[1] + 1), 64) if isinstance(Z, np.ndarray) else max(Z.shape[0], 1)
+    first = second = np.zeros(Z.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
-        first, second = to_host(weights @ Z), to_host(weights @ (Z * Z))
+        for start in range(0, Z.shape[0], chunk):  # squares that stay in the cache
+            part, own = Z[start : start + chunk], weights[start : start + chunk]
+            first, second = first + to_host(own @ part), second + to_host(own @ (part * part))
     total, n_rows = float(namespace_of(Z).sum(weights)), float(Z.shape[0])
     return np.array([np.append(first, [total, n_rows]), np.append(second, [total, n_rows])])
 
