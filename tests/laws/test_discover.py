@@ -73,6 +73,8 @@ def test_smooth_curves_are_dense_at_most(curve, rng):
     laws = discover(with_noise(np.column_stack([x, curve(1.3 * x)]), 0.01, rng))
     assert len(laws) == 0
     assert all("smooth curve" in law.why for law in laws.dense)
+    assert {law.degree for law in laws.dense} <= {a.degree for a in laws.rejected if "smooth curve" in a.reason}
+    assert len(laws.rejected) == len(laws.attempts)
 
 
 @pytest.mark.slow
@@ -182,6 +184,11 @@ def test_integers_are_exact():
     laws = discover(np.column_stack([t, t**2, t**3]))
     assert equations(laws) == ["x0*x1 = x2", "x0*x2 = x1^2", "x0^2 = x1"]
     assert all("exact arithmetic" in law.why for law in laws)
+
+
+def test_large_integers_have_all_their_digits():
+    t = np.arange(40)
+    assert equations(discover(np.column_stack([t, t + 1_234_567_890_123_456]))) == ["x0 + 1234567890123456 = x1"]
 
 
 def test_binary_fractions_are_exact_and_have_a_groebner_basis():

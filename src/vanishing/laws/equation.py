@@ -46,9 +46,10 @@ def with_error(value: float, error: float) -> str:
 
 
 def _value_text(value: float, error: float, rational: Fraction | None) -> str:
-    if rational is not None:
-        return str(abs(rational)) if rational.denominator == 3 else f"{abs(float(rational)):.15g}"
-    return number(abs(value), error)
+    """The size of a coefficient: integers and thirds as such, other rational numbers as decimals."""
+    if rational is None:
+        return number(abs(value), error)
+    return str(abs(rational)) if rational.denominator in (1, 3) else f"{abs(float(rational)):.15g}"
 
 
 def coordinate_names(names: Sequence[str], origin: Float1D, *, latex: bool = False) -> list[str]:

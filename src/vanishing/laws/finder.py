@@ -186,16 +186,7 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
             if len(kept) > 1:
                 more, attempts = self._routes(self._settings(table.names, kept, dims)).laws_of(table, kept)
                 laws += _independent(more, table, [d.column for d in dependencies])
-        if dims is not None:
-            laws = [with_units(law, [self.units[name] for name in table.names], dims) for law in laws]
-        self.laws_ = Laws(
-            [law for law in laws if law.kind != "dense"],
-            table.names,
-            table.n_rows,
-            dense=[law for law in laws if law.kind == "dense"],
-            attempts=attempts,
-            notes=_notes(attempts),
-        )
+        self.laws_ = self._gathered(laws, table.names, table.n_rows, dims, attempts, _notes(attempts))
 
     def _fit_sums(self, moments: Moments) -> None:
         """Laws of sums over rows, which several sites may have collected."""
@@ -210,10 +201,23 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         dims = None if self.units is None else dimensions.parse(self.units, names)
         fitted, attempts = find_laws_of_sums(moments, self._settings(names, range(len(names)), dims))
         laws = [describe(law, names, range(len(names))) for law in fitted]
+        notes = [NOT_AUDITED, *_notes(attempts)]
+        self.laws_ = self._gathered(laws, names, moments.n_samples, dims, attempts, notes)
+
+    def _gathered(
+        self,
+        laws: Sequence[Law],
+        names: Sequence[str],
+        n_rows: int,
+        dims: Array | None,
+        attempts: Sequence[Attempt],
+        notes: Sequence[str],
+    ) -> Laws:
+        """The laws and the dense polynomials, with units where the columns have some."""
         if dims is not None:
             laws = [with_units(law, [self.units[name] for name in names], dims) for law in laws]
-        notes = [NOT_AUDITED, *_notes(attempts)]
-        self.laws_ = Laws(laws, names, moments.n_samples, attempts=attempts, notes=notes)
+        proper, dense = ([law for law in laws if (law.kind == "dense") is kind] for kind in (False, True))
+        return Laws(proper, names, n_rows, dense=dense, attempts=attempts, notes=notes)
 
     def _exact(self, table: Table) -> list[Law]:
         """Laws that are proven in exact arithmetic, where nothing is said about noise or terms."""

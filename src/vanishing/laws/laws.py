@@ -19,7 +19,7 @@ from ..report import Given, Reported
 from .equation import with_error
 from .exact import groebner
 from .law import Law
-from .settings import Attempt
+from .settings import LAW, Attempt
 
 __all__ = ["Laws"]
 
@@ -88,7 +88,7 @@ class Laws(Saved, Reported, Sequence[Law]):
     @property
     def rejected(self) -> tuple[Attempt, ...]:
         """What was tried and is no law, with the reason."""
-        return tuple(attempt for attempt in self.attempts if attempt.reason != "law")
+        return tuple(attempt for attempt in self.attempts if attempt.reason != LAW)
 
     @property
     def noise(self) -> dict[str, float]:

@@ -14,7 +14,7 @@ from .gmm import FLOOR, Conditions, System, critical_value, smallest_ratio
 from .independence import follows
 from .moments import ADDITIVE
 from .noise import column_variances, deviation_level, effective_level, noise_level, refined_variances, reweighted
-from .settings import Attempt, Settings
+from .settings import DENSE, LAW, Attempt, Settings
 from .snapping import SnappedLaw, rational_bits, snap
 from .subsets import best_subsets
 from .support import DROP_SHARE, eliminate, smallest_support
@@ -67,7 +67,7 @@ class OneLaw:
     def run(self) -> tuple[FittedLaw | None, Attempt]:
         """The law, if there is one, and how the attempt ended."""
         law = self._law()
-        reason = law if isinstance(law, str) else "law"
+        reason = law if isinstance(law, str) else DENSE if law.dense else LAW
         attempt = Attempt(self.conditions.degree, len(self.trial), self.level, reason, self.J, self.dof)
         return None if isinstance(law, str) else law, attempt
 
@@ -364,7 +364,7 @@ class OneLaw:
         level = effective_level(conditions, c, variances)
         dense = audits.is_dense(conditions, support, snapped, system, level)
         if dense and special and noisy:  # without noise it may be exact
-            return "a smooth curve that is no polynomial may look the same"
+            return DENSE
         exact, held_out, correlation = False, float("nan"), float("nan")
         if conditions.sample.has_rows:
             audit = self._audit_rows(support, c, variances, noisy=noisy)

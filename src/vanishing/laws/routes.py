@@ -23,7 +23,7 @@ from .outliers import concentrated_rows
 from .rounding import dithered, explains_linear, rounding_steps
 from .sample import Sample, make_sample
 from .search import find_laws, skipped
-from .settings import Attempt, Settings
+from .settings import DENSE, LAW, Attempt, Settings
 from .table import Table
 
 __all__ = ["Routes", "proven_laws"]
@@ -97,7 +97,7 @@ class Routes:
         n, n_rows, max_noise = len(kept), table.n_rows, self.settings.max_noise
         short = find_in_few_rows(table.X[:, list(kept)], max_noise, logs=bool(self.log_models))
         if short:
-            notes = [Attempt(1, n + 1, law.level, "law", law.J, law.dof) for law in short]
+            notes = [Attempt(1, n + 1, law.level, LAW, law.J, law.dof) for law in short]
             return [few_rows_law(law, table, kept) for law in short], notes
         limit = min(largest_noise(n_rows, n), max_noise)
         reason = f"no power law or linear law with noise below {limit:.1%}, which {n_rows} rows can tell from chance"
@@ -113,7 +113,7 @@ class Routes:
             lower = replace(settings, max_degree=min(settings.max_degree, _BESIDES))
             fitted, attempts = find_laws(self._sample(X, None, lower), lower)
             if all(law.dense for law in fitted) or (len(fitted) == 1 and _is_power_law(fitted[0], power)):
-                note = Attempt(power.degree, len(kept) + 1, power.level, "law", power.J, power.dof)
+                note = Attempt(power.degree, len(kept) + 1, power.level, LAW, power.J, power.dof)
                 return [power_law(power, table, kept)], [*attempts, note]
         fitted, attempts = self._robust(X, settings) if self.robust else self._search(X, table.groups, settings)
         if fitted and not table.whole and table.groups is None and not self.robust:
@@ -121,7 +121,7 @@ class Routes:
             attempts = [*attempts, *rejected]
         if power is not None and all(law.dense for law in fitted):
             return [power_law(power, table, kept)], attempts
-        return [describe(law, table.names, kept) for law in fitted], attempts
+        return [describe(law, table.names, kept) for law in fitted], _settled(attempts, fitted)
 
     def _power_law(self, X: Float2D, groups: Int1D | None) -> PowerLaw | None:
         return find_power_law(X, _LOG_NOISE, self.log_models) if self.log_models and groups is None else None
@@ -151,6 +151,12 @@ class Routes:
             if any(not law.dense for law in fitted):
                 return fitted, attempts
         return [], attempts
+
+
+def _settled(attempts: Sequence[Attempt], laws: Sequence[FittedLaw]) -> list[Attempt]:
+    """The attempts; what looked like a curve's approximation may be a law with another origin, or on all rows."""
+    degrees = {law.conditions.degree for law in laws if not law.dense}
+    return [replace(a, reason=LAW) if a.reason == DENSE and a.degree in degrees else a for a in attempts]
 
 
 def _is_power_law(law: FittedLaw, power: PowerLaw) -> bool:

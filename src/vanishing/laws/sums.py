@@ -132,6 +132,7 @@ def find_laws_of_sums(moments: Moments, settings: Settings) -> tuple[list[Fitted
     """
     sample = summed_sample(moments)
     laws: list[FittedLaw] = []
+    dense: list[FittedLaw] = []  # polynomials that a smooth curve's may be: reported if there is no law
     attempts: list[Attempt] = []
     for degree in range(1, settings.max_degree + 1):
         terms = monomials(sample.n_columns, degree)
@@ -147,8 +148,11 @@ def find_laws_of_sums(moments: Moments, settings: Settings) -> tuple[list[Fitted
             limit = min(noise_limit(settings, degree), cap)
             law, attempt = OneLaw(settings, conditions, trial, "level", (), limit).run()
             attempts.append(attempt)
-            if law is None or law.dense:
+            if law is None:
+                break
+            if law.dense:
+                dense.append(law)
                 break
             laws.append(law)
             trial = [term for term in trial if term != pivot_term(law)]
-    return laws, attempts
+    return laws or dense[:1], attempts
