@@ -14,18 +14,44 @@ from .gmm import FLOOR, Conditions, System, critical_value
 from .moments import ADDITIVE
 from .noise import effective_level, noise_level, refined_variances, reweighted
 from .settings import Settings
-from .snapping import SnappedLaw, polish, real_bits
+from .snapping import J_PER_BIT, SnappedLaw, polish, real_bits
 from .support import DROP_SHARE
 
-__all__ = ["MOST_TERMS", "WIDEST_COLUMN", "FittedLaw", "description_bits", "is_rejected", "refit", "snapped_law"]
+__all__ = ["MOST_TERMS", "WIDEST_COLUMN", "FittedLaw", "description_bits", "refit", "snapped_law"]
 
 WIDEST_COLUMN = 0.25  # noise of one column, at most
-MOST_TERMS = 12  # beyond which no polynomial is read as a law
+MOST_TERMS = 12  # of a law whose coefficients are read as rational numbers
 
 
 @dataclass(frozen=True, eq=False)
 class FittedLaw:
-    """A law that was found: its conditions, terms, coefficients and noise variances, test and audits."""
+    """A law of a search.
+
+    Attributes
+    ----------
+    conditions : Conditions
+        Of its degree, on the rows of the sample or with moments of all rows.
+    support : list of int
+        Places of its terms.
+    c, free : ndarray of shape (n_terms,)
+        Coefficients of all terms: with rational numbers where ``snapped``, and as the rows give them.
+    variances : ndarray of shape (n_columns,)
+        Noise variances of the standardised columns.
+    nuisance : str
+        What was free in the noise: "level", "columns" or "none".
+    system : System
+        Whitened conditions with the weights of the law.
+    J, dof : float, int
+        Test.
+    snapped : SnappedLaw or None
+        Coefficients read as rational numbers.
+    level : float
+        Noise, as a share of the columns' deviations.
+    exact, dense : bool
+        Whether it holds up to rounding; whether it may be the approximation of a smooth curve.
+    held_out, correlation : float
+        Results of the audits on rows; NaN without rows.
+    """
 
     conditions: Conditions
     support: list[int]
@@ -49,11 +75,6 @@ class FittedLaw:
         return float(chdtrc(max(self.dof, 1), self.J))
 
 
-def is_rejected(J: float, dof: int, n_rows: int) -> bool:
-    """Whether a test rejects a law; J of many rows finds departures that are too small to matter."""
-    return dof > 0 and 1.15 * critical_value(1e-4, dof) < J and 0.01 * n_rows < J
-
-
 def snapped_law(
     conditions: Conditions, settings: Settings, system: System, support: list[int], trial: Sequence[int], J: float
 ) -> SnappedLaw | None:
@@ -69,7 +90,7 @@ def snapped_law(
 
 
 def refit(law: FittedLaw, conditions: Conditions, settings: Settings, exponents: Int2D, n_fixed: int = 0) -> FittedLaw:
-    """The same law with other moments, of more rows or of shifted columns: coefficients, noise and test anew.
+    """The same law with moments of more rows or of shifted columns: new coefficients, noise and test.
 
     Parameters
     ----------
@@ -80,7 +101,7 @@ def refit(law: FittedLaw, conditions: Conditions, settings: Settings, exponents:
     exponents : ndarray of shape (n_terms, n_columns)
         The terms of the law there.
     n_fixed : int, default=0
-        Numbers besides the coefficients that were fitted to the rows.
+        Degrees of freedom of the test that other fitted numbers have used up.
     """
     support = sorted(int(place) for place in conditions.terms.places(exponents))
     variances, profile = law.variances, _profile(law, conditions, settings)
@@ -106,9 +127,9 @@ def refit(law: FittedLaw, conditions: Conditions, settings: Settings, exponents:
 
 
 def _profile(law: FittedLaw, conditions: Conditions, settings: Settings) -> Float1D:
-    """The shares of the columns in the noise level: a share of the deviation over all rows, not over the selected ones.
+    """The noise variances of the columns over the squared level, in deviations over all rows.
 
-    The two differ by chance, which many rows notice.
+    The deviations of the selected rows differ from these by chance, and a test on many rows would notice.
     """
     profile = law.variances / law.variances.mean()
     relative = law.conditions.sample.model == ADDITIVE and not settings.absolute and settings.sigma is None
@@ -123,4 +144,4 @@ def description_bits(law: FittedLaw) -> float:
     errors = np.sqrt(1.0 / np.maximum(np.diag(law.system.information(law.free, law.support)), 1e-300))
     bits = [real_bits(value, error) for value, error in zip(values, errors, strict=True)]
     numbers = sum(bits) - max(bits)
-    return float(law.J / (2.0 * np.log(2.0)) + len(law.support) * np.log2(len(law.conditions.terms)) + numbers)
+    return float(law.J / J_PER_BIT + len(law.support) * np.log2(len(law.conditions.terms)) + numbers)

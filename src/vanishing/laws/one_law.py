@@ -9,40 +9,61 @@ import numpy as np
 
 from .._typing import Float1D, Float2D
 from . import audits
-from .fitted import MOST_TERMS, WIDEST_COLUMN, FittedLaw, description_bits, is_rejected, snapped_law
-from .gmm import FLOOR, Conditions, System, critical_value, smallest_ratio
+from .fitted import MOST_TERMS, WIDEST_COLUMN, FittedLaw, description_bits, snapped_law
+from .gmm import FLOOR, Conditions, System, critical_value, is_rejected, smallest_ratio
 from .independence import follows
 from .moments import ADDITIVE
 from .noise import column_variances, deviation_level, effective_level, noise_level, refined_variances, reweighted
 from .settings import DENSE, LAW, Attempt, Settings
-from .snapping import SnappedLaw, rational_bits, snap
+from .snapping import J_PER_BIT, SnappedLaw, rational_bits, snap
 from .subsets import best_subsets
 from .support import DROP_SHARE, eliminate, smallest_support
 
-__all__ = ["FOLLOWS", "OneLaw", "noise_limit"]
+__all__ = ["FOLLOWS", "OneLaw", "noise_cap", "noise_limit"]
 
 FOLLOWS = "it follows from the laws of lower degree"
-_LINEAR_NOISE = 0.075  # of a linear law: correlated columns have one with more, and no test can tell
+_LINEAR_NOISE = 0.075  # of a linear law: with more, no test tells it from a correlation
+_NOISE_BY_DEGREE = 0.4  # noise times degree: a polynomial of high degree comes near to all rows
+_MORE_NOISE, _LEAST_CAP = 2.0, 0.02  # of further laws: times that of the known ones; no cap is below the second
 _SMALL = 4 * FLOOR  # levels up to this are rounding
 _NEARLY = 4.0  # times the critical J, beyond which further weights do not help
 _HOPELESS = 10.0  # times the critical J, with weights that are roughly right: no law, and none with fewer terms
 _PLAIN_BITS = 3.5  # of a rational coefficient, on average, in a law of more than a few terms
 _ROUGHLY = 0.5  # bits more, with weights that are not yet the law's own
-_FEW_TERMS, _MORE_TERMS, _FEW_SETS = 4, 6, 400_000  # of the sets that are all compared; more of them if these are few
+_FEW_TERMS, _MORE_TERMS, _FEW_SETS = 4, 6, 400_000  # sets of up to 4 terms are all compared; up to 6 if not too many
 _SCREENED, _MOST_TESTED = 8, 3  # sets of each size that go through reduced tests, and through all
 _FEW = 4  # terms of a law of higher degree that may replace one of lower degree
-_SHORTER = 5.0  # bits that such a law's description is shorter, at least
+_SHORTER = 5.0  # bits that a law of higher degree must save to replace one of lower degree
 
 
 def noise_limit(settings: Settings, degree: int) -> float:
     """The noise that a law of a degree may have, as a share of the columns' deviations."""
-    return min(settings.max_noise, _LINEAR_NOISE if degree == 1 else 0.4 / degree)
+    return min(settings.max_noise, _LINEAR_NOISE if degree == 1 else _NOISE_BY_DEGREE / degree)
+
+
+def noise_cap(laws: Sequence[FittedLaw]) -> float:
+    """The noise that further laws may have beside known ones, which tell roughly how much the columns have."""
+    return max(_MORE_NOISE * max(law.level for law in laws), _LEAST_CAP)
 
 
 class OneLaw:
-    """The way to one law at one degree under one noise model.
+    """The search for one law at one degree under one noise model.
 
-    With ``short_only``, polynomials of many terms are not asked for: they would be dense, and such a one is known.
+    Parameters
+    ----------
+    settings : Settings
+    conditions : Conditions
+        Of the degree and the noise model.
+    trial : list of int
+        Candidate terms.
+    nuisance : {"level", "columns", "none"}
+        What is free in the noise, where that is not known.
+    laws : sequence of FittedLaw
+        Known laws; what follows from them is none.
+    max_noise : float
+        Largest noise of the law.
+    short_only : bool, default=False
+        Whether to leave out polynomials of many terms: once a dense one is known, another says nothing new.
     """
 
     def __init__(
@@ -78,7 +99,7 @@ class OneLaw:
         testable = len(self.conditions.tests) >= len(self.trial) + audits.least_dof(len(self.trial))
         full = self._full(variances) if testable and self.level > _SMALL else None
         if full is not None and self._is_hopeless(full[1]):
-            return f"rejected: J = {self.J:.4g} with {self.dof} degrees of freedom"
+            return self._rejection()
         law = self._few_terms(variances)
         if law is not None:
             return law
@@ -86,14 +107,14 @@ class OneLaw:
             return f"no few terms are a law, and {self.n_rows} rows cannot test all {len(self.trial)} together"
         variances, system, c = full or self._full(variances)
         if self._is_hopeless(system):
-            return f"rejected: J = {self.J:.4g} with {self.dof} degrees of freedom"
+            return self._rejection()
         rejected = is_rejected(self.J, self.dof, self.n_rows)
         known = follows(self.conditions, c, self.laws)
         if known and self.conditions.degree > max(law.conditions.degree for law in self.laws):
             return FOLLOWS
         sparse = self._sparse(variances, system, c, small_only=rejected or known)
         if sparse is None:
-            return f"rejected: J = {self.J:.4g} with {self.dof} degrees of freedom"
+            return self._rejection()
         support, variances, system, c = sparse
         J, dof = system.statistic(c), system.dof(len(support))
         if is_rejected(J, dof, self.n_rows):
@@ -102,8 +123,11 @@ class OneLaw:
             return f"the noise of the law is above {self.max_noise:.1%}"
         return self._audited(support, variances, system, c)
 
+    def _rejection(self) -> str:
+        return f"rejected: J = {self.J:.4g} with {self.dof} degrees of freedom"
+
     def _is_hopeless(self, system: System) -> bool:
-        """Whether the test of all terms together says that there is no law among them, of however few terms."""
+        """Whether the test of all terms together excludes a law among them, however few terms it may have."""
         self.J, self.dof = system.minimise(self.trial)[0], system.dof(len(self.trial))
         far = _HOPELESS * critical_value(1e-4, self.dof) < self.J
         return far and is_rejected(self.J, self.dof, self.n_rows)
@@ -111,11 +135,11 @@ class OneLaw:
     def _few_terms(
         self, variances: Float1D, sizes: Iterable[int] = range(1, _MORE_TERMS + 1), *, plain: bool = False
     ) -> FittedLaw | None:
-        """A law of a few terms that the noise level points to, whatever a polynomial of all terms may do.
+        """A law of a few terms, found by the noise at which its polynomial vanishes.
 
-        The noise at which a polynomial vanishes needs no weights, so that all small sets of terms can be compared by
-        it; the best ones are tested with weights and noise of their own. With ``plain``, all coefficients have to be
-        small rational numbers; those of many terms always have to be.
+        That noise needs no weights, so all small sets of terms can be compared by it; the best ones are tested with
+        weights and noise of their own. With ``plain``, or with more than four terms, all coefficients have to be small
+        rational numbers.
         """
         G, D = self.conditions.noise_pencil(self._profile())
         for size in sizes:
@@ -142,7 +166,7 @@ class OneLaw:
         return None
 
     def _screened(self, G: Float2D, D: Float2D, size: int) -> list[list[int]]:
-        """The sets of terms that vanish with the least noise, one of them with the highest degree; computed once."""
+        """The sets of terms that vanish with the least noise, with a term of the highest degree each; computed once."""
         key = tuple(self.trial), size
         if key not in self.conditions.screened:
             last = int(np.argmax(self.conditions.terms.total == self.conditions.degree))
@@ -150,7 +174,7 @@ class OneLaw:
         return self.conditions.screened[key]
 
     def law_of(self, support: list[int], variances: Float1D, *, plain: bool = False) -> FittedLaw | None:
-        """The law with these terms, if it passes its test and the audits; with ``plain``, if its numbers are, too."""
+        """The law with these terms, if it passes its test and the audits; with ``plain``, if its numbers are plain."""
         _, c = self.conditions.first_system(variances).minimise(support)
         if follows(self.conditions, c, self.laws):
             return None
@@ -167,7 +191,7 @@ class OneLaw:
         return None if isinstance(law, str) or law.dense else law
 
     def _is_too_noisy(self, c: Float1D, variances: Float1D) -> bool:
-        """Whether a law has more noise than it may have, where that is not known."""
+        """Whether a law has more noise than it may have; known noise is never too much."""
         return self.settings.sigma is None and deviation_level(self.conditions, c, variances) > self.max_noise
 
     def has_factor(self, support: list[int], variances: Float1D) -> bool:
@@ -185,7 +209,7 @@ class OneLaw:
         return not all(audits.is_often_zero(self.conditions, j, variances) for j in np.flatnonzero(shared).tolist())
 
     def _passing(self, dof: int) -> float:
-        """What ``J`` may be."""
+        """The largest ``J`` of a law: beyond chance, by less than a term is worth."""
         return critical_value(1e-3, dof) + DROP_SHARE * self.n_rows
 
     def _reduced_statistic(self, support: list[int], variances: Float1D, c: Float1D) -> float:
@@ -218,7 +242,10 @@ class OneLaw:
         return max(self.level, FLOOR) ** 2 * self._profile()
 
     def _note_shadow(self) -> None:
-        """A relation with more noise than a law may have casts shadows at higher degrees: ask for less there."""
+        """Note whether a relation with more noise than a law may have explains the rows.
+
+        Its multiples come near to all rows at higher degrees, where laws may have less noise then.
+        """
         if self.level >= min(0.5, 2.5 * self.max_noise):
             return
         variances = self.level**2 * self._profile()
@@ -246,9 +273,9 @@ class OneLaw:
     def _sparse(
         self, variances: Float1D, system: System, c: Float1D, *, small_only: bool
     ) -> tuple[list[int], Float1D, System, Float1D] | None:
-        """The terms that are needed, with weights and noise of their own; with ``small_only`` a few, or None.
+        """The terms that are needed, with weights and noise of their own; None if ``small_only`` and many are needed.
 
-        With the weights of its own, a small law can pass where all terms together, in theirs, do not.
+        A small law can pass with its own weights where all terms together do not pass with theirs.
         """
         for _ in range(2):
             J_full, _ = system.minimise(self.trial)
@@ -297,7 +324,7 @@ class OneLaw:
         return variances, system, c
 
     def _level_variances(self, support: list[int], variances: Float1D) -> Float1D:
-        """The noise variances at which a polynomial with these terms vanishes, where there is one level for all."""
+        """The noise variances at which a polynomial with these terms vanishes, if all columns share one level."""
         if self.nuisance != "level":
             return variances
         return max(noise_level(self.conditions, support, self._profile()), FLOOR) ** 2 * self._profile()
@@ -310,8 +337,8 @@ class OneLaw:
         self.level = law.level
         if len(law.support) == _FEW - 1:
             simple, unfair = self._few_terms(law.variances, (2, 3), plain=True), 0.0
-            if simple is not None:  # more conditions, whose J is about their number
-                unfair = (simple.dof - law.dof) / (2.0 * np.log(2.0))
+            if simple is not None:  # it has more conditions, and J grows with their number
+                unfair = (simple.dof - law.dof) / J_PER_BIT
         else:
             simple, unfair = self._fewer_terms(law), 0.0
         return simple if simple and description_bits(simple) - unfair < description_bits(law) - _SHORTER else None
@@ -343,9 +370,9 @@ class OneLaw:
         plain: bool = False,
         special: bool = False,
     ) -> FittedLaw | str:
-        """The law with rational numbers and audits, or why it is none; what needs the rows is slow, and comes last.
+        """The law with rational numbers and audits, or why it is none; the slow audits, on rows, come last.
 
-        ``plain``: all coefficients must be small rational numbers; ``special``: a dense polynomial is not asked for.
+        With ``plain``, all coefficients must be small rational numbers; with ``special``, a dense polynomial is none.
         """
         conditions, c = self.conditions, free
         J, dof = system.statistic(c), system.dof(len(support))
@@ -358,7 +385,7 @@ class OneLaw:
             return "its coefficients are no small rational numbers"
         noisy = bool(np.sqrt(variances.mean()) > _SMALL)
         if noisy and self.settings.sigma is None:
-            weak = audits.test_power(J, dof, len(support))
+            weak = audits.weakness(J, dof, len(support))
             if weak is not None:
                 return weak
         level = effective_level(conditions, c, variances)
