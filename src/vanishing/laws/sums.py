@@ -76,8 +76,8 @@ def summed_sample(moments: Moments) -> SummedSample:
     if moments.scaler is not None:
         centre = (centre - moments.scaler.min_) / moments.scaler.scale_
         deviation = deviation / moments.scaler.scale_
-    size, nothing = np.sqrt(centre**2 + deviation**2), np.empty((0, len(centre)))
-    return SummedSample(nothing, np.zeros(len(centre)), centre, deviation, size, nothing, table=table)
+    size, no_rows = np.sqrt(centre**2 + deviation**2), np.empty((0, len(centre)))
+    return SummedSample(no_rows, np.zeros(len(centre)), centre, deviation, size, no_rows, table=table)
 
 
 class SummedConditions(Conditions):
