@@ -1,7 +1,7 @@
-"""Rows with missing values: scored by what does not involve the missing columns.
+"""Scores of rows with missing values, by the model of the other columns.
 
-The model of the other columns has its own distribution of scores; a row is given the score that has the same p-value in
-the model of all columns.
+That model has its own distribution of scores, so a row gets the score that has the same p-value in the model of all
+columns.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["Incomplete", "score_block"]
 
 @dataclass(frozen=True)
 class Incomplete:
-    """The scores of rows of which some have missing values; models of the columns that are there are kept."""
+    """Scores rows that may have missing values, and keeps a model for each pattern of missing columns."""
 
     model: Model
     models: dict[tuple[int, ...], Model | None] = field(default_factory=dict)
