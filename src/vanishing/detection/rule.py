@@ -76,11 +76,6 @@ def polynomial_of_law(law: Polynomial | LawLike) -> Polynomial:
     given = getattr(law, "polynomial", law)
     if isinstance(given, Polynomial):
         return given
-    if getattr(given, "conserved", False):
-        raise ValueError(
-            "A conserved quantity has another value in each group, so it is no rule about rows: leave it out, or check "
-            "it within groups with 'vanishing check'."
-        )
     if not all(hasattr(given, name) for name in ("columns", "exponents", "coef")):
         raise ValueError(f"A law is a Polynomial, or has columns, exponents and coef; got {type(law).__name__}.")
     origin = np.asarray(getattr(given, "origin", np.zeros(len(given.columns))), dtype=np.float64)

@@ -118,6 +118,11 @@ class Rules(Saved, Reported, Sequence[Rule]):
         Rules
         """
         check_number("width", width, above=0.0)
+        if any(getattr(law, "conserved", False) for law in laws):
+            raise ValueError(
+                "A conserved quantity has another value in each group, so it is no rule about rows: leave it out, or "
+                "check it within groups with 'vanishing check'."
+            )
         polynomials = [polynomial_of_law(law) for law in laws]
         if X is not None:
             table = np.asarray(read_rows(_Columns(None), X).to_numpy(), dtype=np.float64)

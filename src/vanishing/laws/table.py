@@ -19,7 +19,7 @@ from ..rows.sampling import Lowest, lowest_of, merge
 
 __all__ = ["Table", "column_names", "read_table", "standardised", "take"]
 
-_SELECTED = 10_000  # rows that laws are looked for in; the others confirm them
+SELECTED = 10_000  # rows that laws are looked for in; the others confirm them
 _N_HASHES = 1 << 62  # different hashes of the places of rows
 
 
@@ -74,10 +74,10 @@ def read_table(estimator: Any, X: Any, names: Sequence[str] | None, groups: Any)
         require_finite(rows, shown)
     else:
         rows = finite_blocks(estimator, rows)
-    if isinstance(rows, ArrayRows) and len(rows) <= _SELECTED:
+    if isinstance(rows, ArrayRows) and len(rows) <= SELECTED:
         selected = _Selected(rows.to_numpy(), rows.labels, len(rows))
     else:
-        selected = select_rows(rows, _SELECTED)
+        selected = select_rows(rows, SELECTED)
     if selected.n_rows < len(shown) + 2:
         raise ValueError(
             f"A table with n_samples = {selected.n_rows} rows is too short for laws of {len(shown)} columns: even "
