@@ -155,6 +155,15 @@ def test_exports_take_texts_and_gaps(program):
     np.testing.assert_allclose(found["scores_0"], scores, rtol=1e-9, atol=1e-9)
 
 
+def test_the_text_nan_is_no_gap_in_numpy_source():
+    frame = pd.DataFrame({"code": np.resize(np.array(["nan", "ok", "late", None], dtype=object), 200)})
+    y = frame["code"].isin(["nan", "late"])
+    model = make_pipeline(TableEncoder(), VanishingIdealClassifier(OAVI(0.01))).fit(frame, y)
+    scope = {}
+    exec(to_numpy_source(model), scope)
+    np.testing.assert_allclose(scope["predict"](frame)["scores"][:, 0], model.decision_function(frame), atol=1e-9)
+
+
 @pytest.mark.slow
 def test_torch_fills_gaps_and_refuses_texts(program):
     torch = pytest.importorskip("torch")

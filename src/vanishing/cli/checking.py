@@ -25,6 +25,7 @@ __all__ = ["check_rows"]
 
 _SHOWN = 10  # offending rows that are printed
 _SIGNIFICANT = 0.01  # chance of a failed check although nothing has changed
+_TINY = 1e-300  # in place of the tolerance 0, which rules written by hand may have
 
 
 class Offences(NamedTuple):
@@ -139,11 +140,12 @@ def _standard(loaded: Loaded, rows: DiskRows, arguments: argparse.Namespace) -> 
     if not len(model):
         raise ValueError(f"{loaded.path} holds no {loaded.kind}, so there is nothing to check.")
     if loaded.kind == "rules":
-        tolerance = np.array([rule.tolerance for rule in model])
+        tolerance = np.maximum([rule.tolerance for rule in model], _TINY)
         before = [(rule.exceptions, rule.n_rows) if rule.n_rows else None for rule in model]
 
         def rule_sizes(_: Block, inside: Any) -> Float2D:
-            return np.asarray(absolute_values(list(model), _finite(inside)) / tolerance)
+            with np.errstate(over="ignore"):
+                return np.asarray(absolute_values(list(model), _finite(inside)) / tolerance)
 
         return Standard([str(rule) for rule in model], rule_sizes, before)
     means = _group_means(loaded, rows) if _conserved(loaded) else {}

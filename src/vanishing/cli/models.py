@@ -131,6 +131,8 @@ class Loaded:
         """The equation behind each column of features."""
         if self.kind == "laws":
             return {f"law{k}": law.equation for k, law in enumerate(self.model)}
+        if self.kind == "rules":
+            return {f"rule{k}": str(rule) for k, rule in enumerate(self.model)}
         if self.kind == "classifier":
             shown = [] if isinstance(self.model, L1SVC) else [str(name) for name in self.model.get_feature_names_out()]
         elif isinstance(self.model, PerClass):
@@ -226,11 +228,13 @@ def short_names(labels: Any) -> list[str]:
 
     Examples
     --------
-    >>> short_names(["Iris setosa", "1", "1!"])
-    ['iris_setosa', '1', '1_2']
+    >>> short_names(["Iris setosa", "1", "1!"]), short_names(["a_2", "a", "a!"])
+    (['iris_setosa', '1', '1_2'], ['a_2', 'a', 'a_2_2'])
     """
-    found: list[str] = []
+    names: list[str] = []
     for label in labels:
         name = re.sub(r"[^a-z0-9]+", "_", str(label).lower()).strip("_") or "class"
-        found.append(name if name not in found else f"{name}_{len(found)}")
-    return found
+        while name in names:
+            name = f"{name}_{len(names)}"
+        names.append(name)
+    return names

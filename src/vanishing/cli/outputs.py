@@ -83,7 +83,7 @@ def write_text(path: str | None, text: str) -> None:
         print(text.rstrip("\n"))
         return
     with complete_file(path) as unfinished:
-        unfinished.write_text(text if text.endswith("\n") else f"{text}\n")
+        unfinished.write_text(text if text.endswith("\n") else f"{text}\n", encoding="utf-8")
 
 
 class Writer(Protocol):
@@ -140,7 +140,7 @@ class _Csv:
 
 
 class _Json:
-    """Writes a JSON array with one object a row."""
+    """Writes a JSON array with one object a row; numbers that are not finite are null."""
 
     def __init__(self, stream: Any):
         self._stream, self._before = stream, "[\n"
@@ -148,7 +148,7 @@ class _Json:
     def write(self, columns: Mapping[str, Array]) -> None:
         names = list(columns)
         for row in zip(*(_cells(values) for values in columns.values()), strict=True):
-            record = json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False)
+            record = json.dumps(plain(dict(zip(names, row, strict=True))), ensure_ascii=False, allow_nan=False)
             self._stream.write(self._before + record)
             self._before = ",\n"
 

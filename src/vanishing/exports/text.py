@@ -135,7 +135,7 @@ class _NumpyOps(_Expressions):
     def one_hot(self, table: Columns, column: int, texts: Sequence[str]) -> Columns:
         """1 where a column has a text."""
         self.reads_objects = True
-        return [f"np.array([float(str(v) == {text!a}) for v in {table[column]}])" for text in texts]
+        return [f"np.array([float(str(v) == {text!a} and not gap(v)) for v in {table[column]}])" for text in texts]
 
     def interpolate(self, table: Columns, knots: Sequence[tuple[Float1D, Float1D]]) -> Columns:
         """Piecewise linear through knots and levels."""
@@ -215,7 +215,7 @@ def to_numpy_source(model: Any, name: str = "predict") -> str:
 _GAP = [
     "def gap(v):",
     '    """Whether a value is missing."""',
-    '    return v is None or str(v) in ("nan", "<NA>")',
+    '    return v is None or type(v).__name__ in ("NAType", "NaTType") or v != v',
     "",
     "",
 ]

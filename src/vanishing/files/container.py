@@ -112,9 +112,14 @@ def _is_count(value: Any) -> bool:
 def write_container(path: str | os.PathLike[str], header: dict[str, Any], arrays: ArrayWriter) -> None:
     """Write a file, which appears when it is complete."""
     header = {"format": _FORMAT, "version": VERSION, **header}
-    text = json.dumps(header, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(header, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    if len(text) > _MOST_HEADER:
+        raise ValueError(
+            f"The model has {len(text):,} bytes of texts and parameters, and a file has room for {_MOST_HEADER:,}: "
+            "shorten its notes, or the names of columns and categories."
+        )
     with complete_file(path) as unfinished, zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr(zipfile.ZipInfo(_HEADER, _EARLIEST), text.encode())
+        archive.writestr(zipfile.ZipInfo(_HEADER, _EARLIEST), text)
         archive.writestr(zipfile.ZipInfo(_ARRAYS, _EARLIEST), arrays.to_bytes())
 
 

@@ -121,7 +121,10 @@ class Text(Field):
 
     def pack(self, value: Any, arrays: ArrayWriter) -> str:
         """What stands for the value in the header."""
-        return str(value)
+        text = str(value)
+        if len(text) > self.longest:
+            raise ValueError(f"A text of {len(text):,} characters cannot be saved: cut it to {self.longest:,}.")
+        return text
 
     def unpack(self, data: Any, arrays: ArrayReader) -> str:
         """The value."""

@@ -270,4 +270,7 @@ def write_model(
 ) -> None:
     """Write a file of the given kind."""
     header = {"written_by": __version__, "kind": kind, "model": packed}
-    write_container(path, header if not notes else {**header, "notes": dict(notes)}, arrays)
+    if notes:
+        text = Text()
+        header["notes"] = {text.pack(key, arrays): text.pack(note, arrays) for key, note in notes.items()}
+    write_container(path, header, arrays)
