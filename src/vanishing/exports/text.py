@@ -1,9 +1,9 @@
-"""Models as text: a NumPy function, and SQL."""
+"""Operations as expressions in text: models as a NumPy function, and as SQL."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from .outputs import n_inputs, outputs
 
 __all__ = ["to_numpy_source", "to_sql"]
 
-Columns = list[str]  # one expression for each column
+Columns: TypeAlias = list[str]  # one expression for each column
 
 
 class _Expressions(Ops):
@@ -85,7 +85,7 @@ def _number(value: float) -> str:
 
 
 def _is_product(column: str) -> bool:
-    """Whether an expression can stand in a product as it is."""
+    """Whether an expression needs no brackets in a product."""
     depth = 0
     for character in column:
         depth += (character == "(") - (character == ")")

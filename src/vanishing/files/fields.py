@@ -1,8 +1,7 @@
-"""Typed values of saved models: each field packs a value for the header, and unpacks it again if it is what it must be.
+"""Fields, the types of values in saved models: they pack a value into the header, and check it when they unpack it.
 
-A field says what a value has to be, so that a file can be checked value by value: ``Integer(low=1)``,
-``Numbers("f8", (None, 3))`` for an array of any number of rows and three columns, ``ListOf(Text())``. What has to agree
-between values is checked by the record that they belong to.
+For instance ``Integer(low=1)``, ``Numbers("f8", (None, 3))`` for an array of three columns with any number of rows, or
+``ListOf(Text())``. A ``Record`` checks that its values agree with each other.
 """
 
 from __future__ import annotations
@@ -38,13 +37,13 @@ __all__ = [
     "require",
 ]
 
-_MOST_INT = 2**62
+_MOST_INT = 2**62  # fits into int64, and so do sums of two
 _RATIO = re.compile(r"-?[0-9]{1,400}(/[1-9][0-9]{0,399})?")
 _SPECIAL = {"inf": np.inf, "-inf": -np.inf, "nan": np.nan}
 
 
 def require(condition: bool, what: str) -> None:
-    """Refuse a file in which something is wrong."""
+    """Raise ValueError about a file unless a condition holds."""
     if not condition:
         raise ValueError(what)
 
@@ -54,11 +53,11 @@ class Field(ABC):
 
     @abstractmethod
     def pack(self, value: Any, arrays: ArrayWriter) -> Any:
-        """What stands for the value in the header."""
+        """The value as JSON, for the header."""
 
     @abstractmethod
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
-        """The value; a ValueError if it is of another kind."""
+        """The value; raises ValueError if it is of another kind."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ class Flag(Field):
     """True or False."""
 
     def pack(self, value: Any, arrays: ArrayWriter) -> bool:
-        """What stands for the value in the header."""
+        """The value as JSON, for the header."""
         return bool(value)
 
     def unpack(self, data: Any, arrays: ArrayReader) -> bool:
@@ -83,7 +82,7 @@ class Integer(Field):
     high: int = _MOST_INT
 
     def pack(self, value: Any, arrays: ArrayWriter) -> int:
-        """What stands for the value in the header."""
+        """The value as JSON, for the header."""
         return int(value)
 
     def unpack(self, data: Any, arrays: ArrayReader) -> int:
@@ -100,7 +99,7 @@ class Number(Field):
     finite: bool = True
 
     def pack(self, value: Any, arrays: ArrayWriter) -> float | str:
-        """What stands for the value in the header."""
+        """The value as JSON, for the header."""
         return float(value) if np.isfinite(value) else str(float(value))
 
     def unpack(self, data: Any, arrays: ArrayReader) -> float:
@@ -120,7 +119,7 @@ class Text(Field):
     longest: int = 100_000
 
     def pack(self, value: Any, arrays: ArrayWriter) -> str:
-        """What stands for the value in the header."""
+        """The value as JSON, for the header."""
         text = str(value)
         if len(text) > self.longest:
             raise ValueError(f"A text of {len(text):,} characters cannot be saved: cut it to {self.longest:,}.")
@@ -129,7 +128,7 @@ class Text(Field):
     def unpack(self, data: Any, arrays: ArrayReader) -> str:
         """The value."""
         require(isinstance(data, str) and len(data) <= self.longest, "something else stands in the place of a text")
-        data.encode()  # a ValueError for halves of characters
+        data.encode()  # raises ValueError for lone surrogates
         return str(data)
 
 
@@ -138,7 +137,7 @@ class Ratio(Field):
     """A rational number."""
 
     def pack(self, value: Any, arrays: ArrayWriter) -> str:
-        """What stands for the value in the header."""
+        """The value as JSON, for the header."""
         return str(value)
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Fraction:
@@ -159,7 +158,7 @@ class Numbers(Field):
     finite: bool = True
 
     def pack(self, value: Any, arrays: ArrayWriter) -> dict[str, Any]:
-        """What stands for the value in the header."""
+        """The value as JSON, for the header."""
         return arrays.add(np.asarray(value))
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
@@ -182,7 +181,7 @@ class Labels(Field):
     """The classes: texts, whole numbers, numbers or truth values, in an array of that type."""
 
     def pack(self, value: Any, arrays: ArrayWriter) -> dict[str, Any]:
-        """What stands for the value in the header."""
+        """The value as JSON, for the header."""
         values = np.asarray(value)
         plain = all(isinstance(label, (str, bool, int, float)) for label in values.tolist())
         if values.dtype.kind not in "OUbiuf" or not plain:
@@ -215,7 +214,7 @@ class Optional(Field):
     inside: Field
 
     def pack(self, value: Any, arrays: ArrayWriter) -> Any:
-        """What stands for the value in the header."""
+        """The value as JSON, for the header."""
         return None if value is None else self.inside.pack(value, arrays)
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
@@ -230,7 +229,7 @@ class ListOf(Field):
     inside: Field
 
     def pack(self, value: Any, arrays: ArrayWriter) -> list[Any]:
-        """What stands for the value in the header."""
+        """The value as JSON, for the header."""
         return [self.inside.pack(entry, arrays) for entry in value]
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
@@ -240,7 +239,7 @@ class ListOf(Field):
 
 
 class TupleOf(ListOf):
-    """The same, as a tuple."""
+    """A tuple of values of one kind."""
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
         """The value."""
@@ -249,14 +248,14 @@ class TupleOf(ListOf):
 
 @dataclass(frozen=True, eq=False)
 class Record(Field):
-    """An object that is made of values: ``make(**values)``, if these agree with each other."""
+    """An object ``make(**values)``; ``check`` refuses values that do not agree with each other."""
 
     make: Callable[..., Any]
     fields: Mapping[str, Field]
     check: Callable[[Any], None] | None = None
 
     def pack(self, value: Any, arrays: ArrayWriter) -> dict[str, Any]:
-        """What stands for the value in the header."""
+        """The value as JSON, for the header."""
         return {name: field.pack(getattr(value, name), arrays) for name, field in self.fields.items()}
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
@@ -275,7 +274,7 @@ class Either(Field):
     records: Sequence[tuple[type, Field]]
 
     def pack(self, value: Any, arrays: ArrayWriter) -> dict[str, Any]:
-        """What stands for the value in the header."""
+        """The value as JSON, for the header."""
         for kind, record in self.records:
             if type(value) is kind:
                 return {"type": kind.__name__, "value": record.pack(value, arrays)}
@@ -292,12 +291,12 @@ class Either(Field):
 
 @dataclass(frozen=True)
 class MayBeMissing(Field):
-    """An attribute that some fitted models do not have."""
+    """An attribute that some fitted models lack."""
 
     inside: Field
 
     def pack(self, value: Any, arrays: ArrayWriter) -> Any:
-        """What stands for the value in the header."""
+        """The value as JSON, for the header."""
         return self.inside.pack(value, arrays)
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
@@ -311,7 +310,7 @@ class Scaler(Field):
     _ATTRIBUTES = ("scale_", "min_", "data_min_", "data_max_", "data_range_")
 
     def pack(self, value: Any, arrays: ArrayWriter) -> dict[str, Any]:
-        """What stands for the value in the header."""
+        """The value as JSON, for the header."""
         packed: dict[str, Any] = {name: arrays.add(np.asarray(getattr(value, name))) for name in self._ATTRIBUTES}
         return {**packed, "n_samples": int(value.n_samples_seen_)}
 
