@@ -1,6 +1,6 @@
 """Polynomials as MathML, one inline formula for each term, so that long equations wrap like text.
 
-MathML Core is what browsers render without help: https://www.w3.org/TR/mathml-core/.
+Browsers render MathML Core without further software: https://www.w3.org/TR/mathml-core/.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from .markup import EMPTY, Html, join, tag
 __all__ = ["Summand", "equation", "monomial", "number", "polynomial", "shifted_variable", "variable"]
 
 _INDEXED = re.compile(r"([^\W\d_])_?(\d{1,4})")
-_MOST_TERMS = 40  # that are written out
-_LONGEST = 32  # characters of a name, as browsers break no line within a formula
+_MOST_TERMS = 40  # on one side of an equation
+_LONGEST = 32  # characters of a name: browsers do not break lines within a formula
 
 
 class Summand(NamedTuple):
-    """A term of a sum: whether it is subtracted, its coefficient, and the product of powers; both may be empty."""
+    """A term of a sum: whether it is subtracted, its coefficient, and its product of powers, which may be empty."""
 
     negative: bool
     coefficient: Html
@@ -90,7 +90,7 @@ def monomial(exponents: Sequence[int] | Int1D, variables: Sequence[Html]) -> Htm
 
 
 def equation(left: Sequence[Summand], right: Sequence[Summand] | None, text: str) -> Html:
-    """``left = right``, or the left side alone; ``text`` is what screen readers and searches find.
+    """``left = right``, or the left side alone; ``text`` is for screen readers.
 
     Examples
     --------
