@@ -211,7 +211,7 @@ def test_weights_count_like_repeated_rows(ring):
 
 
 @pytest.mark.slow
-def test_the_order_of_the_rows_is_nothing(ring):
+def test_the_order_of_the_rows_does_not_matter(ring):
     order = np.random.default_rng(0).permutation(len(ring))
     one, two = VanishingIdealDetector().fit(ring), VanishingIdealDetector().fit(ring[order])
     np.testing.assert_allclose(one.score_samples(ring + 0.1), two.score_samples(ring + 0.1), rtol=1e-6)
@@ -224,7 +224,7 @@ def test_the_number_of_threads_does_not_change_a_bit(ring):
 
 
 @pytest.mark.slow
-def test_pickle_and_clone(ring):
+def test_pickled_and_cloned_detectors_give_the_same_scores(ring):
     detector = VanishingIdealDetector(contamination=0.1).fit(ring)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(detector)).predict(ring), detector.predict(ring))
     np.testing.assert_array_equal(clone(detector).fit(ring).score_samples(ring), detector.score_samples(ring))
@@ -340,7 +340,7 @@ def test_a_drift_that_no_row_shows_is_found_in_a_block(watched):
     assert found["first_row"].tolist() == [0, 300]
 
 
-def test_p_values_of_drift_are_those_of_chance(watched):
+def test_drift_has_small_p_values_no_more_often_than_chance(watched):
     """They are rather too large, as the smallest of several is corrected by their number."""
     found = watched.drift(frame(plant(2000, 9)), block_rows=50)
     assert np.mean(found["p_value"] < 0.1) < 0.25

@@ -1,4 +1,4 @@
-"""What is in a report: true numbers, every name escaped, nothing from elsewhere; from any source."""
+"""Contents of reports: true numbers from every source, names escaped, and nothing loaded from elsewhere."""
 
 import re
 import sys
@@ -52,7 +52,6 @@ def read(pages):
     return {kind: Elements(file.read_text("utf-8")) for kind, file in pages.items()}
 
 
-@pytest.mark.slow
 @KINDS
 def test_names_are_text_and_nothing_comes_from_elsewhere(read, pages, kind):
     page, text = read[kind], pages[kind].read_text("utf-8")
