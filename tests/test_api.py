@@ -15,7 +15,8 @@ SOURCE = Path(vanishing.__file__).parent
 # A package, or a module of the root, may import those above it; within a package modules import in no circle.
 LAYERS = [
     {"_typing", "_version", "_compiled", "display", "progress", "bounds"},
-    {"cholesky", "checks", "threads"},
+    {"cholesky", "checks"},
+    {"threads"},
     {"rows", "solvers"},
     {"files"},
     {"polynomials", "decisions", "datasets", "tables"},

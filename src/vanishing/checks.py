@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import MinMaxScaler
 
-from ._typing import Array, Float1D, Float2D, Int1D
+from ._typing import Float1D, Float2D, Int1D
 
 __all__ = [
     "RangeWarning",
@@ -30,12 +30,9 @@ __all__ = [
     "check_scaler",
     "check_weights",
     "feature_permutation",
-    "input_names",
     "no_generator",
     "quoted",
-    "require_numeric",
     "require_unmasked",
-    "take_input_from",
     "warn_clipped",
     "warn_few_rows",
     "warn_fitted_tail",
@@ -176,12 +173,6 @@ def feature_permutation(feature_order: Any, gram: Float2D) -> Int1D:
     return permutation.astype(np.int64)
 
 
-def input_names(estimator: Any) -> list[str]:
-    """Return the names of the columns that an estimator was fitted to; x0, x1, ... if they had none."""
-    names = getattr(estimator, "feature_names_in_", None)
-    return list(map("x{}".format, range(estimator.n_features_in_))) if names is None else list(map(str, names))
-
-
 def check_scaler(name: str, scaler: Any, n_features: int) -> Any:
     """Return ``scaler``; raise ValueError unless it is a fitted MinMaxScaler of ``n_features`` columns."""
     if not (isinstance(scaler, MinMaxScaler) and hasattr(scaler, "scale_")) or scaler.clip:
@@ -201,19 +192,6 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
-
-
-def take_input_from(source: Any, estimator: Any) -> None:
-    """Copy number and names of the columns that ``source`` was fitted to onto ``estimator``."""
-    estimator.n_features_in_ = source.n_features_in_
-    if hasattr(source, "feature_names_in_"):
-        estimator.feature_names_in_ = source.feature_names_in_
-
-
-def require_numeric(X: Array) -> None:
-    """Raise ValueError for dates, text and other values that are not numbers."""
-    if X.dtype.kind not in "biuf":
-        raise ValueError(f"Input X has values of type {X.dtype}; convert its columns to numbers.")
 
 
 def require_unmasked(**given: Any) -> None:

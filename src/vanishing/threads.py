@@ -10,11 +10,14 @@ from typing import Any
 import joblib
 from threadpoolctl import ThreadpoolController
 
+from .checks import check_n_jobs
+
 __all__ = ["n_threads", "one_blas_thread"]
 
 
 def n_threads(n_jobs: int | None) -> int:
     """Number of threads: joblib's reading of ``n_jobs``; for None all cores, or fewer if OMP_NUM_THREADS says so."""
+    check_n_jobs(n_jobs)
     if n_jobs is not None:
         return int(joblib.effective_n_jobs(n_jobs))
     allowed = os.environ.get("OMP_NUM_THREADS", "")

@@ -31,7 +31,7 @@ from vanishing.decisions import (
     decide_vca,
     decide_vca_exact,
 )
-from vanishing.decisions.sweeps import CholeskySweep, QRSweep
+from vanishing.decisions.border import CholeskySweep, QRSweep
 from vanishing.polynomials.terms import border
 from vanishing.solvers import Status, Stop
 

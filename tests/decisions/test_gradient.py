@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import eigh
 
 from vanishing import ABM, OAVI, VCA, open_rows
-from vanishing.engine.basis import MonomialBasis
+from vanishing.engine.monomials import MonomialBasis
 from vanishing.polynomials.terms import terms_up_to
 
 PSI = 3e-5

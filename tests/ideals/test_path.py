@@ -102,11 +102,11 @@ def test_one_psi_may_be_given_as_a_number(X):
 @pytest.mark.slow
 @pytest.mark.parametrize("solver", ["agd", "bpcg"])
 def test_psi_below_the_rounding_of_a_gram_is_decided_on_triangular_factors(X, solver, monkeypatch):
-    import vanishing.engine.grams
+    import vanishing.engine.monomials
 
     calls = []
-    original = vanishing.engine.grams.triangular_factor
-    monkeypatch.setattr(vanishing.engine.grams, "triangular_factor", lambda *a: calls.append(1) or original(*a))
+    original = vanishing.engine.monomials.triangular_factor
+    monkeypatch.setattr(vanishing.engine.monomials, "triangular_factor", lambda *a: calls.append(1) or original(*a))
     psis = [0.0, 1e-8, 1e-12, 1e-16, 1e-20, 1e-3]
     assert_path_is_separate_fits(X, psis, values=solver != "bpcg", max_degree=4, **SOLVERS[solver])
     assert calls
@@ -220,11 +220,11 @@ def test_the_number_of_threads_does_not_change_a_bit_of_a_path():
 
 
 def test_each_pass_over_the_rows_serves_all_psis(X, monkeypatch):
-    import vanishing.engine.grams
+    import vanishing.engine.monomials
 
     passes = []
-    original = vanishing.engine.grams.mean_grams
-    monkeypatch.setattr(vanishing.engine.grams, "mean_grams", lambda *a: passes.append(1) or original(*a))
+    original = vanishing.engine.monomials.mean_grams
+    monkeypatch.setattr(vanishing.engine.monomials, "mean_grams", lambda *a: passes.append(1) or original(*a))
     path = ideal_path(OAVI(**DENSE), X, PSIS)
     assert len(passes) == max(model.degree_ for model in path) - 1  # the survey is the pass of degree 1
 

@@ -9,16 +9,13 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import MinMaxScaler
 
 from .._typing import Array, Float2D
-from ..checks import (
-    all_or_nothing,
-    input_names,
-    take_input_from,
-)
+from ..checks import all_or_nothing
 from ..files.fields import Either, Labels, Number, Optional, Scaler, TupleOf, require
 from ..files.saved import Object, SavedEstimator
 from ..ideals.default import DefaultIdeal
 from ..rows.arrays import ArrayRows, as_rows
 from ..rows.labels import Labelled, as_vector, best_labels, read_labelled
+from ..rows.reading import input_names, take_input_from
 from ..rows.sampling import Sample
 from ..svm import L1SVC
 from .explain import N_PRINTED

@@ -19,12 +19,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import MinMaxScaler
 
 from .._typing import Array, Bool1D, Float1D, Float2D, Int1D
-from ..checks import WarningRelay, take_input_from
+from ..checks import WarningRelay
 from ..ideals.ideal import VanishingIdeal
 from ..ideals.path import fit_together
 from ..progress import Progress
 from ..rows.arrays import as_rows
 from ..rows.protocol import Rows
+from ..rows.reading import take_input_from
 from ..svm import svms_along
 from ..threads import n_threads, one_blas_thread
 from .extras import ColumnOptions

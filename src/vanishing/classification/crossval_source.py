@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import MinMaxScaler
 
 from .._typing import Array, Float1D
-from ..checks import quoted, take_input_from
+from ..checks import quoted
 from ..engine.survey import Survey, first_units, require_finite_survey, scaled_rows, scaler_of_range, surveys_if_any
 from ..ideals.ideal import VanishingIdeal
 from ..ideals.path import fit_together
@@ -25,6 +25,7 @@ from ..progress import Progress
 from ..rows.folds import InFolds, NumberFolds
 from ..rows.labels import Labelled
 from ..rows.protocol import Rows
+from ..rows.reading import take_input_from
 from ..rows.together import together
 from ..svm import L1SVC
 from ..threads import one_blas_thread

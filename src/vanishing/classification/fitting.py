@@ -11,11 +11,12 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from .._typing import Float1D, Float2D
-from ..checks import input_names, no_generator, take_input_from, warn_outside_unit_cube
+from ..checks import no_generator, warn_outside_unit_cube
 from ..engine.survey import Survey, scale_and_survey_parts, survey_parts
 from ..rows.arrays import ArrayRows
 from ..rows.labels import Labelled
 from ..rows.protocol import Rows
+from ..rows.reading import input_names, take_input_from
 from ..rows.sampling import Sample, stratified_sample
 from ..svm import L1SVC
 from .class_weights import class_factors, class_weighted

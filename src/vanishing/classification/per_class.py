@@ -11,15 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array
-from ..checks import (
-    all_or_nothing,
-    check_n_jobs,
-    input_names,
-    take_input_from,
-    warn_no_generator,
-    warn_outside_unit_cube,
-    warn_single_precision,
-)
+from ..checks import all_or_nothing, check_n_jobs, warn_no_generator, warn_outside_unit_cube, warn_single_precision
 from ..display import first_lines
 from ..engine.survey import Survey, survey_parts
 from ..files.fields import Labels, ListOf, require
@@ -28,7 +20,7 @@ from ..ideals.default import DefaultIdeal
 from ..ideals.ideal import VanishingIdeal
 from ..rows.labels import Labelled, read_labelled
 from ..rows.protocol import Rows, with_names
-from ..rows.reading import read_finite
+from ..rows.reading import input_names, read_finite, take_input_from
 from ..rows.together import together
 from ..threads import n_threads
 from .features import FeatureMap

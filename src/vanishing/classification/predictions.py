@@ -11,11 +11,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, Float2D
-from ..checks import input_names, warn_clipped
+from ..checks import warn_clipped
 from ..rows.arrays import ArrayRows
 from ..rows.labels import as_vector, best_labels, read_labelled
 from ..rows.protocol import Rows, with_names
-from ..rows.reading import finite_blocks, is_source, read_finite
+from ..rows.reading import finite_blocks, input_names, is_source, read_finite
 from ..svm import L1SVC
 from .features import FeatureMap, column_names
 from .per_class import PerClass

@@ -8,11 +8,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, Float1D, Float2D
-from ..checks import input_names
 from ..display import first_lines
 from ..rows.arrays import as_rows
 from ..rows.labels import as_vector, best_labels
-from ..rows.reading import require_finite
+from ..rows.reading import input_names, require_finite
 from ..svm import L1SVC
 from .explain import Explanation, Formula, changes_of_label
 from .features import FeatureMap

@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.base import clone
 
 from .._typing import Array, Float1D
-from ..checks import take_input_from
 from ..rows.labels import Labelled
+from ..rows.reading import take_input_from
 from ..rows.sampling import Sample
 from .classifier import VanishingIdealClassifier
 from .crossval import FoldModel

@@ -8,12 +8,11 @@ from scipy.sparse import issparse
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ..checks import input_names
 from ..report import Given, Reported
 from ..rows.arrays import ArrayRows
 from ..rows.labels import read_labelled
 from ..rows.protocol import Rows
-from ..rows.reading import finite_blocks, read_finite
+from ..rows.reading import finite_blocks, input_names, read_finite
 
 __all__ = ["ReportedClassifier", "ReportedPerClass"]
 

@@ -16,7 +16,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold, check_cv
 
 from .._typing import Float1D
-from ..checks import check_numbers, input_names, quoted, take_input_from
+from ..checks import check_numbers, quoted
 from ..engine.survey import survey_parts
 from ..ideals.abm import ABM
 from ..ideals.avi import AVI
@@ -26,6 +26,7 @@ from ..rows.arrays import ArrayRows
 from ..rows.disk import ScaledOnDisk
 from ..rows.folds import check_folds
 from ..rows.labels import Labelled
+from ..rows.reading import input_names, take_input_from
 from ..rows.sampling import Sample, stratified_sample
 from .class_weights import class_factors, class_weighted
 from .crossval import Fold, Study, fit_ideals, folds_by_scaling, score_ideals

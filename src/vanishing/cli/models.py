@@ -21,6 +21,7 @@ from ..files import load, notes_of
 from ..ideals.ideal import VanishingIdeal
 from ..laws import Law, LawFinder, Laws
 from ..polynomials import Polynomials
+from ..polynomials.forms import values_over
 from ..rows.arrays import ArrayRows
 from ..rows.disk import DiskRows
 from ..rows.labels import best_labels
@@ -105,7 +106,7 @@ class Loaded:
         if self.kind == "detector":
             values = _violations(self.model, rows)
         elif isinstance(self.model, Polynomials):
-            values = self.model.over(rows, absolute=True)
+            values = values_over(self.model.form, rows, absolute=True)
         else:
             values = np.asarray(self.model.transform(rows))
         return {f"g{k}": values[:, k] for k in range(values.shape[1])}

@@ -12,8 +12,8 @@ from scipy.linalg import solve_triangular
 from .._compiled import compiled
 from .._typing import Float1D, Float2D
 from ..solvers import Solution, Status
-from .decision import EPS, Border, Decision
-from .sweeps import CholeskySweep, QRSweep
+from .border import Border, CholeskySweep, QRSweep
+from .decision import EPS, Decision
 
 
 def decide_abm(gram: Float2D, n_basis: int, *, psi: float) -> Decision | None:

@@ -16,9 +16,9 @@ from scipy.linalg import eigh, solve_triangular
 
 from .._typing import Float1D, Float2D, Int1D
 from ..solvers import Solution, Status, Stop, homotopy, matching_pursuit
-from .decision import EPS, Border, Decision, Mixture
+from .border import Border, CholeskySweep
+from .decision import EPS, Decision, Mixture
 from .oavi import Oracle, Stage
-from .sweeps import CholeskySweep
 
 
 def decide_gradient(

@@ -13,8 +13,8 @@ import numpy as np
 
 from .._typing import Float1D, Float2D, Int1D
 from ..solvers import SOLVERS, Solution, Status, Stop, agd, cg, loss_and_gap, matching_pursuit
-from .decision import EPS, Border, Decision
-from .sweeps import CholeskySweep, QRSweep
+from .border import Border, CholeskySweep, QRSweep
+from .decision import EPS, Decision
 
 _FIRST_ITER = 1000  # iterations before the support is polished first; every further attempt has four times as many
 _SPARSE_WORK = 3_000_000  # iterations times terms that a sparse generator may cost if a dense one is known
@@ -148,7 +148,7 @@ def _sparse_or_dense(border: Border, j: int, y0: Float1D, lowest: float, oracle:
     n_iter = 0
     if oracle.boost == "wihb":
         sparse = _pursue(border, j, lowest, oracle) if oracle.exact else _solve_sparse(border, j, oracle)
-        if sparse.loss + border.noise(j, sparse.x) <= oracle.stop.psi:
+        if sparse.loss <= oracle.stop.psi:
             return sparse, False
         n_iter = sparse.n_iter
     if oracle.exact:
@@ -159,22 +159,30 @@ def _sparse_or_dense(border: Border, j: int, y0: Float1D, lowest: float, oracle:
 
 
 def _pursue(border: Border, j: int, lowest: float, oracle: Oracle) -> Solution:
-    """A short polynomial by matching pursuit; its gap is the distance to ``lowest``, the smallest mean square."""
-    target = oracle.stop
+    """A short polynomial by matching pursuit, whose loss is infinite unless it is at most psi beyond rounding.
+
+    Its gap is the distance to ``lowest``, the smallest mean square.
+    """
+    target, psi = oracle.stop, oracle.stop.psi
     for _ in range(2):
         short = matching_pursuit(*border.problem(j), oracle.radius, target)
-        noise = border.noise(j, short.x)
-        if short.status is not Status.VANISHING or short.loss + noise <= oracle.stop.psi:
+        if short.status is not Status.VANISHING:
             break
-        target = target._replace(psi=max(oracle.stop.psi - 2.0 * noise, 0.0))
-    loss = short.loss if short.status is Status.VANISHING else np.inf
-    return short._replace(loss=loss, gap=max(loss - lowest, 0.0))
+        noise = border.noise(j, short.x)
+        if short.loss + noise <= psi:
+            return short._replace(gap=max(short.loss - lowest, 0.0))
+        target = target._replace(psi=max(psi - 2.0 * noise, 0.0))
+    return short._replace(loss=np.inf)
 
 
 def _solve_sparse(border: Border, j: int, oracle: Oracle) -> Solution:
-    """A sparse generator by the solver, within a budget of iterations if it will be polished."""
-    n_terms = len(border.members)
-    return _solve_and_polish(border, j, oracle, _within_budget(oracle.stop, n_terms) if oracle.polish else oracle.stop)
+    """A sparse generator by the solver, whose loss is infinite unless it is at most psi beyond rounding.
+
+    The solver has a budget of iterations if its solution will be polished.
+    """
+    stop = _within_budget(oracle.stop, len(border.members)) if oracle.polish else oracle.stop
+    sparse = _solve_and_polish(border, j, oracle, stop)
+    return sparse if sparse.loss + border.noise(j, sparse.x) <= stop.psi else sparse._replace(loss=np.inf)
 
 
 def _within_budget(stop: Stop, n_terms: int) -> Stop:

@@ -15,7 +15,6 @@ from ..checks import (
     check_flag,
     check_n_jobs,
     check_number,
-    input_names,
     warn_fitted_tail,
     warn_incomplete,
 )
@@ -29,7 +28,7 @@ from ..report import Given, Reported
 from ..rows.arrays import ArrayRows
 from ..rows.disk import ScaledOnDisk
 from ..rows.protocol import Rows
-from ..rows.reading import finite_blocks, learn_columns, read_rows
+from ..rows.reading import finite_blocks, input_names, learn_columns, read_rows
 from ..threads import one_blas_thread
 from . import charts
 from .christoffel import Christoffel, Monomials

@@ -12,11 +12,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, Float1D
-from ..checks import check_choice, check_count, input_names
+from ..checks import check_choice, check_count
 from ..polynomials.forms import Evaluator
 from ..rows.array_api import to_host
 from ..rows.protocol import Rows
-from ..rows.reading import is_dask, read_finite, read_rows
+from ..rows.reading import input_names, is_dask, read_finite, read_rows
 from ..threads import one_blas_thread
 from .drift import drift_of_blocks
 from .explain import as_table, explain_columns, explain_equations

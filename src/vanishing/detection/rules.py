@@ -10,14 +10,14 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from .._typing import Array
-from ..checks import check_count, check_number, input_names
+from ..checks import check_count, check_number
 from ..files.fields import Numbers, TupleOf, require
 from ..files.saved import Saved
 from ..polynomials.polynomial import Polynomial
 from ..report import Given, Reported
 from ..rows.array_api import to_host
 from ..rows.protocol import Block, Cost, Rows
-from ..rows.reading import read_rows, require_finite
+from ..rows.reading import input_names, read_rows, require_finite
 from .exports import expectation_suite, pandera_schema, sql_checks
 from .learning import equations_of_most, sample_table
 from .records import RULE

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..checks import input_names
 from ..polynomials.forms import Evaluator
 from ..rows.array_api import is_device_array, namespace_of, on_device_of, to_host
 from ..rows.labels import as_vector
 from ..rows.protocol import Cost, Rows
-from ..rows.reading import is_dask, read_finite, read_rows
+from ..rows.reading import input_names, is_dask, read_finite, read_rows
 from .missing import Incomplete, score_block
 from .model import Model
 

@@ -13,17 +13,15 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from .._typing import Float2D
 from ..checks import WarningRelay, warn_long
 from ..threads import one_blas_thread
-from .basis import Basis
-from .grams import Grams
 
-__all__ = ["BLOCK", "Construction", "Fit", "Rule", "construct"]
+__all__ = ["BLOCK", "Basis", "Construction", "Fit", "Grams", "Rule", "construct"]
 
 _logger = logging.getLogger("vanishing")
 _PROGRESS = "degree %d: %d candidates, %d kept so far, %d generators so far"
@@ -31,6 +29,51 @@ _PROGRESS = "degree %d: %d candidates, %d kept so far, %d generators so far"
 #: Candidates examined in one pass. A wider border is cut into blocks, one pass each: this bounds the memory and skips
 #: most Gram entries between two candidates that both lead generators, which no decision uses.
 BLOCK = 512
+
+
+class Basis(Protocol):
+    """A basis as the loop over degrees uses it; each kind has its own candidates and decisions."""
+
+    @property
+    def size(self) -> int:
+        """Number of polynomials that do not vanish."""
+
+    @property
+    def n_generators(self) -> int:
+        """Number of polynomials that vanish."""
+
+    def border(self, degree: int, limit: int) -> Any:
+        """The candidates of this degree, or None if there are more than ``limit``."""
+
+    def extend(self, new: Any, decision: Any, gram: Float2D) -> Basis:
+        """The basis after a decision about the candidates ``new``, from the Gram of basis and candidates."""
+
+
+class Grams(Protocol):
+    """Gram matrices as the loop over degrees uses them; ``parts`` and ``basis`` are those of a fit."""
+
+    n_samples: int
+
+    def union(self, borders: Sequence[Any]) -> Any:
+        """The candidates of all fits."""
+
+    def extend(self, block: Any) -> None:
+        """Get the Gram entries of these candidates, in at most one pass."""
+
+    def intersection(self, block: Any, border: Any) -> Any:
+        """The candidates of the block that belong to the border of a fit."""
+
+    def of(self, parts: tuple[int, ...], basis: Any, new: Any) -> Float2D:
+        """The Gram of a basis and its candidates."""
+
+    def slopes(self, parts: tuple[int, ...], basis: Any, new: Any, gram: Float2D) -> Float2D:
+        """Gram of the gradients of a basis and candidates, whose own Gram is ``gram``."""
+
+    def factor(self, parts: tuple[int, ...], basis: Any, new: Any) -> Float2D:
+        """The triangular factor of that Gram, from one pass that does not form the Gram."""
+
+    def restrict(self, bases: Sequence[Any]) -> None:
+        """Drop the Gram entries of polynomials that none of these bases contains."""
 
 
 class Rule(NamedTuple):

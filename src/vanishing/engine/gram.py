@@ -16,10 +16,10 @@ import numpy as np
 
 from .._compiled import compiled
 from .._typing import Float1D, Float2D, Int1D, Int2D
-from ..polynomials.forms import batched_terms, evaluate_terms, fill_terms, padded_length
+from ..polynomials.forms import batched_terms, evaluate_terms, fill_terms
 from ..polynomials.terms import Program, Term, multiply
 from ..rows.array_api import namespace_of, on_device_of, to_host
-from ..rows.protocol import Block, Cost, Reduction, Rows, reduce_together
+from ..rows.protocol import Block, Cost, Reduction, Rows, padded_length, reduce_together
 from . import cuda
 
 __all__ = [

@@ -9,11 +9,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from .._typing import Float1D, Float2D
-from ..checks import check_count, check_scaler, input_names
+from ..checks import check_count, check_scaler
 from ..polynomials.terms import Program, count_terms, terms_up_to
 from ..rows.archive import DAMAGED, Archive
 from ..rows.protocol import Rows
-from ..rows.reading import finite_blocks, read_rows, require_finite
+from ..rows.reading import finite_blocks, input_names, read_rows, require_finite
 from ..rows.writing import complete_file
 from .gram import border_gram
 from .plausibility import can_be_sums

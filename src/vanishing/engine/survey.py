@@ -24,6 +24,7 @@ from .gram import border_gram, mean_of_parts, products_and_range, range_of
 
 __all__ = [
     "FirstPass",
+    "Part",
     "Survey",
     "first_units",
     "require_finite_survey",
@@ -106,6 +107,21 @@ class Survey(NamedTuple):
             high=scale * self.high + offset,
             ahead=None if self.ahead is None else _symmetric(change @ self.ahead @ change.T),
         )
+
+
+class Part(NamedTuple):
+    """A part of the data: its rows (None for moments), and the result of the first pass over them."""
+
+    rows: Rows | None
+    survey: Survey
+
+    def require_rows(self) -> Rows:
+        """The rows, for a pass; raise ValueError for moments."""
+        if self.rows is None:
+            raise ValueError(
+                "Moments, which are sums in float64, cannot resolve a psi this small: raise psi, or fit to rows."
+            )
+        return self.rows
 
 
 def _symmetric(gram: Float2D) -> Float2D:

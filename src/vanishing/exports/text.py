@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .._typing import Float1D, Float2D, Int1D
-from ..checks import input_names
 from ..polynomials.polynomial import Polynomials
+from ..rows.reading import input_names
 from ..rows.sql import quote_name
 from .operations import Ops
 from .outputs import n_inputs, outputs

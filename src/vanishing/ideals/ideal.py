@@ -19,25 +19,24 @@ from ..checks import (
     check_n_jobs,
     check_number,
     feature_permutation,
-    input_names,
     warn_moments_end,
     warn_outside_unit_cube,
     warn_overflow,
     warn_single_precision,
 )
-from ..engine.basis import MonomialBasis, ProductBasis
-from ..engine.construction import Construction, Fit, Rule, construct
-from ..engine.grams import Grams, MonomialGrams, Part
+from ..engine.construction import Construction, Fit, Grams, Rule, construct
 from ..engine.moments import Moments, collect_moments
-from ..engine.survey import Survey, survey_parts
+from ..engine.monomials import MonomialBasis, MonomialGrams
+from ..engine.products import ProductBasis
+from ..engine.survey import Part, Survey, survey_parts
 from ..files.fields import Flag, Integer, require
 from ..files.saved import Object, SavedEstimator
-from ..polynomials.forms import MonomialForm
+from ..polynomials.forms import MonomialForm, values_over
 from ..polynomials.polynomial import Polynomial, Polynomials, Terms
 from ..polynomials.terms import ORDERS, exponents_of
 from ..report import Given, Reported
 from ..rows.protocol import Rows, with_names
-from ..rows.reading import learn_columns, read_finite, read_rows
+from ..rows.reading import input_names, learn_columns, read_finite, read_rows
 from .relations import MARGINS, Margins, Relations, find_relations
 
 __all__ = ["MonomialIdeal", "VanishingIdeal", "check_unit_psi"]
@@ -105,8 +104,7 @@ class VanishingIdeal(Reported, SavedEstimator, TransformerMixin, BaseEstimator):
             Of the same kind as ``X``: on the same device, lazy for Dask and for files.
         """
         check_is_fitted(self)
-        generators: Polynomials = self.generators_
-        values = generators.over(read_finite(self, X), absolute=True)
+        values = values_over(self.generators_.form, read_finite(self, X), absolute=True)
         return with_names(values, lambda: self.get_feature_names_out())
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:

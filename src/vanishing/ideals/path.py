@@ -8,12 +8,12 @@ from typing import Any
 
 from sklearn.base import clone
 
-from ..checks import check_ideal, check_numbers, take_input_from
+from ..checks import check_ideal, check_numbers
 from ..engine.construction import Fit, construct
-from ..engine.grams import MonomialGrams, Part
-from ..engine.survey import Survey, surveys
+from ..engine.monomials import MonomialGrams
+from ..engine.survey import Part, Survey, surveys
 from ..rows.protocol import JoinedRows, Rows
-from ..rows.reading import read_rows
+from ..rows.reading import read_rows, take_input_from
 from ..threads import n_threads
 from .ideal import MonomialIdeal, VanishingIdeal
 

@@ -7,15 +7,15 @@ from typing import ClassVar
 import numpy as np
 
 from .._typing import Float1D
-from ..checks import check_choice, input_names
+from ..checks import check_choice
 from ..decisions import decide_vca, decide_vca_exact, decide_vca_gradient
-from ..engine.basis import ProductBasis
 from ..engine.construction import Construction, Rule
-from ..engine.grams import ProductGrams
+from ..engine.products import ProductBasis, ProductGrams
 from ..engine.survey import Survey
 from ..files.saved import Object
 from ..polynomials.polynomial import Polynomials
 from ..polynomials.products import ProductForm
+from ..rows.reading import input_names
 from ..solvers import Status
 from .ideal import VanishingIdeal
 

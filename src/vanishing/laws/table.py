@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._typing import Array, Float1D, Float2D, Int1D
-from ..checks import input_names
 from ..rows.array_api import namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows
 from ..rows.folds import fold_numbers
 from ..rows.protocol import Block, Cost, Rows
-from ..rows.reading import finite_blocks, is_source, open_table, read_rows, require_finite, require_numbers
+from ..rows.reading import finite_blocks, input_names, is_source, open_table, read_rows, require_finite, require_numbers
 from ..rows.sampling import Lowest, lowest_of, merge
 
 __all__ = ["Table", "column_names", "read_table", "standardised", "take"]

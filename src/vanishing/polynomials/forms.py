@@ -17,7 +17,7 @@ from .._compiled import compiled
 from .._typing import Array, Float1D, Float2D, Int1D
 from ..files.fields import Numbers, Record, require
 from ..rows.array_api import namespace_of, on_device_of
-from ..rows.protocol import Cost, Rows
+from ..rows.protocol import Cost, Rows, padded_length
 from .products import ProductForm
 from .terms import Program, multiply
 
@@ -29,26 +29,12 @@ __all__ = [
     "batched_terms",
     "evaluate_terms",
     "fill_terms",
-    "padded_length",
     "term_values",
+    "values_over",
 ]
 
 _FEW = 32  # rows for which plain NumPy is quick, so that nothing has to be compiled or loaded for them
 _CACHE_ENTRIES = 65_536  # float64 values of one chunk: half a megabyte, within a core's second-level cache
-
-
-def padded_length(n_rows: int) -> int:
-    """The length of a chunk for ``n_rows`` rows: a multiple of 8 but not of 64.
-
-    Columns whose addresses differ by a multiple of a large power of two compete for the same few cache lines.
-
-    Examples
-    --------
-    >>> padded_length(1000), padded_length(1024)
-    (1000, 1032)
-    """
-    length = -(-n_rows // 8) * 8
-    return length + 8 if length % 64 == 0 else length
 
 
 @compiled
@@ -297,6 +283,11 @@ def _multiply_into(
     for k in np.flatnonzero(parent):
         if k != top:
             out[shift[k, v]] += scale[v] * parent[k]
+
+
+def values_over(form: MonomialForm | ProductForm, rows: Rows, *, absolute: bool = False) -> Any:
+    """Values (or absolute values) of the polynomials on a checked data source, ``(n_samples, n_polynomials)``."""
+    return rows.map(lambda block, out: form.fill(block.X, out, absolute=absolute), form.n_polynomials, form.cost)
 
 
 class Evaluator:

@@ -15,13 +15,12 @@ from ..files.container import ArrayReader, ArrayWriter
 from ..files.fields import Either, Field, Numbers, Optional, Text, TupleOf, require
 from ..files.saved import Saved
 from ..rows.arrays import as_rows
-from ..rows.protocol import Rows
 from ..rows.reading import require_finite
 from ..solvers import Status
 from .affine import affine_map
 from .arithmetic import Arithmetic
 from .expansion import monomials_of
-from .forms import MONOMIAL_FORM, MonomialForm
+from .forms import MONOMIAL_FORM, MonomialForm, values_over
 from .products import PRODUCT_FORM, ProductForm
 from .systems import to_macaulay2, to_sage, to_singular
 from .text import distinct_names, latex_name, monomial_text, shown_names, signed_sum
@@ -251,12 +250,7 @@ class Polynomials(Saved, Sequence[Polynomial]):
         rows = as_rows(check_array(X, dtype="numeric", ensure_all_finite=False), n_jobs=n_jobs)
         _check_width(rows.X, self.feature_names)
         require_finite(rows, self.feature_names)
-        return np.asarray(self.over(rows))
-
-    def over(self, rows: Rows, *, absolute: bool = False) -> Any:
-        """Values (or absolute values) on a data source that is already checked."""
-        form = self.form  # a cluster gets a copy of what the kernel holds
-        return rows.map(lambda block, out: form.fill(block.X, out, absolute=absolute), form.n_polynomials, form.cost)
+        return np.asarray(values_over(self.form, rows))
 
     def in_units(self, scaler: Any) -> Polynomials:
         """The same polynomials as functions of the data *before* scaling.

@@ -12,11 +12,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from .._typing import Array, Int1D
-from ..checks import check_n_jobs, check_weights, input_names, quoted, require_unmasked
+from ..checks import check_n_jobs, check_weights, quoted, require_unmasked
 from .array_api import is_device_array, namespace_of, on_device_of, to_host
 from .arrays import ArrayRows
 from .protocol import Block, Cost, Rows
-from .reading import is_dask, is_source, open_table, read_rows, require_finite, require_numbers
+from .reading import input_names, is_dask, is_source, open_table, read_rows, require_finite, require_numbers
 
 __all__ = ["Labelled", "as_vector", "best_labels", "check_labels", "read_labelled"]
 

@@ -28,6 +28,7 @@ __all__ = [
     "Rows",
     "View",
     "merge",
+    "padded_length",
     "reduce_together",
     "where",
     "with_names",
@@ -91,6 +92,20 @@ class Cost(NamedTuple):
 _BLOCK_WORK = 30_000_000
 _BLOCK_NUMBERS = 2**21
 _LONGEST = 131_072
+
+
+def padded_length(n_rows: int) -> int:
+    """The length of a chunk for ``n_rows`` rows: a multiple of 8 but not of 64.
+
+    Columns whose addresses differ by a multiple of a large power of two compete for the same few cache lines.
+
+    Examples
+    --------
+    >>> padded_length(1000), padded_length(1024)
+    (1000, 1032)
+    """
+    length = -(-n_rows // 8) * 8
+    return length + 8 if length % 64 == 0 else length
 
 
 class Rows(ABC):

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from .._typing import Array, Float2D, Int1D
-from ..checks import check_n_jobs, check_weights, input_names, require_numeric, require_unmasked
+from ..checks import check_weights, require_unmasked
 from .array_api import is_device_array, namespace_of, to_host
 from .arrays import ArrayRows
 from .disk import open_rows
@@ -21,6 +21,7 @@ from .streams import is_stream
 __all__ = [
     "finite_blocks",
     "input_frame",
+    "input_names",
     "is_dask",
     "is_source",
     "learn_columns",
@@ -29,6 +30,7 @@ __all__ = [
     "read_rows",
     "require_finite",
     "require_numbers",
+    "take_input_from",
 ]
 
 
@@ -64,8 +66,6 @@ def read_rows(
         How many passes the caller makes, if it knows. Rows that can be read only once are refused in a fit with more
         than one.
     """
-    n_jobs = getattr(estimator, "n_jobs", None)
-    check_n_jobs(n_jobs)
     plain = type(X) is np.ndarray  # rather than masked, or something that has to be opened
     X = X if plain else open_table(X)
     source = None if plain else _find_source(X, sample_weight, labels)
@@ -82,10 +82,12 @@ def read_rows(
         if not plain:
             require_numbers(X)
         table = validate_data(estimator, X, dtype="numeric", ensure_all_finite=False, reset=reset)
-        require_numeric(table)
+        if table.dtype.kind not in "biuf":
+            raise ValueError(f"Input X has values of type {table.dtype}; convert its columns to numbers.")
     else:
         validate_data(estimator, X, skip_check_array=True, reset=reset)
-    rows = ArrayRows(table, check_weights(sample_weight, table.shape[0]), labels, n_jobs)
+    weights = None if sample_weight is None else check_weights(sample_weight, table.shape[0])
+    rows = ArrayRows(table, weights, labels, getattr(estimator, "n_jobs", None))
     if isinstance(table, _FrameColumns):
         rows.single_precision = _has_single(X)
     return rows
@@ -190,6 +192,19 @@ def learn_columns(estimator: Any, rows: Any, *, reset: bool) -> None:
             f"The columns should be those of the fit, in the same order: {', '.join(map(str, known))}; "
             f"got {', '.join(names)}."
         )
+
+
+def input_names(estimator: Any) -> list[str]:
+    """Return the names of the columns that an estimator was fitted to; x0, x1, ... if they had none."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return list(map("x{}".format, range(estimator.n_features_in_))) if names is None else list(map(str, names))
+
+
+def take_input_from(source: Any, estimator: Any) -> None:
+    """Copy number and names of the columns that ``source`` was fitted to onto ``estimator``."""
+    estimator.n_features_in_ = source.n_features_in_
+    if hasattr(source, "feature_names_in_"):
+        estimator.feature_names_in_ = source.feature_names_in_
 
 
 class _FrameColumns:

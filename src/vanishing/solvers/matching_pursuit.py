@@ -6,7 +6,6 @@ Reference: Pati, Rezaiifar and Krishnaprasad, 1993, doi:10.1109/ACSSC.1993.34246
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg.lapack import dtrtri
 
 from .._compiled import compiled
 from .._typing import Bool1D, Float1D, Float2D, Int1D
@@ -62,32 +61,49 @@ def _pursue(
     return size
 
 
-def _spare(R: Float2D, z: Float1D, room: float) -> tuple[Float1D, Bool1D]:
-    """The solution on the terms that stay, and which these are, without others that raise the loss by at most ``room``.
+@compiled
+def _spare(
+    R: Float2D, z: Float1D, room: float, N: Float2D, coef: Float1D, diagonal: Float1D, inside: Bool1D, removed: Float2D
+) -> None:
+    """Write the solution on all terms but those that raise the loss by at most ``room`` to ``coef`` and ``inside``.
 
     With N the inverse of the triangular ``R = W[:, S]``, the solution is ``-N z``. With ``M = N N' = Q[S, S]^-1``,
     leaving out term a raises the loss by ``x_a^2 / M_aa``; the cheapest one leaves. M without it is ``M - v v'``, v
-    its column of M over the root of its diagonal entry. Only those columns are formed.
+    its column of M over the root of its diagonal entry. Only those columns are formed, as rows of ``removed``.
     """
-    N = dtrtri(R)[0]
-    coef, diagonal, inside = -(N @ z), (N * N).sum(axis=1), np.ones(z.size, np.bool_)
-    removed: list[Float1D] = []
-    while len(removed) < z.size - 1:
-        costs = np.full(z.size, np.inf)
-        np.divide(coef * coef, diagonal, out=costs, where=inside & (diagonal > 0.0))  # rounding may leave less
-        cheapest = int(np.argmax(costs <= (1.0 + TIE) * costs.min()))  # in a tie the first one, independent of rounding
-        if costs[cheapest] > room:
-            break
-        column = N @ N[cheapest]
-        for v in removed:
-            column -= v[cheapest] * v
-        coef -= coef[cheapest] / column[cheapest] * column
-        column /= np.sqrt(column[cheapest])
-        diagonal -= column * column
-        room -= costs[cheapest]
+    size = z.size
+    for i in range(size - 1, -1, -1):
+        coef[i], diagonal[i], inside[i] = 0.0, 0.0, True
+        for j in range(i, size):
+            entry = 1.0 if i == j else 0.0
+            for k in range(i + 1, j + 1):
+                entry -= R[i, k] * N[k, j]
+            N[i, j] = entry / R[i, i]
+            coef[i] -= N[i, j] * z[j]
+            diagonal[i] += N[i, j] * N[i, j]
+    for n_removed in range(size - 1):
+        cheapest, least = -1, room
+        for i in range(size):  # in a tie the first one, independent of rounding
+            if inside[i] and diagonal[i] > 0.0 and (1.0 + TIE) * coef[i] * coef[i] <= least * diagonal[i]:
+                cheapest, least = i, coef[i] * coef[i] / diagonal[i]
+        if cheapest < 0:
+            return
+        column = removed[n_removed]
+        for i in range(size):
+            column[i] = 0.0
+            for k in range(max(i, cheapest), size):
+                column[i] += N[i, k] * N[cheapest, k]
+        for a in range(n_removed):
+            share = removed[a, cheapest]
+            for i in range(size):
+                column[i] -= share * removed[a, i]
+        step, root = coef[cheapest] / column[cheapest], np.sqrt(column[cheapest])
+        for i in range(size):
+            coef[i] -= step * column[i]
+            column[i] /= root
+            diagonal[i] -= column[i] * column[i]
+        room -= least
         inside[cheapest] = False
-        removed.append(column)
-    return coef, inside
 
 
 def _short_solution(Q: Float2D, c: Float1D, r: float, psi: float, most: int) -> tuple[Float1D, int]:
@@ -98,8 +114,10 @@ def _short_solution(Q: Float2D, c: Float1D, r: float, psi: float, most: int) -> 
     x, support, z = np.zeros(n), support[:size], z[:size]
     if size == 1:
         x[support] = -z / W[0, support]
-    elif size:  # LAPACK prints an error about no terms at all
-        coef, inside = _spare(W[:size, support], z, psi - r + float(z @ z))
+    elif size:
+        coef, diagonal, inside = np.empty(size), np.empty(size), np.empty(size, np.bool_)
+        N, removed = np.empty((2, size, size))
+        _spare(W[:size, support], z, psi - r + float(z @ z), N, coef, diagonal, inside, removed)
         x[support[inside]] = coef[inside]
     return x, size
 
@@ -108,7 +126,8 @@ def matching_pursuit(Q: Float2D, c: Float1D, r: float, radius: float, stop: Stop
     """A short x with f(x) at most psi by orthogonal matching pursuit (Pati, Rezaiifar and Krishnaprasad, 1993).
 
     Each term that joins lowers the loss the most (Chen, Billings and Luo, 1989, call the variant orthogonal least
-    squares); terms that psi can spare leave at the end. Nothing is proved where it fails: the status is then STALLED.
+    squares); terms that psi can spare leave at the end. Nothing is proved about the minimum: the gap is infinite, and
+    where no such x is found in the ball, the status is STALLED.
 
     Examples
     --------
@@ -118,9 +137,9 @@ def matching_pursuit(Q: Float2D, c: Float1D, r: float, radius: float, stop: Stop
     array([0. , 0.9, 0. ])
     """
     x, n_iter = _short_solution(np.ascontiguousarray(Q), c, r, stop.psi, min(c.size, stop.max_iter, _LONGEST))
-    loss, gap = loss_and_gap(Q, c, r, x, radius)
+    loss = float(x @ (Q @ x + 2.0 * c) + r)
     vanishes = loss <= stop.psi and float(np.abs(x).sum()) <= radius
-    return Solution(x, loss, gap, n_iter, Status.VANISHING if vanishes else Status.STALLED)
+    return Solution(x, loss, np.inf, n_iter, Status.VANISHING if vanishes else Status.STALLED)
 
 
 def omp(Q: Float2D, c: Float1D, r: float, radius: float, stop: Stop, x0: Float1D | None = None) -> Solution:
@@ -135,6 +154,6 @@ def omp(Q: Float2D, c: Float1D, r: float, radius: float, stop: Stop, x0: Float1D
     """
     short = matching_pursuit(Q, c, r, radius, stop)
     if short.status is Status.VANISHING:
-        return short
+        return short._replace(gap=loss_and_gap(Q, c, r, short.x, radius)[1])
     exact = homotopy(Q, c, r, radius, stop._replace(max_iter=stop.max_iter - short.n_iter))
     return exact._replace(n_iter=short.n_iter + exact.n_iter)

@@ -11,16 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array
-from ..checks import (
-    all_or_nothing,
-    check_count,
-    check_n_jobs,
-    check_number,
-    check_numbers,
-    input_names,
-    take_input_from,
-    warn_gap,
-)
+from ..checks import all_or_nothing, check_count, check_n_jobs, check_number, check_numbers, warn_gap
 from ..engine.survey import survey_parts
 from ..files.fields import Labels, Numbers, require
 from ..files.saved import SavedEstimator
@@ -28,7 +19,7 @@ from ..rows.array_api import in_float64, on_device_of
 from ..rows.arrays import ArrayRows
 from ..rows.labels import Labelled, as_vector, best_labels, read_labelled
 from ..rows.protocol import Block, Cost, Rows
-from ..rows.reading import read_finite
+from ..rows.reading import input_names, read_finite, take_input_from
 from ..rows.together import together
 from ..threads import one_blas_thread
 from .newton import Hyperplane, hyperplane_from, hyperplanes

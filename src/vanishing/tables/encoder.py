@@ -13,9 +13,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._typing import Array, Float1D, Float2D
-from ..checks import input_names
 from ..files.fields import Flag, ListOf, Number, Optional, Record, Text, require
 from ..files.saved import SavedEstimator
+from ..rows.reading import input_names
 from .columns import Column, Texts, frame_columns
 from .tally import Tally, tally_columns
 

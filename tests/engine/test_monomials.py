@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from vanishing import ABM, AVI, OAVI, VCA, Moments
-from vanishing.engine.basis import MonomialBasis
-from vanishing.engine.grams import MonomialGrams, Part
-from vanishing.engine.survey import Survey, surveys
+from vanishing.engine.monomials import MonomialBasis, MonomialGrams
+from vanishing.engine.survey import Part, Survey, surveys
 from vanishing.rows.arrays import ArrayRows, as_rows
 
 

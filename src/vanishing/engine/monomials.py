@@ -1,4 +1,4 @@
-"""The Gram matrices of a fit: entries that are known, and the passes that compute the others.
+"""The fit in monomials (OAVI, ABM, AVI): its basis and generators, and the Gram matrices of its terms.
 
 The loop over degrees asks for the Gram of a basis and its candidates. Entries come from the first pass (the columns,
 and all terms of degree 2 where reading takes longer than computing), from moments, from an earlier pass that also
@@ -7,66 +7,90 @@ summed the candidates of the next degree, or from a new pass; the loop does not 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._typing import Float2D
-from ..polynomials.forms import term_values
-from ..polynomials.products import Candidates, product_values
-from ..polynomials.terms import ORDERS, Program, Term, border
-from ..rows.array_api import namespace_of
-from ..rows.protocol import JoinedRows, Rows
-from .basis import MonomialBasis, ProductBasis
-from .gram import border_gram, mean_grams, mean_of_parts, triangular_factor, value_gram
-from .survey import Survey
+from .._typing import Float2D, Int1D
+from ..decisions import Decision
+from ..polynomials.forms import MonomialForm, term_values
+from ..polynomials.terms import ORDERS, Program, Term, border, gram_of_gradients
+from ..rows.protocol import JoinedRows
+from .gram import border_gram, mean_grams, mean_of_parts, triangular_factor
+from .survey import Part
 
-__all__ = ["Grams", "MonomialGrams", "Part", "ProductGrams"]
+__all__ = ["MonomialBasis", "MonomialGrams"]
 
 _LOOKAHEAD_WORK = 100  # multiplications per row; a pass that stays below also sums the candidates of the next degree
 
 
-class Part(NamedTuple):
-    """A part of the data: its rows (None for moments), and what the first pass found in them."""
+@dataclass(frozen=True)
+class MonomialBasis:
+    """An order ideal O and the generators over it (OAVI, ABM, AVI).
 
-    rows: Rows | None
-    survey: Survey
+    ``terms`` are in the order in which they joined O, as tuples of variables; variable v is column
+    ``feature_order[v]`` of the data. ``leads`` are the leading terms of the generators, ``decisions`` the decisions
+    about all degrees so far. ``moments[j]`` are the means of the powers ``0, 1, ...`` of column j, up to twice the
+    largest power that was a candidate.
+    """
 
-    def require_rows(self) -> Rows:
-        """The rows, for a pass; raise ValueError for moments."""
-        if self.rows is None:
-            raise ValueError(
-                "Moments, which are sums in float64, cannot resolve a psi this small: raise psi, or fit to rows."
-            )
-        return self.rows
+    feature_order: Int1D
+    order: str
+    terms: tuple[Term, ...] = ((),)
+    leads: tuple[Term, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    moments: tuple[tuple[float, ...], ...] = ()
 
+    @property
+    def size(self) -> int:
+        """Number of terms in O."""
+        return len(self.terms)
 
-class Grams(Protocol):
-    """Gram matrices as the loop over degrees uses them; ``parts`` and ``basis`` are those of a fit."""
+    @property
+    def n_generators(self) -> int:
+        """Number of generators."""
+        return len(self.leads)
 
-    n_samples: int
+    def border(self, degree: int, limit: int) -> list[Term] | None:
+        """The terms to examine at this degree, or None if there are more than ``limit``."""
+        if degree == 1:
+            return [(i,) for i in range(self.feature_order.size)] if self.feature_order.size <= limit else None
+        return border([term for term in self.terms if len(term) == degree - 1], self.order, limit)
 
-    def union(self, borders: Sequence[Any]) -> Any:
-        """The candidates of all fits."""
+    def extend(self, new: list[Term], decision: Decision, gram: Float2D) -> MonomialBasis:
+        """The basis after a decision about the candidates ``new``, from the Gram of basis and candidates."""
+        return replace(
+            self,
+            terms=(*self.terms, *map(new.__getitem__, decision.kept)),
+            leads=(*self.leads, *map(new.__getitem__, decision.generators)),
+            decisions=(*self.decisions, decision),
+            moments=self._more_moments(new, gram),
+        )
 
-    def extend(self, block: Any) -> None:
-        """Get the Gram entries of these candidates, in at most one pass."""
+    def _more_moments(self, new: list[Term], gram: Float2D) -> tuple[tuple[float, ...], ...]:
+        """The moments, extended by those of order 2k - 1 and 2k from the Gram of [O|new], where x^k is a candidate."""
+        moments = list(self.moments or ((1.0,),) * self.feature_order.size)
+        for row, term in enumerate(new, self.size):
+            if term[0] == term[-1]:
+                before, column = self.terms.index(term[:-1]), self.feature_order[term[0]]
+                moments[column] = (*moments[column], float(gram[row, before]), float(gram[row, row]))
+        return tuple(moments)
 
-    def intersection(self, block: Any, border: Any) -> Any:
-        """The candidates of the block that belong to the border of a fit."""
+    def slopes(self, new: list[Term], gram: Float2D) -> Float2D:
+        """Gram of the gradients of [O|new] from their own Gram; the quotients of the terms are in O."""
+        return gram_of_gradients([*self.terms, *new], gram)
 
-    def of(self, parts: tuple[int, ...], basis: Any, new: Any) -> Float2D:
-        """The Gram of a basis and its candidates."""
-
-    def slopes(self, parts: tuple[int, ...], basis: Any, new: Any, gram: Float2D) -> Float2D:
-        """Gram of the gradients of a basis and candidates, whose own Gram is ``gram``."""
-
-    def factor(self, parts: tuple[int, ...], basis: Any, new: Any) -> Float2D:
-        """The triangular factor of that Gram, from one pass that does not form the Gram."""
-
-    def restrict(self, bases: Sequence[Any]) -> None:
-        """Drop the Gram entries of polynomials that none of these bases contains."""
+    def form(self) -> MonomialForm:
+        """The generators in a form for evaluation."""
+        program = Program.of((*self.terms, *self.leads), self.feature_order)
+        coef, lead_coef = np.zeros((self.n_generators, self.size)), np.empty(self.n_generators)
+        first = 0
+        for decision in self.decisions:
+            rows = slice(first, first + decision.generators.size)
+            coef[rows, : decision.coef.shape[1]], lead_coef[rows] = decision.coef, decision.lead_coef
+            first = rows.stop
+        return MonomialForm(program[: self.size], coef, program[self.size :], lead_coef)
 
 
 class MonomialGrams:
@@ -147,55 +171,3 @@ def _with_next_degree(terms: tuple[Term, ...], n_basis: int) -> tuple[Term, ...]
     ahead = border(terms[n_basis:], "deglex", _LOOKAHEAD_WORK)
     both = (*terms, *(ahead or ()))
     return both if (len(both) - n_basis) * len(both) <= _LOOKAHEAD_WORK else terms
-
-
-class ProductGrams:
-    """Gram matrices of orthogonal polynomials and their products (VCA), for one fit to one part of the data."""
-
-    def __init__(self, parts: Sequence[Part], basis: ProductBasis):
-        (self._part,) = parts
-        self.n_samples = self._part.survey.n_samples
-
-    def union(self, borders: Sequence[Candidates]) -> Candidates:
-        """The candidates of the fit."""
-        return borders[0]
-
-    def intersection(self, block: Candidates, border: Candidates) -> Candidates:
-        """The candidates of the fit."""
-        return border
-
-    def extend(self, block: Candidates) -> None:
-        """Do nothing: no other fit shares the Gram."""
-
-    def of(self, parts: tuple[int, ...], basis: ProductBasis, new: Candidates) -> Float2D:
-        """The Gram of [F|new]; takes one pass over the data from degree 2 on."""
-        if not basis.layers:
-            return basis.start(self._part.survey.gram)
-        # The pass sums the block of F again: its members are divided by the root of their eigenvalue, so the entries
-        # from lower degrees have an error of rounding / psi.
-        values = _product_values(basis, new)
-        total = value_gram(self._part.require_rows(), values, 0, basis.size + len(new))
-        return np.asarray((total + total.T) / 2.0)
-
-    def slopes(self, parts: tuple[int, ...], basis: ProductBasis, new: Candidates, gram: Float2D) -> Float2D:
-        """Gram of the gradients of [F|new]: one pass, over as many values for a row as there are columns."""
-        n_terms = basis.size + len(new)
-        total = value_gram(self._part.require_rows(), lambda X: basis.form().gradients(X, new), 0, n_terms)
-        return np.asarray((total + total.T) / 2.0)
-
-    def factor(self, parts: tuple[int, ...], basis: ProductBasis, new: Candidates) -> Float2D:
-        """The triangular factor of the Gram of [F|new], from one pass over the data."""
-        return triangular_factor(self._part.require_rows(), _product_values(basis, new), basis.size + len(new))
-
-    def restrict(self, bases: Sequence[ProductBasis]) -> None:
-        """Do nothing: no entries are stored between degrees."""
-
-
-def _product_values(basis: ProductBasis, new: Candidates) -> Callable[[Any], Any]:
-    """A function that evaluates the members of F and the products ``new`` on a block, one per row."""
-
-    def values(X: Any) -> Any:
-        table, _ = basis.form().basis_values(X)
-        return namespace_of(X).concat([table, product_values(table, X.T, new)])
-
-    return values
