@@ -13,6 +13,8 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from vanishing import Moments, VanishingIdealDetector
+from vanishing.detection import missing
+from vanishing.detection.missing import Incomplete
 
 INSIDE, ON = [[30.0, -5.0]], [[34.0, -5.0], [30.0, -3.0]]
 
@@ -305,6 +307,17 @@ def test_without_the_columns_of_a_broken_law_nothing_is_wrong(watched):
     broken = plant(300, 6, "leak")
     broken[:, 2] = np.nan
     assert np.mean(watched.predict(frame(broken)) == -1) < 0.05
+
+
+def test_many_patterns_of_missing_columns_take_little_memory(ring, monkeypatch):
+    detector = VanishingIdealDetector().fit(np.column_stack([ring, ring[:, ::-1] ** 2, ring.sum(axis=1)]))
+    rows = np.repeat(detector._current().sample.X[:1], 31, axis=0)
+    rows[(np.arange(31)[:, None] >> np.arange(5)) % 2 == 1] = np.nan
+    expected = Incomplete(detector._current()).of_rows(rows)
+    monkeypatch.setattr(missing, "_MOST_NUMBERS", 0)
+    few = Incomplete(detector._current())
+    np.testing.assert_array_equal(few.of_rows(rows), expected)
+    assert len(few.models) == 1
 
 
 def test_a_row_without_any_value_is_not_abnormal(watched):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -196,17 +197,24 @@ class Model:
             return None
         kept = np.array([not columns & set(missing) for columns in self.equations.columns], dtype=bool)
         regimes, scores = None, None
-        whole, typical = self.score.regimes, self.score.regimes_typical
-        if whole is not None and typical is not None:
+        whole = self.score.regimes
+        if whole is not None:
             regimes = whole.without(missing)
             if regimes is not None:
-                X = self.sample.X
-                alone = typical.centre + typical.spread * 2.0 * np.sinh(self.left[-1] / 2.0)
-                optimism = alone - in_chunks(whole.of_rows, X)  # C of a left-out row less C of the same row left in
-                scores = in_chunks(regimes.of_rows, X) + optimism
+                scores = in_chunks(regimes.of_rows, self.sample.X) + self._optimism
         parts = (christoffel, _scored(self.equations, self.equations.tight & kept), regimes)
         score, tail, left = _calibrated(parts, scores, self.sample, self.total_weight)
         return replace(self, score=score, tail=tail, left=left)
+
+    @cached_property
+    def _optimism(self) -> Float1D:
+        """C of each row of the sample by the regimes without it, less C by the regimes of all rows."""
+        regimes, typical = self.score.regimes, self.score.regimes_typical
+        assert self.sample is not None
+        assert regimes is not None
+        assert typical is not None
+        left_out = typical.centre + typical.spread * 2.0 * np.sinh(self.left[-1] / 2.0)
+        return np.asarray(left_out - in_chunks(regimes.of_rows, self.sample.X))
 
 
 def _scored(equations: Equations, chosen: Bool1D) -> Form | None:
