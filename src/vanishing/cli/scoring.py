@@ -81,7 +81,7 @@ def score_detector(loaded: Loaded, rows: DiskRows, abnormal: str | None) -> dict
 
 
 def _marked(labels: Any, abnormal: str) -> Array:
-    texts = [f"{label:g}" if isinstance(label, float) else str(label) for label in np.asarray(labels).tolist()]
+    texts = [f"{label:.15g}" if isinstance(label, float) else str(label) for label in np.asarray(labels).tolist()]
     return np.array([text == abnormal for text in texts], dtype=bool)
 
 

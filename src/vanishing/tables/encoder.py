@@ -97,7 +97,7 @@ class InputColumn:
 def _as_texts(column: Float1D) -> Texts:
     """Numbers as texts, for columns that held texts in the fit."""
     values, codes = np.unique(column, return_inverse=True)
-    return Texts([f"{value:g}" for value in values], np.where(np.isnan(column), -1, codes.ravel()))
+    return Texts([f"{value:.15g}" for value in values], np.where(np.isnan(column), -1, codes.ravel()))
 
 
 class TableEncoder(SavedEstimator, TransformerMixin, BaseEstimator):  # type: ignore[misc]
