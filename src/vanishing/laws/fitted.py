@@ -1,9 +1,10 @@
-"""A law of a search: its terms, coefficients, noise, test and audits; and the same law on other moments."""
+"""Laws of a search: from a polynomial that passes its test, by rational numbers and audits; and on other moments."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import chdtrc
@@ -13,14 +14,45 @@ from . import audits
 from .gmm import FLOOR, Conditions, System, critical_value
 from .moments import ADDITIVE
 from .noise import effective_level, noise_level, refined_variances, reweighted
-from .settings import Settings
-from .snapping import J_PER_BIT, SnappedLaw, polish, real_bits
+from .settings import DENSE, Settings
+from .snapping import J_PER_BIT, SnappedLaw, polish, rational_bits, real_bits
 from .support import DROP_SHARE
 
-__all__ = ["MOST_TERMS", "WIDEST_COLUMN", "FittedLaw", "description_bits", "refit", "snapped_law"]
+__all__ = [
+    "MOST_TERMS",
+    "SMALL_LEVEL",
+    "WIDEST_COLUMN",
+    "Candidate",
+    "FittedLaw",
+    "audited",
+    "description_bits",
+    "is_plain",
+    "refit",
+]
 
 WIDEST_COLUMN = 0.25  # noise of one column, at most
 MOST_TERMS = 12  # of a law whose coefficients are read as rational numbers
+SMALL_LEVEL = 4 * FLOOR  # noise levels up to this are rounding
+_PLAIN_BITS = 3.5  # of a rational coefficient, on average, in a law of plain numbers
+
+
+class Candidate(NamedTuple):
+    """A polynomial with weights and noise of its own: its terms, noise variances, system and coefficients."""
+
+    support: list[int]
+    variances: Float1D
+    system: System
+    c: Float1D
+
+    @property
+    def statistic(self) -> float:
+        """The test statistic J."""
+        return self.system.statistic(self.c)
+
+    @property
+    def dof(self) -> int:
+        """Its degrees of freedom."""
+        return self.system.dof(len(self.support))
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +107,95 @@ class FittedLaw:
         return float(chdtrc(max(self.dof, 1), self.J))
 
 
-def snapped_law(
+def audited(
+    conditions: Conditions,
+    settings: Settings,
+    candidate: Candidate,
+    *,
+    trial: Sequence[int],
+    nuisance: str,
+    column_cap: float,
+    plain: bool = False,
+    special: bool = False,
+) -> FittedLaw | str:
+    """The law with rational numbers and audits, or why it is none; the slow audits, on rows, come last.
+
+    Parameters
+    ----------
+    conditions : Conditions
+    settings : Settings
+    candidate : Candidate
+        A polynomial that passes its test.
+    trial : sequence of int
+        Terms that the law may have.
+    nuisance : str
+        What is free in the noise.
+    column_cap : float
+        Largest noise of one column.
+    plain : bool, default=False
+        Whether all coefficients must be small rational numbers.
+    special : bool, default=False
+        Whether a dense polynomial is no law.
+    """
+    support, variances, system, free = candidate
+    c, J, dof = free, candidate.statistic, candidate.dof
+    snapped = _snapped_law(conditions, settings, system, support, trial, J)
+    if snapped is not None:
+        support, c, J = snapped.support, snapped.c, snapped.J
+        _, free = system.minimise(support)
+        dof = system.dof(len(support)) + len(snapped.rational) - 1
+    if plain and not is_plain(snapped):
+        return "its coefficients are no small rational numbers"
+    noisy = bool(np.sqrt(variances.mean()) > SMALL_LEVEL)
+    if noisy and settings.sigma is None:
+        weak = audits.weakness(J, dof, len(support))
+        if weak is not None:
+            return weak
+    level = effective_level(conditions, c, variances)
+    dense = audits.is_dense(conditions, support, snapped, system, level)
+    if dense and special and noisy:  # without noise it may be exact
+        return DENSE
+    exact, held_out, correlation = False, float("nan"), float("nan")
+    if conditions.sample.has_rows:
+        audit = _audit_rows(conditions, support, c, variances, column_cap, noisy=noisy)
+        if isinstance(audit, str):
+            return audit
+        exact, held_out, correlation = audit
+    return FittedLaw(
+        conditions, support, c, free, variances, nuisance, system, J, dof, snapped, level, exact,
+        dense and not exact, held_out, correlation,
+    )  # fmt: skip
+
+
+def _audit_rows(
+    conditions: Conditions, support: list[int], c: Float1D, variances: Float1D, column_cap: float, *, noisy: bool
+) -> tuple[bool, float, float] | str:
+    """Whether the law is exact, its held-out ratio and the correlation of neighbours; or why it is no law."""
+    n_rows, exact, residual, correlation = conditions.sample.n_rows, False, None, 0.0
+    if not audits.is_noisy(variances):
+        exact, residual = audits.exactness(conditions, support)
+    if not exact:
+        correlation = audits.neighbour_correlation(conditions, c, variances, column_cap, residual)
+    if correlation > audits.correlation_limit(n_rows):
+        return (
+            f"the residual is a smooth function of the place (neighbours correlate by {correlation:.2f}): an "
+            "approximation, not a law"
+        )
+    held_out = audits.held_out_ratio(conditions, support, c, variances) if noisy else 1.0
+    if held_out > audits.held_out_limit(n_rows):
+        return f"rows that were held out are {held_out:.2f} times as far away"
+    return exact, held_out, correlation
+
+
+def is_plain(snapped: SnappedLaw | None, slack: float = 0.0) -> bool:
+    """Whether all coefficients are small rational numbers: more terms have more numbers that fit by chance."""
+    if snapped is None or len(snapped.rational) < len(snapped.support):
+        return False
+    bits = [rational_bits(float(number.numerator), float(number.denominator)) for number in snapped.rational.values()]
+    return float(np.mean(bits)) <= _PLAIN_BITS + slack
+
+
+def _snapped_law(
     conditions: Conditions, settings: Settings, system: System, support: list[int], trial: Sequence[int], J: float
 ) -> SnappedLaw | None:
     """The law with coefficients read as rational numbers, unless that makes it much worse."""
@@ -112,7 +232,7 @@ def refit(law: FittedLaw, conditions: Conditions, settings: Settings, exponents:
         elif law.nuisance == "columns" and not law.exact:
             variances = refined_variances(conditions, c, variances, WIDEST_COLUMN)
         system, J, c = reweighted(conditions, support, variances, c, law.nuisance, 1)
-    snapped = snapped_law(conditions, settings, system, support, support, J)
+    snapped = _snapped_law(conditions, settings, system, support, support, J)
     free, dof = c, system.dof(len(support)) - n_fixed
     if snapped is not None and len(snapped.support) == len(support):
         c, J, dof = snapped.c, snapped.J, dof + len(snapped.rational) - 1
