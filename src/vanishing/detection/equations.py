@@ -200,23 +200,25 @@ class _Search:
                 dense[face[:size]] = solve_triangular(L[:size, :size], -L[size, :size], lower=True, trans="T")
                 dense[j] = 1.0
                 corrected = residual * self.total_weight / (self.total_weight - size)  # for the fit of size terms
-                tightness = self._tightness(
-                    dense * scale / scale[j], corrected / scale[j] ** 2, min(next_level, _LOOSE)
-                )
-                # Powers of an equation are a little tighter than the equation: lower degrees take precedence. Within a
-                # degree the tightest comes first: others may be its Taylor polynomials.
-                bound = min(level * _STEP ** (len(self.terms[-1]) - len(term)), _STEP * self._tightest_of(term))
-                if tightness > bound:
+                square = corrected / scale[j] ** 2
+                tightness = self._tightness(dense * scale / scale[j], square, min(next_level, _LOOSE))
+                if tightness > self._bound(term, level):
                     next_level = min(next_level, tightness)
                     tightest[len(term)] = min(tightest.get(len(term), np.inf), tightness)
-                elif self._accept(j, face[:size].copy(), corrected / scale[j] ** 2):
+                elif self._accept(j, face[:size].copy(), square):
                     continue
             size += residual > _DEPENDENT
         self.tightest = tightest
         return next_level
 
-    def _tightest_of(self, term: Term) -> float:
-        return self.tightest.get(len(term), np.inf)
+    def _bound(self, term: Term, level: float) -> float:
+        """The largest tightness of an equation led by a term.
+
+        Powers of an equation are a little tighter than the equation: lower degrees take precedence. Within a degree the
+        tightest comes first: others may be its Taylor polynomials.
+        """
+        by_degree = level * _STEP ** (len(self.terms[-1]) - len(term))
+        return min(by_degree, _STEP * self.tightest.get(len(term), np.inf))
 
     def _tightness(self, polynomial: Float1D, residual: float, of_interest: float) -> float:
         """The residual over the mean square of the gradient, without the part that the known equations explain."""
