@@ -241,7 +241,7 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
         x : array-like of shape (n_features,)
             The row.
         X : array-like of shape (n_samples, n_features)
-            Normal rows. As they differ in the other columns, too, each is shown as far from the curve as it is.
+            Normal rows. Each is drawn as far from the curve as it is from the equation, whatever its other columns.
         equation : int, optional
             Its place in ``generators_``; the one that the row violates most by default.
         columns : pair of int, optional

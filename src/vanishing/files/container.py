@@ -91,7 +91,7 @@ class ArrayReader:
     def read(self, reference: Any, kind: str) -> Array:
         """The array of a reference in the header, which has to be of the type ``kind``."""
         if not isinstance(reference, dict) or set(reference) != {"dtype", "shape", "at"}:
-            raise ValueError("something else stands in the place of an array")
+            raise ValueError("an array is missing or of another type")
         shape, begin = reference["shape"], reference["at"]
         if reference["dtype"] != kind or kind not in _TYPES:
             raise ValueError(f"an array has the type {reference['dtype']!r} in place of {kind!r}")

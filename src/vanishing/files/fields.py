@@ -70,7 +70,7 @@ class Flag(Field):
 
     def unpack(self, data: Any, arrays: ArrayReader) -> bool:
         """The value."""
-        require(isinstance(data, bool), f"{data!r} stands in the place of true or false")
+        require(isinstance(data, bool), f"{data!r} is neither true nor false")
         return bool(data)
 
 
@@ -87,7 +87,7 @@ class Integer(Field):
 
     def unpack(self, data: Any, arrays: ArrayReader) -> int:
         """The value."""
-        require(isinstance(data, int) and not isinstance(data, bool), f"{data!r} stands in the place of a whole number")
+        require(isinstance(data, int) and not isinstance(data, bool), f"{data!r} is no whole number")
         require(self.low <= data <= self.high, f"the number {data} is not between {self.low} and {self.high}")
         return int(data)
 
@@ -106,7 +106,7 @@ class Number(Field):
         """The value."""
         if isinstance(data, str) and not self.finite and data in _SPECIAL:
             return _SPECIAL[data]
-        require(isinstance(data, (int, float)) and not isinstance(data, bool), f"{data!r} stands in place of a number")
+        require(isinstance(data, (int, float)) and not isinstance(data, bool), f"{data!r} is no number")
         value = float(data)
         require(bool(np.isfinite(value)), "a number is not finite")
         return value
@@ -127,7 +127,7 @@ class Text(Field):
 
     def unpack(self, data: Any, arrays: ArrayReader) -> str:
         """The value."""
-        require(isinstance(data, str) and len(data) <= self.longest, "something else stands in the place of a text")
+        require(isinstance(data, str) and len(data) <= self.longest, "a text is missing or of another type")
         data.encode()  # raises ValueError for lone surrogates
         return str(data)
 
@@ -143,7 +143,7 @@ class Ratio(Field):
     def unpack(self, data: Any, arrays: ArrayReader) -> Fraction:
         """The value."""
         known = isinstance(data, str) and _RATIO.fullmatch(data)
-        require(bool(known), "something else stands in the place of a rational number")
+        require(bool(known), "a rational number is missing or of another type")
         return Fraction(data)
 
 
@@ -190,7 +190,7 @@ class Labels(Field):
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
         """The value."""
-        require(isinstance(data, dict) and set(data) == {"dtype", "values"}, "something else stands in place of labels")
+        require(isinstance(data, dict) and set(data) == {"dtype", "values"}, "labels are missing or of another type")
         kind, values = data["dtype"], data["values"]
         expected = {
             "U": (str,),
@@ -200,7 +200,7 @@ class Labels(Field):
             "u": (int,),
             "f": (float,),
         }
-        require(isinstance(kind, str) and isinstance(values, list), "something else stands in place of labels")
+        require(isinstance(kind, str) and isinstance(values, list), "labels are missing or of another type")
         letter = kind.lstrip("<>|=")[:1]
         require(letter in expected and kind.lstrip("<>|=")[1:] in ("", "1", "2", "4", "8"), f"labels of type {kind!r}")
         require(all(type(value) in expected[letter] for value in values), "a label has the wrong type")
@@ -234,7 +234,7 @@ class ListOf(Field):
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
         """The value."""
-        require(isinstance(data, list), "something else stands in the place of a list")
+        require(isinstance(data, list), "a list is missing or of another type")
         return [self.inside.unpack(entry, arrays) for entry in data]
 
 
@@ -282,7 +282,7 @@ class Either(Field):
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
         """The value."""
-        require(isinstance(data, dict) and set(data) == {"type", "value"}, "something else stands for an object")
+        require(isinstance(data, dict) and set(data) == {"type", "value"}, "an object is missing or of another type")
         for kind, record in self.records:
             if data["type"] == kind.__name__:
                 return record.unpack(data["value"], arrays)
@@ -317,7 +317,7 @@ class Scaler(Field):
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
         """The value."""
         expected = {*self._ATTRIBUTES, "n_samples"}
-        require(isinstance(data, dict) and set(data) == expected, "something else stands in the place of a scaling")
+        require(isinstance(data, dict) and set(data) == expected, "a scaling is missing or of another type")
         scaler = MinMaxScaler()
         for name in self._ATTRIBUTES:
             setattr(scaler, name, Numbers("f8", (None,)).unpack(data[name], arrays))

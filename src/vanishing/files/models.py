@@ -103,7 +103,7 @@ def notes_of(path: str | os.PathLike[str]) -> dict[str, str]:
     header, arrays = read_container(path)
     try:
         notes = header.get("notes", {})
-        require(isinstance(notes, dict), "something else stands in the place of notes")
+        require(isinstance(notes, dict), "notes are missing or of another type")
         return {Text().unpack(key, arrays): Text().unpack(text, arrays) for key, text in notes.items()}
     except ValueError as error:
         raise damaged(path, error) from error

@@ -34,7 +34,7 @@ class PipelineField(Field):
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Pipeline:
         """The value."""
-        require(isinstance(data, list) and len(data) > 0, "something else stands in the place of a pipeline")
+        require(isinstance(data, list) and len(data) > 0, "a pipeline is missing or of another type")
         names = [Text().unpack(step.get("name"), arrays) if isinstance(step, dict) else "" for step in data]
         require(len(set(names)) == len(names), "two steps of a pipeline have the same name")
         return Pipeline([(name, _unpack_step(step, arrays)) for name, step in zip(names, data, strict=True)])
@@ -53,14 +53,14 @@ def _pack_step(name: str, step: Any, arrays: ArrayWriter) -> dict[str, Any]:
 
 
 def _unpack_step(step: dict[str, Any], arrays: ArrayReader) -> Any:
-    require(set(step) == {"name", "kind", "step"}, "something else stands in the place of a step")
+    require(set(step) == {"name", "kind", "step"}, "a step is missing or of another type")
     kind, data = step["kind"], step["step"]
     if kind == "passthrough":
         return "passthrough"
     if kind == "model":
         return unpack_estimator(data, arrays)
     if kind == "scaler":
-        require(isinstance(data, dict) and set(data) == {"scaling", "names"}, "something else stands for a scaling")
+        require(isinstance(data, dict) and set(data) == {"scaling", "names"}, "a scaling is missing or of another type")
         return _scaler(data, arrays)
     require(kind == "skops", f"a step has the kind {kind!r}")
     return _loaded(arrays.read(data, "u1").tobytes())

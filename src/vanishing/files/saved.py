@@ -149,7 +149,7 @@ class Object(Field):
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
         """The value."""
-        require(isinstance(data, dict) and set(data) == {"kind", "model"}, "something else stands for an object")
+        require(isinstance(data, dict) and set(data) == {"kind", "model"}, "an object is missing or of another type")
         require(isinstance(data["kind"], str) and data["kind"] in self.names, f"there is a {data['kind']!r}")
         known = class_of(data["kind"])
         assert known is not None
@@ -178,25 +178,25 @@ class Results(Field):
 
     def unpack(self, data: Any, arrays: ArrayReader) -> dict[str, Any]:
         """The value."""
-        require(isinstance(data, dict), "something else stands in the place of results")
+        require(isinstance(data, dict), "results are missing or of another type")
         return {Text().unpack(key, arrays): self._unpack_entry(entry, arrays) for key, entry in data.items()}
 
     def _unpack_entry(self, entry: Any, arrays: ArrayReader) -> Any:
-        require(isinstance(entry, dict), "something else stands in the place of a result")
+        require(isinstance(entry, dict), "a result is missing or of another type")
         if set(entry) == {"entries"}:
             return self.unpack(entry["entries"], arrays)
         if set(entry) == {"list"}:
-            require(isinstance(entry["list"], list), "something else stands in the place of a list")
+            require(isinstance(entry["list"], list), "a list is missing or of another type")
             return [self._unpack_entry(part, arrays) for part in entry["list"]]
         if set(entry) == {"array"}:
-            require(isinstance(entry["array"], dict), "something else stands in the place of an array")
+            require(isinstance(entry["array"], dict), "an array is missing or of another type")
             return arrays.read(entry["array"], str(entry["array"].get("dtype")))
         if set(entry) == {"masked", "mask"}:
             values = Parameters().unpack(entry["masked"], arrays)
             mask = arrays.read(entry["mask"], "b1")
             require(isinstance(values, list) and mask.shape == (len(values),), "a mask has another length")
             return np.ma.MaskedArray(values, mask=mask)
-        require(set(entry) == {"value"}, "something else stands in the place of a result")
+        require(set(entry) == {"value"}, "a result is missing or of another type")
         return Parameters().unpack(entry["value"], arrays)
 
 
@@ -250,7 +250,8 @@ def pack_estimator(model: SavedEstimator, arrays: ArrayWriter) -> dict[str, Any]
 
 def unpack_estimator(data: Any, arrays: ArrayReader, *, fitted: bool = True) -> Any:
     """The estimator; raises ValueError for other data."""
-    require(isinstance(data, dict) and set(data) == {"estimator", "saved"}, "something else stands for an estimator")
+    complete = isinstance(data, dict) and set(data) == {"estimator", "saved"}
+    require(complete, "an estimator is missing or of another type")
     kind = class_of(data["estimator"])
     if kind is None or not issubclass(kind, SavedEstimator):
         raise ValueError("there is an unknown estimator")
