@@ -122,7 +122,7 @@ def asked_columns(
     arguments: argparse.Namespace,
     file: str,
     kinds: Mapping[str, str],
-    apart: Sequence[str],
+    label_and_weight: Sequence[str],
     needed: Sequence[str] | None = None,
 ) -> list[str]:
     """The columns that flags choose, or those that a model needs; refuses names that the table lacks."""
@@ -135,13 +135,13 @@ def asked_columns(
         columns = list(needed)
     spelled = {name.strip(): name for name in kinds}  # flags have no spaces around names
     columns, exclude = ([spelled.get(name, name) for name in names] if names else names for names in (columns, exclude))
-    unknown = [name for name in (*(columns or ()), *(exclude or ()), *apart) if name not in kinds]
+    unknown = [name for name in (*(columns or ()), *(exclude or ()), *label_and_weight) if name not in kinds]
     if unknown:
         from ..polynomials.text import is_number
 
         first_line = " Its first line has to name the columns." if any(map(is_number, kinds)) else ""
         raise ValueError(f"{file} has no column {unknown[0]!r}; it has {', '.join(kinds)}.{first_line}")
-    left_out = {*(exclude or ()), *(apart if columns is None else ())}
+    left_out = {*(exclude or ()), *(label_and_weight if columns is None else ())}
     return [name for name in (kinds if columns is None else columns) if name not in left_out]
 
 

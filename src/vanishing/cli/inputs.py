@@ -78,7 +78,7 @@ def open_table(
 
     files = _table_files(arguments)
     dialect = dialect_of(arguments)
-    apart = [name for name in (label, weight) if name is not None]
+    label_and_weight = [name for name in (label, weight) if name is not None]
     if encoder is not None:
         from ..tables.files import open_encoded
 
@@ -86,12 +86,12 @@ def open_table(
             raise ValueError(
                 f"{files[0]} has no names of columns, which the model needs: give a .csv or .parquet file."
             )
-        _require_encodable(arguments, files[0], dialect, apart, encoder)
+        _require_encodable(arguments, files[0], dialect, label_and_weight, encoder)
         return open_encoded(files, encoder, label=label, weight=weight, dialect=dialect)
     if files[0].lower().endswith(".npy"):
-        columns: Any = _numbered(arguments, files[0], apart)
+        columns: Any = _numbered(arguments, files[0], label_and_weight)
     else:
-        columns = _columns_of_numbers(arguments, files, dialect, apart, names)
+        columns = _columns_of_numbers(arguments, files, dialect, label_and_weight, names)
     label_id, weight_id = (_column_id(name, files[0]) for name in (label, weight))
     return open_rows(files, columns=columns, label=label_id, weight=weight_id, dialect=dialect)  # type: ignore[return-value]
 
@@ -141,11 +141,11 @@ def _refuse_with_texts(
 ) -> ValueError:
     """An error about columns that no encoder can take: neither numbers nor texts, texts without categories, ids."""
     rare, disguised = ({}, {}) if no_categories is None else (no_categories.rare, no_categories.disguised)
-    odd = {name: kind for name, kind in kinds.items() if kind not in (*NUMBERS, *TEXTS, EMPTY)}
-    odd |= dict.fromkeys(rare, _IDS) | dict.fromkeys(disguised, _DISGUISED)
-    odd |= _row_numbers(files, [name for name in kinds if name not in odd], kinds, dialect)
+    unusable = {name: kind for name, kind in kinds.items() if kind not in (*NUMBERS, *TEXTS, EMPTY)}
+    unusable |= dict.fromkeys(rare, _IDS) | dict.fromkeys(disguised, _DISGUISED)
+    unusable |= _row_numbers(files, [name for name in kinds if name not in unusable], kinds, dialect)
     way_out = " or write numbers without signs and gaps as empty cells" if disguised else ""
-    in_order = {name: odd[name] for name in kinds if name in odd}
+    in_order = {name: unusable[name] for name in kinds if name in unusable}
     return refuse_columns(files[0], in_order, arguments, examples=rare | disguised, way_out=way_out)
 
 
@@ -153,23 +153,23 @@ def _columns_of_numbers(
     arguments: argparse.Namespace,
     files: Sequence[str],
     dialect: dict[str, str],
-    apart: Sequence[str],
+    label_and_weight: Sequence[str],
     needed: Sequence[str] | None,
 ) -> list[str]:
     """The columns to use; refuses those without numbers, and names columns that only number the rows with them."""
     kinds = column_types(files[0], dialect)[0]
-    asked = asked_columns(arguments, files[0], kinds, apart, needed)
+    asked = asked_columns(arguments, files[0], kinds, label_and_weight, needed)
     numbers = [name for name in asked if kinds[name] in NUMBERS]
     empty = [name for name in asked if kinds[name] == EMPTY]
-    odd = {name: kinds[name] for name in asked if name not in numbers}
+    unusable = {name: kinds[name] for name in asked if name not in numbers}
     if needed is not None or len(empty) == len(asked):  # a model takes empty columns; without rows all are empty
-        odd = {name: kind for name, kind in odd.items() if kind != EMPTY}
-    if odd and len(odd) == len(asked):
+        unusable = {name: kind for name, kind in unusable.items() if kind != EMPTY}
+    if unusable and len(unusable) == len(asked):
         raise ValueError(f"{files[0]} has no columns of numbers to use; it has {', '.join(kinds)}.")
-    if odd and needed is None:
-        odd |= _row_numbers(files, numbers, kinds, dialect)
-    if odd:
-        in_order = {name: odd[name] for name in asked if name in odd}
+    if unusable and needed is None:
+        unusable |= _row_numbers(files, numbers, kinds, dialect)
+    if unusable:
+        in_order = {name: unusable[name] for name in asked if name in unusable}
         raise refuse_columns(files[0], in_order, arguments, needed=needed is not None)
     return asked
 
@@ -192,21 +192,21 @@ def _require_encodable(
     arguments: argparse.Namespace,
     file: str,
     dialect: dict[str, str],
-    apart: Sequence[str],
+    label_and_weight: Sequence[str],
     encoder: TableEncoder,
 ) -> None:
     """Refuse a table that lacks columns of the encoder, or whose columns the encoder cannot take."""
     kinds = column_types(file, dialect)[0]
-    asked_columns(arguments, file, kinds, apart, list(encoder.feature_names_in_))
+    asked_columns(arguments, file, kinds, label_and_weight, list(encoder.feature_names_in_))
     texts = [column.name for column in encoder.columns_ if column.categories is not None]
     plain = (*NUMBERS, EMPTY)
-    odd = {
+    unusable = {
         name: kinds[name]
         for name in map(str, encoder.feature_names_in_)
         if kinds[name] not in plain and not (kinds[name] in TEXTS and name in texts)
     }
-    if odd:
-        raise refuse_columns(file, odd, arguments, needed=True)
+    if unusable:
+        raise refuse_columns(file, unusable, arguments, needed=True)
 
 
 def dialect_of(arguments: argparse.Namespace) -> dict[str, str]:
@@ -227,7 +227,7 @@ def _column_id(name: str | None, file: str) -> Any:
         raise ValueError(f"Columns of .npy files are given by their numbers, from 0 on; got {name!r}.") from None
 
 
-def _numbered(arguments: argparse.Namespace, file: str, apart: Sequence[str]) -> list[int] | None:
+def _numbered(arguments: argparse.Namespace, file: str, label_and_weight: Sequence[str]) -> list[int] | None:
     """The columns of an array to use; None for all."""
     columns, exclude = (names_in(getattr(arguments, name, None)) for name in ("columns", "exclude"))
     if columns is not None:
@@ -236,7 +236,7 @@ def _numbered(arguments: argparse.Namespace, file: str, apart: Sequence[str]) ->
         return None
     from ..rows.npy import NpyReader
 
-    left_out = [_column_id(name, file) for name in (*exclude, *apart)]
+    left_out = [_column_id(name, file) for name in (*exclude, *label_and_weight)]
     width = NpyReader([file], None, None, None).headers[0].shape[1]
     return [j for j in range(width) if j not in left_out]
 

@@ -285,13 +285,11 @@ def _noise_kind(law: FittedLaw) -> str:
         return "none: the rows satisfy the law up to rounding"
     if law.nuisance == "none":
         return "known beforehand"
-    what = "multiplicative, " if law.conditions.sample.model == MULTIPLICATIVE else ""
+    kind = "multiplicative, " if law.conditions.sample.model == MULTIPLICATIVE else ""
     if law.nuisance == "columns":
-        return f"{what}estimated for each column"
-    linear = law.conditions.degree == 1
-    return f"{what}one level for all columns" + (
-        "; a linear law does not say which column the noise is in" if linear else ""
-    )
+        return f"{kind}estimated for each column"
+    unknown = "; a linear law does not say which column the noise is in" if law.conditions.degree == 1 else ""
+    return f"{kind}one level for all columns{unknown}"
 
 
 def _typical_distance(law: FittedLaw) -> float:

@@ -46,7 +46,7 @@ _CHANCE, _MARGIN, _NEGLIGIBLE = 1e-4, 1.15, 0.01  # of a rejection: by chance; J
 
 
 def critical_value(chance: float, dof: int) -> float:
-    """What J exceeds with this chance at a true law: a quantile of chi^2.
+    """The quantile of chi^2 that J exceeds with this chance at a true law.
 
     Examples
     --------

@@ -177,7 +177,7 @@ class Law(Saved):
         )
 
     def solve_for(self, column: str) -> list[Any]:
-        """What the law says a column is: SymPy expressions in the others, one for each solution.
+        """Solve the law for a column: SymPy expressions in the others, one for each solution.
 
         Examples
         --------

@@ -42,7 +42,7 @@ class Laws(Saved, Reported, Sequence[Law]):
     dense : tuple of Law
         Polynomials that vanish within the noise but may approximate a smooth curve: no laws.
     rejected : tuple of Attempt
-        What was tried, degree by degree, and why it is no law.
+        Attempts, degree by degree, that found no law, with the reason.
     notes : tuple of str
         What else a reader should know: columns or degrees that were left out, and why.
 
@@ -87,7 +87,7 @@ class Laws(Saved, Reported, Sequence[Law]):
 
     @property
     def rejected(self) -> tuple[Attempt, ...]:
-        """What was tried and is no law, with the reason."""
+        """The attempts that found no law, with the reason."""
         return tuple(attempt for attempt in self.attempts if attempt.reason != LAW)
 
     @property

@@ -103,7 +103,7 @@ def column_variances(conditions: Conditions, c: Float1D, variances: Float1D, cap
 
 
 def _slope_squares(conditions: Conditions, slopes: Float2D) -> Float2D:
-    """What a unit of noise variance of each column adds to the variance of the polynomial, on the rows."""
+    """Variance of the polynomial on the rows per unit of each column's noise variance, ``(n_columns, n_rows)``."""
     return np.asarray(slopes**2 * conditions.sample.variances_on_rows(np.ones(len(slopes))))
 
 

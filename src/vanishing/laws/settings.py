@@ -1,4 +1,4 @@
-"""What a search may look for, and what it notes about each attempt."""
+"""Settings of a search for laws, and notes about its attempts."""
 
 from __future__ import annotations
 

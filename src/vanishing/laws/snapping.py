@@ -263,6 +263,6 @@ def _least_gain(law: SnappedLaw, current: SnappedLaw) -> float:
     An additional term that makes the only real number beside many rational ones rational needs no more than fewer terms
     do; a real constant beside one or two rational ones is nothing unusual.
     """
-    odd = len(current.rational) == len(current.support) - 1 >= _MANY
-    explained = odd and len(law.rational) == len(law.support)
+    one_is_real = len(current.rational) == len(current.support) - 1 >= _MANY
+    explained = one_is_real and len(law.rational) == len(law.support)
     return _GAIN if explained or len(law.support) <= len(current.support) else _GAIN_OF_MORE

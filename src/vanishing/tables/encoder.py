@@ -175,8 +175,8 @@ class TableEncoder(SavedEstimator, TransformerMixin, BaseEstimator):  # type: ig
                 continue
             n_known = tally.n_rows - n_gaps
             categories, complete = self._categories(texts, n_known)
-            if (odd := _disguised(texts, n_known)) is not None:
-                disguised[name] = odd
+            if (example := _disguised(texts, n_known)) is not None:
+                disguised[name] = example
             elif categories is None:
                 rare[name] = max(texts, key=texts.__getitem__, default="")
             else:
@@ -267,7 +267,7 @@ def _disguised(texts: Counter[str], n_known: int) -> str | None:
 
 def _describe(column: InputColumn) -> Iterator[str]:
     if column.categories is not None:
-        more = "" if column.complete else ", and others"
-        yield f"{column.name}: categories {', '.join(map(repr, column.categories)) or 'none'}{more}"
+        others = "" if column.complete else ", and others"
+        yield f"{column.name}: categories {', '.join(map(repr, column.categories)) or 'none'}{others}"
     elif column.has_gaps:
         yield f"{column.name}: a missing value counts as {column.median:.6g}, the median"
