@@ -101,8 +101,9 @@ def _table_files(arguments: argparse.Namespace) -> list[str]:
     from ..rows.disk import find_files
 
     files = find_files(arguments.files)
-    if any(file.lower().endswith((".vi", ".npz")) for file in files):
-        raise ValueError(f"{files[0]} holds no table: give files of rows.")
+    for file in files:
+        if file.lower().endswith((".vi", ".npz")):
+            raise ValueError(f"{file} holds no table: give files of rows.")
     return files
 
 

@@ -166,7 +166,8 @@ def load_model(path: str, command: str, *kinds: str) -> Loaded:
     kind = next((name for name, classes in _KINDS.items() if isinstance(model, classes)), None)
     if kind is None or (kinds and kind not in kinds):
         held = _WORDS.get(kind or "", f"a {type(model).__name__}")
-        wanted = " or ".join(_WORDS[name] for name in kinds or _KINDS)
+        *others, last = (_WORDS[name] for name in kinds or _KINDS)
+        wanted = f"{', '.join(others)} or {last}" if others else last
         raise ValueError(f"{path} holds {held}, but 'vanishing {command}' needs {wanted}.")
     if isinstance(model, LawFinder):
         model = model.laws_
