@@ -48,7 +48,7 @@ def _christoffel(table: Float2D, names: Sequence[str], degree: int) -> tuple[Chr
     rows = as_rows(table)
     survey = survey_columns(rows, names)
     if not (survey.high > survey.low).any():
-        raise ValueError(f"{len(table)} rows, all but a few, are equal: rules need rows that differ.")
+        raise ValueError("All but a few of the rows are equal: rules need rows that differ.")
     monomials = Monomials.of_columns(
         survey, exact_relations(survey), min(degree, choose_degree(survey.mean.size, len(table)))
     )

@@ -36,9 +36,12 @@ def starts_with_encoder(model: Any) -> bool:
 
 def n_inputs(model: Any) -> int:
     """Number of columns that a fitted model takes."""
-    if not isinstance(model, Polynomials):
-        check_is_fitted(model)
-    return len(model.feature_names) if isinstance(model, Polynomials) else int(model.n_features_in_)
+    if isinstance(model, Polynomials):
+        return len(model.feature_names)
+    if not hasattr(model, "fit"):
+        raise _refuse(model)
+    check_is_fitted(model)
+    return int(model.n_features_in_)
 
 
 def outputs(model: Any, ops: Ops, x: Any) -> dict[str, Any]:
@@ -74,7 +77,11 @@ def outputs(model: Any, ops: Ops, x: Any) -> dict[str, Any]:
         return _classifiers(ops, x, [(1.0, model)])
     if isinstance(model, VanishingIdealDetector):
         return detector_outputs(ops, x, model)
-    raise ValueError(f"{type(model).__name__} cannot be exported: give a fitted model of vanishing.")
+    raise _refuse(model)
+
+
+def _refuse(model: Any) -> ValueError:
+    return ValueError(f"{type(model).__name__} cannot be exported: give a fitted model of vanishing.")
 
 
 def _classifiers(ops: Ops, x: Any, weighted: Iterable[tuple[float, VanishingIdealClassifier]]) -> dict[str, Any]:
