@@ -28,6 +28,18 @@ def classes(name: str, n_rows: int) -> list[np.ndarray]:
     return [np.ascontiguousarray(X[y == label]) for label in np.unique(y)]
 
 
+def keel(path: Path, fewest: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    """A table of the KEEL repository: texts become 0/1 columns; rows with gaps and of rare classes are left out."""
+    import pandas
+
+    table = pandas.read_csv(path, header=None, comment="@", skipinitialspace=True, na_values=["?", "<null>"]).dropna()
+    labels = table.iloc[:, -1].astype(str).str.strip().to_numpy()
+    names, counts = np.unique(labels, return_counts=True)
+    common = np.isin(labels, names[counts >= fewest])
+    columns = pandas.get_dummies(table.iloc[:, :-1], dtype=float)
+    return columns.to_numpy(dtype=np.float64)[common], labels[common]
+
+
 def published_splits(name: str, n_splits: int = 10) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
     """The ten splits behind the paper's Table 3: rows and labels to train on (60%), and to test on."""
     X, y = table(name)

@@ -3,9 +3,11 @@
     OMP_NUM_THREADS=1 python benchmarks/tables.py > benchmarks/tables.md    about half an hour of CPU
     python benchmarks/tables.py --models default boosting --tables pima glass
     python benchmarks/tables.py --store runs    keeps finished runs in a folder, and goes on from there
+    python benchmarks/tables.py --tables keel/*.dat    files of the KEEL repository (sci2s.ugr.es/keel)
 
 Stratified 60/40 splits, seeds 0 to 2; everything is tuned on the training rows. The tables are looked for in the folder
-VANISHING_DATA: its tables/*.npz (X, y), and the paper's six, sampled to 10,000 rows; three come with scikit-learn.
+VANISHING_DATA: its tables/*.npz (X, y), and the paper's six; three come with scikit-learn. Tables of more than 10,000
+rows are sampled.
 """
 
 import argparse
@@ -16,7 +18,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from data import FOLDER, table
+from data import FOLDER, keel, table
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegressionCV
@@ -39,8 +41,8 @@ def tables() -> list[str]:
 def load(name: str) -> tuple[np.ndarray, np.ndarray]:
     if name in SKLEARN:
         return SKLEARN[name](return_X_y=True)
-    if name in PAPER:
-        X, y = table(name)
+    if name in PAPER or name.endswith(".dat"):
+        X, y = table(name) if name in PAPER else keel(Path(name))
         chosen = np.random.default_rng(0).permutation(len(y))[:MOST]
         return X[chosen], y[chosen]
     with np.load(FOLDER / "tables" / f"{name}.npz") as file:
@@ -100,7 +102,7 @@ def measure(make, X, y, seed: int) -> dict[str, float]:
 
 def measure_once(store: Path | None, table: str, model: str, X, y, seed: int) -> dict[str, float]:
     """One run, or what is stored of it."""
-    file = None if store is None else store / f"{table}-{model}-{seed}.json".replace(" ", "_")
+    file = None if store is None else store / f"{Path(table).stem}-{model}-{seed}.json".replace(" ", "_")
     if file is not None and file.exists():
         return json.loads(file.read_text())
     run = measure(MODELS[model], X, y, seed)
@@ -131,7 +133,7 @@ def main() -> None:
             runs = [measure_once(arguments.store, name, model, X, y, seed) for seed in range(arguments.seeds)]
             results[name][model] = {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
         cells = [f"{found['error']:.2f} ({found['s']:.1f} s)" for found in results[name].values()]
-        print(f"| {name} | {X.shape[0]:,} x {X.shape[1]} | " + " | ".join(cells) + " |", flush=True)
+        print(f"| {Path(name).stem} | {X.shape[0]:,} x {X.shape[1]} | " + " | ".join(cells) + " |", flush=True)
     summary(results, arguments.models)
 
 

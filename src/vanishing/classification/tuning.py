@@ -43,6 +43,7 @@ __all__ = ["run_search"]
 
 _ONE_THREAD = 5000  # rows below which threads wait for each other longer than they compute
 _FEW_ROWS = 1000  # below which folds are repeated, and accuracy says too little to choose by
+_FEW_CLASSES = 6  # up to which folds are repeated three times, and twice beyond, where every fold costs more
 _CS = (0.01, 0.03, 0.1, 0.3, 1.0, 10.0)
 _MANY_ROWS = 2000  # from which on ranks are tried
 _RIVALS = ("arcsinh", "rank")  # scalings that "auto" compares
@@ -290,7 +291,7 @@ def _variance(rows: ArrayRows, span: Float1D) -> float:
 
 
 def _splitter(search: Any, data: Labelled) -> Any:
-    """The folds: for "auto" three, shuffled, three times over for less than 1,000 rows, two where rows are few."""
+    """The folds: for "auto" three, shuffled, repeated for less than 1,000 rows, two where a class has two rows."""
     rows = data.rows
     assert isinstance(rows, ArrayRows)
     assert rows.labels is not None
@@ -306,7 +307,8 @@ def _splitter(search: Any, data: Labelled) -> Any:
             "class, or fit VanishingIdealClassifier with a psi and a C of your own."
         )
     if len(rows) < _FEW_ROWS:
-        return RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=3, random_state=0)
+        n_repeats = 3 if len(counts) <= _FEW_CLASSES else 2
+        return RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=n_repeats, random_state=0)
     return StratifiedKFold(n_splits, shuffle=True, random_state=0)
 
 
