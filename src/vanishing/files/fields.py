@@ -37,7 +37,7 @@ __all__ = [
     "require",
 ]
 
-_MOST_INT = 2**62  # fits into int64, and so do sums of two
+_MOST_INT = 2**62  # far within int64
 _RATIO = re.compile(r"-?[0-9]{1,400}(/[1-9][0-9]{0,399})?")
 _SPECIAL = {"inf": np.inf, "-inf": -np.inf, "nan": np.nan}
 
