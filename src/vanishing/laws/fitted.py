@@ -22,8 +22,8 @@ __all__ = [
     "MOST_TERMS",
     "SMALL_LEVEL",
     "WIDEST_COLUMN",
-    "Candidate",
     "FittedLaw",
+    "FittedPolynomial",
     "audited",
     "description_bits",
     "is_plain",
@@ -36,7 +36,7 @@ SMALL_LEVEL = 4 * FLOOR  # noise levels up to this are rounding
 _PLAIN_BITS = 3.5  # of a rational coefficient, on average, in a law of plain numbers
 
 
-class Candidate(NamedTuple):
+class FittedPolynomial(NamedTuple):
     """A polynomial with weights and noise of its own: its terms, noise variances, system and coefficients."""
 
     support: list[int]
@@ -110,7 +110,7 @@ class FittedLaw:
 def audited(
     conditions: Conditions,
     settings: Settings,
-    candidate: Candidate,
+    polynomial: FittedPolynomial,
     *,
     trial: Sequence[int],
     nuisance: str,
@@ -124,7 +124,7 @@ def audited(
     ----------
     conditions : Conditions
     settings : Settings
-    candidate : Candidate
+    polynomial : FittedPolynomial
         A polynomial that passes its test.
     trial : sequence of int
         Terms that the law may have.
@@ -137,8 +137,8 @@ def audited(
     special : bool, default=False
         Whether a dense polynomial is no law.
     """
-    support, variances, system, free = candidate
-    c, J, dof = free, candidate.statistic, candidate.dof
+    support, variances, system, free = polynomial
+    c, J, dof = free, polynomial.statistic, polynomial.dof
     snapped = _snapped_law(conditions, settings, system, support, trial, J)
     if snapped is not None:
         support, c, J = snapped.support, snapped.c, snapped.J

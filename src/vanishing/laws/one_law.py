@@ -9,7 +9,16 @@ import numpy as np
 
 from .._typing import Float1D, Float2D
 from . import audits
-from .fitted import MOST_TERMS, SMALL_LEVEL, WIDEST_COLUMN, Candidate, FittedLaw, audited, description_bits, is_plain
+from .fitted import (
+    MOST_TERMS,
+    SMALL_LEVEL,
+    WIDEST_COLUMN,
+    FittedLaw,
+    FittedPolynomial,
+    audited,
+    description_bits,
+    is_plain,
+)
 from .gmm import FLOOR, Conditions, System, critical_value, is_rejected, smallest_ratio
 from .independence import follows
 from .moments import ADDITIVE
@@ -191,15 +200,15 @@ class OneLaw:
         law = self._audited(own, plain=plain, special=True)
         return None if isinstance(law, str) or law.dense else law
 
-    def _is_too_noisy(self, candidate: Candidate) -> bool:
+    def _is_too_noisy(self, polynomial: FittedPolynomial) -> bool:
         """Whether a polynomial has more noise than a law may have; known noise is never too much."""
         if self.settings.sigma is not None:
             return False
-        return deviation_level(self.conditions, candidate.c, candidate.variances) > self.max_noise
+        return deviation_level(self.conditions, polynomial.c, polynomial.variances) > self.max_noise
 
-    def _audited(self, candidate: Candidate, *, plain: bool = False, special: bool = False) -> FittedLaw | str:
+    def _audited(self, polynomial: FittedPolynomial, *, plain: bool = False, special: bool = False) -> FittedLaw | str:
         return audited(
-            self.conditions, self.settings, candidate, trial=self.trial, nuisance=self.nuisance,
+            self.conditions, self.settings, polynomial, trial=self.trial, nuisance=self.nuisance,
             column_cap=self.column_cap, plain=plain, special=special,
         )  # fmt: skip
 
@@ -265,7 +274,7 @@ class OneLaw:
         if dof > 0 and max(_SHADOW_J * critical_value(1e-4, dof), _SHADOW_SHARE * self.n_rows) > J:
             self.shadow = True
 
-    def _full(self, variances: Float1D) -> Candidate:
+    def _full(self, variances: Float1D) -> FittedPolynomial:
         """The polynomial with all candidate terms, with weights and noise of its own."""
         _, c = self.conditions.first_system(variances).minimise(self.trial)
         system, _, c = reweighted(self.conditions, self.trial, variances, c, self.nuisance, 3)
@@ -277,20 +286,20 @@ class OneLaw:
                 limit = _HOPELESS_COLUMNS * critical_value(1e-4, system.dof(len(self.trial)))
                 if step == _REGRESSIONS - 1 and limit < J:
                     break
-        return Candidate(self.trial, variances, system, c)
+        return FittedPolynomial(self.trial, variances, system, c)
 
-    def _sparse(self, candidate: Candidate, *, small_only: bool) -> Candidate | None:
+    def _sparse(self, polynomial: FittedPolynomial, *, small_only: bool) -> FittedPolynomial | None:
         """The terms that are needed, with weights and noise of their own; None if ``small_only`` and many are needed.
 
         A small law can pass with its own weights where all terms together do not pass with theirs.
         """
         for _ in range(2):
-            system = candidate.system
+            system = polynomial.system
             J_full, _ = system.minimise(self.trial)
             if small_only:
                 J_full = min(J_full, critical_value(1e-3, self.dof))
             small = smallest_support(
-                system, self.trial, J_full, self._rescorer(candidate.variances), families=self._families(),
+                system, self.trial, J_full, self._rescorer(polynomial.variances), families=self._families(),
                 n_tests=len(self.conditions.tests),
             )  # fmt: skip
             if small is None and small_only:
@@ -299,10 +308,10 @@ class OneLaw:
             if self.short_only and len(support) > MOST_TERMS:
                 return None
             _, c = system.minimise(support)
-            candidate = self._own(support, candidate.variances, c)
-            if small is not None and critical_value(1e-3, candidate.dof) > candidate.statistic:
+            polynomial = self._own(support, polynomial.variances, c)
+            if small is not None and critical_value(1e-3, polynomial.dof) > polynomial.statistic:
                 break
-        return candidate
+        return polynomial
 
     def _rescorer(self, variances: Float1D) -> Callable[[list[int], Float1D], tuple[float, int]]:
         """A function that gives ``J`` of a support with weights of its own, and its degrees of freedom."""
@@ -324,14 +333,14 @@ class OneLaw:
         even = [term for term in self.trial if not (terms.exponents[term] % 2).any()]
         return [even, [term for term in self.trial if terms.total[term] == terms.degree]]
 
-    def _own(self, support: list[int], variances: Float1D, c: Float1D) -> Candidate:
+    def _own(self, support: list[int], variances: Float1D, c: Float1D) -> FittedPolynomial:
         """The polynomial with these terms, with weights and noise of its own."""
         variances = self._level_variances(support, variances)
         for _ in range(2):
             if self.nuisance == "columns" and self.level > SMALL_LEVEL:
                 variances = refined_variances(self.conditions, c, variances, self.column_cap)
             system, _, c = reweighted(self.conditions, support, variances, c, self.nuisance, 1)
-        return Candidate(support, variances, system, c)
+        return FittedPolynomial(support, variances, system, c)
 
     def _level_variances(self, support: list[int], variances: Float1D) -> Float1D:
         """The noise variances at which a polynomial with these terms vanishes, if all columns share one level."""
