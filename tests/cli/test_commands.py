@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
@@ -14,6 +15,7 @@ from command_story import write_story
 from vanishing import Moments, load
 from vanishing.classification.features import FeatureMap
 from vanishing.cli.main import COMMANDS, build_parser, main
+from vanishing.detection import Rule, Rules
 
 parquet = pytest.importorskip("pyarrow.parquet")
 EXAMPLES = [example for name in COMMANDS for example in import_module(f"vanishing.cli.{name}").EXAMPLES]
@@ -212,6 +214,15 @@ def test_faults_and_missed_rules_fail(story, capsys):
     assert json.loads(out)["checks"][0]["offending"] == 1
 
 
+def test_rules_written_by_hand_may_allow_nothing(story, capsys):
+    learnt = load("invoices.vi")[0].polynomial
+    Rules([Rule(replace(learnt, coef=learnt.coef.round()), 0.0)]).save("strict.vi")
+    (story / "sums.csv").write_text("net,tax,gross\n1,1,2\n1e9,1,3\n")
+    run(capsys, "check", "strict.vi", "sums.csv", "-o", "offending.json", status=1)
+    (offence,) = json.loads((story / "offending.json").read_text())
+    assert (offence["row"], offence["times_limit"]) == (1, None)
+
+
 # --- models elsewhere -------------------------------------------------------------------------------------------------
 
 
@@ -271,9 +282,10 @@ def test_moments_are_collected_merged_and_fitted(story, capsys):
 
 
 def test_information_about_files_and_the_installation(story, capsys):
-    content = json.loads(run(capsys, "info", "churn.csv", "churn.vi", "north.npz", "clicks", "--json"))
+    content = json.loads(run(capsys, "info", "churn.csv", "churn.vi", "invoices.vi", "north.npz", "clicks", "--json"))
     assert content["churn.csv"]["columns"]["ts"] == "dates or times"
     assert content["churn.vi"]["notes"] == {"target": "churned"}
+    assert content["invoices.vi"]["equations"] == len(load("invoices.vi"))
     assert content["north.npz"]["rows"] == 200
     assert content["clicks"]["rows"] == 300
     assert "numba" in run(capsys, "info")

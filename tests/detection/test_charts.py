@@ -1,4 +1,4 @@
-"""Charts: what they draw, as far as it can be asked; how they look was looked at."""
+"""Charts of detectors: what is drawn where. How they look is judged by eye, in the gallery."""
 
 import sys
 

@@ -13,6 +13,8 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from vanishing import Moments, VanishingIdealDetector
+from vanishing.detection import missing
+from vanishing.detection.missing import Incomplete
 
 INSIDE, ON = [[30.0, -5.0]], [[34.0, -5.0], [30.0, -3.0]]
 
@@ -211,7 +213,7 @@ def test_weights_count_like_repeated_rows(ring):
 
 
 @pytest.mark.slow
-def test_the_order_of_the_rows_is_nothing(ring):
+def test_the_order_of_the_rows_does_not_matter(ring):
     order = np.random.default_rng(0).permutation(len(ring))
     one, two = VanishingIdealDetector().fit(ring), VanishingIdealDetector().fit(ring[order])
     np.testing.assert_allclose(one.score_samples(ring + 0.1), two.score_samples(ring + 0.1), rtol=1e-6)
@@ -224,7 +226,7 @@ def test_the_number_of_threads_does_not_change_a_bit(ring):
 
 
 @pytest.mark.slow
-def test_pickle_and_clone(ring):
+def test_pickled_and_cloned_detectors_give_the_same_scores(ring):
     detector = VanishingIdealDetector(contamination=0.1).fit(ring)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(detector)).predict(ring), detector.predict(ring))
     np.testing.assert_array_equal(clone(detector).fit(ring).score_samples(ring), detector.score_samples(ring))
@@ -307,6 +309,17 @@ def test_without_the_columns_of_a_broken_law_nothing_is_wrong(watched):
     assert np.mean(watched.predict(frame(broken)) == -1) < 0.05
 
 
+def test_many_patterns_of_missing_columns_take_little_memory(ring, monkeypatch):
+    detector = VanishingIdealDetector().fit(np.column_stack([ring, ring.sum(axis=1)]))
+    rows = np.repeat(detector._current().sample.X[:1], 7, axis=0)
+    rows[(np.arange(7)[:, None] >> np.arange(3)) % 2 == 1] = np.nan
+    expected = Incomplete(detector._current()).of_rows(rows)
+    monkeypatch.setattr(missing, "_MOST_NUMBERS", 0)
+    few = Incomplete(detector._current())
+    np.testing.assert_array_equal(few.of_rows(rows), expected)
+    assert len(few.models) == 1
+
+
 def test_a_row_without_any_value_is_not_abnormal(watched):
     assert watched.p_values(frame(np.full(10, np.nan)))[0] == 1.0
 
@@ -340,7 +353,7 @@ def test_a_drift_that_no_row_shows_is_found_in_a_block(watched):
     assert found["first_row"].tolist() == [0, 300]
 
 
-def test_p_values_of_drift_are_those_of_chance(watched):
+def test_drift_has_small_p_values_no_more_often_than_chance(watched):
     """They are rather too large, as the smallest of several is corrected by their number."""
     found = watched.drift(frame(plant(2000, 9)), block_rows=50)
     assert np.mean(found["p_value"] < 0.1) < 0.25

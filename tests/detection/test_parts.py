@@ -72,7 +72,7 @@ def test_redundant_monomials_of_binary_and_one_hot_columns_are_left_out():
 @pytest.mark.parametrize(
     ("n", "m", "degree"), [(3, 1000, 4), (10, 3000, 3), (20, 3000, 2), (10, 10**7, 2), (60, 5000, 2), (60, 500, 1)]
 )
-def test_the_degree(n, m, degree):
+def test_the_degree_follows_from_columns_and_rows(n, m, degree):
     assert choose_degree(n, m) == degree
 
 
@@ -86,7 +86,7 @@ def test_q_without_a_row_is_that_of_the_gram_without_it():
         assert left_out(q, np.ones(40), 40.0)[i] == pytest.approx(without)
 
 
-def test_an_expansion_is_exact():
+def test_an_expansion_gives_the_terms_of_the_changed_columns():
     terms = [(), (0,), (1,), (0, 0), (0, 1), (1, 1), (0, 0, 1)]
     rng = np.random.default_rng(0)
     scale, offset, z = rng.uniform(1, 2, 2), rng.normal(size=2), rng.normal(size=2)
@@ -194,7 +194,7 @@ def test_rows_between_regimes_are_unlike_both():
     assert np.mean(regimes.of_rows(X)) < np.mean(alone)
 
 
-def test_scores_above_a_limit_need_no_others():
+def test_scores_above_a_limit_are_exact_and_most_others_are_not_computed():
     rng = np.random.default_rng(0)
     X = np.vstack([rng.normal(centre, 1.0, (500, 3)) for centre in (0.0, 6.0)])
     score = VanishingIdealDetector().fit(X)._current().score

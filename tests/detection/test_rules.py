@@ -15,7 +15,7 @@ NAMES = ["price", "quantity", "discount", "total"]
 
 
 def shipments(m=1500, seed=0, wrong=0.01):
-    """Orders with ``total = price * quantity - discount``, of which a share is wrong; and the wrong rows."""
+    """Orders with ``total = price * quantity - discount``, except for a share of wrong ones; and the wrong rows."""
     rng = np.random.default_rng(seed)
     price, quantity = rng.uniform(1, 50, m).round(2), rng.integers(1, 20, m)
     discount = rng.uniform(0, 5, m).round(2)
@@ -137,6 +137,8 @@ def test_laws_that_are_known_become_rules():
         Rules.from_laws([circle])
     with pytest.raises(ValueError, match="A law is a Polynomial, or has columns"):
         Rules.from_laws([3], X)
+    with pytest.raises(ValueError, match="A conserved quantity has another value in each group"):
+        Rules.from_laws([SimpleNamespace(**vars(circle), conserved=True)], X)
 
 
 def test_tables_with_other_columns_are_refused(learnt):

@@ -17,6 +17,7 @@ from vanishing import (
     PerClass,
     VanishingIdealClassifier,
     VanishingIdealClassifierCV,
+    discover,
 )
 from vanishing.exports import to_numpy_source, to_onnx, to_sql, to_torch
 
@@ -200,6 +201,8 @@ def test_what_cannot_be_exported_says_so():
         to_sql(OAVI())
     with pytest.raises(ValueError, match="cannot be exported: give a fitted model of vanishing"):
         to_numpy_source(LogisticRegression().fit(UNIT, Y))
+    with pytest.raises(ValueError, match="Laws cannot be exported: give a fitted model of vanishing"):
+        to_sql(discover(UNIT, max_degree=1))
     final = VanishingIdealClassifier(OAVI(0.001), final_estimator=LogisticRegression()).fit(X, Y)
     with pytest.raises(ValueError, match=r"use the built-in SVM \(None\)"):
         to_numpy_source(final)

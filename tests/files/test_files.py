@@ -250,6 +250,11 @@ def test_what_cannot_be_saved_leaves_the_old_file(X, tmp_path):
     before = path.read_bytes()
     with pytest.raises(ValueError, match=r"The parameter <object .* cannot be saved: use numbers"):
         model.set_params(psi=object()).save(path)
+    model.set_params(psi=0.01)
+    with pytest.raises(ValueError, match=r"A text of 200,000 characters cannot be saved: cut it to 100,000"):
+        save(model, path, notes={"story": 200_000 * "a"})
+    with pytest.raises(ValueError, match=r"The model has 9,\d+,\d+ bytes of texts .* shorten its notes"):
+        save(model, path, notes={str(k): 90_000 * "a" for k in range(100)})
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["model.vi"]
 

@@ -76,7 +76,7 @@ def test_what_cannot_be_checked_is_not_saved(tmp_path):
         (lambda steps: steps[0].update(kind="pickle"), "kind 'pickle'"),
         (lambda steps: steps[1]["step"].update(estimator="Popen"), "unknown estimator"),
         (lambda steps: steps[1].update(name=steps[0]["name"]), "same name"),
-        (lambda steps: steps[0].update(kind="model"), "stands for an estimator"),
+        (lambda steps: steps[0].update(kind="model"), "an estimator is missing or of another type"),
         (lambda steps: steps[0]["step"].update(shape=[10]), "damaged"),
     ],
 )

@@ -18,14 +18,14 @@ SIXTEENTHS += [1324, 1406, 1489, 1607, 1725, 1881]
 
 
 @pytest.mark.parametrize("n_planets", [6, 8])
-def test_kepler_s_planets(n_planets):
+def test_kepler_s_law_needs_six_planets(n_planets):
     laws = discover(np.column_stack([AXES, PERIODS])[:n_planets], names=["a", "T"])
     assert [law.equation for law in laws] == ["a^3 = T^2"]
     assert laws[0].kind == "law"
     assert abs(laws[0].free_coef[1] + 1.0) < 3.0 * laws[0].free_stderr[1]
 
 
-def test_boyle_s_table():
+def test_boyle_s_law_is_in_his_table():
     laws = discover(np.column_stack([VOLUMES, np.array(SIXTEENTHS) / 16.0]), names=["V", "p"])
     assert [law.exponents.tolist() for law in laws] == [[[1, 1], [0, 0]]]
     assert -laws[0].coef[1] == pytest.approx(1408, abs=3)
@@ -62,7 +62,7 @@ def test_curves_and_correlated_noise_have_no_law():
             assert not find_in_few_rows(curve)
 
 
-def test_too_little_is_said_clearly(rng):
+def test_tables_that_are_too_short_say_what_they_lack(rng):
     laws = discover(rng.normal(size=(8, 2)))
     assert not len(laws)
     assert "no power law or linear law with noise below 2.1%, which 8 rows can tell from chance" in str(laws)

@@ -10,7 +10,7 @@ from vanishing import LawFinder, discover, open_rows
 
 
 @parametrize_with_checks([LawFinder(max_degree=2)])
-def test_scikit_learn(estimator, check):
+def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
@@ -66,13 +66,13 @@ def test_the_same_laws_from_a_device(large_gas):
 
 
 @pytest.mark.slow
-def test_frames_of_polars(large_gas):
+def test_a_frame_of_polars_has_the_law_of_its_rows(large_gas):
     polars = pytest.importorskip("polars")
     (law,) = discover(polars.DataFrame(large_gas[:2000], schema=["p", "V", "n", "T"]))
     assert law.equation.startswith("p*V = 8.3")
 
 
-def test_transform_and_score(rng):
+def test_transform_gives_distances_and_score_their_negative_root_mean_square(rng):
     X = with_noise(circle(rng, 500), 0.01, rng)
     finder = LawFinder().fit(X)
     assert finder.transform(X).shape == (500, 1)
@@ -103,12 +103,12 @@ def test_transform_and_score(rng):
         ({"snap": "yes"}, "snap must be True or False"),
     ],
 )
-def test_options_that_make_no_sense(options, message, rng):
+def test_wrong_options_are_refused_with_the_reason(options, message, rng):
     with pytest.raises(ValueError, match=message):
         discover(rng.normal(size=(100, 2)), **options)
 
 
-def test_tables_that_make_no_sense(rng):
+def test_tables_that_cannot_have_laws_are_refused_with_the_reason(rng):
     frame = pd.DataFrame({"x": rng.normal(size=50), "who": ["a"] * 50, "when": pd.date_range("2024", periods=50)})
     with pytest.raises(ValueError, match=r"Columns 'who', 'when' hold text or dates"):
         discover(frame)
@@ -130,7 +130,7 @@ def test_degrees_that_are_skipped_are_named(rng):
 
 
 @pytest.mark.slow
-def test_power_laws_of_many_rows(rng):
+def test_all_rows_set_the_constant_of_a_power_law(rng):
     a, b = rng.uniform(1.0, 3.0, (2, 12_000))
     X = with_noise(np.column_stack([a, b, 2.5 * a**3 / b**2]), 0.005, rng)
     (law,) = discover(X, max_degree=2)

@@ -49,12 +49,12 @@ def test_equations_put_terms_where_they_are_positive():
     assert latex == r"x^{2} + 2 \cdot 10^{-7} = \frac{1}{3} y^{2}"
 
 
-def test_names_with_an_origin():
+def test_shifted_columns_are_written_in_brackets():
     assert coordinate_names(["a b", "y"], np.array([0.0, -2.5])) == ["a b", "(y + 2.5)"]
 
 
 @pytest.mark.slow
-def test_the_printed_line(gas_laws):
+def test_a_law_prints_as_equation_noise_p_value_and_constants(gas_laws):
     line = str(gas_laws)
     assert line.startswith("p*V = 8.3")
     assert "noise 1.0% of each column" in line
@@ -95,7 +95,7 @@ def test_gradients_are_derivatives(gas_laws, gas_table):
 
 
 @pytest.mark.slow
-def test_a_shifted_law_everywhere(far_circle):
+def test_a_shifted_law_is_shifted_in_text_predictions_and_sympy(far_circle):
     X, laws = far_circle
     law = laws[0]
     assert law.equation == "(x - 20)^2 + (y + 15)^2 = 9"
@@ -130,13 +130,13 @@ def test_laws_survive_a_file(gas_laws, far_circle, tmp_path):
         assert np.array_equal(again[0].noise, laws[0].noise, equal_nan=True)
 
 
-def test_html_and_latex(gas_laws, rng):
+def test_laws_are_shown_as_html_and_latex(gas_laws, rng):
     assert "<table>" in gas_laws._repr_html_()
     assert gas_laws.to_latex().startswith("\\begin{aligned}")
     assert "No law" in discover(rng.normal(size=(300, 2)))._repr_html_()
 
 
-def test_the_noise_of_the_columns(gas_laws, gas_table):
+def test_laws_say_how_much_noise_each_column_has(gas_laws, gas_table):
     noise = gas_laws.noise
     assert list(noise) == ["p", "V", "n", "T"]
     assert noise["V"] == pytest.approx(0.01 * gas_table["V"].std(), rel=0.2)

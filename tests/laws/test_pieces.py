@@ -1,4 +1,4 @@
-"""Supports, snapping, audits, dependencies, logarithms and outliers, each by itself."""
+"""Parts of the search for laws, each by itself: supports, snapping, audits, dependencies, logarithms, outliers."""
 
 import itertools
 
@@ -85,7 +85,7 @@ def test_terms_of_other_dimensions_are_not_snapped(rng):
     assert len(found.rational) == 1
 
 
-def test_nearest_rational():
+def test_numbers_are_read_as_rational_where_chance_does_not_explain_it():
     assert nearest_rational(0.3334, 1e-3)[1:3] == (1.0, 3.0)
     assert nearest_rational(17.02, 0.05)[1:3] == (17.0, 1.0)
     assert nearest_rational(0.123, 1e-5)[0] == np.inf
@@ -115,7 +115,7 @@ def test_exactness_is_judged_by_the_rows(rng):
     assert not exactness(conditions, support[:3])[0]
 
 
-def test_dependencies(rng):
+def test_constant_columns_and_affine_functions_of_others_are_found(rng):
     X = rng.normal(size=(100, 2))
     table = np.column_stack([X, np.full(100, 2.5), X @ [2.0, -0.5] + 1.0])
     found, kept = affine_dependencies(table)
@@ -160,7 +160,7 @@ def test_outliers_are_left_out(rng):
     assert rows[30:].mean() > 0.97
 
 
-def test_the_centre_of_a_law(rng):
+def test_the_centre_of_a_law_is_known_within_its_errors(rng):
     X = with_noise(circle(rng, 2000, 2.0, (3.0, -1.0)), 0.01, rng)
     law = find_law(make_sample(X), Settings(2), 2)
     centre, errors = centre_of(law)
@@ -169,7 +169,7 @@ def test_the_centre_of_a_law(rng):
     assert far_origin(X).tolist() == [0.0, 0.0]
 
 
-def test_terms_are_read():
+def test_terms_are_read_as_exponents_and_chosen():
     assert parse_term("x*y**2", ["x", "y"]) == (1, 2)
     choose = allowed_terms(["x", "1"], ["1"], ["x", "y"], [0, 1])
     assert choose(np.array([[0, 0], [1, 0], [0, 1]])).tolist() == [False, True, False]

@@ -43,12 +43,12 @@ def test_rounding_explains_no_curve():
 
 
 def test_dither_is_uniform_independent_and_the_same_in_every_pass():
-    X, steps = np.zeros((20_000, 2)), np.array([0.1, 0.0])
-    table = dithered(Table(("a", "b"), as_rows(X), len(X), X), steps)
-    noise = table.rows.to_numpy()
-    np.testing.assert_array_equal(noise, table.rows.to_numpy())
-    for sample in (noise[:, 0], table.X[:, 0]):
-        assert abs(sample).max() <= 0.05
-        assert sample.std() == pytest.approx(0.1 / np.sqrt(12.0), rel=0.02)
-        assert abs(np.corrcoef(sample[1:], sample[:-1])[0, 1]) < 0.03
-    assert not noise[:, 1].any()
+    X, steps = np.zeros((20_000, 3)), np.array([0.1, 0.0, 0.1])
+    table = dithered(Table(("a", "b", "c"), as_rows(X), len(X), X), steps)
+    np.testing.assert_array_equal(table.rows.to_numpy(), table.rows.to_numpy())
+    for noise in (table.rows.to_numpy(), table.X):
+        first, none, third = noise.T
+        assert not none.any()
+        assert abs(first).max() <= 0.05
+        assert first.std() == pytest.approx(0.1 / np.sqrt(12.0), rel=0.02)
+        assert abs(np.corrcoef([first[1:], first[:-1], third[1:]])[0, 1:]).max() < 0.03

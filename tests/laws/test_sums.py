@@ -39,6 +39,14 @@ def test_two_sites_find_the_law_of_all_their_rows(rng):
     assert len(laws) == 1
 
 
+def test_sums_of_a_smooth_curve_have_no_law(rng):
+    x = rng.uniform(0.0, 3.0, 3000)
+    laws = discover(Moments(2, degree=6).update(with_noise(np.column_stack([x, np.exp(x)]), 0.02, rng)))
+    assert len(laws) == 0
+    assert [law.kind for law in laws.dense] == ["dense"]
+    assert all(attempt.reason != "law" for attempt in laws.attempts)
+
+
 def test_what_sums_cannot_say(rng):
     X = rng.normal(size=(500, 3))
     laws = discover(Moments(3, degree=3).update(X))

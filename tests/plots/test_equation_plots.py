@@ -1,4 +1,4 @@
-"""Pictures of equations and laws: what they draw, as far as it can be asked; how they look was looked at."""
+"""Pictures of equations and laws: what is drawn where. How they look is judged by eye, in the gallery."""
 
 import sys
 

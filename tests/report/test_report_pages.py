@@ -1,4 +1,4 @@
-"""What is in a report: true numbers, every name escaped, nothing from elsewhere; from any source."""
+"""Contents of reports: true numbers from every source, names escaped, and nothing loaded from elsewhere."""
 
 import re
 import sys
@@ -11,6 +11,7 @@ from sklearn.metrics import accuracy_score
 from vanishing import OAVI, VanishingIdealClassifier, discover, open_rows
 from vanishing.report.glance import look_at
 from vanishing.report.markup import Html, join, tag
+from vanishing.report.mathml import Summand, equation, number, variable
 from vanishing.rows.arrays import ArrayRows
 
 pytestmark = pytest.mark.slow
@@ -51,7 +52,6 @@ def read(pages):
     return {kind: Elements(file.read_text("utf-8")) for kind, file in pages.items()}
 
 
-@pytest.mark.slow
 @KINDS
 def test_names_are_text_and_nothing_comes_from_elsewhere(read, pages, kind):
     page, text = read[kind], pages[kind].read_text("utf-8")
@@ -173,6 +173,12 @@ def test_many_rows_are_counted_in_blocks_and_drawn_in_part():
 def test_markup_is_only_what_was_made_as_markup():
     assert tag("a", "<b>", title='"<', data_x=None) == '<a title="&quot;&lt;">&lt;b&gt;</a>'
     assert join("<", Html("<br>")) == "&lt;<br>"
+
+
+def test_terms_that_are_left_out_are_counted_on_both_sides():
+    terms = [Summand(False, number(str(k)), variable("x")) for k in range(45)]
+    assert equation(terms, terms[:43], "long").count("<math>") == 80
+    assert re.findall(r"\+ \d+ terms", equation(terms, terms[:43], "long")) == ["+ 5 terms", "+ 3 terms"]
 
 
 def test_other_models_have_reports_too():

@@ -47,7 +47,7 @@ REDUCTIONS = {
     ("survey", "_add_surveys"): "vanishing.engine.survey._add_surveys",
     ("table", "combine"): "vanishing.laws.table.select_rows.<locals>.combine",
     ("survey", "_wider"): "vanishing.engine.survey._wider",
-    ("report", "_add_looks"): "vanishing.detection.report._add_looks",
+    ("report", "_add_comparisons"): "vanishing.detection.report._add_comparisons",
     ("glance", "_add_glances"): "vanishing.report.glance._add_glances",
     ("checks", "_add_held"): "vanishing.report.checks._add_held",
     ("story", "_add_scored"): "vanishing.detection.story._add_scored",

@@ -78,6 +78,14 @@ def test_ids_free_text_and_dates_are_refused_by_name():
         encoder.transform(table().assign(age="old"))
 
 
+def test_codes_that_were_texts_in_the_fit_may_come_as_numbers():
+    codes = pd.DataFrame({"code": np.resize(["1234567", "1234568", "0.5", "none"], 40)})
+    encoder = TableEncoder().fit(codes)
+    numbers = pd.DataFrame({"code": [1234567.0, 1234568.0, 0.5, np.nan]})
+    expected = encoder.transform(pd.DataFrame({"code": ["1234567", "1234568", "0.5", None]}))
+    pd.testing.assert_frame_equal(encoder.transform(numbers), expected)
+
+
 def test_the_most_frequent_of_many_categories_are_kept():
     names = np.repeat([f"n{k}" for k in range(40)], np.r_[np.full(10, 30), np.full(30, 2)])
     encoder = TableEncoder(max_categories=10).fit(pd.DataFrame({"name": names}))
@@ -153,6 +161,15 @@ def test_exports_take_texts_and_gaps(program):
     duckdb = pytest.importorskip("duckdb")
     found = duckdb.sql(to_sql(model, "new")).df()
     np.testing.assert_allclose(found["scores_0"], scores, rtol=1e-9, atol=1e-9)
+
+
+def test_the_text_nan_is_no_gap_in_numpy_source():
+    frame = pd.DataFrame({"code": np.resize(np.array(["nan", "ok", "late", None], dtype=object), 200)})
+    y = frame["code"].isin(["nan", "late"])
+    model = make_pipeline(TableEncoder(), VanishingIdealClassifier(OAVI(0.01))).fit(frame, y)
+    scope = {}
+    exec(to_numpy_source(model), scope)
+    np.testing.assert_allclose(scope["predict"](frame)["scores"][:, 0], model.decision_function(frame), atol=1e-9)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Columns of tables that commands read: what they hold, which are used, and one sentence about those that cannot be."""
+"""Columns of tables that commands read: what they hold, which to use, and errors about those that cannot be used."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 NUMBERS, TEXTS, EMPTY = ("integers", "numbers", "true or false"), ("text", "categories"), "nothing"
-_ID = re.compile(r"(?i:(.*[_ .-])?(id|index|uuid|rownum|row))|.*[a-z](Id|ID)")
+_ID = re.compile(r"(?i:(.*[_ .-])?(id|index|uuid|rownum|row))|.*[a-z](Id|ID)")  # names of columns with ids
 
 
 def names_in(text: str | None) -> list[str] | None:
@@ -46,16 +46,16 @@ def names_in(text: str | None) -> list[str] | None:
 
 
 def _as_flag(names: Sequence[str]) -> str:
-    """Names as the shell and :func:`names_in` take them."""
+    """Names quoted for the shell and for :func:`names_in`."""
     quoted = ['"' + name.replace('"', '""') + '"' if "," in name or '"' in name else name for name in names]
     return shlex.quote(",".join(quoted))
 
 
-# --- what a table has -------------------------------------------------------------------------------------------------
+# --- columns of a table -----------------------------------------------------------------------------------------------
 
 
 def column_types(file: str, given: dict[str, str]) -> tuple[dict[str, str], Dialect | None]:
-    """What the columns of a table hold, in a word each, and how it is written if it is a CSV file."""
+    """What each column of a table holds, in a word or two, and the dialect if it is a CSV file."""
     from ..rows.dialects import choose_dialect
     from ..rows.disk import format_of
 
@@ -71,8 +71,8 @@ def column_types(file: str, given: dict[str, str]) -> tuple[dict[str, str], Dial
     except (pyarrow.ArrowException, OSError, UnicodeError) as error:
         if isinstance(error, FileNotFoundError):
             raise
-        if found := re.search(r"multiple columns named (.+)", str(error)):
-            raise ValueError(f"{file} has two columns {found[1]!r}: rename one of them.") from error
+        if match := re.search(r"multiple columns named (.+)", str(error)):
+            raise ValueError(f"{file} has two columns {match[1]!r}: rename one of them.") from error
         raise ValueError(_unreadable(file, kind, str(error).splitlines()[0])) from error
     if len(set(schema.names)) < len(schema.names):
         twice = next(name for name in schema.names if schema.names.count(name) > 1)
@@ -81,7 +81,7 @@ def column_types(file: str, given: dict[str, str]) -> tuple[dict[str, str], Dial
 
 
 def _word(kind: Any) -> str:
-    """What a type of Arrow holds."""
+    """What columns of an Arrow type hold."""
     from pyarrow import types
 
     from ..tables.columns import holds_texts
@@ -99,13 +99,13 @@ def _word(kind: Any) -> str:
 
 
 def _unreadable(file: str, kind: str, error: str) -> str:
-    """What is wrong with a file that pyarrow cannot read."""
+    """The message about a file that pyarrow cannot read."""
     with open(file, "rb") as stream:
         is_blank = not stream.read(4096).strip()
     if is_blank:
         return f"{file} is empty: give a table with names of columns in its first line and rows below."
-    if found := re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", error):
-        line, expected, got = found.groups()
+    if match := re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", error):
+        line, expected, got = match.groups()
         return (
             f"{file} has {expected} columns in its first line and {got} in line {line}: mend that line, or name the "
             "character between columns with --delimiter."
@@ -115,32 +115,33 @@ def _unreadable(file: str, kind: str, error: str) -> str:
     )
 
 
-# --- what a command uses ----------------------------------------------------------------------------------------------
+# --- columns to use ---------------------------------------------------------------------------------------------------
 
 
 def asked_columns(
     arguments: argparse.Namespace,
     file: str,
     kinds: Mapping[str, str],
-    apart: Sequence[str],
+    label_and_weight: Sequence[str],
     needed: Sequence[str] | None = None,
 ) -> list[str]:
-    """The columns that the flags ask for, or those that a model needs; refuses names that the table lacks."""
+    """The columns that flags choose, or those that a model needs; refuses names that the table lacks."""
     columns, exclude = (names_in(getattr(arguments, name, None)) for name in ("columns", "exclude"))
     if needed is not None:
         missing = [name for name in needed if name not in kinds]
         if missing:
-            raise ValueError(f"{file} lacks {_listed(missing)} that the model was fitted to; it has {_all(kinds)}.")
+            has = ", ".join(kinds)
+            raise ValueError(f"{file} lacks {_listed(missing)} that the model was fitted to; it has {has}.")
         columns = list(needed)
     spelled = {name.strip(): name for name in kinds}  # flags have no spaces around names
     columns, exclude = ([spelled.get(name, name) for name in names] if names else names for names in (columns, exclude))
-    unknown = [name for name in (*(columns or ()), *(exclude or ()), *apart) if name not in kinds]
+    unknown = [name for name in (*(columns or ()), *(exclude or ()), *label_and_weight) if name not in kinds]
     if unknown:
         from ..polynomials.text import is_number
 
         first_line = " Its first line has to name the columns." if any(map(is_number, kinds)) else ""
-        raise ValueError(f"{file} has no column {unknown[0]!r}; it has {_all(kinds)}.{first_line}")
-    left_out = {*(exclude or ()), *(apart if columns is None else ())}
+        raise ValueError(f"{file} has no column {unknown[0]!r}; it has {', '.join(kinds)}.{first_line}")
+    left_out = {*(exclude or ()), *(label_and_weight if columns is None else ())}
     return [name for name in (kinds if columns is None else columns) if name not in left_out]
 
 
@@ -148,11 +149,7 @@ def _listed(names: Sequence[str]) -> str:
     return f"the column{'s' if len(names) > 1 else ''} {', '.join(map(repr, names))}"
 
 
-def _all(kinds: Mapping[str, str]) -> str:
-    return ", ".join(kinds)
-
-
-# --- what it cannot use -----------------------------------------------------------------------------------------------
+# --- columns that cannot be used --------------------------------------------------------------------------------------
 
 
 def refuse_columns(
@@ -162,7 +159,7 @@ def refuse_columns(
     *,
     needed: bool = False,
     examples: Mapping[str, str] | None = None,
-    more: str = "",
+    way_out: str = "",
 ) -> ValueError:
     """An error that names all columns with what they hold, and the flag that leaves them out.
 
@@ -177,41 +174,41 @@ def refuse_columns(
         Whether a model needs the columns, which are then to be converted.
     examples : mapping from str to str, optional
         A value of some of the columns.
-    more : str
+    way_out : str
         Another way out, after the flag.
     """
     groups: dict[str, list[str]] = {}
     for name, what in unusable.items():
         example = (examples or {}).get(name)
         groups.setdefault(what, []).append(f"{name!r} (such as {example!r})" if example else repr(name))
-    said = [f"{what} in {', '.join(names)}" for what, names in groups.items()]
-    holds = " and ".join([", ".join(said[:-1]), said[-1]] if len(said) > 1 else said)
+    parts = [f"{what} in {', '.join(names)}" for what, names in groups.items()]
+    holds = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
     them = "them" if len(unusable) > 1 else "it"
     if needed:
         return ValueError(f"{file} has {holds}, which the model cannot take: convert {them} first.")
-    both = [*(names_in(arguments.exclude) or []), *unusable]
-    return ValueError(f"{file} has {holds}: leave {them} out with --exclude {_as_flag(both)}{more}.")
+    excluded = [*(names_in(arguments.exclude) or []), *unusable]
+    return ValueError(f"{file} has {holds}: leave {them} out with --exclude {_as_flag(excluded)}{way_out}.")
 
 
 def row_numbers(rows: DiskRows) -> list[str]:
-    """The columns that only number the rows, as far as the first ones tell."""
+    """The columns that only number the rows, judged by the first rows."""
     import numpy as np
 
     if rows.feature_names is None:
         return []
     head = rows.head()
     steps = np.diff(head, axis=0)
-    found = []
+    numbered = []
     for j, name in enumerate(rows.feature_names):
         whole = len(head) > 1 and bool((head[:, j] == np.round(head[:, j])).all())
         counts = whole and bool((steps[:, j] == 1.0).all())
         if counts or (whole and _ID.fullmatch(name) and len(np.unique(head[:, j])) == len(head)):
-            found.append(name)
-    return found
+            numbered.append(name)
+    return numbered
 
 
 def note_row_numbers(rows: DiskRows) -> None:
-    """Say which columns only number the rows, and how to leave them out."""
+    """Print a note about columns that only number the rows, with the flag that leaves them out."""
     numbered = row_numbers(rows)
     if 0 < len(numbered) < rows.n_features:
         print(

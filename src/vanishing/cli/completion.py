@@ -12,7 +12,7 @@ EXAMPLES = (
     "vanishing completion bash > vanishing.bash   # then: source vanishing.bash",
     "vanishing completion zsh > _vanishing        # in a folder of $fpath",
 )
-# Both shells know the words before the cursor; what may follow is the same text in both.
+# Both shells set $command, $before and $word; this part, which chooses what may follow, is the same in both.
 _CHOICE = """    case "$command $before" in
 {choices}
     esac

@@ -1,4 +1,4 @@
-"""``vanishing detect``: what normal rows have in common, as a detector."""
+"""``vanishing detect``: a detector, fitted to normal rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .columns import note_row_numbers
 from .inputs import add_table_arguments, is_moments, open_table, progress_bars
 from .outputs import add_output_arguments, check_output, print_json
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
+__all__ = ["EXAMPLES", "add_arguments", "describe_detector", "detector_lines", "run"]
 
 EXAMPLES = (
     "vanishing detect normal.parquet --exclude ts -o normal.vi",
@@ -66,7 +66,7 @@ def _data(arguments: argparse.Namespace) -> Any:
 
 
 def describe_detector(detector: Any) -> dict[str, Any]:
-    """What a detector has learnt."""
+    """A detector as JSON: its size, and its equations."""
     return {
         "kind": "detector",
         "rows": detector.n_samples_seen_,
@@ -78,7 +78,7 @@ def describe_detector(detector: Any) -> dict[str, Any]:
 
 
 def detector_lines(detector: Any) -> list[str]:
-    """The same in words."""
+    """A detector in words, one line for each equation."""
     generators = detector.generators_
     n = f"{len(generators)} equation{'' if len(generators) == 1 else 's'}"
     title = f"detector of {detector.n_samples_seen_:,} rows, degree {detector.degree_}, {n}"

@@ -14,19 +14,19 @@ from ..polynomials.polynomial import Polynomial, Polynomials
 
 __all__ = ["equation_lines", "listed_equations", "polynomials_in_units"]
 
-_SHOWN = 30  # equations that are printed
-_NEGLIGIBLE = 1e-6  # share of the largest term below which a term is left out, since scaling rounds its coefficients
+_SHOWN = 30  # equations in print
+_NEGLIGIBLE = 1e-6  # share of the largest term below which a term is a rounding error of the scaling
 
 
 def equation_lines(title: str, ideal: Any, scaler: Any) -> Iterator[str]:
     """The equations of an ideal that was fitted to scaled columns, and a sentence about relations."""
-    found = listed_equations(ideal, scaler)
-    yield f"{title}: {len(found)} equations" + (", in the units of the files" if scaler is not None else "")
-    for entry in found[:_SHOWN]:
+    listed = listed_equations(ideal, scaler)
+    yield f"{title}: {len(listed)} equations" + (", in the units of the files" if scaler is not None else "")
+    for entry in listed[:_SHOWN]:
         yield f"  {entry['equation']} = 0    (root mean square {entry['rms']:.2g} for columns in [0, 1])"
-    if len(found) > _SHOWN:
-        yield f"  ... and {len(found) - _SHOWN} more"
-    if isinstance(ideal, MonomialIdeal) and found:
+    if len(listed) > _SHOWN:
+        yield f"  ... and {len(listed) - _SHOWN} more"
+    if isinstance(ideal, MonomialIdeal) and listed:
         yield str(ideal.relations())
 
 
@@ -50,7 +50,7 @@ def polynomials_in_units(generators: Polynomials, scaler: Any) -> list[Polynomia
 
 
 def _tidy(polynomial: Polynomial, size: Float1D) -> Polynomial:
-    """Without terms that are rounding errors of the scaling, for columns of this size; the first coefficient is 1."""
+    """The polynomial without rounding errors of the scaling as terms, for columns of this size, first coefficient 1."""
     share = np.abs(polynomial.coef) * np.prod(size**polynomial.exponents, axis=1)
     kept = share > _NEGLIGIBLE * share.max()
     coef = polynomial.coef[kept]

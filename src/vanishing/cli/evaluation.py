@@ -1,4 +1,4 @@
-"""Columns that a model computes on tables, written block by block."""
+"""Predictions and features of a model on tables, written block by block."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["write_columns"]
 def write_columns(
     arguments: argparse.Namespace, loaded: Loaded, compute: Callable[[Any], dict[str, Array]], suffixes: tuple[str, ...]
 ) -> None:
-    """Write the columns that ``compute(rows)`` gives, and print where they are; or only them, if there is no file."""
+    """Write the columns of ``compute(rows)`` to a file and print its name, or write them to the standard output."""
     files = find_files(arguments.files)
     check_output(arguments.output, arguments.force, suffixes, [*files, loaded.path])
     rows = loaded.open(arguments, label=arguments.id)

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Write the model in the other system's words."""
+    """Write the model for the other system."""
     check_output(arguments.output, arguments.force, _SUFFIXES[arguments.to], [arguments.model])
     if arguments.to in _BINARY and arguments.output is None:
         raise ValueError(f"--to {arguments.to} writes a file: name it with -o, ending in {_SUFFIXES[arguments.to][0]}.")
@@ -68,7 +68,7 @@ def _write_bytes(path: str, content: bytes) -> None:
 
 
 def _program(loaded: Any) -> Any:
-    """What exports compute: the model behind its scaling, or the polynomials of laws and rules."""
+    """The model to export: with its encoder and transformers before it, or the polynomials of laws and rules."""
     from sklearn.pipeline import Pipeline
 
     if loaded.kind in ("laws", "rules"):
@@ -105,7 +105,7 @@ def _torch(loaded: Any, arguments: argparse.Namespace) -> bytes:
     batch = torch.export.Dim("rows", min=1)
     stream = io.BytesIO()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of torch, about itself
+        warnings.simplefilter("ignore")  # torch warns about its own internals
         torch.export.save(torch.export.export(module, (example,), dynamic_shapes={"X": {0: batch}}), stream)
     return stream.getvalue()
 
@@ -173,10 +173,12 @@ def _expressions(loaded: Any) -> list[Any]:
     if loaded.kind == "classifier":
         if not hasattr(loaded.model, "to_sympy"):
             raise ValueError(f"{loaded.path} holds an SVM without a formula: export it to onnx, torch, numpy or sql.")
-        found = loaded.model.to_sympy()
-        return list(found.values()) if isinstance(found, dict) else found if isinstance(found, list) else [found]
-    things = loaded.model if loaded.kind == "laws" else _polynomials(loaded)
-    return [thing.to_sympy() for thing in things]
+        formula = loaded.model.to_sympy()
+        if isinstance(formula, dict):
+            return list(formula.values())
+        return formula if isinstance(formula, list) else [formula]
+    equations = loaded.model if loaded.kind == "laws" else _polynomials(loaded)
+    return [equation.to_sympy() for equation in equations]
 
 
 def _algebra(system: str) -> Callable[[Any, argparse.Namespace], str]:

@@ -18,6 +18,7 @@ EXAMPLES = (
     "vanishing fit clicks.npz --max-degree 2",
 )
 _ALGORITHMS = ("abm", "avi", "oavi", "vca")
+_PSI = 0.005  # the default of the estimators, whose import would take seconds
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--label", metavar="COLUMN", help="column with classes: equations for each of them")
     parser.add_argument("--weight", metavar="COLUMN", help="column with sample weights")
     parser.add_argument(
-        "--psi", type=float, help="largest mean square of an equation (default: 0.005; tuned with --target)"
+        "--psi", type=float, help=f"largest mean square of an equation (default: {_PSI}; tuned with --target)"
     )
     parser.add_argument("--algorithm", choices=_ALGORITHMS, default="oavi", help="(default: oavi)")
     parser.add_argument("--max-degree", type=int, default=10, help="largest degree of an equation (default: 10)")
@@ -42,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Fit a model, write what was asked for, and print what it says."""
+    """Fit a model, write the files that flags name, and print the model."""
     from ..rows.disk import find_files
 
     inputs = find_files(arguments.files)
@@ -60,7 +61,7 @@ def _algorithm(arguments: argparse.Namespace) -> Any:
     from .. import ideals
 
     kind = getattr(ideals, arguments.algorithm.upper())
-    return kind(0.005 if arguments.psi is None else arguments.psi, max_degree=arguments.max_degree)
+    return kind(_PSI if arguments.psi is None else arguments.psi, max_degree=arguments.max_degree)
 
 
 # --- classifiers ------------------------------------------------------------------------------------------------------
@@ -87,14 +88,18 @@ def _fit_classifier(arguments: argparse.Namespace) -> None:
     with progress_bars(shown=not arguments.quiet):
         model = VanishingIdealClassifierCV(**options).fit(rows)
     _save(_with_encoder(model, encoder), arguments, {"target": arguments.target})
+    _print_classifier(model, encoder, arguments, time.perf_counter() - start)
+
+
+def _print_classifier(model: Any, encoder: Any, arguments: argparse.Namespace, seconds: float) -> None:
     encoded = [] if encoder is None else encoder.describe()
-    accuracy, took = float(model.best_score_), time.perf_counter() - start
+    accuracy = float(model.best_score_)
     if arguments.json:
         content = {"kind": "classifier", "classes": model.classes_, "target": arguments.target, "accuracy": accuracy}
         content |= {"parameters": model.best_params_, "formula": str(model), "encoded": encoded}
         print_json({**content, "output": arguments.output})
         return
-    print(f"classifier of {arguments.target}, accuracy {accuracy:.2%} in cross-validation, {took:.1f} s")
+    print(f"classifier of {arguments.target}, accuracy {accuracy:.2%} in cross-validation, {seconds:.1f} s")
     print(model)
     print("\n".join(encoded), end="\n" if encoded else "")
     _say_written(arguments.output)
@@ -142,7 +147,7 @@ def _fit_ideal(arguments: argparse.Namespace) -> None:
 
 
 def _data(arguments: argparse.Namespace) -> tuple[Any, Any]:
-    """Rows, scaled unless that is not wanted, or moments; and the scaler if it is known already."""
+    """Rows, scaled unless ``--no-scale``, or moments with their scaler."""
     if is_moments(arguments.files):
         from .moments import read_moments
 
@@ -168,7 +173,7 @@ def _with_scaler(model: Any, scaler: Any) -> Any:
     if hasattr(model, "feature_names_in_"):
         scaler.feature_names_in_ = model.feature_names_in_
         model = copy(model)
-        del model.feature_names_in_  # the scaler hands on arrays, and scikit-learn would warn that these have no names
+        del model.feature_names_in_  # the scaler returns arrays, and scikit-learn would warn that these have no names
     return Pipeline([("scale", scaler), ("model", model)])
 
 

@@ -12,7 +12,7 @@ from .outputs import print_json
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
 EXAMPLES = ("vanishing info", "vanishing info churn.csv churn.vi clicks.npz")
-_EXTRAS = {
+_EXTRAS = {  # of the package, and a module that each installs
     "parquet": "pyarrow",
     "progress": "tqdm",
     "plots": "matplotlib",
@@ -35,11 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Print a few lines about each file."""
-    found = {file: _about(file, arguments) for file in arguments.files} if arguments.files else {"": _installation()}
+    contents = {file: _about(file, arguments) for file in arguments.files} or {"": _installation()}
     if arguments.json:
-        print_json(found if arguments.files else found[""])
+        print_json(contents if arguments.files else contents[""])
         return
-    for file, content in found.items():
+    for file, content in contents.items():
         lines = [f"{name.replace('_', ' ')}: {_shown(value)}" for name, value in content.items()]
         print("\n  ".join([file, *lines]) if file else "\n".join(lines))
 
@@ -47,13 +47,9 @@ def run(arguments: argparse.Namespace) -> None:
 def _shown(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} ({kind})" for name, kind in value.items()) or "none"
-    return (
-        ", ".join(map(str, value))
-        if isinstance(value, list)
-        else f"{value:,}"
-        if isinstance(value, int)
-        else str(value)
-    )
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _about(file: str, arguments: argparse.Namespace) -> dict[str, Any]:

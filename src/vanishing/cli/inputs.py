@@ -1,4 +1,4 @@
-"""Tables that commands read: which files, which columns, and how CSV files are written."""
+"""Tables that commands read: their files and columns, and the dialect of CSV files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = [
     "add_format_arguments",
     "add_table_arguments",
-    "column_id",
     "dialect_of",
     "is_moments",
     "learn_columns",
@@ -42,10 +41,10 @@ def add_table_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_format_arguments(parser: argparse.ArgumentParser) -> None:
     """How CSV files are written, and whether progress is shown."""
-    found = "(default: found from the first lines)"
-    parser.add_argument("--delimiter", metavar="CHAR", help=f"between the columns of CSV files; tab for tabs {found}")
-    parser.add_argument("--decimal", metavar="CHAR", help=f"decimal point of CSV files {found}")
-    parser.add_argument("--encoding", metavar="NAME", help=f"of CSV files, for instance latin-1 {found}")
+    default = "(default: found from the first lines)"
+    parser.add_argument("--delimiter", metavar="CHAR", help=f"between the columns of CSV files; tab for tabs {default}")
+    parser.add_argument("--decimal", metavar="CHAR", help=f"decimal point of CSV files {default}")
+    parser.add_argument("--encoding", metavar="NAME", help=f"of CSV files, for instance latin-1 {default}")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
 
 
@@ -79,7 +78,7 @@ def open_table(
 
     files = _table_files(arguments)
     dialect = dialect_of(arguments)
-    apart = [name for name in (label, weight) if name is not None]
+    label_and_weight = [name for name in (label, weight) if name is not None]
     if encoder is not None:
         from ..tables.files import open_encoded
 
@@ -87,13 +86,13 @@ def open_table(
             raise ValueError(
                 f"{files[0]} has no names of columns, which the model needs: give a .csv or .parquet file."
             )
-        _require_encodable(arguments, files[0], dialect, apart, encoder)
+        _require_encodable(arguments, files[0], dialect, label_and_weight, encoder)
         return open_encoded(files, encoder, label=label, weight=weight, dialect=dialect)
     if files[0].lower().endswith(".npy"):
-        columns: Any = _numbered(arguments, files[0], apart)
+        columns: Any = _numbered(arguments, files[0], label_and_weight)
     else:
-        columns = _columns_of_numbers(arguments, files, dialect, apart, names)
-    label_id, weight_id = (column_id(name, files[0]) for name in (label, weight))
+        columns = _columns_of_numbers(arguments, files, dialect, label_and_weight, names)
+    label_id, weight_id = (_column_id(name, files[0]) for name in (label, weight))
     return open_rows(files, columns=columns, label=label_id, weight=weight_id, dialect=dialect)  # type: ignore[return-value]
 
 
@@ -102,8 +101,9 @@ def _table_files(arguments: argparse.Namespace) -> list[str]:
     from ..rows.disk import find_files
 
     files = find_files(arguments.files)
-    if any(file.lower().endswith((".vi", ".npz")) for file in files):
-        raise ValueError(f"{files[0]} holds no table: give files of rows.")
+    for file in files:
+        if file.lower().endswith((".vi", ".npz")):
+            raise ValueError(f"{file} holds no table: give files of rows.")
     return files
 
 
@@ -122,14 +122,14 @@ def learn_columns(arguments: argparse.Namespace, *, label: str, weight: str | No
     if not usable:
         raise ValueError(f"{files[0]} has no columns of numbers or texts to use; it has {', '.join(kinds)}.")
     refused = len(usable) < len(asked)
-    learnt = [name for name in usable if kinds[name] in TEXTS] if refused else usable  # ids are to be named as well
-    found = None
+    learnt = [name for name in usable if kinds[name] in TEXTS] if refused else usable  # the refusal names ids, too
+    no_categories = None
     try:
         encoder = learn_encoder(files, learnt, dialect) if learnt else None
     except NoCategoriesError as error:
-        refused, found = True, error
+        refused, no_categories = True, error
     if refused:
-        raise _refuse_with_texts(arguments, files, dialect, {name: kinds[name] for name in asked}, found)
+        raise _refuse_with_texts(arguments, files, dialect, {name: kinds[name] for name in asked}, no_categories)
     return None if encoder is None or encoder.changes_nothing else encoder
 
 
@@ -138,39 +138,39 @@ def _refuse_with_texts(
     files: Sequence[str],
     dialect: dict[str, str],
     kinds: Mapping[str, str],
-    found: NoCategoriesError | None,
+    no_categories: NoCategoriesError | None,
 ) -> ValueError:
     """An error about columns that no encoder can take: neither numbers nor texts, texts without categories, ids."""
-    rare, disguised = ({}, {}) if found is None else (found.rare, found.disguised)
-    odd = {name: kind for name, kind in kinds.items() if kind not in (*NUMBERS, *TEXTS, EMPTY)}
-    odd |= dict.fromkeys(rare, _IDS) | dict.fromkeys(disguised, _DISGUISED)
-    odd |= _row_numbers(files, [name for name in kinds if name not in odd], kinds, dialect)
-    more = " or write numbers without signs and gaps as empty cells" if disguised else ""
-    in_order = {name: odd[name] for name in kinds if name in odd}
-    return refuse_columns(files[0], in_order, arguments, examples=rare | disguised, more=more)
+    rare, disguised = ({}, {}) if no_categories is None else (no_categories.rare, no_categories.disguised)
+    unusable = {name: kind for name, kind in kinds.items() if kind not in (*NUMBERS, *TEXTS, EMPTY)}
+    unusable |= dict.fromkeys(rare, _IDS) | dict.fromkeys(disguised, _DISGUISED)
+    unusable |= _row_numbers(files, [name for name in kinds if name not in unusable], kinds, dialect)
+    way_out = " or write numbers without signs and gaps as empty cells" if disguised else ""
+    in_order = {name: unusable[name] for name in kinds if name in unusable}
+    return refuse_columns(files[0], in_order, arguments, examples=rare | disguised, way_out=way_out)
 
 
 def _columns_of_numbers(
     arguments: argparse.Namespace,
     files: Sequence[str],
     dialect: dict[str, str],
-    apart: Sequence[str],
+    label_and_weight: Sequence[str],
     needed: Sequence[str] | None,
 ) -> list[str]:
-    """The columns to use; refuses all that hold no numbers, and those that only number the rows along with them."""
+    """The columns to use; refuses those without numbers, and names columns that only number the rows with them."""
     kinds = column_types(files[0], dialect)[0]
-    asked = asked_columns(arguments, files[0], kinds, apart, needed)
+    asked = asked_columns(arguments, files[0], kinds, label_and_weight, needed)
     numbers = [name for name in asked if kinds[name] in NUMBERS]
     empty = [name for name in asked if kinds[name] == EMPTY]
-    odd = {name: kinds[name] for name in asked if name not in numbers}
-    if needed is not None or len(empty) == len(asked):  # a column may be empty here; a table without rows is all empty
-        odd = {name: kind for name, kind in odd.items() if kind != EMPTY}
-    if odd and len(odd) == len(asked):
+    unusable = {name: kinds[name] for name in asked if name not in numbers}
+    if needed is not None or len(empty) == len(asked):  # a model takes empty columns; without rows all are empty
+        unusable = {name: kind for name, kind in unusable.items() if kind != EMPTY}
+    if unusable and len(unusable) == len(asked):
         raise ValueError(f"{files[0]} has no columns of numbers to use; it has {', '.join(kinds)}.")
-    if odd and needed is None:
-        odd |= _row_numbers(files, numbers, kinds, dialect)
-    if odd:
-        in_order = {name: odd[name] for name in asked if name in odd}
+    if unusable and needed is None:
+        unusable |= _row_numbers(files, numbers, kinds, dialect)
+    if unusable:
+        in_order = {name: unusable[name] for name in asked if name in unusable}
         raise refuse_columns(files[0], in_order, arguments, needed=needed is not None)
     return asked
 
@@ -178,14 +178,14 @@ def _columns_of_numbers(
 def _row_numbers(
     files: Sequence[str], names: Sequence[str], kinds: Mapping[str, str], dialect: dict[str, str]
 ) -> dict[str, str]:
-    """Columns that only number the rows, as unusable ones."""
+    """The columns that only number the rows, with what they hold, as for columns that cannot be used."""
     from ..rows.disk import open_rows
 
     numbers = [name for name in names if kinds[name] in NUMBERS]
-    with suppress(ValueError):  # what else is wrong with the table is said when these columns are gone
+    with suppress(ValueError):  # other faults of the table are reported once these columns are left out
         rows: Any = open_rows(files[0], columns=numbers, dialect=dialect)
-        found = row_numbers(rows)
-        return dict.fromkeys(found if len(found) < len(names) else [], "row numbers or ids")
+        numbered = row_numbers(rows)
+        return dict.fromkeys(numbered if len(numbered) < len(names) else [], "row numbers or ids")
     return {}
 
 
@@ -193,32 +193,32 @@ def _require_encodable(
     arguments: argparse.Namespace,
     file: str,
     dialect: dict[str, str],
-    apart: Sequence[str],
+    label_and_weight: Sequence[str],
     encoder: TableEncoder,
 ) -> None:
-    """Refuse a table that lacks columns of the encoder, or holds what it cannot take there."""
+    """Refuse a table that lacks columns of the encoder, or whose columns the encoder cannot take."""
     kinds = column_types(file, dialect)[0]
-    asked_columns(arguments, file, kinds, apart, list(encoder.feature_names_in_))
+    asked_columns(arguments, file, kinds, label_and_weight, list(encoder.feature_names_in_))
     texts = [column.name for column in encoder.columns_ if column.categories is not None]
     plain = (*NUMBERS, EMPTY)
-    odd = {
+    unusable = {
         name: kinds[name]
         for name in map(str, encoder.feature_names_in_)
         if kinds[name] not in plain and not (kinds[name] in TEXTS and name in texts)
     }
-    if odd:
-        raise refuse_columns(file, odd, arguments, needed=True)
+    if unusable:
+        raise refuse_columns(file, unusable, arguments, needed=True)
 
 
 def dialect_of(arguments: argparse.Namespace) -> dict[str, str]:
-    """How CSV files are written, as far as the flags say."""
+    """The dialect of CSV files, as far as flags give it."""
     given = {name: getattr(arguments, name) for name in ("delimiter", "decimal", "encoding")}
     if given["delimiter"] == "tab":
         given["delimiter"] = "\t"
     return {name: value for name, value in given.items() if value is not None}
 
 
-def column_id(name: str | None, file: str) -> Any:
+def _column_id(name: str | None, file: str) -> Any:
     """A column as a number for .npy files, as a name for all others."""
     if name is None or not file.lower().endswith(".npy"):
         return name
@@ -228,16 +228,16 @@ def column_id(name: str | None, file: str) -> Any:
         raise ValueError(f"Columns of .npy files are given by their numbers, from 0 on; got {name!r}.") from None
 
 
-def _numbered(arguments: argparse.Namespace, file: str, apart: Sequence[str]) -> list[int] | None:
+def _numbered(arguments: argparse.Namespace, file: str, label_and_weight: Sequence[str]) -> list[int] | None:
     """The columns of an array to use; None for all."""
     columns, exclude = (names_in(getattr(arguments, name, None)) for name in ("columns", "exclude"))
     if columns is not None:
-        return [column_id(name, file) for name in columns if name not in (exclude or ())]
+        return [_column_id(name, file) for name in columns if name not in (exclude or ())]
     if exclude is None:
         return None
     from ..rows.npy import NpyReader
 
-    left_out = [column_id(name, file) for name in (*exclude, *apart)]
+    left_out = [_column_id(name, file) for name in (*exclude, *label_and_weight)]
     width = NpyReader([file], None, None, None).headers[0].shape[1]
     return [j for j in range(width) if j not in left_out]
 

@@ -1,4 +1,4 @@
-"""Errors of the library in the words of the command line: flags in place of Python's keywords."""
+"""Messages of the library in the words of the command line: flags in place of Python's keywords."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 
 __all__ = ["in_flags"]
 
+#: Patterns in messages of the library, and what people at a shell should read instead.
 _PHRASES = [
     (r"convert it, or choose others with columns=\[\.\.\.\]", "leave it out with --exclude"),
     (r"open_rows\(weight=\.\.\.\)", "--weight"),
@@ -36,7 +37,7 @@ _NOT_UTF8 = re.compile(r"^(.+?) cannot be read as csv.*invalid UTF8", re.DOTALL 
 
 
 def _column(file: str, number: int) -> str:
-    """A column of a CSV file by its name, or by its number, from 1 on, where that cannot be read."""
+    """A column of a CSV file by its name, or by its number, from 1 on, if the name cannot be read."""
     from .columns import column_types
 
     try:
@@ -46,7 +47,7 @@ def _column(file: str, number: int) -> str:
 
 
 def in_flags(error: object) -> str:
-    """The message of an error or warning, for people who see a shell.
+    """The message of an error or warning, for people at a shell.
 
     Examples
     --------
@@ -58,14 +59,14 @@ def in_flags(error: object) -> str:
     if isinstance(error, MemoryError):
         return "There is not enough memory: choose fewer columns with --columns, or a smaller --max-degree."
     text = str(error)
-    if found := _CONVERSION.match(text):
-        where = _column(found[1], int(found[2]))
+    if match := _CONVERSION.match(text):
+        where = _column(match[1], int(match[2]))
         return (
-            f"{found[1]} has the value {found[3]!r} in {where}, which is no number: leave the column out with "
+            f"{match[1]} has the value {match[3]!r} in {where}, which is no number: leave the column out with "
             "--exclude, or say how numbers are written with --decimal and --delimiter."
         )
-    if found := _NOT_UTF8.match(text):
-        return f"{found[1]} is not written in UTF-8: name its encoding, for instance with --encoding latin-1."
+    if match := _NOT_UTF8.match(text):
+        return f"{match[1]} is not written in UTF-8: name its encoding, for instance with --encoding latin-1."
     for pattern, replacement in _PHRASES:
         text = re.sub(pattern, replacement, text)
     return _KEYWORDS.sub(lambda match: f"--{match[1].replace('_', '-')}", text)

@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     inputs = find_files(arguments.files)
     check_output(arguments.output, arguments.force, (".vi", ".json"), inputs)
     check_output(arguments.plot, arguments.force, (".png", ".pdf", ".svg"), inputs)
-    units = None if arguments.units is None else units_in(arguments.units)
+    units = None if arguments.units is None else _units_in(arguments.units)
     rows = open_table(arguments, label=arguments.groups)
     note_row_numbers(rows)
     options: dict[str, Any] = {
@@ -90,18 +90,18 @@ def _print(laws: Any, arguments: argparse.Namespace) -> None:
         print(f"picture written to {arguments.plot}" if drawn else "there is no law to draw")
 
 
-def units_in(text: str) -> dict[str, str]:
+def _units_in(text: str) -> dict[str, str]:
     """Units that are written as ``p=Pa,V=m^3``.
 
     Examples
     --------
-    >>> units_in("p=Pa, V=m^3")
+    >>> _units_in("p=Pa, V=m^3")
     {'p': 'Pa', 'V': 'm^3'}
     """
-    found = {}
+    units = {}
     for entry in text.split(","):
         name, equals, unit = entry.partition("=")
         if not equals:
             raise ValueError(f"--units needs entries such as p=Pa, separated by commas; got {entry.strip()!r}.")
-        found[name.strip()] = unit.strip()
-    return found
+        units[name.strip()] = unit.strip()
+    return units

@@ -1,4 +1,4 @@
-"""The command line: one module for each command, imported when that is chosen."""
+"""The parser of the command line, and what happens to errors, warnings and interrupts."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _module(command: str) -> ModuleType:
 
 @contextmanager
 def _termination_unwinds() -> Iterator[None]:
-    """Let SIGTERM end a command like an interrupt, so that unfinished files are removed."""
+    """Let SIGTERM raise SystemExit, so that commands remove unfinished files."""
     if threading.current_thread() is not threading.main_thread():  # only the main thread may set signal handlers
         yield
         return

@@ -1,4 +1,4 @@
-"""Models that commands load: their kind, the columns that they need, and what they compute on blocks of rows."""
+"""Models that commands load: their kind, their columns, and their predictions and features on blocks of rows."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ _WORDS = {
     "rules": "rules",
     "ideal": "equations of an ideal",
 }
-_BLOCK = 65_536  # rows computed at a time
+_BLOCK = 65_536  # rows at a time
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A model from a file: ``model`` of some ``kind``, and transformers that come ``before`` it.
+    """A model from a file: ``model`` of some ``kind``, and the transformers ``before`` it.
 
-    An ``encoder`` comes first of all: it reads the texts and gaps of tables.
+    An ``encoder`` of texts and gaps comes first, if there is one.
     """
 
     path: str
@@ -66,12 +66,12 @@ class Loaded:
     encoder: TableEncoder | None = None
 
     def open(self, arguments: argparse.Namespace, *, label: str | None = None) -> DiskRows:
-        """The rows of the files of a command, in the columns that the model and the transformers before it take."""
+        """The rows of the files of a command, in the columns of the first transformer, or of the model."""
         return open_table(arguments, label=label, names=self.names, encoder=self.encoder)
 
     @property
     def names(self) -> list[str] | None:
-        """The columns that it was fitted to; None if they had no names."""
+        """The columns of the fit; None if they had no names."""
         if self.kind == "laws":
             return list(self.model.columns)
         if self.kind == "rules":
@@ -84,7 +84,7 @@ class Loaded:
 
     @property
     def scaler(self) -> MinMaxScaler | None:
-        """The scaling before the model, where that is all that comes before it."""
+        """The scaling before the model, if there is one; refuses models with other transformers before them."""
         if len(self.before) == 1 and isinstance(self.before[0], MinMaxScaler):
             return self.before[0]
         if self.before:
@@ -92,7 +92,7 @@ class Loaded:
         return None
 
     def rows_of(self, X: Float2D, place: Callable[[int], str] | None = None) -> _BlockRows:
-        """The rows as the model takes them, after the transformers."""
+        """The rows after the transformers, as the model takes them."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="X does not have valid feature names")
             for step in self.before:
@@ -112,7 +112,7 @@ class Loaded:
         return {f"g{k}": values[:, k] for k in range(values.shape[1])}
 
     def predictions(self, rows: Any) -> dict[str, Array]:
-        """What the model says about rows, column by column."""
+        """Labels, scores and probabilities of a classifier, or scores, p-values and violations of a detector."""
         model = self.model
         if self.kind == "detector":
             scores, p_values = scores_and_p_values(model, rows)
@@ -132,6 +132,8 @@ class Loaded:
         """The equation behind each column of features."""
         if self.kind == "laws":
             return {f"law{k}": law.equation for k, law in enumerate(self.model)}
+        if self.kind == "rules":
+            return {f"rule{k}": str(rule) for k, rule in enumerate(self.model)}
         if self.kind == "classifier":
             shown = [] if isinstance(self.model, L1SVC) else [str(name) for name in self.model.get_feature_names_out()]
         elif isinstance(self.model, PerClass):
@@ -142,12 +144,12 @@ class Loaded:
         return {f"g{k}": text for k, text in enumerate(shown)}
 
     def about(self) -> dict[str, Any]:
-        """What is kept beside columns that the model has computed."""
+        """Notes to write beside columns that the model has computed."""
         return {"model": self.path, "kind": self.kind, "equations": self.equations()}
 
 
 def load_model(path: str, command: str, *kinds: str) -> Loaded:
-    """The model of a file; refuses those that the command cannot use.
+    """The model of a file; refuses kinds that the command cannot use.
 
     Parameters
     ----------
@@ -157,15 +159,15 @@ def load_model(path: str, command: str, *kinds: str) -> Loaded:
     *kinds : str
         Those that it can use; all by default.
     """
-    thing = load(path)
+    model = load(path)
     before: list[Any] = []
-    model = thing
-    if isinstance(thing, Pipeline):
-        *before, model = [step for _, step in thing.steps if not isinstance(step, str)]
+    if isinstance(model, Pipeline):
+        *before, model = [step for _, step in model.steps if not isinstance(step, str)]
     kind = next((name for name, classes in _KINDS.items() if isinstance(model, classes)), None)
     if kind is None or (kinds and kind not in kinds):
         held = _WORDS.get(kind or "", f"a {type(model).__name__}")
-        wanted = " or ".join(_WORDS[name] for name in kinds or _KINDS)
+        *others, last = (_WORDS[name] for name in kinds or _KINDS)
+        wanted = f"{', '.join(others)} or {last}" if others else last
         raise ValueError(f"{path} holds {held}, but 'vanishing {command}' needs {wanted}.")
     if isinstance(model, LawFinder):
         model = model.laws_
@@ -193,7 +195,7 @@ def each_block(rows: DiskRows, loaded: Loaded, work: Callable[[Block, _BlockRows
 
 
 class _BlockRows(ArrayRows):
-    """Rows of one block, which know where they come from."""
+    """Rows of one block that know their places in the files."""
 
     quiet = True
 
@@ -208,13 +210,13 @@ class _BlockRows(ArrayRows):
 def scores_and_p_values(
     detector: VanishingIdealDetector, rows: Any, *, alarms_only: bool = False
 ) -> tuple[Float1D, Float1D]:
-    """Both from one evaluation; with ``alarms_only``, those of normal rows are only known not to be an alarm."""
+    """Scores and p-values from one evaluation; with ``alarms_only``, those of normal rows are bounds only."""
     scores = detector._scores(rows, alarms_only=alarms_only)
     return scores, detector._current().tail.p_values(-scores)
 
 
 def _violations(detector: VanishingIdealDetector, rows: Any) -> Float2D:
-    """How much each equation is violated; NaN for rows with missing values."""
+    """Violations of the equations, in deviations; NaN for rows with missing values."""
     complete = ~np.isnan(rows.X).any(axis=1)
     values = np.full((len(rows), len(detector.generators_)), np.nan)
     if values.shape[1] and complete.any():
@@ -227,11 +229,13 @@ def short_names(labels: Any) -> list[str]:
 
     Examples
     --------
-    >>> short_names(["Iris setosa", "1", "1!"])
-    ['iris_setosa', '1', '1_2']
+    >>> short_names(["Iris setosa", "1", "1!"]), short_names(["a_2", "a", "a!"])
+    (['iris_setosa', '1', '1_2'], ['a_2', 'a', 'a_2_2'])
     """
-    found: list[str] = []
+    names: list[str] = []
     for label in labels:
         name = re.sub(r"[^a-z0-9]+", "_", str(label).lower()).strip("_") or "class"
-        found.append(name if name not in found else f"{name}_{len(found)}")
-    return found
+        while name in names:
+            name = f"{name}_{len(names)}"
+        names.append(name)
+    return names

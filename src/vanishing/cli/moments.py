@@ -13,7 +13,7 @@ from .outputs import add_output_arguments, check_output, print_json
 if TYPE_CHECKING:
     from ..engine.moments import Moments
 
-__all__ = ["EXAMPLES", "add_arguments", "read_moments", "run"]
+__all__ = ["EXAMPLES", "add_arguments", "describe_moments", "read_moments", "run"]
 
 EXAMPLES = (
     "vanishing moments collect 'clicks/*.parquet' --degree 4 -o clicks.npz",
@@ -67,7 +67,7 @@ def read_moments(files: Sequence[str]) -> Moments:
 
 
 def describe_moments(moments: Any) -> dict[str, Any]:
-    """What moments are about."""
+    """Moments as JSON: rows, degree and columns."""
     names = moments.feature_names
     return {
         "kind": "moments",
@@ -88,7 +88,7 @@ def _collect(arguments: argparse.Namespace) -> Moments:
 
 
 def _scaler(rows: Any, ranges: str | None) -> Any:
-    """The scaling to [0, 1], in which sums of high powers keep their digits."""
+    """The scaling to [0, 1], in which sums of high powers keep their digits, by ``--ranges`` or by a pass."""
     import numpy as np
     from sklearn.preprocessing import MinMaxScaler
 

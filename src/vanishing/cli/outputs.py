@@ -1,4 +1,4 @@
-"""Files that commands write: checked before the work starts, complete or not there."""
+"""Files that commands write: checked before the work starts, and complete or absent after it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TABLES = (".csv", ".parquet", ".json")
 
 
 def add_output_arguments(parser: argparse.ArgumentParser, what: str, *, required: bool = False) -> None:
-    """The file to write, and whether an old one is replaced."""
+    """Add the file to write, and whether to replace an old one."""
     parser.add_argument("-o", "--output", metavar="FILE", required=required, help=what)
     parser.add_argument("--force", action="store_true", help="replace the output file if there is one")
 
@@ -38,7 +38,7 @@ def check_output(path: str | None, force: bool, suffixes: Sequence[str], inputs:
     suffixes : sequence of str
         What the name may end in.
     inputs : sequence of str
-        Files that are read, which are never replaced.
+        Files that the command reads, which are never replaced.
     """
     if path is None:
         return
@@ -63,7 +63,7 @@ def print_json(content: Any) -> None:
 
 
 def plain(value: Any) -> Any:
-    """The value in types of JSON."""
+    """The value in types of JSON; numbers that are not finite are None."""
     import numpy as np
 
     if isinstance(value, Mapping):
@@ -83,11 +83,11 @@ def write_text(path: str | None, text: str) -> None:
         print(text.rstrip("\n"))
         return
     with complete_file(path) as unfinished:
-        unfinished.write_text(text if text.endswith("\n") else f"{text}\n")
+        unfinished.write_text(text if text.endswith("\n") else f"{text}\n", encoding="utf-8")
 
 
 class Writer(Protocol):
-    """Takes a table part by part."""
+    """Writes a table part by part."""
 
     def write(self, columns: Mapping[str, Array]) -> None:
         """Append rows."""
@@ -140,7 +140,7 @@ class _Csv:
 
 
 class _Json:
-    """Writes a JSON array with one object a row."""
+    """Writes a JSON array with one object a row; numbers that are not finite are null."""
 
     def __init__(self, stream: Any):
         self._stream, self._before = stream, "[\n"
@@ -148,7 +148,7 @@ class _Json:
     def write(self, columns: Mapping[str, Array]) -> None:
         names = list(columns)
         for row in zip(*(_cells(values) for values in columns.values()), strict=True):
-            record = json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False)
+            record = json.dumps(plain(dict(zip(names, row, strict=True))), ensure_ascii=False, allow_nan=False)
             self._stream.write(self._before + record)
             self._before = ",\n"
 

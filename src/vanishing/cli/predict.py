@@ -1,4 +1,4 @@
-"""``vanishing predict``: what a classifier or detector says about new rows."""
+"""``vanishing predict``: labels, scores and probabilities of new rows, by a classifier or detector."""
 
 from __future__ import annotations
 

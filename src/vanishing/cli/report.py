@@ -69,7 +69,7 @@ def _given(arguments: argparse.Namespace, loaded: Loaded, file: str) -> Given:
 
 
 def _known_target(arguments: argparse.Namespace, loaded: Loaded, file: str) -> str | None:
-    """The column that the model was fitted to, if the table has it."""
+    """The column of the model's classes or groups, from its notes, if the table has it."""
     target = next((loaded.notes[key] for key in ("target", "label", "groups") if key in loaded.notes), None)
     if target is None or file.lower().endswith(".npy"):
         return None
@@ -78,7 +78,7 @@ def _known_target(arguments: argparse.Namespace, loaded: Loaded, file: str) -> s
 
 @dataclass(frozen=True)
 class _Prepared:
-    """Blocks after the transformers that come before a model."""
+    """Applies the transformers before a model to blocks."""
 
     loaded: Loaded
 

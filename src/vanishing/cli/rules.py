@@ -11,7 +11,7 @@ from .outputs import add_output_arguments, check_output, print_json
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
 EXAMPLES = ("vanishing rules invoices.csv --columns net,tax,gross -o invoices.vi",)
-_SHOWN = 20  # exceptions that are printed
+_SHOWN = 20  # exceptions in print
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -35,12 +35,12 @@ def score_classifier(loaded: Loaded, rows: DiskRows) -> dict[str, Any]:
     table, loss = sum(counted), float(np.sum(losses))
     n_rows, n_known = int(table.sum()), int(table[:-1].sum())
     right, each = np.diag(table[:-1]), table[:-1].sum(axis=1)
-    found = {str(name): float(right[k] / each[k]) for k, name in enumerate(classes) if each[k]}
+    by_class = {str(name): float(right[k] / each[k]) for k, name in enumerate(classes) if each[k]}
     content: dict[str, Any] = {"rows": n_rows, "accuracy": float(right.sum() / n_rows)}
-    content |= {"balanced_accuracy": float(np.mean(list(found.values()))) if found else np.nan}
+    content |= {"balanced_accuracy": float(np.mean(list(by_class.values()))) if by_class else np.nan}
     content |= {"log_loss": loss / n_known} if np.isfinite(loss) and n_known else {}
     content |= {"unknown_labels": n_rows - n_known} if n_known < n_rows else {}
-    return {**content, "accuracy_of_class": found}
+    return {**content, "accuracy_of_class": by_class}
 
 
 def _codes(labels: Array, classes: Array) -> Array:
@@ -53,17 +53,17 @@ def _codes(labels: Array, classes: Array) -> Array:
 
 
 def score_detector(loaded: Loaded, rows: DiskRows, abnormal: str | None) -> dict[str, Any]:
-    """The share of alarms; the area under the ROC curve, where it is known which rows are abnormal."""
+    """The share of alarms; and, if labels mark abnormal rows, the area under the ROC curve."""
     model = loaded.model
 
-    def look(block: Block, inside: Any) -> tuple[int, int, Float1D, Array]:
+    def score(block: Block, inside: Any) -> tuple[int, int, Float1D, Array]:
         scores = model.score_samples(inside)
         n_alarms = int((scores < model.offset_).sum())
-        if abnormal is None:  # nothing grows with the rows
+        if abnormal is None:  # counts alone: memory does not grow with the rows
             return len(scores), n_alarms, np.empty(0), np.empty(0, dtype=bool)
         return len(scores), n_alarms, scores, _marked(block.labels, abnormal)
 
-    n_rows, n_alarms, score_parts, label_parts = zip(*each_block(rows, loaded, look), strict=True)
+    n_rows, n_alarms, score_parts, label_parts = zip(*each_block(rows, loaded, score), strict=True)
     alarms = sum(n_alarms) / sum(n_rows)
     content = {"rows": sum(n_rows), "alarms": alarms, "false_alarms_promised": float(model.contamination)}
     if abnormal is None:
@@ -81,7 +81,7 @@ def score_detector(loaded: Loaded, rows: DiskRows, abnormal: str | None) -> dict
 
 
 def _marked(labels: Any, abnormal: str) -> Array:
-    texts = [f"{label:g}" if isinstance(label, float) else str(label) for label in np.asarray(labels).tolist()]
+    texts = [f"{label:.15g}" if isinstance(label, float) else str(label) for label in np.asarray(labels).tolist()]
     return np.array([text == abnormal for text in texts], dtype=bool)
 
 

@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print what a model says."""
+    """Print the equations or the formula of a model."""
     from .models import load_model
 
     loaded = load_model(arguments.model, "show")

@@ -19,21 +19,23 @@ from scipy import stats
 
 from .._typing import Float1D
 
-__all__ = ["GammaTail", "Left", "Tail", "Typical", "weighted_quantiles"]
+__all__ = ["NORMAL_RANGE", "GammaTail", "Left", "Tail", "Typical", "weighted_quantiles"]
+
+NORMAL_RANGE = 1.349  # inter-quartile range of a normal distribution, in deviations
 
 
 class Tail(Protocol):
-    """How large the scores of normal rows are."""
+    """The distribution of the scores of normal rows, above all of large ones."""
 
     def p_values(self, scores: Any) -> Float1D:
-        """Share of normal rows with such a score or a larger one."""
+        """Share of normal rows with a score at least as large."""
 
     def threshold(self, rate: float) -> float:
         """The score that a share ``rate`` of normal rows exceeds."""
 
 
 def weighted_quantiles(values: Float1D, weights: Float1D, shares: Sequence[float]) -> Float1D:
-    """Values below which a share of the weight lies; a weight counts like repeated values.
+    """Values with a share of the weight below them; a weight counts like repeated values.
 
     Examples
     --------
@@ -71,7 +73,10 @@ class Typical:
 
 @dataclass(frozen=True)
 class Left:
-    """The scores of rows that were left out, ascending, and the weight of each score and those above it."""
+    """The empirical tail: scores of training rows, each left out of the model, and the weight from each score on.
+
+    ``scores`` are ascending; ``weight_from[k]`` is the weight of ``scores[k:]``. Files know the class by its name.
+    """
 
     scores: Float1D
     weight_from: Float1D
@@ -98,14 +103,14 @@ class Left:
     def threshold(self, rate: float) -> float:
         """Just below the smallest left-out score beyond which p-values are at most ``rate``, or below the largest one.
 
-        As many of the left-out scores themselves are above it as among so many fresh ones are expected to be.
+        A share of about ``rate`` of the left-out scores themselves is above it, too.
         """
         enough = self.weight_from[1:] + 1.0 <= rate * (1.0 + self.weight_from[0]) + 1e-9
         score = float(self.scores[int(np.argmax(enough)) if enough.any() else -1])
         return score - 1e-9 * (1.0 + abs(score))
 
     def score_of(self, p_values: Float1D) -> Float1D:
-        """Scores that have these p-values."""
+        """Left-out scores with these p-values."""
         wanted = p_values * (1.0 + self.weight_from[0]) - 1.0
         place = np.searchsorted(-self.weight_from[:-1], -wanted - 1e-9, side="left")
         return np.asarray(self.scores[np.minimum(place, len(self.scores) - 1)])
@@ -134,10 +139,10 @@ class GammaTail:
         return cls(shape, scale, Typical(float(middle), float(high - low)))
 
     def p_values(self, scores: Any) -> Float1D:
-        """Probability of such a score or a larger one."""
+        """Probability of a score at least as large."""
         q = np.exp(self.typical.centre + self.typical.spread * np.asarray(scores))
         return np.asarray(stats.gamma(self.shape, scale=self.scale).sf(q))
 
     def threshold(self, rate: float) -> float:
-        """The score that is exceeded with probability ``rate``."""
+        """The score that a normal row exceeds with probability ``rate``."""
         return float(self.typical.standard(np.log(stats.gamma(self.shape, scale=self.scale).isf(rate))))

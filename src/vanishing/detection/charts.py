@@ -1,4 +1,4 @@
-"""Pictures for people who watch a process: several axes on one page."""
+"""Figures of several axes for people who watch a process: control charts, and equations over time."""
 
 from __future__ import annotations
 

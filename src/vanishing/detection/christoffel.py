@@ -1,13 +1,13 @@
-"""The inverse Christoffel function of the rows: how unlike all polynomials of normal rows a row is.
+"""The inverse Christoffel function of the rows: large where a polynomial that nearly vanishes on normal rows does not.
 
 With v(x) the monomials up to a degree, scaled to mean square 1, and M the mean of ``v v'`` over the rows,
 
     q(x) = v(x)' (M + ridge I)^-1 v(x),    G(x) = log q(x).
 
-A polynomial that nearly vanishes on the rows is a small eigenvalue of M, by which q divides: tight equations weigh
+A polynomial that nearly vanishes on the rows is a small eigenvalue of M, and q divides by it: tight equations weigh
 most. q needs one Gram, a sum over rows (Lasserre and Pauwels, "The empirical Christoffel function with applications in
 data analysis", 2019; for streams Ducharlet et al., "Leveraging the Christoffel function for outlier detection in data
-streams", 2024). Without row i, q at row i is a function of q itself: scores of rows left out cost nothing.
+streams", 2024). q at row i of the model without row i is a function of q: scores of left-out rows cost nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from .._typing import Float1D, Float2D, Int1D
+from .._typing import Bool1D, Float1D, Float2D, Int1D
 from ..polynomials.forms import MonomialForm, term_values
 from ..polynomials.terms import Program, Term
 from ..rows.array_api import namespace_of, on_device_of
@@ -35,18 +35,20 @@ __all__ = [
     "Monomials",
     "choose_degree",
     "expansion",
+    "keeps_digits",
     "left_out",
     "n_terms_needed",
 ]
 
-RIDGE = 1e-6  # the mean square below which an equation holds exactly
-ROUNDING = 1e-6  # by which a relation that holds for every row may be missed
-MOST_TERMS = 900
-_MOST_WORK = 20_000_000_000  # products of terms that a degree above 2 may cost: about a second of one core
+RIDGE = 1e-6  # mean square below which an equation holds exactly
+ROUNDING = 1e-6  # residual of an exact relation that rounding explains
+MOST_TERMS = 900  # of a detector: a factorisation of the Gram takes a fraction of a second
+_MOST_WORK = 20_000_000_000  # products of terms for a degree above 2, at most: about a second of one core
+_EPSILON, _LOST = 1e-16, 1e-3  # rounding of float64; rounding errors of a Gram over the ridge, at most
 
 
 def choose_degree(n_features: int, n_samples: int) -> int:
-    """Degree of the monomials: the largest from 2 to 4 with at most 900 terms; 1 if not even degree 2 has rows enough.
+    """Degree of the monomials: the largest from 2 to 4 with at most 900 terms; 1 with too few rows for degree 2.
 
     Examples
     --------
@@ -63,7 +65,7 @@ def choose_degree(n_features: int, n_samples: int) -> int:
 
 
 def n_terms_needed(n_features: int) -> int:
-    """Terms of degree up to 2 that a detector uses."""
+    """Terms of a detector of degree 2: the fewest rows that this degree needs."""
     return min(comb(n_features + 2, 2), MOST_TERMS)
 
 
@@ -82,12 +84,12 @@ class Monomials:
 
     @classmethod
     def of_terms(cls, units: Standardised, terms: Sequence[Term], exact: Sequence[Exact]) -> Monomials:
-        """With the program of the terms."""
+        """The monomials with these terms."""
         return cls(units, tuple(terms), tuple(exact), Program.of(terms))
 
     @classmethod
     def of_columns(cls, survey: ColumnSurvey, exact: Sequence[Exact], degree: int) -> Monomials:
-        """All monomials up to a degree; of wide tables the columns, and products along principal directions."""
+        """All monomials up to a degree; for wide tables the columns and the products of principal directions."""
         redundant = {relation.columns[-1] for relation in exact if relation.kind in ("constant", "one-hot")}
         kept = np.array([j for j in range(survey.mean.size) if j not in redundant], dtype=np.int64)
         n = kept.size
@@ -101,18 +103,18 @@ class Monomials:
         directions = leading_directions(survey, kept, min(p, n))
         units = Standardised(units.centre, units.scale, units.kept, directions)
         products = combinations_with_replacement(range(n, n + directions.shape[1]), 2)
-        # A program needs the first factor among its terms; the directions themselves are combinations of columns.
+        # Directions are combinations of columns, but a program needs the factors of each product among its terms.
         terms = [(), *((j,) for j in range(n + directions.shape[1])), *products]
         return cls.of_terms(units, terms, exact)
 
     @property
     def n_columns(self) -> int:
-        """Columns that the monomials are made of."""
+        """Number of columns in the monomials."""
         return int(self.units.centre.size)
 
     @property
     def columns(self) -> Int1D:
-        """Their places in the table."""
+        """Places of these columns in the table."""
         return np.arange(self.n_columns) if self.units.kept is None else self.units.kept
 
     def values(self, X: Any) -> Any:
@@ -120,7 +122,7 @@ class Monomials:
         return term_values(self.units.units(X), self.program)
 
     def penalty(self, X: Any) -> Any:
-        """What violated exact relations add to q, one value per row: ``sum of (residual / 1e-6)^2``."""
+        """The part of q from violated exact relations, one value per row: ``sum of (residual / 1e-6)^2``."""
         namespace = namespace_of(X)
         total = namespace.zeros(X.shape[0], dtype=namespace.float64, device=X.device)
         for relation in self.exact:
@@ -129,6 +131,7 @@ class Monomials:
 
 
 def _terms(kept: Int1D, exact: Sequence[Exact], degree: int) -> list[Term]:
+    """The terms up to a degree without those that exact relations make redundant."""
     place = {int(j): k for k, j in enumerate(kept)}
     binary = {place[j] for relation in exact if relation.kind == "binary" for j in relation.columns if j in place}
     group = {
@@ -159,15 +162,29 @@ def expansion(terms: Sequence[Term], scale: Float1D, offset: Float1D) -> Float2D
            [1., 2., 0.],
            [1., 4., 4.]])
     """
-    nothing = np.zeros(len(terms), dtype=np.int64)
-    form = MonomialForm(Program.of(terms), np.eye(len(terms)), Program(nothing, nothing), np.zeros(len(terms)))
+    zeros = np.zeros(len(terms), dtype=np.int64)
+    form = MonomialForm(Program.of(terms), np.eye(len(terms)), Program(zeros, zeros), np.zeros(len(terms)))
     return form.compose(scale, offset).coef
 
 
-def left_out(q: Float1D, weights: Float1D, total: float) -> Float1D:
-    """q of rows that are among the rows of M, as it would be without them: ``(W - u) / W * q / (1 - u q / W)``.
+def keeps_digits(distance: Float1D, degree: int) -> Bool1D:
+    """Whether a Gram keeps its digits when columns are counted from a point some deviations away.
 
-    W is the total weight, and u that of the row, or 1 if that is less: of equal rows one is left out.
+    Its entries grow by ``(1 + distance)^(2 degree)``; rounding errors of that have to stay far below the ridge.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> keeps_digits(np.array([1.0, 1000.0]), 2)
+    array([ True, False])
+    """
+    return np.asarray((1.0 + distance) ** (2 * degree) * _EPSILON <= _LOST * RIDGE)
+
+
+def left_out(q: Float1D, weights: Float1D, total: float) -> Float1D:
+    """q at rows behind M, each with an M without that row: ``(W - u) / W * q / (1 - u q / W)``.
+
+    W is the total weight, and u the weight of the row, at most 1: of equal rows, one is left out.
 
     Examples
     --------
@@ -183,7 +200,8 @@ def left_out(q: Float1D, weights: Float1D, total: float) -> Float1D:
 class Christoffel:
     """q for a Gram of monomials: ``q(x) = |whitening v(x)|^2``, plus the penalty of exact relations.
 
-    ``gram`` is the mean of the products of the monomials, in standard units, and ``factor`` that of ``M + ridge I``.
+    ``gram`` is the mean of the products of the monomials, in standard units, and ``factor`` the L of
+    ``M + ridge I = L L'``.
     """
 
     monomials: Monomials
@@ -209,9 +227,9 @@ class Christoffel:
         return len(self.monomials.terms)
 
     def without(self, missing: Sequence[int]) -> Christoffel | None:
-        """q of the monomials and exact relations that do not involve some columns; None if there are none."""
+        """q of the monomials and exact relations without the columns ``missing``; None if none are left."""
         absent = {k for k, j in enumerate(self.monomials.columns) if int(j) in set(missing)}
-        n = self.monomials.n_columns  # what lies beyond is made of all columns
+        n = self.monomials.n_columns  # later variables are directions, which involve all columns
         chosen = [k for k, term in enumerate(self.monomials.terms) if not any(v in absent or v >= n for v in term)]
         exact = tuple(relation for relation in self.monomials.exact if not set(relation.columns) & set(missing))
         if len(chosen) < 2 and not exact:

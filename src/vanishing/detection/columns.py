@@ -1,4 +1,4 @@
-"""What the columns are: constant, binary, one-hot or numeric; their units, and the change to them on the way.
+"""The columns of a table: constant, binary, one-hot or numeric, and their standard units.
 
 Everything here follows from the first pass: range, means and second moments of the columns.
 """
@@ -29,8 +29,10 @@ __all__ = [
     "survey_columns",
 ]
 
-CLIP = 10.0  # deviations from the mean beyond which a value counts no more
-_ROUNDING = 1e-10  # of a mean over [0, 1] that stands for zero
+CLIP = 10.0  # deviations from the mean at which values are clipped
+_ROUNDING = 1e-10  # mean over [0, 1] that is zero but for rounding
+_PRECISE = 1e-7  # variance over mean square, below which a Gram of raw values loses its digits
+_WEAKEST = 1e-6  # variance of a principal direction, at least, when it is scaled to 1
 
 
 class ColumnSurvey(NamedTuple):
@@ -51,9 +53,14 @@ class ColumnSurvey(NamedTuple):
 
     @property
     def has_far_values(self) -> bool:
-        """Whether values are so far from the mean that they are clipped."""
+        """Whether some values are far enough from the mean to be clipped."""
         reach = np.maximum(self.high - self.mean, self.mean - self.low)
         return bool((reach > CLIP * self.deviation)[self.high > self.low].any())
+
+    def distance_from(self, point: Float1D) -> Float1D:
+        """How many deviations the means are from a point; 0 for constant columns."""
+        spread = np.where(self.deviation > 0.0, self.deviation, 1.0)
+        return np.where(self.deviation > 0.0, np.abs(self.mean - point) / spread, 0.0)
 
 
 def survey_columns(rows: Rows, names: Sequence[str]) -> ColumnSurvey:
@@ -74,7 +81,7 @@ def survey_columns(rows: Rows, names: Sequence[str]) -> ColumnSurvey:
     (survey,) = require_finite_survey(surveys([rows]), rows, names)
     low, high = survey.low, survey.high
     squares = np.diag(survey.gram)[1:]
-    precise = np.diag(survey.gram)[1:] - survey.gram[0, 1:] ** 2 > 1e-7 * squares
+    precise = np.diag(survey.gram)[1:] - survey.gram[0, 1:] ** 2 > _PRECISE * squares
     if precise[high > low].all():
         covariance = survey.gram[1:, 1:] - np.outer(survey.gram[0, 1:], survey.gram[0, 1:])
         return ColumnSurvey(low, high, survey.gram[0, 1:], covariance, survey.n_samples, survey.total_weight)
@@ -83,7 +90,7 @@ def survey_columns(rows: Rows, names: Sequence[str]) -> ColumnSurvey:
 
 
 def _in_units(survey: Survey, low: Float1D, high: Float1D) -> ColumnSurvey:
-    """From the survey of columns in [0, 1] to their own units."""
+    """The survey of columns that were scaled to [0, 1], in their own units."""
     width = _width(low, high)
     mean = survey.gram[0, 1:]
     covariance = (survey.gram[1:, 1:] - np.outer(mean, mean)) * np.outer(width, width)
@@ -98,7 +105,7 @@ def _width(low: Float1D, high: Float1D) -> Float1D:
 class Standardised:
     """Rows in standard units, ``clip((x - centre) / scale)``, of the columns ``kept`` (all if None).
 
-    With ``directions`` ``(n_kept, p)``, the p coordinates along them stand behind the columns.
+    With ``directions`` ``(n_kept, p)``, the coordinates along these follow the columns.
     """
 
     centre: Float1D
@@ -134,7 +141,7 @@ def leading_directions(survey: ColumnSurvey, kept: Int1D, n_directions: int) -> 
     deviation = survey.deviation[kept]
     correlation = survey.covariance[np.ix_(kept, kept)] / np.outer(deviation, deviation)
     strength, directions = principal_directions(correlation, n_directions)
-    return directions / np.sqrt(np.maximum(strength, 1e-6))
+    return directions / np.sqrt(np.maximum(strength, _WEAKEST))
 
 
 def principal_directions(matrix: Float2D, n_directions: int) -> tuple[Float1D, Float2D]:
@@ -148,10 +155,10 @@ def principal_directions(matrix: Float2D, n_directions: int) -> tuple[Float1D, F
 
 @dataclass(frozen=True)
 class Exact:
-    """What holds exactly for every row: a column is constant or binary, or a group of columns is one-hot.
+    """A relation that holds exactly on every row: a column is constant or binary, or a group of columns is one-hot.
 
-    ``residual`` is 0 where it holds: the distance from the constant, ``4 u (1 - u)`` for a binary column that goes
-    from u = 0 to u = 1, and ``sum of u - 1`` for a group.
+    Its residual is the distance from the constant, ``4 u (1 - u)`` for a binary column scaled to u in {0, 1}, and
+    ``sum of u - 1`` for a group.
     """
 
     kind: str
@@ -160,7 +167,7 @@ class Exact:
     width: tuple[float, ...]
 
     def residual(self, X: Any) -> Any:
-        """How far the rows are from it, one value per row."""
+        """The residual of the rows, one value per row; 0 where the relation holds."""
         u = [(in_float64(X[:, j]) - a) / w for j, a, w in zip(self.columns, self.low, self.width, strict=True)]
         if self.kind == "constant":
             return u[0]
@@ -169,7 +176,7 @@ class Exact:
         return sum(u[1:], u[0]) - 1.0
 
     def to_text(self, names: Sequence[str]) -> str:
-        """In words, for instance ``x3 is 0 or 1``."""
+        """The relation in words, for instance ``x3 is 0 or 1``."""
         shown = [names[j] for j in self.columns]
         if self.kind == "constant":
             return f"{shown[0]} = {self.low[0]:.6g}"
@@ -181,7 +188,7 @@ class Exact:
 def exact_relations(survey: ColumnSurvey) -> list[Exact]:
     """The constant columns, the binary ones and the one-hot groups among these.
 
-    As ``u (1 - u) >= 0`` on the range [0, 1] of a column, it is binary if and only if the mean of that is 0.
+    A column scaled to [0, 1] is binary if and only if the mean of ``u (1 - u)``, which is never negative, is 0.
 
     Examples
     --------
@@ -199,7 +206,7 @@ def exact_relations(survey: ColumnSurvey) -> list[Exact]:
     binary = np.flatnonzero((mean - np.diag(products) <= _ROUNDING) & (survey.high > survey.low))
     relations = [Exact("constant", (int(j),), (float(low[j]),), (max(abs(float(low[j])), 1.0),)) for j in constant]
     relations += [_exact("binary", [int(j)], low, width) for j in binary]
-    # A pair of columns, one the opposite of the other, is a linear relation; groups are indicators of categories.
+    # Groups are indicators of categories; two complementary columns of other values are a linear relation.
     indicators = [int(j) for j in binary if low[j] == 0.0 and width[j] == 1.0]
     relations += [_exact("one-hot", group, low, width) for group in _one_hot(indicators, mean, products)]
     return relations
@@ -210,7 +217,7 @@ def _exact(kind: str, columns: list[int], low: Float1D, width: Float1D) -> Exact
 
 
 def _one_hot(indicators: list[int], mean: Float1D, products: Float2D) -> list[list[int]]:
-    """Groups of 0/1 columns of which exactly one is 1 in every row, each column in one group at most."""
+    """Groups of 0/1 columns with exactly one 1 in every row; each column is in one group at most."""
     groups: list[list[int]] = []
     free = list(indicators)
     while free:

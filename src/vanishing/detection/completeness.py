@@ -1,10 +1,10 @@
-"""Rows to learn from: those without missing values; infinite values are refused."""
+"""Complete rows: a detector learns from those without missing values, and refuses infinite ones."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -14,13 +14,14 @@ from ..rows.arrays import ArrayRows
 from ..rows.protocol import Block, Cost, where
 from ..rows.reading import require_finite
 
-__all__ = ["Complete", "complete_array", "complete_block", "refuse_infinity", "require_some", "sum_is_finite"]
+__all__ = ["Complete", "Place", "complete_array", "complete_block", "refuse_infinity", "require_some", "sum_is_finite"]
 
-Place = Callable[[int, int], str]
+#: ``place(part, row)`` names a row of a source in words.
+Place: TypeAlias = Callable[[int, int], str]
 
 
 def sum_is_finite(X: Any) -> bool:
-    """Whether the sum of all values is finite, which takes less time than to look at each of them."""
+    """Whether the sum of all values is finite: quicker than a test of each value."""
     namespace = namespace_of(X)
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(namespace.isfinite(namespace.sum(X)))
@@ -61,7 +62,7 @@ class Complete:
 
 
 def complete_array(rows: ArrayRows, names: Sequence[str], *, skip: bool) -> tuple[ArrayRows, int]:
-    """Of rows in memory those with a weight and, with ``skip``, without missing values, and how many have some."""
+    """The rows in memory with positive weights, and the number of incomplete ones, which ``skip`` leaves out."""
     rows = rows.without_zero_weights()
     n_missing = 0
     if rows.X.dtype.kind != "f" or sum_is_finite(rows.X[:]):
@@ -77,7 +78,7 @@ def complete_array(rows: ArrayRows, names: Sequence[str], *, skip: bool) -> tupl
 
 
 def require_some(all_missing: bool) -> None:
-    """Raise ValueError if there is nothing to learn from."""
+    """Raise ValueError if every row has a missing value."""
     if all_missing:
         raise ValueError("Every row has a missing value: impute them, for instance with SimpleImputer.")
 

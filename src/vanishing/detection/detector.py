@@ -44,18 +44,18 @@ from .training import train
 
 __all__ = ["VanishingIdealDetector"]
 
-_GROWTH = 1.5  # of the number of rows, after which a stream's regimes and calibration are found anew
+_GROWTH = 1.5  # of the number of rows, after which a stream's equations, regimes and calibration are fitted again
 
 
 class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierMixin, BaseEstimator):  # type: ignore[misc]
-    """Rows are normal as long as they obey the equations of the data that the detector was fitted to.
+    """Novelty detection: rows are normal as long as they obey the equations of the rows of the fit.
 
     The score has three parts, each in units of its spread over normal rows: the logarithm of the inverse Christoffel
     function ``v(x)' (M + 1e-6 I)^-1 v(x)``, with v the monomials up to a degree and M their Gram, which weighs a
-    polynomial the more the more closely it vanishes on the rows; the deviations from tight equations, where there are
+    polynomial the more the more closely it vanishes on the rows; the deviations from tight equations, if there are
     any; and the distance from the regimes of the data, local quadratics around k-means centres. There is nothing to
-    tune. Everything but the regimes follows from one Gram, a sum over rows; the regimes, and the p-values, from a
-    sample of at most 10,000 rows.
+    tune. The regimes and the p-values come from a sample of at most 10,000 rows, all else from one Gram, a sum over
+    rows.
 
     Parameters
     ----------
@@ -88,8 +88,8 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
 
     Notes
     -----
-    A row that is equal to a training row is scored as if that had been left out. So scores of training rows compare
-    with those of new rows, and a share ``contamination`` of the training rows are outliers, too.
+    A row that equals a training row is scored as if that had been left out. So scores of training rows compare with
+    those of new rows, and a share ``contamination`` of the training rows are outliers, too.
 
     Examples
     --------
@@ -167,10 +167,10 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Add rows to the sums; the first call is a fit, which settles the units of the columns and the degree.
+        """Add rows to the sums; the first call is a fit, which fixes the units of the columns and the degree.
 
-        The inverse Christoffel function is that of all rows. Equations, regimes and calibration are found anew
-        whenever the number of rows has grown by a half. If the rows are refused, nothing has been added.
+        The inverse Christoffel function is that of all rows. Equations, regimes and calibration are fitted again
+        whenever the number of rows has grown by a half. A call that raises an error adds nothing.
 
         Parameters
         ----------
@@ -189,11 +189,11 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
             return self.fit(X, sample_weight=sample_weight)
         self._check_parameters()
         with one_blas_thread():
-            more = self._sums_of(read_rows(self, X, sample_weight, reset=False))
-        if more.n_missing:
-            warn_incomplete(more.n_missing)
+            batch = self._sums_of(read_rows(self, X, sample_weight, reset=False))
+        if batch.n_missing:
+            warn_incomplete(batch.n_missing)
         with all_or_nothing(self):
-            self._sums = self._sums.with_batch(more)
+            self._sums = self._sums.with_batch(batch)
             self._n_batches += 1
             self.n_samples_seen_ = self._sums.n_samples
             self._stale = True
@@ -241,7 +241,7 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
         x : array-like of shape (n_features,)
             The row.
         X : array-like of shape (n_samples, n_features)
-            Normal rows. As they differ in the other columns, too, each is shown as far from the curve as it is.
+            Normal rows. Each is drawn as far from the curve as it is from the equation, whatever its other columns.
         equation : int, optional
             Its place in ``generators_``; the one that the row violates most by default.
         columns : pair of int, optional
@@ -306,7 +306,7 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
     def _fit_rows(self, rows: Rows) -> None:
         skip = self.missing == "skip"
         if isinstance(rows, ScaledOnDisk) and rows.scaler is None:
-            survey_columns(rows, input_names(self))  # a pass that finds the scaling
+            survey_columns(rows, input_names(self))  # its pass stores the scaling in the source
         if not skip and not isinstance(rows, ArrayRows):
             rows = finite_blocks(self, rows)
         trained = train(rows, input_names(self), self.degree, skip=skip)
@@ -315,7 +315,7 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
         self._monomials, self._sums = trained.monomials, trained.sums
         self._n_batches, self._stale = 1, False
         self.degree_, self.n_samples_seen_ = trained.degree, self._sums.n_samples
-        self._learn()
+        self._fit_sums()
 
     def _fit_moments(self, moments: Moments, sample_weight: Any) -> None:
         if sample_weight is not None:
@@ -330,8 +330,8 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
         warn_fitted_tail(self.degree_)
         self._settle(model)
 
-    def _learn(self) -> None:
-        """Find everything anew from the sums."""
+    def _fit_sums(self) -> None:
+        """Fit equations, regimes and calibration to the sums."""
         with one_blas_thread():
             self._settle(Model.of_sums(self._sums, self._christoffel(), input_names(self), regimes=self.regimes))
 
@@ -344,7 +344,7 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
         if self._stale:
             sums = self._sums = self._sums.joined()
             if sums.n_samples >= _GROWTH * self._calibrated_rows:
-                self._learn()
+                self._fit_sums()
             else:
                 self._model = self._model.updated(sums, self._christoffel())
             self._stale = False

@@ -1,9 +1,8 @@
-"""Whether rows as a whole still obey the equations: a test for blocks of rows.
+"""Drift: a test whether blocks of rows, as a whole, still obey the equations.
 
 A shift of a tenth of a deviation is invisible in one row and plain in the mean of ten thousand. For a block of n rows,
-against a model of W rows, the mean of an equation is compared with its mean in the fit, whose difference has the
-deviation ``deviation sqrt(1 / n + 1 / W)``; and the share of rows with p-values up to 5% is compared with 6.5%, as
-calibration is not perfect.
+against a model of W rows, the mean of an equation less its mean in the fit has the deviation ``deviation sqrt(1 / n +
+1 / W)``; and the share of rows with p-values up to 5% is compared with 6.5%, as calibration is not perfect.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from .model import Model
 
 __all__ = ["drift_of_blocks"]
 
-_LEVEL, _ALLOWED = 0.05, 0.065  # p-values that are counted, and the share of them that normal rows may have
+_LEVEL, _ALLOWED = 0.05, 0.065  # p-values up to the first are counted; share of them among normal rows, at most
 
 
 def drift_of_blocks(

@@ -1,15 +1,15 @@
-"""The equations behind a score: sparse polynomials that nearly vanish, and how much of q each accounts for.
+"""The equations behind a score: sparse polynomials that nearly vanish, and the share of q that each accounts for.
 
-Terms are visited by degree. One whose residual g, given the terms before it, is small against its own gradient leads an
-equation: g = 0 then tells a column from the others to within a small part of its deviation. Only the part of the
-gradient counts that is independent of the gradients of the equations before, so that neither multiples of an equation
-nor its Taylor polynomials are listed beside it. The tightest equations come first, and among these the lowest degree.
-Each is made sparse in the units of the table: the fewest terms whose residual is not much larger than that of all. What
-needs many terms, or has a residual with heavy tails unlike noise, is no equation.
+The search visits terms by degree. A term leads an equation g = 0 if its residual g, given the terms before it, is small
+against the gradient of g: the equation then gives a column from the others to within a small part of its deviation.
+Only the part of the gradient counts that is independent of the gradients of the equations before, so that neither
+multiples of an equation nor its Taylor polynomials are listed beside it. The tightest equations come first, and among
+these the lowest degree. Each becomes sparse in the units of the table: the fewest terms whose residual is not much
+larger than that of all. A polynomial of many terms, or with a residual of heavier tails than noise, is no equation.
 
-In the coordinates ``y = whitening v`` in which q is ``|y|^2``, an equation and its multiples span a subspace. Going
-from equation to equation, each takes the part of y in its subspace that the ones before it have left: the squared
-lengths of the parts, and of what is left in the end, sum to q exactly.
+In the coordinates ``y = whitening v`` in which q is ``|y|^2``, an equation and its multiples span a subspace. One after
+the other, each equation takes the part of y in its subspace that the ones before it have left: the squared lengths of
+these parts and of the rest sum to q exactly.
 """
 
 from __future__ import annotations
@@ -27,22 +27,26 @@ from ..polynomials.forms import MonomialForm, term_values
 from ..polynomials.polynomial import Polynomials
 from ..polynomials.products import ProductForm
 from ..polynomials.terms import Program, Term, derivatives, gram_of_gradients
+from .calibration import NORMAL_RANGE
 from .christoffel import ROUNDING, Christoffel, Monomials, expansion
 
 __all__ = ["Equations", "find_equations"]
 
-_TIGHT = 1e-3  # mean square of an equation, relative to that of its gradient in standard units
+_TIGHT = 1e-3  # mean square of an equation over that of its gradient in standard units, at most
 _LOOSE = 1e-2  # the same, where there is no tight one
 _STEP = 3.0  # from one level of tightness to the next, and from one degree to the next
-_SLACK = 0.5  # by which the residual mean square of a sparse equation may exceed that of the dense one
+_SLACK = 0.5  # residual mean square of a sparse equation over that of the dense one, less 1, at most
 _MOST_TERMS = 12  # of an equation
 _MOST_EQUATIONS = 60
-_SEARCHED = 500  # terms among which equations are looked for, at most
-_MOST_COLUMNS = 100  # of a table in which they are
-_HEAVY = 1.5  # root mean square of a residual, over what its inter-quartile range says of normal ones
+_SEARCHED = 500  # terms in a search, at most
+_MOST_COLUMNS = 100  # of a table that is searched
+_ROWS_PER_TERM = 4.0  # weight behind each term of a search, at least
+_EXPLAINED = 0.5  # residual mean square over that of the term itself, of a term that may lead an equation
+_DEPENDENT = 1e-9  # the same, of a term that is a combination of those before it
+_HEAVY = 1.5  # root mean square of a residual over that of normal ones with its inter-quartile range, at most
 _POINTS = 300  # rows at which gradients are compared
-_FAR = 30.0  # deviations from zero from which on a column is centred before terms are chosen
-_SINGULAR = 1e-13
+_FAR = 30.0  # deviations from zero beyond which a column is centred before terms are chosen
+_SINGULAR = 1e-13  # share of a mean square that is rounding
 
 
 @dataclass(frozen=True)
@@ -50,9 +54,8 @@ class Equations:
     """Polynomials that nearly vanish on the rows, in the units of the table, and their subspaces.
 
     ``deviation`` are their root mean squares over the rows and ``mean`` their means in units of these; ``tight`` says
-    which hold so well that they are scored;
-    ``spans`` ``(n_terms, n_directions)`` holds orthonormal directions, those of equation k from ``edges[k]`` to
-    ``edges[k + 1]``.
+    which are a part of the score. ``spans`` ``(n_terms, n_directions)`` holds orthonormal directions, those of equation
+    k from ``edges[k]`` to ``edges[k + 1]``.
     """
 
     polynomials: Polynomials
@@ -63,7 +66,7 @@ class Equations:
     edges: tuple[int, ...]
 
     def contributions(self, whitened: Float2D) -> Float2D:
-        """What each equation adds to q, ``(n_equations, n_rows)``, for ``whitened = whitening @ values``."""
+        """The part of q from each equation, ``(n_equations, n_rows)``, for ``whitened = whitening @ values``."""
         squares = (self.spans.T @ whitened) ** 2
         parts = [squares[a:b].sum(axis=0) for a, b in pairwise(self.edges)]
         return np.array(parts).reshape(-1, whitened.shape[1])
@@ -74,7 +77,7 @@ class Equations:
         return self.polynomials.form.scaled(1.0 / self.deviation)
 
     def without(self, missing: Sequence[int], christoffel: Christoffel) -> Equations:
-        """The equations that do not involve some columns, for the inverse Christoffel function of the others."""
+        """The equations without the columns ``missing``; ``christoffel`` is that of the other columns."""
         kept = np.flatnonzero([not columns & set(missing) for columns in self.columns])
         here = {term: k for k, term in enumerate(christoffel.monomials.terms)}
         terms = _searched(christoffel.monomials)
@@ -93,7 +96,7 @@ class Equations:
 
     @property
     def columns(self) -> list[set[int]]:
-        """For each equation the columns in it."""
+        """The columns in each equation."""
         used = [np.flatnonzero(self.polynomials.exponents[coef != 0.0].any(axis=0)) for coef in self.polynomials.coef]
         return [{int(j) for j in columns} for columns in used]
 
@@ -125,7 +128,7 @@ def find_equations(
 
 
 def _searched(monomials: Monomials) -> list[Term]:
-    """The terms of columns up to the largest degree of which there are not too many; the constant in wide tables."""
+    """The terms of columns, up to the largest degree that has not too many; for wide tables the constant only."""
     if monomials.n_columns > _MOST_COLUMNS:
         return [()]
     terms = [term for term in monomials.terms if all(v < monomials.n_columns for v in term)]
@@ -136,7 +139,10 @@ def _searched(monomials: Monomials) -> list[Term]:
 
 
 def _origin(christoffel: Christoffel) -> tuple[Float1D, Float1D]:
-    """Scale and offset of the ``y = scale z + offset`` in which terms are chosen: not shifted unless far from 0."""
+    """Scale and offset of the coordinates ``y = scale z + offset`` in which terms are chosen.
+
+    They are the columns of the table up to scale; columns far from zero are centred.
+    """
     units = christoffel.monomials.units
     near = np.abs(units.centre) <= _FAR * units.scale
     size = np.where(near, np.hypot(units.centre, units.scale), units.scale)
@@ -177,43 +183,45 @@ class _Search:
             level = min(_STEP * tightest, _TIGHT if self.equations else _LOOSE)
 
     def _visit(self, level: float) -> float:
-        """Visit all terms once; the equations up to a level are found, and the tightest beyond it is returned."""
+        """Visit all terms once, accept the equations up to a level, and return the tightest level beyond it."""
         scale = 1.0 / np.sqrt(np.maximum(np.diag(self.gram), 1e-300))
         H = np.ascontiguousarray(self.gram * np.outer(scale, scale))
         L, face = np.zeros_like(H), np.zeros(len(self.terms), dtype=np.int64)
         size, next_level = 0, np.inf
         tightest: dict[int, float] = {}
         for j, term in enumerate(self.terms):
-            if size + 1 > self.total_weight / 4.0 or len(self.equations) == _MOST_EQUATIONS:
+            if size + 1 > self.total_weight / _ROWS_PER_TERM or len(self.equations) == _MOST_EQUATIONS:
                 break
             if any(_divides(self.terms[lead], term) for lead in self.leads):
                 continue
             residual = max(append_column(H, L, face, size, j, _SINGULAR), 0.0)
-            if size and residual < 0.5 and j not in self.refused:
+            if size and residual < _EXPLAINED and j not in self.refused:
                 dense = np.zeros(len(self.terms))
                 dense[face[:size]] = solve_triangular(L[:size, :size], -L[size, :size], lower=True, trans="T")
                 dense[j] = 1.0
-                corrected = residual * self.total_weight / (self.total_weight - size)  # for what size terms explain
-                tightness = self._tightness(
-                    dense * scale / scale[j], corrected / scale[j] ** 2, min(next_level, _LOOSE)
-                )
-                # Powers of an equation are a little tighter than itself: lower degrees have the precedence. Of one
-                # degree the tightest comes first: others may be its Taylor polynomials.
-                bound = min(level * _STEP ** (len(self.terms[-1]) - len(term)), _STEP * self._tightest_of(term))
-                if tightness > bound:
+                corrected = residual * self.total_weight / (self.total_weight - size)  # for the fit of size terms
+                square = corrected / scale[j] ** 2
+                tightness = self._tightness(dense * scale / scale[j], square, min(next_level, _LOOSE))
+                if tightness > self._bound(term, level):
                     next_level = min(next_level, tightness)
                     tightest[len(term)] = min(tightest.get(len(term), np.inf), tightness)
-                elif self._accept(j, face[:size].copy(), corrected / scale[j] ** 2):
+                elif self._accept(j, face[:size].copy(), square):
                     continue
-            size += residual > 1e-9  # else a combination of the terms before
+            size += residual > _DEPENDENT
         self.tightest = tightest
         return next_level
 
-    def _tightest_of(self, term: Term) -> float:
-        return self.tightest.get(len(term), np.inf)
+    def _bound(self, term: Term, level: float) -> float:
+        """The largest tightness of an equation led by a term.
+
+        Powers of an equation are a little tighter than the equation: lower degrees take precedence. Within a degree the
+        tightest comes first: others may be its Taylor polynomials.
+        """
+        by_degree = level * _STEP ** (len(self.terms[-1]) - len(term))
+        return min(by_degree, _STEP * self.tightest.get(len(term), np.inf))
 
     def _tightness(self, polynomial: Float1D, residual: float, of_interest: float) -> float:
-        """The residual relative to the mean square of the gradient, less what the known equations explain of it."""
+        """The residual over the mean square of the gradient, without the part that the known equations explain."""
         tightness = residual / max(float(polynomial @ self.slopes @ polynomial), 1e-300)
         if tightness > of_interest or not self.known.size:  # no equation yet, or moments, which have no points
             return tightness
@@ -245,13 +253,13 @@ class _Search:
         return True
 
     def _has_heavy_tails(self, polynomial: Float1D) -> bool:
-        """Whether most rows are much closer to zero than the root mean square, and that is not rounding."""
+        """Whether most rows are much closer to zero than the root mean square, beyond rounding."""
         if not self.values.shape[1]:
             return False
         low, high = np.percentile(polynomial @ self.values, [25.0, 75.0])
         square = float(polynomial @ self.gram @ polynomial)
         slope = float(polynomial @ self.slopes @ polynomial)
-        return square > ROUNDING**2 * slope and square > (_HEAVY * (high - low) / 1.349) ** 2
+        return square > ROUNDING**2 * slope and square > (_HEAVY * (high - low) / NORMAL_RANGE) ** 2
 
     def _sparse(self, lead: int, before: Int1D, residual: float) -> tuple[Int1D, Float1D]:
         """Support and coefficients of the fewest terms whose residual is close to that of all terms."""
@@ -266,7 +274,7 @@ class _Search:
         return support, -self._solve(lead, support)[0]
 
     def _forward(self, lead: int, before: Int1D, goal: float) -> Int1D:
-        """Terms one by one, each time the one that leaves the least (orthogonal least squares)."""
+        """Terms one by one, each the one that leaves the smallest residual (orthogonal least squares)."""
         G = self.gram_y
         power, products = np.diag(G)[before].copy(), G[before, lead].copy()
         least, left = _SINGULAR * power, float(G[lead, lead])
@@ -312,14 +320,14 @@ def _polynomials(coef: Float2D, search: _Search, christoffel: Christoffel, names
     ratio, shift = search.origin
     scale[columns] = ratio / units.scale  # y = ratio (x - centre) / deviation + shift
     offset[columns] = np.where(shift == 0.0, -units.centre * scale[columns], 0.0)
-    nothing = np.zeros(len(index), dtype=np.int64)
+    zeros = np.zeros(len(index), dtype=np.int64)
     polynomials = Polynomials(
         form,
         names,
         mse=np.zeros(len(index)),
         gap=np.full(len(index), np.nan),
-        n_iter=nothing,
-        status=nothing,
+        n_iter=zeros,
+        status=zeros,
         n_free=None,
     )
     return polynomials.in_units((scale, offset))
@@ -343,9 +351,9 @@ def _spans(coef: Float2D, terms: Sequence[Term], christoffel: Christoffel) -> tu
                 rows.append(row)
         vectors = christoffel.factor.T @ (np.array(rows) / christoffel.scale).T
         vectors /= np.linalg.norm(vectors, axis=0)
-        for _ in range(2):  # twice is enough
+        for _ in range(2):  # Gram-Schmidt twice is orthogonal up to rounding
             vectors -= known @ (known.T @ vectors)
         directions, strength, _ = np.linalg.svd(vectors, full_matrices=False)
         known = np.hstack([known, directions[:, strength > 1e-6]])
         edges.append(known.shape[1])
-    return np.ascontiguousarray(known), tuple(edges)  # as a file gives it back: products have the same bits
+    return np.ascontiguousarray(known), tuple(edges)  # the layout of arrays from files: products have the same bits

@@ -15,12 +15,12 @@ from .model import Model, in_chunks
 __all__ = ["REST", "as_table", "explain_columns", "explain_equations", "nearest_values"]
 
 REST = "ranges of the columns, looser relations"
-_GRID = 17  # values of a column that are tried, again and again closer to the best one
-_ROUNDS = 8
+_GRID, _ROUNDS = 17, 8  # values of a column that are compared; rounds of this, each closer to the best value
+_VISIBLE = 1e-6  # share of q from which on a violated exact relation is listed
 
 
 def as_table(columns: Mapping[str, Sequence[Any]]) -> Any:
-    """A pandas DataFrame; the columns as they are where pandas is not installed."""
+    """A pandas DataFrame; a dict of the columns where pandas is not installed."""
     try:
         import pandas as pd
     except ImportError:
@@ -29,10 +29,10 @@ def as_table(columns: Mapping[str, Sequence[Any]]) -> Any:
 
 
 def explain_equations(model: Model, x: Float1D, names: Sequence[str], digits: int = 4) -> dict[str, list[Any]]:
-    """What each equation says of a row, and its share of q; the shares sum to 1.
+    """The value of each equation at a row, and its share of q; the shares sum to 1.
 
-    The equations stand in the order of their shares. Exact relations are listed where they are violated. The last
-    line is what no equation accounts for.
+    Equations are in the order of their shares, with violated exact relations among them. The last line is the rest of
+    q.
     """
     christoffel, equations = model.score.christoffel, model.equations
     X = x[None, :]
@@ -49,7 +49,7 @@ def explain_equations(model: Model, x: Float1D, names: Sequence[str], digits: in
     for relation in christoffel.monomials.exact:
         residual = float(relation.residual(X)[0])
         part = min(abs(residual), CLIP) ** 2 / ROUNDING**2
-        if part > 1e-6 * (rest + parts.sum()):
+        if part > _VISIBLE * (rest + parts.sum()):
             lines.append((relation.to_text(names), residual, residual / ROUNDING, part))
     lines.sort(key=lambda line: -line[3])
     lines.append((REST, np.nan, np.nan, max(rest, 0.0)))

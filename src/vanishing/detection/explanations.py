@@ -1,4 +1,7 @@
-"""Why rows are abnormal: equations and columns of one row, and shifts of blocks of rows."""
+"""The methods of a detector that explain: equations and columns of one row, and shifts of blocks of rows.
+
+``explain`` and ``drift`` compute what these report.
+"""
 
 from __future__ import annotations
 
@@ -37,10 +40,10 @@ class RowExplanations(RowScores):
         x : array-like of shape (n_features,) or (1, n_features)
             One row.
         by : {"equation", "column"}, default="equation"
-            Equations with the row's value, how many deviations that is, and the share of the inverse Christoffel
-            function that the equation and its multiples account for; the shares sum to 1. Or columns: observed value,
-            the value that would fit the other columns best (what the sensor should have shown), and by how much the
-            inverse Christoffel function would be smaller with it.
+            Equations with the row's value, that value in deviations, and the share of the inverse Christoffel function
+            that the equation and its multiples account for; the shares sum to 1. Or columns: observed value, the value
+            that would fit the other columns best (what the sensor should have shown), and by how much the inverse
+            Christoffel function would be smaller with it.
 
         Returns
         -------
@@ -64,7 +67,7 @@ class RowExplanations(RowScores):
         return as_table(self._explained(self._one_row(x), by))
 
     def drift(self, X: Any, *, block_rows: int | None = None) -> Any:
-        """Whether rows as a whole obey the equations, block by block: shifts that no single row shows.
+        """Test whether rows as a whole obey the equations, block by block: shifts that no single row shows.
 
         Parameters
         ----------
@@ -77,8 +80,7 @@ class RowExplanations(RowScores):
         -------
         DataFrame, or a dict of lists where pandas is not installed
             For each block its first row, the number of rows, the share of alarms, the probability that normal rows
-            differ as much from the training rows, and the equation that has shifted most, by how many of its
-            deviations.
+            differ as much from the training rows, the equation that has shifted most, and its shift in deviations.
 
         Examples
         --------
@@ -109,7 +111,7 @@ class RowExplanations(RowScores):
         return np.asarray(read_rows(self, X, reset=False).to_numpy(), dtype=np.float64)
 
     def _one_row(self, x: Any) -> Float1D:
-        """One row, given as such or as a table of one row."""
+        """The values of one row, or of a table of one row."""
         if np.ndim(x) != 1:
             table = self._table(x)
             if len(table) != 1:

@@ -1,8 +1,8 @@
-"""Equations that most rows of a table obey.
+"""Equations that most rows of a table obey, by concentration steps.
 
-Rows are scored by the inverse Christoffel function of all rows, the tenth with the largest scores is set aside, and the
-Gram of the others gives the next scores (concentration steps, as for least trimmed squares: Rousseeuw and Van Driessen,
-"Computing LTS regression for large data sets", 2006). The equations are those of the rows that remain.
+Each step scores all rows by the inverse Christoffel function of the rows kept so far, and keeps all but the tenth with
+the largest scores (as for least trimmed squares: Rousseeuw and Van Driessen, "Computing LTS regression for large data
+sets", 2006). The equations are those of the rows kept in the end.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from .sums import add_samples, sample_array, sample_block, sum_rows
 
 __all__ = ["equations_of_most", "sample_table"]
 
-_TRIMMED = 0.1  # share of the rows that is set aside
-_STEPS = 4  # of concentration
+_TRIMMED = 0.1  # share of the rows left out
+_STEPS = 4  # of concentration, at most
 
 
 def equations_of_most(table: Float2D, names: Sequence[str], degree: int) -> list[Polynomial]:
@@ -48,7 +48,7 @@ def _christoffel(table: Float2D, names: Sequence[str], degree: int) -> tuple[Chr
     rows = as_rows(table)
     survey = survey_columns(rows, names)
     if not (survey.high > survey.low).any():
-        raise ValueError(f"{len(table)} rows, all but a few, are equal: rules need rows that differ.")
+        raise ValueError("All but a few of the rows are equal: rules need rows that differ.")
     monomials = Monomials.of_columns(
         survey, exact_relations(survey), min(degree, choose_degree(survey.mean.size, len(table)))
     )
@@ -57,17 +57,17 @@ def _christoffel(table: Float2D, names: Sequence[str], degree: int) -> tuple[Chr
 
 
 def _concentrated(table: Float2D, names: Sequence[str], degree: int) -> Array:
-    """The rows that remain when those with the largest scores have been set aside, again and again."""
+    """The rows that concentration steps keep, from those nearest to the medians of the columns."""
     low, middle, high = np.percentile(table, [25.0, 50.0, 75.0], axis=0)
     spread = np.where(high > low, high - low, np.maximum(np.ptp(table, axis=0), 1e-300))
     distance = np.max(np.abs(table - middle) / spread, axis=1)
     n_kept = max(int((1.0 - _TRIMMED) * len(table)), 1)
-    kept = np.sort(np.argsort(distance, kind="stable")[:n_kept])  # without values that would stretch the units
+    kept = np.sort(np.argsort(distance, kind="stable")[:n_kept])  # extreme values would stretch the units
     for _ in range(_STEPS):
         christoffel, _ = _christoffel(table[kept], names, degree)
         q = in_chunks(christoffel.of_rows, table)
-        again = np.sort(np.argsort(q, kind="stable")[:n_kept])
-        if np.array_equal(again, kept):
+        nearest = np.sort(np.argsort(q, kind="stable")[:n_kept])
+        if np.array_equal(nearest, kept):
             break
-        kept = again
+        kept = nearest
     return kept

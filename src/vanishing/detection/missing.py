@@ -1,7 +1,7 @@
-"""Rows with missing values: scored by what does not involve the missing columns.
+"""Scores of rows with missing values, by the model of the other columns.
 
-The model of the other columns has its own distribution of scores; a row is given the score that has the same p-value in
-the model of all columns.
+That model has its own distribution of scores, so a row gets the score that has the same p-value in the model of all
+columns.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ from .model import Model, Score
 
 __all__ = ["Incomplete", "score_block"]
 
+_MOST_NUMBERS = 2**27  # in the models that are kept: 1 GB
+
 
 @dataclass(frozen=True)
 class Incomplete:
-    """The scores of rows of which some have missing values; models of the columns that are there are kept."""
+    """Scores rows that may have missing values, by a model for each pattern of missing columns."""
 
     model: Model
     models: dict[tuple[int, ...], Model | None] = field(default_factory=dict)
@@ -41,11 +43,20 @@ class Incomplete:
         return out
 
     def reduced(self, missing: Sequence[int]) -> Model | None:
-        """The model of the other columns."""
+        """The model of the other columns; the latest ones are kept."""
         key = tuple(int(j) for j in missing)
-        if key not in self.models:
-            self.models[key] = self.model.without(key)
-        return self.models[key]
+        try:
+            return self.models[key]
+        except KeyError:
+            reduced = self.models[key] = self.model.without(key)
+        for oldest in list(self.models)[: -self._most_models]:  # a copy, as threads share the models
+            self.models.pop(oldest, None)
+        return reduced
+
+    @property
+    def _most_models(self) -> int:
+        """How many models fit into the memory for them: each has three matrices of its terms, and its regimes."""
+        return max(_MOST_NUMBERS // (5 * self.model.score.christoffel.n_terms**2), 1)
 
     def _of_pattern(self, X: Float2D, missing: Bool1D) -> Float1D:
         if not missing.any():

@@ -1,10 +1,10 @@
-"""A score from up to three parts, each in units of its own spread over normal rows, and how large it is for these.
+"""The model of a detector: a score from up to three parts, each in units of its spread over normal rows, and its tail.
 
     score(x) = standard(G(x)) + standard(E(x)) + tempered(standard(C(x)))
 
 G is the logarithm of the inverse Christoffel function (:mod:`.christoffel`), C that of the regimes (:mod:`.regimes`),
 and E, where there are tight equations g_1, ..., g_k of deviations s_1, ..., s_k, is ``log(1 + mean of (g_i / s_i)^2)``:
-q spreads over hundreds of polynomials what E asks of the few that matter. Centre and spread are the median and the
+q is a sum over hundreds of polynomials, E only over the few that matter. Centre and spread are the median and the
 inter-quartile range over training rows, each scored as if it had been left out. C grows with the square of a distance,
 where G and E grow with a logarithm: ``tempered(s) = 2 arsinh(s / 2)`` keeps its tail from setting the threshold alone.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -28,24 +29,24 @@ from .equations import Equations, find_equations
 from .regimes import Regimes, fit_regimes
 from .sums import Sample, Sums
 
-__all__ = ["MOST_DEVIATIONS", "Form", "Model", "Score", "in_chunks", "violation"]
+__all__ = ["MOST_DEVIATIONS", "Form", "Model", "Score", "in_chunks"]
 
 Form: TypeAlias = MonomialForm | ProductForm
 
-MOST_DEVIATIONS = 1e6  # deviations that count, which keeps squares finite
+MOST_DEVIATIONS = 1e6  # of an equation; clipping keeps squares finite
 _CHUNK = 1024  # rows scored at a time on the host
 
 
 @dataclass(frozen=True)
 class Known:
-    """The scores of training rows, each left out, by a key of their values: a row is not judged by itself."""
+    """The scores of training rows, each left out, by a key of their values: no training row is scored by itself."""
 
     keys: Array
     scores: Float1D
 
     @classmethod
     def of_rows(cls, X: Float2D, scores: Float1D) -> Known:
-        """Of rows with these scores."""
+        """The keys of rows with these scores."""
         keys, first = np.unique(_keys(X), return_index=True)
         return cls(keys, scores[first])
 
@@ -60,8 +61,8 @@ class Known:
 
 
 def _keys(X: Float2D) -> Array:
-    """One 64-bit number for the bits of each row; unequal rows have different ones but for an accident."""
-    bits = (np.ascontiguousarray(X) + 0.0).view(np.uint64)  # one zero only
+    """A 64-bit hash of each row."""
+    bits = (np.ascontiguousarray(X) + 0.0).view(np.uint64)  # -0.0 becomes 0.0
     odd = (2 * np.arange(X.shape[1], dtype=np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     mixed = (bits ^ (bits >> np.uint64(29))) * odd
     return np.asarray((mixed ^ (mixed >> np.uint64(32))).sum(axis=1))
@@ -69,7 +70,7 @@ def _keys(X: Float2D) -> Array:
 
 @dataclass(frozen=True)
 class Score:
-    """What scores rows: higher is worse. Small enough to be sent to where the rows are."""
+    """The score of rows, higher for worse ones; small enough to be sent to where the rows are."""
 
     christoffel: Christoffel
     typical: Typical
@@ -84,7 +85,7 @@ class Score:
         namespace = namespace_of(X)
         parts = [self.typical.standard(namespace.log(self.christoffel.of_rows(X)))]
         if self.equations is not None and self.equations_typical is not None:
-            parts.append(self.equations_typical.standard(violation(self.equations, X)))
+            parts.append(self.equations_typical.standard(_violation(self.equations, X)))
         if self.regimes is not None and self.regimes_typical is not None:
             parts.append(_tempered(self.regimes_typical.standard(self.regimes.of_rows(X))))
         return parts
@@ -92,7 +93,7 @@ class Score:
     def of_rows(self, X: Any, above: float | None = None) -> Any:
         """The score of rows in the units of the table, one value per row.
 
-        With ``above``, only scores above it are needed: others may be too high, but are not above it either.
+        With ``above``, scores above it are exact, and others may be too large, but not larger than ``above``.
         """
         if not isinstance(X, np.ndarray) or len(X) <= _CHUNK:
             bounded = isinstance(X, np.ndarray) and self.regimes is not None
@@ -101,7 +102,7 @@ class Score:
         return np.concatenate([self.of_rows(X[start : start + _CHUNK], above) for start in range(0, len(X), _CHUNK)])
 
     def _above(self, X: Float2D, above: float) -> Float1D:
-        """The scores, with an upper bound in place of those that cannot be above a limit."""
+        """The scores above a limit, and upper bounds below the limit in place of the others."""
         assert self.regimes is not None
         assert self.regimes_typical is not None
         rest = _sum(replace(self, regimes=None).parts(X))
@@ -113,7 +114,7 @@ class Score:
 
     @property
     def width(self) -> int:
-        """Numbers of working memory for a row, about."""
+        """About how many numbers of working memory a row takes."""
         regimes = sum(sum(coef.shape) for coef in self.regimes.coef) if self.regimes is not None else 0
         return 3 * self.christoffel.n_terms + regimes
 
@@ -126,7 +127,7 @@ def _tempered(scores: Any) -> Any:
     return 2.0 * namespace_of(scores).asinh(scores / 2.0)
 
 
-def violation(form: Form, X: Any) -> Any:
+def _violation(form: Form, X: Any) -> Any:
     """``log(1 + mean of squares)`` of equations in units of their deviations, one value per row."""
     namespace = namespace_of(X)
     values = empty_like(X, form.n_polynomials)
@@ -137,9 +138,10 @@ def violation(form: Form, X: Any) -> Any:
 
 @dataclass(frozen=True)
 class Model:
-    """All that follows from the sums over rows: the score, the equations, and the scores of rows left out.
+    """Score, tail and equations of the rows behind sums.
 
-    ``left`` are the standardised parts of the score for the rows of the sample, each left out.
+    ``left`` are the standardised parts of the score for the rows of the sample, each left out; models of moments have
+    no sample, and no such parts.
     """
 
     score: Score
@@ -169,7 +171,7 @@ class Model:
         total_weight: float,
         sample: Sample | None,
     ) -> Model:
-        """The model of parts from a file, with what follows from them: scored equations, known rows and their tail."""
+        """The model from the parts in a file; it adds scored equations, known rows and the tail of their scores."""
         scored = equations.tight if score.equations_typical is not None else np.zeros(len(equations.tight), dtype=bool)
         score = replace(score, equations=_scored(equations, scored))
         pairs = [(score.equations, score.equations_typical), (score.regimes, score.regimes_typical)]
@@ -189,27 +191,34 @@ class Model:
         return replace(self, score=replace(self.score, christoffel=christoffel), total_weight=sums.total_weight)
 
     def without(self, missing: Sequence[int]) -> Model | None:
-        """The model of the other columns, from the same rows; None if there is nothing to make it of."""
+        """The model of the other columns, from the same rows; None without rows or monomials of other columns."""
         christoffel = self.score.christoffel.without(missing)
         if self.sample is None or christoffel is None:
             return None
         kept = np.array([not columns & set(missing) for columns in self.equations.columns], dtype=bool)
         regimes, scores = None, None
-        whole, typical = self.score.regimes, self.score.regimes_typical
-        if whole is not None and typical is not None:
+        whole = self.score.regimes
+        if whole is not None:
             regimes = whole.without(missing)
             if regimes is not None:
-                X = self.sample.X
-                alone = typical.centre + typical.spread * 2.0 * np.sinh(self.left[-1] / 2.0)
-                optimism = alone - in_chunks(whole.of_rows, X)  # what a row gains by being among the others
-                scores = in_chunks(regimes.of_rows, X) + optimism
+                scores = in_chunks(regimes.of_rows, self.sample.X) + self._optimism
         parts = (christoffel, _scored(self.equations, self.equations.tight & kept), regimes)
         score, tail, left = _calibrated(parts, scores, self.sample, self.total_weight)
         return replace(self, score=score, tail=tail, left=left)
 
+    @cached_property
+    def _optimism(self) -> Float1D:
+        """C of each row of the sample by the regimes without it, less C by the regimes of all rows."""
+        regimes, typical = self.score.regimes, self.score.regimes_typical
+        assert self.sample is not None
+        assert regimes is not None
+        assert typical is not None
+        left_out = typical.centre + typical.spread * 2.0 * np.sinh(self.left[-1] / 2.0)
+        return np.asarray(left_out - in_chunks(regimes.of_rows, self.sample.X))
+
 
 def _scored(equations: Equations, chosen: Bool1D) -> Form | None:
-    """The chosen equations in units of their deviations."""
+    """The chosen equations in units of their deviations; None if there are none."""
     if not chosen.any():
         return None
     return equations.standard_form.select(np.flatnonzero(chosen))
@@ -225,7 +234,7 @@ def _calibrated(
     christoffel, form, regimes = parts
     X, weights = sample.X, sample.weights
     raw = [np.log(left_out(in_chunks(christoffel.of_rows, X), weights, total_weight))]
-    raw += [] if form is None else [violation(form, X)]
+    raw += [] if form is None else [_violation(form, X)]
     raw += [] if regimes_left is None else [regimes_left]
     typical = [Typical.of_scores(part, weights) for part in raw]
     score = Score(

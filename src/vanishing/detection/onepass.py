@@ -1,13 +1,13 @@
-"""All that a detector needs of the rows of a source, from one pass.
+"""The sums that a detector needs, from one pass over the rows of a source.
 
 The units of the columns, their means and deviations, are known only after the pass. So it sums the products of the
 monomials in the units of a few first rows. Standard units are an affine function of these, z = a z' + b, and a monomial
 of z is a combination E of the monomials of z' that divide it: the Gram in standard units is ``E G' E'``, exactly.
 
-Only the clipping at ten deviations is not affine. Rows with a value more than six provisional deviations from the
-provisional centre are therefore set aside, and are added, clipped, when the units are known. That is right as long as
-the six lie within the ten; otherwise, or if more rows are far away than fit into 32 MB, or if the first rows are so
-unlike the others that the conversion would lose digits, a second pass is needed, and :meth:`OnePass.sums` gives None.
+Only the clipping at ten deviations is not affine. The pass therefore sets rows aside that have a value more than six
+provisional deviations from the provisional centre, and adds them, clipped, once the units are known. That is right as
+long as the six lie within the ten. Otherwise, or if the rows set aside exceed 32 MB, or if the first rows are so unlike
+the others that the conversion would lose digits, :meth:`OnePass.sums` gives None, and a second pass is needed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..polynomials.terms import Program, terms_up_to
 from ..rows.array_api import namespace_of, to_host
 from ..rows.arrays import ArrayRows
 from ..rows.protocol import Block, Cost, Rows, where
-from .christoffel import RIDGE, Monomials, expansion
+from .christoffel import Monomials, expansion, keeps_digits
 from .columns import CLIP, ColumnSurvey, Standardised
 from .completeness import Place, complete_block
 from .sums import SAMPLE, Sample, Sums, join_samples, sample_block, sample_complete, sampling_rate
@@ -33,13 +33,14 @@ __all__ = ["Collected", "OnePass", "add_collected", "collect"]
 
 _FAR = 6.0  # provisional deviations from the provisional centre, beyond which a row is set aside
 _MOST_FAR = 2**22  # numbers in the rows that are set aside
-_LONG = 16_384  # rows of a block of few terms, as the look for far values costs about the same for each block
+_ROWS, _MORE_ROWS = 1024, 16_384  # of a block, at least: with many terms and with few, as each has a fixed cost
 _MANY_TERMS = 100
-_HEAD = 4096  # rows that the provisional units come from
+_HEAD = 4096  # rows in memory behind the provisional units
+_CONSTANT = 1e-12  # deviation over mean, of a column that is constant in the first rows
 
 
 class Far(NamedTuple):
-    """Rows that were set aside, in the units of the table, and their weights."""
+    """Rows set aside, in the units of the table, and their weights."""
 
     X: Float2D
     weights: Float1D
@@ -49,9 +50,9 @@ class Collected(NamedTuple):
     """The accumulator of the pass: sums over the rows near the provisional centre, and the rows far from it.
 
     ``products`` are sums of products as :func:`~vanishing.engine.gram.sum_of_products` gives them, ``range`` is that of
-    all complete rows in the units of the table. ``far`` are the rows that were set aside, block by block, and ``n_far``
-    the numbers in them; rows that are too many are forgotten. The samples of blocks, of ``n_sampled`` rows, are joined
-    when they have become long: that copies each row a few times, not once for each block.
+    all complete rows in the units of the table. ``far`` are the rows set aside, block by block, and ``n_far`` the count
+    of their values; beyond a limit the rows are dropped, and the count remains. ``samples`` of blocks, with
+    ``n_sampled`` rows, are joined when they are long: that copies each row a few times, not once for each block.
     """
 
     products: Float2D
@@ -66,7 +67,7 @@ class Collected(NamedTuple):
 
 
 def add_collected(a: Collected, b: Collected) -> Collected:
-    """The sums over the rows of both; the arguments stay what they are."""
+    """The accumulator of the rows of both; the arguments stay unchanged."""
     samples, n_sampled = (*a.samples, *b.samples), a.n_sampled + b.n_sampled
     if n_sampled > 3 * SAMPLE:
         samples, n_sampled = (join_samples(samples),), SAMPLE
@@ -141,7 +142,7 @@ class _Collect:
 
 @dataclass(frozen=True)
 class OnePass:
-    """What the pass has collected, in which units, and for which terms."""
+    """The result of the pass: the accumulator, its provisional units and terms, and the sample."""
 
     units: Standardised
     program: Program
@@ -150,7 +151,7 @@ class OnePass:
 
     @property
     def gram(self) -> Float2D:
-        """Sums of the products of all terms over the rows that were not set aside."""
+        """Sums of the products of all terms over the rows near the provisional centre."""
         return border_gram(np.array([[self.collected.weight]]), self.collected.products)
 
     @property
@@ -159,7 +160,7 @@ class OnePass:
         return len(self.program.terms[-1])
 
     def survey(self) -> ColumnSurvey:
-        """Range, means and covariances of the columns; the rows that are far away count unclipped."""
+        """Range, means and covariances of the columns; rows set aside count unclipped."""
         n = self.units.centre.size
         first, weight = self.gram[: n + 1, : n + 1], self.collected.weight
         for far in self.collected.far:
@@ -172,11 +173,9 @@ class OnePass:
         return ColumnSurvey(low, high, centre, covariance, self.collected.n_samples, weight)
 
     def is_exact(self, survey: ColumnSurvey) -> bool:
-        """Whether the means and deviations of the columns have kept their digits, and no row is missing in them."""
-        spread = np.where(survey.deviation > 0.0, survey.deviation, 1.0)
-        distance = np.where(survey.deviation > 0.0, np.abs(survey.mean - self.units.centre) / spread, 0.0)
-        keeps_digits = bool(((1.0 + distance) ** (2 * max(self.degree, 2)) * 1e-16 <= 1e-3 * RIDGE).all())
-        return keeps_digits and self.collected.n_far <= _MOST_FAR
+        """Whether the means and deviations of the columns have kept their digits and contain all rows."""
+        precise = keeps_digits(survey.distance_from(self.units.centre), max(self.degree, 2)).all()
+        return bool(precise) and self.collected.n_far <= _MOST_FAR
 
     def sums(self, survey: ColumnSurvey, monomials: Monomials) -> Sums | None:
         """The sums in standard units; None if only another pass can give them."""
@@ -195,7 +194,7 @@ class OnePass:
         return Sums(gram, survey.total_weight, survey.n_samples, self.sample)
 
     def _clips_only_far_rows(self, survey: ColumnSurvey) -> bool:
-        """Whether all values that are to be clipped are in rows that were set aside."""
+        """Whether all values beyond the clip are in rows set aside."""
         reach, deviation = _FAR * self.units.scale, survey.deviation
         above = (survey.high > survey.mean + CLIP * deviation) & (survey.high > survey.low)
         below = (survey.low < survey.mean - CLIP * deviation) & (survey.high > survey.low)
@@ -212,17 +211,17 @@ def collect(rows: Rows, degree: int, names: Sequence[str]) -> OnePass:
     kernel = _Collect(
         units, program, 0.0 if isinstance(rows, ArrayRows) else sampling_rate(rows), rows.place, tuple(names)
     )
-    fewest = 1024 if program.size > _MANY_TERMS else _LONG
+    fewest = _ROWS if program.size > _MANY_TERMS else _MORE_ROWS
     collected = rows.reduce(kernel, add_collected, Cost(program.size**2, 2 * program.size, fewest))
     sample = sample_complete(rows) if isinstance(rows, ArrayRows) else join_samples(collected.samples)
     return OnePass(units, program, collected, sample)
 
 
 def _provisional(head: Float2D) -> Standardised:
-    """The units of a few rows; columns that are constant there keep their own."""
+    """Standard units of a few rows; columns that are constant there keep the units of the table."""
     head = head[np.isfinite(head).all(axis=1)]
     if not len(head):
         head = np.zeros((1, head.shape[1]))
     deviation = head.std(axis=0)
     centre = head.mean(axis=0)
-    return Standardised(centre, np.where(deviation > 1e-12 * np.abs(centre), deviation, 1.0), clip=np.inf)
+    return Standardised(centre, np.where(deviation > _CONSTANT * np.abs(centre), deviation, 1.0), clip=np.inf)

@@ -19,16 +19,17 @@ from ..polynomials.terms import Term
 
 __all__ = ["Products", "gram_of_values"]
 
-_LEAST_DEGREE = 3  # below it, the small products of matrices take longer than the one large product
+_LEAST_DEGREE = 3  # below it, several small products of matrices take longer than one large product
 
 
 @dataclass(frozen=True)
 class Products:
     """The different products of all monomials up to a degree.
 
-    For each column, ``last`` are the monomials whose last column it is, and ``first`` is the first of those of the
-    highest degree that have this column and later ones only. ``place`` is where the product of each pair of monomials
-    stands: behind these products, column by column, come the monomials themselves.
+    For each column, ``last`` are the monomials that end with it, and ``first`` is the first monomial of the highest
+    degree in this column and later ones only. The list of different products has those of ``last`` and of the monomials
+    from ``first`` on, column by column, and then the monomials themselves; ``place`` gives the place of each pair's
+    product in it.
     """
 
     last: tuple[Int1D, ...]
@@ -37,7 +38,7 @@ class Products:
 
     @classmethod
     def of_terms(cls, terms: Sequence[Term]) -> Products | None:
-        """None for other terms than all up to a degree of 3 or more, in their order."""
+        """The products of all terms up to a degree of 3 or more; None for other terms, or in another order."""
         degree, n = len(terms[-1]), 1 + max((v for term in terms for v in term), default=-1)
         base = 2 * degree + 1
         every = (term for d in range(degree + 1) for term in combinations_with_replacement(range(n), d))
@@ -47,10 +48,10 @@ class Products:
         last = tuple(np.array([k for k, term in enumerate(terms) if term and term[-1] == v]) for v in range(n))
         first = tuple(next(k for k in highest if terms[k][0] >= v) for v in range(n))
         codes = np.array([sum(base**v for v in term) for term in terms])  # of a product: the sum of the codes
-        found = [np.add.outer(codes[s], codes[t:]).ravel() for s, t in zip(last, first, strict=True)]
-        known = np.concatenate([*found, codes])
-        order = np.argsort(known)
-        place = order[np.searchsorted(known, np.add.outer(codes, codes), sorter=order)]
+        pairs = [np.add.outer(codes[s], codes[t:]).ravel() for s, t in zip(last, first, strict=True)]
+        listed = np.concatenate([*pairs, codes])
+        order = np.argsort(listed)
+        place = order[np.searchsorted(listed, np.add.outer(codes, codes), sorter=order)]
         return cls(last, first, place.astype(np.int32))
 
     def gram(self, values: Float2D, weights: Float1D | None) -> Float2D:

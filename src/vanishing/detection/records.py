@@ -1,4 +1,4 @@
-"""What detectors and rules consist of in files, and what has to agree between their parts."""
+"""Detectors and rules in files: the fields of their parts, and checks that the parts agree."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ from .sums import Sample, Sums
 
 __all__ = ["MODEL", "RULE", "SUMS", "require_columns"]
 
-_MOST_TERMS, _MOST_DEGREE = 10_000, 50  # of the monomials of a detector: a file cannot ask for much memory
-_MOST_CENTRES = 1000  # of a mixture, for the same reason
+_MOST_TERMS, _MOST_DEGREE, _MOST_CENTRES = 10_000, 50, 1000  # limits on the memory that a file can ask for
 _VECTOR, _MATRIX, _INDICES = Numbers("f8", (None,)), Numbers("f8", (None, None)), Numbers("i8", (None,), low=0)
 
 
@@ -40,7 +39,7 @@ def _check_units(units: Standardised) -> None:
     lengths = {units.centre.size, units.scale.size}
     lengths |= set() if units.kept is None else {units.kept.size}
     lengths |= set() if units.directions is None else {units.directions.shape[0]}
-    require(len(lengths) == 1 and bool((units.scale > 0.0).all()), "the units of the columns are none")
+    require(len(lengths) == 1 and bool((units.scale > 0.0).all()), "the columns have no proper units")
 
 
 def _monomials(units: Standardised, exact: tuple[Exact, ...], program: Program) -> Monomials:
@@ -73,7 +72,7 @@ def _check_shape(shape: Shape) -> None:
     vectors = (shape.kept, shape.centre, shape.scale, shape.heavy, shape.mean, shape.deviation)
     lengths = {part.size for part in vectors} | (set() if shape.directions is None else {shape.directions.shape[0]})
     positive = bool((shape.scale > 0.0).all() and (shape.deviation > 0.0).all())
-    require(len(lengths) == 1 and lengths != {0} and positive, "the units of the regimes are none")
+    require(len(lengths) == 1 and lengths != {0} and positive, "the regimes have no proper units")
 
 
 def _check_mixture(mixture: Mixture) -> None:
@@ -134,8 +133,8 @@ def _polynomial(
     return Polynomial(exponents, coef, feature_names, mse, gap, n_iter, Status(status))
 
 
-def _later() -> None:
-    """The tail of left-out scores, which follows from them."""
+def _made_from_scores() -> None:
+    """No fields: ``Model.of_parts`` makes this tail from the left-out scores."""
 
 
 _TYPICAL = Record(Typical, {"centre": Number(), "spread": Number()}, _check_typical)
@@ -204,7 +203,7 @@ MODEL = Record(
     Model.of_parts,
     {
         "score": _SCORE,
-        "tail": Either([(Left, Record(_later, {})), (GammaTail, _GAMMA)]),
+        "tail": Either([(Left, Record(_made_from_scores, {})), (GammaTail, _GAMMA)]),
         "left": TupleOf(_VECTOR),
         "equations": _EQUATIONS,
         "total_weight": Number(),

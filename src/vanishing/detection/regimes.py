@@ -4,7 +4,7 @@ With centres c of weights pi_c and covariances S_c, shrunk to the pooled one,
 
     C(x) = mean over seeds of  -log sum_c pi_c exp(-q_c(x) / 2),    q_c(x) = (x - c)' S_c^-1 (x - c):
 
-the logarithm of a sum of exponentials of polynomials of degree 2, which are evaluated like all others.
+the logarithm of a sum of exponentials of quadratic polynomials, which are evaluated like all other polynomials.
 """
 
 from __future__ import annotations
@@ -25,19 +25,21 @@ from ..rows.array_api import in_float64, namespace_of, on_device_of
 from .calibration import weighted_quantiles
 from .columns import CLIP, principal_directions
 
-__all__ = ["Regimes", "Shape", "fit_regimes"]
+__all__ = ["Mixture", "Regimes", "Shape", "fit_regimes"]
 
-_SEEDS = 5
+_SEEDS = 5  # mixtures whose C is averaged
 _MOST_CENTRES = 128
+_ROWS_PER_CENTRE = 2
 _MOST_COLUMNS = 40  # more are replaced by their principal directions
 _ITERATIONS = 20  # of k-means
-_HEAVY = 0.15  # a column with an inter-quartile range below this share of its range has heavy tails
-_FLAT = 1e-3  # of the mean variance within a regime, added to the variance in every direction
+_HEAVY = 0.15  # inter-quartile range over range, of columns with heavy tails, at most
+_QUARTILES = 1.35  # inter-quartile range of a normal distribution, in deviations
+_FLAT = 1e-3  # share of the mean variance within regimes that every direction has in addition
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Columns as regimes see them: robustly scaled, the heavy-tailed ones by arcsinh, and then standardised."""
+    """The units of regimes: columns robustly scaled, those with heavy tails by arcsinh, and then standardised."""
 
     kept: Int1D
     centre: Float1D
@@ -54,7 +56,7 @@ class Shape:
         X = X[:, kept]
         low, centre, high = np.array([weighted_quantiles(x, weights, [0.25, 0.5, 0.75]) for x in X.T]).T
         spread = np.sqrt(np.average((X - np.average(X, axis=0, weights=weights)) ** 2, axis=0, weights=weights))
-        scale = np.where(high > low, (high - low) / 1.35, spread)
+        scale = np.where(high > low, (high - low) / _QUARTILES, spread)
         heavy = (high - low < _HEAVY * np.ptp(X, axis=0)).astype(np.float64)
         first = cls(np.arange(len(kept)), centre, scale, heavy, np.zeros(len(kept)), np.ones(len(kept)))
         Z = first.units(X)
@@ -79,7 +81,7 @@ class Shape:
         return Z if self.directions is None else Z @ on_device_of(Z, self.directions)
 
     def of_columns(self, chosen: Sequence[int]) -> Shape:
-        """The same units, of some of the columns only."""
+        """The same units for some of the columns."""
         here = np.isin(self.kept, np.asarray(chosen, dtype=np.int64))
         parts = (part[here] for part in (self.centre, self.scale, self.heavy, self.mean, self.deviation))
         return Shape(self.kept[here], *parts)
@@ -110,9 +112,9 @@ class Mixture(NamedTuple):
 class Ceiling(NamedTuple):
     """An upper bound on C, from one quadratic for each centre of the first mixture.
 
-    A sum of exponentials is at least any one of them, so ``C(x)`` is at most the mean over seeds of
-    ``q_c(x) / 2 - log pi_c`` with one centre c of each mixture: the centre of the first that is nearest to x, and those
-    of the others that are most likely there.
+    A sum of exponentials is at least each of its terms, so ``C(x)`` is at most the mean over seeds of
+    ``q_c(x) / 2 - log pi_c`` with one centre c of each mixture. These are the centre of the first mixture nearest to x,
+    and the most likely centres of the others at that place.
     """
 
     centres: Float2D
@@ -121,7 +123,7 @@ class Ceiling(NamedTuple):
 
     @classmethod
     def of_mixtures(cls, mixtures: Sequence[Mixture], quadratics: Sequence[Float2D]) -> Ceiling:
-        """With the mean of the quadratics that are chosen for each centre."""
+        """The bound on the C of these mixtures with these quadratics."""
         centres = mixtures[0].centres
         table = term_values(centres, _quadratic_program(centres.shape[1]))
         chosen = [coef[np.argmax(coef @ table, axis=0)] for coef in quadratics]
@@ -136,7 +138,7 @@ class Ceiling(NamedTuple):
 
 @dataclass(frozen=True)
 class Regimes:
-    """C: mixtures from several seeds."""
+    """C, from mixtures of several seeds."""
 
     shape: Shape
     mixtures: tuple[Mixture, ...]
@@ -145,12 +147,12 @@ class Regimes:
 
     @classmethod
     def of_mixtures(cls, shape: Shape, mixtures: Sequence[Mixture]) -> Regimes:
-        """With the quadratics of the mixtures."""
+        """The regimes of these mixtures."""
         quadratics = tuple(mixture.quadratics() for mixture in mixtures)
         return cls(shape, tuple(mixtures), quadratics, Ceiling.of_mixtures(mixtures, quadratics))
 
     def bound(self, X: Float2D) -> Float1D:
-        """A number that C does not exceed, for rows in memory, at a fifth of the cost of C."""
+        """An upper bound on C for rows in memory, at a fifth of its cost."""
         return self.ceiling.of_units(self.shape.units(X))
 
     def of_rows(self, X: Any) -> Any:
@@ -161,7 +163,7 @@ class Regimes:
         return sum(scores[1:], scores[0]) / len(scores)
 
     def without(self, missing: Sequence[int]) -> Regimes | None:
-        """The regimes as seen without some of the columns; None where nothing is left, or directions mix columns."""
+        """The regimes of the other columns; None if none are left, or if directions mix columns."""
         chosen = np.flatnonzero(~np.isin(self.shape.kept, np.asarray(missing, dtype=np.int64)))
         if chosen.size == 0 or self.shape.directions is not None:
             return None
@@ -175,7 +177,7 @@ def _quadratic_program(n: int) -> Program:
 
 
 def _log_sum(values: Any, namespace: Any) -> Any:
-    """``log sum exp`` over the first axis; overwrites values on the host, as fresh memory costs time."""
+    """``log sum exp`` over the first axis; overwrites values on the host, which saves the time of new memory."""
     largest = namespace.max(values, axis=0)
     if isinstance(values, np.ndarray):
         values -= largest
@@ -184,7 +186,7 @@ def _log_sum(values: Any, namespace: Any) -> Any:
 
 
 def fit_regimes(X: Float2D, weights: Float1D) -> tuple[Regimes, Float1D]:
-    """The regimes of rows, and C of every row as it would be without it.
+    """The regimes of rows, and C of every row by the regimes without it.
 
     Examples
     --------
@@ -197,7 +199,7 @@ def fit_regimes(X: Float2D, weights: Float1D) -> tuple[Regimes, Float1D]:
     """
     shape = Shape.of_rows(X, weights)
     Z = shape.units(X)
-    n_centres = int(np.clip(weights.sum() // 2, 1, _MOST_CENTRES))
+    n_centres = int(np.clip(weights.sum() // _ROWS_PER_CENTRE, 1, _MOST_CENTRES))
     table = term_values(Z, _quadratic_program(Z.shape[1]))
     mixtures, scores = [], []
     for seed in range(_SEEDS):
@@ -209,7 +211,7 @@ def fit_regimes(X: Float2D, weights: Float1D) -> tuple[Regimes, Float1D]:
 
 
 def _k_means(Z: Float2D, weights: Float1D, n_centres: int, seed: int) -> Int1D:
-    """Labels 0, 1, ... by Lloyd's iterations, from rows that a hash of their values chooses: their order is nothing."""
+    """Labels 0, 1, ... by Lloyd's iterations; a hash of the values chooses the first centres, whatever their order."""
     mix = np.random.default_rng(seed).uniform(1.0, 2.0, Z.shape[1])
     keys = np.mod(np.abs(Z @ mix) * 1e4, 1.0).round(9)
     distinct = np.unique(keys, return_index=True)[1]
@@ -226,7 +228,10 @@ def _k_means(Z: Float2D, weights: Float1D, n_centres: int, seed: int) -> Int1D:
 
 
 def _mixture(Z: Float2D, weights: Float1D, labels: Int1D) -> tuple[Mixture, float]:
-    """Weights, means and covariances, shrunk as if n rows of the pooled covariance were in each; and that pull."""
+    """The mixture of labelled rows, and the strength of the shrinkage, its pull over the degrees of freedom.
+
+    Covariances are shrunk as if each regime had n more rows of the pooled covariance: a pull of n.
+    """
     n, total = Z.shape[1], float(weights.sum())
     order = np.argsort(labels, kind="stable")
     parts = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
@@ -243,10 +248,10 @@ def _mixture(Z: Float2D, weights: Float1D, labels: Int1D) -> tuple[Mixture, floa
 
 
 def _left_out(mixture: Mixture, strength: float, values: Float2D, labels: Int1D, weights: Float1D) -> Float1D:
-    """C of the rows as it would be if each had been left out of the regime that it belongs to.
+    """C of the rows, each left out of its own regime.
 
-    Without the row, its regime has another mean and covariance, a change of rank 1: with ``t = q / (size + pull)``,
-    the distance becomes ``(size' + pull) (size / size')^2 t / (1 - a t)``, where ``size' = size - u`` and
+    Leaving out a row is a change of rank 1 of the regime's covariance: with ``t = q / (size + pull)``, the distance
+    becomes ``(size' + pull) (size / size')^2 t / (1 - a t)``, where ``size' = size - u`` and
     ``a = u size / size' (1 + pull / freedom)``. A row alone in its regime is measured from the others.
     """
     rows = np.arange(len(labels))

@@ -1,4 +1,4 @@
-"""How a table compares with rules."""
+"""The report of a check: how many rows of a table obey each rule, and which do not."""
 
 from __future__ import annotations
 
@@ -15,19 +15,23 @@ from ..rows.protocol import Block, Cost, Rows
 from .explain import as_table
 from .rule import Rule, absolute_values
 
-__all__ = ["Report", "report_on"]
+__all__ = ["Comparison", "Report", "report_on"]
 
-_WORST = 10  # rows that a report names
+_WORST = 10  # rows that a report names for each rule
+_SIGNIFICANT = 0.01  # chance of a failed check although nothing has changed
 
 
 def report_on(rules: Sequence[Rule], rows: Rows) -> Report:
     """Compare rows with rules, in one pass."""
     width = 4 * rows.n_features * max(len(rules), 1)
-    return Report(rules, rows.reduce(_Look(tuple(rules)), _add_looks, Cost(width, width)))
+    return Report(rules, rows.reduce(_Compare(tuple(rules)), _add_comparisons, Cost(width, width)))
 
 
-class Look(NamedTuple):
-    """What a pass finds of rows and rules: how many rows, how many obey each rule, and the worst rows."""
+class Comparison(NamedTuple):
+    """The accumulator of a check: number of rows, how many obey each rule, and the worst rows of each rule.
+
+    A worst row is its residual, the part of the source and the number within the part.
+    """
 
     n_rows: int
     held: Array
@@ -35,25 +39,25 @@ class Look(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Look:
+class _Compare:
     """The kernel of a check."""
 
     rules: tuple[Rule, ...]
 
-    def __call__(self, block: Block) -> Look:
+    def __call__(self, block: Block) -> Comparison:
         X = np.asarray(to_host(block.X), dtype=np.float64)
-        missing = absolute_values(self.rules, X)
+        residuals = absolute_values(self.rules, X)
         tolerance = np.array([rule.tolerance for rule in self.rules])
         worst = []
-        for values in missing.T:
+        for values in residuals.T:
             order = np.argsort(-values, kind="stable")[:_WORST]
             worst.append(tuple((float(values[i]), block.part, block.start + int(i)) for i in order))
-        return Look(len(X), (missing <= tolerance).sum(axis=0), tuple(worst))
+        return Comparison(len(X), (residuals <= tolerance).sum(axis=0), tuple(worst))
 
 
-def _add_looks(a: Look, b: Look) -> Look:
+def _add_comparisons(a: Comparison, b: Comparison) -> Comparison:
     worst = tuple(tuple(sorted((*x, *y), reverse=True)[:_WORST]) for x, y in zip(a.worst, b.worst, strict=True))
-    return Look(a.n_rows + b.n_rows, a.held + b.held, worst)
+    return Comparison(a.n_rows + b.n_rows, a.held + b.held, worst)
 
 
 class Report:
@@ -65,28 +69,27 @@ class Report:
     share : ndarray of shape (n_rules,)
         Rows that obey each rule.
     p_values : ndarray of shape (n_rules,)
-        Probability of so many exceptions, or more, if they are as frequent as when the rule was learnt (Fisher's exact
+        Probability of at least as many exceptions if they are as frequent as when the rule was learnt (Fisher's exact
         test; for rules written by hand, 1 if all rows obey them and 0 if not).
     worst_rows : list of ndarray
         For each rule the rows that miss it, the worst first, at most ten; rows are counted within their file.
     """
 
-    def __init__(self, rules: Sequence[Rule], look: Look):
+    def __init__(self, rules: Sequence[Rule], comparison: Comparison):
+        n_rows, held = comparison.n_rows, comparison.held
         self.rules = rules
-        self.n_rows = look.n_rows
-        self.share = look.held / look.n_rows
-        self.p_values = np.array(
-            [_change(rule, int(look.n_rows - held), look.n_rows) for rule, held in zip(rules, look.held, strict=True)]
-        )
+        self.n_rows = n_rows
+        self.share = held / n_rows
+        self.p_values = np.array([_p_value(rule, int(n_rows - n), n_rows) for rule, n in zip(rules, held, strict=True)])
         self.worst_rows = [
             np.array([row for value, _, row in worst if value > rule.tolerance], dtype=np.int64)
-            for rule, worst in zip(rules, look.worst, strict=True)
+            for rule, worst in zip(rules, comparison.worst, strict=True)
         ]
 
     @property
     def passed(self) -> bool:
         """Whether no rule has significantly more exceptions than before (p-values of at least 1% after Bonferroni)."""
-        return bool((self.p_values * len(self.rules) >= 0.01).all())
+        return bool((self.p_values * len(self.rules) >= _SIGNIFICANT).all())
 
     def to_table(self) -> Any:
         """One line for each rule: a DataFrame, or a dict of lists where pandas is not installed."""
@@ -107,7 +110,8 @@ class Report:
         return "\n".join([f"{self.n_rows:,} rows: {'passed' if self.passed else 'FAILED'}", *lines])
 
 
-def _change(rule: Rule, missed: int, n_rows: int) -> float:
+def _p_value(rule: Rule, missed: int, n_rows: int) -> float:
+    """The chance of at least as many exceptions if nothing has changed since the rule was learnt."""
     if not rule.n_rows:
         return float(missed == 0)
     table = [[missed, n_rows - missed], [rule.exceptions, rule.n_rows - rule.exceptions]]

@@ -14,18 +14,18 @@ from .._typing import Float1D, Float2D, Int2D
 from ..polynomials.polynomial import Polynomial
 from ..polynomials.terms import Term
 from ..solvers import Status
-from .calibration import weighted_quantiles
+from .calibration import NORMAL_RANGE, weighted_quantiles
 
 __all__ = ["WIDE", "LawLike", "Rule", "absolute_values", "polynomial_of_law", "rule_with_tolerance"]
 
 WIDE = 5.0  # deviations of normal residuals that a tolerance allows
-_FLOOR = 1e-9  # of the size of its terms: the rounding that every rule forgives
+_ROUNDING = 1e-9  # residual over the size of the terms, which every rule allows
 
 
 class LawLike(Protocol):
-    """What a rule can be made of: ``sum_k coef[k] * prod_j (x_j - origin_j)^exponents[k, j]`` is about zero.
+    """A law that a rule can be made of: ``sum_k coef[k] * prod_j (x_j - origin_j)^exponents[k, j]`` is about zero.
 
-    ``origin`` may be absent. Objects with an attribute ``polynomial`` are taken for that, too.
+    ``origin`` may be absent. An attribute ``polynomial``, if there is one, takes the place of all others.
     """
 
     @property
@@ -99,11 +99,11 @@ def polynomial_of_law(law: Polynomial | LawLike) -> Polynomial:
 
 
 def rule_with_tolerance(polynomial: Polynomial, table: Float2D, width: float = WIDE) -> Rule:
-    """The rule with a tolerance of some deviations, as the inter-quartile range of the residuals says."""
+    """The rule with a tolerance of ``width`` deviations, estimated by the inter-quartile range of the residuals."""
     values = polynomial.evaluate(table)
     size = np.abs(polynomial.coef) @ np.array([np.abs(np.prod(table**e, axis=1)).mean() for e in polynomial.exponents])
     low, high = weighted_quantiles(values, np.ones(len(values)), [0.25, 0.75])
-    return Rule(polynomial, float(width * (high - low) / 1.349 + _FLOOR * size))
+    return Rule(polynomial, float(width * (high - low) / NORMAL_RANGE + _ROUNDING * size))
 
 
 def absolute_values(rules: Sequence[Rule], X: Float2D) -> Float2D:

@@ -1,4 +1,4 @@
-"""Rules between the columns of a table: equations with tolerances, learnt from rows of which most obey them."""
+"""Rules between the columns of a table: equations with tolerances, learnt from rows that mostly obey them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Rules(Saved, Reported, Sequence[Rule]):
     rules : sequence of Rule
         About the same columns.
     exceptions : ndarray of int, optional
-        Rows of the table they were learnt from that miss a rule.
+        Rows that miss a rule, of the table that the rules were learnt from.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class Rules(Saved, Reported, Sequence[Rule]):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or another data source
-            Of more than 10,000 rows, the rules are learnt from a sample.
+            From more than 10,000 rows, the rules are learnt from a sample.
         degree : int, default=2
             Largest degree of a rule.
         n_jobs : int, optional
@@ -93,7 +93,7 @@ class Rules(Saved, Reported, Sequence[Rule]):
         if not rules:
             return cls(rules)
         width = 4 * rows.n_features * len(rules)
-        missed = rows.reduce(_Misses(tuple(rules)), _add_missed, Cost(width, width))
+        missed = rows.reduce(_FindMissed(tuple(rules)), _add_missed, Cost(width, width))
         counted = [
             Rule(rule.polynomial, rule.tolerance, int(n), missed.n_rows)
             for rule, n in zip(rules, missed.counts, strict=True)
@@ -102,15 +102,15 @@ class Rules(Saved, Reported, Sequence[Rule]):
 
     @classmethod
     def from_laws(cls, laws: Sequence[Polynomial | LawLike], X: Any = None, *, width: float = WIDE) -> Self:
-        """Rules from equations that are known, with tolerances from rows of which most obey them.
+        """Rules from known equations, with tolerances from rows that mostly obey them.
 
         Parameters
         ----------
         laws : sequence
             Polynomials, or laws that were discovered: objects with ``columns``, ``exponents``, ``coef`` and ``origin``.
         X : array-like of shape (n_samples, n_features), optional
-            Rows that set the tolerances: ``width`` deviations, as the inter-quartile range of the residuals says.
-            Without, polynomials have to know their mean square, ``mse``.
+            Rows that set the tolerances: ``width`` deviations, estimated by the inter-quartile range of the residuals.
+            Without rows, the mean squares ``mse`` of the polynomials set them.
         width : float, default=5.0
 
         Returns
@@ -118,6 +118,11 @@ class Rules(Saved, Reported, Sequence[Rule]):
         Rules
         """
         check_number("width", width, above=0.0)
+        if any(getattr(law, "conserved", False) for law in laws):
+            raise ValueError(
+                "A conserved quantity has another value in each group, so it is no rule about rows: leave it out, or "
+                "check it within groups with 'vanishing check'."
+            )
         polynomials = [polynomial_of_law(law) for law in laws]
         if X is not None:
             table = np.asarray(read_rows(_Columns(None), X).to_numpy(), dtype=np.float64)
@@ -204,7 +209,7 @@ class Rules(Saved, Reported, Sequence[Rule]):
 
     def _require_columns(self, rows: Rows, columns: Any) -> None:
         if not self._rules:
-            raise ValueError("There are no rules to check: learn some from rows that obey any.")
+            raise ValueError("There are no rules to check: learn some from rows that obey equations.")
         names = self._rules[0].polynomial.feature_names
         given = rows.feature_names or (tuple(input_names(columns)) if hasattr(columns, "feature_names_in_") else None)
         if rows.n_features != len(names) or (given is not None and tuple(given) != tuple(names)):
@@ -214,8 +219,8 @@ class Rules(Saved, Reported, Sequence[Rule]):
             )
 
 
-class Missed(NamedTuple):
-    """Rows that miss rules: of how many, how many miss each rule, and their places, counted from the first row."""
+class _Missed(NamedTuple):
+    """Number of rows, how many of them miss each rule, and the places of those that miss any, from the first row."""
 
     n_rows: int
     counts: Array
@@ -223,19 +228,19 @@ class Missed(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Misses:
-    """The kernel that finds them."""
+class _FindMissed:
+    """The kernel that finds the rows of a block that miss rules."""
 
     rules: tuple[Rule, ...]
 
-    def __call__(self, block: Block) -> Missed:
+    def __call__(self, block: Block) -> _Missed:
         values = absolute_values(self.rules, np.asarray(to_host(block.X), dtype=np.float64))
         missed = values > np.array([rule.tolerance for rule in self.rules])
-        return Missed(len(missed), missed.sum(axis=0), np.flatnonzero(missed.any(axis=1)))
+        return _Missed(len(missed), missed.sum(axis=0), np.flatnonzero(missed.any(axis=1)))
 
 
-def _add_missed(a: Missed, b: Missed) -> Missed:
-    return Missed(a.n_rows + b.n_rows, a.counts + b.counts, np.concatenate([a.places, a.n_rows + b.places]))
+def _add_missed(a: _Missed, b: _Missed) -> _Missed:
+    return _Missed(a.n_rows + b.n_rows, a.counts + b.counts, np.concatenate([a.places, a.n_rows + b.places]))
 
 
 class _Columns(BaseEstimator):  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""What a report says about rules: whether they still hold, how many rows miss each, and which rows."""
+"""The report about rules: whether they still hold, how many rows miss each, and which rows."""
 
 from __future__ import annotations
 
@@ -17,19 +17,23 @@ from ..report.reported import Subject
 from ..report.tables import Cell, figures, percent, table
 from ..rows.array_api import to_host
 from ..rows.protocol import Block, Cost
-from .report import Look, Report
+from .report import Comparison, Report
 from .rule import Rule, absolute_values
 
 __all__ = ["rules_story"]
 
-_KEPT = 200  # worst rows that are listed
-_DRAWN = 4  # rules in pictures
-_TINY = 1e-300  # a rule written by hand may have the tolerance 0
-_FAR = 20.0  # tolerances from which on a picture has a logarithmic scale
+_KEPT = 200  # worst rows in the table
+_DRAWN = 4  # rules with pictures
+_TINY = 1e-300  # in place of the tolerance 0, which rules written by hand may have
+_FAR = 20.0  # tolerances beyond which a picture has a logarithmic scale
 
 
 class _Missed(NamedTuple):
-    """Rows that obey each rule, and the worst of those that miss one: how far off, by which rule, and where."""
+    """The accumulator: counts of rows, and the worst rows that miss a rule.
+
+    ``held`` counts the rows that obey each rule, ``n_missed`` those that miss any. Of the worst, ``times`` is the
+    residual in tolerances of the ``rule`` that the row misses most, ``numbers`` its place from the first row on.
+    """
 
     n_rows: int
     held: Int1D
@@ -41,10 +45,10 @@ class _Missed(NamedTuple):
 
 
 def rules_story(rules: Any, subject: Subject) -> Story:
-    """The story of rules."""
+    """What the page about rules says; one pass over subject.rows."""
     with subject.clock.part("checking rules"):
-        missed = _look(list(rules), subject)
-        report = Report(rules, Look(missed.n_rows, missed.held, ((),) * len(rules)))
+        missed = _compare(list(rules), subject)
+        report = Report(rules, Comparison(missed.n_rows, missed.held, ((),) * len(rules)))
     with subject.clock.part("pictures"):
         sections = [
             Section("Rules", _rules(list(rules), missed, report)),
@@ -62,14 +66,14 @@ def rules_story(rules: Any, subject: Subject) -> Story:
 
 
 def _times(rules: list[Rule], X: Float2D) -> Float2D:
-    """How far rows are off, in tolerances."""
+    """Residuals of rows and rules, in tolerances."""
     return np.asarray(absolute_values(rules, X) / np.maximum([rule.tolerance for rule in rules], _TINY))
 
 
-def _look(rules: list[Rule], subject: Subject) -> _Missed:
+def _compare(rules: list[Rule], subject: Subject) -> _Missed:
     """Compare all rows with the rules, in one pass."""
 
-    def look(block: Block) -> _Missed:
+    def kernel(block: Block) -> _Missed:
         X = np.asarray(to_host(block.X), dtype=np.float64)
         times = _times(rules, X)
         worst = times.max(axis=1)
@@ -79,7 +83,7 @@ def _look(rules: list[Rule], subject: Subject) -> _Missed:
         return _Missed(len(X), held, int((worst > 1.0).sum()), worst[places], rule, places, X[places])
 
     width = 4 * subject.rows.n_features * len(rules)
-    return subject.rows.reduce(look, _add_missed, Cost(width, width))
+    return subject.rows.reduce(kernel, _add_missed, Cost(width, width))
 
 
 def _add_missed(a: _Missed, b: _Missed) -> _Missed:

@@ -1,4 +1,4 @@
-"""What a fitted detector says about rows: scores, labels, p-values, violated equations."""
+"""Scores of rows by a fitted detector, and labels, p-values and violated equations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Float1D
 from ..polynomials.forms import Evaluator
 from ..rows.array_api import is_device_array, namespace_of, on_device_of, to_host
 from ..rows.labels import as_vector
@@ -46,7 +45,7 @@ class RowScores:
         return self._scores(X)
 
     def _scores(self, X: Any, *, alarms_only: bool = False) -> Any:
-        """Minus the score; with ``alarms_only``, exact for outliers, and not below ``offset_`` for others."""
+        """Minus the score; with ``alarms_only``, exact for outliers, and some value from ``offset_`` on for others."""
         check_is_fitted(self)
         rows, model = self._rows(X), self._current()
         incomplete = None if is_dask(X) else Incomplete(model)
@@ -59,7 +58,7 @@ class RowScores:
             above=-self.offset_ if alarms_only else None,
         )
         width = model.score.width
-        fewest = 1024 if alarms_only else 256  # the bound on most scores is quick, compared with a block's own cost
+        fewest = 1024 if alarms_only else 256  # bounds on scores are quick, so blocks need more rows to pay off
         return as_vector(rows.map(kernel, 1, Cost(width * width, width, fewest=fewest)))
 
     def decision_function(self, X: Any) -> Any:
@@ -97,8 +96,8 @@ class RowScores:
     def p_values(self, X: Any) -> Any:
         """The probability that a normal row looks this bad, or worse.
 
-        The training rows, each scored as if it had been left out, are what a new row is compared with: of fresh normal
-        rows a share of at most about alpha has a p-value up to alpha, whatever their distribution.
+        A new row is compared with the training rows, each scored as if it had been left out. At most a share of about
+        alpha of fresh normal rows has a p-value up to alpha, whatever their distribution.
 
         Parameters
         ----------
@@ -136,12 +135,12 @@ class RowScores:
 
 
 def _lean(model: Model) -> Any:
-    """The score without what only explanations need: it is sent to where the rows are."""
+    """The score without parts that only explanations need: it is sent to where the rows are."""
     christoffel = model.score.christoffel
-    nothing: Float1D = np.empty((0, 0))
+    empty = np.empty((0, 0))
     regimes = model.score.regimes
     return replace(
         model.score,
-        christoffel=replace(christoffel, gram=nothing, factor=nothing),
+        christoffel=replace(christoffel, gram=empty, factor=empty),
         regimes=None if regimes is None else replace(regimes, mixtures=()),
     )

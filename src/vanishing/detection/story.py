@@ -1,4 +1,4 @@
-"""What a report says about a detector: alarms among the rows, which ones and why, and how the equations hold."""
+"""The report about a detector: alarms among the rows, which ones and why, and how the equations hold."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ from ..rows.protocol import Block, Cost
 
 __all__ = ["detector_story"]
 
-_KEPT = 300  # worst rows that the chart shows besides the sampled ones
-_EXPLAINED = 10  # of them with reasons in a table ...
-_DRAWN = 3  # ... and in pictures
-_BLOCKS = 12  # of time, in which drift is looked for
-_FAR = 3.0  # deviations from which on a row misses an equation
+_KEPT = 300  # worst rows in the chart, besides the sampled ones
+_EXPLAINED, _DRAWN = 10, 3  # worst rows with reasons in a table, and in pictures
+_BLOCKS, _ROWS_PER_BLOCK = 12, 20  # blocks of time in the test for drift, and rows that each needs
+_FAR = 3.0  # deviations beyond which a row misses an equation
 
 
 class _Scored(NamedTuple):
-    """Alarms among rows, and the worst rows with their scores and numbers."""
+    """The accumulator: counts of rows and alarms, and the worst rows with their scores and places."""
 
     n_rows: int
     alarms: int
@@ -39,7 +38,7 @@ class _Scored(NamedTuple):
 
 
 def detector_story(detector: Any, subject: Subject) -> Story:
-    """The story of a detector."""
+    """What the page about a detector says; subject.rows are scored in one pass and checked in another."""
     with subject.clock.part("scoring rows"):
         scored = _score(detector, subject)
     with subject.clock.part("checking equations"):
@@ -67,13 +66,13 @@ def _score(detector: Any, subject: Subject) -> _Scored:
     """Score all rows in one pass, and keep the worst."""
     limit = -detector.offset_
 
-    def look(block: Block) -> _Scored:
+    def kernel(block: Block) -> _Scored:
         X = np.asarray(to_host(block.X), dtype=np.float64)
         scores = _scores(detector, X)
         worst = np.argsort(-scores, kind="stable")[:_KEPT]
         return _Scored(len(X), int((scores > limit).sum()), scores[worst], worst, X[worst])
 
-    return subject.rows.reduce(look, _add_scored, Cost(detector.n_features_in_**2, 40 * detector.n_features_in_))
+    return subject.rows.reduce(kernel, _add_scored, Cost(detector.n_features_in_**2, 40 * detector.n_features_in_))
 
 
 def _scores(detector: Any, X: Float2D) -> Float1D:
@@ -149,13 +148,13 @@ def _worst(detector: Any, scored: _Scored) -> Html:
 
 
 def _equations(detector: Any, subject: Subject) -> Html:
-    found = detector._current().equations
+    equations = detector._current().equations
     exact = [tag("li", text) for text in detector.exact_relations_]
     words = join(tag("h3", "Exact relations"), tag("ul", *exact)) if exact else None
-    if not len(found.polynomials):
+    if not len(equations.polynomials):
         return join(paragraph("No equation holds closely enough to be written down; the scores do without."), words)
-    values = values_of_polynomials(found.polynomials, found.deviation)
-    held = check_values(subject.rows, values, np.full(len(found.polynomials), _FAR))
+    values = values_of_polynomials(equations.polynomials, equations.deviation)
+    held = check_values(subject.rows, values, np.full(len(equations.polynomials), _FAR))
     lines = [
         [
             polynomial(g, zero=True),
@@ -166,7 +165,13 @@ def _equations(detector: Any, subject: Subject) -> Html:
             figures(row),
         ]
         for g, deviation, square, share, worst, row in zip(
-            found.polynomials, found.deviation, held.mean_square, held.share_beyond, held.worst, held.row, strict=True
+            equations.polynomials,
+            equations.deviation,
+            held.mean_square,
+            held.share_beyond,
+            held.worst,
+            held.row,
+            strict=True,
         )
     ]
     heads = ["equation", "deviation at fit", "here, in deviations", f"beyond {_FAR:.0f}", "worst", "worst row"]
@@ -175,10 +180,10 @@ def _equations(detector: Any, subject: Subject) -> Html:
 
 
 def _drift(detector: Any, subject: Subject) -> Html | None:
-    """Blocks of the sampled rows, in the order of time."""
+    """The test for drift on blocks of the sampled rows, in the order of time; None with too few rows."""
     rows = subject.seen.complete
     numbers = subject.seen.numbers[np.isfinite(subject.seen.X).all(axis=1)]
-    if len(rows) < 20 * _BLOCKS:
+    if len(rows) < _ROWS_PER_BLOCK * _BLOCKS:
         return None
     source = ArrayRows(rows)
     source.quiet = True

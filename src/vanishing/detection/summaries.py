@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .._typing import Float2D
+from .._typing import Float1D, Float2D
 from ..engine.moments import Moments
 from ..polynomials.terms import Term
 from .calibration import GammaTail
-from .christoffel import RIDGE, Christoffel, Monomials, expansion
+from .christoffel import Christoffel, Monomials, expansion, keeps_digits
 from .columns import ColumnSurvey, exact_relations
 from .equations import find_equations
 from .model import Model, Score
@@ -23,7 +23,7 @@ __all__ = ["model_of_moments", "survey_of_moments"]
 
 
 def survey_of_moments(moments: Moments) -> ColumnSurvey:
-    """What the first pass over the rows would have found, in the units of the table."""
+    """The survey of the rows behind moments, in the units of the table."""
     survey, (scale, offset) = moments._survey(), _scaling(moments)
     mean = survey.gram[0, 1:]
     covariance = (survey.gram[1:, 1:] - np.outer(mean, mean)) / np.outer(scale, scale)
@@ -37,8 +37,8 @@ def model_of_moments(moments: Moments, survey: ColumnSurvey, names: Sequence[str
     monomials = Monomials.of_columns(survey, exact_relations(survey), degree)
     scale, offset = _scaling(moments)
     spread = np.where(survey.deviation > 0.0, survey.deviation, 1.0)
-    distance = np.where(survey.deviation > 0.0, np.abs(survey.mean + offset / scale) / spread, 0.0)
-    if ((1.0 + distance) ** (2 * moments.degree) * 1e-16 > 1e-3 * RIDGE).any():
+    distance = survey.distance_from(-offset / scale)
+    if not keeps_digits(distance, moments.degree).all():
         raise ValueError(
             f"Moments of column {names[int(np.argmax(distance))]!r} have lost the digits that a detector needs, as its "
             "values are far from zero: collect them with scaler=MinMaxScaler().fit(some_rows)."
@@ -55,7 +55,8 @@ def model_of_moments(moments: Moments, survey: ColumnSurvey, names: Sequence[str
     return Model(Score(christoffel, tail.typical), tail, (), equations, survey.total_weight, None)
 
 
-def _scaling(moments: Moments) -> tuple[Float2D, Float2D]:
+def _scaling(moments: Moments) -> tuple[Float1D, Float1D]:
+    """Scale and offset of the columns ``scale * x + offset`` that the moments are of."""
     if moments.scaler is None:
         return np.ones(moments.n_features), np.zeros(moments.n_features)
     return moments.scaler.scale_, moments.scaler.min_
@@ -64,7 +65,11 @@ def _scaling(moments: Moments) -> tuple[Float2D, Float2D]:
 def _tail(
     christoffel: Christoffel, gram: Float2D, terms: Sequence[Term], place: dict[Term, int], *, exact: bool
 ) -> GammaTail:
-    """The gamma distribution with the mean and variance of q; with moments up to degree 1, those of normal rows."""
+    """The gamma distribution with the mean and variance of q over the rows.
+
+    Without moments of q^2 (``exact=False``), the variance is that of normally distributed rows: twice the mean of the
+    part of q that varies.
+    """
     quadratic = christoffel.whitening.T @ christoffel.whitening
     mean = float(np.sum(quadratic * christoffel.gram))
     if not exact:

@@ -1,6 +1,6 @@
-"""What a detector keeps of the rows: the Gram of the monomials, and a sample of at most 10,000 rows.
+"""The sums of a detector over rows: the Gram of the monomials, and a sample of at most 10,000 rows.
 
-Both add up, over blocks, over batches of a stream and over sites.
+Both add up over blocks, over batches of a stream and over sites.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ __all__ = [
     "join_samples",
     "sample_array",
     "sample_block",
+    "sample_complete",
     "sampling_rate",
     "sum_rows",
 ]
 
-SAMPLE = 10_000  # rows from which regimes are found and scores are calibrated
+SAMPLE = 10_000  # rows behind the regimes and the calibration
 
-_AMPLE = 2  # times as many rows get a key at least, where their number is known
-_FEW_ROWS = 2048  # rows whose monomials are evaluated at once
+_AMPLE = 2  # rows with a key over rows of a sample, where their number is known
+_FEW_ROWS = 2048  # rows, at most, whose monomials are evaluated at once
 
 
 class Sample(NamedTuple):
@@ -62,7 +63,7 @@ class Sample(NamedTuple):
 
 
 def join_samples(samples: Sequence[Sample]) -> Sample:
-    """The sample of the rows of all of several samples."""
+    """The sample of the rows of several samples."""
     whole = Sample(*(np.concatenate(parts) for parts in zip(*samples, strict=True)))
     return whole if len(whole.keys) <= SAMPLE else whole._among(lowest_places(whole.keys, SAMPLE))
 
@@ -70,8 +71,8 @@ def join_samples(samples: Sequence[Sample]) -> Sample:
 class Sums(NamedTuple):
     """Sum of the products of the monomials over rows, the rows' total weight and number, and a sample of them.
 
-    ``n_missing`` rows were left out, as they have missing values. The samples of small batches may be ``waiting`` to be
-    joined: each join copies the whole sample.
+    ``n_missing`` rows with missing values were left out. The samples of small batches may be ``waiting`` to be joined:
+    each join copies the whole sample.
     """
 
     gram: Float2D
@@ -110,12 +111,12 @@ class Sums(NamedTuple):
 
 
 def add_samples(a: Sample, b: Sample) -> Sample:
-    """The sample of the rows of both; the arguments stay what they are."""
+    """The sample of the rows of both; the arguments stay unchanged."""
     return a.plus(b)
 
 
 def add_sums(a: Sums, b: Sums) -> Sums:
-    """The sums over the rows of both; the arguments stay what they are."""
+    """The sums over the rows of both; the arguments stay unchanged."""
     return a.plus(b)
 
 
@@ -129,7 +130,7 @@ def sum_rows(
 ) -> Sums:
     """The sums over all rows, in one pass; ``batch`` numbers the batches of a stream.
 
-    ``clipped=False`` says that no value is far enough from the mean to be clipped. Of a source outside of memory,
+    ``clipped=False`` says that no value is far enough from the mean to be clipped. For sources outside of memory,
     ``complete`` chooses the rows of a block without missing values.
     """
     units = monomials.units if clipped else replace(monomials.units, clip=np.inf)
@@ -151,7 +152,7 @@ def sum_rows(
 
 
 def _gram_of_array(rows: ArrayRows, units: Standardised, monomials: Monomials, weight: float) -> Float2D:
-    """Sum of the products of the monomials over rows in memory; those of few rows are evaluated at once."""
+    """Sum of the products of the monomials over rows in memory; at once for few rows."""
     if len(rows) > _FEW_ROWS:
         return border_gram(np.array([[weight]]), weight * mean_gram(rows.changed(units), monomials.program, 1))
     values = term_values(units.units(np.asarray(rows.X[:])), monomials.program)
@@ -159,24 +160,24 @@ def _gram_of_array(rows: ArrayRows, units: Standardised, monomials: Monomials, w
 
 
 def sampling_rate(rows: Rows) -> float:
-    """The share of the rows that get a key: twice as many as a sample needs, or all if their number is unknown."""
+    """The share of the rows with a key: twice the sample, or all rows if their number is unknown."""
     return 1.0 if rows.n_samples is None else min(_AMPLE * SAMPLE / max(rows.n_samples, 1), 1.0)
 
 
 def sample_array(rows: ArrayRows, batch: int = 0) -> Sample:
-    """The sample of rows in memory, which have weights above 0."""
+    """The sample of rows in memory with positive weights."""
     rng = np.random.default_rng([batch, 0, 0])
     n_rows = len(rows)
     weights = np.ones(n_rows) if rows.sample_weight is None else rows.sample_weight
     if n_rows <= SAMPLE:
         return Sample(rng.random(n_rows), np.array(rows.X[:], dtype=np.float64), weights)
     chosen = np.sort(rng.choice(n_rows, SAMPLE, replace=False, shuffle=False))
-    keys = SAMPLE / n_rows * rng.random(SAMPLE)  # as the smallest of all would be
+    keys = SAMPLE / n_rows * rng.random(SAMPLE)  # distributed like the smallest of n_rows keys
     return Sample(keys, np.array(rows.X[chosen], dtype=np.float64), weights[chosen])
 
 
 def sample_complete(rows: ArrayRows) -> Sample:
-    """The sample of rows in memory, some of which may have missing values or weight 0, and are left out."""
+    """The sample of rows in memory without those that have missing values or weight 0."""
     rng = np.random.default_rng([0, 0, 0])
     n_rows = len(rows)
     n_drawn = min(n_rows, _AMPLE * SAMPLE)
@@ -188,7 +189,7 @@ def sample_complete(rows: ArrayRows) -> Sample:
 
 
 def sample_block(block: Block, batch: int = 0, rate: float = 1.0) -> Sample:
-    """Rows of one block with their keys, as far as these are below ``rate``; without rows of weight 0.
+    """The rows of one block whose keys are below ``rate``, without those of weight 0.
 
     Keys are uniform in [0, 1), from a generator that the place of the block seeds.
     """

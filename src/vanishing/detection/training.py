@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 from math import comb
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ __all__ = ["Trained", "train"]
 
 
 class Trained(NamedTuple):
-    """The monomials, the sums of their products over the rows, their degree, and how many rows were incomplete."""
+    """The monomials, the sums of their products over the rows, their degree, and the number of incomplete rows."""
 
     monomials: Monomials
     sums: Sums
@@ -30,16 +31,20 @@ class Trained(NamedTuple):
 
 
 def _is_wide(n_features: int) -> bool:
-    """Whether the monomials depend on the principal directions of the columns, which takes a pass of its own."""
+    """Whether the monomials depend on the principal directions of the columns, which need a pass of their own."""
     return comb(n_features + 2, 2) > MOST_TERMS
 
 
-def train(rows: Rows, names: Sequence[str], degree: int | None, *, skip: bool) -> Trained:
-    """The monomials and sums of rows; with ``skip``, rows with missing values are left out.
+def _first_wide() -> int:
+    return next(n for n in count(1) if _is_wide(n))
 
-    Up to 10,000 rows are fitted to in memory, whatever the source. More rows take one pass, or two: for wide tables,
-    for a number of rows that is not known before and allows a degree above 2, and where the first rows tell nothing
-    about the others (:mod:`.onepass`).
+
+def train(rows: Rows, names: Sequence[str], degree: int | None, *, skip: bool) -> Trained:
+    """The monomials and sums of rows; ``skip`` leaves out rows with missing values.
+
+    Up to 10,000 rows are read into memory, whatever the source. More rows take one pass; two passes are needed for wide
+    tables, for sources that do not know that their number of rows allows a degree above 2, and where the first rows
+    are unlike the others (:mod:`.onepass`).
     """
     if isinstance(rows, ArrayRows) and len(rows) <= SAMPLE:
         complete, n_missing = complete_array(rows, names, skip=skip)
@@ -47,7 +52,7 @@ def train(rows: Rows, names: Sequence[str], degree: int | None, *, skip: bool) -
     if rows.read_once and _is_wide(rows.n_features):
         raise ValueError(
             f"The rows can be read only once, but a detector of {rows.n_features} columns takes two passes: give the "
-            "table or the dataset that the reader reads, or fewer than 41 columns."
+            f"table or the dataset that the reader reads, or fewer than {_first_wide()} columns."
         )
     first = collect(rows, _degree_ahead(rows, degree), names)
     collected = first.collected
@@ -62,7 +67,7 @@ def train(rows: Rows, names: Sequence[str], degree: int | None, *, skip: bool) -
 
 
 def _degree_ahead(rows: Rows, degree: int | None) -> int:
-    """The degree of the first pass: that of the detector, as far as it is known."""
+    """The degree of the first pass: that of the detector, if that is known by then."""
     n, n_samples = rows.n_features, rows.n_samples
     if (n_samples is not None and n_samples <= SAMPLE) or _is_wide(n):
         return 1

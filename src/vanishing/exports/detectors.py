@@ -18,11 +18,11 @@ from .operations import Ops
 
 __all__ = ["detector_outputs"]
 
-_MOST_NUMBERS = 20_000  # about 0.7 MB of text, which DuckDB takes six seconds to plan
+_MOST_NUMBERS = 20_000  # coefficients in a text: about 0.7 MB, which DuckDB takes six seconds to plan
 
 
 def detector_outputs(ops: Ops, x: Any, detector: VanishingIdealDetector) -> dict[str, Any]:
-    """``score_samples`` and whether a row is normal; rows of the training data are scored as new ones."""
+    """``score_samples``, and whether a row is normal; training rows are scored like new ones, not as left out."""
     score = detector._current().score
     if ops.is_text:
         _require_few_numbers(score)
@@ -78,7 +78,7 @@ def _standard_units(ops: Ops, x: Any, monomials: Monomials) -> Any:
 
 
 def _residual(ops: Ops, x: Any, relation: Exact) -> Any:
-    """How far rows are from an exact relation, one column."""
+    """The residual of an exact relation, as one column."""
     low, width = np.array(relation.low), np.array(relation.width)
     u = ops.affine(ops.take(x, np.array(relation.columns)), 1.0 / width, -low / width)
     if relation.kind == "binary":
@@ -106,7 +106,7 @@ def _regimes(ops: Ops, x: Any, regimes: Regimes) -> Any:
 
 
 def _shaped(ops: Ops, x: Any, shape: Shape) -> Any:
-    """Columns as regimes see them."""
+    """The rows in the units of the regimes."""
     z = ops.affine(ops.take(x, shape.kept), 1.0 / shape.scale, -shape.centre / shape.scale)
     heavy, light = np.flatnonzero(shape.heavy > 0.0), np.flatnonzero(shape.heavy <= 0.0)
     parts = ([ops.asinh(ops.take(z, heavy))] if heavy.size else []) + ([ops.take(z, light)] if light.size else [])

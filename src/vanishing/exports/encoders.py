@@ -11,7 +11,7 @@ __all__ = ["encoded_columns"]
 
 
 def encoded_columns(ops: Ops, x: Any, encoder: TableEncoder) -> Any:
-    """The columns of numbers, from a table of columns as they are."""
+    """The encoder's columns of numbers, from a table with texts and gaps."""
     parts = []
     for j, column in enumerate(encoder.columns_):
         is_text = column.categories is not None

@@ -18,7 +18,7 @@ __all__ = ["to_onnx"]
 def to_onnx(model: Any, dtype: Any = np.float32) -> Any:
     """A fitted model as an ONNX graph of plain operators.
 
-    Terms are products of earlier ones, not powers, so that the graph is fast.
+    Terms are products of earlier terms, which is faster than powers.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Models as ONNX graphs."""
+"""Operations as nodes of an ONNX graph, and the graph of a model."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from .outputs import n_inputs, outputs, starts_with_encoder
 
 __all__ = ["OnnxOps", "graph_of"]
 
-_OPSET = 18  # of the operators; runtimes since 2023 have them
-_IR_VERSION = 9
+_OPSET, _IR_VERSION = 18, 9  # operators and format that runtimes since 2023 have
 _MACHINE_LEARNING, _OPSET_LEARNING = "ai.onnx.ml", 3  # operators on texts
 
 
@@ -139,7 +138,7 @@ class OnnxOps(Ops):
         return self.node("Where", self.node("IsNaN", numbers), self.number([[value]]), numbers)
 
     def missing(self, table: Any, column: int, is_text: bool) -> str:
-        """1 where a number is NaN or a text empty."""
+        """1 where a number is NaN, or a text is empty."""
         if is_text:
             return self.one_hot(table, column, [""])
         return self.node("Cast", self.node("IsNaN", table[column]), to=self._kind)
@@ -170,11 +169,11 @@ class OnnxOps(Ops):
         return self.node("Softmax", table, axis=1)
 
     def best(self, scores: str) -> str:
-        """The scores themselves: labels follow from them."""
+        """The scores themselves, which :meth:`labels` turns into labels."""
         return scores
 
     def labels(self, scores: str, classes: Any) -> tuple[str, int]:
-        """Labels of the largest scores, and their type; numbers of the classes where labels are other things."""
+        """Labels of the largest scores, and their type; labels that are no integers or texts give class numbers."""
         n_classes = 2 if classes is None else len(classes)
         if n_classes == 2:
             positive = self.node("Greater", scores, self.number(0.0))

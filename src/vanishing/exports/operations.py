@@ -14,9 +14,9 @@ __all__ = ["Ops"]
 
 
 class Ops(ABC):
-    """Operations on tables; a table is whatever the target has for ``(n_rows, n_columns)`` numbers."""
+    """Operations on tables; each target has its own type for a table of ``(n_rows, n_columns)`` numbers."""
 
-    is_text = False  # whether every coefficient is written out
+    is_text = False  # whether the target writes out every coefficient
 
     @abstractmethod
     def take(self, table: Any, columns: Int1D) -> Any:

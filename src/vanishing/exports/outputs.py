@@ -1,4 +1,4 @@
-"""How a fitted model computes its outputs from a table, written in terms of operations that every target has."""
+"""The outputs of fitted models, in operations that every target has."""
 
 from __future__ import annotations
 
@@ -30,15 +30,18 @@ __all__ = ["n_inputs", "outputs", "starts_with_encoder"]
 
 
 def starts_with_encoder(model: Any) -> bool:
-    """Whether a model takes tables with texts and gaps, by an encoder of ours in front of it."""
+    """Whether a model is a pipeline that starts with a ``TableEncoder``, so that it takes texts and gaps."""
     return isinstance(model, Pipeline) and isinstance(model[0], TableEncoder)
 
 
 def n_inputs(model: Any) -> int:
     """Number of columns that a fitted model takes."""
-    if not isinstance(model, Polynomials):
-        check_is_fitted(model)
-    return len(model.feature_names) if isinstance(model, Polynomials) else int(model.n_features_in_)
+    if isinstance(model, Polynomials):
+        return len(model.feature_names)
+    if not hasattr(model, "fit"):
+        raise _refuse(model)
+    check_is_fitted(model)
+    return int(model.n_features_in_)
 
 
 def outputs(model: Any, ops: Ops, x: Any) -> dict[str, Any]:
@@ -74,11 +77,15 @@ def outputs(model: Any, ops: Ops, x: Any) -> dict[str, Any]:
         return _classifiers(ops, x, [(1.0, model)])
     if isinstance(model, VanishingIdealDetector):
         return detector_outputs(ops, x, model)
-    raise ValueError(f"{type(model).__name__} cannot be exported: give a fitted model of vanishing.")
+    raise _refuse(model)
+
+
+def _refuse(model: Any) -> ValueError:
+    return ValueError(f"{type(model).__name__} cannot be exported: give a fitted model of vanishing.")
 
 
 def _classifiers(ops: Ops, x: Any, weighted: Iterable[tuple[float, VanishingIdealClassifier]]) -> dict[str, Any]:
-    """Scores that are a weighted sum of those of several classifiers, and what follows from them."""
+    """Weighted sums of the scores of several classifiers, and their labels and probabilities."""
     members = list(weighted)
     parts = [_scores(ops, x, model, f"{k}_" if len(members) > 1 else "") for k, (_, model) in enumerate(members)]
     n_scores = len(members[0][1]._planes[1])
@@ -88,15 +95,15 @@ def _classifiers(ops: Ops, x: Any, weighted: Iterable[tuple[float, VanishingIdea
     weights = np.hstack([weight * np.eye(n_scores) for weight, _ in members])
     scores = parts[0] if len(parts) == 1 else ops.linear(ops.concat(parts), weights, np.zeros(n_scores))
     scores = ops.keep(scores, "score")
-    named = {"scores": scores, "label": ops.best(scores)}
+    results = {"scores": scores, "label": ops.best(scores)}
     if calibrated:
         log_odds = scores if len(members) > 1 else _limited(ops, scores, members[0][1])
-        named["probabilities"] = ops.softmax(_log_odds(ops, log_odds, n_scores))
-    return named
+        results["probabilities"] = ops.softmax(_log_odds(ops, log_odds, n_scores))
+    return results
 
 
 def _limited(ops: Ops, scores: Any, model: VanishingIdealClassifier) -> Any:
-    """Log-odds of two classes as far as probabilities follow them; other scores as they are."""
+    """Log-odds of two classes within the limits of the calibration; other scores unchanged."""
     if model._calibration is None or not np.isfinite(model._calibration.limits).all():
         return scores
     return ops.clip(scores, *model._calibration.limits)
@@ -112,7 +119,7 @@ def _scores(ops: Ops, x: Any, model: VanishingIdealClassifier, prefix: str) -> A
 
 
 def _log_odds(ops: Ops, scores: Any, n_scores: int) -> Any:
-    """One column for each class."""
+    """Log-odds with one column for each class."""
     if n_scores > 1:
         return scores
     return ops.linear(scores, np.array([[-0.5], [0.5]]), np.zeros(2))
@@ -129,7 +136,7 @@ def _in_unit_cube(ops: Ops, x: Any, scaler: MinMaxScaler | InputTransform | None
 
 
 def _curved(ops: Ops, x: Any, transform: InputTransform) -> Any:
-    """The curves of those columns that have one, the others as they are."""
+    """The curves of the columns that have one; the others unchanged."""
     bent, straight = np.flatnonzero(transform.curved), np.flatnonzero(~transform.curved)
     curve = ops.take(x, bent)
     if transform.knots is not None:

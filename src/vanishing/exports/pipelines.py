@@ -74,7 +74,7 @@ def pipeline_to_onnx(pipeline: Any, dtype: np.dtype[Any]) -> Any:
 
 
 class _ConverterOps(OnnxOps):
-    """Nodes in the container of skl2onnx, under names that its scope gives."""
+    """Nodes in the container of skl2onnx, with names from its scope."""
 
     def __init__(self, scope: Any, container: Any, dtype: np.dtype[Any]):
         import onnx
@@ -98,13 +98,13 @@ class _ConverterOps(OnnxOps):
         return name
 
     def add(self, kind: str, inputs: Any, output: str, **attributes: Any) -> None:
-        """An operator with a given name of its result."""
+        """Add an operator whose result has a given name."""
         unique = self.scope.get_unique_operator_name(f"vanishing{kind}")
         self.container.add_node(kind, list(inputs), [output], name=unique, **attributes)
 
 
 def _set_output_shape(operator: Any) -> None:
-    """The type and shape of what a transformer gives."""
+    """Set the type and shape of a transformer's output."""
     from skl2onnx.common.data_types import guess_tensor_type
 
     n_columns = len(operator.raw_operator.get_feature_names_out())

@@ -1,9 +1,9 @@
-"""Models as text: a NumPy function, and SQL."""
+"""Operations as expressions in text: models as a NumPy function, and as SQL."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from .outputs import n_inputs, outputs
 
 __all__ = ["to_numpy_source", "to_sql"]
 
-Columns = list[str]  # one expression for each column
+Columns: TypeAlias = list[str]  # one expression for each column
 
 
 class _Expressions(Ops):
@@ -85,7 +85,7 @@ def _number(value: float) -> str:
 
 
 def _is_product(column: str) -> bool:
-    """Whether an expression can stand in a product as it is."""
+    """Whether an expression needs no brackets in a product."""
     depth = 0
     for character in column:
         depth += (character == "(") - (character == ")")
@@ -135,7 +135,7 @@ class _NumpyOps(_Expressions):
     def one_hot(self, table: Columns, column: int, texts: Sequence[str]) -> Columns:
         """1 where a column has a text."""
         self.reads_objects = True
-        return [f"np.array([float(str(v) == {text!a}) for v in {table[column]}])" for text in texts]
+        return [f"np.array([float(str(v) == {text!a} and not gap(v)) for v in {table[column]}])" for text in texts]
 
     def interpolate(self, table: Columns, knots: Sequence[tuple[Float1D, Float1D]]) -> Columns:
         """Piecewise linear through knots and levels."""
@@ -215,7 +215,7 @@ def to_numpy_source(model: Any, name: str = "predict") -> str:
 _GAP = [
     "def gap(v):",
     '    """Whether a value is missing."""',
-    '    return v is None or str(v) in ("nan", "<NA>")',
+    '    return v is None or type(v).__name__ in ("NAType", "NaTType") or v != v',
     "",
     "",
 ]

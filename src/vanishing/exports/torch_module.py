@@ -1,4 +1,4 @@
-"""Models as PyTorch modules."""
+"""Operations on PyTorch tensors, and models as modules."""
 
 from __future__ import annotations
 
@@ -72,7 +72,10 @@ def to_torch(model: Any, *, dtype: Any = None, trainable: bool = False) -> Any:
 
 
 class _TorchOps(Ops):
-    """Tensors; the numbers of the model are parameters or buffers of a module, in the order in which they are used."""
+    """Operations on tensors; the numbers of the model are parameters or buffers of a module, named in order of use.
+
+    With ``recording``, each number is registered in the module; later runs find it there by its name.
+    """
 
     def __init__(self, module: Any, torch: Any, *, trainable: bool = False, recording: bool = False):
         self.module = module

@@ -1,10 +1,10 @@
 """Models in files.
 
-``container`` is a JSON header with raw arrays, ``fields`` are typed values, ``saved`` classes list their fields,
-``pipelines`` are those of scikit-learn, ``models`` save and load.
+``container`` is the format, a JSON header with raw arrays; ``fields`` are the types of values, ``saved`` the classes
+that list their fields, ``pipelines`` those of scikit-learn; ``models`` has ``save`` and ``load``.
 
-Every class that can be saved lists its fields beside its attributes. A file holds no code, and loading
-executes none: values that differ from the fields' types, shapes or ranges are refused before a model is made of them.
+Every class that can be saved lists its fields beside its attributes. A file holds no code, and loading executes none:
+it checks every value against the type, shape and range of its field before it makes a model.
 """
 
 from .container import ModelFileError

@@ -1,7 +1,7 @@
 """One file for a model: a zip archive, not compressed, of ``header.json`` and ``arrays.bin``.
 
-The header is a JSON object; an array in it stands as ``{"dtype": "f8", "shape": [2, 3], "at": 48}``, where its
-little-endian values begin in ``arrays.bin``, in C order, at a multiple of 8 bytes. The same model gives the same bytes.
+The header is a JSON object that refers to arrays by ``{"dtype": "f8", "shape": [2, 3], "at": 48}``: the values are in
+``arrays.bin`` from byte ``at`` on, a multiple of 8, little-endian and in C order. Equal models have equal files.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from .._typing import Array
 from ..rows.archive import DAMAGED, require_small_directory
 from ..rows.writing import complete_file
 
-__all__ = ["VERSION", "ArrayReader", "ArrayWriter", "ModelFileError", "read_container", "write_container"]
+__all__ = ["VERSION", "ArrayReader", "ArrayWriter", "ModelFileError", "damaged", "read_container", "write_container"]
 
 VERSION = 1
 
 _FORMAT = "vanishing model"
 _HEADER, _ARRAYS = "header.json", "arrays.bin"
-_MOST_HEADER = 2**23  # bytes: as Python objects, some ten times as many
+_MOST_HEADER = 2**23  # bytes; as Python objects they take about ten times as much memory
 _TYPES = {"f8": np.dtype("<f8"), "i8": np.dtype("<i8"), "b1": np.dtype("|b1"), "u1": np.dtype("|u1")}
-_MOST_USES = 8  # of one array, on average
+_MOST_USES = 8  # references to an array, on average
 _EARLIEST = (1980, 1, 1, 0, 0, 0)  # the date of all members: equal models have equal files
 
 
@@ -65,7 +65,7 @@ class ArrayWriter:
         self._known: dict[tuple[str, tuple[int, ...], bytes], dict[str, Any]] = {}
 
     def add(self, values: Array, kind: str | None = None) -> dict[str, Any]:
-        """What stands for an array in the header; ``kind`` is its type there, by default float64, int64 or bool."""
+        """A reference to an array, for the header; ``kind`` is its type there, by default float64, int64 or bool."""
         kind = kind or {"f": "f8", "i": "i8", "u": "i8", "b": "b1"}[values.dtype.kind]
         part = np.ascontiguousarray(values, dtype=_TYPES[kind]).tobytes()
         same = (kind, values.shape, part)
@@ -82,16 +82,16 @@ class ArrayWriter:
 
 
 class ArrayReader:
-    """Hands out arrays, all together a few times as many bytes as there are: a file cannot ask for much memory."""
+    """Reads arrays; their total size is limited, so that references to one array cannot fill the memory."""
 
     def __init__(self, data: bytes):
         self._data = data
         self._left = _MOST_USES * len(data)
 
     def read(self, reference: Any, kind: str) -> Array:
-        """The array that a reference in the header stands for, of the type ``kind``."""
+        """The array of a reference in the header, which has to be of the type ``kind``."""
         if not isinstance(reference, dict) or set(reference) != {"dtype", "shape", "at"}:
-            raise ValueError("something else stands in the place of an array")
+            raise ValueError("an array is missing or of another type")
         shape, begin = reference["shape"], reference["at"]
         if reference["dtype"] != kind or kind not in _TYPES:
             raise ValueError(f"an array has the type {reference['dtype']!r} in place of {kind!r}")
@@ -110,11 +110,16 @@ def _is_count(value: Any) -> bool:
 
 
 def write_container(path: str | os.PathLike[str], header: dict[str, Any], arrays: ArrayWriter) -> None:
-    """Write a file, which appears when it is complete."""
+    """Write a file; it appears when it is complete."""
     header = {"format": _FORMAT, "version": VERSION, **header}
-    text = json.dumps(header, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(header, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    if len(text) > _MOST_HEADER:
+        raise ValueError(
+            f"The model has {len(text):,} bytes of texts and parameters, and a file has room for {_MOST_HEADER:,}: "
+            "shorten its notes, or the names of columns and categories."
+        )
     with complete_file(path) as unfinished, zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr(zipfile.ZipInfo(_HEADER, _EARLIEST), text.encode())
+        archive.writestr(zipfile.ZipInfo(_HEADER, _EARLIEST), text)
         archive.writestr(zipfile.ZipInfo(_ARRAYS, _EARLIEST), arrays.to_bytes())
 
 
@@ -142,12 +147,12 @@ def read_container(path: str | os.PathLike[str]) -> tuple[dict[str, Any], ArrayR
 
 
 def damaged(path: str | os.PathLike[str], why: object) -> ModelFileError:
-    """What is raised for a file with wrong contents."""
+    """The error about a file with wrong contents."""
     return ModelFileError(f"{os.fspath(path)} holds no model, or is damaged ({why}).")
 
 
 def _member(archive: zipfile.ZipFile, name: str, most_bytes: int) -> bytes:
-    """The contents of a member, which must be stored as they are."""
+    """The contents of a member, which must not be compressed."""
     members = archive.infolist()
     if sorted(member.filename for member in members) != sorted([_HEADER, _ARRAYS]):
         raise ValueError("it has other parts than a header and arrays")

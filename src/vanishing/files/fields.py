@@ -1,8 +1,7 @@
-"""Typed values of saved models: each field packs a value for the header, and unpacks it again if it is what it must be.
+"""Fields, the types of values in saved models: they pack a value into the header, and check it when they unpack it.
 
-A field says what a value has to be, so that a file can be checked value by value: ``Integer(low=1)``,
-``Numbers("f8", (None, 3))`` for an array of any number of rows and three columns, ``ListOf(Text())``. What has to agree
-between values is checked by the record that they belong to.
+For instance ``Integer(low=1)``, ``Numbers("f8", (None, 3))`` for an array of three columns with any number of rows, or
+``ListOf(Text())``. A ``Record`` checks that its values agree with each other.
 """
 
 from __future__ import annotations
@@ -38,13 +37,13 @@ __all__ = [
     "require",
 ]
 
-_MOST_INT = 2**62
+_MOST_INT = 2**62  # far within int64
 _RATIO = re.compile(r"-?[0-9]{1,400}(/[1-9][0-9]{0,399})?")
 _SPECIAL = {"inf": np.inf, "-inf": -np.inf, "nan": np.nan}
 
 
 def require(condition: bool, what: str) -> None:
-    """Refuse a file in which something is wrong."""
+    """Raise ValueError about a file unless a condition holds."""
     if not condition:
         raise ValueError(what)
 
@@ -54,11 +53,11 @@ class Field(ABC):
 
     @abstractmethod
     def pack(self, value: Any, arrays: ArrayWriter) -> Any:
-        """What stands for the value in the header."""
+        """The value as JSON, for the header."""
 
     @abstractmethod
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
-        """The value; a ValueError if it is of another kind."""
+        """The value; raises ValueError if it is of another kind."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +65,12 @@ class Flag(Field):
     """True or False."""
 
     def pack(self, value: Any, arrays: ArrayWriter) -> bool:
-        """What stands for the value in the header."""
+        """The value as JSON, for the header."""
         return bool(value)
 
     def unpack(self, data: Any, arrays: ArrayReader) -> bool:
         """The value."""
-        require(isinstance(data, bool), f"{data!r} stands in the place of true or false")
+        require(isinstance(data, bool), f"{data!r} is neither true nor false")
         return bool(data)
 
 
@@ -83,12 +82,12 @@ class Integer(Field):
     high: int = _MOST_INT
 
     def pack(self, value: Any, arrays: ArrayWriter) -> int:
-        """What stands for the value in the header."""
+        """The value as JSON, for the header."""
         return int(value)
 
     def unpack(self, data: Any, arrays: ArrayReader) -> int:
         """The value."""
-        require(isinstance(data, int) and not isinstance(data, bool), f"{data!r} stands in the place of a whole number")
+        require(isinstance(data, int) and not isinstance(data, bool), f"{data!r} is no whole number")
         require(self.low <= data <= self.high, f"the number {data} is not between {self.low} and {self.high}")
         return int(data)
 
@@ -100,14 +99,14 @@ class Number(Field):
     finite: bool = True
 
     def pack(self, value: Any, arrays: ArrayWriter) -> float | str:
-        """What stands for the value in the header."""
+        """The value as JSON, for the header."""
         return float(value) if np.isfinite(value) else str(float(value))
 
     def unpack(self, data: Any, arrays: ArrayReader) -> float:
         """The value."""
         if isinstance(data, str) and not self.finite and data in _SPECIAL:
             return _SPECIAL[data]
-        require(isinstance(data, (int, float)) and not isinstance(data, bool), f"{data!r} stands in place of a number")
+        require(isinstance(data, (int, float)) and not isinstance(data, bool), f"{data!r} is no number")
         value = float(data)
         require(bool(np.isfinite(value)), "a number is not finite")
         return value
@@ -120,13 +119,16 @@ class Text(Field):
     longest: int = 100_000
 
     def pack(self, value: Any, arrays: ArrayWriter) -> str:
-        """What stands for the value in the header."""
-        return str(value)
+        """The value as JSON, for the header."""
+        text = str(value)
+        if len(text) > self.longest:
+            raise ValueError(f"A text of {len(text):,} characters cannot be saved: cut it to {self.longest:,}.")
+        return text
 
     def unpack(self, data: Any, arrays: ArrayReader) -> str:
         """The value."""
-        require(isinstance(data, str) and len(data) <= self.longest, "something else stands in the place of a text")
-        data.encode()  # a ValueError for halves of characters
+        require(isinstance(data, str) and len(data) <= self.longest, "a text is missing or of another type")
+        data.encode()  # raises ValueError for lone surrogates
         return str(data)
 
 
@@ -135,13 +137,13 @@ class Ratio(Field):
     """A rational number."""
 
     def pack(self, value: Any, arrays: ArrayWriter) -> str:
-        """What stands for the value in the header."""
+        """The value as JSON, for the header."""
         return str(value)
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Fraction:
         """The value."""
         known = isinstance(data, str) and _RATIO.fullmatch(data)
-        require(bool(known), "something else stands in the place of a rational number")
+        require(bool(known), "a rational number is missing or of another type")
         return Fraction(data)
 
 
@@ -156,7 +158,7 @@ class Numbers(Field):
     finite: bool = True
 
     def pack(self, value: Any, arrays: ArrayWriter) -> dict[str, Any]:
-        """What stands for the value in the header."""
+        """The value as JSON, for the header."""
         return arrays.add(np.asarray(value))
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
@@ -179,7 +181,7 @@ class Labels(Field):
     """The classes: texts, whole numbers, numbers or truth values, in an array of that type."""
 
     def pack(self, value: Any, arrays: ArrayWriter) -> dict[str, Any]:
-        """What stands for the value in the header."""
+        """The value as JSON, for the header."""
         values = np.asarray(value)
         plain = all(isinstance(label, (str, bool, int, float)) for label in values.tolist())
         if values.dtype.kind not in "OUbiuf" or not plain:
@@ -188,7 +190,7 @@ class Labels(Field):
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
         """The value."""
-        require(isinstance(data, dict) and set(data) == {"dtype", "values"}, "something else stands in place of labels")
+        require(isinstance(data, dict) and set(data) == {"dtype", "values"}, "labels are missing or of another type")
         kind, values = data["dtype"], data["values"]
         expected = {
             "U": (str,),
@@ -198,7 +200,7 @@ class Labels(Field):
             "u": (int,),
             "f": (float,),
         }
-        require(isinstance(kind, str) and isinstance(values, list), "something else stands in place of labels")
+        require(isinstance(kind, str) and isinstance(values, list), "labels are missing or of another type")
         letter = kind.lstrip("<>|=")[:1]
         require(letter in expected and kind.lstrip("<>|=")[1:] in ("", "1", "2", "4", "8"), f"labels of type {kind!r}")
         require(all(type(value) in expected[letter] for value in values), "a label has the wrong type")
@@ -212,7 +214,7 @@ class Optional(Field):
     inside: Field
 
     def pack(self, value: Any, arrays: ArrayWriter) -> Any:
-        """What stands for the value in the header."""
+        """The value as JSON, for the header."""
         return None if value is None else self.inside.pack(value, arrays)
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
@@ -227,17 +229,17 @@ class ListOf(Field):
     inside: Field
 
     def pack(self, value: Any, arrays: ArrayWriter) -> list[Any]:
-        """What stands for the value in the header."""
+        """The value as JSON, for the header."""
         return [self.inside.pack(entry, arrays) for entry in value]
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
         """The value."""
-        require(isinstance(data, list), "something else stands in the place of a list")
+        require(isinstance(data, list), "a list is missing or of another type")
         return [self.inside.unpack(entry, arrays) for entry in data]
 
 
 class TupleOf(ListOf):
-    """The same, as a tuple."""
+    """A tuple of values of one kind."""
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
         """The value."""
@@ -246,14 +248,14 @@ class TupleOf(ListOf):
 
 @dataclass(frozen=True, eq=False)
 class Record(Field):
-    """An object that is made of values: ``make(**values)``, if these agree with each other."""
+    """An object ``make(**values)``; ``check`` refuses values that do not agree with each other."""
 
     make: Callable[..., Any]
     fields: Mapping[str, Field]
     check: Callable[[Any], None] | None = None
 
     def pack(self, value: Any, arrays: ArrayWriter) -> dict[str, Any]:
-        """What stands for the value in the header."""
+        """The value as JSON, for the header."""
         return {name: field.pack(getattr(value, name), arrays) for name, field in self.fields.items()}
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
@@ -272,7 +274,7 @@ class Either(Field):
     records: Sequence[tuple[type, Field]]
 
     def pack(self, value: Any, arrays: ArrayWriter) -> dict[str, Any]:
-        """What stands for the value in the header."""
+        """The value as JSON, for the header."""
         for kind, record in self.records:
             if type(value) is kind:
                 return {"type": kind.__name__, "value": record.pack(value, arrays)}
@@ -280,7 +282,7 @@ class Either(Field):
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
         """The value."""
-        require(isinstance(data, dict) and set(data) == {"type", "value"}, "something else stands for an object")
+        require(isinstance(data, dict) and set(data) == {"type", "value"}, "an object is missing or of another type")
         for kind, record in self.records:
             if data["type"] == kind.__name__:
                 return record.unpack(data["value"], arrays)
@@ -289,12 +291,12 @@ class Either(Field):
 
 @dataclass(frozen=True)
 class MayBeMissing(Field):
-    """An attribute that some fitted models do not have."""
+    """An attribute that some fitted models lack."""
 
     inside: Field
 
     def pack(self, value: Any, arrays: ArrayWriter) -> Any:
-        """What stands for the value in the header."""
+        """The value as JSON, for the header."""
         return self.inside.pack(value, arrays)
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
@@ -308,14 +310,14 @@ class Scaler(Field):
     _ATTRIBUTES = ("scale_", "min_", "data_min_", "data_max_", "data_range_")
 
     def pack(self, value: Any, arrays: ArrayWriter) -> dict[str, Any]:
-        """What stands for the value in the header."""
+        """The value as JSON, for the header."""
         packed: dict[str, Any] = {name: arrays.add(np.asarray(getattr(value, name))) for name in self._ATTRIBUTES}
         return {**packed, "n_samples": int(value.n_samples_seen_)}
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
         """The value."""
         expected = {*self._ATTRIBUTES, "n_samples"}
-        require(isinstance(data, dict) and set(data) == expected, "something else stands in the place of a scaling")
+        require(isinstance(data, dict) and set(data) == expected, "a scaling is missing or of another type")
         scaler = MinMaxScaler()
         for name in self._ATTRIBUTES:
             setattr(scaler, name, Numbers("f8", (None,)).unpack(data[name], arrays))

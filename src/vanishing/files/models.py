@@ -1,4 +1,4 @@
-"""Saving and loading: what users call."""
+"""``save`` and ``load``, and the notes in a file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def save(model: Any, path: str | os.PathLike[str], *, notes: Mapping[str, str] |
     path : str or path
         By custom, it ends in ``.vi``.
     notes : mapping from str to str, optional
-        What else to keep about the model; :func:`~vanishing.files.notes_of` reads it.
+        Texts to keep with the model; :func:`~vanishing.files.notes_of` reads them.
 
     Examples
     --------
@@ -54,10 +54,10 @@ def save(model: Any, path: str | os.PathLike[str], *, notes: Mapping[str, str] |
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model that was saved.
+    """Read a saved model.
 
-    Files of this version and of all earlier ones are read. Nothing in a file is executed, and a damaged or hostile one
-    is refused with a :class:`~vanishing.ModelFileError`.
+    Files of this version and of all earlier ones can be read. Loading executes nothing, and refuses damaged or hostile
+    files with a :class:`~vanishing.ModelFileError`.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def notes_of(path: str | os.PathLike[str]) -> dict[str, str]:
-    """What was noted about a model when it was saved.
+    """The notes that were saved with a model.
 
     Examples
     --------
@@ -102,8 +102,8 @@ def notes_of(path: str | os.PathLike[str]) -> dict[str, str]:
     """
     header, arrays = read_container(path)
     try:
-        found = header.get("notes", {})
-        require(isinstance(found, dict), "something else stands in the place of notes")
-        return {Text().unpack(key, arrays): Text().unpack(text, arrays) for key, text in found.items()}
+        notes = header.get("notes", {})
+        require(isinstance(notes, dict), "notes are missing or of another type")
+        return {Text().unpack(key, arrays): Text().unpack(text, arrays) for key, text in notes.items()}
     except ValueError as error:
         raise damaged(path, error) from error

@@ -1,7 +1,7 @@
 """Pipelines of scikit-learn in files: our steps by their fields, a scaling to [0, 1] as numbers, others by skops.
 
-What skops reads is restricted to the classes of scikit-learn and NumPy that it trusts by itself. Our own models never
-go through it: their arrays have to be checked before compiled code sees them.
+skops reads only classes of scikit-learn and NumPy that it trusts by itself. Our own models never go through it: their
+arrays have to be checked before compiled code sees them.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from .saved import SavedEstimator, pack_estimator, unpack_estimator
 __all__ = ["PipelineField"]
 
 _NAMES = Optional(ListOf(Text()))
-_HARMLESS = ["numpy.dtype"]  # which skops does not trust by itself: encoders have one
+_HARMLESS = ["numpy.dtype"]  # encoders have one, and skops does not trust it by itself
 
 
 class PipelineField(Field):
     """A fitted ``Pipeline``."""
 
     def pack(self, value: Any, arrays: ArrayWriter) -> list[dict[str, Any]]:
-        """What stands for the value in the header."""
+        """The value as JSON, for the header."""
         return [{"name": str(name), **_pack_step(name, step, arrays)} for name, step in value.steps]
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Pipeline:
         """The value."""
-        require(isinstance(data, list) and len(data) > 0, "something else stands in the place of a pipeline")
+        require(isinstance(data, list) and len(data) > 0, "a pipeline is missing or of another type")
         names = [Text().unpack(step.get("name"), arrays) if isinstance(step, dict) else "" for step in data]
         require(len(set(names)) == len(names), "two steps of a pipeline have the same name")
         return Pipeline([(name, _unpack_step(step, arrays)) for name, step in zip(names, data, strict=True)])
@@ -53,14 +53,14 @@ def _pack_step(name: str, step: Any, arrays: ArrayWriter) -> dict[str, Any]:
 
 
 def _unpack_step(step: dict[str, Any], arrays: ArrayReader) -> Any:
-    require(set(step) == {"name", "kind", "step"}, "something else stands in the place of a step")
+    require(set(step) == {"name", "kind", "step"}, "a step is missing or of another type")
     kind, data = step["kind"], step["step"]
     if kind == "passthrough":
         return "passthrough"
     if kind == "model":
         return unpack_estimator(data, arrays)
     if kind == "scaler":
-        require(isinstance(data, dict) and set(data) == {"scaling", "names"}, "something else stands for a scaling")
+        require(isinstance(data, dict) and set(data) == {"scaling", "names"}, "a scaling is missing or of another type")
         return _scaler(data, arrays)
     require(kind == "skops", f"a step has the kind {kind!r}")
     return _loaded(arrays.read(data, "u1").tobytes())
@@ -110,7 +110,7 @@ def _loaded(data: bytes) -> Any:
         stored = all(member.compress_type == zipfile.ZIP_STORED for member in members)
         require(stored and sum(member.file_size for member in members) <= len(data), "it is compressed")
         step = skops.loads(data, trusted=_HARMLESS)
-    except Exception as error:  # of any kind, as made-up states meet code that expects others
+    except Exception as error:  # a forged state can make any code of scikit-learn fail in any way
         raise ValueError(f"a step is no transformer of scikit-learn: {error}") from error
     known = isinstance(step, BaseEstimator) and type(step).__module__.startswith("sklearn.")
     require(known, "a step is no transformer of scikit-learn")

@@ -1,4 +1,4 @@
-"""Classes whose objects can be saved: they list their fields."""
+"""Classes whose objects can be saved: each lists its fields, and checks that loaded values agree."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 _CLASSES: dict[str, type[Saved]] = {}
-_PACKAGES = {  # of the classes that a file may hold, imported when one is read
+_PACKAGES = {  # where the classes are that a file may hold; imported when a file holds one
     **dict.fromkeys(("Polynomials", "Terms"), "polynomials"),
     **dict.fromkeys(("OAVI", "ABM", "AVI", "VCA"), "ideals"),
     "L1SVC": "svm",
@@ -40,7 +40,7 @@ _PACKAGES = {  # of the classes that a file may hold, imported when one is read
 
 
 def class_of(kind: Any) -> type[Saved] | None:
-    """The class of that name, if its objects can be saved."""
+    """The class of a name; None if its objects cannot be saved."""
     if not isinstance(kind, str) or kind not in _PACKAGES:
         return None
     if kind not in _CLASSES:
@@ -71,7 +71,7 @@ class Saved:
 
     @classmethod
     def _all_fields(cls) -> dict[str, Field]:
-        """The fields of the class and of those that it is derived from."""
+        """The fields of the class and of its base classes."""
         classes = [base for base in reversed(cls.__mro__) if issubclass(base, Saved)]
         return {name: field for base in classes for name, field in base.__dict__.get("_fields", {}).items()}
 
@@ -87,7 +87,7 @@ class Saved:
 
     @classmethod
     def _unpack(cls, data: Any, arrays: ArrayReader) -> Any:
-        """A new object; refuses what is no such object."""
+        """A new object; raises ValueError for other data."""
         value = cls.__new__(cls)
         value._set(data, arrays)
         return value
@@ -102,11 +102,11 @@ class Saved:
         self._check_saved()
 
     def _check_saved(self) -> None:
-        """Refuse attributes that do not agree with each other, and set those that follow from others."""
+        """Refuse loaded attributes that do not agree with each other, and set those that follow from others."""
 
 
 class SavedEstimator(ShownEstimator, Saved):
-    """A scikit-learn estimator that can be saved when it is fitted, and shows its equations."""
+    """A scikit-learn estimator that shows its equations, and that can be saved once it is fitted."""
 
     def _pack(self, arrays: ArrayWriter) -> dict[str, Any]:
         parameters = self.get_params(deep=False)  # type: ignore[attr-defined]
@@ -144,12 +144,12 @@ class Object(Field):
         self.names = names
 
     def pack(self, value: Any, arrays: ArrayWriter) -> dict[str, Any]:
-        """What stands for the value in the header."""
+        """The value as JSON, for the header."""
         return {"kind": type(value).__name__, "model": value._pack(arrays)}
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
         """The value."""
-        require(isinstance(data, dict) and set(data) == {"kind", "model"}, "something else stands for an object")
+        require(isinstance(data, dict) and set(data) == {"kind", "model"}, "an object is missing or of another type")
         require(isinstance(data["kind"], str) and data["kind"] in self.names, f"there is a {data['kind']!r}")
         known = class_of(data["kind"])
         assert known is not None
@@ -157,10 +157,10 @@ class Object(Field):
 
 
 class Results(Field):
-    """A dictionary of names to arrays of numbers, or to parameters and lists of them."""
+    """A dictionary from names to arrays of numbers, to parameters, to lists, or to such dictionaries."""
 
     def pack(self, value: Any, arrays: ArrayWriter) -> dict[str, Any]:
-        """What stands for the value in the header."""
+        """The value as JSON, for the header."""
         return {str(key): self._pack_entry(entry, arrays) for key, entry in value.items()}
 
     def _pack_entry(self, entry: Any, arrays: ArrayWriter) -> dict[str, Any]:
@@ -178,25 +178,25 @@ class Results(Field):
 
     def unpack(self, data: Any, arrays: ArrayReader) -> dict[str, Any]:
         """The value."""
-        require(isinstance(data, dict), "something else stands in the place of results")
+        require(isinstance(data, dict), "results are missing or of another type")
         return {Text().unpack(key, arrays): self._unpack_entry(entry, arrays) for key, entry in data.items()}
 
     def _unpack_entry(self, entry: Any, arrays: ArrayReader) -> Any:
-        require(isinstance(entry, dict), "something else stands in the place of a result")
+        require(isinstance(entry, dict), "a result is missing or of another type")
         if set(entry) == {"entries"}:
             return self.unpack(entry["entries"], arrays)
         if set(entry) == {"list"}:
-            require(isinstance(entry["list"], list), "something else stands in the place of a list")
+            require(isinstance(entry["list"], list), "a list is missing or of another type")
             return [self._unpack_entry(part, arrays) for part in entry["list"]]
         if set(entry) == {"array"}:
-            require(isinstance(entry["array"], dict), "something else stands in the place of an array")
+            require(isinstance(entry["array"], dict), "an array is missing or of another type")
             return arrays.read(entry["array"], str(entry["array"].get("dtype")))
         if set(entry) == {"masked", "mask"}:
             values = Parameters().unpack(entry["masked"], arrays)
             mask = arrays.read(entry["mask"], "b1")
             require(isinstance(values, list) and mask.shape == (len(values),), "a mask has another length")
             return np.ma.MaskedArray(values, mask=mask)
-        require(set(entry) == {"value"}, "something else stands in the place of a result")
+        require(set(entry) == {"value"}, "a result is missing or of another type")
         return Parameters().unpack(entry["value"], arrays)
 
 
@@ -204,7 +204,7 @@ class Parameters(Field):
     """A parameter: None, a flag, a number, a text, lists and mappings of these, or an estimator of ours."""
 
     def pack(self, value: Any, arrays: ArrayWriter) -> Any:
-        """What stands for the value in the header."""
+        """The value as JSON, for the header."""
         if value is None or isinstance(value, (bool, str)):
             return value
         if isinstance(value, np.generic):
@@ -244,13 +244,14 @@ class Parameters(Field):
 
 
 def pack_estimator(model: SavedEstimator, arrays: ArrayWriter) -> dict[str, Any]:
-    """What stands for an estimator of any class in the header."""
+    """An estimator of any of our classes as JSON, for the header."""
     return {"estimator": type(model).__name__, "saved": model._pack(arrays)}
 
 
 def unpack_estimator(data: Any, arrays: ArrayReader, *, fitted: bool = True) -> Any:
-    """The estimator; refuses what is none."""
-    require(isinstance(data, dict) and set(data) == {"estimator", "saved"}, "something else stands for an estimator")
+    """The estimator; raises ValueError for other data."""
+    complete = isinstance(data, dict) and set(data) == {"estimator", "saved"}
+    require(complete, "an estimator is missing or of another type")
     kind = class_of(data["estimator"])
     if kind is None or not issubclass(kind, SavedEstimator):
         raise ValueError("there is an unknown estimator")
@@ -258,7 +259,7 @@ def unpack_estimator(data: Any, arrays: ArrayReader, *, fitted: bool = True) -> 
 
 
 def save_object(model: Saved, path: str | os.PathLike[str], notes: Mapping[str, str] | None = None) -> None:
-    """Write an object of ours to a file."""
+    """Write an object of one of our classes to a file."""
     if isinstance(model, SavedEstimator) and not hasattr(model, "n_features_in_"):
         raise ValueError(f"This {type(model).__name__} is not fitted yet: fit it before it is saved.")
     arrays = ArrayWriter()
@@ -268,6 +269,9 @@ def save_object(model: Saved, path: str | os.PathLike[str], notes: Mapping[str, 
 def write_model(
     path: str | os.PathLike[str], kind: str, packed: Any, arrays: ArrayWriter, notes: Mapping[str, str] | None
 ) -> None:
-    """Write a file of the given kind."""
+    """Write a packed model of a kind, with its arrays and notes, to a file."""
     header = {"written_by": __version__, "kind": kind, "model": packed}
-    write_container(path, header if not notes else {**header, "notes": dict(notes)}, arrays)
+    if notes:
+        text = Text()
+        header["notes"] = {text.pack(key, arrays): text.pack(note, arrays) for key, note in notes.items()}
+    write_container(path, header, arrays)

@@ -1,12 +1,15 @@
 """Laws of noisy tables: the few equations that hold, with their uncertainties, or none.
 
-From the rows up: ``table``, ``sample`` and ``rounding`` (rows to search in), ``sums`` (moments without rows),
-``dependencies``, ``monomials`` and ``moments`` (debiased), ``weights`` and ``gmm`` (the test), ``noise``, ``subsets``
-and ``support`` (which terms), ``snapping`` (rational numbers), ``audits``; ``settings``, ``fitted`` (a law of a
-search), ``one_law`` (the way to one), ``independence`` (what known laws leave open), ``search`` (the loop over
-degrees), ``origin``, ``outliers``, ``logs`` (power laws), ``few_rows`` (small samples), ``confirm`` (all rows),
-``exact`` with ``modular``, ``candidates`` and ``units`` (terms that may occur), ``routes`` (from a table to its laws);
-``law``, ``laws``, ``equation``, ``describe`` and ``finder`` are what users meet.
+Users meet ``finder`` (the estimator), ``laws``, ``law`` with ``equation`` (its text) and ``deviations`` (how far rows
+are from it), ``plots`` and ``story`` (reports). The parts below them:
+
+- rows: ``table``, ``sample``, ``rounding``, ``dependencies`` (columns that are functions of others), ``outliers``;
+- moments and the test: ``monomials``, ``moments``, ``weights``, ``gmm``, ``noise``;
+- one law: ``settings``, ``candidates`` and ``units`` (terms that may occur), ``subsets`` and ``support`` (which terms),
+  ``snapping`` (rational numbers), ``audits``, ``fitted``, ``one_law``;
+- many laws: ``independence``, ``search`` (the loop over degrees), ``origin``, ``confirm`` (on all rows);
+- other routes: ``logs`` (power laws), ``few_rows``, ``exact`` with ``modular``, ``sums`` (without rows);
+- ``routes`` goes from a table to its laws, ``describe`` from a law of the search to one that users read.
 """
 
 from .finder import LawFinder, discover

@@ -1,4 +1,4 @@
-"""What a polynomial that passes its test has to pass besides: a law holds on other rows, and leaves noise only."""
+"""Audits of a polynomial that passes its test: a law holds on other rows, and leaves residuals that are noise."""
 
 from __future__ import annotations
 
@@ -15,43 +15,52 @@ from .moments import ADDITIVE
 from .noise import column_variances
 from .snapping import SnappedLaw
 
-__all__ = ["exactness", "held_out_ratio", "is_dense", "is_often_zero", "neighbour_correlation", "test_power"]
+__all__ = [
+    "correlation_limit",
+    "exactness",
+    "held_out_limit",
+    "held_out_ratio",
+    "is_dense",
+    "is_noisy",
+    "is_often_zero",
+    "least_dof",
+    "neighbour_correlation",
+    "sample_rows",
+    "weakness",
+]
 
-_MOST_ROWS = 4000  # of the audits that look at single rows
+_MOST_ROWS = 4000  # in audits that look at single rows
 _EXACT = 1e-9  # singular value, relative to the largest, below which rows satisfy a law up to rounding
 _GAP = 1e-4  # over the next singular value
-_SMALL_PART = 0.05  # of the residual, which a column's noise need not explain
+_SMALL_PART = 0.05  # share of the residual below which a column counts as free of noise
 _REACH = 3.0  # deviations of its noise within which a value is zero
 _LEAST_ZEROS, _ZEROS_PER_OTHER = 0.05, 3.0  # of a column with a lump of zeros: share of rows, per row a little further
-_NEIGHBOURS = 2
+_NEIGHBOURS = 2  # of each row
 _SEED = 7_043_166_121_809  # large, so that no table was made with the same random numbers
 _MOST_REAL = 7  # real coefficients of a law
-_SURPRISE = 3.0  # bits more; twice as many for curves in the plane, which a few terms approximate
+_SURPRISE = 3.0  # bits that numbers save beyond the choice of terms; twice this for plane curves, which few terms fit
 _PER_REAL = 10.0  # bits more for each real number of a curve in the plane with many terms
-_SPARSE = 0.5  # of all terms
+_SPARSE = 0.5  # share of all terms, at most, of a sparse law
 _SAME = 3.0  # errors that two real coefficients may differ by and be one number
 _FEW = 4  # terms of a curve in the plane that may be known to a coarse resolution
-_SAVED = 4.0  # bits that each rational number saves, on average
-_SAVED_BY_ONE = 7.0  # bits that a rational number saves which is no chance, where there are hardly others
+_SAVED = 4.0  # bits that the rational numbers of a law save, on average
+_SAVED_BY_ONE = 7.0  # bits that a rational number must save where there are hardly others
 _FINE, _COARSE = 0.002, 0.0017  # resolution, in deviations: of three terms, and of a plane curve with many
 _MISSED = 0.2  # deviations by which the second-best polynomial misses the rows, beside a law
 
 
 def least_dof(n_terms: int) -> float:
-    """Degrees of freedom of a test that says something about a polynomial with this many terms."""
+    """The fewest degrees of freedom of a test that says something about a polynomial with this many terms."""
     return max(3.0, 0.3 * n_terms)
 
 
-def test_power(J: float, dof: int, n_terms: int) -> str | None:
-    """Why the test of a law says little, if so: it has few directions, or the residual is smaller than noise can be."""
+def weakness(J: float, dof: int, n_terms: int) -> str | None:
+    """Why a test says little about a law: few degrees of freedom, or a residual smaller than noise; None if neither."""
     if dof < least_dof(n_terms):
         return f"only {max(dof, 0)} degrees of freedom are left to test {n_terms} terms"
     if dof >= 8 and chdtr(dof, J) < 1e-7:
         return f"the residual is no noise: J = {J:.3g} is far below its {dof} degrees of freedom"
     return None
-
-
-test_power.__test__ = False  # type: ignore[attr-defined]  # not a test of pytest's
 
 
 def is_noisy(variances: Float1D) -> bool:
@@ -91,9 +100,9 @@ def exactness(conditions: Conditions, support: Sequence[int]) -> tuple[bool, Flo
 
 
 def is_often_zero(conditions: Conditions, column: int, variances: Float1D) -> bool:
-    """Whether a column is zero, but for its noise, on a fair share of the rows: more than pass through zero.
+    """Whether a column is zero, but for its noise, on a fair share of the rows, and does not merely pass through zero.
 
-    The values within three deviations of the noise are then many, have mean zero, and few are a little further away.
+    Many values are then within three deviations of the noise, their mean is zero, and few are a little further away.
 
     Examples
     --------
@@ -121,8 +130,8 @@ def neighbour_correlation(
     """Correlation of the signed distances of neighbouring rows, after these were projected onto the law.
 
     The distances to a law are independent; those to a polynomial that approximates another curve are a smooth function
-    of the place. Rows are projected by the noise variances given, and by those that a regression finds, which makes a
-    difference where one column has all the noise; the smaller correlation counts.
+    of the place. Rows are projected along the given noise variances, and along those of a regression, which differ
+    where one column has all the noise; the result is the smaller correlation.
     """
     noise = conditions.noise_of(c, np.maximum(variances, FLOOR**2))
     residual = conditions.residuals(noise) if residual is None else residual
@@ -162,15 +171,16 @@ def _correlation(
 
 
 def correlation_limit(n_rows: int) -> float:
-    """What :func:`neighbour_correlation` may be by chance."""
+    """The largest :func:`neighbour_correlation` of a law, by chance."""
     return float(0.08 + 4.0 / np.sqrt(min(n_rows, _MOST_ROWS)))
 
 
 def held_out_ratio(conditions: Conditions, support: Sequence[int], c: Float1D, variances: Float1D) -> float:
-    """How much further from the law other rows are: coefficients from one half, distances on the other; the larger.
+    """How much further from the law rows are that the coefficients were not fitted to.
 
-    On each half ``G = mean f f'/w`` and ``K = mean sum_j v_j d_j f d_j f'/w`` of the terms f; the coefficients
-    minimise ``c'Gc / c'Kc`` on one half, and the ratio is that on the other half over that on the first, its root.
+    On each half of the rows ``G = mean f f'/w`` and ``K = mean sum_j v_j d_j f d_j f'/w`` of the terms f. Coefficients
+    that minimise ``c'Gc / c'Kc`` on one half give the root of its value on the other half over that on their own; the
+    result is the larger of the two.
     """
     sample, terms, used = conditions.sample, conditions.terms, list(support)
     noise = conditions.noise_of(c, variances)
@@ -219,7 +229,7 @@ def _ratio(fitted: tuple[Float2D, Float2D], other: tuple[Float2D, Float2D], supp
 
 
 def held_out_limit(n_rows: int) -> float:
-    """What :func:`held_out_ratio` may be by chance."""
+    """The largest :func:`held_out_ratio` of a law, by chance."""
     return float(1.35 + 2.5 / np.sqrt(n_rows / 2))
 
 
@@ -231,12 +241,12 @@ def is_dense(
     level: float,
     n_shifts: int = 0,
 ) -> bool:
-    """Whether a polynomial is no more than an approximation of a smooth curve could be.
+    """Whether a polynomial may be the approximation of a smooth curve.
 
     A law is special. Either it is sparse, nearly all of its coefficients are rational numbers, and these save more bits
-    than it takes to say which terms it has. Or no other polynomial in its columns up to its degree comes near to
-    vanishing on the rows: the second-best one misses them by about ``sqrt(J / N)`` times the noise, 0.2 deviations at
-    least; half of that is enough for three terms that are known to a fine resolution, ``noise / sqrt(N)``.
+    than it takes to say which terms it has. Or no other polynomial in its columns up to its degree nearly vanishes on
+    the rows: the second-best one misses them by about ``sqrt(J / N)`` times the noise, 0.2 deviations at least; half of
+    that is enough for three terms that are known to a fine resolution, ``noise / sqrt(N)``.
 
     Parameters
     ----------
@@ -262,7 +272,7 @@ def is_dense(
         return False
     sparse, plane = n_terms <= _SPARSE * len(dictionary), (~idle).sum() == 2
     coarse = plane and n_terms > _FEW and level > _COARSE * np.sqrt(system.n_rows)
-    if sparse and snapped is not None and not coarse:  # which five terms approximate by chance
+    if sparse and snapped is not None and not coarse:  # five terms fit a coarse plane curve by chance
         n_numbers = _count_real(conditions, snapped, system) + n_shifts
         chosen = np.log2(comb(len(dictionary), n_terms) * n_terms) + _SURPRISE * (2 if plane else 1)
         if plane and n_terms > _FEW:

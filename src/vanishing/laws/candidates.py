@@ -59,7 +59,7 @@ def allowed_terms(
 
 
 def comparable_terms(dims: Array) -> Callable[[Int2D, int], Bool1D]:
-    """A function that says which terms have the dimension of one of them; ``dims`` as from :func:`.units.parse`."""
+    """A function that says which terms have the dimension of term k; ``dims`` as from :func:`.units.parse`."""
 
     def choose(exponents: Int2D, k: int) -> Bool1D:
         chosen = np.zeros(len(exponents), dtype=bool)
@@ -72,7 +72,7 @@ def comparable_terms(dims: Array) -> Callable[[Int2D, int], Bool1D]:
 
 
 def dimension_classes(dims: Array) -> Callable[[Int2D], list[Int1D]]:
-    """A function that gives the terms of each dimension that at least two terms have."""
+    """A function that groups terms by dimension, without those whose dimension no other term has."""
 
     def choose(exponents: Int2D) -> list[Int1D]:
         return [members for members in dimensions.groups(exponents, dims) if len(members) > 1]

@@ -1,4 +1,4 @@
-"""All rows of a table: moments in one pass, then coefficients, noise and test of the laws that were found in some."""
+"""Confirmation on all rows: moments in one pass, then coefficients, noise and test of laws found in some rows."""
 
 from __future__ import annotations
 
@@ -11,23 +11,22 @@ import numpy as np
 from .._typing import Float1D, Int2D
 from ..rows.array_api import to_host
 from ..rows.protocol import Block, Cost, Rows
-from .fitted import FittedLaw, is_rejected, refit
-from .gmm import Conditions
+from .fitted import FittedLaw, refit
+from .gmm import Conditions, is_rejected
 from .logs import PowerLaw, far_from_zero
 from .moments import collect_moments
-from .settings import Attempt, Settings
+from .settings import LIKELY, Attempt, Settings
 from .table import standardised, take
 
-__all__ = ["confirm", "confirm_power_law", "largest_residual"]
+__all__ = ["confirm", "confirm_power_law"]
 
-_DOUBTFUL = 0.01  # p-value of a law whose noise model is in doubt
 _EXACT = 1e-8  # residual of an exact law on any row, over the size of its terms
 
 
 def confirm(
     laws: Sequence[FittedLaw], rows: Rows, n_rows: int, kept: Sequence[int], settings: Settings
 ) -> tuple[list[FittedLaw], list[Attempt]]:
-    """The laws on all rows; those that all rows reject, with the reason.
+    """The laws on all rows; and attempts that say why all rows reject the others.
 
     The weights of the moment conditions stay those of the selected rows; two passes at most.
     """
@@ -63,7 +62,7 @@ def confirm(
 def _on_all_rows(law: FittedLaw, conditions: Conditions, settings: Settings, exponents: Int2D) -> FittedLaw:
     """The law on all rows; where one noise level for all columns is not quite true, with a level for each."""
     whole = refit(law, conditions, settings, exponents)
-    if law.nuisance != "level" or conditions.degree == 1 or whole.p_value >= _DOUBTFUL:
+    if law.nuisance != "level" or conditions.degree == 1 or whole.p_value >= LIKELY:
         return whole
     free = refit(replace(law, nuisance="columns", variances=whole.variances), conditions, settings, exponents)
     return free if free.p_value > whole.p_value else whole

@@ -1,4 +1,4 @@
-"""Columns that are constant, or affine functions of others up to rounding: laws at once, and out of the way."""
+"""Columns that are constant or affine functions of others, up to rounding: laws that need no search."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .._typing import Float1D, Float2D
 
 __all__ = ["Dependency", "affine_dependencies"]
 
-_CONSTANT = 1e-12  # deviation over largest value
-_EXACT = 1e-10  # residual over deviation
-_DUST = 1e-9  # coefficients of standardised columns that are rounding
+_CONSTANT = 1e-12  # deviation over largest value, of a constant column
+_EXACT = 1e-10  # residual over deviation, of an affine function
+_DUST = 1e-9  # coefficient of a standardised column, or share of a number, that is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,10 +68,10 @@ def _affine(X: Float2D, j: int, kept: Sequence[int], mean: Float1D, deviation: F
 
 
 def _tidy(values: Float1D) -> Float1D:
-    """Numbers without the dust of rounding."""
+    """Numbers without the dust of rounding: those of at most six digits, up to a billionth, are cut to ten."""
     return np.array(
         [
-            float(f"{value:.10g}") if abs(value - float(f"{value:.6g}")) < 1e-9 * abs(value) else value
+            float(f"{value:.10g}") if abs(value - float(f"{value:.6g}")) < _DUST * abs(value) else value
             for value in values
         ]
     )

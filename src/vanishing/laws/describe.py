@@ -1,11 +1,11 @@
-"""From what a search has found to a law that users read: in their coordinates, with standard errors, in words."""
+"""Laws of a search as users read them: in the columns of the table, with standard errors, in words."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,35 +23,27 @@ from .table import Table
 
 __all__ = ["dependency_law", "describe", "exact_law", "few_rows_law", "power_law", "with_units"]
 
+_ROUNDING = 1e-7  # noise level below which a power law is exact
+_LEAST_ERROR = 1e-12  # of a power law's constant, as a share: what rounding leaves
+
+
+class _Numbers(NamedTuple):
+    """Coefficients of terms with their errors: some read as rational numbers, and all as the rows give them."""
+
+    coef: Float1D
+    stderr: Float1D
+    rational: list[Fraction | None]
+    free: Float1D
+    free_stderr: Float1D
+
 
 def describe(law: FittedLaw, columns: Sequence[str], kept: Sequence[int]) -> Law:
-    """The law in the columns of the table, of which the search has seen those in ``kept``.
-
-    Coefficients are multiples of the reference term's; where all of them are rational, they become integers.
-    """
+    """The law in all columns of the table; the search has seen the columns ``kept``."""
     conditions, support = law.conditions, np.array(law.support)
-    reference, rational = _rationals(law)
-    r = law.support.index(reference)
-    coef, free = (c[support] / conditions.unit[support] for c in (law.c, law.free))
-    coef, free = coef / coef[r], free / free[r]
-    units = conditions.unit[support] * (law.free[reference] / conditions.unit[reference])
-    information = law.system.information(law.free, law.support) * np.outer(units, units)
-    real = np.array([number is None for number in rational])
-    real[r] = False
-    stderr = _errors(information, np.flatnonzero(real))
-    free_stderr = _errors(information, np.delete(np.arange(len(support)), r))
-    factor = 1.0
-    numbers = [number for number in rational if number is not None]
-    if len(numbers) == len(rational) > 2:
-        factor = float(common_denominator(numbers))
     exponents = np.zeros((len(support), len(columns)), dtype=np.int64)
     exponents[:, list(kept)] = conditions.terms.exponents[support]
     order = list(sorted_terms(exponents))
-    if coef[order[0]] < 0.0:
-        factor = -factor
-    rational = [None if number is None else number * Fraction(int(factor)) for number in rational]
-    if law.exact:
-        stderr, free_stderr = np.zeros_like(stderr), np.zeros_like(free_stderr)
+    numbers = _numbers(law, order[0])
     sample = conditions.sample
     spread, origin = np.zeros(len(columns)), np.zeros(len(columns))
     spread[list(kept)] = sample.deviation
@@ -60,11 +52,11 @@ def describe(law: FittedLaw, columns: Sequence[str], kept: Sequence[int]) -> Law
     return Law(
         columns=tuple(columns),
         exponents=exponents[order],
-        coef=(coef * factor)[order],
-        stderr=(stderr * abs(factor))[order],
-        rational=tuple(rational[k] for k in order),
-        free_coef=(free * factor)[order],
-        free_stderr=(free_stderr * abs(factor))[order],
+        coef=numbers.coef[order],
+        stderr=numbers.stderr[order],
+        rational=tuple(numbers.rational[k] for k in order),
+        free_coef=numbers.free[order],
+        free_stderr=numbers.free_stderr[order],
         origin=origin,
         noise=_noise(law, kept, len(columns)),
         noise_kind=_noise_kind(law),
@@ -83,6 +75,30 @@ def describe(law: FittedLaw, columns: Sequence[str], kept: Sequence[int]) -> Law
     )
 
 
+def _numbers(law: FittedLaw, lead: int) -> _Numbers:
+    """The coefficients as multiples of the reference term's, times -1 where that makes number ``lead`` positive.
+
+    Where all of more than two are rational, they become integers.
+    """
+    unit, support = law.conditions.unit, np.array(law.support)
+    reference, rational = _rationals(law)
+    r = law.support.index(reference)
+    coef, free = (c[support] / unit[support] for c in (law.c, law.free))
+    coef, free = coef / coef[r], free / free[r]
+    scale = unit[support] * (law.free[reference] / unit[reference])
+    information = law.system.information(law.free, law.support) * np.outer(scale, scale)
+    real = [k for k, number in enumerate(rational) if number is None and k != r]
+    stderr = _errors(information, np.array(real, dtype=np.int64))
+    free_stderr = _errors(information, np.delete(np.arange(len(support)), r))
+    if law.exact:
+        stderr, free_stderr = np.zeros_like(stderr), np.zeros_like(free_stderr)
+    known = [number for number in rational if number is not None]
+    factor = common_denominator(known) if len(known) == len(rational) > 2 else 1
+    sign = -1 if coef[lead] < 0.0 else 1
+    rational = [None if number is None else number * sign * factor for number in rational]
+    return _Numbers(coef * sign * factor, stderr * factor, rational, free * sign * factor, free_stderr * factor)
+
+
 def power_law(law: PowerLaw, table: Table, kept: Sequence[int]) -> Law:
     """A power law as a polynomial: factors with negative exponents on the other side."""
     n = len(table.names)
@@ -92,12 +108,12 @@ def power_law(law: PowerLaw, table: Table, kept: Sequence[int]) -> Law:
     value, error = law.constant, law.error
     if exponents[1].sum() > exponents[0].sum():
         exponents, value, error = exponents[::-1], 1.0 / value, error / value**2
-    known_to = max(error, 1e-12 * abs(value))
+    known_to = max(error, _LEAST_ERROR * abs(value))
     bits, p, q, _ = nearest_rational(value, known_to)
     snapped = Fraction(int(p), int(q)) if bits < real_bits(value, known_to) else None
     noise = np.full(n, np.nan)
     noise[list(kept)] = np.where(law.exponents != 0, law.sigma, np.nan)
-    exact = law.level <= 1e-7
+    exact = law.level <= _ROUNDING
     how = "multiplicative, one level for all columns" if law.multiplicative else "one level for all columns"
     test = f"with noise of {law.level:.2%} of the logarithms' deviations the test does not reject it"
     return Law(
@@ -163,7 +179,7 @@ def _linear_law(law: LinearLaw, table: Table, kept: Sequence[int]) -> Law:
 
 
 def few_rows_law(law: PowerLaw | LinearLaw, table: Table, kept: Sequence[int]) -> Law:
-    """A law that a few rows are enough for."""
+    """A law of a few rows."""
     if isinstance(law, LinearLaw):
         return _linear_law(law, table, kept)
     described = power_law(law, table, kept)
@@ -177,7 +193,7 @@ def few_rows_law(law: PowerLaw | LinearLaw, table: Table, kept: Sequence[int]) -
 
 
 def _few_rows_audits(n_rows: int) -> tuple[str, ...]:
-    """What a law of a few rows has passed."""
+    """The audits of a law of a few rows."""
     return (f"as precise without any one of the {n_rows} rows", "an F-test against quadratic and cubic curves")
 
 
@@ -187,17 +203,16 @@ def _precision(level: float) -> str:
 
 def exact_law(table: Table, exponents: Int2D, coef: Float1D, rational: Sequence[Fraction | None], why: str) -> Law:
     """A law that the rows satisfy up to rounding, or exactly."""
-    n = len(table.names)
-    nothing = np.zeros(len(coef))
+    zeros = np.zeros(len(coef))
     return Law(
         columns=table.names,
         exponents=exponents,
         coef=coef,
-        stderr=nothing,
+        stderr=zeros,
         rational=tuple(rational),
         free_coef=coef,
-        free_stderr=nothing,
-        origin=np.zeros(n),
+        free_stderr=zeros,
+        origin=np.zeros(len(table.names)),
         noise=np.where(exponents.any(axis=0), 0.0, np.nan),
         noise_kind="none: the rows satisfy the law",
         level=0.0,
@@ -230,7 +245,7 @@ def dependency_law(dependency: Dependency, table: Table) -> Law:
 
 
 def with_units(law: Law, units: Sequence[Any], dims: Array) -> Law:
-    """The law with the unit of each coefficient: that of the first term over that of its own."""
+    """The law with units of its coefficients: that of the first term over that of the coefficient's own term."""
     missing = [law.exponents[0] - row for row in law.exponents]
     labels = ["" if not (powers @ dims).any() else dimensions.label(powers.tolist(), units) for powers in missing]
     return replace(law, units=tuple(labels))
@@ -270,13 +285,11 @@ def _noise_kind(law: FittedLaw) -> str:
         return "none: the rows satisfy the law up to rounding"
     if law.nuisance == "none":
         return "known beforehand"
-    what = "multiplicative, " if law.conditions.sample.model == MULTIPLICATIVE else ""
+    kind = "multiplicative, " if law.conditions.sample.model == MULTIPLICATIVE else ""
     if law.nuisance == "columns":
-        return f"{what}estimated for each column"
-    linear = law.conditions.degree == 1
-    return f"{what}one level for all columns" + (
-        "; a linear law does not say which column the noise is in" if linear else ""
-    )
+        return f"{kind}estimated for each column"
+    unknown = "; a linear law does not say which column the noise is in" if law.conditions.degree == 1 else ""
+    return f"{kind}one level for all columns{unknown}"
 
 
 def _typical_distance(law: FittedLaw) -> float:

@@ -9,7 +9,7 @@ from .law import Law
 
 __all__ = ["standard_deviations"]
 
-_ROUNDING = 1e-9  # of the size of its terms, that every law may miss
+_ROUNDING = 1e-9  # residual over the size of the terms, which every law may have
 
 
 def standard_deviations(law: Law, X: Float2D) -> tuple[Float1D, Float1D]:

@@ -11,7 +11,7 @@ import numpy as np
 from .._typing import Float1D, Int2D
 from ..polynomials.text import latex_name, shown_names
 
-__all__ = ["coordinate_names", "equation", "number", "with_error"]
+__all__ = ["common_denominator", "coordinate_names", "equation", "monomial", "number", "with_error"]
 
 _DIGITS = 6  # of a number without an error
 
@@ -46,13 +46,14 @@ def with_error(value: float, error: float) -> str:
 
 
 def _value_text(value: float, error: float, rational: Fraction | None) -> str:
-    if rational is not None:
-        return str(abs(rational)) if rational.denominator == 3 else f"{abs(float(rational)):.15g}"
-    return number(abs(value), error)
+    """The size of a coefficient: integers and thirds as such, other rational numbers as decimals."""
+    if rational is None:
+        return number(abs(value), error)
+    return str(abs(rational)) if rational.denominator in (1, 3) else f"{abs(float(rational)):.15g}"
 
 
 def coordinate_names(names: Sequence[str], origin: Float1D, *, latex: bool = False) -> list[str]:
-    """The columns as they stand in an equation: ``x``, or ``(x - 20)`` where the origin is shifted.
+    """The columns as an equation writes them: ``x``, or ``(x - 20)`` where the origin is shifted.
 
     Examples
     --------
@@ -67,7 +68,7 @@ def coordinate_names(names: Sequence[str], origin: Float1D, *, latex: bool = Fal
 
 
 def monomial(exponents: Sequence[int], names: Sequence[str], *, latex: bool = False) -> str:
-    """A product of powers; nothing for the constant.
+    """A product of powers; an empty text for the constant.
 
     Examples
     --------
@@ -89,7 +90,7 @@ def equation(
     latex: bool = False,
     units: Sequence[str] | None = None,
 ) -> str:
-    """``left = right`` with no minus sign that can be avoided.
+    """``left = right``, with every term on the side where its coefficient is positive.
 
     Parameters
     ----------

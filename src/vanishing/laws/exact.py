@@ -141,7 +141,7 @@ class _Points:
     def values(self, terms: Sequence[Term], degree: int, prime: int) -> Int2D:
         """``x^a q^(degree - |a|)`` of all rows and terms modulo a prime, with ``q`` the denominator of the row.
 
-        Multiplying a row by ``q^degree`` makes it integer and leaves the null space as it is.
+        Multiplying a row by ``q^degree`` makes it integer and does not change the null space.
         """
         X = residues(self.numerators, prime)
         one = np.ones(len(X), dtype=np.int64)

@@ -1,7 +1,7 @@
 """Laws of a few rows: power laws and linear laws, by tests that are exact for small samples.
 
-Moments of 6 to 50 rows say little about noise, so few candidates are tried, and each one has two or three numbers only:
-linear relations between some columns, or between their logarithms. With noise ``s`` in deviations of the columns, m
+Moments of 6 to 50 rows say little about noise, so the search has few candidates, each with few numbers: linear
+relations between two to four columns, or between their logarithms. With noise ``s`` in deviations of the columns, m
 rows and k columns, ``(m - k) s^2`` is chi^2 with m - k degrees of freedom, times the noise variance. A relation counts
 if one that is loose (noise of 0.2) would hardly look as precise by chance, whichever row is left out; if a quadratic
 or cubic does not fit better (an F-test); and if the exponents of a power law are small integers within t-errors.
@@ -19,23 +19,23 @@ from scipy.special import chdtr, chdtrc, chdtri, fdtrc, stdtrit
 
 from .._typing import Float1D, Float2D, Int1D
 from .gmm import smallest_ratio
-from .logs import PowerLaw, integer_exponents
+from .logs import PowerLaw, fixed_length_inverse, integer_exponents, over_one
 
 __all__ = ["FEWEST_ROWS", "FEW_ROWS", "LinearLaw", "find_in_few_rows", "largest_noise"]
 
-FEWEST_ROWS, FEW_ROWS = 6, 50  # that are needed, and below which tables are searched here first
+FEWEST_ROWS, FEW_ROWS = 6, 50  # tables with fewer rows than the second are searched here first
 _MOST_COLUMNS = 4  # of a law
-_LEAST_DOF = 4
+_LEAST_DOF = 4  # rows beyond the columns of a law
 _LOOSE = 0.2  # noise of a relation that is no law, in deviations: a correlation of 0.96
 _NOISE = 0.05  # of a law, at most
 _BY_CHANCE = 1e-4  # chance that a loose relation, any of those tried, looks as precise
-_CURVED, _MOST_CURVED = 0.01, 1e-4  # p-value below which a relation is not straight, if curves explain much; always
-_MUCH = 2 / 3  # of the residual
-_CLOSE = 0.002  # chance that the true exponent is further away than what is called near
+_CURVED, _MOST_CURVED = 0.01, 1e-4  # p-value below which a relation is curved: if curves explain much; in any case
+_MUCH = 2 / 3  # share of the residual
+_CLOSE = 0.002  # chance that a true exponent is further away than what counts as near
 _LARGEST = 4  # exponent
-_ZERO = 0.05  # p-value of a constant that is left out
-_STEPS = 4
-_ROUNDING = 1e-7
+_ZERO = 0.05  # p-value above which a constant is left out
+_STEPS = 4  # of coefficients and weights in turn
+_ROUNDING = 1e-7  # noise level below which a relation is exact
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +135,7 @@ def _law_of(X: Float2D, columns: list[int], n_tried: int, most: float, *, logs: 
 
 
 def _in_logarithms(X: Float2D) -> Iterator[tuple[_Relation, bool]]:
-    """Relations of the logarithms, with noise that is a share of the values, and of the columns' deviations."""
+    """Relations of the logarithms under noise that is a share of the values (True), or of the deviations (False)."""
     if not ((X > 0.0).all(axis=0) | (X < 0.0).all(axis=0)).all():
         return
     L = np.log(np.abs(X))
@@ -161,7 +161,7 @@ def _relation(Z: Float2D, unit: Float2D) -> _Relation:
 
 
 def _is_precise(relation: _Relation, n_tried: int, most: float) -> bool:
-    """Whether chance does not make a loose relation as precise, whichever row is left out, and it is straight."""
+    """Whether a relation is straight, and loose ones hardly look as precise by chance, whichever row is left out."""
     if relation.level > most or not relation.a.all():
         return False
     rows = np.arange(len(relation.Z))
@@ -175,7 +175,7 @@ def _is_precise(relation: _Relation, n_tried: int, most: float) -> bool:
 
 
 def _straightness(relation: _Relation) -> tuple[float, int, float]:
-    """p-value of the F-test against curves, how many these are, and the share of the residual that they explain.
+    """p-value of the F-test against curves, the number of curves, and the share of the residual that they explain.
 
     Curves are quadratic functions of the place in the plane of the relation, and a cubic one for two columns.
     """
@@ -204,7 +204,7 @@ def _residual_squares(design: Float2D, values: Float1D) -> float:
 
 
 def _power_law(X: Float2D, columns: Sequence[int], relation: _Relation, multiplicative: bool) -> PowerLaw | None:
-    """The relation of logarithms with integer exponents, if they can be."""
+    """The relation of logarithms with integer exponents; None if its exponents are no integers."""
     close = float(stdtrit(relation.dof, 1.0 - _CLOSE / 2.0))
     integers = integer_exponents(relation.a, relation.covariance, close, _LARGEST)
     if integers is None or not integers.all():
@@ -227,14 +227,14 @@ def _power_law(X: Float2D, columns: Sequence[int], relation: _Relation, multipli
 
 
 def _linear_law(X: Float2D, columns: Sequence[int], relation: _Relation) -> LinearLaw:
-    """The relation of standardised columns in their units; without a constant, where that may be 0."""
+    """The relation of standardised columns in their units; without a constant if that may be 0."""
     lead = int(np.argmax(np.abs(relation.a) > 0.5 * np.abs(relation.a).max()))
-    a, covariance = _with_one(relation.a, relation.covariance, lead)
+    a, covariance = over_one(relation.a, relation.covariance, lead)
     mean = relation.Z.mean(axis=0)
     constant, variance = -float(mean @ a), float(relation.s2 * (a @ a) / len(X) + mean @ covariance @ mean)
     if abs(constant) < float(stdtrit(relation.dof, 1.0 - _ZERO / 2.0)) * np.sqrt(variance):
         _, c = smallest_ratio(relation.Z.T @ relation.Z, np.eye(len(a)))
-        a, covariance = _with_one(c, _covariance(relation.Z.T @ relation.Z / len(X), c, relation.s2, len(X)), lead)
+        a, covariance = over_one(c, _covariance(relation.Z.T @ relation.Z / len(X), c, relation.s2, len(X)), lead)
         constant, variance = 0.0, 0.0
     p_value, n_curves, _ = _straightness(relation)
     spread = X.std(axis=0, ddof=1)
@@ -249,15 +249,6 @@ def _linear_law(X: Float2D, columns: Sequence[int], relation: _Relation) -> Line
     )  # fmt: skip
 
 
-def _with_one(a: Float1D, covariance: Float2D, lead: int) -> tuple[Float1D, Float2D]:
-    """Coefficients over one of them, and their covariance."""
-    ratio = a / a[lead]
-    jacobian = (np.eye(len(a)) - np.outer(ratio, np.eye(len(a))[lead])) / a[lead]
-    return ratio, jacobian @ covariance @ jacobian.T
-
-
 def _covariance(gram: Float2D, a: Float1D, noise: float, n_rows: int) -> Float2D:
     """Covariance of a direction at fixed length, by the noise variance of ``a'z`` over ``|a|^2``."""
-    projector = np.eye(len(a)) - np.outer(a, a) / (a @ a)
-    inner = projector @ gram @ projector
-    return np.asarray(np.linalg.pinv(inner, rcond=1e-10, hermitian=True) * (noise * (a @ a) / n_rows))
+    return np.asarray(fixed_length_inverse(gram, a) * (noise * (a @ a) / n_rows))

@@ -32,7 +32,8 @@ from .table import Table, column_names, read_table
 
 __all__ = ["LawFinder", "discover"]
 
-_DEGREE = 4  # that "auto" goes up to
+_DEGREE = 4  # max_degree="auto"
+_FOLLOWED, _FOLLOWED_PER_LEVEL = 5.0, 2.0  # limit of a residual's correlation with a column: over sqrt(N), and by noise
 _MODELS: dict[str, tuple[tuple[str, str], ...]] = {
     "auto": ((ADDITIVE, "level"), (ADDITIVE, "columns"), (MULTIPLICATIVE, "level")),
     "relative": ((ADDITIVE, "level"),),
@@ -54,8 +55,8 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         Largest degree of a polynomial that is looked for; "auto" goes up to 4, and up to 6 for integers. Power laws
         may have any degree.
     noise : None, {"relative", "absolute", "multiplicative"}, or numbers, default=None
-        None: a share of each column's deviation, the same for all columns; where that is rejected, one for each
-        column; where that is, too, a share of each value. "relative" and "multiplicative": the first and the last of
+        None: a share of each column's deviation, the same for all columns; if a test rejects that, one for each column;
+        if it rejects that, too, a share of each value. "relative" and "multiplicative": the first and the last of
         these only. "absolute": the same noise in the units of all columns. Numbers (one, a list, or a mapping from
         names): the standard deviation of each column's noise, where it is known.
     max_noise : float, default=0.12
@@ -64,8 +65,8 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         Which run each row is from: a column of the table, or the groups themselves. Laws are then quantities that are
         conserved along each run.
     units : mapping, optional
-        Unit of every column, for instance ``{"p": "Pa", "V": "m^3"}``. Coefficients of terms of other dimensions
-        are constants with units then, never rational numbers; terms of one dimension are looked at first.
+        Unit of every column, for instance ``{"p": "Pa", "V": "m^3"}``. Laws among terms of one dimension come first;
+        between dimensions, coefficients are constants with units, never rational numbers.
     logs : {"auto", True, False}, default="auto"
         Whether to look for power laws of any rational exponents, through logarithms.
     robust : bool, default=False
@@ -142,8 +143,8 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), frame, another data source, or Moments
-            Of more than 10,000 rows, some are searched and all confirm what was found. :class:`.Moments` are sums
-            without rows: laws are tested, but not audited on single rows.
+            From more than 10,000 rows on, the search looks at some, and all rows confirm its laws. :class:`.Moments`
+            are sums without rows: laws are tested, but not audited on single rows.
         y : ignored
 
         Returns
@@ -184,18 +185,9 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
             dependencies, kept = affine_dependencies(table.X) if table.groups is None else ([], list(range(n)))
             laws = [dependency_law(dependency, table) for dependency in dependencies]
             if len(kept) > 1:
-                more, attempts = self._routes(self._settings(table.names, kept, dims)).laws_of(table, kept)
-                laws += _independent(more, table, [d.column for d in dependencies])
-        if dims is not None:
-            laws = [with_units(law, [self.units[name] for name in table.names], dims) for law in laws]
-        self.laws_ = Laws(
-            [law for law in laws if law.kind != "dense"],
-            table.names,
-            table.n_rows,
-            dense=[law for law in laws if law.kind == "dense"],
-            attempts=attempts,
-            notes=_notes(attempts),
-        )
+                noisy, attempts = self._routes(self._settings(table.names, kept, dims)).laws_of(table, kept)
+                laws += _independent(noisy, table, [dependency.column for dependency in dependencies])
+        self.laws_ = self._gathered(laws, table.names, table.n_rows, dims, attempts, _notes(attempts))
 
     def _fit_sums(self, moments: Moments) -> None:
         """Laws of sums over rows, which several sites may have collected."""
@@ -210,18 +202,31 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         dims = None if self.units is None else dimensions.parse(self.units, names)
         fitted, attempts = find_laws_of_sums(moments, self._settings(names, range(len(names)), dims))
         laws = [describe(law, names, range(len(names))) for law in fitted]
+        notes = [NOT_AUDITED, *_notes(attempts)]
+        self.laws_ = self._gathered(laws, names, moments.n_samples, dims, attempts, notes)
+
+    def _gathered(
+        self,
+        laws: Sequence[Law],
+        names: Sequence[str],
+        n_rows: int,
+        dims: Array | None,
+        attempts: Sequence[Attempt],
+        notes: Sequence[str],
+    ) -> Laws:
+        """The laws and the dense polynomials, with units where the columns have some."""
         if dims is not None:
             laws = [with_units(law, [self.units[name] for name in names], dims) for law in laws]
-        notes = [NOT_AUDITED, *_notes(attempts)]
-        self.laws_ = Laws(laws, names, moments.n_samples, attempts=attempts, notes=notes)
+        proper, dense = ([law for law in laws if (law.kind == "dense") is kind] for kind in (False, True))
+        return Laws(proper, names, n_rows, dense=dense, attempts=attempts, notes=notes)
 
     def _exact(self, table: Table) -> list[Law]:
-        """Laws that are proven in exact arithmetic, where nothing is said about noise or terms."""
+        """Laws proven in exact arithmetic; empty where noise or terms are given, or rows may be outliers."""
         free = self.noise is None and self.allowed is None and self.forbidden is None and not self.robust
         return proven_laws(table, None if self.max_degree == "auto" else int(self.max_degree)) if free else []
 
     def _routes(self, settings: Settings) -> Routes:
-        """What may be tried for these settings."""
+        """The routes that the parameters leave open."""
         limited = self.allowed is not None or self.forbidden is not None
         unknown = self.noise is None or (isinstance(self.noise, str) and self.noise != "absolute")
         free = unknown and not limited and not self.robust
@@ -280,13 +285,13 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
 
 
 def _independent(laws: Sequence[Law], table: Table, removed: Sequence[int]) -> list[Law]:
-    """The laws whose residuals do not follow a column that was set aside, as those of a relation with it would."""
+    """The laws without those whose residuals follow a column that was left out of the search: they lack that column."""
     spread = table.X.std(axis=0)
     aside = [j for j in removed if spread[j] > 0.0]
     kept = []
     for law in laws:
         residual = law.residuals(table.X)
-        limit = 5.0 / np.sqrt(len(table.X)) + 2.0 * law.level
+        limit = _FOLLOWED / np.sqrt(len(table.X)) + _FOLLOWED_PER_LEVEL * law.level
         follows = [abs(np.corrcoef(residual, table.X[:, j])[0, 1]) > limit for j in aside] if law.level > 1e-5 else []
         if not any(follows):
             kept.append(law)
@@ -294,7 +299,7 @@ def _independent(laws: Sequence[Law], table: Table, removed: Sequence[int]) -> l
 
 
 def _notes(attempts: Sequence[Attempt]) -> list[str]:
-    """What was left out."""
+    """A sentence about the degrees that were left out, if some were."""
     return [
         f"Degree {attempt.degree} and above were {attempt.reason}: add rows, or leave out columns."
         for attempt in attempts

@@ -1,9 +1,10 @@
-"""A law of a search: its terms, coefficients, noise, test and audits; and the same law on other moments."""
+"""Laws of a search: from a polynomial that passes its test, by rational numbers and audits; and on other moments."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import chdtrc
@@ -13,19 +14,76 @@ from . import audits
 from .gmm import FLOOR, Conditions, System, critical_value
 from .moments import ADDITIVE
 from .noise import effective_level, noise_level, refined_variances, reweighted
-from .settings import Settings
-from .snapping import SnappedLaw, polish, real_bits
+from .settings import DENSE, Settings
+from .snapping import J_PER_BIT, SnappedLaw, polish, rational_bits, real_bits
 from .support import DROP_SHARE
 
-__all__ = ["MOST_TERMS", "WIDEST_COLUMN", "FittedLaw", "description_bits", "is_rejected", "refit", "snapped_law"]
+__all__ = [
+    "MOST_TERMS",
+    "SMALL_LEVEL",
+    "WIDEST_COLUMN",
+    "FittedLaw",
+    "FittedPolynomial",
+    "audited",
+    "description_bits",
+    "is_plain",
+    "refit",
+]
 
 WIDEST_COLUMN = 0.25  # noise of one column, at most
-MOST_TERMS = 12  # beyond which no polynomial is read as a law
+MOST_TERMS = 12  # of a law whose coefficients are read as rational numbers
+SMALL_LEVEL = 4 * FLOOR  # noise levels up to this are rounding
+_PLAIN_BITS = 3.5  # of a rational coefficient, on average, in a law of plain numbers
+
+
+class FittedPolynomial(NamedTuple):
+    """A polynomial with weights and noise of its own: its terms, noise variances, system and coefficients."""
+
+    support: list[int]
+    variances: Float1D
+    system: System
+    c: Float1D
+
+    @property
+    def statistic(self) -> float:
+        """The test statistic J."""
+        return self.system.statistic(self.c)
+
+    @property
+    def dof(self) -> int:
+        """Its degrees of freedom."""
+        return self.system.dof(len(self.support))
 
 
 @dataclass(frozen=True, eq=False)
 class FittedLaw:
-    """A law that was found: its conditions, terms, coefficients and noise variances, test and audits."""
+    """A law of a search.
+
+    Attributes
+    ----------
+    conditions : Conditions
+        Of its degree, on the rows of the sample or with moments of all rows.
+    support : list of int
+        Places of its terms.
+    c, free : ndarray of shape (n_terms,)
+        Coefficients of all terms: with rational numbers where ``snapped``, and as the rows give them.
+    variances : ndarray of shape (n_columns,)
+        Noise variances of the standardised columns.
+    nuisance : str
+        What was free in the noise: "level", "columns" or "none".
+    system : System
+        Whitened conditions with the weights of the law.
+    J, dof : float, int
+        Test.
+    snapped : SnappedLaw or None
+        Coefficients read as rational numbers.
+    level : float
+        Noise, as a share of the columns' deviations.
+    exact, dense : bool
+        Whether it holds up to rounding; whether it may be the approximation of a smooth curve.
+    held_out, correlation : float
+        Results of the audits on rows; NaN without rows.
+    """
 
     conditions: Conditions
     support: list[int]
@@ -49,12 +107,95 @@ class FittedLaw:
         return float(chdtrc(max(self.dof, 1), self.J))
 
 
-def is_rejected(J: float, dof: int, n_rows: int) -> bool:
-    """Whether a test rejects a law; J of many rows finds departures that are too small to matter."""
-    return dof > 0 and 1.15 * critical_value(1e-4, dof) < J and 0.01 * n_rows < J
+def audited(
+    conditions: Conditions,
+    settings: Settings,
+    polynomial: FittedPolynomial,
+    *,
+    trial: Sequence[int],
+    nuisance: str,
+    column_cap: float,
+    plain: bool = False,
+    special: bool = False,
+) -> FittedLaw | str:
+    """The law with rational numbers and audits, or why it is none; the slow audits, on rows, come last.
+
+    Parameters
+    ----------
+    conditions : Conditions
+    settings : Settings
+    polynomial : FittedPolynomial
+        A polynomial that passes its test.
+    trial : sequence of int
+        Terms that the law may have.
+    nuisance : str
+        What is free in the noise.
+    column_cap : float
+        Largest noise of one column.
+    plain : bool, default=False
+        Whether all coefficients must be small rational numbers.
+    special : bool, default=False
+        Whether a dense polynomial is no law.
+    """
+    support, variances, system, free = polynomial
+    c, J, dof = free, polynomial.statistic, polynomial.dof
+    snapped = _snapped_law(conditions, settings, system, support, trial, J)
+    if snapped is not None:
+        support, c, J = snapped.support, snapped.c, snapped.J
+        _, free = system.minimise(support)
+        dof = system.dof(len(support)) + len(snapped.rational) - 1
+    if plain and not is_plain(snapped):
+        return "its coefficients are no small rational numbers"
+    noisy = bool(np.sqrt(variances.mean()) > SMALL_LEVEL)
+    if noisy and settings.sigma is None:
+        weak = audits.weakness(J, dof, len(support))
+        if weak is not None:
+            return weak
+    level = effective_level(conditions, c, variances)
+    dense = audits.is_dense(conditions, support, snapped, system, level)
+    if dense and special and noisy:  # without noise it may be exact
+        return DENSE
+    exact, held_out, correlation = False, float("nan"), float("nan")
+    if conditions.sample.has_rows:
+        audit = _audit_rows(conditions, support, c, variances, column_cap, noisy=noisy)
+        if isinstance(audit, str):
+            return audit
+        exact, held_out, correlation = audit
+    return FittedLaw(
+        conditions, support, c, free, variances, nuisance, system, J, dof, snapped, level, exact,
+        dense and not exact, held_out, correlation,
+    )  # fmt: skip
 
 
-def snapped_law(
+def _audit_rows(
+    conditions: Conditions, support: list[int], c: Float1D, variances: Float1D, column_cap: float, *, noisy: bool
+) -> tuple[bool, float, float] | str:
+    """Whether the law is exact, its held-out ratio and the correlation of neighbours; or why it is no law."""
+    n_rows, exact, residual, correlation = conditions.sample.n_rows, False, None, 0.0
+    if not audits.is_noisy(variances):
+        exact, residual = audits.exactness(conditions, support)
+    if not exact:
+        correlation = audits.neighbour_correlation(conditions, c, variances, column_cap, residual)
+    if correlation > audits.correlation_limit(n_rows):
+        return (
+            f"the residual is a smooth function of the place (neighbours correlate by {correlation:.2f}): an "
+            "approximation, not a law"
+        )
+    held_out = audits.held_out_ratio(conditions, support, c, variances) if noisy else 1.0
+    if held_out > audits.held_out_limit(n_rows):
+        return f"rows that were held out are {held_out:.2f} times as far away"
+    return exact, held_out, correlation
+
+
+def is_plain(snapped: SnappedLaw | None, slack: float = 0.0) -> bool:
+    """Whether all coefficients are small rational numbers: more terms have more numbers that fit by chance."""
+    if snapped is None or len(snapped.rational) < len(snapped.support):
+        return False
+    bits = [rational_bits(float(number.numerator), float(number.denominator)) for number in snapped.rational.values()]
+    return float(np.mean(bits)) <= _PLAIN_BITS + slack
+
+
+def _snapped_law(
     conditions: Conditions, settings: Settings, system: System, support: list[int], trial: Sequence[int], J: float
 ) -> SnappedLaw | None:
     """The law with coefficients read as rational numbers, unless that makes it much worse."""
@@ -69,7 +210,7 @@ def snapped_law(
 
 
 def refit(law: FittedLaw, conditions: Conditions, settings: Settings, exponents: Int2D, n_fixed: int = 0) -> FittedLaw:
-    """The same law with other moments, of more rows or of shifted columns: coefficients, noise and test anew.
+    """The same law with moments of more rows or of shifted columns: new coefficients, noise and test.
 
     Parameters
     ----------
@@ -80,7 +221,7 @@ def refit(law: FittedLaw, conditions: Conditions, settings: Settings, exponents:
     exponents : ndarray of shape (n_terms, n_columns)
         The terms of the law there.
     n_fixed : int, default=0
-        Numbers besides the coefficients that were fitted to the rows.
+        Degrees of freedom of the test that other fitted numbers have used up.
     """
     support = sorted(int(place) for place in conditions.terms.places(exponents))
     variances, profile = law.variances, _profile(law, conditions, settings)
@@ -91,7 +232,7 @@ def refit(law: FittedLaw, conditions: Conditions, settings: Settings, exponents:
         elif law.nuisance == "columns" and not law.exact:
             variances = refined_variances(conditions, c, variances, WIDEST_COLUMN)
         system, J, c = reweighted(conditions, support, variances, c, law.nuisance, 1)
-    snapped = snapped_law(conditions, settings, system, support, support, J)
+    snapped = _snapped_law(conditions, settings, system, support, support, J)
     free, dof = c, system.dof(len(support)) - n_fixed
     if snapped is not None and len(snapped.support) == len(support):
         c, J, dof = snapped.c, snapped.J, dof + len(snapped.rational) - 1
@@ -106,9 +247,9 @@ def refit(law: FittedLaw, conditions: Conditions, settings: Settings, exponents:
 
 
 def _profile(law: FittedLaw, conditions: Conditions, settings: Settings) -> Float1D:
-    """The shares of the columns in the noise level: a share of the deviation over all rows, not over the selected ones.
+    """The noise variances of the columns over the squared level, in deviations over all rows.
 
-    The two differ by chance, which many rows notice.
+    The deviations of the selected rows differ from these by chance, and a test on many rows would notice.
     """
     profile = law.variances / law.variances.mean()
     relative = law.conditions.sample.model == ADDITIVE and not settings.absolute and settings.sigma is None
@@ -123,4 +264,4 @@ def description_bits(law: FittedLaw) -> float:
     errors = np.sqrt(1.0 / np.maximum(np.diag(law.system.information(law.free, law.support)), 1e-300))
     bits = [real_bits(value, error) for value, error in zip(values, errors, strict=True)]
     numbers = sum(bits) - max(bits)
-    return float(law.J / (2.0 * np.log(2.0)) + len(law.support) * np.log2(len(law.conditions.terms)) + numbers)
+    return float(law.J / J_PER_BIT + len(law.support) * np.log2(len(law.conditions.terms)) + numbers)

@@ -21,28 +21,32 @@ from ..polynomials.terms import count_terms
 from .moments import MomentTable
 from .monomials import binomial_matrix, monomials
 from .sample import Sample
-from .weights import RowNoise, row_noise, test_covariance
+from .weights import RowNoise, covariance_of_tests, row_noise
 
 __all__ = [
     "FLOOR",
+    "LOG_VARIANCE_PRIOR",
     "Conditions",
     "System",
     "critical_value",
+    "is_rejected",
     "smallest_ratio",
+    "whitener",
 ]
 
 FLOOR = 1e-6  # relative noise that moments in float64 can resolve
-_RANK = 1e-11  # what is left of a variance, as a share of all of them, that is rounding
-_ZERO = 1e-7  # root mean square of a term that is zero on all rows, but for rounding
+LOG_VARIANCE_PRIOR = 4.0  # prior variance of a column's log noise variance, where each column has its own
+_RANK = 1e-11  # share of all variances below which what is left of one is rounding
+_ZERO = 1e-7  # root mean square below which a term is zero on all rows, but for rounding
 _ROWS_PER_TEST = 6  # fewer rows for each test condition make their covariance unreliable
-_REDUCED_TESTS = (20, 50)  # that a polynomial has to pass before all tests are tried
-_REDUCED_ROWS = 1000  # that weigh them
-_ESTIMATED_WEIGHTS = 8.0  # conditions over rows, times this, is lost by estimating the weights
-_PRIOR = 4.0  # prior variance of a column's log noise variance where it is free
+_REDUCED_TESTS = (20, 50)  # numbers of tests that a polynomial has to pass before all tests are tried
+_REDUCED_ROWS = 1000  # rows that weigh these
+_ESTIMATED_WEIGHTS = 8.0  # estimating the weights loses this times conditions over rows of the information
+_CHANCE, _MARGIN, _NEGLIGIBLE = 1e-4, 1.15, 0.01  # of a rejection: by chance; J over its limit; J per row, at least
 
 
 def critical_value(chance: float, dof: int) -> float:
-    """What J exceeds with this chance at a true law: a quantile of chi^2.
+    """The quantile of chi^2 that J exceeds with this chance at a true law.
 
     Examples
     --------
@@ -50,6 +54,19 @@ def critical_value(chance: float, dof: int) -> float:
     3.84
     """
     return float(chdtri(max(dof, 1), chance))
+
+
+def is_rejected(J: float, dof: int, n_rows: int) -> bool:
+    """Whether a test rejects a law: ``J`` is beyond chance, and departs by more than a hundredth of the noise variance.
+
+    Without the second limit, many rows would reject laws for departures that are too small to matter.
+
+    Examples
+    --------
+    >>> is_rejected(60.0, 10, 1000), is_rejected(60.0, 10, 1_000_000), is_rejected(12.0, 10, 1000)
+    (True, False, False)
+    """
+    return dof > 0 and _MARGIN * critical_value(_CHANCE, dof) < J and _NEGLIGIBLE * n_rows < J
 
 
 def whitener(covariance: Float2D) -> Float2D:
@@ -137,7 +154,7 @@ class System:
         return np.asarray((across @ c[support]) ** 2 / np.maximum(left, 1e-300))
 
     def spectrum(self, support: Sequence[int]) -> Float1D:
-        """``J`` of a basis of all polynomials with these terms, ascending: how many of them nearly vanish."""
+        """``J`` of a basis of all polynomials with these terms, ascending: the small ones nearly vanish."""
         inner = [i for i in support if i]
         at = np.ix_(inner, inner)
         P, D = (self._without_constant if len(inner) < len(support) else self.normal)[at], self.D[at]
@@ -155,8 +172,8 @@ class System:
     def information(self, c: Float1D, support: Sequence[int]) -> Float2D:
         """Fisher information of the coefficients of ``c`` on its support: ``N R'R / c'Dc``.
 
-        Weights that are estimated from the same rows make it look larger than it is (Windmeijer 2005); the factor
-        ``1 + 8 rank / N`` for that is what draws of laws have shown.
+        Weights that are estimated from the same rows make it look larger than it is (Windmeijer 2005); dividing by
+        ``1 + 8 rank / N`` makes up for that in simulations.
         """
         at = np.ix_(support, support)
         shrunk = 1.0 + _ESTIMATED_WEIGHTS * self.rank / self.n_rows
@@ -176,7 +193,8 @@ class Conditions:
     degree : int
         Of the terms.
     extra : int, default=2
-        Test polynomials have this much more degree at most; with 1, parity could hide a misfit.
+        Degree of the test polynomials above that of the terms, less where rows are few; with 1, parity could hide a
+        misfit.
     moments : MomentTable, optional
         Of more rows than the sample has, in the same standardised columns; weights are the sample's all the same.
 
@@ -208,7 +226,7 @@ class Conditions:
 
     @cached_property
     def reduced(self) -> list[Conditions]:
-        """The same laws with tests of lower degrees only, ascending: most polynomials that are no law fail these.
+        """The same terms with tests of lower degrees only, ascending: most polynomials that are no law fail these.
 
         The cost of a test grows with the rows that weigh it, and with the square of the number of its conditions.
         """
@@ -241,10 +259,10 @@ class Conditions:
         return self.sample.without_group_means(noise.values)
 
     def covariance(self, c: Float1D, variances: Float1D) -> tuple[Float2D, float]:
-        """The covariance of the conditions at the law ``c``, times N and over its mean variance; and that."""
+        """The covariance of the conditions at the law ``c``, times N and over its mean variance; and the latter."""
         noise = self.noise_of(c, variances)
         spread = self.sample.variances_on_rows(variances)
-        total = test_covariance(self.tests, self.test_values, noise, spread, self._centred_tests)
+        total = covariance_of_tests(self.tests, self.test_values, noise, spread, self._centred_tests)
         mean = float(noise.variance.mean())
         return total / (self.sample.n_rows * mean), mean
 
@@ -315,12 +333,12 @@ class Conditions:
 
 
 def _without_nuisance(R: Float2D, slopes: Float2D, nuisance: str, n_rows: int) -> tuple[Float2D, int]:
-    """Conditions without the directions in which they move with the noise; and how many these are."""
+    """Conditions without the directions in which they move with the noise, and the number of these directions."""
     if nuisance == "level":
         q = slopes.sum(axis=1)
         q /= max(float(np.linalg.norm(q)), 1e-300)
         return R - np.outer(q, q @ R), 1
     # (1 + U U' N prior)^(-1/2) R, by the singular values of U.
     u, s, _ = np.linalg.svd(slopes, full_matrices=False)
-    shrunk = 1.0 / np.sqrt(1.0 + n_rows * _PRIOR * s**2) - 1.0
+    shrunk = 1.0 / np.sqrt(1.0 + n_rows * LOG_VARIANCE_PRIOR * s**2) - 1.0
     return R + u @ (shrunk[:, None] * (u.T @ R)), slopes.shape[1]

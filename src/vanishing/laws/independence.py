@@ -1,4 +1,4 @@
-"""What laws that are known leave open: terms for further laws, and whether another law says something new."""
+"""Independence of laws: which terms known laws leave for further ones, and whether a law says something new."""
 
 from __future__ import annotations
 
@@ -17,31 +17,38 @@ from .settings import Settings
 
 __all__ = ["candidate_terms", "follows", "is_new", "jacobian_rank", "pivot_term"]
 
+_IDLE = 1e-9  # deviation within groups, of a term of root mean square about 1 that is constant along each
+_BY_DEGREE = 0.2  # weight of higher degrees among the terms that leave
+_RANK = 1e-6  # diagonal entry over the largest, of consequences that are dependent
+_ROWS, _PARALLEL = 200, 0.15  # rows at which gradients are compared; singular value of gradients that are parallel
+_GOOD = 1e-3  # p-value of a law that may be reported beside others of its degree
+
 
 def candidate_terms(terms: Monomials, laws: Sequence[FittedLaw], sample: Sample, settings: Settings) -> list[int]:
-    """The terms of a degree, less one for each independent multiple of a law that is known.
+    """The terms up to a degree, without one for each independent consequence of the known laws.
 
-    With groups these are the laws themselves and their products: polynomials in conserved quantities are conserved.
+    Consequences are multiples of the laws; with groups, the laws and their products, as polynomials in conserved
+    quantities are conserved.
     """
     trial = np.ones(len(terms), dtype=bool)
     if settings.allowed is not None:
         trial &= settings.allowed(terms.exponents)
     if sample.groups is not None:
-        trial &= sample.without_group_means(terms.values(sample.X / sample.size)).std(axis=1) > 1e-9
+        trial &= sample.without_group_means(terms.values(sample.X / sample.size)).std(axis=1) > _IDLE
     known = _consequences(terms, laws, grouped=sample.groups is not None)
     if known:
         rows = np.array(known)
         rows /= np.linalg.norm(rows, axis=1)[:, None]
-        _, R, pivots = qr(rows * (1.0 + 0.2 * terms.total), mode="economic", pivoting=True)
-        rank = int((np.abs(np.diag(R)) > 1e-6 * abs(R[0, 0])).sum())
+        _, R, pivots = qr(rows * (1.0 + _BY_DEGREE * terms.total), mode="economic", pivoting=True)
+        rank = int((np.abs(np.diag(R)) > _RANK * abs(R[0, 0])).sum())
         trial[pivots[:rank]] = False
     return [int(term) for term in np.flatnonzero(trial)]
 
 
 def _consequences(terms: Monomials, laws: Sequence[FittedLaw], *, grouped: bool) -> list[Float1D]:
-    """Coefficients of what follows from laws up to a degree, in terms of root mean square about 1."""
+    """Coefficients of the consequences of laws up to a degree, in terms of root mean square about 1."""
     polynomials = [
-        (law.conditions.terms, scaled_coefficients(law)) for law in laws if law.conditions.degree <= terms.degree
+        (law.conditions.terms, _scaled_coefficients(law)) for law in laws if law.conditions.degree <= terms.degree
     ]
     if not grouped:
         return [
@@ -56,7 +63,7 @@ def _consequences(terms: Monomials, laws: Sequence[FittedLaw], *, grouped: bool)
     return same + [_product(terms, a, b) for a, b in pairs if a[0].degree + b[0].degree <= terms.degree]
 
 
-def scaled_coefficients(law: FittedLaw) -> Float1D:
+def _scaled_coefficients(law: FittedLaw) -> Float1D:
     """Coefficients of a law in monomials of the columns over their root mean squares."""
     conditions = law.conditions
     sizes = np.prod(conditions.sample.size**conditions.terms.exponents, axis=1)
@@ -77,12 +84,12 @@ def pivot_term(law: FittedLaw) -> int:
 
 
 def is_new(law: FittedLaw, laws: Sequence[FittedLaw]) -> bool:
-    """Whether a law says something new: another direction at the rows, or it is short, good and of the same degree."""
+    """Whether a law says something new: another direction at the rows, or the same in few terms of no higher degree."""
     if not laws or jacobian_rank([*laws, law]) > jacobian_rank(laws):
         return True
     same = law.conditions.degree <= max(known.conditions.degree for known in laws)
     short = len(law.support) <= max(3, min(len(known.support) for known in laws))
-    return same and short and law.p_value >= 1e-3
+    return same and short and law.p_value >= _GOOD
 
 
 def follows(conditions: Conditions, c: Float1D, laws: Sequence[FittedLaw]) -> bool:
@@ -103,7 +110,7 @@ def jacobian_rank(laws: Sequence[FittedLaw]) -> int:
 def _gradients(conditions: Conditions, c: Float1D) -> Float2D:
     """Gradients at some rows, ``(n_columns, n_rows)``, of typical length 1 where columns have deviation 1."""
     sample, terms = conditions.sample, conditions.terms
-    rows = sample_rows(sample.n_rows, 200)
+    rows = sample_rows(sample.n_rows, _ROWS)
     z = conditions.basis @ c
     slopes = np.array([terms.derivative(z, j) for j in range(sample.n_columns)]) @ conditions.table[: len(terms), rows]
     slopes *= (sample.deviation / sample.scale)[:, None]
@@ -111,4 +118,5 @@ def _gradients(conditions: Conditions, c: Float1D) -> Float2D:
 
 
 def _rank(gradients: Sequence[Float2D]) -> int:
-    return int(np.median(np.linalg.matrix_rank(np.array(gradients).transpose(2, 0, 1), tol=0.15)))
+    """The median rank over the rows."""
+    return int(np.median(np.linalg.matrix_rank(np.array(gradients).transpose(2, 0, 1), tol=_PARALLEL)))

@@ -1,4 +1,4 @@
-"""A law, and the laws of a table, as users meet them."""
+"""A law as users meet it: an equation with uncertainties, tests and predictions; ``laws`` are those of a table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..files.saved import Saved
 from ..polynomials.text import distinct_names
 from .equation import coordinate_names, equation, monomial, number, with_error
 
-__all__ = ["Law"]
+__all__ = ["Law", "sorted_terms"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class Law(Saved):
         Standard deviation of the noise of each column, in its units (for multiplicative noise: as a share of the
         value); NaN for columns that the law does not contain.
     noise_kind : str
-        How that was obtained.
+        How the noise was estimated.
     level : float
         The noise as a share of the columns' deviations (for multiplicative noise: of their values).
     typical_distance : float
@@ -52,9 +52,9 @@ class Law(Saved):
     held_out : float
         How much further away rows are that the coefficients were not fitted to.
     audits : tuple of str
-        What the law has passed.
+        Audits that the law has passed, with their results.
     n_rows : int
-        Rows that the coefficients and the test are from.
+        Number of rows behind the coefficients and the test.
     kind : str
         "exact" (up to rounding), "law", or "dense": it holds within the noise, but a smooth curve that is no
         polynomial cannot be excluded.
@@ -145,10 +145,10 @@ class Law(Saved):
 
     @property
     def free_equation(self) -> str:
-        """The equation with the coefficients as the rows have them, none read as a rational number."""
-        nothing = (None,) * len(self.coef)
+        """The equation with all coefficients as the rows give them, none read as a rational number."""
+        none_rational = (None,) * len(self.coef)
         names = coordinate_names(self.columns, self.origin)
-        return equation(self.exponents, self.free_coef, self.free_stderr, nothing, names)
+        return equation(self.exponents, self.free_coef, self.free_stderr, none_rational, names)
 
     def to_latex(self) -> str:
         """The equation in LaTeX, without dollar signs."""
@@ -156,12 +156,9 @@ class Law(Saved):
 
     def _written(self, *, latex: bool) -> str:
         names = coordinate_names(self.columns, self.origin, latex=latex)
-        coef, errors, rational, exponents = self.coef, self.stderr, list(self.rational), self.exponents
         units = None if latex else self.units
-        if self.conserved:
-            text = equation(exponents, coef, errors, rational, names, latex=latex, units=units)
-            return _conserved_text(text, latex=latex)
-        return equation(exponents, coef, errors, rational, names, latex=latex, units=units)
+        text = equation(self.exponents, self.coef, self.stderr, self.rational, names, latex=latex, units=units)
+        return _conserved_text(text, latex=latex) if self.conserved else text
 
     def to_sympy(self) -> Any:
         """The expression that vanishes (or is conserved), in SymPy. Needs ``pip install 'vanishing[sympy]'``."""
@@ -180,7 +177,7 @@ class Law(Saved):
         )
 
     def solve_for(self, column: str) -> list[Any]:
-        """What the law says a column is: SymPy expressions in the others, one for each solution.
+        """Solve the law for a column: SymPy expressions in the others, one for each solution.
 
         Examples
         --------
@@ -227,14 +224,13 @@ class Law(Saved):
     def predict(self, column: str, X: Any) -> Float1D:
         """The column as the law gives it from the others.
 
-        Where there are several real solutions, the one nearest to the column's value in ``X`` counts; NaN where there
-        is none.
+        Of several real solutions it is the one nearest to the column's value in ``X``; NaN without a solution.
 
         Parameters
         ----------
         column : str
         X : array-like of shape (n_samples, n_columns)
-            Rows of the whole table; what the column has in them only chooses among solutions.
+            Rows of the whole table; the values of the column itself only choose among solutions.
         """
         j = self._position(column)
         if self.conserved:
@@ -250,7 +246,7 @@ class Law(Saved):
         return np.asarray(roots + self.origin[j])
 
     def constants(self) -> dict[str, tuple[float, float]]:
-        """The coefficients that are no rational numbers, with their standard errors, by their terms."""
+        """The coefficients that are no rational numbers, with their standard errors, by term."""
         names = coordinate_names(self.columns, self.origin)
         return {
             monomial(e, names) or "1": (float(c), float(error))
@@ -313,7 +309,7 @@ class Law(Saved):
         }
 
     def __getstate__(self) -> dict[str, Any]:
-        """Texts in place of fractions: skops then finds built-in types only."""
+        """The state with texts in place of fractions: skops then finds built-in types only."""
         rational = [None if exact is None else str(exact) for exact in self.rational]
         return {**self.__dict__, "rational": rational}
 
@@ -357,7 +353,7 @@ def _sympy(what: str) -> Any:
 
 
 def _conserved_text(text: str, *, latex: bool) -> str:
-    """``a = b`` of a conserved ``a - b``."""
+    """``a - b = const``, from the equation ``a = b``."""
     left, right = text.split(" = ", 1)
     body = left if right == "0" else f"{left} - {right}" if " + " not in right else f"{left} - ({right})"
     return f"{body} = \\mathrm{{const}}" if latex else f"{body} = const"

@@ -1,4 +1,4 @@
-"""The laws of a table: what holds, what was rejected and why, and how much noise the columns have."""
+"""The laws of a table as users meet them: what holds, what was rejected and why, and the noise of the columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..report import Given, Reported
 from .equation import with_error
 from .exact import groebner
 from .law import Law
-from .settings import Attempt
+from .settings import LAW, Attempt
 
 __all__ = ["Laws"]
 
@@ -40,9 +40,9 @@ class Laws(Saved, Reported, Sequence[Law]):
     n_rows : int
         Rows of the table.
     dense : tuple of Law
-        Polynomials that vanish within the noise but may be a smooth curve's approximation: no laws.
+        Polynomials that vanish within the noise but may approximate a smooth curve: no laws.
     rejected : tuple of Attempt
-        What was tried, degree by degree, and why it is no law.
+        Attempts, degree by degree, that found no law, with the reason.
     notes : tuple of str
         What else a reader should know: columns or degrees that were left out, and why.
 
@@ -87,8 +87,8 @@ class Laws(Saved, Reported, Sequence[Law]):
 
     @property
     def rejected(self) -> tuple[Attempt, ...]:
-        """What was tried and is no law, with the reason."""
-        return tuple(attempt for attempt in self.attempts if attempt.reason != "law")
+        """The attempts that found no law, with the reason."""
+        return tuple(attempt for attempt in self.attempts if attempt.reason != LAW)
 
     @property
     def noise(self) -> dict[str, float]:
@@ -182,14 +182,15 @@ class Laws(Saved, Reported, Sequence[Law]):
         return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
 
     def solve_for(self, column: str) -> list[Any]:
-        """What a column is by the first law that contains it, as SymPy expressions in the others."""
+        """A column as SymPy expressions in the others, by the law in which it has the lowest power."""
         return self._with(column).solve_for(column)
 
     def predict(self, column: str, X: Any) -> Float1D:
-        """A column as the first law that contains it gives it from the others."""
+        """A column from the others, by the law in which it has the lowest power."""
         return self._with(column).predict(column, X)
 
     def _with(self, column: str) -> Law:
+        """The law in which a column has the lowest power, the first of several."""
         if column not in self.columns:
             raise ValueError(f"The table has the columns {', '.join(self.columns)}; got {column!r}.")
         candidates = [law for law in self if column in law.variables and not law.conserved]

@@ -14,21 +14,22 @@ import numpy as np
 from scipy.special import chdtrc
 
 from .._typing import Array, Bool1D, Float1D, Float2D, Int1D
-from .gmm import critical_value, smallest_ratio, whitener
+from .gmm import is_rejected, smallest_ratio, whitener
 from .monomials import monomials
+from .settings import LIKELY
 
-__all__ = ["PowerLaw", "far_from_zero", "find_power_law", "integer_exponents"]
+__all__ = ["PowerLaw", "far_from_zero", "find_power_law", "fixed_length_inverse", "integer_exponents", "over_one"]
 
-_STEPS = 8
-_LARGEST = 8  # exponent, after all were multiplied to integers
+_STEPS = 8  # of coefficients and weights in turn
+_LARGEST = 8  # exponent, after multiplying all of them to integers
 _CLOSE = 3.5  # standard errors that an exponent may be away from an integer
-_CHANCE = 0.2
-_SMALL = 0.15  # deviations of a column, for the first choice of rows
+_CHANCE = 0.2  # that real exponents are as close to integers, at most
+_SMALL = 0.15  # deviations of a column, below which a value is near zero: the first choice of rows
 _FAR = 8.0  # deviations of the noise: closer to zero, a logarithm is no linear function of it
-_CHOICES = 3  # of rows
-_LEAST_ROWS, _ROWS_PER_COLUMN = 0.1, 20  # that are needed: a share of them, and for each column
-_SMALLEST_ERROR = 1e-9
-_ALONE = 25.0  # times its own noise, the next relation between logarithms has
+_CHOICES = 3  # of rows, each by the law of the one before
+_LEAST_ROWS, _ROWS_PER_COLUMN = 0.1, 20  # rows far from zero, at least: share of all, and for each column
+_SMALLEST_ERROR = 1e-9  # of an exponent
+_ALONE = 25.0  # noise variance of the next relation between logarithms over that of the law, at least
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +89,7 @@ def find_power_law(X: Float2D, max_noise: float, models: Sequence[bool] = (False
         law = _find(X, multiplicative, max_noise)
         if law is not None and (best is None or law.p_value > best.p_value):
             best = law
-        if best is not None and best.p_value > 1e-2:
+        if best is not None and best.p_value > LIKELY:
             break
     return best
 
@@ -120,11 +121,10 @@ def _has_one_sign(X: Float2D) -> Bool1D:
 
 
 def far_from_zero(X: Float2D, exponents: Array, middle: float, sigma: Float1D) -> Bool1D:
-    """The rows in which every value is far from zero beside its noise, by what the law says of it.
+    """The rows in which every value, predicted by the law from the others, is far from zero beside its noise.
 
-    A choice by the values themselves would depend on their noise: small values with a large ``e`` would stay. The law
-    gives a value from the others, ``log x_k = (middle - sum over j != k of a_j log y_j) / a_k``, whose noise is
-    independent of it.
+    A choice by the values themselves would depend on their noise: small values with a large ``e`` would stay. The
+    noise of the prediction ``log x_k = (middle - sum over j != k of a_j log y_j) / a_k`` is independent of theirs.
 
     Examples
     --------
@@ -141,7 +141,10 @@ def far_from_zero(X: Float2D, exponents: Array, middle: float, sigma: Float1D) -
 
 
 class _Fit(NamedTuple):
-    """Real exponents with their covariance, ``log K``, the noise variance ``s2`` and that of the logarithms for 1."""
+    """Real exponents with their covariance, ``middle = log K``, and noise variances ``s2 unit`` of the logarithms.
+
+    ``alone`` says whether the other relations between the logarithms have far more noise.
+    """
 
     exponents: Float1D
     covariance: Float2D
@@ -172,17 +175,42 @@ def _fit(X: Float2D, spread: Float1D, multiplicative: bool) -> _Fit:
 
 
 def _errors(gram: Float2D, D: Float2D, a: Float1D, s2: float, n_rows: int) -> Float2D:
-    """Covariance of the exponents at a fixed length: ``s^2 / N`` times the pseudo-inverse of what the rows say."""
-    information = gram - s2 * D
+    """Covariance of the exponents at a fixed length: ``s^2 a'Da / N`` times the inverse of ``G - s^2 D``."""
+    return np.asarray(fixed_length_inverse(gram - s2 * D, a) * (s2 * (a @ D @ a)) / n_rows)
+
+
+def fixed_length_inverse(information: Float2D, a: Float1D) -> Float2D:
+    """Pseudo-inverse of an information matrix on the directions orthogonal to ``a``, in which its length is fixed.
+
+    Examples
+    --------
+    >>> fixed_length_inverse(np.diag([2.0, 4.0]), np.array([1.0, 0.0]))
+    array([[0.  , 0.  ],
+           [0.  , 0.25]])
+    """
     projector = np.eye(len(a)) - np.outer(a, a) / (a @ a)
-    inner = projector @ information @ projector
-    return np.asarray(np.linalg.pinv(inner, rcond=1e-10, hermitian=True) * (s2 * (a @ D @ a)) / n_rows)
+    return np.asarray(np.linalg.pinv(projector @ information @ projector, rcond=1e-10, hermitian=True))
+
+
+def over_one(a: Float1D, covariance: Float2D, k: int) -> tuple[Float1D, Float2D]:
+    """Coefficients ``a / a_k``, and their covariance to first order.
+
+    Examples
+    --------
+    >>> ratio, covariance = over_one(np.array([2.0, 4.0]), np.diag([0.0, 0.04]), 0)
+    >>> ratio, covariance
+    (array([1., 2.]), array([[0.  , 0.  ],
+           [0.  , 0.01]]))
+    """
+    ratio = a / a[k]
+    jacobian = (np.eye(len(a)) - np.outer(ratio, np.eye(len(a))[k])) / a[k]
+    return ratio, jacobian @ covariance @ jacobian.T
 
 
 def integer_exponents(a: Float1D, covariance: Float2D, close: float = _CLOSE, largest: int = _LARGEST) -> Int1D | None:
-    """The exponents as small integers without a common factor, if they can be.
+    """The exponents as small integers without a common factor; None if they are not.
 
-    All are within ``close`` standard errors of integers up to ``largest``, which would hardly happen by chance.
+    All have to be within ``close`` standard errors of integers up to ``largest``, which hardly happens by chance.
 
     Examples
     --------
@@ -190,14 +218,13 @@ def integer_exponents(a: Float1D, covariance: Float2D, close: float = _CLOSE, la
     array([ 3, -2])
     """
     r = int(np.argmax(np.abs(a)))
-    ratio = a / a[r]
-    jacobian = (np.eye(len(a)) - np.outer(ratio, np.eye(len(a))[r])) / a[r]
-    errors = np.sqrt(np.maximum(np.diag(jacobian @ covariance @ jacobian.T), 0.0)) + _SMALLEST_ERROR
+    ratio, covariance = over_one(a, covariance, r)
+    errors = np.sqrt(np.maximum(np.diag(covariance), 0.0)) + _SMALLEST_ERROR
     others, chance = np.arange(len(a)) != r, 0.0
     for factor in range(1, largest + 1):
         scaled, wide = ratio * factor, errors * factor
         near = np.round(scaled)
-        chance += float(np.prod(np.minimum(2.0 * close * wide[others], 1.0)))  # that any numbers are near integers
+        chance += float(np.prod(np.minimum(2.0 * close * wide[others], 1.0)))  # that other numbers are near integers
         if chance > _CHANCE:
             return None
         if (np.abs(scaled - near) < np.maximum(close * wide, 1e-6)).all():
@@ -211,7 +238,7 @@ def integer_exponents(a: Float1D, covariance: Float2D, close: float = _CLOSE, la
 def _tested(
     X: Float2D, spread: Float1D, exponents: Int1D, fit: _Fit, multiplicative: bool, max_noise: float
 ) -> PowerLaw | None:
-    """The power law with its constant, noise and test, unless these speak against it."""
+    """The power law with its constant, noise and test; None if it has too much noise, or a test rejects it."""
     a = exponents.astype(np.float64)
     used = np.flatnonzero(exponents)
     if used.size < 2:
@@ -229,7 +256,7 @@ def _tested(
     if level > max_noise:
         return None
     J, dof = _test(L[:, used], residual, a[used], s2 * unit[:, used]) if level > 1e-7 else (0.0, 1)
-    if 1.15 * critical_value(1e-4, dof) < J and 0.01 * n_rows < J:
+    if is_rejected(J, max(dof, 1), n_rows):
         return None
     constant = float(np.exp(middle))
     error = constant * float(np.sqrt(s2 / (1.0 / shape).sum()))

@@ -1,4 +1,4 @@
-"""Moments of standardised columns, and what they would be without the noise.
+"""Moments of standardised columns, and unbiased estimates of the moments without noise.
 
 Rows are ``y = x + e`` with independent noise. A monomial of ``y`` has an expectation that is a combination of
 monomials of ``x``; inverting that is linear in the moments, so sums over rows that were collected once give unbiased
@@ -19,9 +19,10 @@ from ..engine.gram import border_gram, mean_gram
 from ..rows.protocol import Rows
 from .monomials import Monomials, monomials
 
-__all__ = ["ADDITIVE", "MULTIPLICATIVE", "MomentTable", "collect_moments", "debias", "group_means"]
+__all__ = ["ADDITIVE", "MULTIPLICATIVE", "MomentTable", "collect_moments", "debias", "group_means", "slope"]
 
 ADDITIVE, MULTIPLICATIVE = "additive", "multiplicative"
+_STEP = 1e-4  # of a log variance, in numerical derivatives
 
 
 def debias(moments: Any, terms: Monomials, variances: Float1D, model: str = ADDITIVE) -> Array:
@@ -65,7 +66,7 @@ def _graded(moments: Float1D, terms: Monomials, profile: Float1D) -> Float2D:
 def slope(debiased: Array, terms: Monomials, variances: Float1D, j: int, model: str = ADDITIVE) -> Array:
     """Derivative of the debiased moments with respect to ``log s_j^2``.
 
-    Additive: ``d H_k / d s^2 = -k (k - 1) / 2 H_(k-2)``.
+    Additive: ``d H_k / d s^2 = -k (k - 1) / 2 H_(k-2)``. Multiplicative: numerically.
 
     Examples
     --------
@@ -75,8 +76,8 @@ def slope(debiased: Array, terms: Monomials, variances: Float1D, j: int, model: 
     """
     if model == MULTIPLICATIVE:
         table = _growth_table(terms.degree, variances[j])
-        raised = _growth_table(terms.degree, variances[j] * (1.0 + 1e-4))
-        return np.asarray(-debiased * (np.log(raised / table) / np.log1p(1e-4))[terms.exponents[:, j]])
+        raised = _growth_table(terms.degree, variances[j] * (1.0 + _STEP))
+        return np.asarray(-debiased * (np.log(raised / table) / np.log1p(_STEP))[terms.exponents[:, j]])
     result = np.zeros_like(debiased)
     rows, places, power = terms.divided(j, 2)
     result[..., rows] = -0.5 * variances[j] * power * (power - 1.0) * debiased[..., places]
@@ -92,6 +93,7 @@ def _hermite_factors(degree: int, i: int) -> Float1D:
 
 
 def _growth(terms: Monomials, variances: Float1D) -> Float1D:
+    """``E y^a / x^a`` under multiplicative noise."""
     total = np.ones(len(terms))
     for j, variance in enumerate(variances):
         total *= _growth_table(terms.degree, variance)[terms.exponents[:, j]]
@@ -118,7 +120,7 @@ def _normal_moments(degree: int) -> Float2D:
 class MomentTable:
     """Means of all monomials up to a degree over the rows, and over each group of rows if there are groups.
 
-    With groups, products are taken of what is left after each group's mean is subtracted: what vanishes then is
+    With groups, products are those of deviations from each group's mean: a polynomial whose deviations vanish is
     constant along every group.
     """
 
@@ -133,7 +135,7 @@ class MomentTable:
     _pencils: dict[tuple[bytes, int], tuple[Array, Float2D]] = field(default_factory=dict)
 
     def debiased(self, variances: Float1D) -> Array:
-        """Unbiased moments of ``x``; computed once for the same variances in a row."""
+        """Unbiased moments of ``x``; kept until other variances are asked for."""
         key = variances.tobytes()
         if key not in self._debiased:
             self._debiased.clear()
@@ -171,9 +173,9 @@ class MomentTable:
         return slopes
 
     def level_pencil(self, profile: Float1D, terms: Monomials) -> tuple[Array, Float2D]:
-        """Additive noise of variances ``v profile``: :meth:`products` is ``sum_k v^k A_k``; the ``A_k``, computed once.
+        """The ``A_k`` of ``sum_k v^k A_k``, :meth:`products` under additive noise of variances ``v profile``.
 
-        And :meth:`gradient_products` for the profile.
+        And :meth:`gradient_products` with the profile as weights; both are computed once.
         """
         key = profile.tobytes(), terms.degree
         if key not in self._pencils:
@@ -183,7 +185,7 @@ class MomentTable:
         return self._pencils[key]
 
     def gradient_products(self, weights: Float1D, terms: Monomials, model: str | None = None) -> Float2D:
-        """``sum_j w_j E[d_j y^a d_j y^b]``, of the noisy rows: that is positive semi-definite.
+        """``sum_j w_j E[d_j y^a d_j y^b]`` over the noisy rows, where it is positive semi-definite.
 
         For multiplicative noise ``d_j`` stands for ``y_j d_j``, unless ``model`` says otherwise.
         """
@@ -216,7 +218,7 @@ def group_means(values: Float2D, codes: Int1D) -> Float2D:
 
 
 def collect_moments(rows: Rows, degree: int, n_rows: int, model: str = ADDITIVE) -> MomentTable:
-    """Means of all monomials up to ``degree`` in one pass: the Gram of those up to half of it has them all.
+    """Means of all monomials up to ``degree`` in one pass: they are the Gram of those up to half the degree.
 
     Examples
     --------

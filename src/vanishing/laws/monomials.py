@@ -1,4 +1,4 @@
-"""All monomials up to a degree: their places, products, derivatives and values, and what a change of origin does."""
+"""All monomials up to a degree: their places, products, derivatives and values, and changes of coordinates."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class Monomials:
 
     @cached_property
     def _slopes(self) -> tuple[Int1D, Int1D, Float1D]:
-        """Where each monomial's derivatives go (a row for each column), whose they are, and their factors."""
+        """Places of the derivatives in :meth:`gradient`, the monomials that they are of, and their factors."""
         n_lower = self._n_lower(1)
         places = [j * n_lower + lower for j, (_, lower, _) in enumerate(self.lowered)]
         rows, _, powers = zip(*self.lowered, strict=True)
@@ -133,7 +133,7 @@ class Monomials:
 
     @cached_property
     def _curves(self) -> tuple[Int1D, Int1D, Float1D]:
-        """As :attr:`_slopes`, the second derivatives."""
+        """As :attr:`_slopes`, for the second derivatives in :meth:`hessian`."""
         pairs = [(j, k) for j in range(self.n_columns) for k in range(j, self.n_columns)]
         places, sources, factors = [], [], []
         for row, (j, k) in enumerate(pairs):

@@ -1,4 +1,4 @@
-"""How much noise the columns have: one level for all of them, or one for each.
+"""The noise of the columns: one level for all of them, or one for each.
 
 Noise variances are those of the standardised columns: ``sigma_j^2 / scale_j^2``.
 """
@@ -11,22 +11,21 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from .._typing import Float1D, Float2D
-from .gmm import FLOOR, Conditions, System, smallest_ratio, whitener
+from .gmm import FLOOR, LOG_VARIANCE_PRIOR, Conditions, System, smallest_ratio, whitener
 from .moments import ADDITIVE
 
-__all__ = ["column_variances", "deviation_level", "effective_level", "noise_level", "refined_variances"]
+__all__ = ["column_variances", "deviation_level", "effective_level", "noise_level", "refined_variances", "reweighted"]
 
-_STEPS = 12
-_LARGE = 4.0  # a variance of this many times the column's own: there is no law
-_LEAST_SHARE = 0.01  # of its part of the residual, that a column's noise explains at least
-_PRIOR = 4.0  # prior variance of a column's log noise variance
+_STEPS = 12  # of the fixed point, at most
+_LARGE = 4.0  # noise variance over that of the column itself, beyond which there is no law
+_LEAST_SHARE = 0.01  # share of its part of the residual that a column's noise explains at least
 
 
 def noise_level(conditions: Conditions, support: Sequence[int], profile: Float1D) -> float:
     """The noise ``s`` at which a polynomial with these terms vanishes on the rows behind the noise.
 
     With ``variances = s^2 profile``, G(s) the debiased Gram of the terms and D the Gram of their gradients, weighted by
-    the profile, the fixed point of ``s^2 <- s^2 + min over c of c'G(s)c / c'Dc`` from 0 on.
+    the profile, it is the fixed point of ``s^2 <- s^2 + min over c of c'G(s)c / c'Dc`` from 0 on.
 
     Examples
     --------
@@ -59,7 +58,10 @@ def _frame(conditions: Conditions, support: Sequence[int]) -> Float2D:
 
 
 def _pencil(conditions: Conditions, profile: Float1D, frame: Float2D) -> tuple[Callable[[float], Float2D], Float2D]:
-    """The debiased Gram of some functions as a function of the squared noise level, and that of their gradients."""
+    """The debiased Gram of some functions, as a function of the squared noise level, and the Gram of their gradients.
+
+    ``frame`` has the coefficients of the functions, one function per column.
+    """
     moments, terms = conditions.moments, conditions.terms
     if moments.model == ADDITIVE and moments.group_terms is None:
         powers, D = moments.level_pencil(profile, terms)
@@ -73,7 +75,7 @@ def _pencil(conditions: Conditions, profile: Float1D, frame: Float2D) -> tuple[C
 
 
 def _schur(gram: Float2D) -> Float2D:
-    """The Gram of what is left when the first function is projected out."""
+    """The Gram of the other functions after a projection that takes out the first."""
     if gram[0, 0] <= 1e-9:  # with groups the constant is gone already
         return gram[1:, 1:]
     return np.asarray(gram[1:, 1:] - np.outer(gram[0, 1:], gram[0, 1:]) / gram[0, 0])
@@ -101,7 +103,7 @@ def column_variances(conditions: Conditions, c: Float1D, variances: Float1D, cap
 
 
 def _slope_squares(conditions: Conditions, slopes: Float2D) -> Float2D:
-    """What a unit of noise variance of each column adds to the variance of the polynomial, on the rows."""
+    """Variance of the polynomial on the rows per unit of each column's noise variance, ``(n_columns, n_rows)``."""
     return np.asarray(slopes**2 * conditions.sample.variances_on_rows(np.ones(len(slopes))))
 
 
@@ -111,19 +113,19 @@ def refined_variances(conditions: Conditions, c: Float1D, variances: Float1D, ca
     W = whitener(covariance) / np.sqrt(mean)
     residual = W.T @ (conditions.means(variances) @ c)
     slopes = W.T @ conditions.noise_slopes(variances, c)
-    prior = np.eye(len(variances)) / (_PRIOR * conditions.n_rows)
+    prior = np.eye(len(variances)) / (LOG_VARIANCE_PRIOR * conditions.n_rows)
     step = -np.linalg.solve(slopes.T @ slopes + prior, slopes.T @ residual)
     return np.asarray(np.clip(variances * np.exp(np.clip(step, -1.0, 1.0)), FLOOR**2, cap**2))
 
 
 def effective_level(conditions: Conditions, c: Float1D, variances: Float1D) -> float:
-    """The common level that would give the law as much noise: ``sum_j s_j^2 E g_j^2 / sum_j E g_j^2``, its root."""
+    """The common level that would give the law as much noise: the root of ``sum_j s_j^2 E g_j^2 / sum_j E g_j^2``."""
     ones = np.ones(len(variances))
     return float(np.sqrt((c @ conditions.spread(variances) @ c) / (c @ conditions.spread(ones) @ c)))
 
 
 def deviation_level(conditions: Conditions, c: Float1D, variances: Float1D) -> float:
-    """The noise of a law in deviations of the columns: ``E var g / sum_j var x_j E g_j^2``, its root.
+    """The noise of a law in deviations of the columns: the root of ``E var g / sum_j var x_j E g_j^2``.
 
     For multiplicative noise this is more than its share of the values, where these are far from zero.
     """
@@ -136,7 +138,7 @@ def deviation_level(conditions: Conditions, c: Float1D, variances: Float1D) -> f
 def reweighted(
     conditions: Conditions, support: Sequence[int], variances: Float1D, c: Float1D, nuisance: str, steps: int
 ) -> tuple[System, float, Float1D]:
-    """Coefficients and weights in turn: the system, ``J`` and the law after some steps."""
+    """Coefficients and weights in turn: the system, ``J`` and the law after ``steps`` steps, at least one."""
     assert steps > 0
     for _ in range(steps):
         system = conditions.system(variances, c, nuisance)

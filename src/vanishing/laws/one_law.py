@@ -1,4 +1,4 @@
-"""The way to one law: noise, test, terms, rational numbers and audits, at one degree and under one noise model."""
+"""The search for one law at one degree under one noise model: noise, test, terms; ``fitted`` audits what passes."""
 
 from __future__ import annotations
 
@@ -9,40 +9,72 @@ import numpy as np
 
 from .._typing import Float1D, Float2D
 from . import audits
-from .fitted import MOST_TERMS, WIDEST_COLUMN, FittedLaw, description_bits, is_rejected, snapped_law
-from .gmm import FLOOR, Conditions, System, critical_value, smallest_ratio
+from .fitted import (
+    MOST_TERMS,
+    SMALL_LEVEL,
+    WIDEST_COLUMN,
+    FittedLaw,
+    FittedPolynomial,
+    audited,
+    description_bits,
+    is_plain,
+)
+from .gmm import FLOOR, Conditions, System, critical_value, is_rejected, smallest_ratio
 from .independence import follows
 from .moments import ADDITIVE
-from .noise import column_variances, deviation_level, effective_level, noise_level, refined_variances, reweighted
-from .settings import Attempt, Settings
-from .snapping import SnappedLaw, rational_bits, snap
+from .noise import column_variances, deviation_level, noise_level, refined_variances, reweighted
+from .settings import DENSE, LAW, Attempt, Settings
+from .snapping import J_PER_BIT, snap
 from .subsets import best_subsets
 from .support import DROP_SHARE, eliminate, smallest_support
 
-__all__ = ["FOLLOWS", "OneLaw", "noise_limit"]
+__all__ = ["FOLLOWS", "OneLaw", "noise_cap", "noise_limit"]
 
 FOLLOWS = "it follows from the laws of lower degree"
-_LINEAR_NOISE = 0.075  # of a linear law: correlated columns have one with more, and no test can tell
-_SMALL = 4 * FLOOR  # levels up to this are rounding
+_LINEAR_NOISE = 0.075  # of a linear law: with more, no test tells it from a correlation
+_NOISE_BY_DEGREE = 0.4  # noise times degree: a polynomial of high degree comes near to all rows
+_MORE_NOISE, _LEAST_CAP = 2.0, 0.02  # of further laws: times that of the known ones; no cap is below the second
 _NEARLY = 4.0  # times the critical J, beyond which further weights do not help
 _HOPELESS = 10.0  # times the critical J, with weights that are roughly right: no law, and none with fewer terms
-_PLAIN_BITS = 3.5  # of a rational coefficient, on average, in a law of more than a few terms
-_ROUGHLY = 0.5  # bits more, with weights that are not yet the law's own
-_FEW_TERMS, _MORE_TERMS, _FEW_SETS = 4, 6, 400_000  # of the sets that are all compared; more of them if these are few
+_REGRESSIONS, _REFINEMENTS = 4, 3  # estimates of each column's noise, by regression and by Gauss-Newton steps
+_HOPELESS_COLUMNS = 30.0  # times the critical J after the regressions: refinements do not help
+_SHADOW_LEVEL, _SHADOW_TIMES, _SHADOW_J = 0.5, 2.5, 1.3  # of a shadow: noise, noise over the limit, J over its limit
+_SHADOW_SHARE = 0.01  # J per row, at most, of a shadow of many rows
+_ROUGHLY = 0.5  # bits more of a plain number, with weights that are not yet the law's own
+_FEW_TERMS, _MORE_TERMS, _FEW_SETS = 4, 6, 400_000  # sets of up to 4 terms are all compared; up to 6 if not too many
 _SCREENED, _MOST_TESTED = 8, 3  # sets of each size that go through reduced tests, and through all
 _FEW = 4  # terms of a law of higher degree that may replace one of lower degree
-_SHORTER = 5.0  # bits that such a law's description is shorter, at least
+_SHORTER = 5.0  # bits that a law of higher degree must save to replace one of lower degree
 
 
 def noise_limit(settings: Settings, degree: int) -> float:
     """The noise that a law of a degree may have, as a share of the columns' deviations."""
-    return min(settings.max_noise, _LINEAR_NOISE if degree == 1 else 0.4 / degree)
+    return min(settings.max_noise, _LINEAR_NOISE if degree == 1 else _NOISE_BY_DEGREE / degree)
+
+
+def noise_cap(laws: Sequence[FittedLaw]) -> float:
+    """The noise that further laws may have beside known ones, which tell roughly how much the columns have."""
+    return max(_MORE_NOISE * max(law.level for law in laws), _LEAST_CAP)
 
 
 class OneLaw:
-    """The way to one law at one degree under one noise model.
+    """The search for one law at one degree under one noise model.
 
-    With ``short_only``, polynomials of many terms are not asked for: they would be dense, and such a one is known.
+    Parameters
+    ----------
+    settings : Settings
+    conditions : Conditions
+        Of the degree and the noise model.
+    trial : list of int
+        Candidate terms.
+    nuisance : {"level", "columns", "none"}
+        What is free in the noise, where that is not known.
+    laws : sequence of FittedLaw
+        Known laws; what follows from them is none.
+    max_noise : float
+        Largest noise of the law.
+    short_only : bool, default=False
+        Whether to leave out polynomials of many terms: once a dense one is known, another says nothing new.
     """
 
     def __init__(
@@ -67,7 +99,7 @@ class OneLaw:
     def run(self) -> tuple[FittedLaw | None, Attempt]:
         """The law, if there is one, and how the attempt ended."""
         law = self._law()
-        reason = law if isinstance(law, str) else "law"
+        reason = law if isinstance(law, str) else DENSE if law.dense else LAW
         attempt = Attempt(self.conditions.degree, len(self.trial), self.level, reason, self.J, self.dof)
         return None if isinstance(law, str) else law, attempt
 
@@ -76,34 +108,36 @@ class OneLaw:
         if variances is None:
             return f"a law would need noise of {self.level:.1%}, more than the {self.max_noise:.1%} that it may have"
         testable = len(self.conditions.tests) >= len(self.trial) + audits.least_dof(len(self.trial))
-        full = self._full(variances) if testable and self.level > _SMALL else None
-        if full is not None and self._is_hopeless(full[1]):
-            return f"rejected: J = {self.J:.4g} with {self.dof} degrees of freedom"
+        full = self._full(variances) if testable and self.level > SMALL_LEVEL else None
+        if full is not None and self._is_hopeless(full.system):
+            return self._rejection()
         law = self._few_terms(variances)
         if law is not None:
             return law
         if not testable:
             return f"no few terms are a law, and {self.n_rows} rows cannot test all {len(self.trial)} together"
-        variances, system, c = full or self._full(variances)
-        if self._is_hopeless(system):
-            return f"rejected: J = {self.J:.4g} with {self.dof} degrees of freedom"
+        full = full or self._full(variances)
+        if self._is_hopeless(full.system):
+            return self._rejection()
         rejected = is_rejected(self.J, self.dof, self.n_rows)
-        known = follows(self.conditions, c, self.laws)
+        known = follows(self.conditions, full.c, self.laws)
         if known and self.conditions.degree > max(law.conditions.degree for law in self.laws):
             return FOLLOWS
-        sparse = self._sparse(variances, system, c, small_only=rejected or known)
+        sparse = self._sparse(full, small_only=rejected or known)
         if sparse is None:
-            return f"rejected: J = {self.J:.4g} with {self.dof} degrees of freedom"
-        support, variances, system, c = sparse
-        J, dof = system.statistic(c), system.dof(len(support))
-        if is_rejected(J, dof, self.n_rows):
-            return f"rejected with {len(support)} terms: J = {J:.4g} with {dof} degrees of freedom"
-        if self._is_too_noisy(c, variances):
+            return self._rejection()
+        if is_rejected(sparse.statistic, sparse.dof, self.n_rows):
+            n_terms = len(sparse.support)
+            return f"rejected with {n_terms} terms: J = {sparse.statistic:.4g} with {sparse.dof} degrees of freedom"
+        if self._is_too_noisy(sparse):
             return f"the noise of the law is above {self.max_noise:.1%}"
-        return self._audited(support, variances, system, c)
+        return self._audited(sparse)
+
+    def _rejection(self) -> str:
+        return f"rejected: J = {self.J:.4g} with {self.dof} degrees of freedom"
 
     def _is_hopeless(self, system: System) -> bool:
-        """Whether the test of all terms together says that there is no law among them, of however few terms."""
+        """Whether the test of all terms together excludes a law among them, however few terms it may have."""
         self.J, self.dof = system.minimise(self.trial)[0], system.dof(len(self.trial))
         far = _HOPELESS * critical_value(1e-4, self.dof) < self.J
         return far and is_rejected(self.J, self.dof, self.n_rows)
@@ -111,11 +145,11 @@ class OneLaw:
     def _few_terms(
         self, variances: Float1D, sizes: Iterable[int] = range(1, _MORE_TERMS + 1), *, plain: bool = False
     ) -> FittedLaw | None:
-        """A law of a few terms that the noise level points to, whatever a polynomial of all terms may do.
+        """A law of a few terms, found by the noise at which its polynomial vanishes.
 
-        The noise at which a polynomial vanishes needs no weights, so that all small sets of terms can be compared by
-        it; the best ones are tested with weights and noise of their own. With ``plain``, all coefficients have to be
-        small rational numbers; those of many terms always have to be.
+        That noise needs no weights, so all small sets of terms can be compared by it; the best ones are tested with
+        weights and noise of their own. With ``plain``, or with more than four terms, all coefficients have to be small
+        rational numbers.
         """
         G, D = self.conditions.noise_pencil(self._profile())
         for size in sizes:
@@ -142,7 +176,7 @@ class OneLaw:
         return None
 
     def _screened(self, G: Float2D, D: Float2D, size: int) -> list[list[int]]:
-        """The sets of terms that vanish with the least noise, one of them with the highest degree; computed once."""
+        """The sets of terms that vanish with the least noise, with a term of the highest degree each; computed once."""
         key = tuple(self.trial), size
         if key not in self.conditions.screened:
             last = int(np.argmax(self.conditions.terms.total == self.conditions.degree))
@@ -150,25 +184,33 @@ class OneLaw:
         return self.conditions.screened[key]
 
     def law_of(self, support: list[int], variances: Float1D, *, plain: bool = False) -> FittedLaw | None:
-        """The law with these terms, if it passes its test and the audits; with ``plain``, if its numbers are, too."""
+        """The law with these terms, if it passes its test and the audits; with ``plain``, if its numbers are plain."""
         _, c = self.conditions.first_system(variances).minimise(support)
         if follows(self.conditions, c, self.laws):
             return None
         system, J, c = reweighted(self.conditions, support, variances, c, self.nuisance, 1)
         if _HOPELESS * self._passing(system.dof(len(support))) < J:
             return None
-        if plain and not _is_plain(snap(system, support, self.conditions.unit), _ROUGHLY):
+        if plain and not is_plain(snap(system, support, self.conditions.unit), _ROUGHLY):
             return None
-        variances, system, c = self._own(support, variances, c)
-        J, dof = system.statistic(c), system.dof(len(support))
-        if self._passing(dof) < J or follows(self.conditions, c, self.laws) or self._is_too_noisy(c, variances):
+        own = self._own(support, variances, c)
+        rejected = self._passing(own.dof) < own.statistic
+        if rejected or follows(self.conditions, own.c, self.laws) or self._is_too_noisy(own):
             return None
-        law = self._audited(support, variances, system, c, plain=plain, special=True)
+        law = self._audited(own, plain=plain, special=True)
         return None if isinstance(law, str) or law.dense else law
 
-    def _is_too_noisy(self, c: Float1D, variances: Float1D) -> bool:
-        """Whether a law has more noise than it may have, where that is not known."""
-        return self.settings.sigma is None and deviation_level(self.conditions, c, variances) > self.max_noise
+    def _is_too_noisy(self, polynomial: FittedPolynomial) -> bool:
+        """Whether a polynomial has more noise than a law may have; known noise is never too much."""
+        if self.settings.sigma is not None:
+            return False
+        return deviation_level(self.conditions, polynomial.c, polynomial.variances) > self.max_noise
+
+    def _audited(self, polynomial: FittedPolynomial, *, plain: bool = False, special: bool = False) -> FittedLaw | str:
+        return audited(
+            self.conditions, self.settings, polynomial, trial=self.trial, nuisance=self.nuisance,
+            column_cap=self.column_cap, plain=plain, special=special,
+        )  # fmt: skip
 
     def has_factor(self, support: list[int], variances: Float1D) -> bool:
         """Whether a column divides all terms and could be left out: what remains is of lower degree, and says more.
@@ -185,7 +227,7 @@ class OneLaw:
         return not all(audits.is_often_zero(self.conditions, j, variances) for j in np.flatnonzero(shared).tolist())
 
     def _passing(self, dof: int) -> float:
-        """What ``J`` may be."""
+        """The largest ``J`` of a law: beyond chance, by less than a term is worth."""
         return critical_value(1e-3, dof) + DROP_SHARE * self.n_rows
 
     def _reduced_statistic(self, support: list[int], variances: Float1D, c: Float1D) -> float:
@@ -200,6 +242,7 @@ class OneLaw:
         return J
 
     def _profile(self) -> Float1D:
+        """Noise variances of the standardised columns over the squared common level."""
         scale = self.conditions.sample.scale
         if not self.settings.absolute:
             return np.ones(len(scale))
@@ -218,44 +261,45 @@ class OneLaw:
         return max(self.level, FLOOR) ** 2 * self._profile()
 
     def _note_shadow(self) -> None:
-        """A relation with more noise than a law may have casts shadows at higher degrees: ask for less there."""
-        if self.level >= min(0.5, 2.5 * self.max_noise):
+        """Note whether a relation with more noise than a law may have explains the rows.
+
+        Its multiples come near to all rows at higher degrees, where laws may have less noise then.
+        """
+        if self.level >= min(_SHADOW_LEVEL, _SHADOW_TIMES * self.max_noise):
             return
         variances = self.level**2 * self._profile()
         _, c = self.conditions.first_system(variances).minimise(self.trial)
         system, J, c = reweighted(self.conditions, self.trial, variances, c, self.nuisance, 2)
         dof = system.dof(len(self.trial))
-        if dof > 0 and max(1.3 * critical_value(1e-4, dof), 0.01 * self.n_rows) > J:
+        if dof > 0 and max(_SHADOW_J * critical_value(1e-4, dof), _SHADOW_SHARE * self.n_rows) > J:
             self.shadow = True
 
-    def _full(self, variances: Float1D) -> tuple[Float1D, System, Float1D]:
-        """The law with all candidate terms, and the noise that belongs to it."""
+    def _full(self, variances: Float1D) -> FittedPolynomial:
+        """The polynomial with all candidate terms, with weights and noise of its own."""
         _, c = self.conditions.first_system(variances).minimise(self.trial)
         system, _, c = reweighted(self.conditions, self.trial, variances, c, self.nuisance, 3)
-        if self.nuisance == "columns" and self.level > _SMALL:
-            for step in range(7):
-                if step < 4:
-                    variances = column_variances(self.conditions, c, variances, self.column_cap)
-                else:
-                    variances = refined_variances(self.conditions, c, variances, self.column_cap)
+        if self.nuisance == "columns" and self.level > SMALL_LEVEL:
+            for step in range(_REGRESSIONS + _REFINEMENTS):
+                estimate = column_variances if step < _REGRESSIONS else refined_variances
+                variances = estimate(self.conditions, c, variances, self.column_cap)
                 system, J, c = reweighted(self.conditions, self.trial, variances, c, self.nuisance, 1)
-                if step == 3 and 3.0 * _HOPELESS * critical_value(1e-4, system.dof(len(self.trial))) < J:
+                limit = _HOPELESS_COLUMNS * critical_value(1e-4, system.dof(len(self.trial)))
+                if step == _REGRESSIONS - 1 and limit < J:
                     break
-        return variances, system, c
+        return FittedPolynomial(self.trial, variances, system, c)
 
-    def _sparse(
-        self, variances: Float1D, system: System, c: Float1D, *, small_only: bool
-    ) -> tuple[list[int], Float1D, System, Float1D] | None:
-        """The terms that are needed, with weights and noise of their own; with ``small_only`` a few, or None.
+    def _sparse(self, polynomial: FittedPolynomial, *, small_only: bool) -> FittedPolynomial | None:
+        """The terms that are needed, with weights and noise of their own; None if ``small_only`` and many are needed.
 
-        With the weights of its own, a small law can pass where all terms together, in theirs, do not.
+        A small law can pass with its own weights where all terms together do not pass with theirs.
         """
         for _ in range(2):
+            system = polynomial.system
             J_full, _ = system.minimise(self.trial)
             if small_only:
                 J_full = min(J_full, critical_value(1e-3, self.dof))
             small = smallest_support(
-                system, self.trial, J_full, self._rescorer(variances), families=self._families(),
+                system, self.trial, J_full, self._rescorer(polynomial.variances), families=self._families(),
                 n_tests=len(self.conditions.tests),
             )  # fmt: skip
             if small is None and small_only:
@@ -264,12 +308,14 @@ class OneLaw:
             if self.short_only and len(support) > MOST_TERMS:
                 return None
             _, c = system.minimise(support)
-            variances, system, c = self._own(support, variances, c)
-            if small is not None and critical_value(1e-3, system.dof(len(support))) > system.statistic(c):
+            polynomial = self._own(support, polynomial.variances, c)
+            if small is not None and critical_value(1e-3, polynomial.dof) > polynomial.statistic:
                 break
-        return support, variances, system, c
+        return polynomial
 
     def _rescorer(self, variances: Float1D) -> Callable[[list[int], Float1D], tuple[float, int]]:
+        """A function that gives ``J`` of a support with weights of its own, and its degrees of freedom."""
+
         def rescore(support: list[int], c: Float1D) -> tuple[float, int]:
             own_variances = self._level_variances(support, variances)
             if self.has_factor(support, own_variances) or np.isinf(self._reduced_statistic(support, own_variances, c)):
@@ -287,17 +333,17 @@ class OneLaw:
         even = [term for term in self.trial if not (terms.exponents[term] % 2).any()]
         return [even, [term for term in self.trial if terms.total[term] == terms.degree]]
 
-    def _own(self, support: list[int], variances: Float1D, c: Float1D) -> tuple[Float1D, System, Float1D]:
-        """Noise and weights of the law with these terms."""
+    def _own(self, support: list[int], variances: Float1D, c: Float1D) -> FittedPolynomial:
+        """The polynomial with these terms, with weights and noise of its own."""
         variances = self._level_variances(support, variances)
         for _ in range(2):
-            if self.nuisance == "columns" and self.level > _SMALL:
+            if self.nuisance == "columns" and self.level > SMALL_LEVEL:
                 variances = refined_variances(self.conditions, c, variances, self.column_cap)
             system, _, c = reweighted(self.conditions, support, variances, c, self.nuisance, 1)
-        return variances, system, c
+        return FittedPolynomial(support, variances, system, c)
 
     def _level_variances(self, support: list[int], variances: Float1D) -> Float1D:
-        """The noise variances at which a polynomial with these terms vanishes, where there is one level for all."""
+        """The noise variances at which a polynomial with these terms vanishes, if all columns share one level."""
         if self.nuisance != "level":
             return variances
         return max(noise_level(self.conditions, support, self._profile()), FLOOR) ** 2 * self._profile()
@@ -310,8 +356,8 @@ class OneLaw:
         self.level = law.level
         if len(law.support) == _FEW - 1:
             simple, unfair = self._few_terms(law.variances, (2, 3), plain=True), 0.0
-            if simple is not None:  # more conditions, whose J is about their number
-                unfair = (simple.dof - law.dof) / (2.0 * np.log(2.0))
+            if simple is not None:  # it has more conditions, and J grows with their number
+                unfair = (simple.dof - law.dof) / J_PER_BIT
         else:
             simple, unfair = self._fewer_terms(law), 0.0
         return simple if simple and description_bits(simple) - unfair < description_bits(law) - _SHORTER else None
@@ -330,78 +376,8 @@ class OneLaw:
         if support is None:
             return None
         _, c = system.minimise(support)
-        simple = self._audited(support, *self._own(support, law.variances, c))
+        simple = self._audited(self._own(support, law.variances, c))
         return None if isinstance(simple, str) or simple.dense else simple
-
-    def _audited(
-        self,
-        support: list[int],
-        variances: Float1D,
-        system: System,
-        free: Float1D,
-        *,
-        plain: bool = False,
-        special: bool = False,
-    ) -> FittedLaw | str:
-        """The law with rational numbers and audits, or why it is none; what needs the rows is slow, and comes last.
-
-        ``plain``: all coefficients must be small rational numbers; ``special``: a dense polynomial is not asked for.
-        """
-        conditions, c = self.conditions, free
-        J, dof = system.statistic(c), system.dof(len(support))
-        snapped = snapped_law(conditions, self.settings, system, support, self.trial, J)
-        if snapped is not None:
-            support, c, J = snapped.support, snapped.c, snapped.J
-            _, free = system.minimise(support)
-            dof = system.dof(len(support)) + len(snapped.rational) - 1
-        if plain and not _is_plain(snapped):
-            return "its coefficients are no small rational numbers"
-        noisy = bool(np.sqrt(variances.mean()) > _SMALL)
-        if noisy and self.settings.sigma is None:
-            weak = audits.test_power(J, dof, len(support))
-            if weak is not None:
-                return weak
-        level = effective_level(conditions, c, variances)
-        dense = audits.is_dense(conditions, support, snapped, system, level)
-        if dense and special and noisy:  # without noise it may be exact
-            return "a smooth curve that is no polynomial may look the same"
-        exact, held_out, correlation = False, float("nan"), float("nan")
-        if conditions.sample.has_rows:
-            audit = self._audit_rows(support, c, variances, noisy=noisy)
-            if isinstance(audit, str):
-                return audit
-            exact, held_out, correlation = audit
-        return FittedLaw(
-            conditions, support, c, free, variances, self.nuisance, system, J, dof, snapped, level, exact,
-            dense and not exact, held_out, correlation,
-        )  # fmt: skip
-
-    def _audit_rows(
-        self, support: list[int], c: Float1D, variances: Float1D, *, noisy: bool
-    ) -> tuple[bool, float, float] | str:
-        """Whether the law is exact, its held-out ratio and the correlation of neighbours; or why it is no law."""
-        conditions, exact, residual, correlation = self.conditions, False, None, 0.0
-        if not audits.is_noisy(variances):
-            exact, residual = audits.exactness(conditions, support)
-        if not exact:
-            correlation = audits.neighbour_correlation(conditions, c, variances, self.column_cap, residual)
-        if correlation > audits.correlation_limit(self.n_rows):
-            return (
-                f"the residual is a smooth function of the place (neighbours correlate by {correlation:.2f}): an "
-                "approximation, not a law"
-            )
-        held_out = audits.held_out_ratio(conditions, support, c, variances) if noisy else 1.0
-        if held_out > audits.held_out_limit(self.n_rows):
-            return f"rows that were held out are {held_out:.2f} times as far away"
-        return exact, held_out, correlation
-
-
-def _is_plain(snapped: SnappedLaw | None, slack: float = 0.0) -> bool:
-    """Whether all coefficients are small rational numbers: more terms have more numbers that fit by chance."""
-    if snapped is None or len(snapped.rational) < len(snapped.support):
-        return False
-    bits = [rational_bits(float(number.numerator), float(number.denominator)) for number in snapped.rational.values()]
-    return float(np.mean(bits)) <= _PLAIN_BITS + slack
 
 
 def _vanishing_level(G: Float2D, D: Float2D, support: list[int]) -> tuple[float, Float1D]:

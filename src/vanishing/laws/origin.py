@@ -1,4 +1,4 @@
-"""Where the columns of a law are counted from: a circle far away reads ``(x - 20)^2 + (y + 15)^2 = 9``."""
+"""The origin of a law, where its columns are counted from: ``(x - 20)^2 + (y + 15)^2 = 9`` for a circle far away."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from .sample import make_sample
 from .search import find_law
 from .settings import Settings
 
-__all__ = ["centre_of", "far_origin", "recentred", "round_within"]
+__all__ = ["centre_of", "far_origin", "recentre_all", "round_within"]
 
 _FAR = 30.0  # deviations from zero beyond which powers of a column are nearly the same function
+_SEEN = 4.0  # errors beyond which a coefficient is not zero
 
 
 def far_origin(X: Float2D) -> Float1D:
@@ -38,7 +39,7 @@ def far_origin(X: Float2D) -> Float1D:
 
 
 def centre_of(law: FittedLaw) -> tuple[Float1D, Float1D]:
-    """The shift that takes most from the law's terms of second highest degree, and its standard errors.
+    """The shift that makes the law's terms of second highest degree smallest, and its standard errors.
 
     With ``g(x + t) = g_d(x) + [g_(d-1)(x) + sum_j t_j d_j g_d(x)] + ...`` by degrees, the least squares solution of
     ``g_(d-1) + sum_j t_j d_j g_d = 0``, in standardised columns.
@@ -69,12 +70,12 @@ def _coefficients(law: FittedLaw) -> tuple[Float1D, Float2D]:
 
 
 def _count_terms(law: FittedLaw, shift: Float1D) -> int:
-    """About how many terms a law has when columns are counted from another point: those beyond four errors."""
+    """About how many terms a law has with another origin: those whose coefficients are not zero within errors."""
     coef, covariance = _coefficients(law)
     terms, scale = law.conditions.terms, law.conditions.sample.scale
     B = binomial_matrix(terms, shift / scale, np.ones(len(scale)))
     moved, errors = B @ coef, np.sqrt(np.maximum(np.diag(B @ covariance @ B.T), 0.0))
-    return int((np.abs(moved) > 4.0 * errors + 1e-6 * np.abs(moved).max()).sum())
+    return int((np.abs(moved) > _SEEN * errors + 1e-6 * np.abs(moved).max()).sum())
 
 
 def round_within(value: float, error: float) -> float:
@@ -94,7 +95,7 @@ def round_within(value: float, error: float) -> float:
     return value
 
 
-def recentred(law: FittedLaw, X: Float2D, settings: Settings) -> FittedLaw | None:
+def _recentred(law: FittedLaw, X: Float2D, settings: Settings) -> FittedLaw | None:
     """The law with another origin, if that has fewer terms; None if not.
 
     A shifted column counts as a term: it is a number that was fitted to the rows, too.
@@ -128,7 +129,7 @@ def recentred(law: FittedLaw, X: Float2D, settings: Settings) -> FittedLaw | Non
 
 
 def _linear_at_zero(law: FittedLaw, X: Float2D, settings: Settings) -> FittedLaw:
-    """A linear law counted from zero: only its constant is another one."""
+    """A linear law counted from zero: only its constant changes."""
     conditions = Conditions(make_sample(X), 1)
     exponents = law.conditions.terms.exponents[sorted({0, *law.support})]
     return refit(law, conditions, settings, exponents)
@@ -140,8 +141,8 @@ def recentre_all(laws: Sequence[FittedLaw], X: Float2D, settings: Settings) -> l
 
 
 def _recentred_beside(law: FittedLaw, others: Sequence[FittedLaw], X: Float2D, settings: Settings) -> FittedLaw:
-    """The law with another origin, unless it would say there only what follows from the others."""
-    moved = recentred(law, X, settings) if law.support else None
+    """The law with another origin, unless it follows from the others there."""
+    moved = _recentred(law, X, settings) if law.support else None
     if moved is None or jacobian_rank([*others, moved]) < jacobian_rank([*others, law]):
         return law
     return moved

@@ -1,4 +1,4 @@
-"""Rows that follow no law: found by concentration steps, before the moments are taken that they would spoil."""
+"""Rows that follow no law: concentration steps find them before they spoil the moments."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .sample import make_sample
 
 __all__ = ["concentrated_rows"]
 
-_KEPT = 0.75  # of the rows, while the polynomial is looked for
-_FAR_COLUMN = 3.5  # robust deviations in one column, for the first start
-_FAR = 3.8  # robust deviations from the polynomial
-_STARTS, _STEPS, _LAST_STEPS = 15, 3, 10
-_AS_GOOD, _MOST_POLYNOMIALS = 6.0, 6  # times the smallest ratio, that others may have
-_REACH = 1.5  # times the leverage that 99% of the usual rows have
-_SEED = 5_077_913_330_201
+_KEPT = 0.75  # share of the rows in a concentration step
+_FAR_COLUMN = 3.5  # robust deviations in one column beyond which a row is unusual
+_FAR = 3.8  # robust deviations from the polynomial beyond which a row is an outlier
+_STARTS, _STEPS, _LAST_STEPS = 15, 3, 10  # random starts, steps from each, and steps from the best
+_AS_GOOD, _MOST_POLYNOMIALS = 6.0, 6  # polynomials that count: ratio over the smallest, and number, at most
+_REACH = 1.5  # leverage over that of 99% of the usual rows, at most
+_SEED = 5_077_913_330_201  # large, so that no table was made with the same random numbers
 
 
 def concentrated_rows(X: Float2D, degree: int) -> Bool1D:
@@ -53,7 +53,7 @@ def concentrated_rows(X: Float2D, degree: int) -> Bool1D:
 
 
 def _starts(X: Float2D, degree: int) -> Iterator[Bool1D]:
-    """Rows to begin with."""
+    """Rows to start from: those that are unusual in no column, and random sets."""
     yield _is_usual(X)
     random = np.random.default_rng(_SEED)
     few = min(count_terms(degree, X.shape[1]) + 2 + X.shape[1], len(X))

@@ -19,6 +19,8 @@ from .law import Law
 
 __all__ = ["plot_law", "plot_laws", "projection_of"]
 
+_TITLE = 90  # characters of an equation above the pictures
+
 
 def plot_laws(laws: Any, X: Any = None, *, law: int = 0) -> Any:
     """Four pictures of one law: where it holds, distances, J by degree, coefficients.
@@ -49,12 +51,12 @@ def plot_laws(laws: Any, X: Any = None, *, law: int = 0) -> Any:
         plot_distances(chosen, X, ax=figure.add_subplot(2, 2, 2))
         plot_attempts(laws, ax=figure.add_subplot(2, 2, 3))
         plot_coefficients(chosen, ax=figure.add_subplot(2, 2, 4))
-    figure.suptitle(escape(shorten(chosen.equation, 90)), fontsize=12)
+    figure.suptitle(escape(shorten(chosen.equation, _TITLE)), fontsize=12)
     return figure
 
 
 def projection_of(law: Law) -> str | None:
-    """Which kind of axis the picture of a law needs."""
+    """The projection of the axis that :func:`plot_law` needs: "3d" for surfaces, None otherwise."""
     return "3d" if len(law.variables) == 3 and not law.conserved and has_surfaces() else None
 
 

@@ -9,7 +9,6 @@ Stockham 1993, doi:10.1109/18.256489), so that the tests for noise apply.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -26,7 +25,7 @@ _ON_GRID = 1e-9  # distance to the grid over the largest number of steps, up to 
 _FEWEST = 20  # different values of a column that was rounded, not counted
 _MATTERS = 1e-4  # step over the deviation, from which rounding can be told from noise
 _SLACK = 1.1  # over the bound of a residual, for the error of the coefficients
-_N_HASHES = 1 << 40
+_N_HASHES = 1 << 40  # of entries; a double holds each of them
 
 
 def rounding_steps(X: Float2D) -> Float1D:
@@ -81,17 +80,14 @@ def dithered(table: Table, steps: Float1D) -> Table:
 
 @dataclass(frozen=True)
 class _Dither:
-    """Rows with numbers added that depend on their places alone: the same in every pass."""
+    """Adds numbers in [-1/2, 1/2) times the steps: hashes of the entries' places, so the same in every pass."""
 
     steps: Float1D
 
     def __call__(self, block: Block) -> Block:
-        namespace = namespace_of(block.X)
-        place = fold_numbers(block.X, block.part, block.start, block.X.shape[0], _N_HASHES)
-        columns = [self._uniform(namespace, place, j) for j in range(len(self.steps))]
-        return block._replace(X=block.X + namespace.stack(columns, axis=1) * on_device_of(block.X, self.steps))
-
-    def _uniform(self, namespace: Any, place: Any, j: int) -> Any:
-        """Numbers in [-1/2, 1/2): the place's hash times an odd number, by its upper bits."""
-        mixed = (place * (2 * j + 1) * 0x9E3779B1) % _N_HASHES
-        return namespace.astype(mixed, namespace.float64) / float(_N_HASHES) - 0.5
+        namespace, (n_rows, n_columns) = namespace_of(block.X), block.X.shape
+        # Each entry has a hash of its own: multiples of one hash per row would correlate the columns.
+        hashes = fold_numbers(block.X, block.part, block.start * n_columns, n_rows * n_columns, _N_HASHES)
+        uniform = namespace.astype(hashes, namespace.float64) / float(_N_HASHES) - 0.5
+        steps = on_device_of(block.X, self.steps)
+        return block._replace(X=block.X + namespace.reshape(uniform, (n_rows, n_columns)) * steps)

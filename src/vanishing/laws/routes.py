@@ -1,4 +1,7 @@
-"""The routes from a table to its laws: exact arithmetic, small samples, logarithms, moments, rounded columns."""
+"""The routes from a table to its laws: exact arithmetic, small samples, logarithms, moments, rounded columns.
+
+``finder`` decides which routes are open; each route is in a module of its own.
+"""
 
 from __future__ import annotations
 
@@ -23,20 +26,20 @@ from .outliers import concentrated_rows
 from .rounding import dithered, explains_linear, rounding_steps
 from .sample import Sample, make_sample
 from .search import find_laws, skipped
-from .settings import Attempt, Settings
+from .settings import DENSE, LAW, Attempt, Settings
 from .table import Table
 
 __all__ = ["Routes", "proven_laws"]
 
-_EXACT_DEGREE, _EXACT_TERMS = 6, 500  # of integers, where arithmetic is exact
-_FEWEST_INLIERS = 0.7
-_LIKELY = 1e-3  # p-value of a power law after which no other of its degree is looked for
-_BESIDES = 2  # degree of the laws that are looked for besides
-_LOG_NOISE = 0.2  # of a power law, in deviations of the logarithms
+_EXACT_DEGREE, _EXACT_TERMS = 6, 500  # largest degree, and most terms, of the search in exact arithmetic
+_FEWEST_INLIERS = 0.7  # share of the rows that a robust law explains, at least
+_PASSED = 1e-3  # p-value of a power law that leaves nothing to find beyond degree _BESIDES
+_BESIDES = 2
+_LOG_NOISE = 0.2  # largest noise of a power law, in deviations of the logarithms
 
 
 def proven_laws(table: Table, max_degree: int | None) -> list[Law]:
-    """Laws of integers and binary fractions, proven in exact arithmetic; none of other numbers, or with noise."""
+    """Laws of integers and binary fractions, proven in exact arithmetic; empty for other numbers, or with noise."""
     denominator = binary_denominator(table.X) if table.groups is None and table.whole else None
     if denominator is None:
         return []
@@ -55,11 +58,20 @@ def proven_laws(table: Table, max_degree: int | None) -> list[Law]:
 
 @dataclass(frozen=True)
 class Routes:
-    """The routes that are open for what is asked.
+    """The routes of a search that its settings leave open.
 
-    ``settings`` are those of the search; ``log_models`` says of each noise model of the logarithms whether the noise is
-    multiplicative, and is empty where logarithms are not asked for; ``short``: whether short tables have tests of their
-    own; ``origin``: whether columns may be counted from elsewhere; ``robust``: whether some rows may follow no law.
+    Attributes
+    ----------
+    settings : Settings
+        Of the search by moments.
+    log_models : tuple of bool
+        Noise models of the search for power laws, True for multiplicative noise; empty: no such search.
+    short : bool
+        Whether tables with few rows have tests of their own.
+    origin : bool
+        Whether columns may be counted from another point than zero.
+    robust : bool
+        Whether some rows may follow no law.
     """
 
     settings: Settings
@@ -69,51 +81,54 @@ class Routes:
     robust: bool
 
     def laws_of(self, table: Table, kept: Sequence[int]) -> tuple[list[Law], list[Attempt]]:
-        """Laws of a noisy table; where there is none and columns are rounded, laws of the dithered columns."""
+        """Laws of a noisy table; if there is none and columns are rounded, laws of the dithered columns."""
         laws, attempts = self._noisy(table, kept)
         steps = rounding_steps(table.X)
         if table.groups is not None or not steps[list(kept)].any() or any(law.kind != "dense" for law in laws):
             return laws, attempts
-        rounded, more = self._noisy(dithered(table, steps), kept)
+        rounded, rounded_attempts = self._noisy(dithered(table, steps), kept)
         if all(law.kind == "dense" for law in rounded):
             return laws, attempts
-        said = ", ".join(f"{table.names[j]} to {steps[j]:g}" for j in kept if steps[j])
-        return [replace(law, why=f"{law.why} Rounding ({said}) counts as noise.") for law in rounded], more
+        columns = ", ".join(f"{table.names[j]} to {steps[j]:g}" for j in kept if steps[j])
+        why = f"Rounding ({columns}) counts as noise."
+        return [replace(law, why=f"{law.why} {why}") for law in rounded], rounded_attempts
 
     def _noisy(self, table: Table, kept: Sequence[int]) -> tuple[list[Law], list[Attempt]]:
+        """Laws by tests for few rows, where these apply, or else by those for many."""
         if not (self.short and table.groups is None and FEWEST_ROWS <= table.n_rows < FEW_ROWS):
             return self._many_rows(table, kept)
-        laws, tried = self._few_rows(table, kept)
+        laws, attempts = self._few_rows(table, kept)
         if laws:
-            return laws, tried
-        laws, more = self._many_rows(table, kept)
-        higher = [attempt for attempt in more if attempt.degree > 1]
+            return laws, attempts
+        laws, by_moments = self._many_rows(table, kept)
+        higher = [attempt for attempt in by_moments if attempt.degree > 1]
         if not higher and self.settings.max_degree > 1:
             higher = [skipped(2, table.n_rows, len(kept))]
-        return laws, [*tried, *higher]
+        return laws, [*attempts, *higher]
 
     def _few_rows(self, table: Table, kept: Sequence[int]) -> tuple[list[Law], list[Attempt]]:
         """Power laws and linear laws of a short table."""
         n, n_rows, max_noise = len(kept), table.n_rows, self.settings.max_noise
         short = find_in_few_rows(table.X[:, list(kept)], max_noise, logs=bool(self.log_models))
         if short:
-            notes = [Attempt(1, n + 1, law.level, "law", law.J, law.dof) for law in short]
+            notes = [Attempt(1, n + 1, law.level, LAW, law.J, law.dof) for law in short]
             return [few_rows_law(law, table, kept) for law in short], notes
         limit = min(largest_noise(n_rows, n), max_noise)
         reason = f"no power law or linear law with noise below {limit:.1%}, which {n_rows} rows can tell from chance"
         return [], [Attempt(1, n + 1, float("nan"), reason)]
 
     def _many_rows(self, table: Table, kept: Sequence[int]) -> tuple[list[Law], list[Attempt]]:
+        """A power law, if it explains all columns; otherwise laws by moments, which all rows confirm."""
         X, settings = table.X[:, list(kept)], self.settings
         power = self._power_law(X, table.groups)
-        if power is not None and not table.whole:  # where moments reach, they are more exact than logarithms
+        if power is not None and not table.whole:  # up to the degree of the moments, these are more exact
             reached = power.degree <= settings.max_degree
             power = None if reached else confirm_power_law(power, table.rows, kept)
-        if power is not None and power.alone and power.exponents.all() and power.p_value >= _LIKELY:
+        if power is not None and power.alone and power.exponents.all() and power.p_value >= _PASSED:
             lower = replace(settings, max_degree=min(settings.max_degree, _BESIDES))
             fitted, attempts = find_laws(self._sample(X, None, lower), lower)
             if all(law.dense for law in fitted) or (len(fitted) == 1 and _is_power_law(fitted[0], power)):
-                note = Attempt(power.degree, len(kept) + 1, power.level, "law", power.J, power.dof)
+                note = Attempt(power.degree, len(kept) + 1, power.level, LAW, power.J, power.dof)
                 return [power_law(power, table, kept)], [*attempts, note]
         fitted, attempts = self._robust(X, settings) if self.robust else self._search(X, table.groups, settings)
         if fitted and not table.whole and table.groups is None and not self.robust:
@@ -121,7 +136,7 @@ class Routes:
             attempts = [*attempts, *rejected]
         if power is not None and all(law.dense for law in fitted):
             return [power_law(power, table, kept)], attempts
-        return [describe(law, table.names, kept) for law in fitted], attempts
+        return [describe(law, table.names, kept) for law in fitted], _settled(attempts, fitted)
 
     def _power_law(self, X: Float2D, groups: Int1D | None) -> PowerLaw | None:
         return find_power_law(X, _LOG_NOISE, self.log_models) if self.log_models and groups is None else None
@@ -134,11 +149,11 @@ class Routes:
         return make_sample(X, groups, origin=far_origin(X) if self._shifted(groups, settings) else None)
 
     def _shifted(self, groups: Int1D | None, settings: Settings) -> bool:
-        """Whether columns may be counted from elsewhere."""
+        """Whether columns may be counted from another point than zero: multiplicative noise knows where zero is."""
         return self.origin and groups is None and settings.models[0][0] == ADDITIVE
 
     def _robust(self, X: Float2D, settings: Settings) -> tuple[list[FittedLaw], list[Attempt]]:
-        """Laws of the rows near a polynomial, degree by degree."""
+        """Laws of the rows near a polynomial, degree by degree; other rows are outliers."""
         attempts: list[Attempt] = []
         for degree in range(1, settings.max_degree + 1):
             rows = concentrated_rows(X, degree)
@@ -146,15 +161,21 @@ class Routes:
                 reason = f"only {rows.mean():.0%} of the rows are near a polynomial of this degree"
                 attempts.append(Attempt(degree, 0, float("nan"), reason))
                 continue
-            fitted, tried = self._search(X[rows], None, replace(settings, max_degree=degree))
-            attempts += [attempt for attempt in tried if attempt.degree == degree]
+            fitted, searched = self._search(X[rows], None, replace(settings, max_degree=degree))
+            attempts += [attempt for attempt in searched if attempt.degree == degree]
             if any(not law.dense for law in fitted):
                 return fitted, attempts
         return [], attempts
 
 
+def _settled(attempts: Sequence[Attempt], laws: Sequence[FittedLaw]) -> list[Attempt]:
+    """The attempts; what looked like a curve's approximation may be a law with another origin, or on all rows."""
+    degrees = {law.conditions.degree for law in laws if not law.dense}
+    return [replace(a, reason=LAW) if a.reason == DENSE and a.degree in degrees else a for a in attempts]
+
+
 def _is_power_law(law: FittedLaw, power: PowerLaw) -> bool:
-    """Whether a law that was found is the power law."""
+    """Whether a law by moments is the power law."""
     sides = law.conditions.terms.exponents[law.support]
     same = [sides[0] - sides[1], sides[1] - sides[0]] if len(sides) == 2 else []
     return any(np.array_equal(difference, power.exponents) for difference in same)

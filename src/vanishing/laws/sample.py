@@ -16,11 +16,10 @@ __all__ = ["Sample", "make_sample"]
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rows in the users' coordinates, and in standardised ones: ``z = (y - centre) / scale``.
+    """Rows ``X`` in the users' coordinates, and ``Z = (X - centre) / scale`` in standardised ones.
 
-    The users' coordinates are counted from an origin: a table of ``y`` has the columns ``y + origin``.
-    For multiplicative noise the centre is the origin and the scale the root mean square, as the noise is a share of
-    the value there.
+    The users' coordinates are counted from ``origin``: the table has the columns ``X + origin``. ``size`` is their root
+    mean square. For multiplicative noise, a share of the value, the centre is 0 and the scale is ``size``.
     """
 
     X: Float2D
@@ -46,7 +45,7 @@ class Sample:
 
     @property
     def has_rows(self) -> bool:
-        """Whether there are rows to look at, not only sums over them."""
+        """Whether there are rows, not only sums over them."""
         return len(self.X) > 0
 
     @property
@@ -80,14 +79,14 @@ class Sample:
         return MomentTable(table.terms, table.means, table.n_rows, table.model, np.bincount(self.groups), terms, means)
 
     def thinned(self, most: int) -> Sample:
-        """Evenly chosen rows, in the same coordinates; all where there are few, or groups."""
+        """Evenly chosen rows, ``most`` at most, in the same coordinates; all of them with groups."""
         if self.groups is not None or self.n_rows <= most:
             return self
         chosen = np.linspace(0, self.n_rows - 1, most).astype(np.int64)
         return replace(self, X=self.X[chosen], Z=self.Z[chosen], _values={}, _moments={})
 
     def without_group_means(self, values: Float2D) -> Float2D:
-        """Values (one row per polynomial) minus their mean within each group; as they are without groups."""
+        """Values (one row per polynomial) minus their mean within each group; unchanged without groups."""
         if self.groups is None:
             return values
         return np.asarray(values - group_means(np.atleast_2d(values), self.groups)[self.groups].T.reshape(values.shape))

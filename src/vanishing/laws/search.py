@@ -12,15 +12,15 @@ from .fitted import FittedLaw
 from .gmm import Conditions
 from .independence import candidate_terms, is_new, jacobian_rank, pivot_term
 from .monomials import monomials
-from .one_law import FOLLOWS, OneLaw, noise_limit
+from .one_law import FOLLOWS, OneLaw, noise_cap, noise_limit
 from .sample import Sample, make_sample
-from .settings import Attempt, Settings
+from .settings import LIKELY, Attempt, Settings
 
 __all__ = ["find_law", "find_laws", "skipped"]
 
-_LIKELY = 0.01  # p-value of a law whose noise model is not doubted
 _MULTIPLE = "a column divides all terms, and the quotient is no law"
-_FEW = 4  # terms of a law that none of higher degree replaces
+_FEW = 4  # terms: a law of higher degree hardly replaces one with fewer
+_SHADOW = 0.4  # noise of further laws over that of a relation with too much noise, at most
 
 
 @dataclass(eq=False)
@@ -30,13 +30,13 @@ class _Search:
     sample: Sample
     settings: Settings
     attempts: list[Attempt] = field(default_factory=list)
-    cap: float = np.inf  # of the noise of later laws, as that of the columns is roughly known by then
+    cap: float = np.inf  # of the noise of further laws
     dense: list[FittedLaw] = field(default_factory=list)  # polynomials that hold within the noise
     _conditions: dict[tuple[str, int], Conditions] = field(default_factory=dict)
     _samples: dict[str, Sample] = field(default_factory=dict)
 
     def conditions(self, degree: int, model: str) -> Conditions:
-        """The conditions of a degree."""
+        """The conditions of a degree under a kind of noise, computed once."""
         if model not in self._samples:
             same = model == self.sample.model
             table = self.sample.X + self.sample.origin  # multiplicative noise knows where zero is
@@ -55,13 +55,13 @@ class _Search:
                 law = self._quotient(law, laws)
                 attempt = attempt if law is not None else replace(attempt, reason=_MULTIPLE)
             self.attempts.append(attempt)
-            if one.shadow:  # a relation with more noise than a law may have casts shadows at higher degrees
-                self.cap = min(self.cap, 0.4 * attempt.noise)
+            if one.shadow:
+                self.cap = min(self.cap, _SHADOW * attempt.noise)
             if law is not None and (best is None or (not law.dense, law.p_value) > (not best.dense, best.p_value)):
                 best = law
-            if best is not None and best.p_value >= _LIKELY:
+            if best is not None and best.p_value >= LIKELY:
                 break
-            if attempt.dof == 0 or attempt.reason == FOLLOWS:  # which other noise models do not change
+            if attempt.dof == 0 or attempt.reason == FOLLOWS:  # other noise models change neither
                 break
         return best
 
@@ -80,11 +80,11 @@ class _Search:
         return one.law_of(sorted(int(place) for place in terms.places(left)), law.variances)
 
     def _models(self, degree: int, laws: Sequence[FittedLaw]) -> list[tuple[str, str]]:
-        """The noise models to try: that of a law which is known, and a linear law does not say in which column.
+        """The noise models to try: those of known laws, or of dense polynomials, which say as much about the noise.
 
-        A dense polynomial says as much about the noise as a law.
+        A linear law does not say which column the noise is in, so it has no noise by column.
         """
-        likely = [law for law in [*laws, *self.dense] if law.p_value >= _LIKELY]
+        likely = [law for law in [*laws, *self.dense] if law.p_value >= LIKELY]
         known = {(law.conditions.sample.model, law.nuisance) for law in likely}
         models = [entry for entry in self.settings.models if not known or entry in known] or [*self.settings.models]
         return [entry for k, entry in enumerate(models) if not k or degree > 1 or entry[1] != "columns"]
@@ -128,9 +128,9 @@ class _Search:
 
 
 def find_laws(sample: Sample, settings: Settings) -> tuple[list[FittedLaw], list[Attempt]]:
-    """The laws of a sample, degree by degree, and what was tried.
+    """The laws of a sample, degree by degree, and all attempts.
 
-    A dense polynomial is no law yet: one of higher degree with few terms may explain the same rows.
+    After a dense polynomial the search goes on: one of higher degree with few terms may explain the same rows.
     """
     search = _Search(sample, settings)
     laws: list[FittedLaw] = []
@@ -152,7 +152,7 @@ def find_laws(sample: Sample, settings: Settings) -> tuple[list[FittedLaw], list
                 dense.append(law)
                 break
             laws.append(law)
-            search.cap = max(2.0 * max(law.level for law in laws), 0.02)
+            search.cap = noise_cap(laws)
             if law.conditions.degree > degree:
                 break
             trial = [term for term in trial if term != pivot_term(law)]

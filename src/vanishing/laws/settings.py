@@ -1,4 +1,4 @@
-"""What a search is asked for, and what it notes about each attempt."""
+"""Settings of a search for laws, and notes about its attempts."""
 
 from __future__ import annotations
 
@@ -11,18 +11,37 @@ import numpy as np
 from .._typing import Bool1D, Float1D, Int1D, Int2D
 from .moments import ADDITIVE
 
-__all__ = ["Attempt", "Settings", "known_noise"]
+__all__ = ["DENSE", "LAW", "LIKELY", "Attempt", "Settings", "known_noise"]
+
+LAW = "law"  # how an attempt ends that finds one
+DENSE = "it holds within the noise, but a smooth curve that is no polynomial may look the same"
+LIKELY = 0.01  # p-value of a law whose noise model is not doubted
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What is asked for.
+    """Limits of a search.
 
-    ``models`` are pairs of the kind of noise and of what is free in it: "level", "columns" or "none", each tried where
-    the one before is rejected; ``sigma`` is the noise of the columns in their units, where it is known. ``profile``
-    gives the shares of the columns in the common level. ``allowed(exponents)`` says which terms may occur, and
-    ``comparable(exponents, k)`` which have the dimension of term k; ``classes(exponents)`` gives the terms of each
-    dimension, among which laws are looked for first.
+    Attributes
+    ----------
+    max_degree : int
+    max_noise : float
+        Largest noise of a law, as a share of the columns' deviations.
+    models : tuple of (str, str)
+        Kinds of noise, each with what is free in it ("level", "columns" or "none"); the search tries one after another
+        until a test does not reject it.
+    sigma : ndarray of shape (n_columns,), optional
+        Noise of the columns in their units, where it is known.
+    absolute : bool
+        Whether all columns have the same noise in their units, instead of the same share of their deviations.
+    snap : bool
+        Whether to read coefficients as rational numbers.
+    allowed : callable, optional
+        ``allowed(exponents)`` says which terms may occur.
+    comparable : callable, optional
+        ``comparable(exponents, k)`` says which terms have the dimension of term k.
+    classes : callable, optional
+        ``classes(exponents)`` gives the terms of each dimension; the search looks among those of one dimension first.
     """
 
     max_degree: int
@@ -48,7 +67,7 @@ class Attempt:
     noise : float
         Level at which a polynomial of this degree would vanish, as a share of the columns' deviations.
     J, dof : float, int
-        Test of the best polynomial with all terms; NaN and 0 where it did not come to that.
+        Test of the best polynomial with all terms; NaN and 0 without a test.
     reason : str
         Why there is no law, or "law".
     """

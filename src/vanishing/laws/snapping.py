@@ -17,17 +17,17 @@ from .._compiled import compiled
 from .._typing import Bool1D, Float1D, Float2D
 from .gmm import System
 
-__all__ = ["SnappedLaw", "nearest_rational", "polish", "rational_bits", "real_bits", "snap"]
+__all__ = ["J_PER_BIT", "SnappedLaw", "nearest_rational", "polish", "rational_bits", "real_bits", "snap"]
 
-_BITS = 2.0 * np.log(2.0)  # of J for one bit
-_DENOMINATORS = 4
-_LARGEST = 40.0
+J_PER_BIT = 2.0 * np.log(2.0)  # J is twice a log-likelihood, in nats
+_DENOMINATORS = 4  # largest denominator
+_LARGEST = 40.0  # largest numerator
 _FAR = 14.0  # squared standard errors beyond which a number is another one: a law has several, and all have to be near
-_STRONG = 5.0  # bits that a snapped coefficient saves which is hardly chance
+_STRONG = 5.0  # bits saved, beyond which a rational number is hardly chance
 _SMALL, _SMALL_BESIDE = 4, 12  # numerators of thirds and quarters that are no chance: alone, and beside other numbers
-_GAIN, _GAIN_OF_MORE = 0.5, 6.0  # bits that a change of terms has to save: fewer terms, and more
-_MOST_CHANGES, _MOST_ADDED = 4, 5
-_MANY = 4  # rational numbers
+_GAIN, _GAIN_OF_MORE = 0.5, 6.0  # bits that a change of terms has to save: with fewer terms, and with more
+_MOST_CHANGES, _MOST_ADDED = 4, 5  # of the terms in one local search; terms tried at each
+_MANY = 4  # rational numbers beside which a real one is odd
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,9 +90,9 @@ def rational_bits(p: float, q: float) -> float:
 def nearest_rational(value: float, error: float, n_numbers: int = 1) -> tuple[float, float, float, float]:
     """The rational number of fewest bits near a value: bits with misfit (infinity for none), p, q, squared distance.
 
-    Some third or quarter is within the error of many a number. ``1/3`` and ``3/4`` are read as such, but ``20/3`` only
-    if it saves more bits than chance does: ``6.674 +- 0.003`` is a decimal. In a law of several numbers, ``9/4`` is
-    read as such, too: ``x^2 + 9/4 y^2 = 9`` has others that are rational.
+    By chance, most numbers have a third or a quarter within their error. So ``1/3`` and ``3/4`` are read as rational
+    numbers, but ``20/3`` only if it saves more bits than chance does: ``6.674 +- 0.003`` is a decimal. In a law of
+    several numbers (``n_numbers``) larger numerators will do, as in ``x^2 + 9/4 y^2 = 9``.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def nearest_rational(value: float, error: float, n_numbers: int = 1) -> tuple[fl
             reducible = q > 1 and (p % q == 0.0 or (q == 4 and p % 2.0 == 0.0))
             if p == 0.0 or abs(p) > _LARGEST or reducible or far >= _FAR:
                 continue
-            bits = rational_bits(p, float(q)) + far / _BITS
+            bits = rational_bits(p, float(q)) + far / J_PER_BIT
             by_chance = q > 2 and abs(p) > small and real_bits(value, error) - bits <= _STRONG
             if bits < best and not by_chance:
                 best, best_p, best_q, best_far = bits, p, float(q), far
@@ -126,7 +126,7 @@ def snap(
     required: int | None = None,
     comparable: Callable[[int], Bool1D] | None = None,
 ) -> SnappedLaw | None:
-    """The shortest description of the law with these terms; None if it has none.
+    """The shortest description of the law with these terms; None if a coefficient vanishes or is unknown.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def snap(
 
 
 def _snap_to(system: System, support: list[int], c: Float1D, unit: Float1D, r: int, pure: Bool1D) -> SnappedLaw | None:
-    """Greedily the coefficient whose snapping saves most bits; the others follow by their covariance."""
+    """The law with multiples of term ``support[r]`` as coefficients, read greedily by :func:`_fix_greedily`."""
     units = unit[support]
     ratio = c[support] / units
     values = ratio / ratio[r]
@@ -172,7 +172,7 @@ def _snap_to(system: System, support: list[int], c: Float1D, unit: Float1D, r: i
     snapped = np.zeros_like(c)
     snapped[support] = values * units
     J = system.statistic(snapped)
-    bits = 1.0 + totals[0] + J / _BITS + len(support) * log2(len(unit))
+    bits = 1.0 + totals[0] + J / J_PER_BIT + len(support) * log2(len(unit))
     fixed = [(support[i], Fraction(int(p), int(q))) for i, (p, q) in zip(others, numbers, strict=True) if q]
     return SnappedLaw(
         bits, support, snapped, {support[r]: Fraction(1), **dict(fixed)}, J, support[r], int(totals[1]), totals[2]
@@ -200,7 +200,7 @@ def _fix_greedily(values: Float1D, covariance: Float2D, pure: Bool1D, numbers: F
             if pure[i]:
                 bits, p, q, far = nearest_rational(values[i], error, n)
                 if real - bits > most:
-                    k, most, p_k, q_k, cost_k = i, real - bits, p, q, bits - far / _BITS
+                    k, most, p_k, q_k, cost_k = i, real - bits, p, q, bits - far / J_PER_BIT
         if k < 0:
             totals[0] += real_total
             return
@@ -258,11 +258,11 @@ def polish(
 
 
 def _least_gain(law: SnappedLaw, current: SnappedLaw) -> float:
-    """Many terms are tried, and rational numbers are everywhere: one more term has to save more.
+    """The bits that a change of terms has to save: more for an additional term, as many are tried.
 
-    Not if it explains away the only real number beside many rational ones, so that all coefficients are rational; a
-    real constant beside one or two rational ones is nothing unusual.
+    An additional term that makes the only real number beside many rational ones rational needs no more than fewer terms
+    do; a real constant beside one or two rational ones is nothing unusual.
     """
-    odd = len(current.rational) == len(current.support) - 1 >= _MANY
-    explained = odd and len(law.rational) == len(law.support)
+    one_is_real = len(current.rational) == len(current.support) - 1 >= _MANY
+    explained = one_is_real and len(law.rational) == len(law.support)
     return _GAIN if explained or len(law.support) <= len(current.support) else _GAIN_OF_MORE

@@ -1,4 +1,4 @@
-"""What a report says about laws: each with its constants, its test, and how it holds on the rows."""
+"""The report about laws: constants, test and noise of each, and how far the rows are from it."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from .plots import plot_law, projection_of
 
 __all__ = ["laws_story", "rows_of_laws"]
 
-_FAR = 4.0  # noise levels from which on a row misses a law
-_EXACT = 1e-6  # distance, in deviations, from which on it misses one that holds up to rounding
-_MOST_PICTURES = 3  # laws that have pictures
+_FAR = 4.0  # noise levels beyond which a row is far off
+_EXACT = 1e-6  # the same for laws that hold up to rounding, in deviations
+_MOST_PICTURES = 3  # laws with pictures
 
 
 def laws_story(laws: Any, subject: Subject) -> Story:
-    """The story of laws."""
+    """What the page about laws says; subject.rows are checked in one pass."""
     every: tuple[Law, ...] = (*laws, *laws.dense)
     measured = [law for law in every if not law.conserved]
     with subject.clock.part("checking laws"):

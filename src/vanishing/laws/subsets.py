@@ -1,4 +1,4 @@
-"""All small sets of terms, and those on which a polynomial nearly vanishes."""
+"""The best of all small sets of terms: those on which a polynomial nearly vanishes."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 from .._compiled import compiled
 from .._typing import Array, Float1D, Float2D, Int1D, Int2D
 
-__all__ = ["MOST_SUBSETS", "best_subsets"]
+__all__ = ["best_subsets"]
 
-MOST_SUBSETS = 2_000_000  # of one size, that are all tried
+_MOST_SUBSETS = 2_000_000  # of one size; with more, none is compared
 
 
 def best_subsets(
     P: Float2D, D: Float2D, terms: Sequence[int], size: int, number: int, *, last: int = 0
 ) -> list[list[int]]:
-    """The sets of ``size`` terms with the smallest ``min over c of c'Pc / c'Dc``, about in this order.
+    """The sets of ``size`` terms with the smallest ``min over c of c'Pc / c'Dc``, nearly in this order.
 
     They are ranked by ``trace(P^-1 D)``, the sum of the inverse ratios of a basis, which the smallest ratio dominates
     where it is small.
@@ -30,7 +30,7 @@ def best_subsets(
     terms : sequence of int
         Candidates, ascending.
     size, number : int
-        Of terms, and of sets.
+        Terms of a set, and sets to return.
     last : int, default=0
         The largest term of a set is at least this one.
 
@@ -42,7 +42,7 @@ def best_subsets(
     """
     chosen = np.array(terms)
     n = len(chosen)
-    if size > n or comb(n, size) > MOST_SUBSETS:
+    if size > n or comb(n, size) > _MOST_SUBSETS:
         return []
     at = np.ix_(chosen, chosen)
     least = 1e-14 * float(np.trace(P[at])) / n
@@ -69,7 +69,7 @@ def _largest_traces(
     diagonals are enough: a few multiplications for every set. ``index`` and ``traces`` are work space.
     """
     n, number, size = P.shape[1], sets.shape[0], sets.shape[1]
-    weakest = 0  # place of the smallest value that is kept
+    weakest = 0  # place of the smallest value among the best so far
     level = 0
     index[0] = -1
     while level >= 0:

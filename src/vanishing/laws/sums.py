@@ -1,4 +1,4 @@
-"""Laws of sums over rows, without the rows: what several sites have collected in ``Moments`` can be asked for laws."""
+"""Laws from sums over rows, without the rows: ``Moments``, which several sites may have collected."""
 
 from __future__ import annotations
 
@@ -14,22 +14,24 @@ from .gmm import Conditions, whitener
 from .independence import candidate_terms, pivot_term
 from .moments import MomentTable
 from .monomials import Monomials, binomial_matrix, monomials
-from .one_law import OneLaw, noise_limit
+from .one_law import OneLaw, noise_cap, noise_limit
 from .sample import Sample
 from .settings import Attempt, Settings
 
-__all__ = ["NOT_AUDITED", "SummedConditions", "find_laws_of_sums", "summed_sample"]
+__all__ = ["NOT_AUDITED", "SummedConditions", "SummedSample", "find_laws_of_sums", "summed_sample"]
 
 NOT_AUDITED = (
     "The sums have no rows: laws are tested by J, but not on rows held out or by the neighbours of rows; power laws "
     "through logarithms, a noise level for each column and multiplicative noise need rows, too."
 )
-_MOST_EXTRA = 2  # degrees that tests have more than terms
+_MOST_EXTRA = 2  # degree of the tests above that of the terms
+_ROWS_PER_TERM = 8  # fewer say too little about the terms
+_CONSTANT = 1e-7  # deviation over mean, below which rounding of the sums hides a column's variation
 
 
 @dataclass(frozen=True, eq=False)
 class SummedSample(Sample):
-    """Sums over rows in standardised columns, in the place of the rows."""
+    """Moments of standardised columns in place of rows."""
 
     table: MomentTable | None = None
 
@@ -44,13 +46,13 @@ class SummedSample(Sample):
         return self.scale
 
     def moments(self, degree: int, test_degree: int) -> MomentTable:
-        """Means of the monomials, whatever the degree."""
+        """Means of all monomials in the sums, whatever the degree."""
         assert self.table is not None
         return self.table
 
 
 def summed_sample(moments: Moments) -> SummedSample:
-    """Means of monomials of ``(x - mean) / deviation`` from the sums of the columns' own, or of scaled ones.
+    """Means of monomials of ``(x - mean) / deviation``, from moments of the columns or of scaled columns.
 
     ``E z^a = sum_b B_ba E x^b`` with the binomial matrix of ``z = -mean / deviation + x / deviation``.
 
@@ -65,7 +67,7 @@ def summed_sample(moments: Moments) -> SummedSample:
     means[whole.products(half, half)] = moments.gram
     raw = MomentTable(whole, means, moments.n_samples)
     centre, deviation = means[1 : moments.n_features + 1].copy(), np.sqrt(np.maximum(raw.column_variances, 0.0))
-    constant = np.flatnonzero(deviation <= 1e-7 * np.abs(centre))
+    constant = np.flatnonzero(deviation <= _CONSTANT * np.abs(centre))
     if constant.size:
         name = moments.feature_names[constant[0]] if moments.feature_names else f"x{constant[0]}"
         raise ValueError(f"Column {name!r} is constant in these sums: collect moments of the other columns.")
@@ -74,20 +76,20 @@ def summed_sample(moments: Moments) -> SummedSample:
     if moments.scaler is not None:
         centre = (centre - moments.scaler.min_) / moments.scaler.scale_
         deviation = deviation / moments.scaler.scale_
-    size, nothing = np.sqrt(centre**2 + deviation**2), np.empty((0, len(centre)))
-    return SummedSample(nothing, np.zeros(len(centre)), centre, deviation, size, nothing, table=table)
+    size, no_rows = np.sqrt(centre**2 + deviation**2), np.empty((0, len(centre)))
+    return SummedSample(no_rows, np.zeros(len(centre)), centre, deviation, size, no_rows, table=table)
 
 
 class SummedConditions(Conditions):
-    """Moment conditions whose weights, too, are functions of moments: polynomials are multiplied in place of rows."""
+    """Moment conditions whose weights are functions of moments, too: products of polynomials replace sums over rows."""
 
     @cached_property
     def reduced(self) -> list[Conditions]:
-        """None: sums cost the same for all numbers of rows."""
+        """Empty: sums cost the same for all numbers of rows."""
         return []
 
     def covariance(self, c: Float1D, variances: Float1D) -> tuple[Float2D, float]:
-        """``E[t t' w + q q']`` over ``E w``, and ``E w``, with w and q as in :func:`.gmm.test_covariance`."""
+        """``E[t t' w + q q']`` over ``E w``, and ``E w``, with w and q as in :func:`.covariance_of_tests`."""
         terms, n = self.terms, self.sample.n_columns
         slopes = [terms.derivative(self.basis @ c, j) for j in range(n)]
         pairs = [(j, k) for j in range(n) for k in range(n)]
@@ -125,30 +127,33 @@ class SummedConditions(Conditions):
 
 
 def find_laws_of_sums(moments: Moments, settings: Settings) -> tuple[list[FittedLaw], list[Attempt]]:
-    """The laws of sums, degree by degree, and what was tried.
+    """The laws of sums, degree by degree, and all attempts.
 
     The weights of a law of degree d with tests up to degree d + e need moments up to degree ``2 (d + e) + 2 (d - 1)``,
     so that sums of terms up to degree D have laws of degree ``(D + 1) / 2`` at most.
     """
     sample = summed_sample(moments)
     laws: list[FittedLaw] = []
+    dense: list[FittedLaw] = []  # polynomials that a smooth curve's may be: reported if there is no law
     attempts: list[Attempt] = []
     for degree in range(1, settings.max_degree + 1):
         terms = monomials(sample.n_columns, degree)
         extra = min(_MOST_EXTRA, moments.degree - 2 * degree + 1)
-        if extra < 0 or len(terms) > sample.n_rows / 8:
+        if extra < 0 or len(terms) > sample.n_rows / _ROWS_PER_TERM:
             reason = f"skipped: laws of degree {degree} need Moments(degree={2 * degree - 1}) or more, and rows enough"
             attempts.append(Attempt(degree, len(terms), float("nan"), reason))
             break
         conditions = SummedConditions(sample, degree, extra)
         trial = candidate_terms(terms, laws, sample, settings)
         while len(trial) > 1:
-            cap = max([2.0 * law.level for law in laws] + [0.02]) if laws else np.inf
-            limit = min(noise_limit(settings, degree), cap)
+            limit = min(noise_limit(settings, degree), noise_cap(laws) if laws else np.inf)
             law, attempt = OneLaw(settings, conditions, trial, "level", (), limit).run()
             attempts.append(attempt)
-            if law is None or law.dense:
+            if law is None:
+                break
+            if law.dense:
+                dense.append(law)
                 break
             laws.append(law)
             trial = [term for term in trial if term != pivot_term(law)]
-    return laws, attempts
+    return laws or dense[:1], attempts

@@ -11,19 +11,18 @@ from .._typing import Float1D
 from .gmm import System, critical_value
 from .subsets import best_subsets
 
-__all__ = ["eliminate", "smallest_support"]
+__all__ = ["DROP_SHARE", "eliminate", "smallest_support"]
 
-_MOST_SUPPORTS = 400_000  # of one size, in the weights of another law
-_LARGEST = 8  # terms of the supports that are all tried
-_RESCORED, _MOST_RESCORED, _RESCORING = 2, 12, 10_000  # supports of each size that get weights of their own, by cost
-_FOREIGN = 30.0  # times as large as it may be, J can be with the weights of another law
-_RIVAL = 5.0  # times the smallest J of a size, in such weights, a support may have to be looked at
+_MOST_SUPPORTS = 400_000  # of one size that are all compared, with the weights of another law
+_LARGEST = 8  # terms of a support that is compared with all others of its size
+_RESCORED, _MOST_RESCORED, _RESCORING = 2, 12, 10_000  # supports of a size with their own weights: fewest, most; cost
+_FOREIGN = 30.0  # J with the weights of another law over the limit for its own weights, at most
+_RIVAL = 5.0  # J with the weights of another law over the smallest of its size, at most
 _DROP, DROP_SHARE = 12.0, 0.004  # what a term is worth in J, at least: absolute, and per row
+_MANY, _AT_ONCE = 12, 8  # of more than 12 terms, an eighth may leave at once
 
-_MANY, _AT_ONCE = 12, 8  # terms, beyond which one of eight may leave at once
 
-
-def worth(n_rows: int) -> float:
+def _worth(n_rows: int) -> float:
     """The increase of ``J`` below which a term is not worth having."""
     return max(_DROP, DROP_SHARE * n_rows)
 
@@ -50,23 +49,19 @@ def smallest_support(
     rescore : callable
         ``rescore(support, c)`` gives ``J`` with weights of the support's own law, and its degrees of freedom.
     families : sequence of sequences of int
-        Candidates that are tried where there are too many supports of all of them.
+        Some of the candidates each, whose supports are compared where those of all candidates are too many.
     largest : int, default=8
         Terms, at most.
     n_tests : int, default=1
-        Conditions behind the system: what it costs to rescore a support.
+        Number of conditions of the system: rescoring a support costs its product with the rank.
     """
     trial, n_rows = list(trial), system.n_rows
+    number = min(max(_RESCORED, _RESCORING // (system.rank * n_tests)), _MOST_RESCORED)
     for size in range(1, min(largest + 1, len(trial))):
-        tried = [
-            terms for terms in (trial, *families) if size < len(terms) and comb(len(terms), size) <= _MOST_SUPPORTS
-        ]
-        limit = J_full + max(critical_value(1e-4, len(trial) - size), worth(n_rows))
+        pools = _comparable(trial, families, size)
+        supports = sorted(entry for terms in pools for entry in _best_supports(system, terms, size, number))
+        limit = J_full + max(critical_value(1e-4, len(trial) - size), _worth(n_rows))
         best: tuple[float, list[int]] | None = None
-        if tried and tried[0] is trial:  # which has the families' supports, too
-            tried = tried[:1]
-        number = min(max(_RESCORED, _RESCORING // (system.rank * n_tests)), _MOST_RESCORED)
-        supports = sorted(entry for terms in tried for entry in _best_supports(system, terms, size, number))
         for J, support in supports[:number]:
             if min(_FOREIGN * limit, _RIVAL * supports[0][0] + limit) < J:
                 break
@@ -79,6 +74,13 @@ def smallest_support(
     return None
 
 
+def _comparable(trial: list[int], families: Sequence[Sequence[int]], size: int) -> list[Sequence[int]]:
+    """Candidates whose supports of a size can all be compared: all candidates, or else families of them."""
+    if comb(len(trial), size) <= _MOST_SUPPORTS:
+        return [trial]
+    return [terms for terms in families if size < len(terms) and comb(len(terms), size) <= _MOST_SUPPORTS]
+
+
 def _best_supports(system: System, trial: Sequence[int], size: int, number: int) -> list[tuple[float, list[int]]]:
     """The supports of a size with the smallest ``J``, ascending."""
     subsets = best_subsets(system.normal, system.D, trial, size, 3 * number)
@@ -86,11 +88,11 @@ def _best_supports(system: System, trial: Sequence[int], size: int, number: int)
 
 
 def eliminate(system: System, trial: Sequence[int]) -> list[int]:
-    """Terms leave one by one as long as ``J`` rises little."""
+    """Backward elimination: terms leave one by one as long as ``J`` rises little."""
     support = list(trial)
     J, c = system.minimise(support)
     J_full, n_full = J, len(support)
-    least = worth(system.n_rows)
+    least = _worth(system.n_rows)
     while len(support) > 1:
         order = np.argsort(_wald(system, support, c))
         if len(support) > _MANY:

@@ -1,4 +1,4 @@
-"""From what a user has to a table: named columns of finite numbers, groups, and rows to search in."""
+"""The table of a search: named columns of finite numbers, groups, and the rows that laws are looked for in."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ..rows.protocol import Block, Cost, Rows
 from ..rows.reading import finite_blocks, input_names, is_source, open_table, read_rows, require_finite, require_numbers
 from ..rows.sampling import Lowest, lowest_of, merge
 
-__all__ = ["Table", "column_names", "read_table", "standardised"]
+__all__ = ["Table", "column_names", "read_table", "standardised", "take"]
 
 SELECTED = 10_000  # rows that laws are looked for in; the others confirm them
-_N_HASHES = 1 << 62  # of places of rows
+_N_HASHES = 1 << 62  # different hashes of the places of rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class Table:
     ----------
     names : tuple of str
     rows : Rows
-        Checked on the way: values that are not finite are refused.
+        Its passes raise ValueError at values that are not finite.
     n_rows : int
         Number of all rows.
     X : ndarray of shape (n_selected, n_columns)
@@ -52,7 +52,7 @@ class Table:
 
 
 def read_table(estimator: Any, X: Any, names: Sequence[str] | None, groups: Any) -> Table:
-    """Check a table; the estimator learns its columns.
+    """Check a table, store its columns in the estimator, and select rows.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def read_table(estimator: Any, X: Any, names: Sequence[str] | None, groups: Any)
 
 
 def column_names(estimator: Any, names: Sequence[str] | None) -> list[str]:
-    """Names of the columns: those that were given, or those that the estimator has seen."""
+    """Names of the columns: ``names``, or those that the estimator has seen."""
     if names is None:
         return input_names(estimator)
     shown = [str(name) for name in names]
@@ -105,7 +105,7 @@ def _split_groups(X: Any, groups: Any) -> tuple[Any, Any]:
     """The table without its group column, and the groups."""
     if groups is None or not isinstance(groups, str):
         labels = None if groups is None else np.asarray(groups)
-        n_rows = getattr(X, "shape", [None])[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else None
+        n_rows = X.shape[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else None
         if labels is not None and (labels.ndim != 1 or (n_rows is not None and len(labels) != n_rows)):
             raise ValueError(f"groups must name a column, or have one entry for each of the {n_rows} rows.")
         return X, labels
@@ -132,7 +132,7 @@ def _check_groups(codes: Int1D | None) -> None:
 
 
 class _Selected(NamedTuple):
-    """Rows with their labels; and how many rows there were."""
+    """Selected rows with their labels, and the number of all rows."""
 
     X: Float2D
     labels: Array | None
@@ -149,13 +149,13 @@ def select_rows(rows: Rows, most: int) -> _Selected:
     (3, 1)
     """
     limit = 1.0
-    if rows.n_samples is not None and rows.n_samples > 2 * most:  # far more hashes than needed are below this
+    if rows.n_samples is not None and rows.n_samples > 2 * most:  # by far enough hashes are below this
         limit = 1.5 * most / rows.n_samples
 
     def kernel(block: Block) -> tuple[Lowest, int]:
         n_rows = block.X.shape[0]
         hashes = to_host(fold_numbers(block.X, block.part, block.start, n_rows, _N_HASHES)) / _N_HASHES
-        # Labels travel in the place of weights; there are none here.
+        # Lowest has weights, which these rows lack: labels take their place.
         labels = np.zeros(n_rows) if block.labels is None else np.asarray(to_host(block.labels))
         return lowest_of(block.X, labels, hashes, limit, most), n_rows
 
@@ -188,7 +188,7 @@ class _Columns:
 
 
 def standardised(rows: Rows, kept: Sequence[int], centre: Float1D, scale: Float1D) -> Rows:
-    """Rows of ``(x - centre) / scale``, of some of the columns.
+    """Rows ``(x - centre) / scale`` of the columns ``kept``.
 
     Examples
     --------

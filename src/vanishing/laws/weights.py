@@ -1,4 +1,4 @@
-"""What weighs the conditions of a law: its variance on the rows by the noise, and the covariance of test conditions."""
+"""The weights of moment conditions: the noise variance of a law on the rows, and the covariance of the conditions."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from .._compiled import compiled
 from .._typing import Float1D, Float2D, Int2D
 from .monomials import Monomials
 
-__all__ = ["RowNoise", "row_noise", "test_covariance"]
+__all__ = ["RowNoise", "covariance_of_tests", "row_noise"]
 
-_BLOCK = 32_768  # values of tests that stay in a processor's cache
+_BLOCK = 32_768  # values of tests at a time, which stay in a processor's cache
 
 
 class RowNoise(NamedTuple):
@@ -72,7 +72,9 @@ def _add_variance(slopes: Float2D, curves: Float2D, variances: Float2D, out: Flo
             pair += 1
 
 
-def test_covariance(tests: Monomials, table: Float2D, noise: RowNoise, variances: Float2D, centred: Float2D) -> Float2D:
+def covariance_of_tests(
+    tests: Monomials, table: Float2D, noise: RowNoise, variances: Float2D, centred: Float2D
+) -> Float2D:
     """The sum over rows of ``t t' w + q q'``: the covariance of the conditions, times the number of rows squared.
 
     ``w = var g`` and ``q = sum_j v_j d_j t d_j g``.
@@ -121,6 +123,3 @@ def _fill_block(
             if power > 0.0:
                 for i in range(n_rows):
                     out[t, n_rows + i] += power * table[place, first + i] * factors[j, first + i]
-
-
-test_covariance.__test__ = False  # type: ignore[attr-defined]  # not a test of pytest's

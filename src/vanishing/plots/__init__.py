@@ -1,9 +1,9 @@
 """Pictures of equations, laws, classifiers and detectors. They need ``pip install 'vanishing[plots]'``.
 
-Every function takes an axis (``ax=``), or makes a new figure, and returns the axis. ``style`` holds the colours and all
-that pictures share; ``zero_sets`` draws where equations hold, ``residuals`` how far rows are from there,
-``coefficients`` what the equations consist of, ``searches`` how they were found, ``decisions`` what a classifier does
-with them, and ``charts`` the scores of a detector over time.
+Every function takes an axis (``ax=``), or makes a new figure, and returns the axis. ``style`` has the colours and
+helpers of all pictures; ``zero_sets`` draws where equations hold, ``residuals`` how far rows are from them,
+``coefficients`` their terms, ``searches`` how they were found, ``decisions`` what a classifier does with them, and
+``charts`` the scores of a detector over time.
 
 >>> import numpy as np
 >>> from vanishing import OAVI

@@ -12,8 +12,10 @@ from .style import ALARM, INK, LINE, MUTED, add_legend, finish, new_axes
 
 __all__ = ["plot_control_chart"]
 
-_MOST_POINTS = 20_000  # rows without an alarm that are drawn
-_FAR = 20.0  # multiples of the limit from which on the scale is logarithmic
+_MOST_POINTS = 20_000  # rows without an alarm in a picture
+_FAR = 20.0  # largest score over the limit, beyond which the scale is logarithmic
+_MOST_SHARP = 500  # alarms drawn as vectors; more become an image
+_ROOM = 0.03  # of the width of the axis, between two numbers of rows
 
 
 def plot_control_chart(
@@ -53,7 +55,8 @@ def plot_control_chart(
     quiet = np.flatnonzero(~alarm)
     quiet = quiet[:: max(-(-len(quiet) // _MOST_POINTS), 1)]
     ax.plot(at[quiet], values[quiet], ".", color=LINE, markersize=3, alpha=0.6, label="normal", rasterized=True)
-    ax.plot(at[alarm], values[alarm], "D", color=ALARM, markersize=4, label="alarm", rasterized=bool(alarm.sum() > 500))
+    as_image = bool(alarm.sum() > _MOST_SHARP)
+    ax.plot(at[alarm], values[alarm], "D", color=ALARM, markersize=4, label="alarm", rasterized=as_image)
     _draw_limits(ax, limits)
     if values.size and limits and values.max() > _FAR * max(*limits.values(), 1.0):
         ax.set_yscale("symlog", linthresh=max(*limits.values(), 1.0))
@@ -76,7 +79,7 @@ def _draw_limits(ax: Any, limits: Mapping[float, float]) -> None:
 
 def _mark_rows(ax: Any, at: Any, values: Float1D, mark: Int1D) -> None:
     taken: list[Any] = []  # of two marks that would overlap, the first one stays
-    room = 0.03 * float(np.ptp(at)) if at.size and at.dtype.kind in "iuf" else 0.0
+    room = _ROOM * float(np.ptp(at)) if at.size and at.dtype.kind in "iuf" else 0.0
     for k in mark:
         if any(abs(at[k] - other) < room for other in taken):
             continue

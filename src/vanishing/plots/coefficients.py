@@ -1,4 +1,4 @@
-"""What equations consist of: their coefficients, with uncertainties."""
+"""The coefficients of an equation, with uncertainties."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .style import ALARM, INK, LINE, MUTED, columns_of, escape, finish, monomial
 
 __all__ = ["plot_coefficients"]
 
-_MOST = 24  # terms that are drawn
-_WIDE = 300.0  # ratio of coefficients from which on the scale is logarithmic
+_MOST = 24  # terms in a picture
+_WIDE = 300.0  # largest over smallest coefficient, beyond which the scale is logarithmic
 
 
 def plot_coefficients(equation: Any, *, ax: Any = None) -> Any:
@@ -57,11 +57,7 @@ def plot_coefficients(equation: Any, *, ax: Any = None) -> Any:
     rational = getattr(equation, "rational", (None,) * coef.size)
     exact = [place for place, k in enumerate(shown) if rational[k] is not None]
     ax.plot([equation.coef[shown[p]] for p in exact], at[exact], "o", color=ALARM, fillstyle="none", markersize=11)
-    for place, k in enumerate(shown):
-        text = f"{coef[k]:.4g}" + (f" ± {errors[k]:.1g}" if errors[k] > 0.0 else "")
-        ax.annotate(
-            text, (coef[k], place), xytext=(0, 8), textcoords="offset points", ha="center", fontsize=8, color=INK
-        )
+    _write_values(ax, coef[shown], errors[shown])
     size = np.abs(coef[coef != 0.0])
     if size.size and size.max() > _WIDE * size.min():
         ax.set_xscale("symlog", linthresh=float(size.min()))
@@ -73,8 +69,15 @@ def plot_coefficients(equation: Any, *, ax: Any = None) -> Any:
     return finish(ax, title=f"{what}{how}{'; rings: rational' if exact else ''}", x="coefficient", grid="x")
 
 
+def _write_values(ax: Any, coef: Float1D, errors: Float1D) -> None:
+    """Write each coefficient with its error above its mark."""
+    for place, (value, error) in enumerate(zip(coef, errors, strict=True)):
+        text = f"{value:.4g}" + (f" ± {error:.1g}" if error > 0.0 else "")
+        ax.annotate(text, (value, place), xytext=(0, 8), textcoords="offset points", ha="center", fontsize=8, color=INK)
+
+
 def _shifted(names: Sequence[str], origin: Float1D | None) -> list[str]:
-    """The columns as they stand in an equation whose origin may be shifted."""
+    """The columns as an equation writes them: ``(x - 20)`` where the origin is shifted."""
     if origin is None:
         return list(names)
     return [

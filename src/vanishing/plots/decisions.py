@@ -1,4 +1,4 @@
-"""What a classifier does: weights of its terms, contributions to one decision, and which classes it confuses."""
+"""Decisions of classifiers: weights of terms, contributions to one decision, and confused classes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from .style import ALARM, DARK, DIVERGING, INK, LINE, MUTED, escape, finish, new
 __all__ = ["plot_confusion", "plot_contributions", "plot_weights"]
 
 _LONGEST = 42  # characters of a term
-_MOST_CLASSES = 12  # whose counts have room in the cells
+_MOST_CLASSES, _MOST_SHARES = 12, 5  # classes whose counts, and whose shares, have room in the cells
+_MOST_LETTERS = 24  # of all labels below an axis; more are turned
 
 
 def plot_weights(classifier: Any, *, n_terms: int = 12, ax: Any = None) -> Any:
     """Draw how much each term of a classifier spreads its decisions: weight times deviation over the training rows.
 
-    Two classes have bars towards either of them, more classes a column of colours each.
+    Bars point to either of two classes; with more classes, each has a column of coloured cells.
 
     Parameters
     ----------
@@ -56,12 +57,12 @@ def plot_weights(classifier: Any, *, n_terms: int = 12, ax: Any = None) -> Any:
 
 
 def plot_contributions(explanation: Any, *, n_terms: int = 8, ax: Any = None) -> Any:
-    """Draw what makes up one decision, or one alarm.
+    """Draw the contributions to one decision of a classifier, or to one alarm of a detector.
 
     Parameters
     ----------
     explanation : Explanation or table
-        What ``explain`` of a classifier or of a detector has returned.
+        The result of ``explain`` of a classifier or of a detector.
     n_terms : int, default=8
         Lines to show, the largest first.
     ax : matplotlib Axes, optional
@@ -144,10 +145,10 @@ def plot_confusion(counts: Any, labels: Sequence[Any], *, ax: Any = None) -> Any
     if n <= _MOST_CLASSES:
         for (i, j), count in np.ndenumerate(table):
             colour = "white" if share[i, j] > 0.6 else DARK if count else "0.5"
-            text = f"{count:,.0f}" if n > 5 else f"{count:,.0f}\n{share[i, j]:.1%}"
+            text = f"{count:,.0f}" if n > _MOST_SHARES else f"{count:,.0f}\n{share[i, j]:.1%}"
             ax.text(j, i, text, ha="center", va="center", fontsize=9, color=colour)
     names = [escape(shorten(str(label), 16)) for label in labels]
-    turned = n * max(map(len, names), default=0) > 24
+    turned = n * max(map(len, names), default=0) > _MOST_LETTERS
     ax.set_xticks(np.arange(n), names, rotation=35 if turned else 0, ha="right" if turned else "center")
     ax.set_yticks(np.arange(n), names)
     ax.tick_params(length=0)

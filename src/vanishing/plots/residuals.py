@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from .style import ALARM, GRID, LINE, MUTED, POINT, finish, new_axes, shorten, table_of, thin, values_of
+from .style import ALARM, GRID, LINE, MUTED, POINT, columns_of, finish, new_axes, shorten, table_of, thin, values_of
 
 __all__ = ["plot_distances", "plot_prediction", "plot_residuals"]
 
 _BAND = 3.0  # deviations
-_FAR = 60.0  # deviations from which on the scale is logarithmic
+_FAR = 60.0  # deviations beyond which the scale is logarithmic
+_REACH = 6.0  # noise levels on either side of a histogram
 
 
 def plot_residuals(
@@ -49,7 +50,7 @@ def plot_residuals(
     values = values_of(equation, table)[:, 0]
     deviation = float(np.sqrt(np.mean(values**2))) if deviation is None else deviation
     values = values / (deviation if deviation > 0.0 else 1.0)
-    names = list(getattr(equation, "columns", getattr(equation, "feature_names", ())))
+    names = columns_of(equation)
     if against is not None and against not in names:
         raise ValueError(f"There is no column {against!r}: choose one of {', '.join(names)}.")
     at = np.arange(len(values)) if against is None else table[:, names.index(against)]
@@ -85,7 +86,7 @@ def plot_distances(law: Any, X: Any = None, *, ax: Any = None) -> Any:
     if X is not None and not law.conserved:
         rows = table_of(law, X)
         signed = 100.0 * np.sign(law.evaluate(rows)) * law.distance(rows)
-        reach = max(6.0 * 100.0 * level, 1e-9) if law.level > 0.0 else max(float(np.abs(signed).max()), 1e-9)
+        reach = max(_REACH * 100.0 * level, 1e-9) if law.level > 0.0 else max(float(np.abs(signed).max()), 1e-9)
         signed = np.clip(signed, -reach, reach)
         ax.hist(signed, bins=np.linspace(-reach, reach, 62), density=True, color=POINT, label="rows")
     if law.level > 0.0:

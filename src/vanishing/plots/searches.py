@@ -12,12 +12,12 @@ from .style import ALARM, DARK, INK, LINE, MAP, MUTED, POINT, add_legend, finish
 
 __all__ = ["plot_attempts", "plot_psi_path", "plot_tuning"]
 
-_CHANCE = 1e-4  # at which a law is rejected
-_FEW_CELLS = 60  # that have room for a number each
+_CHANCE = 1e-4  # p-value of the critical J
+_FEW_CELLS = 60  # cells, at most, that have room for a number
 
 
 def plot_attempts(laws: Any, *, ax: Any = None) -> Any:
-    """Draw the test statistic J of the best polynomial of each degree over the value from which on it is rejected.
+    """Draw the test statistic J of the best polynomial of each degree, over its critical value.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def plot_attempts(laws: Any, *, ax: Any = None) -> Any:
         "rejected\nabove", (1.0, 1.0), xycoords=("axes fraction", "data"), xytext=(4, 0), textcoords="offset points",
         va="center", fontsize=8.5, color=INK,
     )  # fmt: skip
-    title = "Test by degree; circles: laws, crosses: rejected"
+    title = "Test by degree; circles: laws, crosses: no laws"
     return finish(ax, title=title, x="degree", y="J / critical J", grid="y")
 
 

@@ -1,4 +1,4 @@
-"""What all pictures share: colours, axes, names of terms, and the rows that are drawn.
+"""The style of all pictures: colours, axes, names of terms, and how many rows they show.
 
 The colours are those of Okabe and Ito, "Color Universal Design" (2008), which people with any common colour vision can
 tell apart; maps are cividis and PuOr for the same reason.
@@ -43,7 +43,7 @@ CYCLE = (LINE, ALARM, "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 INK, MUTED, GRID, POINT = "#23272e", "#69707a", "#d8dbe0", "#8b939d"
 MAP, DIVERGING = "cividis", "PuOr"
 DARK = "#111111"  # text on light cells, whatever is around them
-MOST_POINTS = 3000
+_MOST_POINTS = 3000  # rows in a picture
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -59,7 +59,7 @@ def new_axes(ax: Any, size: tuple[float, float] = (5.5, 4.2), *, projection: str
 
 
 def finish(ax: Any, *, title: str = "", x: str = "", y: str = "", grid: str | None = "both") -> Any:
-    """Labels, a light grid behind the data and no box around it; names are taken as text, never as formulas."""
+    """Add labels and a light grid behind the data, and remove the box; names are text, never formulas."""
     ax.set_title(escape(title), loc="left", fontsize=10.5, color=INK)
     ax.set_xlabel(escape(x), color=INK)
     ax.set_ylabel(escape(y), color=INK)
@@ -77,7 +77,7 @@ def finish(ax: Any, *, title: str = "", x: str = "", y: str = "", grid: str | No
 
 
 def add_legend(ax: Any, **options: Any) -> None:
-    """A legend without a frame, below the axis unless a place is given; to look for the best one takes seconds."""
+    """Add a legend without a frame, below the axis unless ``loc`` says where: Matplotlib's "best" takes seconds."""
     below = {} if "loc" in options else {"loc": "upper left", "bbox_to_anchor": (0.0, -0.14), "borderaxespad": 0.0}
     ax.legend(**{"frameon": False, "fontsize": 9, "labelcolor": INK, **below, **options})
 
@@ -157,7 +157,7 @@ def table_of(equations: Any, X: Any) -> Float2D:
     return table
 
 
-def thin(rows: Float2D, most: int = MOST_POINTS) -> Float2D:
+def thin(rows: Float2D, most: int = _MOST_POINTS) -> Float2D:
     """At most ``most`` of the rows, evenly spaced.
 
     Examples

@@ -29,9 +29,11 @@ from .style import (
 
 __all__ = ["has_surfaces", "plot_projection", "plot_zero_set"]
 
-_MOST_EQUATIONS = 6  # that a legend names
-_ALIKE = 2.0  # ratio of the ranges of two columns up to which they share a scale
+_MOST_EQUATIONS = 6  # in a legend
+_ALIKE = 2.0  # ratio of the ranges of two columns, up to which they share a scale
 _BAND = 3.0  # deviations
+_CURVE_POINTS, _SURFACE_POINTS = 300, 40  # of a grid, along each axis
+_PLANE_ROWS, _SURFACE_ROWS = 1000, 1500  # rows beside a curve in a plane, and around a surface
 
 
 def plot_zero_set(equations: Any, X: Any = None, *, ax: Any = None, resolution: int | None = None) -> Any:
@@ -70,8 +72,9 @@ def plot_zero_set(equations: Any, X: Any = None, *, ax: Any = None, resolution: 
     table = np.array([[0.0] * len(names), [1.0] * len(names)]) if X is None else table_of(equations, X)
     rows = table[:0] if X is None else thin(table)
     if len(used) == 3:
-        return _plot_surfaces(equations, table, rows, used, new_axes(ax, (6.0, 5.2), projection="3d"), resolution or 40)
-    return _plot_curves(equations, table, rows, used, new_axes(ax, (5.0, 5.0)), resolution or 300)
+        ax = new_axes(ax, (6.0, 5.2), projection="3d")
+        return _plot_surfaces(equations, table, rows, used, ax, resolution or _SURFACE_POINTS)
+    return _plot_curves(equations, table, rows, used, new_axes(ax, (5.0, 5.0)), resolution or _CURVE_POINTS)
 
 
 def _plot_curves(equations: Any, table: Float2D, rows: Float2D, used: Sequence[int], ax: Any, resolution: int) -> Any:
@@ -104,7 +107,7 @@ def _plot_surfaces(equations: Any, table: Float2D, rows: Float2D, used: Sequence
             ax.plot_trisurf(
                 *corners.T, triangles=triangles, color=colour, alpha=0.45, linewidth=0, shade=True, rasterized=True
             )
-    shown = thin(rows, 1500)
+    shown = thin(rows, _SURFACE_ROWS)
     ax.scatter(*(shown[:, j] for j in used), color=INK, s=3, linewidths=0, depthshade=False, rasterized=True)
     finish(ax, title=_title(equations), x=names[used[0]], y=names[used[1]])
     ax.set_zlabel(escape(names[used[2]]), color=INK)
@@ -114,7 +117,7 @@ def _plot_surfaces(equations: Any, table: Float2D, rows: Float2D, used: Sequence
 
 
 def has_surfaces() -> bool:
-    """Whether scikit-image is there, which surfaces need."""
+    """Whether scikit-image is installed, which draws surfaces."""
     try:
         import skimage.measure  # noqa: F401
     except ImportError:
@@ -123,7 +126,7 @@ def has_surfaces() -> bool:
 
 
 def _marching_cubes(values: Any, axes: Sequence[Float1D]) -> tuple[Float2D, Any]:
-    """Corners and triangles of the surface on which values on a grid are zero; none where they have one sign."""
+    """Corners and triangles of the surface where values on a grid are zero; none if all have one sign."""
     try:
         from skimage.measure import marching_cubes
     except ImportError as error:
@@ -147,8 +150,9 @@ def plot_projection(
     """Draw an equation in any number of columns in the plane of two of them.
 
     The curve is where the equation holds while the other columns have fixed values; the band is where its value is
-    within three deviations. Rows have other values in the other columns. Each is shown at its first coordinate, where
-    the equation has the value that it has for that row: its distance from the curve is how far the row is from the law.
+    within three deviations. As rows have other values in the other columns, each keeps its first coordinate and moves
+    along the second to where the equation has the same value as for the row: its distance from the curve is then its
+    distance from the law.
 
     Parameters
     ----------
@@ -156,9 +160,9 @@ def plot_projection(
     X : array-like of shape (n_samples, n_columns)
         Rows to show.
     row : array-like of shape (n_columns,), optional
-        A row to mark, whose values the other columns have; the medians of ``X`` by default.
+        A row to mark, which sets the values of the other columns; the medians of ``X`` by default.
     columns : pair of int or of str, optional
-        The plane; by default the two that matter most, with one that the equation can be solved for upwards.
+        The plane; by default the two columns that move the value most, upwards the one of lower degree.
     deviation : float, optional
         Of the equation's values; the root mean square over the rows by default.
     ax : matplotlib Axes, optional
@@ -187,7 +191,7 @@ def plot_projection(
     ax = new_axes(ax, (5.5, 4.8))
     ends = table if row is None else np.vstack([table, at])
     axes = [_axis(ends[:, k], resolution, margin=0.06) for k in (i, j)]
-    shown = thin(table, 1000)
+    shown = thin(table, _PLANE_ROWS)
     if deviation is None:
         deviation = float(np.sqrt(np.mean(values_of(equation, table) ** 2)))
     unit = deviation if deviation > 0.0 else 1.0
@@ -208,7 +212,7 @@ def plot_projection(
 
 
 def _main_columns(equation: Any, table: Float2D) -> tuple[int, int]:
-    """The two columns whose spread moves the equation's value most; upwards the one of the lower degree."""
+    """The two columns whose spread moves the equation's value most; the second is the one of lower degree."""
     rows, used = thin(table, 500), used_columns(equation)
     if len(used) < 2:
         raise ValueError("A plane needs an equation in at least two columns: choose columns=(i, j).")
@@ -233,7 +237,7 @@ def _number(column: Any, names: Sequence[str]) -> int:
 
 
 def _on_the_plane(values: Float2D, axes: tuple[Float1D, Float1D], at: Float1D, wanted: Float1D) -> Float1D:
-    """For each first coordinate the second one at which ``values`` on the grid are as wanted; NaN if there is none."""
+    """The second coordinates at which ``values`` on the grid are the ``wanted`` ones; NaN if there are none."""
     (x, y), heights = axes, np.full(len(at), np.nan)
     for k, (column, value) in enumerate(zip(np.searchsorted(x, at).clip(0, x.size - 1), wanted, strict=True)):
         above = values[:, column] - value

@@ -1,4 +1,4 @@
-"""Equations on all rows of a source, in one pass: how well they hold, how many rows miss them, and which row most."""
+"""Checks of equations on all rows of a source, in one pass: mean squares, rows beyond limits, and worst rows."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["Held", "check_values", "values_of_polynomials"]
 
 
 class Held(NamedTuple):
-    """How equations hold on rows.
+    """How well equations hold on rows.
 
     Attributes
     ----------
     n_rows : int
-        Rows that the counts are about: those without missing values.
+        Rows without missing values, which the sums and counts are over.
     seen : int
         All rows.
     squares : ndarray of shape (n_equations,)
@@ -32,7 +32,7 @@ class Held(NamedTuple):
     worst : ndarray of shape (n_equations,)
         Largest absolute values.
     row : ndarray of shape (n_equations,)
-        Rows that have them, counted from 0.
+        Rows with these values, counted from 0.
     """
 
     n_rows: int
@@ -54,7 +54,7 @@ class Held(NamedTuple):
 
 
 def check_values(rows: Rows, values: Callable[[Float2D], Float2D], limits: Float1D) -> Held:
-    """Collect the values of equations over all rows.
+    """Evaluate equations on all rows, in one pass.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def check_values(rows: Rows, values: Callable[[Float2D], Float2D], limits: Float
     """
     n = len(limits)
 
-    def look(block: Block) -> Held:
+    def kernel(block: Block) -> Held:
         X = np.asarray(to_host(block.X), dtype=np.float64)
         complete = np.isfinite(X).all(axis=1)
         if not complete.any():
@@ -81,7 +81,7 @@ def check_values(rows: Rows, values: Callable[[Float2D], Float2D], limits: Float
         places = np.flatnonzero(complete)[np.argmax(size, axis=0)]
         return Held(len(size), len(X), (size**2).sum(axis=0), (size > limits).sum(axis=0), size.max(axis=0), places)
 
-    return rows.reduce(look, _add_held, Cost(40 * n, 4 * n + rows.n_features))
+    return rows.reduce(kernel, _add_held, Cost(40 * n, 4 * n + rows.n_features))
 
 
 def _add_held(a: Held, b: Held) -> Held:
@@ -97,7 +97,7 @@ def _add_held(a: Held, b: Held) -> Held:
 
 
 def values_of_polynomials(polynomials: Polynomials, unit: Float1D) -> Callable[[Float2D], Float2D]:
-    """A function that evaluates polynomials on rows in memory, each in its unit."""
+    """A function that evaluates polynomials on rows in memory, each divided by its unit."""
     evaluator = Evaluator([polynomials.form], absolute=False)
 
     def values(X: Float2D) -> Float2D:

@@ -1,6 +1,6 @@
 """Pictures as inline SVG, whose text and axes follow the page from light to dark.
 
-Rows are drawn as an image within the SVG, so that a picture of thousands of them stays small.
+Points are an image within the SVG, so that a picture of thousands of rows stays small.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["figure", "histogram"]
 
 _THEMED = {INK: "ink", MUTED: "muted", GRID: "line", POINT: "point", LINE: "blue", ALARM: "red", CYCLE[2]: "green"}
 _METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
-_DOTS = 130  # per inch, of the rows
+_DOTS = 130  # per inch, of the image of the rows
 _FONT = re.compile(r"font: ([^;\"']*?)(?:'[^']*'(?:, )?)+[^;\"]*")
 
 
@@ -30,7 +30,7 @@ def figure(
     Parameters
     ----------
     draw : callable
-        Draws on the axis that it is given.
+        Draws on an axis.
     size : pair of float
         In inches.
     caption : str
@@ -58,12 +58,12 @@ def _svg(draw: Callable[[Any], Any], size: tuple[float, float], projection: str 
 
 
 def _themed(svg: str) -> str:
-    """The SVG element alone, its colours and fonts those of the page."""
+    """The SVG element alone, with the colours and fonts of the page."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>|<style[^>]*>.*?</style>|<!--.*?-->", "", svg, flags=re.DOTALL)
     svg = re.sub(r'<g id="[^"]*"', "<g", svg)
     svg = re.sub(r'^<svg[^>]*?viewBox="([^"]*)"[^>]*>', r'<svg class="figure" viewBox="\1">', svg, flags=re.DOTALL)
-    svg = re.sub(r'style="[^"]*"', lambda found: _themed_style(found[0]), svg)
+    svg = re.sub(r'style="[^"]*"', lambda match: _themed_style(match[0]), svg)
     return re.sub(r"\n\s*", "\n", svg)
 
 

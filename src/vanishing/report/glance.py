@@ -1,4 +1,4 @@
-"""The data at a glance, in one pass over any source: ranges and moments of all rows, and some rows for pictures."""
+"""The data at a glance: ranges and moments of all rows, and a sample of rows for pictures, in one pass."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .tables import figures, percent, table
 __all__ = ["Glance", "describe_columns", "look_at"]
 
 _SAMPLED = 5000  # rows for pictures
-_BINS = 24
+_BINS = 24  # of a small histogram
 
 
 class Glance(NamedTuple):
-    """What one pass tells.
+    """The summary of the rows.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Glance(NamedTuple):
     X : ndarray of shape (n_sampled, n_columns)
         Up to 5,000 of the rows, in their order: all, or those whose places have the smallest hashes.
     numbers : ndarray of shape (n_sampled,)
-        Where they stand among all rows.
+        Their places among all rows.
     labels : ndarray of shape (n_sampled,) or None
     hashes : ndarray of shape (n_sampled,)
     """
@@ -62,7 +62,7 @@ class Glance(NamedTuple):
 
 
 def look_at(rows: Rows) -> Glance:
-    """Look at all rows in one pass.
+    """Summarise all rows in one pass.
 
     Examples
     --------
@@ -71,10 +71,10 @@ def look_at(rows: Rows) -> Glance:
     >>> seen.n_rows, seen.mean, seen.present
     (2, array([2., 5.]), array([2., 1.]))
     """
-    return rows.reduce(_look, _add_glances, Cost(8 * rows.n_features, 6 * rows.n_features))
+    return rows.reduce(_glance, _add_glances, Cost(8 * rows.n_features, 6 * rows.n_features))
 
 
-def _look(block: Block) -> Glance:
+def _glance(block: Block) -> Glance:
     X = np.asarray(to_host(block.X), dtype=np.float64)
     known = ~np.isnan(X)
     present = known.sum(axis=0).astype(np.float64)

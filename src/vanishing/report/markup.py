@@ -1,4 +1,4 @@
-"""Elements of HTML: whatever is not markup already is escaped, so names and labels can never become markup."""
+"""Elements of HTML. All text that is not marked as ``Html`` is escaped, so names and labels never become markup."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _VOID = {"meta", "link", "input", "br", "img"}
 
 
 class Html(str):
-    """Text that is markup: it stands in a page as it is. Only functions of this package make it."""
+    """Text that is markup, and goes into a page unchanged. Only functions of this package make it."""
 
     __slots__ = ()
 

@@ -1,6 +1,6 @@
 """Polynomials as MathML, one inline formula for each term, so that long equations wrap like text.
 
-MathML Core is what browsers render without help: https://www.w3.org/TR/mathml-core/.
+Browsers render MathML Core without further software: https://www.w3.org/TR/mathml-core/.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from .markup import EMPTY, Html, join, tag
 __all__ = ["Summand", "equation", "monomial", "number", "polynomial", "shifted_variable", "variable"]
 
 _INDEXED = re.compile(r"([^\W\d_])_?(\d{1,4})")
-_MOST_TERMS = 40  # that are written out
-_LONGEST = 32  # characters of a name, as browsers break no line within a formula
+_MOST_TERMS = 40  # on one side of an equation
+_LONGEST = 32  # characters of a name: browsers do not break lines within a formula
 
 
 class Summand(NamedTuple):
-    """A term of a sum: whether it is subtracted, its coefficient, and the product of powers; both may be empty."""
+    """A term of a sum: whether it is subtracted, its coefficient, and its product of powers, which may be empty."""
 
     negative: bool
     coefficient: Html
@@ -90,21 +90,27 @@ def monomial(exponents: Sequence[int] | Int1D, variables: Sequence[Html]) -> Htm
 
 
 def equation(left: Sequence[Summand], right: Sequence[Summand] | None, text: str) -> Html:
-    """``left = right``, or the left side alone; ``text`` is what screen readers and searches find.
+    """``left = right``, or the left side alone; ``text`` is for screen readers.
 
     Examples
     --------
     >>> equation([Summand(False, EMPTY, variable("x"))], [Summand(False, number("2"), EMPTY)], "x = 2")[48:]
     '<math><mi>x</mi></math> <math><mo form="infix">=</mo><mn>2</mn></math></span>'
     """
-    shown = [_formula(summand, first=k == 0) for k, summand in enumerate(left[:_MOST_TERMS])]
-    if len(left) > _MOST_TERMS:
-        shown.append(tag("span", f"+ {len(left) - _MOST_TERMS} terms", class_="more"))
+    shown = _side(left)
     if right is not None:
-        first, *others = right or [Summand(False, number("0"), EMPTY)]
-        shown.append(_formula(first, first=True, before=tag("mo", "=", form="infix")))
-        shown += [_formula(summand, first=False) for summand in others[:_MOST_TERMS]]
+        shown += _side(right or [Summand(False, number("0"), EMPTY)], before=tag("mo", "=", form="infix"))
     return tag("span", *_spaced(shown), class_="eq", role="math", aria_label=text)
+
+
+def _side(summands: Sequence[Summand], before: Html = EMPTY) -> list[Html]:
+    """The terms of one side, the first after ``before``, and the number of those that are left out."""
+    shown = [
+        _formula(summand, first=k == 0, before=EMPTY if k else before)
+        for k, summand in enumerate(summands[:_MOST_TERMS])
+    ]
+    left_out = len(summands) - _MOST_TERMS
+    return [*shown, tag("span", f"+ {left_out} terms", class_="more")] if left_out > 0 else shown
 
 
 def polynomial(g: Polynomial, *, digits: int = 4, bars: bool = False, zero: bool = False) -> Html:
@@ -137,9 +143,7 @@ def polynomial(g: Polynomial, *, digits: int = 4, bars: bool = False, zero: bool
 def _formula(summand: Summand, *, first: bool, before: Html = EMPTY) -> Html:
     sign = EMPTY
     if summand.negative or not first:
-        form = (
-            "prefix" if first else "infix"
-        )  # alone at the beginning of a formula, a sign would have no space around it
+        form = "prefix" if first else "infix"  # the first element of a formula is a prefix, without space, otherwise
         sign = tag("mo", "\N{MINUS SIGN}" if summand.negative else "+", form=form)
     space = tag("mspace", width="0.17em") if summand.coefficient and summand.product else EMPTY
     body = join(summand.coefficient, space, summand.product) or number("1")

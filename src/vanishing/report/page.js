@@ -12,7 +12,7 @@
     const cell = row.cells[k];
     return cell.dataset.v === undefined ? cell.textContent : Number(cell.dataset.v);
   };
-  // Numbers before text; what is no number at all comes last in either direction.
+  // NaN comes last in either direction.
   const compare = (a, b, sign) => {
     if (typeof a === "number" && typeof b === "number") {
       return Number.isNaN(a) - Number.isNaN(b) || sign * (a - b);
@@ -27,17 +27,17 @@
     rows.sort((a, b) => compare(key(a, k), key(b, k), sign));
     table.tBodies[0].append(...rows);
   };
-  const said = (row) => [row, ...row.querySelectorAll("[aria-label]")]
+  const searchable = (row) => [row, ...row.querySelectorAll("[aria-label]")]
     .map((part) => part.getAttribute("aria-label") || part.textContent).join(" ").toLowerCase();
   const search = (box, words) => {
     const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
-    let found = 0;
+    let nShown = 0;
     for (const row of box.querySelector("tbody").rows) {
-      const text = said(row);
+      const text = searchable(row);
       row.hidden = !wanted.every((word) => text.includes(word));
-      found += !row.hidden;
+      nShown += !row.hidden;
     }
-    box.querySelector("output").textContent = `${found.toLocaleString("en")} ${box.dataset.name}`;
+    box.querySelector("output").textContent = `${nShown.toLocaleString("en")} ${box.dataset.name}`;
   };
   for (const box of document.querySelectorAll(".table")) {
     const table = box.querySelector("table");

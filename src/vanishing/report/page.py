@@ -1,4 +1,4 @@
-"""The page: head, summary, sections, and how it was made, in one file."""
+"""The page of a report: head, tiles, sections, and how it was made, in one file."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from importlib import metadata, resources
 from typing import Any, NamedTuple
 
 from .._version import __version__
+from ..plots.style import shorten
 from ..rows.writing import complete_file
 from .markup import EMPTY, Html, join, paragraph, tag
 from .tables import facts
@@ -22,6 +23,7 @@ from .tables import facts
 __all__ = ["Clock", "HtmlReport", "Section", "Story", "Tile", "write_page"]
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "matplotlib", "pandas", "pyarrow")
+_LONGEST_VALUE = 120  # characters of a parameter
 _CITE = """@inproceedings{wirth2023approximate,
   title = {Approximate Vanishing Ideal Computations at Scale},
   author = {Wirth, Elias and Kera, Hiroshi and Pokutta, Sebastian},
@@ -32,7 +34,7 @@ _CITE = """@inproceedings{wirth2023approximate,
 
 
 class Tile(NamedTuple):
-    """A number that a reader should see first, what it is, and what to compare it with."""
+    """A number at the top of the page, its meaning, and what to compare it with."""
 
     value: str
     label: str
@@ -48,7 +50,7 @@ class Section(NamedTuple):
 
 @dataclass(frozen=True)
 class Story:
-    """What a page says about a model: its kind in words, a title, what to see first, and the sections."""
+    """The content of a page about a model: its kind in words, a title, tiles and sections."""
 
     kind: str
     title: str
@@ -58,7 +60,7 @@ class Story:
 
 @dataclass
 class Clock:
-    """Seconds that parts of a report took."""
+    """Seconds of the parts of a report."""
 
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -144,7 +146,7 @@ def write_page(story: Story, clock: Clock, parameters: dict[str, Any]) -> str:
 
 
 def _policy(script: str) -> str:
-    """Nothing from elsewhere, and no script but the page's own: text of a table could not run one either."""
+    """The content security policy: nothing from elsewhere, and no script but the page's own."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     own = f"script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:"
     return f"default-src 'none'; {own}; base-uri 'none'; form-action 'none'"
@@ -156,7 +158,7 @@ def _tile(tile: Tile) -> Html:
 
 
 def _making(clock: Clock, parameters: dict[str, Any]) -> Section:
-    """Parameters, timings and versions."""
+    """The section with parameters, timings and versions."""
     total = sum(clock.seconds.values())
     lists = {
         "Parameters of the model": [(name, _shown(value)) for name, value in parameters.items()],
@@ -172,8 +174,7 @@ def _making(clock: Clock, parameters: dict[str, Any]) -> Section:
 
 
 def _shown(value: Any) -> str:
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 120 else f"{text[:116]} ..."
+    return shorten(" ".join(repr(value).split()), _LONGEST_VALUE)
 
 
 def _versions() -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""The method ``report`` of models."""
+"""The method ``report`` of models: it summarises the rows, asks the model for its story, and writes the page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Given", "Reported", "Subject", "write_report"]
 
 
 class Given(NamedTuple):
-    """Rows that a report is about, the names of their columns, and their classes where they have labels.
+    """The rows of a report, the names of their columns, and, if they have labels, their classes.
 
     Blocks of the rows label class ``classes[k]`` with ``keys[k]``. An ideal that was fitted to scaled columns needs the
     ``scaler`` if the rows are not scaled.
@@ -31,7 +31,7 @@ class Given(NamedTuple):
 
 @dataclass(frozen=True)
 class Subject:
-    """What a report is about besides the model: the rows, what a pass told of them, and a clock."""
+    """What a story is told about: the rows, their summary, and a clock for its parts."""
 
     given: Given
     seen: Glance
@@ -78,26 +78,26 @@ class Reported:
         return write_report(self, self._report_rows(X, y), path, title)
 
     def _report_rows(self, X: Any, y: Any) -> Given:
-        """The rows, with labels where there are any."""
+        """The rows of a report, with labels if there are any."""
         raise NotImplementedError
 
     def _report_story(self, subject: Subject) -> Story:
-        """What the page says about the model."""
+        """The content of the page about the model and the rows."""
         raise NotImplementedError
 
 
 def write_report(
     model: Reported, given: Given, path: str | os.PathLike[str] | None = None, title: str | None = None
 ) -> HtmlReport:
-    """The report of a model on given rows, written to a file if there is a ``path``."""
+    """The report of a model on given rows; with a ``path``, it is also written to that file."""
     clock = Clock()
     with clock.part("looking at the rows"):
         seen = look_at(given.rows)
         data = Section("Data at a glance", describe_columns(seen, given.names))
     story = model._report_story(Subject(given, seen, clock))
-    told = replace(story, title=title or story.title, sections=[*story.sections, data])
+    story = replace(story, title=title or story.title, sections=[*story.sections, data])
     parameters = model.get_params(deep=False) if hasattr(model, "get_params") else {}
-    page = HtmlReport(write_page(told, clock, parameters))
+    page = HtmlReport(write_page(story, clock, parameters))
     if path is not None:
         page.save(path)
     return page

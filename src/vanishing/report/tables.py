@@ -11,12 +11,12 @@ from .markup import EMPTY, Html, tag
 
 __all__ = ["Cell", "facts", "figures", "percent", "table"]
 
-_SEARCHED = 8  # rows from which on a table has a field to search it
-_MOST_ROWS = 500
+_SEARCHED = 8  # rows from which on a table has a search field
+_MOST_ROWS = 500  # of a table on a page
 
 
 class Cell(NamedTuple):
-    """What a cell shows, and the number that it is sorted by."""
+    """The text of a cell, and the number that it is sorted by."""
 
     shown: str
     key: float

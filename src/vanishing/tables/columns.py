@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -14,13 +14,14 @@ __all__ = ["Column", "Texts", "arrow_column", "frame_columns", "holds_texts"]
 
 
 class Texts(NamedTuple):
-    """A column of texts: row i has ``values[codes[i]]``, or nothing where that is -1."""
+    """A column of texts: row i has ``values[codes[i]]``, or a gap where the code is -1."""
 
     values: list[str]
     codes: Int1D
 
 
-Column = Float1D | Texts
+#: Numbers with NaN for gaps, or texts.
+Column: TypeAlias = Float1D | Texts
 
 
 def frame_columns(X: Any) -> list[Column]:
@@ -51,7 +52,7 @@ def arrow_column(name: str, column: Any) -> Column:
 
 
 def holds_texts(kind: Any) -> bool:
-    """Whether a type of Arrow is one of texts, or of categories of any kind."""
+    """Whether columns of an Arrow type hold texts, or categories of any kind."""
     import pyarrow.types as types
 
     texts = (types.is_dictionary, types.is_string, types.is_large_string, types.is_string_view)
@@ -77,7 +78,7 @@ def _pandas_column(name: str, column: Any) -> Column:
 
 
 def _column(name: str, values: Any) -> Column:
-    """A column of an array; objects are numbers if all that are not missing are."""
+    """A column of an array; objects are numbers if all but the missing ones are."""
     if values.dtype.kind in "biuf":
         return np.asarray(values, dtype=np.float64)
     if values.dtype.kind in "mM":
@@ -100,4 +101,5 @@ def _is_missing(value: Any) -> bool:
 
 
 def _refuse_times(name: str) -> ValueError:
+    """The error about a column of dates or times."""
     return ValueError(f"Column {name!r} holds dates or times: drop it, or compute numbers from it.")

@@ -24,26 +24,25 @@ __all__ = ["NoCategoriesError", "TableEncoder"]
 
 _NUMBER = re.compile(r"[-+]?\s*[$€£¥]?\s*\d[\d.,' ]*([eE][-+]?\d+)?\s*[%$€£¥]?")
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T][\d:.,]+.*)?")
-_MANY = 5  # different numbers or dates that are no categories
+_MANY = 5  # different numbers or dates, of a column whose texts are no categories
 
 
 class NoCategoriesError(ValueError):
     """Columns of texts that are no categories.
 
-    ``rare`` has those with ids or free text, ``disguised`` those with numbers or dates; both have a text of each.
+    ``rare`` has those with ids or free text, ``disguised`` those with numbers or dates, each with one of its texts.
     """
 
     def __init__(self, rare: dict[str, str], disguised: dict[str, str]):
         self.rare, self.disguised = rare, disguised
-        super().__init__(f"There is {self.says()}: drop {', '.join(map(repr, self.columns))}, or convert to numbers.")
+        super().__init__(f"There is {self._holds()}: drop {', '.join(map(repr, self.columns))}, or convert to numbers.")
 
     @property
     def columns(self) -> list[str]:
         """Names of the columns."""
         return [*self.rare, *self.disguised]
 
-    def says(self) -> str:
-        """What the columns hold."""
+    def _holds(self) -> str:
         kinds = {"text that hardly repeats, like ids": self.rare, "text that is numbers or dates": self.disguised}
         return " and ".join(f"{what} in {_shown(columns)}" for what, columns in kinds.items() if columns)
 
@@ -54,9 +53,9 @@ def _shown(columns: dict[str, str]) -> str:
 
 @dataclass(frozen=True)
 class InputColumn:
-    """How a column becomes numbers: ``categories`` of texts, None for numbers, whose gaps count as ``median``.
+    """How a column becomes numbers: by the ``categories`` of texts, or, if these are None, with ``median`` for gaps.
 
-    ``has_gaps`` tells whether values were missing in the fit, and ``complete`` whether the categories were all texts.
+    ``has_gaps`` says whether values were missing in the fit, ``complete`` whether every text was a category.
     """
 
     name: str
@@ -67,7 +66,7 @@ class InputColumn:
 
     @property
     def shown(self) -> list[str]:
-        """The categories with a column of 0 and 1: of two that are all, the second one."""
+        """The categories with a column of 0 and 1; the second one if there are just two and no other texts."""
         categories = self.categories or []
         return categories[1:] if self.complete and len(categories) == 2 else categories
 
@@ -96,24 +95,24 @@ class InputColumn:
 
 
 def _as_texts(column: Float1D) -> Texts:
-    """Numbers where the fit had texts, written as texts."""
+    """Numbers as texts, for columns that held texts in the fit."""
     values, codes = np.unique(column, return_inverse=True)
-    return Texts([f"{value:g}" for value in values], np.where(np.isnan(column), -1, codes.ravel()))
+    return Texts([f"{value:.15g}" for value in values], np.where(np.isnan(column), -1, codes.ravel()))
 
 
 class TableEncoder(SavedEstimator, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Tables with texts and gaps as numbers, with names that can be read.
 
-    A column of texts gives a column of 0 and 1 for each category, ``color=red``; one of two texts gives a single one.
+    A column of texts gives a column of 0 and 1 for each category, ``color=red``; just one if there are two texts only.
     A missing number becomes the median of its column, with a further column ``age is missing`` of 0 and 1 if there were
     such gaps in the fit; missing texts belong to no category. Booleans are 0 and 1.
 
     Parameters
     ----------
     max_categories : int, default=30
-        The most frequent texts of a column, of those that occur at least twice, are its categories; others belong to
-        none. If the categories cover less than half of the rows, the texts are ids or free text and are refused, as
-        are numbers and dates that were written as text.
+        The most frequent texts of a column that occur at least twice are its categories; other texts belong to none.
+        Texts whose categories cover less than half of the rows are ids or free text: ``fit`` refuses them, as well as
+        numbers and dates written as text.
 
     Attributes
     ----------
@@ -165,30 +164,30 @@ class TableEncoder(SavedEstimator, TransformerMixin, BaseEstimator):  # type: ig
         return self.learn(input_names(self), tally_columns(columns))
 
     def learn(self, names: Sequence[str], tally: Tally) -> Self:
-        """Learn categories and medians from counts over rows that were read elsewhere."""
+        """Learn categories and medians from counts over rows, which passes over files collect."""
         if not (isinstance(self.max_categories, (int, np.integer)) and self.max_categories >= 1):
             raise ValueError(f"max_categories must be a whole number of at least 1, got {self.max_categories!r}.")
         medians = iter(tally.medians.tolist())
-        found, rare, disguised = [], {}, {}
+        columns, rare, disguised = [], {}, {}
         for name, texts, n_gaps in zip(names, tally.texts, tally.gaps.tolist(), strict=True):
             if texts is None:
-                found.append(InputColumn(name, None, True, next(medians), n_gaps > 0))
+                columns.append(InputColumn(name, None, True, next(medians), n_gaps > 0))
                 continue
             n_known = tally.n_rows - n_gaps
             categories, complete = self._categories(texts, n_known)
-            if (odd := _disguised(texts, n_known)) is not None:
-                disguised[name] = odd
+            if (example := _disguised(texts, n_known)) is not None:
+                disguised[name] = example
             elif categories is None:
                 rare[name] = max(texts, key=texts.__getitem__, default="")
             else:
-                found.append(InputColumn(name, categories, complete, 0.0, n_gaps > 0))
+                columns.append(InputColumn(name, categories, complete, 0.0, n_gaps > 0))
         if rare or disguised:
             raise NoCategoriesError(rare, disguised)
-        self.columns_ = found
+        self.columns_ = columns
         return self
 
     def _categories(self, texts: Counter[str], n_known: int) -> tuple[list[str] | None, bool]:
-        """The categories, None for ids and free text; and whether they are all texts of the column."""
+        """The categories (None for ids and free text), and whether every text of the column is one."""
         often = sorted((-n, text) for text, n in texts.items() if n > 1)[: self.max_categories]
         covered = -sum(n for n, _ in often)
         if 2 * covered < n_known:
@@ -212,7 +211,7 @@ class TableEncoder(SavedEstimator, TransformerMixin, BaseEstimator):  # type: ig
         return values
 
     def encode(self, columns: Sequence[Column]) -> Float2D:
-        """The columns of numbers of columns that were read elsewhere."""
+        """The columns of numbers, from columns that :mod:`.columns` has read."""
         parts = [part for known, column in zip(self.columns_, columns, strict=True) for part in known.encode(column)]
         n_rows = len(columns[0].codes if isinstance(columns[0], Texts) else columns[0])
         out = np.empty((len(parts), n_rows))
@@ -235,11 +234,11 @@ class TableEncoder(SavedEstimator, TransformerMixin, BaseEstimator):  # type: ig
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether there are neither texts nor gaps."""
+        """Whether the columns have neither texts nor gaps."""
         return all(column.categories is None and not column.has_gaps for column in self.columns_)
 
     def describe(self) -> list[str]:
-        """What happens to the columns that are not just numbers, in a line each."""
+        """A line for each column with texts or gaps: its categories, or the value that stands for a gap."""
         check_is_fitted(self)
         return [line for column in self.columns_ for line in _describe(column)]
 
@@ -255,9 +254,9 @@ class TableEncoder(SavedEstimator, TransformerMixin, BaseEstimator):  # type: ig
 
 
 def _disguised(texts: Counter[str], n_known: int) -> str | None:
-    """A text that keeps a column from being numbers or dates, as most others are; None for categories.
+    """A text that shows why a column of numbers or dates was read as text; None if its texts are categories.
 
-    Digits alone may be codes: they stay categories.
+    Columns of digits alone may be codes, and count as categories.
     """
     values = {text: n for text, n in texts.items() if _NUMBER.fullmatch(text) or _DATE.fullmatch(text)}
     if len(values) < _MANY or 2 * sum(values.values()) < n_known or all(text.isdigit() for text in texts):
@@ -268,7 +267,7 @@ def _disguised(texts: Counter[str], n_known: int) -> str | None:
 
 def _describe(column: InputColumn) -> Iterator[str]:
     if column.categories is not None:
-        more = "" if column.complete else ", and others"
-        yield f"{column.name}: categories {', '.join(map(repr, column.categories)) or 'none'}{more}"
+        others = "" if column.complete else ", and others"
+        yield f"{column.name}: categories {', '.join(map(repr, column.categories)) or 'none'}{others}"
     elif column.has_gaps:
         yield f"{column.name}: a missing value counts as {column.median:.6g}, the median"

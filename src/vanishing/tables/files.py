@@ -46,7 +46,7 @@ def open_encoded(
 
 
 class _TableReader(ArrowReader):
-    """Reads texts and gaps; blocks have the encoder's columns, or the columns themselves without one."""
+    """Reads columns with texts and gaps; blocks hold the encoder's numbers, or, without an encoder, the columns."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class _TableReader(ArrowReader):
             self.names = [str(name) for name in encoder.get_feature_names_out()]
 
     def require_numbers(self, schema: Any, origin: str) -> None:
-        """Note which columns hold texts: those of the encoder, or else those of the files, which have to agree."""
+        """Note which columns hold texts, by the encoder or else by the files, which have to agree."""
         if self.encoder is not None:
             self.texts = {column.name for column in self.encoder.columns_ if column.categories is not None}
             return
@@ -75,10 +75,10 @@ class _TableReader(ArrowReader):
             name = min(self._first_texts ^ here)
             raise ValueError(f"Column {name!r} holds texts in {origin} or in {self.files[0]}, not in both: convert it.")
         self._first_texts = here
-        self.texts |= here  # in CSV files a column of texts may look like one of numbers here and there
+        self.texts |= here  # some CSV files may have digits only in a column of texts
 
     def has_single(self, schema: Any) -> bool:
-        """Whether numbers were rounded to float32 or less: never, as far as an encoder is concerned."""
+        """False: an encoder reads all numbers as float64, whatever the files hold."""
         return False
 
     def _read_numbers(self, dialect: Dialect, schema: Any) -> None:
@@ -98,7 +98,7 @@ class _TableReader(ArrowReader):
             self.fragments = list(dataset.dataset(self.files, format=kind).get_fragments())
 
     def read_columns(self, *, only_labels: bool) -> list[str]:
-        """The columns that a pass reads."""
+        """The columns of the files that a pass reads."""
         names = [self.label] if only_labels else [*self.columns, self.label, self.weight]
         return list(dict.fromkeys(name for name in names if name is not None))
 

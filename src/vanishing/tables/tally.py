@@ -1,4 +1,4 @@
-"""What an encoder has to know about the rows, from sums over blocks: gaps, texts, and a sample for medians."""
+"""Counts over rows that an encoder learns from: gaps, texts, and a sample for medians. They add up over blocks."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from .columns import Column, Texts
 
 __all__ = ["Tally", "add_tallies", "tally_columns"]
 
-_MOST_TEXTS = 10_000  # distinct texts of a column that are counted: one with more is no list of categories
-_MOST_ROWS, _MOST_NUMBERS = 100_000, 4_000_000  # of the sample for medians: 32 MB at most
-_N_NUMBERS = 2**52
+_MOST_TEXTS = 10_000  # distinct texts that are counted; a column with more has no categories
+_MOST_ROWS, _MOST_NUMBERS, _FEWEST_ROWS = 100_000, 4_000_000, 1000  # of the sample for medians: 32 MB at most
+_N_HASHES = 2**52  # different hashes of the places of rows; a double holds each
 
 
 class Tally(NamedTuple):
     """Counts over rows.
 
     ``gaps`` has the number of missing values of each column, ``texts`` how often each text occurs (None for columns of
-    numbers, and an empty count where there are too many), ``drawn`` some rows of the columns of numbers.
+    numbers, empty for columns with too many different texts), ``drawn`` a sample of the columns of numbers.
     """
 
     n_rows: int
@@ -34,7 +34,7 @@ class Tally(NamedTuple):
 
     @property
     def medians(self) -> Float1D:
-        """Medians of the columns of numbers, or of a random sample of 100,000 rows, fewer beyond 40 columns; or 0."""
+        """Medians of the sampled columns of numbers; 0 for columns without values."""
         known = [column[np.isfinite(column)] for column in self.drawn.Z.T]
         return np.array([np.median(column) if column.size else 0.0 for column in known])
 
@@ -44,7 +44,7 @@ def tally_columns(columns: Sequence[Column], part: int = 0, start: int = 0) -> T
     n_rows = len(columns[0].codes if isinstance(columns[0], Texts) else columns[0])
     numbers = [column for column in columns if not isinstance(column, Texts)]
     Z = np.column_stack(numbers) if numbers else np.empty((n_rows, 0))
-    places = fold_numbers(Z, part, start, n_rows, _N_NUMBERS) / _N_NUMBERS
+    places = fold_numbers(Z, part, start, n_rows, _N_HASHES) / _N_HASHES
     drawn = lowest_of(Z, np.ones(n_rows), places, 1.0, _most_rows(Z.shape[1]))
     gaps = [np.count_nonzero(c.codes < 0 if isinstance(c, Texts) else np.isnan(c)) for c in columns]
     texts = [_count(column) if isinstance(column, Texts) else None for column in columns]
@@ -52,7 +52,7 @@ def tally_columns(columns: Sequence[Column], part: int = 0, start: int = 0) -> T
 
 
 def _most_rows(n_columns: int) -> int:
-    return min(_MOST_ROWS, max(_MOST_NUMBERS // max(n_columns, 1), 1000))
+    return min(_MOST_ROWS, max(_MOST_NUMBERS // max(n_columns, 1), _FEWEST_ROWS))
 
 
 def _count(column: Texts) -> Counter[str]:
@@ -61,6 +61,7 @@ def _count(column: Texts) -> Counter[str]:
 
 
 def _limited(counts: Counter[str]) -> Counter[str]:
+    """The counts; none if there are too many different texts."""
     return counts if len(counts) <= _MOST_TEXTS else Counter()
 
 
