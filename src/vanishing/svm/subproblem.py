@@ -25,14 +25,19 @@ def minimise(H: Float2D, r: Float1D, penalty: Float1D, x: Float1D, tol: float) -
     Ends when no entry of the shortest subgradient is larger than ``tol``.
     """
     n, start = x.size, np.flatnonzero((x != 0.0) | (penalty == 0.0))
-    face, L, sign, room = np.empty(n, np.int64), np.empty((n, n)), np.sign(x), np.empty(n)
+    face, L, sign, gradient = np.empty(n, np.int64), np.empty((n, n)), np.sign(x), np.empty(n)
     size = start.size
     face[:size], L[:size, :size] = start, _factor(H[start[:, None], start])
     for _ in range(10 * n):
-        inside = _to_the_minimiser_of_the_face(r, penalty, x, sign, L, face, size, room)
-        size = _let_join(H, r, penalty, x, sign, L, face, inside, room, tol)
-        if size == inside:
+        size = _to_the_minimiser_of_the_face(r, penalty, x, sign, L, face, size, gradient)
+        largest = _largest_excess(H, r, penalty, x, sign, face, size, gradient)
+        if largest <= tol:
             return
+        excess = np.abs(gradient) - penalty
+        for j in np.flatnonzero((sign == 0.0) & (excess > 0.5 * largest) & (penalty > 0.0)).tolist():
+            sign[j] = -np.sign(gradient[j])
+            append_column(H, L, face, size, j, _LEAST)
+            size += 1
 
 
 def _factor(H: Float2D) -> Float2D:
@@ -51,39 +56,21 @@ def violation(gradient: Float1D, penalty: Float1D, x: Float1D) -> float:
 
 
 @compiled
-def _let_join(
-    H: Float2D,
-    r: Float1D,
-    penalty: Float1D,
-    x: Float1D,
-    sign: Float1D,
-    L: Float2D,
-    face: Int1D,
-    size: int,
-    gradient: Float1D,
-    tol: float,
-) -> int:
-    """Let coordinates join the face whose gradient, ``Hx + r``, exceeds their penalty by the most, or half of that.
-
-    Returns the face's size: the same, if no excess is larger than ``tol``.
-    """
-    n = x.size
-    for j in range(n):
+def _largest_excess(
+    H: Float2D, r: Float1D, penalty: Float1D, x: Float1D, sign: Float1D, face: Int1D, size: int, gradient: Float1D
+) -> float:
+    """Write ``gradient = Hx + r``, and return by how much it exceeds the penalty of a zero at most."""
+    for j in range(x.size):
         gradient[j] = r[j]
     for a in range(size):
-        row, value = H[face[a]], x[face[a]]
-        for j in range(n):
-            gradient[j] += value * row[j]
-    largest = tol
-    for j in range(n):
-        if sign[j] == 0.0:
-            largest = max(largest, abs(gradient[j]) - penalty[j])
-    for j in range(n):
-        if largest > tol and sign[j] == 0.0 and penalty[j] > 0.0 and abs(gradient[j]) - penalty[j] > 0.5 * largest:
-            sign[j] = -np.sign(gradient[j])
-            append_column(H, L, face, size, j, _LEAST)
-            size += 1
-    return size
+        value = x[face[a]]
+        for j in range(x.size):
+            gradient[j] += value * H[face[a], j]
+    largest = 0.0
+    for j in range(x.size):
+        if sign[j] == 0.0 and abs(gradient[j]) - penalty[j] > largest:
+            largest = abs(gradient[j]) - penalty[j]
+    return largest
 
 
 @compiled
