@@ -29,7 +29,7 @@ from .transforms import in_unit_cube, transform_of
 __all__ = ["SAMPLE_ROWS", "SEARCH_TOL", "Pieces", "fit_pieces", "takes_no_weight"]
 
 SAMPLE_ROWS = 10_000  # whose quantiles are taken for those of all rows, outside of memory
-SEARCH_TOL = 2e-3  # relative duality gap of an SVM that only helps to choose: of 5e-3, scores differ by 0.05 points
+SEARCH_TOL = 5e-3  # relative duality gap of an SVM that only helps to choose
 _LITTLE_WORK = 2e9  # multiplications of a Newton step on all rows up to which no sample chooses the columns ...
 _MUCH_WORK = 2e10  # ... and up to which it may choose
 _FEWEST_COLUMNS = 50  # that it may choose whatever they cost
