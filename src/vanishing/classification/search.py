@@ -70,7 +70,7 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
         along C at the price of little more than one, for several pairs at a time.
     scale_input : bool or {"auto", "minmax", "arcsinh", "rank"}, default="auto"
         As for :class:`VanishingIdealClassifier`; "auto" takes the better of "arcsinh" and "rank" at the largest psi,
-        and "arcsinh" for fewer than 2,000 rows. True scales each fold by its own training rows; the others transform
+        and "arcsinh" for fewer than 2,000 rows and where ranks hardly differ from it. True scales each fold by its own training rows; the others transform
         the columns once, by all rows to be searched on.
     features : {"both", "absolute", "signed"}, default="both"
         Give the last step ``g(x)`` and ``|g(x)|``, or one of them.
@@ -78,9 +78,9 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
         As for :class:`VanishingIdealClassifier`.
     hinges, monomials : int or "auto", default="auto"
         As for :class:`VanishingIdealClassifier`; "auto" tries 5 hinges for every input, and with them the products of
-        two inputs, at the best psi of the walk, from 2,000 rows on. They stay if the accuracy is better by more than
-        one standard error of the difference; ``best_estimator_`` says so. Not with ``average``, ``sparsity`` or
-        ``max_columns``, nor where they would be too many columns.
+        two inputs, at the best psi of the walk, from 1,000 rows on. They stay if the accuracy is better, and it or
+        the likelihood of the held-out labels by more than one standard error of the difference; ``best_estimator_``
+        says so. Not with ``average``, ``sparsity`` or ``max_columns``, nor where they would be too many columns.
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
     psis : "auto" or array-like, default="auto"

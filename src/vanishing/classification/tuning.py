@@ -47,6 +47,7 @@ _FEW_CLASSES = 6  # up to which folds are repeated three times, and twice beyond
 _CS = (0.01, 0.03, 0.1, 0.3, 1.0, 10.0)
 _MANY_ROWS = 2000  # from which on ranks are tried
 _RIVALS = ("arcsinh", "rank")  # scalings that "auto" compares
+_ALIKE = 0.05  # largest difference of columns in the unit cube that need not be compared
 _SEARCH_STEPS = 50  # Newton steps of an SVM in an automatic search
 _FEW_ERRORS = 100  # of the best pair on held-out rows, with which psi cannot be told apart to a tenth of the error
 _LARGER = 8  # times search_rows are sampled then, for the usual folds ...
@@ -141,11 +142,18 @@ def _search_in_memory(
     splits = check_folds(splitter, rows.X, classes[codes], classes, codes, rows.sample_weight)
     scalings = _scalings(search, len(codes)) if before is None else (before.scaling,)
     prepared = [_prepare(search, data, sample, splits, scaling) for scaling in scalings]
+    if not search.average and all(_are_alike(prepared[0], other) for other in prepared[1:]):
+        prepared = prepared[:1]
     n_steps = len(prepared) * len(prepared[0].searched.psis) * len(splits)
     with search_progress(n_steps, passes=False) as progress:
         if prepared[0].searched.automatic:
             return _walk(search, prepared, progress, before, enough)
         return _score_all(search, prepared, progress)
+
+
+def _are_alike(one: _Prepared, other: _Prepared) -> bool:
+    """Whether two scalings give almost the same columns: ranks of uniform columns, and of columns of two values."""
+    return bool(np.abs(one.study.X - other.study.X).max() < _ALIKE)
 
 
 def _scalings(search: Any, n_rows: int) -> Sequence[Any]:
@@ -190,11 +198,11 @@ def _walk(
 def _try_more_columns(search: Any, prepared: list[_Prepared], walks: list[Walk], best: int) -> Searched | None:
     """The best psi of a scaling that is not far behind, with hinges and products, too, if that is ahead of all walks.
 
-    Ahead by more than one standard error of the difference: such columns cost readers. Few rows cannot tell.
+    Such columns cost readers, so that they must be ahead by more than chance. Few rows cannot tell.
     """
     study = prepared[best].study
     simple = search.average or search.sparsity is not None or search.max_columns is not None
-    if simple or len(study.codes) < _MANY_ROWS:
+    if simple or len(study.codes) < _FEW_ROWS:
         return None
     near = [(k, walk) for k, walk in enumerate(walks) if not walks[best].is_clearly_ahead_of(walk)]
     tried = [(k, walk.with_columns(more)) for k, walk in near for more in study.columns.richer(search)]

@@ -11,7 +11,7 @@ from .._typing import Float1D
 from ..progress import Progress
 from .crossval import Fold, FoldIdeals, Study, fit_ideals, score_ideals
 from .extras import ColumnOptions
-from .scoring import Scores, equal_models, held_out_hits, paired_difference
+from .scoring import Scores, equal_models, held_out_hits, held_out_likelihoods, paired_difference
 from .screening import Screen
 
 __all__ = ["Walk", "explore_in_turns", "most_columns", "most_terms", "psi_grid", "screen_of"]
@@ -166,10 +166,17 @@ class Walk:
         return other
 
     def is_ahead_of(self, other: Walk) -> bool:
-        """Whether its best accuracy is better by more than one standard error of the difference."""
+        """Whether it is better by more than one standard error of the difference: in its accuracy, or its likelihood.
+
+        The likelihood of the held-out labels tells models apart that are right about almost the same rows; it counts
+        where the accuracy is better, too.
+        """
         if self._best_pair is None or other._best_pair is None:
             return False
-        return _is_clear(self._hits(self._best_pair), other._hits(other._best_pair), _SLIGHTLY)
+        own, others = self._best_pair, other._best_pair
+        if _is_clear(self._hits(own), other._hits(others), _SLIGHTLY):
+            return True
+        return self.best > other.best and _is_clear(self._likelihoods(own), other._likelihoods(others), _SLIGHTLY)
 
     @property
     def is_good_enough(self) -> bool:
@@ -288,9 +295,17 @@ class Walk:
 
     def _hits(self, pair: tuple[int, int]) -> tuple[Float1D, Float1D]:
         """Which rows a pair is right about when they are held out, and their weights."""
-        folds = sorted((fold for group in self.groups for fold in group), key=lambda fold: fold.number)
-        rows = self.study.held_out(folds)
+        rows = self.study.held_out(self._folds)
         return rows.by_row(held_out_hits(rows, self.scores.held_out[pair]))
+
+    def _likelihoods(self, pair: tuple[int, int]) -> tuple[Float1D, Float1D]:
+        """The log-likelihoods of the labels of rows for a pair when they are held out, and their weights."""
+        rows = self.study.held_out(self._folds)
+        return rows.by_row(held_out_likelihoods(rows, self.scores.held_out[pair]))
+
+    @property
+    def _folds(self) -> list[Fold]:
+        return sorted((fold for group in self.groups for fold in group), key=lambda fold: fold.number)
 
     @property
     def _counts(self) -> bool:
