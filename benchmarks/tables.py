@@ -158,7 +158,7 @@ def summary(results, models) -> None:
             worst = max(results, key=lambda name: results[name][model]["error"] - results[name]["boosting"]["error"])
             print(
                 f"| {model} | {gaps.mean():+.2f} | {gaps.std(ddof=1) / np.sqrt(len(gaps)) if len(gaps) > 1 else 0:.2f} "
-                f"| {(gaps < 0).sum()} of {len(gaps)} | {worst} {gaps.max():+.2f} |"
+                f"| {(gaps < 0).sum()} of {len(gaps)} | {Path(worst).stem} {gaps.max():+.2f} |"
             )
 
 
