@@ -70,8 +70,8 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
         along C at the price of little more than one, for several pairs at a time.
     scale_input : bool or {"auto", "minmax", "arcsinh", "rank"}, default="auto"
         As for :class:`VanishingIdealClassifier`; "auto" takes the better of "arcsinh" and "rank" at the largest psi,
-        and "arcsinh" for fewer than 2,000 rows and where ranks hardly differ from it. True scales each fold by its own training rows; the others transform
-        the columns once, by all rows to be searched on.
+        and "arcsinh" for fewer than 2,000 rows and where ranks hardly differ from it. True scales each fold by its own
+        training rows; the others transform the columns once, by all rows to be searched on.
     features : {"both", "absolute", "signed"}, default="both"
         Give the last step ``g(x)`` and ``|g(x)|``, or one of them.
     append_input, scale_features, class_weight :
