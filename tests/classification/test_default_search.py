@@ -22,6 +22,7 @@ from vanishing.classification.class_weights import class_factors
 from vanishing.classification.extras import Extras, hinge_knots
 from vanishing.classification.features import FeatureMap
 from vanishing.classification.probabilities import Calibration
+from vanishing.classification.scoring import Scores
 from vanishing.classification.screening import Screen
 from vanishing.classification.walk import most_columns, most_terms, psi_grid
 from vanishing.rows.arrays import as_rows
@@ -375,6 +376,19 @@ def test_more_columns_are_tried_from_1000_rows_on(monkeypatch):
     assert not tried
     VanishingIdealClassifierCV(n_jobs=1).fit(X, y)
     assert [(columns.hinges, columns.monomials) for columns in tried] == [(5, 1), (5, 2)]
+
+
+def test_a_preferred_walk_is_chosen_whatever_its_scores():
+    walks = []
+    for score in (0.9, 0.8):
+        walk = object.__new__(tuning.Walk)
+        walk.psis, walk.best, walk.scores = [0.1], score, Scores.empty(1, 2, 3)
+        walk.scores.scores[:], walk.scores.choice[:] = score, score
+        walk.scores.choice[:, 0] = walk.scores.scores[:, 0] = score - 0.2
+        walks.append(walk)
+    both = walks[0].followed_by(walks[1])
+    assert np.unravel_index(both.choice.mean(axis=2).argmax(), (2, 2)) == (1, 1)
+    np.testing.assert_allclose(both.scores.mean(axis=2), [[0.7, 0.9], [0.6, 0.8]])
 
 
 def test_scalings_that_give_the_same_columns_are_not_compared(monkeypatch):

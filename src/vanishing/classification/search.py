@@ -78,9 +78,10 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
         As for :class:`VanishingIdealClassifier`.
     hinges, monomials : int or "auto", default="auto"
         As for :class:`VanishingIdealClassifier`; "auto" tries 5 hinges for every input, and with them the products of
-        two inputs, at the best psi of the walk, from 1,000 rows on. They stay if the accuracy is better, and it or
-        the likelihood of the held-out labels by more than one standard error of the difference; ``best_estimator_``
-        says so. Not with ``average``, ``sparsity`` or ``max_columns``, nor where they would be too many columns.
+        two inputs, at the best psi of the walk, from 1,000 rows on. They stay if the accuracy is better by more than
+        one standard error of the difference, or else the likelihood of the held-out labels, with an accuracy that is
+        not worse by as much; then ``rank_test_score`` has them first, and ``best_estimator_`` says so. Not with
+        ``average``, ``sparsity`` or ``max_columns``, nor where they would be too many columns.
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
     psis : "auto" or array-like, default="auto"

@@ -205,13 +205,15 @@ def _try_more_columns(search: Any, prepared: list[_Prepared], walks: list[Walk],
     if simple or len(study.codes) < _FEW_ROWS:
         return None
     near = [(k, walk) for k, walk in enumerate(walks) if not walks[best].is_clearly_ahead_of(walk)]
-    tried = [(k, walk.with_columns(more)) for k, walk in near for more in study.columns.richer(search)]
-    ahead = [(k, walk) for k, walk in tried if walk is not None and walk.is_ahead_of(walks[best])]
+    richer = [(k, walk.with_columns(more)) for k, walk in near for more in study.columns.richer(search)]
+    tried = [(k, walk) for k, walk in richer if walk is not None]
+    ahead = [(k, walk) for k, walk in tried if walk.is_ahead_of(walks[best])]
+    ahead = ahead or [(k, walk) for k, walk in tried if walk.is_likelier_than(walks[best])]
     if not ahead:
         return None
     k, walk = max(ahead, key=lambda each: each[1].best)
-    scores, psis = walks[k].scores.followed_by(walk.scores), [*walks[k].psis, *walk.psis]
-    return prepared[k].searched._replace(psis=psis, scores=scores, study=walk.study)
+    psis = [*walks[k].psis, *walk.psis]
+    return prepared[k].searched._replace(psis=psis, scores=walks[k].followed_by(walk), study=walk.study)
 
 
 def _psis_onwards(before: Searched) -> list[float]:

@@ -166,17 +166,25 @@ class Walk:
         return other
 
     def is_ahead_of(self, other: Walk) -> bool:
-        """Whether it is better by more than one standard error of the difference: in its accuracy, or its likelihood.
-
-        The likelihood of the held-out labels tells models apart that are right about almost the same rows; it counts
-        where the accuracy is better, too.
-        """
+        """Whether its best accuracy is better by more than one standard error of the difference."""
         if self._best_pair is None or other._best_pair is None:
             return False
-        own, others = self._best_pair, other._best_pair
-        if _is_clear(self._hits(own), other._hits(others), _SLIGHTLY):
-            return True
-        return self.best > other.best and _is_clear(self._likelihoods(own), other._likelihoods(others), _SLIGHTLY)
+        return _is_clear(self._hits(self._best_pair), other._hits(other._best_pair), _SLIGHTLY)
+
+    def is_likelier_than(self, other: Walk) -> bool:
+        """Whether the held-out labels are likelier by more than one standard error, and it is not behind in accuracy.
+
+        The likelihood tells models apart that are right about almost the same rows.
+        """
+        if self._best_pair is None or other._best_pair is None or other.is_ahead_of(self):
+            return False
+        return _is_clear(self._likelihoods(self._best_pair), other._likelihoods(other._best_pair), _SLIGHTLY)
+
+    def followed_by(self, preferred: Walk) -> Scores:
+        """Its scores, and behind them those of a walk that is preferred whatever its best score: choices are raised."""
+        both = self.scores.followed_by(preferred.scores)
+        both.choice[len(self.psis) :] += max(self.best - preferred.best, 0.0) + 1e-9
+        return both
 
     @property
     def is_good_enough(self) -> bool:
