@@ -311,7 +311,7 @@ def _moments_of(Z: Any, signed: Any) -> Float2D:
     first = second = np.zeros(Z.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
         for start in range(0, Z.shape[0], chunk):  # squares that stay in the cache
-            part, own = Z[start : start + chunk], weights[start : start + chunk]
+            part, own = Z[start : start + chunk, :], weights[start : start + chunk]
             first, second = first + to_host(own @ part), second + to_host(own @ (part * part))
     total, n_rows = float(namespace_of(Z).sum(weights)), float(Z.shape[0])
     return np.array([np.append(first, [total, n_rows]), np.append(second, [total, n_rows])])
