@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, Float1D
 from ..checks import check_choice, check_count
-from ..polynomials.forms import Evaluator
+from ..polynomials.forms import values_over
 from ..rows.array_api import to_host
 from ..rows.protocol import Rows
 from ..rows.reading import input_names, is_dask, read_finite, read_rows
@@ -102,7 +102,7 @@ class RowExplanations(RowScores):
         form = model.equations.standard_form
         deviations = np.zeros((len(p_values), 0))
         if form.n_polynomials:
-            deviations = np.asarray(to_host(_computed(Evaluator([form], absolute=False).over(read_finite(self, X)))))
+            deviations = np.asarray(to_host(_computed(values_over(form, read_finite(self, X)))))
         edges = [*range(0, len(p_values), block_rows or len(p_values)), len(p_values)]
         return as_table(drift_of_blocks(model, p_values, deviations, edges, self.contamination))
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from .._typing import Array, Bool1D, Float1D, Float2D
 from ..files.fields import require
-from ..polynomials.forms import Evaluator, MonomialForm
+from ..polynomials.forms import MonomialForm
 from ..polynomials.products import ProductForm
 from ..rows.array_api import empty_like, namespace_of, on_device_of, to_host
 from .calibration import Left, Tail, Typical
@@ -131,7 +131,7 @@ def _violation(form: Form, X: Any) -> Any:
     """``log(1 + mean of squares)`` of equations in units of their deviations, one value per row."""
     namespace = namespace_of(X)
     values = empty_like(X, form.n_polynomials)
-    Evaluator([form], absolute=False).fill(X, values)
+    form.fill(X, values, absolute=False)
     values = namespace.clip(values, -MOST_DEVIATIONS, MOST_DEVIATIONS)
     return namespace.log1p(namespace.mean(values**2, axis=1))
 

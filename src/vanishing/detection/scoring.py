@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..polynomials.forms import Evaluator
+from ..polynomials.forms import values_over
 from ..rows.array_api import is_device_array, namespace_of, on_device_of, to_host
 from ..rows.labels import as_vector
 from ..rows.protocol import Cost, Rows
@@ -128,7 +128,7 @@ class RowScores:
         """
         check_is_fitted(self)
         equations = self._current().equations
-        return Evaluator([equations.standard_form], absolute=True).over(read_finite(self, X))
+        return values_over(equations.standard_form, read_finite(self, X), absolute=True)
 
     def _rows(self, X: Any) -> Rows:
         return read_finite(self, X) if self.missing == "error" else read_rows(self, X, reset=False)

@@ -311,10 +311,6 @@ class Evaluator:
         costs = [form.cost for form in self.forms]
         return Cost(sum(cost.work for cost in costs), sum(cost.width for cost in costs))
 
-    def over(self, rows: Rows) -> Any:
-        """Values on all rows, ``(n_samples, n_columns)``."""
-        return rows.map(lambda block, out: self.fill(block.X, out), self.n_columns, self.cost)
-
 
 # What a form consists of in files.
 

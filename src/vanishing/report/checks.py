@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from .._typing import Float1D, Float2D, Int1D
-from ..polynomials.forms import Evaluator
 from ..polynomials.polynomial import Polynomials
 from ..rows.array_api import to_host
 from ..rows.protocol import Block, Cost, Rows
@@ -98,11 +97,11 @@ def _add_held(a: Held, b: Held) -> Held:
 
 def values_of_polynomials(polynomials: Polynomials, unit: Float1D) -> Callable[[Float2D], Float2D]:
     """A function that evaluates polynomials on rows in memory, each divided by its unit."""
-    evaluator = Evaluator([polynomials.form], absolute=False)
+    form = polynomials.form
 
     def values(X: Float2D) -> Float2D:
-        out = np.empty((len(X), evaluator.n_columns))
-        evaluator.fill(X, out)
+        out = np.empty((len(X), form.n_polynomials))
+        form.fill(X, out, absolute=False)
         return np.asarray(out / unit)
 
     return values
