@@ -7,6 +7,8 @@ TESTS ?=
 TORCH ?= torch==2.13.0
 # Interpreters of `make test-pythons`, by their names or paths.
 PYTHONS ?= python3.11 python3.12 python3.13
+# Where an image sets it, every worker would compile all modules and tests again: 5 seconds.
+unexport PYTHONDONTWRITEBYTECODE
 # Processes among which pytest shares out the tests; 0 runs them all in one, as a debugger needs it.
 WORKERS ?= 2
 
@@ -56,7 +58,7 @@ docs: $(VENV)/.installed-docs
 	$(BIN)/python tools/website/check.py docs/_build/html
 
 clean:
-	find src -name __pycache__ -exec rm -rf {} +
+	find src tests tools -name __pycache__ -exec rm -rf {} +
 	rm -rf docs/_build docs/made docs/reference docs/gallery
 	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis
 

@@ -5,26 +5,21 @@ from contextlib import suppress
 # Several tests run at once, and on small matrices BLAS threads only spin: they double the CPU time of a search.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-import numpy as np
+# No slow imports here: the process that only hands out tests to others reads this file, too, and they wait for it.
 import pytest
 from cpu_seconds import pytest_runtest_makereport, pytest_runtest_setup, pytest_terminal_summary  # noqa: F401
-from hypothesis import given, settings
-from hypothesis.strategies import none
-from threadpoolctl import ThreadpoolController
-
-from vanishing import datasets
-from vanishing.rows.disk import ComputedOnDisk, DiskRows
 
 collect_ignore_glob = ["conftest.py", "*/conftest.py"]  # which --doctest-modules would take for one module
 
-# The same examples in every run; HYPOTHESIS_PROFILE=default looks for new ones.
-settings.register_profile("fixed", derandomize=True, deadline=None)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
+def pytest_collectstart(collector):
+    """Draw the same examples in every run; HYPOTHESIS_PROFILE=default looks for new ones."""
+    if isinstance(collector, pytest.Session):
+        from hypothesis import settings
 
-@given(none())
-def _use_hypothesis_once(_):
-    pass
+        gc.disable()  # little becomes garbage before pytest_collection_finish
+        settings.register_profile("fixed", derandomize=True, deadline=None)
+        settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 
 def pytest_collection_finish():
@@ -32,14 +27,20 @@ def pytest_collection_finish():
 
     Hypothesis registers its generator at its first use, and looks then for references to it, which freezing would hide.
     """
-    _use_hypothesis_once()
+    from hypothesis import given
+    from hypothesis.strategies import none
+
+    given(none())(lambda _: None)()
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
 def load_table():
     """A function that loads a data set by name: rows and labels, as the paper uses them."""
+    from vanishing import datasets
+
     loaded = {}
 
     def load(name):
@@ -58,6 +59,7 @@ def load_table():
 @pytest.fixture(scope="session")
 def load_classes(load_table):
     """A function that loads a data set by name: one array per class, min-max scaled as a whole."""
+    import numpy as np
 
     def load(name):
         X, y = load_table(name)
@@ -70,6 +72,8 @@ def load_classes(load_table):
 
 @pytest.fixture
 def circle():
+    import numpy as np
+
     angle = np.random.default_rng(0).uniform(0, 2 * np.pi, 500)
     return np.column_stack([0.5 + 0.5 * np.cos(angle), 0.5 + 0.5 * np.sin(angle)])
 
@@ -77,6 +81,8 @@ def circle():
 @pytest.fixture
 def passes(monkeypatch):
     """A list that gets an entry for every pass over rows on disk or in Dask collections: the rows."""
+    from vanishing.rows.disk import ComputedOnDisk, DiskRows
+
     made = []
 
     def count(source, method):
@@ -100,6 +106,8 @@ def passes(monkeypatch):
 @pytest.fixture
 def two_blas_threads():
     """BLAS with more threads than a fit leaves it, so that a test can see whether they come back."""
+    from threadpoolctl import ThreadpoolController
+
     controller = ThreadpoolController().select(user_api="blas")
     with controller.limit(limits=2):
         assert {library["num_threads"] for library in controller.info()} == {2}

@@ -155,7 +155,7 @@ def parquet_pattern(X, folder):
 
 
 def parquet_tiny_groups(X, folder):
-    return open_rows(write_parquet(folder, X, n_files=2, row_group_size=13))
+    return open_rows(write_parquet(folder, X, n_files=2, row_group_size=50))
 
 
 def parquet_float32(X, folder):

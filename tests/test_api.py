@@ -4,6 +4,7 @@ import ast
 import inspect
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -38,13 +39,16 @@ def package_of(path):
     return path.stem if path.parent == SOURCE else path.relative_to(SOURCE).parts[0]
 
 
+@cache
 def imports(path):
     """What a module imports of ours: package and module, as far as they are named."""
+    found = []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.level:
             base = list(path.relative_to(SOURCE).parent.parts)
             base = base[: len(base) - node.level + 1] + (node.module.split(".") if node.module else [])
-            yield from [base] if base else [[alias.name] for alias in node.names]
+            found += [base] if base else [[alias.name] for alias in node.names]
+    return found
 
 
 def test_imports_go_one_way():

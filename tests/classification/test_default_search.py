@@ -372,9 +372,9 @@ def test_more_columns_are_tried_from_1000_rows_on(monkeypatch):
     monkeypatch.setattr(tuning.Walk, "with_columns", lambda walk, columns: tried.append(columns))
     X = np.random.default_rng(0).random((1000, 2))
     y = X[:, 0] + 0.3 * np.random.default_rng(1).normal(size=len(X)) > X[:, 1] ** 2
-    VanishingIdealClassifierCV(n_jobs=1).fit(X[:900], y[:900])
+    VanishingIdealClassifierCV(refit=False, **SMALL).fit(X[:900], y[:900])
     assert not tried
-    VanishingIdealClassifierCV(n_jobs=1).fit(X, y)
+    VanishingIdealClassifierCV(refit=False, **SMALL).fit(X, y)
     assert [(columns.hinges, columns.monomials) for columns in tried] == [(5, 1), (5, 2)]
 
 
@@ -396,8 +396,9 @@ def test_scalings_that_give_the_same_columns_are_not_compared(monkeypatch):
     monkeypatch.setattr(tuning, "explore_in_turns", lambda walks: explored.append(len(walks)))
     rng = np.random.default_rng(0)
     uniform, normal = rng.random((2100, 3)), rng.normal(size=(2100, 3))
+    search = VanishingIdealClassifierCV(hinges=0, monomials=1, Cs=[1.0], refit=False, **SMALL)
     for X in (uniform, uniform > 0.5, normal):
-        VanishingIdealClassifierCV(hinges=0, monomials=1, n_jobs=1).fit(X, normal[:, 0] + X[:, 1] > 0.5)
+        search.fit(X, normal[:, 0] + X[:, 1] > 0.5)
     assert explored == [2]
 
 

@@ -27,6 +27,7 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import LinearSVC
 
 import vanishing.classification.crossval
+import vanishing.classification.tuning
 from vanishing import ABM, AVI, OAVI, VCA, VanishingIdealClassifier, show_progress
 from vanishing.progress import search_progress
 
@@ -530,18 +531,19 @@ def test_filters_of_warnings_are_as_before_after_a_fit_with_threads(monkeypatch)
         with lock:
             mine.number = next(number)
         if mine.number == 1:
-            first_in.wait(5)
+            assert first_in.wait(5)
         return fitted_by(*arguments, **options)
 
     def svm(*arguments, **options):
         (first_in if mine.number == 0 else second_in).set()
-        (second_in if mine.number == 0 else first_out).wait(5)
+        assert (second_in if mine.number == 0 else first_out).wait(5)
         return original(*arguments, **options)
 
     def score(model, X, y):
         first_out.set()
         return model.score(X, y)
 
+    monkeypatch.setattr(vanishing.classification.tuning, "_ONE_THREAD", 0)  # rows, below which one thread is faster
     monkeypatch.setattr(vanishing.classification.crossval, "svms_along", svm)
     monkeypatch.setattr(vanishing.classification.crossval.FeatureMap, "fitted_by", before_svm)
     before = list(warnings.filters)

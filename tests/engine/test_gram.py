@@ -76,7 +76,7 @@ def test_mean_gram_of_more_candidates_than_a_panel_holds(m):
     assert_same_gram(mean_gram(as_rows(X), Program.of(terms), n_basis), direct_mean_gram(X, terms, n_basis), n_basis)
 
 
-@pytest.mark.parametrize("m", [300, 1000])
+@pytest.mark.parametrize("m", [100, 777])
 @pytest.mark.parametrize("n_candidates", [95, 96, 97, 192, 193])
 def test_mean_gram_at_the_edges_of_panels(m, n_candidates):
     terms = all_terms(20, 2)[: 21 + n_candidates]
@@ -156,7 +156,7 @@ def test_value_gram_of_many_candidates_over_several_blocks():
     np.testing.assert_allclose(found, direct_mean_gram(X, terms, 84), rtol=1e-12, atol=1e-15)
 
 
-@pytest.mark.parametrize("m", [1, 3, 6, 7, 100, 65_535, 65_536, 65_537, 200_000])
+@pytest.mark.parametrize("m", [1, 3, 6, 7, 100, 65_535, 65_536, 65_537, 131_073])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_triangular_factor_squares_to_the_gram(m, weighted):
     X = data(m, 2)

@@ -26,6 +26,7 @@ from makers import (
     dask_array,
     dask_frame,
     float32,
+    lazy_frame,
     memory_map,
     name_of,
     npy_file,
@@ -78,8 +79,18 @@ feather = pytest.importorskip("pyarrow.feather")
 # --- the same data in every source ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", EVERYWHERE, ids=name_of)
-@pytest.mark.parametrize("model", ALGORITHMS, ids=["OAVI", "CGAVI-IHB", "ABM", "AVI", "VCA"])
+ONE_OF_EACH_KIND = (c_order, npy_file, parquet_folder, lazy_frame, torch_tensor, strict_array, dask_array)
+
+
+def sources_of_algorithms():
+    """Every algorithm on every source; quick ones are all sources of the first, and one source of each kind."""
+    for name, model in zip(["OAVI", "CGAVI-IHB", "ABM", "AVI", "VCA"], ALGORITHMS, strict=True):
+        for make in EVERYWHERE:
+            quick = model is ALGORITHMS[0] or make in ONE_OF_EACH_KIND
+            yield pytest.param(model, make, id=f"{name}-{name_of(make)}", marks=[] if quick else pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("model", "make"), list(sources_of_algorithms()))
 def test_every_source_gives_the_generators_of_the_array(model, make, tmp_path, reference_fit):
     X = surface()
     expected = reference_fit(model, as_fitted(X, make))
