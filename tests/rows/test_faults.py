@@ -21,6 +21,7 @@ import pytest
 from vanishing import OAVI, Moments, cli, open_rows
 from vanishing.datasets import _tables
 from vanishing.experiments._store import Store
+from vanishing.rows.arrays import in_order
 from vanishing.rows.writing import complete_file
 
 pytestmark = pytest.mark.chaos
@@ -251,3 +252,20 @@ def test_a_command_leaves_the_handling_of_signals_as_it_was(tmp_path, capsys):
     with ThreadPoolExecutor(1) as pool:  # where signals cannot be handled
         assert pool.submit(cli.main, ["fit", str(tmp_path / "nothing.npy")]).result() == 2
     assert "No data files" in capsys.readouterr().err
+
+
+def test_a_pass_that_is_given_up_joins_no_thread():
+    """The garbage collector may give it up, in a thread that is starting: before Python 3.13, joining hangs there."""
+    go_on, ended = threading.Event(), []
+
+    def work(task):
+        if task > 0:
+            go_on.wait(2)
+            ended.append(task)
+        return task
+
+    results = in_order(work, range(9), 2, None, lambda task: 1)
+    assert next(results) == 0
+    results.close()
+    assert ended == []
+    go_on.set()

@@ -161,25 +161,27 @@ def in_order(
             if progress is not None:
                 progress.advance(size(task))
         return
-    with ThreadPoolExecutor(threads) as pool:
-        ahead: list[tuple[Future[T], int]] = []
+    pool, wait = ThreadPoolExecutor(threads), True
+    ahead: list[tuple[Future[T], int]] = []
 
-        def submit(number: int, source: Iterator[Any]) -> None:
-            ahead.extend((pool.submit(work, task), size(task)) for task in islice(source, number))
+    def submit(number: int, source: Iterator[Any]) -> None:
+        ahead.extend((pool.submit(work, task), size(task)) for task in islice(source, number))
 
+    try:
         submit(2, iter(first))
         submit(threads - 1, tasks)
-        try:
-            while ahead:
-                done, n_rows = ahead.pop(0)
-                result = done.result()
-                submit(1, tasks)
-                yield result
-                if progress is not None:
-                    progress.advance(n_rows)
-        finally:  # after an error, or when the consumer stops early
-            for future, _ in ahead:
-                future.cancel()
+        while ahead:
+            done, n_rows = ahead.pop(0)
+            result = done.result()
+            submit(1, tasks)
+            yield result
+            if progress is not None:
+                progress.advance(n_rows)
+    except GeneratorExit:  # the consumer stopped early
+        wait = False  # the garbage collector may be closing us in a thread that is starting: there, joining hangs
+        raise
+    finally:
+        pool.shutdown(wait, cancel_futures=True)
 
 
 def as_rows(X: Any, sample_weight: Float1D | None = None, n_jobs: int | None = None) -> ArrayRows:
