@@ -6,10 +6,11 @@ import pytest
 from vanishing import ABM, AVI, L1SVC, OAVI, VCA, Moments, VanishingIdealClassifier, VanishingIdealDetector
 from vanishing.engine import cuda as fused
 
+# CuPy first, which few have: PyTorch takes seconds to load, and its loggers slow down every test.
+cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 if not torch.cuda.is_available():
     pytest.skip("there is no GPU", allow_module_level=True)
-cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
 
 LIBRARIES = {"torch": lambda X: torch.asarray(np.ascontiguousarray(X), device="cuda"), "cupy": cupy.asarray}
 ESTIMATORS = [OAVI(0.001), OAVI(0.001, solver="cg", boost="ihb"), ABM(1e-4), AVI(0.001), VCA(0.001)]
