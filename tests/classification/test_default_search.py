@@ -242,7 +242,7 @@ def searches_of(monkeypatch, X, y, **options):
 def test_a_sample_with_few_errors_is_enlarged_and_psi_does_not_rise(monkeypatch, flipped, n_samples):
     X, y = circles(2, m=1200)
     y = np.where(np.random.default_rng(1).random(1200) < flipped, 1 - y, y)
-    searches = searches_of(monkeypatch, X, y, search_rows=300)
+    searches = searches_of(monkeypatch, X, y, search_rows=300, Cs=[0.1, 1.0])
     assert len(searches) == n_samples
     assert len(searches[-1].study.codes) >= [300, 1200][n_samples - 1]
     assert searches[-1].psis[searches[-1].best[0]] <= searches[0].psis[searches[0].best[0]]
@@ -250,7 +250,7 @@ def test_a_sample_with_few_errors_is_enlarged_and_psi_does_not_rise(monkeypatch,
 
 def test_very_many_rows_of_few_errors_are_split_once(monkeypatch):
     X, y = circles(2, m=1300)
-    small, large = searches_of(monkeypatch, X, y, search_rows=100, cv="auto")
+    small, large = searches_of(monkeypatch, X, y, search_rows=100, cv="auto", Cs=[0.1, 1.0])
     (fold,) = large.folds
     assert (len(fold.train), len(fold.test)) == (540, 660)
     assert large.psis[large.best[0]] <= small.psis[small.best[0]]
@@ -272,7 +272,7 @@ def test_a_small_sample_is_left_at_few_errors_and_long_steps_go_on_from_there(mo
 
 def test_an_average_has_members_of_every_scaling_that_is_good_enough():
     X, y = circles(2, m=300, noise=0.3)
-    clf = VanishingIdealClassifierCV(average=True, **SMALL).fit(X, y)
+    clf = VanishingIdealClassifierCV(average=True, Cs=[0.1, 1.0], **SMALL).fit(X, y)
     (same,) = (each for each in clf.estimators_ if each.final_estimator_ is clf.best_estimator_.final_estimator_)
     slope, offset = np.polyfit(clf.best_estimator_.decision_function(X), same.decision_function(X), 1)
     own, again = clf.best_estimator_._calibration, Calibration(np.array([slope]), np.array([offset]))

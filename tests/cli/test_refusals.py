@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import subprocess
 import sys
 
@@ -82,9 +83,11 @@ REFUSED = {
 }
 
 
-@pytest.fixture
-def spoiled(story):
-    """The story with files that are not what they seem."""
+@pytest.fixture(scope="module")
+def spoiled_story(fitted_story, tmp_path_factory):
+    """The story with files that are not what they seem; commands that are refused leave it as it is."""
+    story = tmp_path_factory.mktemp("spoiled") / "story"
+    shutil.copytree(fitted_story, story)
     (story / "picture.parquet").write_bytes(b"\x89PNG\r\n" + bytes(200))
     (story / "empty.csv").write_text("")
     (story / "ragged.csv").write_text("a,b\n1,2\n1,2,3\n")
@@ -104,6 +107,12 @@ def spoiled(story):
     laws = vanishing.load(story / "runs.vi")
     laws.save(story / "runs2.vi")  # without the note of its groups
     return story
+
+
+@pytest.fixture
+def spoiled(spoiled_story, monkeypatch):
+    monkeypatch.chdir(spoiled_story)
+    return spoiled_story
 
 
 def contents(folder):

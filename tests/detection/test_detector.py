@@ -41,10 +41,16 @@ def frame(X):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:.* rows with NaN were left out of the fit")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks(
-    [VanishingIdealDetector(), VanishingIdealDetector(contamination=0.1, regimes=False, missing="error")]
-)
+@parametrize_with_checks([VanishingIdealDetector()])
 def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks([VanishingIdealDetector(contamination=0.1, regimes=False, missing="error")])
+def test_scikit_learn_checks_with_other_parameters(estimator, check):
     check(estimator)
 
 

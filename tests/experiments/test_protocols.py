@@ -102,12 +102,13 @@ REPRODUCED = {
     ("seeds", "SVM"): [0, 1, 3],
     ("htru", "CGAVI-IHB"): [2],
 }
+QUICKLY_REPRODUCED = {("bank", "CGAVI-IHB"), ("bank", "VCA"), ("bank", "SVM"), ("seeds", "SVM")}
 
 
 @pytest.mark.parametrize(
     ("data", "name", "k"),
     [
-        pytest.param(*key, k, marks=[pytest.mark.slow] if key[0] == "htru" or k != runs[0] else [])
+        pytest.param(*key, k, marks=[] if k == 0 and key in QUICKLY_REPRODUCED else pytest.mark.slow)
         for key, runs in REPRODUCED.items()
         for k in runs
     ],

@@ -74,7 +74,13 @@ def assert_vanishing(models, classes):
         np.testing.assert_allclose(mse, model.generators_.mse, rtol=1e-6, atol=1e-12)
 
 
-@pytest.mark.parametrize(("name", "psi"), IHB_SIZES)
+def settings_of(published):
+    """Data sets and psis of a table of sizes; those whose models take longest are slow."""
+    long = {("spam", 0.0005), ("credit", 0.0005)}
+    return [pytest.param(*key, marks=[pytest.mark.slow] if key in long else []) for key in published]
+
+
+@pytest.mark.parametrize(("name", "psi"), settings_of(IHB_SIZES))
 def test_cgavi_ihb_has_the_published_sizes(load_classes, name, psi):
     classes = load_classes(name)
     models = [OAVI(psi, solver="cg", boost="ihb", order="degcolex").fit(X) for X in classes]
@@ -128,7 +134,7 @@ def test_stopping_on_small_progress_keeps_terms_without_proof(load_classes):
     assert stopped.n_basis_ > 17
 
 
-@pytest.mark.parametrize(("name", "psi"), ABM_SIZES)
+@pytest.mark.parametrize(("name", "psi"), settings_of(ABM_SIZES))
 def test_abm_has_the_published_sizes(load_classes, name, psi):
     classes = load_classes(name)
     models = [ABM(psi, order="degcolex").fit(X) for X in classes]
@@ -136,7 +142,7 @@ def test_abm_has_the_published_sizes(load_classes, name, psi):
     assert_vanishing(models, classes)
 
 
-@pytest.mark.parametrize(("name", "psi"), VCA_SIZES)
+@pytest.mark.parametrize(("name", "psi"), settings_of(VCA_SIZES))
 def test_vca_with_all_products_has_the_published_sizes(load_classes, name, psi):
     classes = load_classes(name)
     models = [PublishedVCA(psi).fit(X) for X in classes]

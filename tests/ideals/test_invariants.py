@@ -217,7 +217,7 @@ def test_vca_stays_exact_when_a_kept_component_is_barely_above_psi(normalization
 
 
 @pytest.mark.parametrize(("algorithm", "options"), ALL)
-@pytest.mark.parametrize("below", [3e-8, 1e-6, 1e-3])
+@pytest.mark.parametrize("below", [3e-8, pytest.param(1e-6, marks=pytest.mark.slow), 1e-3])
 def test_a_psi_just_below_a_mean_square_excludes_it(algorithm, options, below):
     X = make_data("law", 100, 2, seed=5)
     first = algorithm(1e-5, max_degree=3, **options).fit(X)

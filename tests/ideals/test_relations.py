@@ -88,7 +88,9 @@ COLUMNS = {
 }
 
 
-@pytest.mark.parametrize("m", [10, 30, 100, 1000])
+@pytest.mark.parametrize(
+    "m", [10, pytest.param(30, marks=pytest.mark.slow), 100, pytest.param(1000, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("kind", list(COLUMNS))
 def test_independent_columns_of_any_kind_and_length_show_no_relation(kind, m):
     rng = np.random.default_rng(m)

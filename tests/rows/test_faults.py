@@ -144,7 +144,7 @@ WRITERS = {
     "features.npy": write_features,
     "features.parquet": write_features,
     "moments.npz": lambda path: Moments(12, 3).update(np.random.default_rng(0).random((300, 12))).save(path),
-    "table.csv.gz": lambda path: _tables._write(path, np.random.default_rng(0).random((20_000, 2)), ("a",)),
+    "table.csv.gz": lambda path: _tables._write(path, np.random.default_rng(0).random((8_000, 2)), ("a",)),
     "record.json": write_record,
 }
 
