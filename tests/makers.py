@@ -325,7 +325,7 @@ def labelled_parquet(X, y, folder):
 
 
 def labelled_tiny_groups(X, y, folder):
-    return open_rows(write_parquet(folder, X, row_group_size=40, y=y), label="y"), None
+    return open_rows(write_parquet(folder, X, row_group_size=100, y=y), label="y"), None
 
 
 def labelled_csv(X, y, folder):

@@ -39,11 +39,19 @@ def package_of(path):
     return path.stem if path.parent == SOURCE else path.relative_to(SOURCE).parts[0]
 
 
+def statements(node):
+    """All statements inside of a node; expressions, most of the tree, have none."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.expr):
+            yield child
+            yield from statements(child)
+
+
 @cache
 def imports(path):
     """What a module imports of ours: package and module, as far as they are named."""
     found = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in statements(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.level:
             base = list(path.relative_to(SOURCE).parent.parts)
             base = base[: len(base) - node.level + 1] + (node.module.split(".") if node.module else [])

@@ -51,22 +51,22 @@ def exact_gram(X, degree):
 
 
 def test_moments_of_a_query_are_those_of_its_rows(empty):
-    X = surface(2000) * [1e-3, 5.0, 1.0] + [1e9, -1e3, 0.0]  # a variance of 1e-24 of the mean square would cancel
+    X = surface(400) * [1e-3, 5.0, 1.0] + [1e9, -1e3, 0.0]  # a variance of 1e-24 of the mean square would cancel
     moments = Moments.from_sql(database(empty, X), QUERY, NAMES, degree=3)
     np.testing.assert_allclose(moments.gram, exact_gram(X, 3), rtol=1e-12)
-    assert (moments.n_samples, moments.total_weight, moments.feature_names) == (2000, 2000.0, tuple(NAMES))
+    assert (moments.n_samples, moments.total_weight, moments.feature_names) == (400, 400.0, tuple(NAMES))
     np.testing.assert_array_equal(moments.scaler.data_min_, X.min(axis=0))
 
 
 def test_models_of_a_query_are_those_of_its_rows(empty):
-    X = surface()
+    X = surface(300)
     moments = Moments.from_sql(database(empty, X), QUERY + ";", degree=3)
     expected = OAVI(1e-3, max_degree=3).fit(MinMaxScaler().fit_transform(X))
     assert_same_generators(OAVI(1e-3, max_degree=3).fit(moments).generators_, expected.generators_)
 
 
 def test_weights_columns_and_scaling_are_those_that_were_asked_for(empty):
-    X, weights = surface(), some_weights()
+    X, weights = surface(300), some_weights(300)
     scaler = MinMaxScaler().fit(2.0 * X[:, :2])
     connection = database(empty, np.column_stack([X, weights]), [*NAMES, "w"])
     moments = Moments.from_sql(connection, QUERY, NAMES[:2], 2, weight="w", scaler=scaler)

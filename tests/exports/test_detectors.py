@@ -45,7 +45,7 @@ def case(request):
     new[::5, 0] += 3.0  # far away
     if make is mixed:
         new[3, 4], new[4, 8] = 0.5, 7.5  # neither binary nor constant
-    return VanishingIdealDetector(**options).fit(make(1500, 0)), new
+    return VanishingIdealDetector(**options).fit(make(700, 0)), new
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
