@@ -353,7 +353,11 @@ def test_every_source_says_which_law_a_row_breaks(make, tmp_path):
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7)
 
 
-@pytest.mark.parametrize("make", EVERYWHERE, ids=name_of)
+@pytest.mark.parametrize(
+    "make",
+    [pytest.param(make, marks=[] if make in ONE_OF_EACH_KIND else pytest.mark.slow) for make in EVERYWHERE],
+    ids=name_of,
+)
 def test_models_along_psi_are_the_same_in_every_source(make, tmp_path):
     X, psis = surface(), [1e-2, 1e-3, 2e-4]
     expected = ideal_path(OAVI(max_degree=3), as_fitted(X, make), psis)
