@@ -2,8 +2,10 @@ import gc
 import os
 from contextlib import suppress
 
-# Several tests run at once, and on small matrices BLAS threads only spin: they double the CPU time of a search.
+# Several tests run at once, and on small matrices the threads of BLAS and of PyTorch, which asks MKL for their number,
+# only spin: they double the CPU time of a search, or make it ten times as long.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("MKL_NUM_THREADS", "1")
 
 # No slow imports here: the process that only hands out tests to others reads this file, too, and they wait for it.
 import pytest

@@ -16,7 +16,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from vanishing import (
     ABM,
     AVI,
-    L1SVC,
     OAVI,
     VCA,
     PerClass,
@@ -27,7 +26,6 @@ from vanishing import (
 
 # The default grid of the cross-validation has 21 psis and 3 Cs; the checks make some sixty fits.
 CHECKED = [
-    L1SVC(),
     PerClass(),
     VanishingIdealClassifier(),
     VanishingIdealClassifierCV(OAVI(solver="cg", boost="ihb"), psis=(0.1, 0.003), Cs=(1.0,), cv=2),
