@@ -257,7 +257,8 @@ def test_two_halves_of_a_larger_sample_stand_for_three_folds_where_rows_abound(m
             table = np.column_stack(rows)
             np.savetxt(tmp_path / "rows.csv", table, delimiter=",", header="a,b,c,y", comments="")
             rows = open_rows(tmp_path / "rows.csv", label="y"), None
-        (search, *_) = searches_of(monkeypatch, *rows, search_rows=1000, cv="auto", scale_input="arcsinh")
+        options = {"search_rows": 1000, "cv": "auto", "scale_input": "arcsinh", "Cs": [1.0]}
+        (search, *_) = searches_of(monkeypatch, *rows, **options)
         assert {(len(fold.train), len(fold.test)) for fold in search.folds} <= sizes
         assert len(search.folds) == (2 if n_rows == 2300 else 3)
         assert not set(search.folds[0].test) & set(search.folds[1].test)
