@@ -77,10 +77,6 @@ class MonomialBasis:
                 moments[column] = (*moments[column], float(gram[row, before]), float(gram[row, row]))
         return tuple(moments)
 
-    def slopes(self, new: list[Term], gram: Float2D) -> Float2D:
-        """Gram of the gradients of [O|new] from their own Gram; the quotients of the terms are in O."""
-        return gram_of_gradients([*self.terms, *new], gram)
-
     def form(self) -> MonomialForm:
         """The generators in a form for evaluation."""
         program = Program.of((*self.terms, *self.leads), self.feature_order)
@@ -105,8 +101,7 @@ class MonomialGrams:
         terms = [tuple(sorted(map(variable.__getitem__, term))) for term in known[0].terms]
         self._parts = parts
         self._basis = basis
-        self._terms = basis.terms  # those that a fit keeps, and after them the candidates of this degree
-        self._row_of = dict(zip(terms, range(len(terms)), strict=True))  # more terms than these, where they are known
+        self._row_of = dict(zip(terms, range(len(terms)), strict=True))
         self._grams = [gram for _, gram in known]
         self._means: dict[tuple[int, ...], Float2D] = {}
         self.n_samples = sum([part.survey.n_samples for part in parts if part.rows is not None])
@@ -124,16 +119,18 @@ class MonomialGrams:
         members = set(border)
         return [term for term in block if term in members]
 
-    def extend(self, block: list[Term]) -> None:
-        """Get the Gram entries of these candidates, in at most one pass."""
-        kept, self._terms = self._terms, (*self._terms, *block)
-        if not self._row_of.keys() >= set(block):
-            self._make_pass(kept)
+    def extend(self, bases: Sequence[MonomialBasis], block: list[Term]) -> None:
+        """Get the Gram entries of these candidates, in at most one pass, which drops terms that no basis contains.
 
-    def _make_pass(self, kept: tuple[Term, ...]) -> None:
-        """Sum the Gram entries of the candidates; where reading dominates, also those of the next degree, if few."""
+        Where reading takes longer than computing, it also sums the candidates of the next degree, if they are few.
+        """
+        if self._row_of.keys() >= set(block):
+            return
         rows = [part.require_rows() for part in self._parts]
-        terms = _with_next_degree(self._terms, len(kept)) if rows[0].reading_dominates else self._terms
+        kept = tuple(dict.fromkeys([term for basis in bases for term in basis.terms]))
+        terms = (*kept, *block)
+        if rows[0].reading_dominates:
+            terms = _with_next_degree(terms, len(kept))
         entries = mean_grams(rows, Program.of(terms, self._basis.feature_order), len(kept))
         index = [self._row_of[term] for term in kept]
         self._grams = [
@@ -151,19 +148,14 @@ class MonomialGrams:
         return gram if index == list(range(len(gram))) else np.asarray(gram[np.ix_(index, index)])
 
     def slopes(self, parts: tuple[int, ...], basis: MonomialBasis, new: list[Term], gram: Float2D) -> Float2D:
-        """Gram of the gradients of a basis and candidates: no pass, as derivatives of terms are terms."""
-        return basis.slopes(new, gram)
+        """Gram of the gradients of a basis and candidates: no pass, as derivatives of terms are terms of the basis."""
+        return gram_of_gradients([*basis.terms, *new], gram)
 
     def factor(self, parts: tuple[int, ...], basis: MonomialBasis, new: list[Term]) -> Float2D:
         """The triangular factor of that Gram, from one pass that does not form the Gram."""
         program = Program.of((*basis.terms, *new), basis.feature_order)
         rows = JoinedRows([self._parts[k].require_rows() for k in parts])
         return triangular_factor(rows, lambda block: term_values(block, program), program.size)
-
-    def restrict(self, bases: Sequence[MonomialBasis]) -> None:
-        """Leave out terms that none of these bases contains; the next pass drops their Gram entries."""
-        kept = set().union(*(basis.terms for basis in bases))
-        self._terms = tuple(filter(kept.__contains__, self._terms))
 
 
 def _with_next_degree(terms: tuple[Term, ...], n_basis: int) -> tuple[Term, ...]:

@@ -90,7 +90,7 @@ class ProductGrams:
         """The candidates of the fit."""
         return border
 
-    def extend(self, block: Candidates) -> None:
+    def extend(self, bases: Sequence[ProductBasis], block: Candidates) -> None:
         """Do nothing: no other fit shares the Gram."""
 
     def of(self, parts: tuple[int, ...], basis: ProductBasis, new: Candidates) -> Float2D:
@@ -112,9 +112,6 @@ class ProductGrams:
     def factor(self, parts: tuple[int, ...], basis: ProductBasis, new: Candidates) -> Float2D:
         """The triangular factor of the Gram of [F|new], from one pass over the data."""
         return triangular_factor(self._part.require_rows(), _product_values(basis, new), basis.size + len(new))
-
-    def restrict(self, bases: Sequence[ProductBasis]) -> None:
-        """Do nothing: no entries are stored between degrees."""
 
 
 def _product_values(basis: ProductBasis, new: Candidates) -> Callable[[Any], Any]:

@@ -24,7 +24,7 @@ from ..checks import (
     warn_overflow,
     warn_single_precision,
 )
-from ..engine.construction import Construction, Fit, Grams, Rule, construct
+from ..engine.construction import Fit, Grams, Rule, construct
 from ..engine.moments import Moments, collect_moments
 from ..engine.monomials import MonomialBasis, MonomialGrams
 from ..engine.products import ProductBasis
@@ -188,20 +188,21 @@ class VanishingIdeal(Reported, SavedEstimator, TransformerMixin, BaseEstimator):
             warn_single_precision(self.psi)
         self._fit_rows(None, survey, min(self.max_degree, moments.degree))
 
-    def _fit_rows(self, rows: Rows | None, survey: Survey, max_degree: int | None = None) -> Construction:
+    def _fit_rows(self, rows: Rows | None, survey: Survey, max_degree: int | None = None) -> Fit:
         """Fit to rows after the first pass, or to moments without rows, with the input columns set."""
         self._check_parameters()
         self._check_width()
         basis, rule = self._plan(survey)
         degree = self.max_degree if max_degree is None else max_degree
         grams = self._grams([Part(rows, survey)], basis)
-        (built,) = construct(grams, [Fit(basis, rule)], max_degree=degree, max_terms=self.max_terms)
+        built = Fit(basis, rule)
+        construct(grams, [built], max_degree=degree, max_terms=self.max_terms)
         if degree < self.max_degree and not (built.complete or built.overflow):
             warn_moments_end(degree)
         self._finish(built, survey)
         return built
 
-    def _finish(self, built: Construction, survey: Survey) -> None:
+    def _finish(self, built: Fit, survey: Survey) -> None:
         """Set the fitted attributes, and warn if the model is incomplete."""
         if built.overflow:
             warn_overflow(built.degree, self.max_terms, self.psi)
@@ -282,7 +283,7 @@ class MonomialIdeal(VanishingIdeal):
     def _rule(self) -> Rule:
         """The algorithm's decisions, from a Gram and from a triangular factor."""
 
-    def _finish(self, built: Construction, survey: Survey) -> None:
+    def _finish(self, built: Fit, survey: Survey) -> None:
         super()._finish(built, survey)
         basis: MonomialBasis = built.basis
         names, decisions = input_names(self), basis.decisions

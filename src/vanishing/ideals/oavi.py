@@ -9,7 +9,7 @@ import numpy as np
 
 from ..checks import check_choice, check_count, check_flag, check_number, warn_undecided
 from ..decisions import Oracle, Stage, decide_gradient, decide_oavi, decide_oavi_exact
-from ..engine.construction import Construction, Rule
+from ..engine.construction import Fit, Rule
 from ..engine.survey import Survey
 from ..files.fields import Integer
 from ..solvers import SOLVERS, Stop
@@ -172,7 +172,7 @@ class OAVI(MonomialIdeal):
             return Rule(partial(decide_gradient, psi=float(self.psi), oracle=oracle), state=start, gradients=True)
         return Rule(partial(decide_oavi, oracle=oracle), partial(decide_oavi_exact, oracle=oracle), state=start)
 
-    def _finish(self, built: Construction, survey: Survey) -> None:
+    def _finish(self, built: Fit, survey: Survey) -> None:
         super()._finish(built, survey)
         # scikit-learn requires n_iter_ >= 1 of a transformer with max_iter; boosting may decide without iterations.
         self.n_iter_ = max(1, built.effort.n_iter)

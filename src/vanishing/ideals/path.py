@@ -112,12 +112,12 @@ def fit_together(
         groups[alike].append((model, Fit(basis, rule, member)))
     for (*_, max_degree, max_terms), group in groups.items():
         fits = [fit for _, fit in group]
-        built = construct(
+        construct(
             MonomialGrams(list(map(Part, parts, part_surveys)), fits[0].basis),
             fits,
             max_degree=max_degree,
             max_terms=max_terms,
             n_threads=n_threads(group[0][0].n_jobs),
         )
-        for (model, fit), construction in zip(group, built, strict=True):
-            model._finish(construction, Survey.of_parts([part_surveys[k] for k in fit.parts]))
+        for model, fit in group:
+            model._finish(fit, Survey.of_parts([part_surveys[k] for k in fit.parts]))

@@ -9,7 +9,7 @@ import numpy as np
 from .._typing import Float1D
 from ..checks import check_choice
 from ..decisions import decide_vca, decide_vca_exact, decide_vca_gradient
-from ..engine.construction import Construction, Rule
+from ..engine.construction import Fit, Rule
 from ..engine.products import ProductBasis, ProductGrams
 from ..engine.survey import Survey
 from ..files.saved import Object
@@ -113,7 +113,7 @@ class VCA(VanishingIdeal):
         )
         return ProductBasis(survey.low.size, length, self._unique_products), rule
 
-    def _finish(self, built: Construction, survey: Survey) -> None:
+    def _finish(self, built: Fit, survey: Survey) -> None:
         super()._finish(built, survey)
         basis: ProductBasis = built.basis
         mse = np.concatenate([decision.mse for decision in basis.decisions])
