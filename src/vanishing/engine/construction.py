@@ -52,7 +52,7 @@ class Basis(Protocol):
 class Grams(Protocol):
     """Gram matrices as the loop over degrees uses them; ``parts`` and ``basis`` are those of a fit."""
 
-    n_samples: int
+    n_samples: int  # rows that a pass reads; 0 for moments
 
     def union(self, borders: Sequence[Any]) -> Any:
         """The candidates of all fits."""

@@ -15,10 +15,10 @@ import numpy as np
 from .._typing import Float2D, Int1D
 from ..decisions import Decision
 from ..polynomials.forms import MonomialForm, term_values
-from ..polynomials.terms import ORDERS, Program, Term, border, gram_of_gradients
-from ..rows.protocol import JoinedRows
+from ..polynomials.terms import ORDERS, Program, Term, border, gram_of_gradients, terms_up_to
+from ..rows.protocol import JoinedRows, Rows
 from .gram import border_gram, mean_grams, mean_of_parts, triangular_factor
-from .survey import Part
+from .survey import Survey
 
 __all__ = ["MonomialBasis", "MonomialGrams"]
 
@@ -96,15 +96,18 @@ class MonomialGrams:
     of variables in the order of the features.
     """
 
-    def __init__(self, parts: Sequence[Part], basis: MonomialBasis):
-        known, variable = [part.survey.known for part in parts], np.argsort(basis.feature_order).tolist()
-        terms = [tuple(sorted(map(variable.__getitem__, term))) for term in known[0].terms]
+    def __init__(self, parts: Sequence[Rows], surveys: Sequence[Survey], basis: MonomialBasis):
         self._parts = parts
         self._basis = basis
-        self._row_of = dict(zip(terms, range(len(terms)), strict=True))
-        self._grams = [gram for _, gram in known]
+        variable = np.argsort(basis.feature_order).tolist()
+        self._row_of: dict[Term, int] = {}
+        for row, columns in enumerate(terms_up_to(surveys[0].degree, len(variable))):
+            self._row_of[tuple(sorted(map(variable.__getitem__, columns)))] = row
+        self._grams = [survey.known for survey in surveys]
+        self._weights = [survey.total_weight for survey in surveys]
         self._means: dict[tuple[int, ...], Float2D] = {}
-        self.n_samples = sum([part.survey.n_samples for part in parts if part.rows is not None])
+        pairs = zip(parts, surveys, strict=True)
+        self.n_samples = sum([survey.n_samples for rows, survey in pairs if rows.n_samples != 0])
 
     def union(self, borders: Sequence[list[Term]]) -> list[Term]:
         """The candidates of all fits, in the order of terms."""
@@ -126,12 +129,11 @@ class MonomialGrams:
         """
         if self._row_of.keys() >= set(block):
             return
-        rows = [part.require_rows() for part in self._parts]
         kept = tuple(dict.fromkeys([term for basis in bases for term in basis.terms]))
         terms = (*kept, *block)
-        if rows[0].reading_dominates:
+        if self._parts[0].reading_dominates:
             terms = _with_next_degree(terms, len(kept))
-        entries = mean_grams(rows, Program.of(terms, self._basis.feature_order), len(kept))
+        entries = mean_grams(self._parts, Program.of(terms, self._basis.feature_order), len(kept))
         index = [self._row_of[term] for term in kept]
         self._grams = [
             border_gram(gram[np.ix_(index, index)], more) for gram, more in zip(self._grams, entries, strict=True)
@@ -142,7 +144,7 @@ class MonomialGrams:
     def of(self, parts: tuple[int, ...], basis: MonomialBasis, new: list[Term]) -> Float2D:
         """The Gram of a basis and its candidates, over the rows of some parts."""
         if parts not in self._means:
-            weights = [self._parts[k].survey.total_weight for k in parts]
+            weights = [self._weights[k] for k in parts]
             self._means[parts] = mean_of_parts([self._grams[k] for k in parts], weights)
         index, gram = [self._row_of[term] for term in (*basis.terms, *new)], self._means[parts]
         return gram if index == list(range(len(gram))) else np.asarray(gram[np.ix_(index, index)])
@@ -154,7 +156,7 @@ class MonomialGrams:
     def factor(self, parts: tuple[int, ...], basis: MonomialBasis, new: list[Term]) -> Float2D:
         """The triangular factor of that Gram, from one pass that does not form the Gram."""
         program = Program.of((*basis.terms, *new), basis.feature_order)
-        rows = JoinedRows([self._parts[k].require_rows() for k in parts])
+        rows = JoinedRows([self._parts[k] for k in parts])
         return triangular_factor(rows, lambda block: term_values(block, program), program.size)
 
 

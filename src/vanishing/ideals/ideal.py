@@ -25,10 +25,10 @@ from ..checks import (
     warn_single_precision,
 )
 from ..engine.construction import Fit, Grams, Rule, construct
-from ..engine.moments import Moments, collect_moments
+from ..engine.moments import GoneRows, Moments, collect_moments
 from ..engine.monomials import MonomialBasis, MonomialGrams
 from ..engine.products import ProductBasis
-from ..engine.survey import Part, Survey, survey_parts
+from ..engine.survey import Survey, survey_parts
 from ..files.fields import Flag, Integer, require
 from ..files.saved import Object, SavedEstimator
 from ..polynomials.forms import MonomialForm, values_over
@@ -60,7 +60,7 @@ class VanishingIdeal(Reported, SavedEstimator, TransformerMixin, BaseEstimator):
     }
 
     _looks_ahead = False  # whether a pass can sum the candidates of the next degree before this degree is decided
-    _grams: Callable[[Sequence[Part], Any], Grams]  # the Gram matrices of the data, for the kind of basis
+    _grams: Callable[[Sequence[Rows], Sequence[Survey], Any], Grams]  # the Gram matrices of its kind of basis
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Compute the polynomials that vanish approximately on the rows of ``X``.
@@ -186,15 +186,15 @@ class VanishingIdeal(Reported, SavedEstimator, TransformerMixin, BaseEstimator):
         warn_outside_unit_cube(survey.low, survey.high, input_names(self))
         if moments.single_precision:
             warn_single_precision(self.psi)
-        self._fit_rows(None, survey, min(self.max_degree, moments.degree))
+        self._fit_rows(GoneRows(moments.n_features), survey, min(self.max_degree, moments.degree))
 
-    def _fit_rows(self, rows: Rows | None, survey: Survey, max_degree: int | None = None) -> Fit:
-        """Fit to rows after the first pass, or to moments without rows, with the input columns set."""
+    def _fit_rows(self, rows: Rows, survey: Survey, max_degree: int | None = None) -> Fit:
+        """Fit to rows after the first pass, or to moments in their place, with the input columns set."""
         self._check_parameters()
         self._check_width()
         basis, rule = self._plan(survey)
         degree = self.max_degree if max_degree is None else max_degree
-        grams = self._grams([Part(rows, survey)], basis)
+        grams = self._grams([rows], [survey], basis)
         built = Fit(basis, rule)
         construct(grams, [built], max_degree=degree, max_terms=self.max_terms)
         if degree < self.max_degree and not (built.complete or built.overflow):

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from ..checks import check_ideal, check_numbers
 from ..engine.construction import Fit, construct
 from ..engine.monomials import MonomialGrams
-from ..engine.survey import Part, Survey, surveys
+from ..engine.survey import Survey, surveys
 from ..rows.protocol import JoinedRows, Rows
 from ..rows.reading import read_rows, take_input_from
 from ..threads import n_threads
@@ -113,7 +113,7 @@ def fit_together(
     for (*_, max_degree, max_terms), group in groups.items():
         fits = [fit for _, fit in group]
         construct(
-            MonomialGrams(list(map(Part, parts, part_surveys)), fits[0].basis),
+            MonomialGrams(parts, part_surveys, fits[0].basis),
             fits,
             max_degree=max_degree,
             max_terms=max_terms,
