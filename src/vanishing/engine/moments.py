@@ -127,10 +127,10 @@ class Moments:
             rows = finite_blocks(columns, rows)  # no second pass can look for NaN
         source = rows if self.scaler is None else rows.scaled(self.scaler.scale_, self.scaler.min_)
         total = sum_terms(source, Program.of(self.terms))
-        if not np.isfinite(total.gram).all():
+        if not np.isfinite(total.products).all():
             require_finite(rows, input_names(columns))
             raise ValueError("Products of columns overflow on these rows; scale them to [0, 1] first.")
-        gram = border_gram(np.array([[total.total_weight]]), total.gram)
+        gram = border_gram(np.array([[total.total_weight]]), total.products)
         self._add(gram, total.range[0], total.range[1], total.n_samples, total.total_weight)
         self.feature_names = self.feature_names or rows.feature_names or columns.names
         self.single_precision |= rows.single_precision

@@ -20,7 +20,7 @@ from ..rows.arrays import ArrayRows
 from ..rows.disk import ScaledOnDisk
 from ..rows.protocol import Block, Cost, Reduction, Rows, reduce_together
 from ..rows.reading import require_finite
-from .gram import border_gram, mean_of_parts, products_and_range, range_of
+from .gram import RowSums, add_sums, border_gram, mean_of_parts, range_of, sum_block, wider
 
 __all__ = [
     "FirstPass",
@@ -126,27 +126,31 @@ def surveys_if_any(parts: Sequence[Rows], *, raw: Sequence[Rows] = (), ahead: bo
     n = parts[0].n_features
     degree = 2 if ahead and parts[0].reading_dominates and count_terms(2, n) <= _LOOKAHEAD_TERMS else 1
     program = Program.of(terms_up_to(degree, n))
-    kernel, cost = partial(_survey_block, program=program), Cost(program.size**2, 2 * program.size)
-    requests = [Reduction(rows, kernel, _add_surveys, cost) for rows in parts]
-    requests += [Reduction(rows, _range_block, _wider, cost) for rows in raw]
+    kernel, cost = partial(sum_block, program=program, ranged=True), Cost(program.size**2, 2 * program.size)
+    requests = [Reduction(rows, kernel, add_sums, cost) for rows in parts]
+    requests += [Reduction(rows, _range_block, wider, cost) for rows in raw]
     totals = reduce_together(requests)
     ranges = totals[len(parts) :] or [None] * len(parts)
     pairs = zip(totals[: len(parts)], ranges, strict=True)
-    return [None if total is None else total.survey(degree, raw_range) for total, raw_range in pairs]
+    return [None if total is None else _means(total, degree, raw_range) for total, raw_range in pairs]
 
 
-def sum_terms(rows: Rows, program: Program) -> SurveySums:
+def _means(total: RowSums, degree: int, raw_range: Float2D | None) -> Survey:
+    """The survey, from the sums over all rows."""
+    with np.errstate(invalid="ignore", divide="ignore"):  # a total weight of 0 raises an error later
+        known = border_gram(np.ones((1, 1)), total.products / total.total_weight)
+    raw = None if raw_range is None else (raw_range[0], raw_range[1])
+    return Survey(known, total.range[0], total.range[1], total.n_samples, total.total_weight, degree, raw)
+
+
+def sum_terms(rows: Rows, program: Program) -> RowSums:
     """Sums over the rows of the products of the terms of a program, and the ranges of the columns, in one pass."""
     cost = Cost(program.size**2, 2 * program.size)
-    return rows.reduce(partial(_survey_block, program=program), _add_surveys, cost)
+    return rows.reduce(partial(sum_block, program=program, ranged=True), add_sums, cost)
 
 
 def _range_block(block: Block) -> Float2D:
     return range_of(block.X, block.weights)
-
-
-def _wider(a: Float2D, b: Float2D) -> Float2D:
-    return np.stack([np.fmin(a[0], b[0]), np.fmax(a[1], b[1])])
 
 
 def _whole_range(ranges: Sequence[tuple[Float1D, Float1D]]) -> tuple[Float1D, Float1D] | None:
@@ -154,34 +158,6 @@ def _whole_range(ranges: Sequence[tuple[Float1D, Float1D]]) -> tuple[Float1D, Fl
         return None
     lows, highs = zip(*ranges, strict=True)
     return np.min(lows, axis=0), np.max(highs, axis=0)
-
-
-class SurveySums(NamedTuple):
-    """The accumulator of a survey: sums instead of means."""
-
-    gram: Float2D
-    range: Float2D
-    n_samples: int
-    total_weight: float
-
-    def survey(self, degree: int, raw_range: Float2D | None) -> Survey:
-        """The survey, with means."""
-        with np.errstate(invalid="ignore", divide="ignore"):  # a total weight of 0 raises an error later
-            known = border_gram(np.ones((1, 1)), self.gram / self.total_weight)
-        raw = None if raw_range is None else (raw_range[0], raw_range[1])
-        return Survey(known, self.range[0], self.range[1], self.n_samples, self.total_weight, degree, raw)
-
-
-def _survey_block(block: Block, program: Program) -> SurveySums:
-    gram, ends = products_and_range(block.X, block.weights, program)
-    return SurveySums(gram, ends, int(block.X.shape[0]), block.total_weight)
-
-
-def _add_surveys(a: SurveySums, b: SurveySums) -> SurveySums:
-    ends = _wider(a.range, b.range)
-    with np.errstate(invalid="ignore"):  # infinities raise an error later
-        gram = a.gram + b.gram
-    return SurveySums(gram, ends, a.n_samples + b.n_samples, a.total_weight + b.total_weight)
 
 
 def scaler_of_range(low: Float1D, high: Float1D, n_samples: int) -> MinMaxScaler:
