@@ -24,6 +24,7 @@ from ..checks import (
     warn_overflow,
     warn_single_precision,
 )
+from ..decisions import Decision
 from ..engine.construction import Fit, Grams, Rule, construct
 from ..engine.moments import GoneRows, Moments, collect_moments
 from ..engine.monomials import MonomialBasis, MonomialGrams
@@ -59,6 +60,7 @@ class VanishingIdeal(Reported, SavedEstimator, TransformerMixin, BaseEstimator):
         "n_basis_": Integer(low=1),
     }
 
+    _choices: ClassVar[dict[str, tuple[str, ...]]] = {}  # parameters that are one of a few words
     _looks_ahead = False  # whether a pass can sum the candidates of the next degree before this degree is decided
     _grams: Callable[[Sequence[Rows], Sequence[Survey], Any], Grams]  # the Gram matrices of its kind of basis
 
@@ -215,6 +217,8 @@ class VanishingIdeal(Reported, SavedEstimator, TransformerMixin, BaseEstimator):
         check_count("max_degree", self.max_degree)
         check_count("max_terms", self.max_terms)
         check_n_jobs(self.n_jobs)
+        for name, choices in self._choices.items():
+            check_choice(name, getattr(self, name), choices)
 
     @abstractmethod
     def _plan(self, survey: Survey) -> tuple[MonomialBasis | ProductBasis, Rule]:
@@ -233,6 +237,7 @@ class MonomialIdeal(VanishingIdeal):
 
     _fields: ClassVar = {"order_ideal_": Object("Terms"), "n_undecided_": Integer(low=0), "_margins": MARGINS}
 
+    _choices: ClassVar = {"order": tuple(ORDERS)}
     _looks_ahead = True
     _grams = MonomialGrams
 
@@ -272,10 +277,6 @@ class MonomialIdeal(VanishingIdeal):
     def _first_equations(self, n_shown: int) -> list[str]:
         return self._ranked().first_lines(n_shown)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_choice("order", self.order, tuple(ORDERS))
-
     def _plan(self, survey: Survey) -> tuple[MonomialBasis, Rule]:
         return MonomialBasis(feature_permutation(self.feature_order, survey.gram), self.order), self._rule()
 
@@ -286,19 +287,20 @@ class MonomialIdeal(VanishingIdeal):
     def _finish(self, built: Fit, survey: Survey) -> None:
         super()._finish(built, survey)
         basis: MonomialBasis = built.basis
-        names, decisions = input_names(self), basis.decisions
+        names = input_names(self)
+        by_degree = dict(zip(Decision._fields, zip(*basis.decisions, strict=True), strict=True))
         self.generators_ = Polynomials(
             basis.form(),
             names,
-            mse=np.concatenate([decision.mse for decision in decisions]),
-            gap=np.concatenate([decision.gap for decision in decisions]),
-            n_iter=np.concatenate([decision.n_iter for decision in decisions]),
-            status=np.concatenate([decision.status for decision in decisions]),
-            n_free=np.concatenate([decision.n_free for decision in decisions]),
+            mse=np.concatenate(by_degree["mse"]),
+            gap=np.concatenate(by_degree["gap"]),
+            n_iter=np.concatenate(by_degree["n_iter"]),
+            status=np.concatenate(by_degree["status"]),
+            n_free=np.concatenate(by_degree["n_free"]),
         )
         exponents = exponents_of(basis.terms, len(names))
         self.order_ideal_ = Terms(exponents.take(np.argsort(basis.feature_order), axis=1), names)
-        self.n_undecided_ = sum([decision.n_undecided for decision in decisions])
+        self.n_undecided_ = sum(by_degree["n_undecided"])
         self._margins = Margins(basis.moments, survey.low, survey.high, survey.n_samples)
 
     def _output_names(self, names: list[str]) -> list[str]:
