@@ -113,7 +113,7 @@ class ArrayRows(Rows):
     def _only_block(self, cost: Cost) -> Block | None:
         """All rows, if they are one block of a pass that is not shown, without need for threads and bars; else None."""
         one = 0 < self.n_samples <= cost.block_rows and (self.quiet or not passes_shown.depth)
-        return self._block(slice(0, self.n_samples)) if one else None
+        return Block(as_block(self.X), self.sample_weight, self.labels) if one else None
 
     def _block(self, rows: slice) -> Block:
         weights = None if self.sample_weight is None else self.sample_weight[rows]
