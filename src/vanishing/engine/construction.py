@@ -176,7 +176,7 @@ def construct(grams: Grams, fits: Sequence[Fit], *, max_degree: int, max_terms: 
         width = len(union) if whole else BLOCK
         warn_long(degree, grams.n_samples * len(union) * (max(sizes) + width))
         for block in [union] if whole else [union[k : k + width] for k in range(0, len(union), width)]:
-            with one_blas_thread():
+            with one_blas_thread:
                 grams.extend([fit.basis for fit in fits if not fit.ended], block)
                 _decide_all(grams, fits, borders, block, n_threads)
         for fit, size in zip(fits, sizes, strict=True):

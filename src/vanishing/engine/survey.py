@@ -79,7 +79,7 @@ class Survey(NamedTuple):
         )
 
     def scaled(self, scale: Float1D, offset: Float1D) -> Survey:
-        """The survey of ``scale * x + offset``, for positive scales, and a degree of at most 2."""
+        """The survey of ``scale * x + offset``, for positive scales."""
         terms = terms_up_to(self.degree, scale.size)
         change = np.zeros((len(terms), len(terms)))
         place = {term: k for k, term in enumerate(terms)}

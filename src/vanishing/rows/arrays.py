@@ -53,7 +53,7 @@ class ArrayRows(Rows):
         """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""
         block = self._only_block(cost)
         if block is not None:
-            with one_blas_thread():
+            with one_blas_thread:
                 return cast("T", kernel(block))
         results = self._run(kernel, cost.block_rows)
         total = functools.reduce(functools.partial(merge, combine), results, next(results, None))
@@ -64,7 +64,7 @@ class ArrayRows(Rows):
         out = np.empty((self.n_samples, n_columns)) if out is None else out
         block = self._only_block(cost)
         if block is not None:
-            with one_blas_thread():
+            with one_blas_thread:
                 kernel(block, out)
             return np.asarray(out)
         for _ in self._run(lambda block: kernel(block, out[block.start :][: len(block.X)]), cost.block_rows):
@@ -126,7 +126,7 @@ class ArrayRows(Rows):
         n_blocks = -(-n_samples // block_rows)
         edges = (n_samples * np.arange(n_blocks + 1) // max(n_blocks, 1)).tolist()
         blocks, shown = map(slice, edges[:-1], edges[1:]), passes_shown.depth > 0 and not self.quiet
-        with one_blas_thread(), row_progress(n_samples) if shown else nullcontext() as progress:
+        with one_blas_thread, row_progress(n_samples) if shown else nullcontext() as progress:
             yield from in_order(
                 lambda rows: kernel(self._block(rows)),
                 blocks,
