@@ -7,6 +7,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from numbers import Integral, Real
 from typing import Any, Self, TypeVar
 
@@ -256,7 +257,7 @@ class WarningRelay:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
-            for message, category in (warning for collected in self._collected for warning in collected):
+            for message, category in chain(*self._collected):
                 _warn(message, category)
 
 

@@ -98,20 +98,19 @@ def fit_together(
     """
     if part_surveys is None:
         part_surveys = surveys(parts, ahead=models[0]._looks_ahead)
-    groups: dict[Any, list[tuple[VanishingIdeal, Fit]]] = defaultdict(list)
+    groups: dict[Any, list[tuple[VanishingIdeal, Survey, Fit]]] = defaultdict(list)
     for model, member in zip(models, members, strict=True):
         model._check_parameters()
         model._check_width()
-        rows = JoinedRows([parts[k] for k in member])
         whole = Survey.of_parts([part_surveys[k] for k in member])
         if not isinstance(model, MonomialIdeal):
-            model._fit_rows(rows, whole)
+            model._fit_rows(JoinedRows([parts[k] for k in member]), whole)
             continue
         basis, rule = model._plan(whole)
         alike = (basis.order, basis.feature_order.tobytes(), model.max_degree, model.max_terms)
-        groups[alike].append((model, Fit(basis, rule, member)))
+        groups[alike].append((model, whole, Fit(basis, rule, member)))
     for (*_, max_degree, max_terms), group in groups.items():
-        fits = [fit for _, fit in group]
+        fits = [fit for *_, fit in group]
         construct(
             MonomialGrams(parts, part_surveys, fits[0].basis),
             fits,
@@ -119,5 +118,5 @@ def fit_together(
             max_terms=max_terms,
             n_threads=n_threads(group[0][0].n_jobs),
         )
-        for model, fit in group:
-            model._finish(fit, Survey.of_parts([part_surveys[k] for k in fit.parts]))
+        for model, whole, fit in group:
+            model._finish(fit, whole)

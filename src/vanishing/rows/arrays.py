@@ -14,7 +14,7 @@ import numpy as np
 from .._typing import Array, Float1D, Float2D
 from ..progress import Progress, passes_shown, row_progress
 from ..threads import n_threads, one_blas_thread
-from .protocol import Block, Cost, Rows, SignedBy, merge
+from .protocol import Block, Cost, Rows, merge
 
 __all__ = ["ArrayRows", "as_block", "as_rows", "in_order"]
 
@@ -89,8 +89,9 @@ class ArrayRows(Rows):
 
     def signed_by(self, label: Any) -> ArrayRows:
         """The same rows, with negative weights where the label differs from this one."""
-        signed = SignedBy(label)(Block(self.X, self.sample_weight, self.labels)).weights
-        return ArrayRows(self.X, signed, self.labels, self.n_jobs)
+        signs = np.where(self.labels == label, 1.0, -1.0)
+        weights = signs if self.sample_weight is None else signs * self.sample_weight
+        return ArrayRows(self.X, weights, self.labels, self.n_jobs)
 
     def computed(self, kernel: Callable[[Block, Any], None], n_columns: int, cost: Cost) -> ArrayRows:
         """Rows of the columns that ``kernel(block, out)`` computes."""
