@@ -248,6 +248,21 @@ def test_a_sample_with_few_errors_is_enlarged_and_psi_does_not_rise(monkeypatch,
     assert searches[-1].psis[searches[-1].best[0]] <= searches[0].psis[searches[0].best[0]]
 
 
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_two_halves_of_a_larger_sample_stand_for_three_folds_where_rows_abound(monkeypatch, tmp_path, in_memory):
+    X, y = circles(2, m=2300, noise=0.5)
+    for n_rows, sizes in ((2300, {(666, 666), (667, 667)}), (1900, {(666, 334), (667, 333)})):
+        rows = X[:n_rows], y[:n_rows]
+        if not in_memory:
+            table = np.column_stack(rows)
+            np.savetxt(tmp_path / "rows.csv", table, delimiter=",", header="a,b,c,y", comments="")
+            rows = open_rows(tmp_path / "rows.csv", label="y"), None
+        (search, *_) = searches_of(monkeypatch, *rows, search_rows=1000, cv="auto", scale_input="arcsinh")
+        assert {(len(fold.train), len(fold.test)) for fold in search.folds} <= sizes
+        assert len(search.folds) == (2 if n_rows == 2300 else 3)
+        assert not set(search.folds[0].test) & set(search.folds[1].test)
+
+
 def test_very_many_rows_of_few_errors_are_split_once(monkeypatch):
     X, y = circles(2, m=1300)
     small, large = searches_of(monkeypatch, X, y, search_rows=100, cv="auto")
@@ -265,7 +280,7 @@ def test_a_small_sample_is_left_at_few_errors_and_long_steps_go_on_from_there(mo
     tried = set(np.flatnonzero(np.isfinite(large.scores.scores).any(axis=(1, 2))).tolist())
     best = large.best[0]
     beside = {place for place in (best - 1, best + 1) if place >= 0}
-    assert len(large.study.codes) == 8000
+    assert len(large.study.codes) == 4000
     assert beside <= tried
     assert {place for place in tried if place % 2} <= set(range(best - 2, best + 3))  # beside the best of the decades
 

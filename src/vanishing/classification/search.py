@@ -99,9 +99,9 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
     refit : bool, default=True
         Fit the best pair to all rows. Without it there is no ``predict``.
     search_rows : int or None, default=10_000
-        With more rows, or rows that are not in memory, search on a stratified sample of this many, and fit the best
-        pair to all rows, in the columns that the sample needs. None searches on all rows, in passes where they are not
-        in memory.
+        With more rows, or rows that are not in memory, search on a stratified sample of this many (of twice as many
+        or more on a third more, in two folds), and fit the best pair to all rows, in the columns that the sample needs.
+        None searches on all rows, in passes where they are not in memory.
     probability : bool, default=True
         Turn decisions into log-odds. Without it they are those of the SVM.
     average : bool, default=False

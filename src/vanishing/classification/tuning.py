@@ -49,9 +49,10 @@ _MANY_ROWS = 2000  # from which on ranks are tried
 _RIVALS = ("arcsinh", "rank")  # scalings that "auto" compares
 _ALIKE = 0.05  # largest difference of columns in the unit cube that need not be compared
 _SEARCH_STEPS = 50  # Newton steps of an SVM in an automatic search
+_ABUNDANT = 2  # times search_rows, from which on two halves of a larger sample stand for three folds
 _FEW_ERRORS = 100  # of the best pair on held-out rows, with which psi cannot be told apart to a tenth of the error
-_LARGER = 8  # times search_rows are sampled then, for the usual folds ...
-_MUCH_LARGER = 12  # ... or as many, where there are more: enough for one split ...
+_LARGER = 4  # times search_rows are sampled then, for the usual folds ...
+_MUCH_LARGER = 12  # ... or up to as many, where there are more: enough for one split ...
 _HELD_OUT = 0.55  # ... with this share to test on
 _ONLY_OURS = "final_estimator must be None for data outside of memory: only the built-in SVM fits them in passes."
 
@@ -66,47 +67,63 @@ class _Prepared(NamedTuple):
 
 def run_search(search: Any, data: Labelled) -> tuple[list[Searched], Sample | None]:
     """The search, the best scaling first, and for an average others; and the rows searched on, if these are not all."""
-    sample = _sample_rows(search, data)
-    if sample is not None:
-        return _search_sample(search, data, sample)
+    if _needs_sample(search, data):
+        return _search_sample(search, data)
     if isinstance(data.rows, ArrayRows):
-        return _search_in_memory(search, data), None
+        return _search_in_memory(search, data, _splitter(search, data)), None
     return _search_in_passes(search, data), None
 
 
-def _sample_rows(search: Any, data: Labelled) -> Sample | None:
-    """The rows to search on, where these are not all rows in memory."""
+def _needs_sample(search: Any, data: Labelled) -> bool:
+    """Whether to search on some of the rows: unless all of them are asked for, or few and in memory."""
     if search.search_rows is None:
-        return None
-    if isinstance(data.rows, ArrayRows) and len(data.rows) <= search.search_rows:
-        return None
+        return False
+    return not (isinstance(data.rows, ArrayRows) and len(data.rows) <= search.search_rows)
+
+
+def _search_sample(search: Any, data: Labelled) -> tuple[list[Searched], Sample]:
+    """The search on a sample, and on a larger one from its best psi on, once its errors are too few to compare psi.
+
+    Few rows of an almost exact law cannot tell it from a coarser one: a small sample prefers a large psi.
+    """
+    sample, splitter = _first_sample(search, data)
+    few, n_rows = int(search.search_rows), int(sample.n_rows.sum())
+    one_split = isinstance(search.cv, str) and n_rows > _LARGER * few
+    most = min(n_rows, (_MUCH_LARGER if one_split else _LARGER) * few)
+    enough = 1.0 - _FEW_ERRORS / len(sample.rows) if len(sample.rows) < most else np.inf
+    searches = _search_in_memory(search, data._replace(rows=sample.rows), splitter, sample, enough=enough)
+    if len(sample.rows) < most and _counts_few_errors(searches[0], len(sample.rows)):
+        sample = stratified_sample(data, most, input_names(search))
+        rows = data._replace(rows=sample.rows)
+        one = StratifiedShuffleSplit(1, test_size=_HELD_OUT, random_state=0)
+        splitter = one if one_split else _splitter(search, rows)
+        searches = _search_in_memory(search, rows, splitter, sample, searches[0])
+    return searches, sample
+
+
+def _first_sample(search: Any, data: Labelled) -> tuple[Sample, Any]:
+    """Rows to search on, and their folds: of ``search_rows`` rows the usual ones, of a third more rows two halves.
+
+    A half has as many rows to train on as two of three folds. Where rows abound, two such models that share no row say
+    as much as three.
+    """
     if search.final_estimator is not None and not isinstance(data.rows, ArrayRows):
         raise ValueError(_ONLY_OURS)
     _find_scaling(search, data)
-    return stratified_sample(data, int(search.search_rows), input_names(search))
+    few, names = int(search.search_rows), input_names(search)
+    halves = isinstance(search.cv, str) and search.cv == "auto" and not search.average
+    if halves and (data.rows.n_samples or np.inf) >= _ABUNDANT * few:
+        sample = stratified_sample(data, 4 * few // 3, names)
+        if sample.n_rows.sum() >= _ABUNDANT * few:
+            return sample, StratifiedKFold(2, shuffle=True, random_state=0)
+    sample = stratified_sample(data, few, names)
+    return sample, _splitter(search, data._replace(rows=sample.rows))
 
 
 def _find_scaling(search: Any, data: Labelled) -> None:
     """By a pass over a file that was opened to be scaled."""
     if isinstance(data.rows, ScaledOnDisk) and data.rows.scaler is None:
         survey_parts(data.rows, input_names(search))
-
-
-def _search_sample(search: Any, data: Labelled, sample: Sample) -> tuple[list[Searched], Sample]:
-    """The search on a sample, and on a larger one from its best psi on, once its errors are too few to compare psi.
-
-    Few rows of an almost exact law cannot tell it from a coarser one: a small sample prefers a large psi.
-    """
-    n_rows, few = int(sample.n_rows.sum()), int(search.search_rows)
-    one_split = isinstance(search.cv, str) and n_rows >= _MUCH_LARGER * few
-    most = _MUCH_LARGER * few if one_split else min(n_rows, _LARGER * few)
-    enough = 1.0 - _FEW_ERRORS / len(sample.rows) if len(sample.rows) < most else np.inf
-    searches = _search_in_memory(search, data._replace(rows=sample.rows), sample, enough=enough)
-    if len(sample.rows) < most and _counts_few_errors(searches[0], len(sample.rows)):
-        sample = stratified_sample(data, most, input_names(search))
-        rows = data._replace(rows=sample.rows)
-        searches = _search_in_memory(search, rows, sample, searches[0], one_split=one_split)
-    return searches, sample
 
 
 def _best_psi(searched: Searched) -> float:
@@ -122,23 +139,21 @@ def _counts_few_errors(searched: Searched, n_rows: int) -> bool:
 def _search_in_memory(
     search: Any,
     data: Labelled,
+    splitter: Any,
     sample: Sample | None = None,
     before: Searched | None = None,
     *,
     enough: float = np.inf,
-    one_split: bool = False,
 ) -> list[Searched]:
     """Score pairs on folds of rows in memory, with the scaling that does best; for an average, others after it.
 
     ``before`` is a search on fewer rows, from whose best psi to go on with its scaling; ``enough`` is an accuracy that
-    ends a walk. ``one_split`` stands for one fold, of very many rows.
+    ends a walk.
     """
     rows = data.rows
     assert isinstance(rows, ArrayRows)
     assert rows.labels is not None
     codes, classes = rows.labels, data.classes
-    one = StratifiedShuffleSplit(1, test_size=_HELD_OUT, random_state=0)
-    splitter = one if one_split else _splitter(search, data)
     splits = check_folds(splitter, rows.X, classes[codes], classes, codes, rows.sample_weight)
     scalings = _scalings(search, len(codes)) if before is None else (before.scaling,)
     prepared = [_prepare(search, data, sample, splits, scaling) for scaling in scalings]

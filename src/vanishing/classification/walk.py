@@ -78,11 +78,11 @@ def screen_of(n_rows: int, n_classes: int) -> Screen:
 class Walk:
     """A search down the values of psi, a few at a time, on the folds of a study.
 
-    Ends after four values without a better score, where clearly worse ones count twice, or where the ideals or the
-    columns become too many; between the last value before that and the first beyond, one more is tried. With
-    ``window``, values of psi with many generators see only the Cs around a good one of the value before. A walk onwards
-    from the best psi of another, and from the place of its C, takes every second value, ends after three of them
-    already, where those with many generators count once more, and then tries the values beside the best one.
+    Ends after four values without a better score, where clearly worse ones with many generators count twice, or where
+    the ideals or the columns become too many; between the last value before that and the first beyond, one more is
+    tried. With ``window``, values of psi with many generators see only the Cs around a good one of the value before. A
+    walk onwards from the best psi of another, and from the place of its C, takes every second value, ends after three
+    of them already, where those with many generators count once more, and then tries the values beside the best one.
 
     Attributes
     ----------
@@ -271,8 +271,8 @@ class Walk:
         if self._improve(i):
             self._stale = 0
         else:
-            costly = self._step > 1 and not self._costs_little(i)
-            self._stale += 1 + costly + self._is_clearly_worse((i, c))
+            costly = not self._costs_little(i)
+            self._stale += 1 + (costly and self._step > 1) + (costly and self._is_clearly_worse((i, c)))
         self._beyond = bool(self.scores.too_large[i])  # the first one, which counts whatever its size
         if self._window:
             self._centre(self._smallest_like((i, c)))
