@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -88,26 +88,21 @@ class Rule(NamedTuple):
     gradients: bool = False
 
 
-class Effort(NamedTuple):
-    """Cost of the decisions of a fit, without the passes over rows: seconds, and solver iterations."""
-
-    seconds: float = 0.0
-    n_iter: int = 0
-
-
 @dataclass
 class Fit:
     """A fit: the basis so far, the algorithm and its state, and the parts of the data that it sees.
 
     ``degree`` is the last degree examined. A fit has ``ended`` if it is ``complete``, as no candidate was left, if the
     next border would have exceeded ``max_terms`` (``overflow``), or if its decisions have spent their budget.
+    ``seconds`` and ``n_iter`` are those of its decisions: without the passes over rows, and with all solvers.
     """
 
     basis: Any
     rule: Rule
     parts: tuple[int, ...] = (0,)
     state: Any = None  # that of the last decision
-    effort: Effort = field(default_factory=Effort)
+    seconds: float = 0.0
+    n_iter: int = 0
     degree: int = 0
     ended: bool = False
     complete: bool = False
@@ -138,9 +133,8 @@ class Fit:
     def _timed(self, decide: Callable[..., Any], *matrices: Float2D) -> Any:
         begin = time.perf_counter()
         decision = decide(*matrices, self.basis.size, self.state or self.rule.state)
-        seconds, n_iter = self.effort
-        n_iter += getattr(decision, "total_iter", 0)
-        self.effort = Effort(seconds + time.perf_counter() - begin, n_iter)
+        self.seconds += time.perf_counter() - begin
+        self.n_iter += getattr(decision, "total_iter", 0)
         return decision
 
     def leave(self, degree: int, size: int) -> None:

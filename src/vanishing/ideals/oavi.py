@@ -181,6 +181,6 @@ class OAVI(MonomialIdeal):
     def _finish(self, built: Fit, survey: Survey) -> None:
         super()._finish(built, survey)
         # scikit-learn requires n_iter_ >= 1 of a transformer with max_iter; boosting may decide without iterations.
-        self.n_iter_ = max(1, built.effort.n_iter)
+        self.n_iter_ = max(1, built.n_iter)
         if self.n_undecided_:
             warn_undecided(self.n_undecided_, self.solver, self.boost)
