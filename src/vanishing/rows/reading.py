@@ -71,17 +71,15 @@ def read_rows(
         X = open_table(X)
         source = _find_source(X, sample_weight, labels)
         if source is not None:
-            if source.read_once and passes != 1 and reset:
-                raise ValueError(
-                    "The rows can be read only once, but this fit makes several passes: give the table or the dataset "
-                    "that the reader reads, X.read_all() if the rows fit into memory, or Moments of them."
-                )
+            if reset and passes != 1:
+                _require_further_passes(source)
             learn_columns(estimator, source, reset=reset)
             return source
     table = None if plain else input_frame(X)
+    nameless = plain and (reset or "feature_names_in_" not in vars(estimator))
     if table is not None:
         validate_data(estimator, X, skip_check_array=True, reset=reset)
-    elif plain and reset:  # validate_data would also look for names of the columns, and at the estimator's tags
+    elif nameless:  # validate_data would also compare names, and collect the tags of the estimator, which takes longer
         table = check_array(X, dtype="numeric", ensure_all_finite=False, input_name="X", estimator=estimator)
     else:
         if not plain:
@@ -91,11 +89,19 @@ def read_rows(
         raise ValueError(f"Input X has values of type {table.dtype}; convert its columns to numbers.")
     weights = None if sample_weight is None else check_weights(sample_weight, table.shape[0])
     rows = ArrayRows(table, weights, labels, getattr(estimator, "n_jobs", None))
-    if plain and reset:
-        learn_columns(estimator, rows, reset=True)
+    if nameless:
+        learn_columns(estimator, rows, reset=reset)
     elif isinstance(table, _FrameColumns):
         rows.single_precision = _has_single(X)
     return rows
+
+
+def _require_further_passes(rows: Rows) -> None:
+    if rows.read_once:
+        raise ValueError(
+            "The rows can be read only once, but this fit makes several passes: give the table or the dataset that the "
+            "reader reads, X.read_all() if the rows fit into memory, or Moments of them."
+        )
 
 
 def _find_source(X: Any, sample_weight: Any, labels: Any) -> Rows | None:
@@ -191,7 +197,7 @@ def learn_columns(estimator: Any, rows: Any, *, reset: bool) -> None:
             f"X has {rows.n_features} features, but {type(estimator).__name__} is expecting "
             f"{estimator.n_features_in_} features as input."
         )
-    known = getattr(estimator, "feature_names_in_", None)
+    known = vars(estimator).get("feature_names_in_")
     if names is not None and known is not None and list(known) != list(names):
         raise ValueError(
             f"The columns should be those of the fit, in the same order: {', '.join(map(str, known))}; "
