@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -60,7 +60,7 @@ class VanishingIdeal(Reported, SavedEstimator, TransformerMixin, BaseEstimator):
         "n_basis_": Integer(low=1),
     }
 
-    _choices: ClassVar[dict[str, tuple[str, ...]]] = {}  # parameters that are one of a few words
+    _choices: ClassVar[dict[str, Collection[str]]] = {}  # parameters that are one of a few words
     _looks_ahead = False  # whether a pass can sum the candidates of the next degree before this degree is decided
     _grams: Callable[[Sequence[Rows], Sequence[Survey], Any], Grams]  # the Gram matrices of its kind of basis
 
@@ -237,7 +237,7 @@ class MonomialIdeal(VanishingIdeal):
 
     _fields: ClassVar = {"order_ideal_": Object("Terms"), "n_undecided_": Integer(low=0), "_margins": MARGINS}
 
-    _choices: ClassVar = {"order": tuple(ORDERS)}
+    _choices: ClassVar = {"order": ORDERS}
     _looks_ahead = True
     _grams = MonomialGrams
 

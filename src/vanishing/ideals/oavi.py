@@ -113,7 +113,7 @@ class OAVI(MonomialIdeal):
     _fields: ClassVar = {"n_iter_": Integer(low=1)}
     _choices: ClassVar = {
         **MonomialIdeal._choices,
-        "solver": tuple(SOLVERS),
+        "solver": SOLVERS,  # as it is at the time of a fit: users may add theirs
         "boost": ("none", "ihb", "wihb"),
         "normalization": ("leading", "gradient"),
     }
