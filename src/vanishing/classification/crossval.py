@@ -30,6 +30,7 @@ from ..svm import svms_along
 from ..threads import n_threads, one_blas_thread
 from .extras import ColumnOptions
 from .features import FeatureMap
+from .probabilities import calibrate
 from .scoring import (
     HeldOut,
     Scores,
@@ -47,6 +48,7 @@ __all__ = ["Fold", "FoldIdeals", "FoldModel", "Study", "fit_ideals", "folds_by_s
 _MOST_SHARED = 62  # folds whose training sets are compared: one bit each
 _MANY_ROWS = 5000  # to train on, from which on an automatic search asks the SVMs for no proof: it costs a third of them
 _UNPROVEN = 0.4  # of the gap, which these only foresee: the whole of it left open 0.05 points of their scores
+_ROUGHLY = 1e-5  # of the log-likelihood, to which decisions are calibrated for a score
 _MANY_COLUMNS = 150  # above which no larger C is tried than the first that is worse than a smaller one ...
 _CLEARLY = 1.5  # ... by more than that many standard errors of the difference
 
@@ -99,6 +101,9 @@ class Study:
     tol: float = 1e-6  # of the SVM
     max_iter: int = 200  # Newton steps of the SVM
     screen: Screen | None = None  # of the columns, beyond which a psi of two classes is not scored
+    calibrated: bool = (
+        False  # whether labels are those of calibrated decisions, which matters for three classes or more
+    )
     by_likelihood: bool = False  # whether pairs are chosen by the likelihood of the labels
     ascending: bool = False  # whether the Cs of many columns end, in each fold, where they become clearly worse
     keep_models: bool = False
@@ -217,9 +222,12 @@ def score_ideals(
         rows = study.held_out(folds)
         for (i, c), decisions in result.held_out.items():
             if all(own is not None for own in decisions):
-                result.scores[i, c] = held_out_scores(study.scorer, rows, decisions)
+                if study.calibrated:
+                    result.calibrations[i, c] = calibrate(*rows.together(decisions), tol=_ROUGHLY)
+                answers = result.answers((i, c))
+                result.scores[i, c] = held_out_scores(study.scorer, rows, answers)
                 if study.by_likelihood:
-                    result.choice[i, c] = held_out_log_likelihoods(rows, decisions)
+                    result.choice[i, c] = held_out_log_likelihoods(rows, answers)
     if not study.by_likelihood:
         result.choice = result.scores
     return result

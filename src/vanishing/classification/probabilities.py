@@ -18,7 +18,7 @@ _UNCERTAIN = 1e-3  # probability that a label is wrong
 _LEAST_SCALE = 1e-3  # of decisions of mean square 1: none is turned around
 _RIDGE = 1e-9  # added to a Hessian that a common offset leaves singular
 _MOST_STEPS = 100
-_ROUNDING = 1e-14  # share of the likelihood that a step has to promise
+_ROUNDING = 1e-14  # of the likelihood, in which its changes are lost
 _REACH = 1.5  # decisions of two classes beyond which rows are no more certain; the SVM asks for 1
 _NO_TIE = 1e-3  # log-odds that probabilities reach at least on either side, so that they agree with the labels
 
@@ -96,9 +96,16 @@ def probabilities(log_odds: Any) -> Any:
 
 
 def calibrate(
-    decisions: Float2D, codes: Int1D, weights: Float1D | None = None, *, reach: float = _REACH
+    decisions: Float2D,
+    codes: Int1D,
+    weights: Float1D | None = None,
+    *,
+    reach: float = _REACH,
+    tol: float = _ROUNDING,
 ) -> Calibration:
     """The calibration of held-out decisions ``(n_rows, n_scores)`` with the largest likelihood of the labels.
+
+    Newton steps end where the next one promises less than ``tol`` of the log-likelihood.
 
     As Platt (1999) does, the labels count as slightly uncertain, here by 0.001, so that the scale stays finite where
     the decisions separate the classes. Decisions for two classes count as ``reach`` at most: the few rows far beyond
@@ -114,7 +121,7 @@ def calibrate(
     value, slope, curvature = _likelihood(point, units, codes, weights)
     for _ in range(_MOST_STEPS):
         step = np.linalg.solve(curvature + _RIDGE * np.eye(point.size), -slope)
-        if -float(slope @ step) <= _ROUNDING * value:  # the likelihood cannot tell
+        if -float(slope @ step) <= tol * value:  # the likelihood cannot tell
             break
         length = 1.0
         while True:
@@ -145,15 +152,17 @@ def _likelihood(point: Float1D, units: Float2D, codes: Int1D, weights: Float1D) 
     given = np.exp(logs)
     residual = weights[:, None] * (given - target)
     slope = np.concatenate([(residual * units).sum(axis=0), residual.sum(axis=0)])
-    curvature = np.empty((2, n_scores, 2, n_scores))
-    weighted = weights[:, None] * given
-    for k in range(n_scores):
-        spread = -weighted * given[:, k : k + 1]
-        spread[:, k] += weighted[:, k]
-        curvature[0, k, 0], curvature[0, k, 1] = units[:, k] @ (spread * units), units[:, k] @ spread
-        curvature[1, k, 0], curvature[1, k, 1] = (spread * units).sum(axis=0), spread.sum(axis=0)
+    both = np.concatenate([given * units, given], axis=1)
+    weighted = weights[:, None] * both
+    curvature = -weighted.T @ both
+    of_scales, of_offsets = np.arange(n_scores), np.arange(n_scores, 2 * n_scores)
+    mixed = weighted[:, :n_scores].sum(axis=0)
+    curvature[of_scales, of_scales] += (weighted[:, :n_scores] * units).sum(axis=0)
+    curvature[of_offsets, of_offsets] += weighted[:, n_scores:].sum(axis=0)
+    curvature[of_scales, of_offsets] += mixed
+    curvature[of_offsets, of_scales] += mixed
     value = -float(weights @ (target * logs).sum(axis=1))
-    return value, slope, curvature.reshape(2 * n_scores, 2 * n_scores)
+    return value, slope, curvature
 
 
 def _likelihood_of_two(

@@ -83,13 +83,14 @@ class Searched(NamedTuple):
 
     def _values(self, pair: Pair) -> tuple[Float1D, Float1D]:
         """What the mean score of a pair is the mean of: values of rows, over repetitions, or of folds; and weights."""
-        study, folds, decisions = self.study, self.folds, self.scores.held_out.get(pair)
-        if study is None or folds is None or decisions is None or not (study.by_likelihood or self.counts):
+        study, folds = self.study, self.folds
+        answers = self.scores.answers(pair) if pair in self.scores.held_out else None
+        if study is None or folds is None or answers is None or not (study.by_likelihood or self.counts):
             values = self.scores.choice[pair]
             return values, np.ones(values.size)
         of_rows = held_out_likelihoods if study.by_likelihood else held_out_hits
         rows = study.held_out(folds)
-        return rows.by_row(of_rows(rows, decisions))
+        return rows.by_row(of_rows(rows, answers))
 
     def best_by_psi(self, most: int) -> list[Pair]:
         """The best pair of each psi, the best of them first, at most ``most``."""

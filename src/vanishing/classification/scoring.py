@@ -16,7 +16,7 @@ from .._typing import Array, Bool1D, Float1D, Float2D, Int1D
 from ..ideals.ideal import VanishingIdeal
 from ..rows.labels import as_vector, best_labels
 from ..svm import L1SVC
-from .probabilities import calibrate, probabilities
+from .probabilities import Calibration, calibrate, probabilities
 
 __all__ = [
     "HeldOut",
@@ -42,7 +42,8 @@ class Scores:
     columns with a weight, are ``(n_psis, n_Cs, n_folds)``, NaN where nothing
     was fitted; ``n_generators`` is ``(n_psis, n_folds)``. ``too_large`` says for which psi some ideal was not finished,
     because it went beyond the terms allowed, or has too many columns for the rows. ``held_out[i, c]`` are the decisions
-    of a pair on the held-out rows of every fold, where they are kept; ``models[i, c]`` the fitted pieces of every fold.
+    of a pair on the held-out rows of every fold, where they are kept; ``calibrations[i, c]`` what makes log-odds of
+    them, where the labels depend on that; ``models[i, c]`` the fitted pieces of every fold.
     """
 
     scores: Array
@@ -51,6 +52,7 @@ class Scores:
     n_generators: Array
     too_large: Bool1D
     held_out: dict[tuple[int, int], list[Float2D]] = field(default_factory=dict)
+    calibrations: dict[tuple[int, int], Calibration] = field(default_factory=dict)
     models: dict[tuple[int, int], list[Any]] = field(default_factory=dict)
 
     @classmethod
@@ -65,13 +67,22 @@ class Scores:
             np.zeros(n_psis, dtype=bool),
         )
 
+    def answers(self, pair: tuple[int, int]) -> list[Float2D]:
+        """The decisions of a pair on the held-out rows of every fold, as its model would give them."""
+        decisions, calibration = self.held_out[pair], self.calibrations.get(pair)
+        return decisions if calibration is None else [calibration(own) for own in decisions]
+
+    @property
+    def _by_pair(self) -> tuple[dict[tuple[int, int], Any], ...]:
+        return self.held_out, self.calibrations, self.models
+
     def put(self, psis: Sequence[int], Cs: Sequence[int], other: Scores) -> None:
         """Take over the results for some psis and Cs."""
         places = np.ix_(psis, Cs)
         self.scores[places], self.choice[places] = other.scores, other.choice
         self.n_used[places] = other.n_used
         self.n_generators[psis], self.too_large[psis] = other.n_generators, other.too_large
-        for mine, theirs in ((self.held_out, other.held_out), (self.models, other.models)):
+        for mine, theirs in zip(self._by_pair, other._by_pair, strict=True):
             mine.update({(psis[i], Cs[c]): value for (i, c), value in theirs.items()})
 
     def followed_by(self, other: Scores) -> Scores:
@@ -86,7 +97,7 @@ class Scores:
         """Give psi i the results of psi j."""
         for values in (self.scores, self.choice, self.n_used, self.n_generators, self.too_large):
             values[i] = values[j]
-        for known in (self.held_out, self.models):
+        for known in self._by_pair:
             known.update({(i, c): value for (k, c), value in list(known.items()) if k == j})
 
 

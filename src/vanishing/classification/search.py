@@ -122,7 +122,8 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
     best_scaling_ : bool or str
         The way of scaling that was chosen.
     best_score_ : float
-        Its mean score.
+        Its mean score. Labels of three or more classes are those of calibrated decisions, as in ``predict``, where
+        ``probability`` is set; the calibration knows the rows that are scored.
     best_index_ : int
         Its place in ``cv_results_``.
     cv_results_ : dict of arrays

@@ -304,12 +304,12 @@ class Walk:
     def _hits(self, pair: tuple[int, int]) -> tuple[Float1D, Float1D]:
         """Which rows a pair is right about when they are held out, and their weights."""
         rows = self.study.held_out(self._folds)
-        return rows.by_row(held_out_hits(rows, self.scores.held_out[pair]))
+        return rows.by_row(held_out_hits(rows, self.scores.answers(pair)))
 
     def _likelihoods(self, pair: tuple[int, int]) -> tuple[Float1D, Float1D]:
         """The log-likelihoods of the labels of rows for a pair when they are held out, and their weights."""
         rows = self.study.held_out(self._folds)
-        return rows.by_row(held_out_likelihoods(rows, self.scores.held_out[pair]))
+        return rows.by_row(held_out_likelihoods(rows, self.scores.answers(pair)))
 
     @property
     def _folds(self) -> list[Fold]:
