@@ -73,7 +73,7 @@ def test_children_have_the_blas_threads_of_a_process_in_which_nothing_is_fitted(
     entered, left = threading.Event(), threading.Event()
 
     def stay_inside():
-        with one_blas_thread():
+        with one_blas_thread:
             entered.set()
             assert left.wait(30.0)
 
@@ -84,7 +84,7 @@ def test_children_have_the_blas_threads_of_a_process_in_which_nothing_is_fitted(
     child = os.fork()
     if child == 0:
         same = blas_threads() == before
-        with one_blas_thread():
+        with one_blas_thread:
             same = same and set(blas_threads()) == {1}
         os._exit(0 if same and blas_threads() == before else 1)
     assert forks.wait_for(child, 10.0) == ""

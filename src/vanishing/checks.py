@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from numbers import Integral, Real
 from typing import Any, Self, TypeVar
 
@@ -109,7 +110,7 @@ def check_flag(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be True or False, got {value!r}.")
 
 
-def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
+def check_choice(name: str, value: Any, choices: Collection[str]) -> None:
     """Raise ValueError unless ``value`` is one of the choices."""
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
@@ -256,7 +257,7 @@ class WarningRelay:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
-            for message, category in (warning for collected in self._collected for warning in collected):
+            for message, category in chain(*self._collected):
                 _warn(message, category)
 
 

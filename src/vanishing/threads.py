@@ -39,9 +39,11 @@ def _blas() -> ThreadpoolController:
 
 
 class _OneBlasThread:
-    """Limits BLAS to one thread while any thread is inside the context.
+    """A context in which BLAS uses one thread per caller.
 
-    The limit holds for the whole process: the first thread to enter sets it, the last one to leave lifts it.
+    Passes share out rows among threads. BLAS threads on small matrices slow them down: after a call they spin for
+    a while and keep a core from the next pass. The limit holds for the whole process: the first thread to enter sets
+    it, the last one to leave lifts it.
     """
 
     def __init__(self) -> None:
@@ -69,18 +71,11 @@ class _OneBlasThread:
         self.lock.release()
 
 
-_shared = _OneBlasThread()
+one_blas_thread = _OneBlasThread()
 if hasattr(os, "register_at_fork"):
     # A fork waits until no thread changes the limit, so that the child starts with a free lock and the right counter.
     os.register_at_fork(
-        before=_shared.lock.acquire, after_in_parent=_shared.lock.release, after_in_child=_shared.forget
+        before=one_blas_thread.lock.acquire,
+        after_in_parent=one_blas_thread.lock.release,
+        after_in_child=one_blas_thread.forget,
     )
-
-
-def one_blas_thread() -> _OneBlasThread:
-    """Return a context in which BLAS uses one thread per caller.
-
-    Passes share out rows among threads. BLAS threads on small matrices slow them down: after a call they spin for
-    a while and keep a core from the next pass.
-    """
-    return _shared

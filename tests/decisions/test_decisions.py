@@ -127,7 +127,7 @@ def test_sweeps_follow_least_squares_while_columns_join(seed, skipped):
                 A, b = columns[:, members], columns[:, 3 + j]
                 y, residual, *_ = np.linalg.lstsq(A, b, rcond=None)
                 assert sweep.pivot(j) == pytest.approx(residual[0] / m, rel=1e-9)
-                np.testing.assert_allclose(sweep.solve(j), y, rtol=1e-8, atol=1e-10)
+                np.testing.assert_allclose(-sweep.minimiser(j), y, rtol=1e-8, atol=1e-10)
             if joining not in skipped:
                 sweep.append(joining)
                 members.append(3 + joining)
@@ -145,7 +145,7 @@ def test_sweeps_carry_the_inverse_of_the_ihb_theorem(seed):
         for j in range(5):
             u = 3 + j
             Ab, bb = gram[members, u], gram[u, u]
-            np.testing.assert_allclose(sweep.solve(j), N @ Ab, rtol=1e-8, atol=1e-10)
+            np.testing.assert_allclose(-sweep.minimiser(j), N @ Ab, rtol=1e-8, atol=1e-10)
             assert sweep.pivot(j) == pytest.approx(bb - Ab @ N @ Ab, rel=1e-8)
             N = updated_inverse(N, Ab, bb)
             sweep.append(j)
@@ -311,7 +311,7 @@ def test_weak_boosting_falls_back_on_the_dense_generator_when_the_solver_gives_u
     split = oavi(gram, 4, psi, radius=2.0, polish=False, stop=Stop(psi, 0.0, 0.0, 2))
     assert list(split.generators) == [0]
     assert split.mse[0] <= psi
-    np.testing.assert_allclose(split.coef[0], -CholeskySweep(gram, 4).solve(0), rtol=1e-9)
+    np.testing.assert_allclose(split.coef[0], CholeskySweep(gram, 4).minimiser(0), rtol=1e-9)
     assert split.n_undecided == 0
 
 

@@ -7,8 +7,7 @@ import pytest
 from scipy.linalg import eigh
 
 from vanishing import ABM, OAVI, VCA, open_rows
-from vanishing.engine.monomials import MonomialBasis
-from vanishing.polynomials.terms import terms_up_to
+from vanishing.polynomials.terms import gram_of_gradients, terms_up_to
 
 PSI = 3e-5
 ALGORITHMS = [OAVI, ABM, VCA]
@@ -34,13 +33,11 @@ def values_and_gradients(X, terms):
     return values, np.vstack(slopes)
 
 
-@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1)])
-def test_the_gram_of_the_gradients_follows_from_the_gram_of_the_terms(order):
+def test_the_gram_of_the_gradients_follows_from_the_gram_of_the_terms():
     X = np.random.default_rng(0).random((50, 3))
     terms = terms_up_to(3, 3)
-    values, slopes = values_and_gradients(X[:, order], terms)
-    basis = MonomialBasis(np.array(order), "deglex", terms=tuple(terms_up_to(2, 3)))
-    found = basis.slopes(terms[10:], values.T @ values / 50)
+    values, slopes = values_and_gradients(X, terms)
+    found = gram_of_gradients(terms, values.T @ values / 50)
     np.testing.assert_allclose(found, slopes.T @ slopes / 50, rtol=1e-12)
 
 

@@ -304,7 +304,7 @@ def _fit_group(
     # Fits of another last step may share state: liblinear's draw from the same random numbers.
     threads = n_threads(study.n_jobs) if study.final_estimator is None else 1
     n_each = max(threads // max(len(tasks), 1), 1)  # for few tasks of many rows
-    with WarningRelay() as relay, one_blas_thread(), ThreadPoolExecutor(threads) as pool:
+    with WarningRelay() as relay, one_blas_thread, ThreadPoolExecutor(threads) as pool:
         try:
             for done in [pool.submit(relay.task(work), *task) for task in tasks]:
                 done.result()

@@ -167,7 +167,7 @@ def _score(
         progress.advance(len(same))
 
     tasks = [partial(score, j=j, same=same) for j, same in equal_models((i, j, own) for (i, j), own in ideals.items())]
-    with one_blas_thread():
+    with one_blas_thread:
         together(folds.data.rows, tasks)
 
 

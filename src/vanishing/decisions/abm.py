@@ -31,7 +31,7 @@ def decide_abm(gram: Float2D, n_basis: int, *, psi: float) -> Decision | None:
         return None
     spectrum = None
     for j in range(border.n_candidates):
-        pivot, y = sweep.pivot(j), -sweep.solve(j)
+        pivot, y = sweep.pivot(j), sweep.minimiser(j)
         if abs(pivot) <= border.noise(j, y):
             return None
         if pivot > 0.0:
@@ -45,7 +45,8 @@ def decide_abm(gram: Float2D, n_basis: int, *, psi: float) -> Decision | None:
         vector = _bordered_eigenvector(*spectrum, c, r, psi)
         loss = border.mean_square(j, vector[:-1], vector[-1])
         border.generate(j, Solution(vector[:-1], loss, 0.0, 0, Status.VANISHING), True, float(vector[-1]))
-    border.clean(sweep.inverse(), psi, unit=True)
+    if border.dense:
+        border.clean(sweep.inverse(), psi, unit=True)
     return border.decision()
 
 
@@ -54,7 +55,7 @@ def decide_abm_exact(factor: Float2D, n_basis: int, *, psi: float) -> Decision:
     border = Border(factor.T @ factor, n_basis)
     sweep = QRSweep(factor, n_basis)
     for j in range(border.n_candidates):
-        vector = _smallest_singular_vector(sweep.bordered(j), np.append(-sweep.solve(j), 1.0))
+        vector = _smallest_singular_vector(sweep.bordered(j), np.append(sweep.minimiser(j), 1.0))
         columns = [*border.members, n_basis + j]
         residual = factor[:, columns] @ vector
         loss = float(residual @ residual)

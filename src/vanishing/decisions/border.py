@@ -20,11 +20,10 @@ from .decision import EPS, Decision
 
 
 class _Generator(NamedTuple):
-    """A generator that candidate ``j`` leads; a ``dense`` one has rounding errors in place of zero coefficients."""
+    """A generator that candidate ``j`` leads."""
 
     j: int
     solution: Solution
-    dense: bool
     lead_coef: float
 
 
@@ -40,6 +39,7 @@ class Border:
         self.members: Int1D = self._order[:n_basis]  # rows of the Gram that belong to the basis so far
         self._Q: Float2D | None = None
         self._generators: list[_Generator] = []
+        self.dense: list[int] = []  # generators that have rounding errors in place of zero coefficients
         self._iter_of_kept = 0
 
     def problem(self, j: int) -> tuple[Float2D, Float1D, float]:
@@ -86,7 +86,9 @@ class Border:
 
     def generate(self, j: int, solution: Solution, dense: bool = False, lead_coef: float = 1.0) -> None:
         """Record that candidate j leads a generator with the coefficients of the solution."""
-        self._generators.append(_Generator(j, solution, dense, lead_coef))
+        if dense:
+            self.dense.append(len(self._generators))
+        self._generators.append(_Generator(j, solution, lead_coef))
 
     def clean(self, inverse: Float2D, psi: float, *, unit: bool = False) -> None:
         """Set coefficients of dense generators that are smaller than their rounding error to exact zeros.
@@ -101,9 +103,8 @@ class Border:
         inverse = np.abs(inverse)
         lengths = self.lengths[self.members]
         spread = inverse @ lengths
-        for g, (j, solution, dense, lead) in enumerate(self._generators):
-            if not dense:
-                continue
+        for g in self.dense:
+            j, solution, lead = self._generators[g]
             n = solution.x.size
             error = 8.0 * self.gram.shape[0] * EPS * self.size(j, solution.x, lead) * (inverse[:n, :n].T @ spread[:n])
             x = np.where(np.abs(solution.x) <= error, 0.0, solution.x)
@@ -113,7 +114,7 @@ class Border:
             loss = solution.loss if (x == solution.x).all() else self.mean_square(j, x, lead)
             if loss <= psi:
                 gap = solution.gap + max(loss - solution.loss, 0.0)
-                self._generators[g] = _Generator(j, solution._replace(x=x, loss=loss, gap=gap), False, lead)
+                self._generators[g] = _Generator(j, solution._replace(x=x, loss=loss, gap=gap), lead)
 
     def decision(self, n_undecided: int = 0, state: Any = None) -> Decision:
         """The decision, after all candidates."""
@@ -165,8 +166,11 @@ class _Sweep(ABC):
     def _rounding(self, j: int) -> float:
         """A pivot up to this is zero to rounding."""
 
-    def solve(self, j: int) -> Float1D:
-        """Coefficients of the projection of candidate j on the columns: ``(A'A)^-1 A'u``."""
+    def minimiser(self, j: int) -> Float1D:
+        """Coefficients on all members of the basis of the polynomial with leading term u_j and least mean square.
+
+        They are ``-(A'A)^-1 A'u`` on the columns A, and zero on members that depend on them.
+        """
         place = j - self._first_solved
         if not 0 <= place < self._solved.shape[1]:
             n_together = 2 * self._solved.shape[1] + 1
@@ -178,12 +182,8 @@ class _Sweep(ABC):
                 trans="T",
                 check_finite=False,
             )
-        return np.asarray(self._solved[:, place])
-
-    def minimiser(self, j: int) -> Float1D:
-        """Coefficients on all members of the basis of the polynomial with leading term j and least mean square."""
         y0 = np.zeros(self.n_members)
-        y0[self.columns] = -self.solve(j)
+        y0[self.columns] = -self._solved[:, place]
         return y0
 
     def append_or_skip(self, j: int) -> None:
@@ -235,8 +235,8 @@ class CholeskySweep(_Sweep):
     --------
     >>> import numpy as np
     >>> sweep = CholeskySweep(np.array([[1.0, 0.5], [0.5, 1.0]]), 1)
-    >>> sweep.pivot(0), sweep.solve(0)
-    (0.75, array([0.5]))
+    >>> sweep.pivot(0), sweep.minimiser(0)
+    (0.75, array([-0.5]))
     """
 
     def __init__(self, gram: Float2D, n_basis: int, columns: Int1D | None = None):
@@ -269,8 +269,8 @@ class QRSweep(_Sweep):
     --------
     >>> import numpy as np
     >>> sweep = QRSweep(np.array([[1.0, 0.5], [0.0, 1e-12]]), 1)
-    >>> sweep.pivot(0), sweep.solve(0)
-    (1e-24, array([0.5]))
+    >>> sweep.pivot(0), sweep.minimiser(0)
+    (1e-24, array([-0.5]))
     """
 
     def __init__(self, factor: Float2D, n_basis: int, columns: Int1D | None = None):

@@ -118,7 +118,7 @@ def decide_oavi(gram: Float2D, n_basis: int, stage: Stage | None = None, *, orac
         border.keep(j, solution.n_iter)
         if sweep is not None:
             sweep.append_or_skip(j)
-    if sweep is not None and oracle.polish and sweep.n == sweep.n_members:
+    if border.dense and sweep is not None and oracle.polish and sweep.n == sweep.n_members:
         border.clean(sweep.inverse(), psi)
     return border.decision(n_undecided, _next_stage(boosting, work, sweep))
 

@@ -188,7 +188,7 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
                 raise ValueError("The detector was fitted to moments, which hold no rows: update these, and fit anew.")
             return self.fit(X, sample_weight=sample_weight)
         self._check_parameters()
-        with one_blas_thread():
+        with one_blas_thread:
             batch = self._sums_of(read_rows(self, X, sample_weight, reset=False))
         if batch.n_missing:
             warn_incomplete(batch.n_missing)
@@ -332,7 +332,7 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
 
     def _fit_sums(self) -> None:
         """Fit equations, regimes and calibration to the sums."""
-        with one_blas_thread():
+        with one_blas_thread:
             self._settle(Model.of_sums(self._sums, self._christoffel(), input_names(self), regimes=self.regimes))
 
     def _settle(self, model: Model) -> None:

@@ -140,7 +140,7 @@ class RowExplanations(RowScores):
                 raise ValueError("There is nothing to explain: every column that matters is missing in this row.")
             model = replace(reduced, equations=model.equations.without(absent, reduced.score.christoffel))
         explained = explain_equations if by == "equation" else explain_columns
-        with one_blas_thread():
+        with one_blas_thread:
             return explained(model, np.where(np.isnan(row), 0.0, row), names)
 
 

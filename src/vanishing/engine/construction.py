@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -21,7 +21,7 @@ from .._typing import Float2D
 from ..checks import WarningRelay, warn_long
 from ..threads import one_blas_thread
 
-__all__ = ["BLOCK", "Basis", "Construction", "Fit", "Grams", "Rule", "construct"]
+__all__ = ["BLOCK", "Basis", "Fit", "Grams", "Rule", "construct"]
 
 _logger = logging.getLogger("vanishing")
 _PROGRESS = "degree %d: %d candidates, %d kept so far, %d generators so far"
@@ -52,13 +52,13 @@ class Basis(Protocol):
 class Grams(Protocol):
     """Gram matrices as the loop over degrees uses them; ``parts`` and ``basis`` are those of a fit."""
 
-    n_samples: int
+    n_samples: int  # rows that a pass reads; 0 for moments
 
     def union(self, borders: Sequence[Any]) -> Any:
         """The candidates of all fits."""
 
-    def extend(self, block: Any) -> None:
-        """Get the Gram entries of these candidates, in at most one pass."""
+    def extend(self, bases: Sequence[Any], block: Any) -> None:
+        """Get the Gram entries of these candidates, beside those of the bases, in at most one pass."""
 
     def intersection(self, block: Any, border: Any) -> Any:
         """The candidates of the block that belong to the border of a fit."""
@@ -71,9 +71,6 @@ class Grams(Protocol):
 
     def factor(self, parts: tuple[int, ...], basis: Any, new: Any) -> Float2D:
         """The triangular factor of that Gram, from one pass that does not form the Gram."""
-
-    def restrict(self, bases: Sequence[Any]) -> None:
-        """Drop the Gram entries of polynomials that none of these bases contains."""
 
 
 class Rule(NamedTuple):
@@ -91,45 +88,34 @@ class Rule(NamedTuple):
     gradients: bool = False
 
 
-class Effort(NamedTuple):
-    """Cost of the decisions of a fit, without the passes over rows: seconds, and solver iterations."""
-
-    seconds: float = 0.0
-    n_iter: int = 0
-
-
-class Construction(NamedTuple):
-    """A finished basis, the last degree examined, how the loop ended, and the cost of its decisions.
-
-    ``complete``: no candidate was left. ``overflow``: the next border would have exceeded ``max_terms``.
-    """
-
-    basis: Any
-    degree: int
-    complete: bool
-    overflow: bool
-    effort: Effort
-
-
 @dataclass
 class Fit:
-    """A fit under way: the basis so far, the algorithm and its state, and the parts of the data that it sees."""
+    """A fit: the basis so far, the algorithm and its state, and the parts of the data that it sees.
+
+    ``degree`` is the last degree examined. A fit has ``ended`` if it is ``complete``, as no candidate was left, if the
+    next border would have exceeded ``max_terms`` (``overflow``), or if its decisions have spent their budget.
+    ``seconds`` and ``n_iter`` are those of its decisions: without the passes over rows, and with all solvers.
+    """
 
     basis: Any
     rule: Rule
     parts: tuple[int, ...] = (0,)
     state: Any = None  # that of the last decision
-    effort: Effort = field(default_factory=Effort)
-    ended: Construction | None = None
+    seconds: float = 0.0
+    n_iter: int = 0
+    degree: int = 0
+    ended: bool = False
+    complete: bool = False
+    overflow: bool = False
 
     def enter(self, degree: int, max_terms: int) -> Any:
         """The candidates of a degree. The fit ends if there are none or too many; an ended fit has none."""
-        if self.ended is None:
-            new = self.basis.border(degree, max_terms - self.basis.size - self.basis.n_generators)
-            if new is not None and len(new):
-                return new
-            self.end(degree - 1, complete=new is not None, overflow=new is None)
-        return []
+        if self.ended:
+            return []
+        new = self.basis.border(degree, max_terms - self.basis.size - self.basis.n_generators)
+        self.overflow, self.complete = new is None, new is not None and len(new) == 0
+        self.ended = self.overflow or self.complete
+        return [] if self.ended else new
 
     def decide(self, grams: Grams, new: Any) -> None:
         """Decide about the candidates ``new`` from the Gram, or from its triangular factor if rounding would decide."""
@@ -147,25 +133,19 @@ class Fit:
     def _timed(self, decide: Callable[..., Any], *matrices: Float2D) -> Any:
         begin = time.perf_counter()
         decision = decide(*matrices, self.basis.size, self.state or self.rule.state)
-        seconds, n_iter = self.effort
-        n_iter += getattr(decision, "total_iter", 0)
-        self.effort = Effort(seconds + time.perf_counter() - begin, n_iter)
+        self.seconds += time.perf_counter() - begin
+        self.n_iter += getattr(decision, "total_iter", 0)
         return decision
 
     def leave(self, degree: int, size: int) -> None:
         """End the fit after a degree that kept no term, or if its decisions have spent their budget."""
-        spent = self.state is not None and self.state.spent
-        if self.ended is None and (self.basis.size == size or spent):
-            self.end(degree, complete=not spent)
-
-    def end(self, degree: int, *, complete: bool, overflow: bool = False) -> None:
-        """End the fit after this degree."""
-        self.ended = Construction(self.basis, degree, complete, overflow, self.effort)
+        if not self.ended:
+            spent = self.state is not None and self.state.spent
+            self.degree, self.complete = degree, self.basis.size == size and not spent
+            self.ended = self.complete or spent
 
 
-def construct(
-    grams: Grams, fits: Sequence[Fit], *, max_degree: int, max_terms: int, n_threads: int = 1
-) -> list[Construction]:
+def construct(grams: Grams, fits: Sequence[Fit], *, max_degree: int, max_terms: int, n_threads: int = 1) -> None:
     """Build the bases of all fits degree by degree until no candidate is left.
 
     Parameters
@@ -190,19 +170,17 @@ def construct(
         width = len(union) if whole else BLOCK
         warn_long(degree, grams.n_samples * len(union) * (max(sizes) + width))
         for block in [union] if whole else [union[k : k + width] for k in range(0, len(union), width)]:
-            with one_blas_thread():
-                grams.extend(block)
+            with one_blas_thread:
+                grams.extend([fit.basis for fit in fits if not fit.ended], block)
                 _decide_all(grams, fits, borders, block, n_threads)
-                grams.restrict([fit.basis for fit in fits if fit.ended is None])
         for fit, size in zip(fits, sizes, strict=True):
             fit.leave(degree, size)
         basis: Basis = fits[0].basis
         _logger.info(_PROGRESS, degree, len(union), basis.size, basis.n_generators)
     for fit in fits:
-        if fit.ended is None:
-            left = fit.basis.border(max_degree + 1, max_terms - fit.basis.size - fit.basis.n_generators)
-            fit.end(max_degree, complete=left is not None and len(left) == 0)
-    return [fit.ended for fit in fits if fit.ended is not None]
+        if not fit.ended:
+            fit.enter(max_degree + 1, max_terms)  # complete if there is nothing to enter
+            fit.overflow = False  # beyond max_degree, which the user has set
 
 
 def _decide_all(grams: Grams, fits: Sequence[Fit], borders: Sequence[Any], block: Any, n_threads: int) -> None:

@@ -23,16 +23,18 @@ from ..rows.protocol import Block, Cost, Reduction, Rows, padded_length, reduce_
 from . import cuda
 
 __all__ = [
+    "RowSums",
+    "add_sums",
     "border_gram",
-    "chunk_rows",
     "mean_gram",
     "mean_grams",
     "mean_of_parts",
-    "products_and_range",
     "range_of",
+    "sum_block",
     "sum_of_products",
     "triangular_factor",
     "value_gram",
+    "wider",
 ]
 
 _PANEL = 96  # candidates multiplied at a time; panels of C'C above the diagonal are skipped
@@ -116,18 +118,49 @@ def mean_gram(rows: Rows, program: Program, n_basis: int) -> Float2D:
 
 def mean_grams(parts: Sequence[Rows], program: Program, n_basis: int) -> list[Float2D]:
     """As :func:`mean_gram`, for each of several sources; parts of the same source share the pass."""
-    kernel = partial(_weight_and_products, program=program, n_basis=n_basis)
+    kernel = partial(sum_block, program=program, n_basis=n_basis)
     cost = Cost((program.size - n_basis) * program.size, 2 * program.size)
-    totals = reduce_together([Reduction(rows, kernel, _add_each, cost) for rows in parts])
-    return [total / weight for weight, total in totals]
+    totals = reduce_together([Reduction(rows, kernel, add_sums, cost) for rows in parts])
+    return [total.products / total.total_weight for total in totals]
 
 
-def _weight_and_products(block: Block, program: Program, n_basis: int) -> tuple[float, Float2D]:
-    return block.total_weight, sum_of_products(block.X, block.weights, program, n_basis)
+class RowSums(NamedTuple):
+    """Sums over rows: of the products of terms, of the weights, and of the rows; and the range of the columns.
+
+    ``products`` is the sum of ``w * C[O|C]'``, shape ``(n_candidates, n_terms)``; ``range`` is ``(2, n_features)``, or
+    ``(2, 0)`` after a pass that did not look for it, as only the first one of a fit does.
+    """
+
+    products: Float2D
+    total_weight: float
+    n_samples: int
+    range: Float2D = np.empty((2, 0))
 
 
-def _add_each(a: tuple[float, Float2D], b: tuple[float, Float2D]) -> tuple[float, Float2D]:
-    return a[0] + b[0], a[1] + b[1]
+def sum_block(block: Block, program: Program, n_basis: int = 1, *, ranged: bool = False) -> RowSums:
+    """The sums over the rows of a block; with ``ranged``, also the range of its columns."""
+    X, weights = block.X, block.weights
+    on_gpu = ranged and not isinstance(X, np.ndarray) and cuda.has_kernels(X)
+    monomials = _monomials(tuple(program.terms), n_basis) if on_gpu else None
+    if monomials is not None:  # one kernel finds both
+        sums, ends = cuda.sum_monomials(X, weights, monomials.closed)
+        products = np.asarray(sums[monomials.positions])
+    else:
+        products = sum_of_products(X, weights, program, n_basis)
+        ends = range_of(X, weights) if ranged else np.empty((2, 0))
+    return RowSums(products, block.total_weight, int(X.shape[0]), ends)
+
+
+def add_sums(a: RowSums, b: RowSums) -> RowSums:
+    """The sums over the rows of both."""
+    with np.errstate(invalid="ignore"):  # infinities raise an error later
+        products = a.products + b.products
+    return RowSums(products, a.total_weight + b.total_weight, a.n_samples + b.n_samples, wider(a.range, b.range))
+
+
+def wider(a: Float2D, b: Float2D) -> Float2D:
+    """The range of the rows of both, from the ranges ``(2, n_features)`` of two parts."""
+    return np.stack([np.fmin(a[0], b[0]), np.fmax(a[1], b[1])])
 
 
 def value_gram(rows: Rows, values: Callable[[Any], Any], n_basis: int, n_terms: int) -> Float2D:
@@ -138,7 +171,7 @@ def value_gram(rows: Rows, values: Callable[[Any], Any], n_basis: int, n_terms: 
     work = (n_terms - n_basis) * n_terms
     longest = int(np.clip(4 * _SMALL_GEMM // work // 8 * 8, 512, 8192))
 
-    def kernel(block: Block) -> tuple[float, Float2D]:
+    def kernel(block: Block) -> RowSums:
         X, weights = block.X, block.weights
         total = np.zeros((n_terms - n_basis, n_terms))
         chunk = longest if isinstance(X, np.ndarray) else X.shape[0]
@@ -149,10 +182,10 @@ def value_gram(rows: Rows, values: Callable[[Any], Any], n_basis: int, n_terms: 
                 n_values = table.shape[1] // X[start : start + chunk, :].shape[0]
                 candidates = candidates * namespace_of(X).concat([weights[start : start + chunk]] * n_values)
             total += to_host(candidates @ table.T)
-        return block.total_weight, total
+        return RowSums(total, block.total_weight, int(X.shape[0]))
 
-    weight, total = rows.reduce(kernel, _add_each, Cost(work, 4 * n_terms))
-    return np.asarray(total / weight)
+    sums = rows.reduce(kernel, add_sums, Cost(work, 4 * n_terms))
+    return np.asarray(sums.products / sums.total_weight)
 
 
 def sum_of_products(X: Any, weights: Any, program: Program, n_basis: int) -> Float2D:
@@ -161,7 +194,8 @@ def sum_of_products(X: Any, weights: Any, program: Program, n_basis: int) -> Flo
         return _sum_on_device(X, weights, program, n_basis)
     if len(X) <= _CHUNK:
         return _sum_chunk(X, weights, program, n_basis)
-    n_terms, chunk = program.size, chunk_rows(X.shape[0])
+    n_chunks = -(-len(X) // _CHUNK)
+    n_terms, chunk = program.size, padded_length(-(-len(X) // n_chunks))  # of equal length: short ones are padded
     n_candidates = n_terms - n_basis
     columns, table = np.empty((X.shape[1], chunk)), np.empty((n_terms, chunk))
     weighted = np.empty((0 if weights is None else n_candidates, chunk))
@@ -193,16 +227,6 @@ def _sum_on_device(X: Any, weights: Any, program: Program, n_basis: int) -> Floa
         return np.asarray(sums[monomials.positions])
     grams = [_batched_gram(*batch, program, n_basis) for batch in _batches(X, weights)]
     return np.asarray(np.sum(grams, axis=0))
-
-
-def products_and_range(X: Any, weights: Any, program: Program) -> tuple[Float2D, Float2D]:
-    """Sum over the rows of w * C[1|C]', with all terms but the constant in C; range of each column, (2, n_features)."""
-    on_gpu = not isinstance(X, np.ndarray) and cuda.has_kernels(X)
-    monomials = _monomials(tuple(program.terms), 1) if on_gpu else None
-    if monomials is None:
-        return sum_of_products(X, weights, program, 1), range_of(X, weights)
-    sums, ends = cuda.sum_monomials(X, weights, monomials.closed)
-    return np.asarray(sums[monomials.positions]), ends
 
 
 class _Monomials(NamedTuple):
@@ -327,8 +351,3 @@ def triangular_factor(rows: Rows, values: Callable[[Any], Any], n_terms: int) ->
 
 def _upper(matrix: Float2D) -> Float2D:
     return np.asarray(np.linalg.qr(matrix, mode="r"))
-
-
-def chunk_rows(n_rows: int) -> int:
-    """Rows to evaluate and multiply at a time; chunks of equal length, because short ones are padded."""
-    return padded_length(-(-n_rows // -(-n_rows // _CHUNK)))

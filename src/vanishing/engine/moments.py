@@ -20,7 +20,7 @@ from .plausibility import can_be_sums
 from .sql_sums import sum_in_sql
 from .survey import Survey, scaler_of_range, sum_terms
 
-__all__ = ["Moments", "collect_moments"]
+__all__ = ["GoneRows", "Moments", "collect_moments"]
 
 _FORMAT = 1
 _MOST_TERMS = 5000
@@ -127,10 +127,10 @@ class Moments:
             rows = finite_blocks(columns, rows)  # no second pass can look for NaN
         source = rows if self.scaler is None else rows.scaled(self.scaler.scale_, self.scaler.min_)
         total = sum_terms(source, Program.of(self.terms))
-        if not np.isfinite(total.gram).all():
+        if not np.isfinite(total.products).all():
             require_finite(rows, input_names(columns))
             raise ValueError("Products of columns overflow on these rows; scale them to [0, 1] first.")
-        gram = border_gram(np.array([[total.total_weight]]), total.gram)
+        gram = border_gram(np.array([[total.total_weight]]), total.products)
         self._add(gram, total.range[0], total.range[1], total.n_samples, total.total_weight)
         self.feature_names = self.feature_names or rows.feature_names or columns.names
         self.single_precision |= rows.single_precision
@@ -306,9 +306,7 @@ class Moments:
 
     def _survey(self) -> Survey:
         """The survey that the first pass of a fit would compute."""
-        n = self.n_features
-        gram = self.gram
-        return Survey(gram[: n + 1, : n + 1], self._low, self._high, self.n_samples, self.total_weight, gram)
+        return Survey(self.gram, self._low, self._high, self.n_samples, self.total_weight, self.degree)
 
     def __repr__(self) -> str:
         return f"<Moments of {self.n_samples:,} rows x {self.n_features} columns up to degree {self.degree}>"
@@ -356,6 +354,25 @@ class Moments:
     def _require_rows(self) -> None:
         if not self.n_samples or self.total_weight <= 0.0:
             raise ValueError("There are no rows in these moments: update them first.")
+
+
+class GoneRows(Rows):
+    """The rows behind moments: a pass over them raises ValueError."""
+
+    n_samples = 0
+
+    def __init__(self, n_features: int):
+        self.n_features = n_features
+
+    def reduce(self, kernel: Any, combine: Any, cost: Any) -> Any:
+        """Raise ValueError."""
+        raise ValueError(
+            "Moments, which are sums in float64, cannot resolve a psi this small: raise psi, or fit to rows."
+        )
+
+    def map(self, kernel: Any, n_columns: int, cost: Any, out: Any = None) -> Any:
+        """Raise NotImplementedError: a fit makes reductions only."""
+        raise NotImplementedError
 
 
 def collect_moments(rows: Rows, max_degree: int, n_jobs: int | None) -> Moments:

@@ -15,10 +15,10 @@ import numpy as np
 from .._typing import Float2D, Int1D
 from ..decisions import Decision
 from ..polynomials.forms import MonomialForm, term_values
-from ..polynomials.terms import ORDERS, Program, Term, border, gram_of_gradients
-from ..rows.protocol import JoinedRows
+from ..polynomials.terms import ORDERS, Program, Term, border, gram_of_gradients, terms_up_to
+from ..rows.protocol import JoinedRows, Rows
 from .gram import border_gram, mean_grams, mean_of_parts, triangular_factor
-from .survey import Part
+from .survey import Survey
 
 __all__ = ["MonomialBasis", "MonomialGrams"]
 
@@ -77,10 +77,6 @@ class MonomialBasis:
                 moments[column] = (*moments[column], float(gram[row, before]), float(gram[row, row]))
         return tuple(moments)
 
-    def slopes(self, new: list[Term], gram: Float2D) -> Float2D:
-        """Gram of the gradients of [O|new] from their own Gram; the quotients of the terms are in O."""
-        return gram_of_gradients([*self.terms, *new], gram)
-
     def form(self) -> MonomialForm:
         """The generators in a form for evaluation."""
         program = Program.of((*self.terms, *self.leads), self.feature_order)
@@ -100,16 +96,18 @@ class MonomialGrams:
     of variables in the order of the features.
     """
 
-    def __init__(self, parts: Sequence[Part], basis: MonomialBasis):
-        known, variable = [part.survey.known for part in parts], np.argsort(basis.feature_order).tolist()
-        terms = [tuple(sorted(map(variable.__getitem__, term))) for term in known[0].terms]
+    def __init__(self, parts: Sequence[Rows], surveys: Sequence[Survey], basis: MonomialBasis):
         self._parts = parts
         self._basis = basis
-        self._terms = basis.terms  # those that a fit keeps, and after them the candidates of this degree
-        self._row_of = dict(zip(terms, range(len(terms)), strict=True))  # more terms than these, where they are known
-        self._grams = [gram for _, gram in known]
+        variable = np.argsort(basis.feature_order).tolist()
+        self._row_of: dict[Term, int] = {}
+        for row, columns in enumerate(terms_up_to(surveys[0].degree, len(variable))):
+            self._row_of[tuple(sorted(map(variable.__getitem__, columns)))] = row
+        self._grams = [survey.known for survey in surveys]
+        self._weights = [survey.total_weight for survey in surveys]
         self._means: dict[tuple[int, ...], Float2D] = {}
-        self.n_samples = sum([part.survey.n_samples for part in parts if part.rows is not None])
+        pairs = zip(parts, surveys, strict=True)
+        self.n_samples = sum([survey.n_samples for rows, survey in pairs if rows.n_samples != 0])
 
     def union(self, borders: Sequence[list[Term]]) -> list[Term]:
         """The candidates of all fits, in the order of terms."""
@@ -124,17 +122,18 @@ class MonomialGrams:
         members = set(border)
         return [term for term in block if term in members]
 
-    def extend(self, block: list[Term]) -> None:
-        """Get the Gram entries of these candidates, in at most one pass."""
-        kept, self._terms = self._terms, (*self._terms, *block)
-        if not self._row_of.keys() >= set(block):
-            self._make_pass(kept)
+    def extend(self, bases: Sequence[MonomialBasis], block: list[Term]) -> None:
+        """Get the Gram entries of these candidates, in at most one pass, which drops terms that no basis contains.
 
-    def _make_pass(self, kept: tuple[Term, ...]) -> None:
-        """Sum the Gram entries of the candidates; where reading dominates, also those of the next degree, if few."""
-        rows = [part.require_rows() for part in self._parts]
-        terms = _with_next_degree(self._terms, len(kept)) if rows[0].reading_dominates else self._terms
-        entries = mean_grams(rows, Program.of(terms, self._basis.feature_order), len(kept))
+        Where reading takes longer than computing, it also sums the candidates of the next degree, if they are few.
+        """
+        if self._row_of.keys() >= set(block):
+            return
+        kept = tuple(dict.fromkeys([term for basis in bases for term in basis.terms]))
+        terms = (*kept, *block)
+        if self._parts[0].reading_dominates:
+            terms = _with_next_degree(terms, len(kept))
+        entries = mean_grams(self._parts, Program.of(terms, self._basis.feature_order), len(kept))
         index = [self._row_of[term] for term in kept]
         self._grams = [
             border_gram(gram[np.ix_(index, index)], more) for gram, more in zip(self._grams, entries, strict=True)
@@ -145,25 +144,20 @@ class MonomialGrams:
     def of(self, parts: tuple[int, ...], basis: MonomialBasis, new: list[Term]) -> Float2D:
         """The Gram of a basis and its candidates, over the rows of some parts."""
         if parts not in self._means:
-            weights = [self._parts[k].survey.total_weight for k in parts]
+            weights = [self._weights[k] for k in parts]
             self._means[parts] = mean_of_parts([self._grams[k] for k in parts], weights)
         index, gram = [self._row_of[term] for term in (*basis.terms, *new)], self._means[parts]
         return gram if index == list(range(len(gram))) else np.asarray(gram[np.ix_(index, index)])
 
     def slopes(self, parts: tuple[int, ...], basis: MonomialBasis, new: list[Term], gram: Float2D) -> Float2D:
-        """Gram of the gradients of a basis and candidates: no pass, as derivatives of terms are terms."""
-        return basis.slopes(new, gram)
+        """Gram of the gradients of a basis and candidates: no pass, as derivatives of terms are terms of the basis."""
+        return gram_of_gradients([*basis.terms, *new], gram)
 
     def factor(self, parts: tuple[int, ...], basis: MonomialBasis, new: list[Term]) -> Float2D:
         """The triangular factor of that Gram, from one pass that does not form the Gram."""
         program = Program.of((*basis.terms, *new), basis.feature_order)
-        rows = JoinedRows([self._parts[k].require_rows() for k in parts])
+        rows = JoinedRows([self._parts[k] for k in parts])
         return triangular_factor(rows, lambda block: term_values(block, program), program.size)
-
-    def restrict(self, bases: Sequence[MonomialBasis]) -> None:
-        """Leave out terms that none of these bases contains; the next pass drops their Gram entries."""
-        kept = set().union(*(basis.terms for basis in bases))
-        self._terms = tuple(filter(kept.__contains__, self._terms))
 
 
 def _with_next_degree(terms: tuple[Term, ...], n_basis: int) -> tuple[Term, ...]:

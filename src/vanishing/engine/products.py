@@ -13,8 +13,9 @@ from .._typing import Float2D
 from ..decisions import Mixture
 from ..polynomials.products import Candidates, Layer, ProductForm, product_values
 from ..rows.array_api import namespace_of
+from ..rows.protocol import Rows
 from .gram import triangular_factor, value_gram
-from .survey import Part
+from .survey import Survey
 
 __all__ = ["ProductBasis", "ProductGrams"]
 
@@ -78,9 +79,9 @@ class ProductBasis:
 class ProductGrams:
     """Gram matrices of orthogonal polynomials and their products (VCA), for one fit to one part of the data."""
 
-    def __init__(self, parts: Sequence[Part], basis: ProductBasis):
-        (self._part,) = parts
-        self.n_samples = self._part.survey.n_samples
+    def __init__(self, parts: Sequence[Rows], surveys: Sequence[Survey], basis: ProductBasis):
+        (self._rows,), (self._survey,) = parts, surveys
+        self.n_samples = self._survey.n_samples
 
     def union(self, borders: Sequence[Candidates]) -> Candidates:
         """The candidates of the fit."""
@@ -90,31 +91,28 @@ class ProductGrams:
         """The candidates of the fit."""
         return border
 
-    def extend(self, block: Candidates) -> None:
+    def extend(self, bases: Sequence[ProductBasis], block: Candidates) -> None:
         """Do nothing: no other fit shares the Gram."""
 
     def of(self, parts: tuple[int, ...], basis: ProductBasis, new: Candidates) -> Float2D:
         """The Gram of [F|new]; takes one pass over the data from degree 2 on."""
         if not basis.layers:
-            return basis.start(self._part.survey.gram)
+            return basis.start(self._survey.gram)
         # The pass sums the block of F again: its members are divided by the root of their eigenvalue, so the entries
         # from lower degrees have an error of rounding / psi.
         values = _product_values(basis, new)
-        total = value_gram(self._part.require_rows(), values, 0, basis.size + len(new))
+        total = value_gram(self._rows, values, 0, basis.size + len(new))
         return np.asarray((total + total.T) / 2.0)
 
     def slopes(self, parts: tuple[int, ...], basis: ProductBasis, new: Candidates, gram: Float2D) -> Float2D:
         """Gram of the gradients of [F|new]: one pass, over as many values for a row as there are columns."""
         n_terms = basis.size + len(new)
-        total = value_gram(self._part.require_rows(), lambda X: basis.form().gradients(X, new), 0, n_terms)
+        total = value_gram(self._rows, lambda X: basis.form().gradients(X, new), 0, n_terms)
         return np.asarray((total + total.T) / 2.0)
 
     def factor(self, parts: tuple[int, ...], basis: ProductBasis, new: Candidates) -> Float2D:
         """The triangular factor of the Gram of [F|new], from one pass over the data."""
-        return triangular_factor(self._part.require_rows(), _product_values(basis, new), basis.size + len(new))
-
-    def restrict(self, bases: Sequence[ProductBasis]) -> None:
-        """Do nothing: no entries are stored between degrees."""
+        return triangular_factor(self._rows, _product_values(basis, new), basis.size + len(new))
 
 
 def _product_values(basis: ProductBasis, new: Candidates) -> Callable[[Any], Any]:

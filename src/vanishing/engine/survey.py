@@ -15,16 +15,15 @@ import numpy as np
 from sklearn.preprocessing import MinMaxScaler
 
 from .._typing import Float1D, Float2D
-from ..polynomials.terms import Program, Term, count_terms, terms_up_to
+from ..polynomials.terms import Program, count_terms, terms_up_to
 from ..rows.arrays import ArrayRows
 from ..rows.disk import ScaledOnDisk
 from ..rows.protocol import Block, Cost, Reduction, Rows, reduce_together
 from ..rows.reading import require_finite
-from .gram import border_gram, mean_of_parts, products_and_range, range_of
+from .gram import RowSums, add_sums, border_gram, mean_of_parts, range_of, sum_block, wider
 
 __all__ = [
     "FirstPass",
-    "Part",
     "Survey",
     "first_units",
     "require_finite_survey",
@@ -42,36 +41,26 @@ _NO_ROWS = "There are no rows to fit to."
 _LOOKAHEAD_TERMS = 100  # the first pass sums the Gram of the terms of degree up to 2 if there are at most this many
 
 
-class KnownGram(NamedTuple):
-    """Terms in the columns of the data, and their Gram."""
-
-    terms: list[Term]
-    gram: Float2D
-
-
 class Survey(NamedTuple):
-    """The result of the first pass: the Gram of ``[1, x_1, ..., x_n]``, the range of every column, and row counts.
+    """The result of the first pass: the Gram of all terms up to a degree, the range of every column, and row counts.
 
-    ``total_weight`` is the sum of the sample weights, or the number of rows without weights. ``ahead`` is the Gram of
-    all terms up to a higher degree, if it is known: degree 2 if the pass summed it, that of moments if they take the
-    place of a pass. ``raw_range`` is the range of the columns before scaling, if the caller asked for it.
+    The ``degree`` of ``known`` is 1, or 2 if the pass looked ahead, or that of moments if they take the place of a
+    pass. ``total_weight`` is the sum of the sample weights, or the number of rows without weights. ``raw_range`` is the
+    range of the columns before scaling, if the caller asked for it.
     """
 
-    gram: Float2D
+    known: Float2D
     low: Float1D
     high: Float1D
     n_samples: int
     total_weight: float
-    ahead: Float2D | None = None
+    degree: int = 1
     raw_range: tuple[Float1D, Float1D] | None = None
 
     @property
-    def known(self) -> KnownGram:
-        """The largest Gram that the pass summed."""
-        gram, degree = self.gram if self.ahead is None else self.ahead, 1
-        while count_terms(degree, self.low.size) < len(gram):
-            degree += 1
-        return KnownGram(terms_up_to(degree, self.low.size), gram)
+    def gram(self) -> Float2D:
+        """The Gram of ``[1, x_1, ..., x_n]``."""
+        return self.known[: self.low.size + 1, : self.low.size + 1]
 
     @classmethod
     def of_parts(cls, parts: Sequence[Survey]) -> Survey:
@@ -79,20 +68,19 @@ class Survey(NamedTuple):
         if len(parts) == 1:
             return parts[0]
         weights = [part.total_weight for part in parts]
-        aheads = [part.ahead for part in parts if part.ahead is not None]
         return cls(
-            mean_of_parts([part.gram for part in parts], weights),
+            mean_of_parts([part.known for part in parts], weights),
             np.min([part.low for part in parts], axis=0),
             np.max([part.high for part in parts], axis=0),
             sum(part.n_samples for part in parts),
             sum(weights),
-            mean_of_parts(aheads, weights) if len(aheads) == len(parts) else None,
+            parts[0].degree,
             _whole_range([part.raw_range for part in parts if part.raw_range is not None]),
         )
 
     def scaled(self, scale: Float1D, offset: Float1D) -> Survey:
         """The survey of ``scale * x + offset``, for positive scales."""
-        terms = terms_up_to(2, scale.size)
+        terms = terms_up_to(self.degree, scale.size)
         change = np.zeros((len(terms), len(terms)))
         place = {term: k for k, term in enumerate(terms)}
         for k, term in enumerate(terms):
@@ -100,33 +88,8 @@ class Survey(NamedTuple):
             for chosen in product((True, False), repeat=len(term)):
                 factors = [scale[v] if c else offset[v] for v, c in zip(term, chosen, strict=True)]
                 change[k, place[tuple(v for v, c in zip(term, chosen, strict=True) if c)]] += np.prod(factors)
-        first = change[: scale.size + 1, : scale.size + 1]
-        return self._replace(
-            gram=_symmetric(first @ self.gram @ first.T),
-            low=scale * self.low + offset,
-            high=scale * self.high + offset,
-            ahead=None if self.ahead is None else _symmetric(change @ self.ahead @ change.T),
-        )
-
-
-class Part(NamedTuple):
-    """A part of the data: its rows (None for moments), and the result of the first pass over them."""
-
-    rows: Rows | None
-    survey: Survey
-
-    def require_rows(self) -> Rows:
-        """The rows, for a pass; raise ValueError for moments."""
-        if self.rows is None:
-            raise ValueError(
-                "Moments, which are sums in float64, cannot resolve a psi this small: raise psi, or fit to rows."
-            )
-        return self.rows
-
-
-def _symmetric(gram: Float2D) -> Float2D:
-    """The Gram with the entries below the diagonal on both sides of it."""
-    return border_gram(np.empty((0, 0)), gram)
+        known = border_gram(np.empty((0, 0)), change @ self.known @ change.T)  # symmetric to the last bit
+        return self._replace(known=known, low=scale * self.low + offset, high=scale * self.high + offset)
 
 
 def survey(rows: Rows) -> Survey:
@@ -163,29 +126,31 @@ def surveys_if_any(parts: Sequence[Rows], *, raw: Sequence[Rows] = (), ahead: bo
     n = parts[0].n_features
     degree = 2 if ahead and parts[0].reading_dominates and count_terms(2, n) <= _LOOKAHEAD_TERMS else 1
     program = Program.of(terms_up_to(degree, n))
-    kernel, cost = partial(_survey_block, program=program), Cost(program.size**2, 2 * program.size)
-    requests = [Reduction(rows, kernel, _add_surveys, cost) for rows in parts]
-    requests += [Reduction(rows, _range_block, _wider, cost) for rows in raw]
+    kernel, cost = partial(sum_block, program=program, ranged=True), Cost(program.size**2, 2 * program.size)
+    requests = [Reduction(rows, kernel, add_sums, cost) for rows in parts]
+    requests += [Reduction(rows, _range_block, wider, cost) for rows in raw]
     totals = reduce_together(requests)
-    results = [None if total is None else total.survey for total in totals[: len(parts)]]
-    for k, ends in enumerate(totals[len(parts) :]):
-        part = results[k]
-        results[k] = None if part is None else part._replace(raw_range=(ends[0], ends[1]))
-    return results
+    ranges = totals[len(parts) :] or [None] * len(parts)
+    pairs = zip(totals[: len(parts)], ranges, strict=True)
+    return [None if total is None else _means(total, degree, raw_range) for total, raw_range in pairs]
 
 
-def sum_terms(rows: Rows, program: Program) -> SurveySums:
+def _means(total: RowSums, degree: int, raw_range: Float2D | None) -> Survey:
+    """The survey, from the sums over all rows."""
+    with np.errstate(invalid="ignore", divide="ignore"):  # a total weight of 0 raises an error later
+        known = border_gram(np.ones((1, 1)), total.products / total.total_weight)
+    raw = None if raw_range is None else (raw_range[0], raw_range[1])
+    return Survey(known, total.range[0], total.range[1], total.n_samples, total.total_weight, degree, raw)
+
+
+def sum_terms(rows: Rows, program: Program) -> RowSums:
     """Sums over the rows of the products of the terms of a program, and the ranges of the columns, in one pass."""
     cost = Cost(program.size**2, 2 * program.size)
-    return rows.reduce(partial(_survey_block, program=program), _add_surveys, cost)
+    return rows.reduce(partial(sum_block, program=program, ranged=True), add_sums, cost)
 
 
 def _range_block(block: Block) -> Float2D:
     return range_of(block.X, block.weights)
-
-
-def _wider(a: Float2D, b: Float2D) -> Float2D:
-    return np.stack([np.fmin(a[0], b[0]), np.fmax(a[1], b[1])])
 
 
 def _whole_range(ranges: Sequence[tuple[Float1D, Float1D]]) -> tuple[Float1D, Float1D] | None:
@@ -193,37 +158,6 @@ def _whole_range(ranges: Sequence[tuple[Float1D, Float1D]]) -> tuple[Float1D, Fl
         return None
     lows, highs = zip(*ranges, strict=True)
     return np.min(lows, axis=0), np.max(highs, axis=0)
-
-
-class SurveySums(NamedTuple):
-    """The accumulator of a survey: sums instead of means."""
-
-    gram: Float2D
-    range: Float2D
-    n_samples: int
-    total_weight: float
-
-    @property
-    def survey(self) -> Survey:
-        """The survey, with means."""
-        n = self.range.shape[1]
-        with np.errstate(invalid="ignore", divide="ignore"):  # a total weight of 0 raises an error later
-            gram = border_gram(np.ones((1, 1)), self.gram / self.total_weight)
-        ahead = gram if len(gram) > n + 1 else None
-        first = gram[: n + 1, : n + 1]
-        return Survey(first, self.range[0], self.range[1], self.n_samples, self.total_weight, ahead)
-
-
-def _survey_block(block: Block, program: Program) -> SurveySums:
-    gram, ends = products_and_range(block.X, block.weights, program)
-    return SurveySums(gram, ends, int(block.X.shape[0]), block.total_weight)
-
-
-def _add_surveys(a: SurveySums, b: SurveySums) -> SurveySums:
-    ends = _wider(a.range, b.range)
-    with np.errstate(invalid="ignore"):  # infinities raise an error later
-        gram = a.gram + b.gram
-    return SurveySums(gram, ends, a.n_samples + b.n_samples, a.total_weight + b.total_weight)
 
 
 def scaler_of_range(low: Float1D, high: Float1D, n_samples: int) -> MinMaxScaler:

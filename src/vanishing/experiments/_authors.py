@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..decisions import Oracle
 from ..ideals.oavi import OAVI
 from ..ideals.vca import VCA
 
@@ -16,18 +15,13 @@ class PublishedOAVI(OAVI):
 
     Examples
     --------
-    >>> oracle = PublishedOAVI(psi=0.5, solver="bpcg")._oracle()
+    >>> oracle = PublishedOAVI(psi=0.5, solver="bpcg")._rule().from_gram.keywords["oracle"]
     >>> oracle.from_constant, oracle.stop.progress
     (True, 5e-05)
     """
 
     _from_constant = True
-    _least_gain = 1e-4  # smallest gain of a step, relative to psi
-
-    def _oracle(self) -> Oracle:
-        oracle = super()._oracle()
-        stop = oracle.stop._replace(progress=float(self._least_gain * self.psi))
-        return oracle._replace(stop=stop, from_constant=self._from_constant and self.solver != "agd")
+    _least_gain = 1e-4
 
 
 class PublishedVCA(VCA):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 from .._typing import Float1D, Float2D, Int1D
 from ..polynomials.polynomial import Polynomials
@@ -227,7 +228,9 @@ def _plain(text: str) -> str:
 
 
 def _names_of(model: Any) -> list[str]:
-    return list(model.feature_names) if isinstance(model, Polynomials) else input_names(model)
+    if isinstance(model, Polynomials):
+        return list(model.feature_names)
+    return input_names(model[0] if isinstance(model, Pipeline) else model)
 
 
 class _SqlOps(_Expressions):

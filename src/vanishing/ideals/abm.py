@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
-from ..checks import check_choice
 from ..decisions import decide_abm, decide_abm_exact, decide_gradient
 from ..engine.construction import Rule
 from .ideal import MonomialIdeal, check_unit_psi
@@ -49,6 +48,8 @@ class ABM(MonomialIdeal):
     x0^2 - x1
     """
 
+    _choices: ClassVar = {**MonomialIdeal._choices, "normalization": ("unit", "gradient")}
+
     def __init__(
         self,
         psi: float = 0.005,
@@ -70,7 +71,6 @@ class ABM(MonomialIdeal):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_choice("normalization", self.normalization, ("unit", "gradient"))
         if self.normalization == "unit":
             check_unit_psi(self.psi)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -24,11 +24,12 @@ from ..checks import (
     warn_overflow,
     warn_single_precision,
 )
-from ..engine.construction import Construction, Fit, Grams, Rule, construct
-from ..engine.moments import Moments, collect_moments
+from ..decisions import Decision
+from ..engine.construction import Fit, Grams, Rule, construct
+from ..engine.moments import GoneRows, Moments, collect_moments
 from ..engine.monomials import MonomialBasis, MonomialGrams
 from ..engine.products import ProductBasis
-from ..engine.survey import Part, Survey, survey_parts
+from ..engine.survey import Survey, survey_parts
 from ..files.fields import Flag, Integer, require
 from ..files.saved import Object, SavedEstimator
 from ..polynomials.forms import MonomialForm, values_over
@@ -59,8 +60,9 @@ class VanishingIdeal(Reported, SavedEstimator, TransformerMixin, BaseEstimator):
         "n_basis_": Integer(low=1),
     }
 
+    _choices: ClassVar[dict[str, Collection[str]]] = {}  # parameters that are one of a few words
     _looks_ahead = False  # whether a pass can sum the candidates of the next degree before this degree is decided
-    _grams: Callable[[Sequence[Part], Any], Grams]  # the Gram matrices of the data, for the kind of basis
+    _grams: Callable[[Sequence[Rows], Sequence[Survey], Any], Grams]  # the Gram matrices of its kind of basis
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Compute the polynomials that vanish approximately on the rows of ``X``.
@@ -186,22 +188,23 @@ class VanishingIdeal(Reported, SavedEstimator, TransformerMixin, BaseEstimator):
         warn_outside_unit_cube(survey.low, survey.high, input_names(self))
         if moments.single_precision:
             warn_single_precision(self.psi)
-        self._fit_rows(None, survey, min(self.max_degree, moments.degree))
+        self._fit_rows(GoneRows(moments.n_features), survey, min(self.max_degree, moments.degree))
 
-    def _fit_rows(self, rows: Rows | None, survey: Survey, max_degree: int | None = None) -> Construction:
-        """Fit to rows after the first pass, or to moments without rows, with the input columns set."""
+    def _fit_rows(self, rows: Rows, survey: Survey, max_degree: int | None = None) -> Fit:
+        """Fit to rows after the first pass, or to moments in their place, with the input columns set."""
         self._check_parameters()
         self._check_width()
         basis, rule = self._plan(survey)
         degree = self.max_degree if max_degree is None else max_degree
-        grams = self._grams([Part(rows, survey)], basis)
-        (built,) = construct(grams, [Fit(basis, rule)], max_degree=degree, max_terms=self.max_terms)
+        grams = self._grams([rows], [survey], basis)
+        built = Fit(basis, rule)
+        construct(grams, [built], max_degree=degree, max_terms=self.max_terms)
         if degree < self.max_degree and not (built.complete or built.overflow):
             warn_moments_end(degree)
         self._finish(built, survey)
         return built
 
-    def _finish(self, built: Construction, survey: Survey) -> None:
+    def _finish(self, built: Fit, survey: Survey) -> None:
         """Set the fitted attributes, and warn if the model is incomplete."""
         if built.overflow:
             warn_overflow(built.degree, self.max_terms, self.psi)
@@ -214,6 +217,8 @@ class VanishingIdeal(Reported, SavedEstimator, TransformerMixin, BaseEstimator):
         check_count("max_degree", self.max_degree)
         check_count("max_terms", self.max_terms)
         check_n_jobs(self.n_jobs)
+        for name, choices in self._choices.items():
+            check_choice(name, getattr(self, name), choices)
 
     @abstractmethod
     def _plan(self, survey: Survey) -> tuple[MonomialBasis | ProductBasis, Rule]:
@@ -232,6 +237,7 @@ class MonomialIdeal(VanishingIdeal):
 
     _fields: ClassVar = {"order_ideal_": Object("Terms"), "n_undecided_": Integer(low=0), "_margins": MARGINS}
 
+    _choices: ClassVar = {"order": ORDERS}
     _looks_ahead = True
     _grams = MonomialGrams
 
@@ -271,10 +277,6 @@ class MonomialIdeal(VanishingIdeal):
     def _first_equations(self, n_shown: int) -> list[str]:
         return self._ranked().first_lines(n_shown)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_choice("order", self.order, tuple(ORDERS))
-
     def _plan(self, survey: Survey) -> tuple[MonomialBasis, Rule]:
         return MonomialBasis(feature_permutation(self.feature_order, survey.gram), self.order), self._rule()
 
@@ -282,22 +284,23 @@ class MonomialIdeal(VanishingIdeal):
     def _rule(self) -> Rule:
         """The algorithm's decisions, from a Gram and from a triangular factor."""
 
-    def _finish(self, built: Construction, survey: Survey) -> None:
+    def _finish(self, built: Fit, survey: Survey) -> None:
         super()._finish(built, survey)
         basis: MonomialBasis = built.basis
-        names, decisions = input_names(self), basis.decisions
+        names = input_names(self)
+        by_degree = dict(zip(Decision._fields, zip(*basis.decisions, strict=True), strict=True))
         self.generators_ = Polynomials(
             basis.form(),
             names,
-            mse=np.concatenate([decision.mse for decision in decisions]),
-            gap=np.concatenate([decision.gap for decision in decisions]),
-            n_iter=np.concatenate([decision.n_iter for decision in decisions]),
-            status=np.concatenate([decision.status for decision in decisions]),
-            n_free=np.concatenate([decision.n_free for decision in decisions]),
+            mse=np.concatenate(by_degree["mse"]),
+            gap=np.concatenate(by_degree["gap"]),
+            n_iter=np.concatenate(by_degree["n_iter"]),
+            status=np.concatenate(by_degree["status"]),
+            n_free=np.concatenate(by_degree["n_free"]),
         )
         exponents = exponents_of(basis.terms, len(names))
         self.order_ideal_ = Terms(exponents.take(np.argsort(basis.feature_order), axis=1), names)
-        self.n_undecided_ = sum([decision.n_undecided for decision in decisions])
+        self.n_undecided_ = sum(by_degree["n_undecided"])
         self._margins = Margins(basis.moments, survey.low, survey.high, survey.n_samples)
 
     def _output_names(self, names: list[str]) -> list[str]:

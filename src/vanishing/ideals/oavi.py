@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..checks import check_choice, check_count, check_flag, check_number, warn_undecided
+from ..checks import check_count, check_flag, check_number, warn_undecided
 from ..decisions import Oracle, Stage, decide_gradient, decide_oavi, decide_oavi_exact
-from ..engine.construction import Construction, Rule
+from ..engine.construction import Fit, Rule
 from ..engine.survey import Survey
 from ..files.fields import Integer
 from ..solvers import SOLVERS, Stop
@@ -111,6 +111,15 @@ class OAVI(MonomialIdeal):
     """
 
     _fields: ClassVar = {"n_iter_": Integer(low=1)}
+    _choices: ClassVar = {
+        **MonomialIdeal._choices,
+        "solver": SOLVERS,  # as it is at the time of a fit: users may add theirs
+        "boost": ("none", "ihb", "wihb"),
+        "normalization": ("leading", "gradient"),
+    }
+
+    _from_constant = False  # whether solvers on the ball start at the constant term
+    _least_gain = 0.0  # a solver gives up after a step that gains less than this, relative to psi
 
     def __init__(
         self,
@@ -145,14 +154,11 @@ class OAVI(MonomialIdeal):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_choice("solver", self.solver, tuple(SOLVERS))
-        check_choice("boost", self.boost, ("none", "ihb", "wihb"))
         partners = {"none": tuple(SOLVERS), "ihb": ("cg", "agd"), "wihb": ("omp", "cg", "pcg", "bpcg")}[self.boost]
         if self.solver not in partners:
             raise ValueError(
                 f"boost={self.boost!r} works with solver {' or '.join(map(repr, partners))}, not with {self.solver!r}."
             )
-        check_choice("normalization", self.normalization, ("leading", "gradient"))
         if self.normalization == "gradient" and (self.solver, self.boost) != ("omp", "wihb"):
             raise ValueError("normalization='gradient' works with solver='omp' and boost='wihb' only.")
         check_number("tau", self.tau, low=2.0, finite=self.solver != "agd")
@@ -160,21 +166,21 @@ class OAVI(MonomialIdeal):
         check_flag("polish", self.polish)
         check_count("max_iter", self.max_iter)
 
-    def _oracle(self) -> Oracle:
-        """The oracle: solver, boost, radius of the l1 ball, and when to stop."""
-        stop = Stop(float(self.psi), float(self.tol * self.psi), 0.0, int(self.max_iter))
-        radius = np.inf if self.solver == "agd" else float(self.tau - 1.0)
-        return Oracle(radius, self.solver, self.boost, bool(self.polish), stop)
-
     def _rule(self) -> Rule:
-        oracle, start = self._oracle(), Stage(work=float(_WORK_PER_ITER * self.max_iter))
+        psi, constrained = float(self.psi), self.solver != "agd"
+        stop = Stop(psi, float(self.tol * self.psi), float(self._least_gain * self.psi), int(self.max_iter))
+        radius = float(self.tau - 1.0) if constrained else np.inf
+        oracle = Oracle(
+            radius, self.solver, self.boost, bool(self.polish), stop, from_constant=constrained and self._from_constant
+        )
+        start = Stage(work=float(_WORK_PER_ITER * self.max_iter))
         if self.normalization == "gradient":
-            return Rule(partial(decide_gradient, psi=float(self.psi), oracle=oracle), state=start, gradients=True)
+            return Rule(partial(decide_gradient, psi=psi, oracle=oracle), state=start, gradients=True)
         return Rule(partial(decide_oavi, oracle=oracle), partial(decide_oavi_exact, oracle=oracle), state=start)
 
-    def _finish(self, built: Construction, survey: Survey) -> None:
+    def _finish(self, built: Fit, survey: Survey) -> None:
         super()._finish(built, survey)
         # scikit-learn requires n_iter_ >= 1 of a transformer with max_iter; boosting may decide without iterations.
-        self.n_iter_ = max(1, built.effort.n_iter)
+        self.n_iter_ = max(1, built.n_iter)
         if self.n_undecided_:
             warn_undecided(self.n_undecided_, self.solver, self.boost)

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from ..checks import check_ideal, check_numbers
 from ..engine.construction import Fit, construct
 from ..engine.monomials import MonomialGrams
-from ..engine.survey import Part, Survey, surveys
+from ..engine.survey import Survey, surveys
 from ..rows.protocol import JoinedRows, Rows
 from ..rows.reading import read_rows, take_input_from
 from ..threads import n_threads
@@ -98,26 +98,25 @@ def fit_together(
     """
     if part_surveys is None:
         part_surveys = surveys(parts, ahead=models[0]._looks_ahead)
-    groups: dict[Any, list[tuple[VanishingIdeal, Fit]]] = defaultdict(list)
+    groups: dict[Any, list[tuple[VanishingIdeal, Survey, Fit]]] = defaultdict(list)
     for model, member in zip(models, members, strict=True):
         model._check_parameters()
         model._check_width()
-        rows = JoinedRows([parts[k] for k in member])
         whole = Survey.of_parts([part_surveys[k] for k in member])
         if not isinstance(model, MonomialIdeal):
-            model._fit_rows(rows, whole)
+            model._fit_rows(JoinedRows([parts[k] for k in member]), whole)
             continue
         basis, rule = model._plan(whole)
         alike = (basis.order, basis.feature_order.tobytes(), model.max_degree, model.max_terms)
-        groups[alike].append((model, Fit(basis, rule, member)))
+        groups[alike].append((model, whole, Fit(basis, rule, member)))
     for (*_, max_degree, max_terms), group in groups.items():
-        fits = [fit for _, fit in group]
-        built = construct(
-            MonomialGrams(list(map(Part, parts, part_surveys)), fits[0].basis),
+        fits = [fit for *_, fit in group]
+        construct(
+            MonomialGrams(parts, part_surveys, fits[0].basis),
             fits,
             max_degree=max_degree,
             max_terms=max_terms,
             n_threads=n_threads(group[0][0].n_jobs),
         )
-        for (model, fit), construction in zip(group, built, strict=True):
-            model._finish(construction, Survey.of_parts([part_surveys[k] for k in fit.parts]))
+        for model, whole, fit in group:
+            model._finish(fit, whole)

@@ -7,9 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from .._typing import Float1D
-from ..checks import check_choice
 from ..decisions import decide_vca, decide_vca_exact, decide_vca_gradient
-from ..engine.construction import Construction, Rule
+from ..engine.construction import Fit, Rule
 from ..engine.products import ProductBasis, ProductGrams
 from ..engine.survey import Survey
 from ..files.saved import Object
@@ -72,6 +71,7 @@ class VCA(VanishingIdeal):
     """
 
     _fields: ClassVar = {"components_": Object("Polynomials")}
+    _choices: ClassVar = {"normalization": ("unit", "mean-square", "gradient")}
 
     _grams = ProductGrams
     _unique_products = True  # f_i f_j and f_j f_i of degree 2 are one candidate
@@ -91,10 +91,6 @@ class VCA(VanishingIdeal):
         self.max_terms = max_terms
         self.n_jobs = n_jobs
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_choice("normalization", self.normalization, ("unit", "mean-square", "gradient"))
-
     def _plan(self, survey: Survey) -> tuple[ProductBasis, Rule]:
         length = float(1.0 / np.sqrt(survey.total_weight)) if self.normalization == "unit" else 1.0
         options = {"psi": float(self.psi), "length": length}
@@ -113,7 +109,7 @@ class VCA(VanishingIdeal):
         )
         return ProductBasis(survey.low.size, length, self._unique_products), rule
 
-    def _finish(self, built: Construction, survey: Survey) -> None:
+    def _finish(self, built: Fit, survey: Survey) -> None:
         super()._finish(built, survey)
         basis: ProductBasis = built.basis
         mse = np.concatenate([decision.mse for decision in basis.decisions])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import combinations, combinations_with_replacement
+from itertools import chain, combinations, combinations_with_replacement
 from math import comb
 from typing import TypeAlias
 
@@ -63,7 +63,7 @@ def multiply(*terms: Term) -> Term:
     >>> multiply((0, 2), (1,))
     (0, 1, 2)
     """
-    return tuple(sorted(variable for term in terms for variable in term))
+    return tuple(sorted(chain(*terms)))
 
 
 def derivatives(terms: Sequence[Term]) -> list[tuple[Int1D, Float1D, Int1D]]:

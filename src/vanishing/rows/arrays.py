@@ -14,7 +14,7 @@ import numpy as np
 from .._typing import Array, Float1D, Float2D
 from ..progress import Progress, passes_shown, row_progress
 from ..threads import n_threads, one_blas_thread
-from .protocol import Block, Cost, Rows, SignedBy, merge
+from .protocol import Block, Cost, Rows, merge
 
 __all__ = ["ArrayRows", "as_block", "as_rows", "in_order"]
 
@@ -53,7 +53,7 @@ class ArrayRows(Rows):
         """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""
         block = self._only_block(cost)
         if block is not None:
-            with one_blas_thread():
+            with one_blas_thread:
                 return cast("T", kernel(block))
         results = self._run(kernel, cost.block_rows)
         total = functools.reduce(functools.partial(merge, combine), results, next(results, None))
@@ -64,7 +64,7 @@ class ArrayRows(Rows):
         out = np.empty((self.n_samples, n_columns)) if out is None else out
         block = self._only_block(cost)
         if block is not None:
-            with one_blas_thread():
+            with one_blas_thread:
                 kernel(block, out)
             return np.asarray(out)
         for _ in self._run(lambda block: kernel(block, out[block.start :][: len(block.X)]), cost.block_rows):
@@ -89,8 +89,9 @@ class ArrayRows(Rows):
 
     def signed_by(self, label: Any) -> ArrayRows:
         """The same rows, with negative weights where the label differs from this one."""
-        signed = SignedBy(label)(Block(self.X, self.sample_weight, self.labels)).weights
-        return ArrayRows(self.X, signed, self.labels, self.n_jobs)
+        signs = np.where(self.labels == label, 1.0, -1.0)
+        weights = signs if self.sample_weight is None else signs * self.sample_weight
+        return ArrayRows(self.X, weights, self.labels, self.n_jobs)
 
     def computed(self, kernel: Callable[[Block, Any], None], n_columns: int, cost: Cost) -> ArrayRows:
         """Rows of the columns that ``kernel(block, out)`` computes."""
@@ -113,7 +114,7 @@ class ArrayRows(Rows):
     def _only_block(self, cost: Cost) -> Block | None:
         """All rows, if they are one block of a pass that is not shown, without need for threads and bars; else None."""
         one = 0 < self.n_samples <= cost.block_rows and (self.quiet or not passes_shown.depth)
-        return self._block(slice(0, self.n_samples)) if one else None
+        return Block(as_block(self.X), self.sample_weight, self.labels) if one else None
 
     def _block(self, rows: slice) -> Block:
         weights = None if self.sample_weight is None else self.sample_weight[rows]
@@ -126,7 +127,7 @@ class ArrayRows(Rows):
         n_blocks = -(-n_samples // block_rows)
         edges = (n_samples * np.arange(n_blocks + 1) // max(n_blocks, 1)).tolist()
         blocks, shown = map(slice, edges[:-1], edges[1:]), passes_shown.depth > 0 and not self.quiet
-        with one_blas_thread(), row_progress(n_samples) if shown else nullcontext() as progress:
+        with one_blas_thread, row_progress(n_samples) if shown else nullcontext() as progress:
             yield from in_order(
                 lambda rows: kernel(self._block(rows)),
                 blocks,

@@ -195,7 +195,7 @@ class DiskRows(Rows):
     def _in_order(self, work: Callable[[Piece], T], pieces: Iterator[Piece]) -> Iterator[T]:
         self.reader.require_unchanged()
         try:
-            with one_blas_thread(), row_progress(self.n_samples) as progress:
+            with one_blas_thread, row_progress(self.n_samples) as progress:
                 yield from in_order(work, pieces, n_threads(self.n_jobs), progress, lambda piece: piece.n_rows)
         except (ValueError, OSError):
             self.reader.require_unchanged()  # a replaced file is the likelier cause, and gets its own message

@@ -186,7 +186,7 @@ class Rows(ABC):
 
     def signed_by(self, label: Any) -> Rows:
         """The same rows, with negative weights where the label differs from this one."""
-        return self.changed(SignedBy(label))
+        return self.changed(_SignedBy(label))
 
     def computed(self, kernel: Callable[[Block, Any], None], n_columns: int, cost: Cost) -> Rows:
         """Rows of the columns that ``kernel(block, out)`` computes, again in every pass."""
@@ -259,7 +259,7 @@ class _WhereLabel:
 
 
 @dataclass(frozen=True)
-class SignedBy:
+class _SignedBy:
     """Weights that are negative where the label differs from ``label``."""
 
     label: Any

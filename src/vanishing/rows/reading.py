@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from .._typing import Array, Float2D, Int1D
 from ..checks import check_weights, require_unmasked
@@ -67,30 +67,41 @@ def read_rows(
         than one.
     """
     plain = type(X) is np.ndarray  # rather than masked, or something that has to be opened
-    X = X if plain else open_table(X)
-    source = None if plain else _find_source(X, sample_weight, labels)
-    if source is not None:
-        if source.read_once and passes != 1 and reset:
-            raise ValueError(
-                "The rows can be read only once, but this fit makes several passes: give the table or the dataset that "
-                "the reader reads, X.read_all() if the rows fit into memory, or Moments of them."
-            )
-        learn_columns(estimator, source, reset=reset)
-        return source
+    if not plain:
+        X = open_table(X)
+        source = _find_source(X, sample_weight, labels)
+        if source is not None:
+            if reset and passes != 1:
+                _require_further_passes(source)
+            learn_columns(estimator, source, reset=reset)
+            return source
     table = None if plain else input_frame(X)
-    if table is None:
+    nameless = plain and (reset or "feature_names_in_" not in vars(estimator))
+    if table is not None:
+        validate_data(estimator, X, skip_check_array=True, reset=reset)
+    elif nameless:  # validate_data would also compare names, and collect the tags of the estimator, which takes longer
+        table = check_array(X, dtype="numeric", ensure_all_finite=False, input_name="X", estimator=estimator)
+    else:
         if not plain:
             require_numbers(X)
         table = validate_data(estimator, X, dtype="numeric", ensure_all_finite=False, reset=reset)
-        if table.dtype.kind not in "biuf":
-            raise ValueError(f"Input X has values of type {table.dtype}; convert its columns to numbers.")
-    else:
-        validate_data(estimator, X, skip_check_array=True, reset=reset)
+    if table.dtype.kind not in "biuf":
+        raise ValueError(f"Input X has values of type {table.dtype}; convert its columns to numbers.")
     weights = None if sample_weight is None else check_weights(sample_weight, table.shape[0])
     rows = ArrayRows(table, weights, labels, getattr(estimator, "n_jobs", None))
-    if isinstance(table, _FrameColumns):
+    if nameless:
+        learn_columns(estimator, rows, reset=reset)
+    elif isinstance(table, _FrameColumns):
         rows.single_precision = _has_single(X)
     return rows
+
+
+def _require_further_passes(rows: Rows) -> None:
+    if rows.read_once:
+        raise ValueError(
+            "The rows can be read only once, but this fit makes several passes: give the table or the dataset that the "
+            "reader reads, X.read_all() if the rows fit into memory, or Moments of them."
+        )
 
 
 def _find_source(X: Any, sample_weight: Any, labels: Any) -> Rows | None:
@@ -178,15 +189,15 @@ def learn_columns(estimator: Any, rows: Any, *, reset: bool) -> None:
         estimator.n_features_in_ = rows.n_features
         if names is not None:
             estimator.feature_names_in_ = np.array(names, dtype=object)
-        elif hasattr(estimator, "feature_names_in_"):
-            del estimator.feature_names_in_
+        else:
+            vars(estimator).pop("feature_names_in_", None)
         return
     if rows.n_features != estimator.n_features_in_:
         raise ValueError(
             f"X has {rows.n_features} features, but {type(estimator).__name__} is expecting "
             f"{estimator.n_features_in_} features as input."
         )
-    known = getattr(estimator, "feature_names_in_", None)
+    known = vars(estimator).get("feature_names_in_")
     if names is not None and known is not None and list(known) != list(names):
         raise ValueError(
             f"The columns should be those of the fit, in the same order: {', '.join(map(str, known))}; "
@@ -196,14 +207,14 @@ def learn_columns(estimator: Any, rows: Any, *, reset: bool) -> None:
 
 def input_names(estimator: Any) -> list[str]:
     """Return the names of the columns that an estimator was fitted to; x0, x1, ... if they had none."""
-    names = getattr(estimator, "feature_names_in_", None)
+    names = vars(estimator).get("feature_names_in_")
     return list(map("x{}".format, range(estimator.n_features_in_))) if names is None else list(map(str, names))
 
 
 def take_input_from(source: Any, estimator: Any) -> None:
     """Copy number and names of the columns that ``source`` was fitted to onto ``estimator``."""
     estimator.n_features_in_ = source.n_features_in_
-    if hasattr(source, "feature_names_in_"):
+    if "feature_names_in_" in vars(source):
         estimator.feature_names_in_ = source.feature_names_in_
 
 

@@ -106,22 +106,6 @@ def _spare(
         inside[cheapest] = False
 
 
-def _short_solution(Q: Float2D, c: Float1D, r: float, psi: float, most: int) -> tuple[Float1D, int]:
-    """Coefficients of a short polynomial, and how many terms were tried for it."""
-    n = c.size
-    support, W, z = np.empty(most, np.int64), np.empty((most, n)), np.empty(most)
-    size = _pursue(Q, r, psi, c.copy(), Q.diagonal().copy(), np.zeros(n, np.bool_), support, W, z)
-    x, support, z = np.zeros(n), support[:size], z[:size]
-    if size == 1:
-        x[support] = -z / W[0, support]
-    elif size:
-        coef, diagonal, inside = np.empty(size), np.empty(size), np.empty(size, np.bool_)
-        N, removed = np.empty((2, size, size))
-        _spare(W[:size, support], z, psi - r + float(z @ z), N, coef, diagonal, inside, removed)
-        x[support[inside]] = coef[inside]
-    return x, size
-
-
 def matching_pursuit(Q: Float2D, c: Float1D, r: float, radius: float, stop: Stop) -> Solution:
     """A short x with f(x) at most psi by orthogonal matching pursuit (Pati, Rezaiifar and Krishnaprasad, 1993).
 
@@ -136,10 +120,21 @@ def matching_pursuit(Q: Float2D, c: Float1D, r: float, radius: float, stop: Stop
     >>> matching_pursuit(np.eye(3), np.array([-0.1, -0.9, 0.3]), 1.0, 10.0, stop).x
     array([0. , 0.9, 0. ])
     """
-    x, n_iter = _short_solution(np.ascontiguousarray(Q), c, r, stop.psi, min(c.size, stop.max_iter, _LONGEST))
+    Q, psi, n = np.ascontiguousarray(Q), stop.psi, c.size
+    most = min(n, stop.max_iter, _LONGEST)
+    support, W, z = np.empty(most, np.int64), np.empty((most, n)), np.empty(most)
+    size = _pursue(Q, r, psi, c.copy(), Q.diagonal().copy(), np.zeros(n, np.bool_), support, W, z)
+    x, support, z = np.zeros(n), support[:size], z[:size]
+    if size == 1:
+        x[support] = -z / W[0, support]
+    elif size:
+        coef, diagonal, inside = np.empty(size), np.empty(size), np.empty(size, np.bool_)
+        N, removed = np.empty((2, size, size))
+        _spare(W[:size, support], z, psi - r + float(z @ z), N, coef, diagonal, inside, removed)
+        x[support[inside]] = coef[inside]
     loss = float(x @ (Q @ x + 2.0 * c) + r)
-    vanishes = loss <= stop.psi and float(np.abs(x).sum()) <= radius
-    return Solution(x, loss, np.inf, n_iter, Status.VANISHING if vanishes else Status.STALLED)
+    vanishes = loss <= psi and float(np.abs(x).sum()) <= radius
+    return Solution(x, loss, np.inf, size, Status.VANISHING if vanishes else Status.STALLED)
 
 
 def omp(Q: Float2D, c: Float1D, r: float, radius: float, stop: Stop, x0: Float1D | None = None) -> Solution:

@@ -161,7 +161,7 @@ class L1SVC(SavedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         def path(rows: Rows, key: Any) -> list[Hyperplane]:
             return list(self._planes(rows, key, Cs))
 
-        with one_blas_thread():
+        with one_blas_thread:
             paths = together(data.rows, [partial(path, key=key) for key in _positive(data)])
         for k, model in enumerate(models):
             model._store(data.classes, [path[k] for path in paths])
@@ -176,7 +176,7 @@ class L1SVC(SavedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             first = SquaredHinge.in_memory(few.X, few.sample_weight)
             return hyperplane_from(first, known, self.C, tol=self.tol, part_tol=part_tol, max_iter=self.max_iter)
 
-        with one_blas_thread():
+        with one_blas_thread:
             planes = together(data.rows, [partial(plane, key=key) for key in _positive(data)])
         self._store(data.classes, planes)
 
