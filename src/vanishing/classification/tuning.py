@@ -162,7 +162,7 @@ def _search_in_memory(
     n_steps = len(prepared) * len(prepared[0].searched.psis) * len(splits)
     with search_progress(n_steps, passes=False) as progress:
         if prepared[0].searched.automatic:
-            return _walk(search, prepared, progress, before, enough)
+            return _walk(search, prepared, progress, before, enough, sampled=sample is not None)
         return _score_all(search, prepared, progress)
 
 
@@ -190,7 +190,13 @@ def _score_all(search: Any, prepared: list[_Prepared], progress: Progress) -> li
 
 
 def _walk(
-    search: Any, prepared: list[_Prepared], progress: Progress, before: Searched | None, enough: float
+    search: Any,
+    prepared: list[_Prepared],
+    progress: Progress,
+    before: Searched | None,
+    enough: float,
+    *,
+    sampled: bool,
 ) -> list[Searched]:
     """Walk down psi: first a little for every scaling, then to the end with the best; for an average with all."""
     window = isinstance(search.Cs, str) and search.max_columns is None
@@ -198,7 +204,8 @@ def _walk(
     walks = []
     for searched, study, groups in prepared:
         psis, C = (searched.psis, None) if before is None else (_psis_onwards(before), before.best[1])
-        walks.append(Walk(study, psis, searched.Cs, groups, progress, window=window, onwards_from=C, enough=enough))
+        new = partial(Walk, window=window, onwards_from=C, enough=enough, sampled=sampled)
+        walks.append(new(study, psis, searched.Cs, groups, progress))
     if len(walks) > 1:
         explore_in_turns(walks)
     order = _order(search, prepared, [walk.best for walk in walks])

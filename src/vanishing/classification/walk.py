@@ -78,11 +78,11 @@ def screen_of(n_rows: int, n_classes: int) -> Screen:
 class Walk:
     """A search down the values of psi, a few at a time, on the folds of a study.
 
-    Ends after four values without a better score, where clearly worse ones with many generators count twice, or where
-    the ideals or the columns become too many; between the last value before that and the first beyond, one more is
-    tried. With ``window``, values of psi with many generators see only the Cs around a good one of the value before. A
-    walk onwards from the best psi of another, and from the place of its C, takes every second value, ends after three
-    of them already, where those with many generators count once more, and then tries the values beside the best one.
+    Ends after four values without a better score, or where the ideals or the columns become too many; between the last
+    value before that and the first beyond, one more is tried. Values with many generators, which cost, count twice if
+    they are clearly worse, and once more on a sample of the rows (``sampled``). With ``window``, such values see only
+    the Cs around a good one of the value before. A walk onwards from the best psi of another, and from the place of its
+    C, takes every second value, ends after three of them already, and then tries the values beside the best one.
 
     Attributes
     ----------
@@ -105,11 +105,12 @@ class Walk:
         window: bool,
         onwards_from: int | None = None,
         enough: float = np.inf,
+        sampled: bool = False,
     ):
         self.study, self.groups = study, groups
         self.psis, self.Cs = [*psis, np.nan], list(Cs)
         self.scores = Scores.empty(len(self.psis), len(Cs), sum(len(group) for group in groups))
-        self.best, self._enough = -np.inf, enough
+        self.best, self._enough, self._sampled = -np.inf, enough, sampled
         self._progress = progress
         self._patience, self._stride = (_PATIENCE, _STRIDE) if onwards_from is None else (_LESS_PATIENCE, 1)
         self._step = 1 if onwards_from is None else _LONG_STEP
@@ -272,7 +273,7 @@ class Walk:
             self._stale = 0
         else:
             costly = not self._costs_little(i)
-            self._stale += 1 + (costly and self._step > 1) + (costly and self._is_clearly_worse((i, c)))
+            self._stale += 1 + (costly and self._sampled) + (costly and self._is_clearly_worse((i, c)))
         self._beyond = bool(self.scores.too_large[i])  # the first one, which counts whatever its size
         if self._window:
             self._centre(self._smallest_like((i, c)))
