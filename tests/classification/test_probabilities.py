@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
 from vanishing import VanishingIdealClassifierCV
+from vanishing.classification import probabilities as module
 from vanishing.classification.probabilities import Calibration, calibrate, probabilities
 
 
@@ -47,6 +49,25 @@ def test_several_classes_improve_on_every_common_scale():
     found = log_loss(calibrate(decisions, codes), decisions, codes)
     others = [log_loss(Calibration(np.full(3, s), np.zeros(3)), decisions, codes) for s in np.geomspace(0.1, 10, 30)]
     assert found < min(others)
+
+
+@pytest.mark.parametrize("tol", [1e-14, 1e-5])
+def test_the_likelihood_is_the_largest_also_where_the_decisions_of_a_class_mislead(tol):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 4, 150)
+    decisions = rng.normal(size=(150, 4)) + 2.0 * np.eye(4)[codes]
+    decisions[:, 2] *= -1.0  # its scale ends at the bound
+    decisions[:, 3] = 1e-3 * rng.normal(size=150)
+    size, weights = np.sqrt(np.mean(decisions**2, axis=0)), np.full(150, 1.0 / 150)
+
+    def loss(point):
+        return module._likelihood(point, decisions / size, codes, weights)[:2]
+
+    bounds = [(module._LEAST_SCALE, None)] * 4 + [(None, None)] * 4
+    best = minimize(loss, np.append(np.ones(4), np.zeros(4)), jac=True, bounds=bounds, options={"ftol": 1e-15})
+    found = calibrate(decisions, codes, tol=tol)
+    assert found.scale[2] * size[2] == pytest.approx(module._LEAST_SCALE)
+    assert loss(np.append(found.scale * size, found.offset))[0] == pytest.approx(best.fun, rel=10.0 * tol + 1e-9)
 
 
 def test_weights_count_like_repeated_rows():

@@ -119,14 +119,16 @@ def calibrate(
     units = decisions / size
     point = np.concatenate([np.ones(n_scores), np.zeros(n_scores)])  # scales, then offsets
     value, slope, curvature = _likelihood(point, units, codes, weights)
+    lowest = np.concatenate([np.full(n_scores, _LEAST_SCALE), np.full(n_scores, -np.inf)])
     for _ in range(_MOST_STEPS):
-        step = np.linalg.solve(curvature + _RIDGE * np.eye(point.size), -slope)
+        free = np.flatnonzero((point > lowest) | (slope < 0.0))  # the others stay at their bound
+        step = np.zeros(point.size)
+        step[free] = np.linalg.solve(curvature[np.ix_(free, free)] + _RIDGE * np.eye(free.size), -slope[free])
         if -float(slope @ step) <= tol * value:  # the likelihood cannot tell
             break
         length = 1.0
         while True:
-            moved = point + length * step
-            moved[:n_scores] = np.maximum(moved[:n_scores], _LEAST_SCALE)
+            moved = np.maximum(point + length * step, lowest)
             there = _likelihood(moved, units, codes, weights)
             if there[0] <= value or length < 1e-6:
                 break
