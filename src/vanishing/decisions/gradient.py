@@ -56,6 +56,7 @@ def decide_gradient(
             border.keep(j)
             continue
         if oracle is None:
+            y0 = border.without_negligible(j, y0)
             vector = border.coefficients(j, y0)
             length = np.sqrt(max(float(vector @ slopes @ vector), 0.0)) or 1.0
             border.generate(j, _solution(border, j, y0 / length, 1.0 / length), lead_coef=1.0 / length)

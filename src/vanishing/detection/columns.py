@@ -145,12 +145,15 @@ def leading_directions(survey: ColumnSurvey, kept: Int1D, n_directions: int) -> 
 
 
 def principal_directions(matrix: Float2D, n_directions: int) -> tuple[Float1D, Float2D]:
-    """The largest eigenvalues of a symmetric matrix, and eigenvectors whose largest entry is positive."""
+    """The largest eigenvalues of a symmetric matrix, and eigenvectors whose largest entry is positive, in C order.
+
+    Products with them are rounded as with those of a file, which are in that order.
+    """
     n = len(matrix)
     strength, directions = eigh(matrix, subset_by_index=[n - n_directions, n - 1])
     strength, directions = strength[::-1], directions[:, ::-1]
     largest = np.argmax(np.abs(directions), axis=0)
-    return strength, np.asarray(directions * np.sign(directions[largest, np.arange(n_directions)]))
+    return strength, np.ascontiguousarray(directions * np.sign(directions[largest, np.arange(n_directions)]))
 
 
 @dataclass(frozen=True)
