@@ -36,8 +36,8 @@ from ..polynomials.forms import MonomialForm, values_over
 from ..polynomials.polynomial import Polynomial, Polynomials, Terms
 from ..polynomials.terms import ORDERS, exponents_of
 from ..report import Given, Reported
-from ..rows.protocol import Rows, with_names
-from ..rows.reading import input_names, learn_columns, read_finite, read_rows
+from ..rows.protocol import Rows
+from ..rows.reading import input_names, learn_columns, read_finite, read_rows, with_names
 from .relations import MARGINS, Margins, Relations, find_relations
 
 __all__ = ["MonomialIdeal", "VanishingIdeal", "check_unit_psi"]

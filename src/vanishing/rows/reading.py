@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -31,6 +31,7 @@ __all__ = [
     "require_finite",
     "require_numbers",
     "take_input_from",
+    "with_names",
 ]
 
 
@@ -216,6 +217,13 @@ def take_input_from(source: Any, estimator: Any) -> None:
     estimator.n_features_in_ = source.n_features_in_
     if "feature_names_in_" in vars(source):
         estimator.feature_names_in_ = source.feature_names_in_
+
+
+def with_names(values: Any, names: Callable[[], Any]) -> Any:
+    """Set the column names of computed rows; return anything else unchanged."""
+    if isinstance(values, Rows):
+        values.feature_names = tuple(str(name) for name in names())
+    return values
 
 
 class _FrameColumns:
