@@ -162,7 +162,7 @@ def construct(grams: Grams, fits: Sequence[Fit], *, max_degree: int, max_terms: 
     """
     for degree in range(1, max_degree + 1):
         borders = [fit.enter(degree, max_terms) for fit in fits]
-        union = grams.union(borders)
+        union = borders[0] if len(fits) == 1 else grams.union(borders)
         if len(union) == 0:
             break
         sizes = [fit.basis.size for fit in fits]
@@ -172,7 +172,10 @@ def construct(grams: Grams, fits: Sequence[Fit], *, max_degree: int, max_terms: 
         for block in [union] if whole else [union[k : k + width] for k in range(0, len(union), width)]:
             with one_blas_thread:
                 grams.extend([fit.basis for fit in fits if not fit.ended], block)
-                _decide_all(grams, fits, borders, block, n_threads)
+                if len(fits) == 1:
+                    fits[0].decide(grams, block)
+                else:
+                    _decide_in_threads(grams, fits, borders, block, n_threads)
         for fit, size in zip(fits, sizes, strict=True):
             fit.leave(degree, size)
         basis: Basis = fits[0].basis
@@ -183,11 +186,8 @@ def construct(grams: Grams, fits: Sequence[Fit], *, max_degree: int, max_terms: 
             fit.overflow = False  # beyond max_degree, which the user has set
 
 
-def _decide_all(grams: Grams, fits: Sequence[Fit], borders: Sequence[Any], block: Any, n_threads: int) -> None:
+def _decide_in_threads(grams: Grams, fits: Sequence[Fit], borders: Sequence[Any], block: Any, n_threads: int) -> None:
     """Let every fit decide about its own candidates in the block."""
-    if len(fits) == 1:
-        fits[0].decide(grams, block)
-        return
     tasks = [(fit, grams.intersection(block, border)) for fit, border in zip(fits, borders, strict=True) if len(border)]
     with WarningRelay() as relay, ThreadPoolExecutor(n_threads) as pool:
         decisions = [relay.task(partial(fit.decide, grams, new)) for fit, new in tasks if len(new)]
