@@ -38,10 +38,6 @@ class Basis(Protocol):
     def size(self) -> int:
         """Number of polynomials that do not vanish."""
 
-    @property
-    def n_generators(self) -> int:
-        """Number of polynomials that vanish."""
-
     def border(self, degree: int, limit: int) -> Any:
         """The candidates of this degree, or None if there are more than ``limit``."""
 
@@ -94,15 +90,17 @@ class Fit:
 
     ``degree`` is the last degree examined. A fit has ``ended`` if it is ``complete``, as no candidate was left, if the
     next border would have exceeded ``max_terms`` (``overflow``), or if its decisions have spent their budget.
-    ``seconds`` and ``n_iter`` are those of its decisions: without the passes over rows, and with all solvers.
+    ``n_generators``, ``n_iter`` and ``seconds`` are those of its decisions so far: with all solvers, and without the
+    passes over rows.
     """
 
     basis: Any
     rule: Rule
     parts: tuple[int, ...] = (0,)
     state: Any = None  # that of the last decision
-    seconds: float = 0.0
+    n_generators: int = 0
     n_iter: int = 0
+    seconds: float = 0.0
     degree: int = 0
     ended: bool = False
     complete: bool = False
@@ -112,7 +110,7 @@ class Fit:
         """The candidates of a degree. The fit ends if there are none or too many; an ended fit has none."""
         if self.ended:
             return []
-        new = self.basis.border(degree, max_terms - self.basis.size - self.basis.n_generators)
+        new = self.basis.border(degree, max_terms - self.basis.size - self.n_generators)
         self.overflow, self.complete = new is None, new is not None and len(new) == 0
         self.ended = self.overflow or self.complete
         return [] if self.ended else new
@@ -129,6 +127,7 @@ class Fit:
                 gram = _require_finite(factor.T @ factor)
             decision = self._timed(self.rule.from_factor, factor)
         self.basis, self.state = self.basis.extend(new, decision, gram), decision.state
+        self.n_generators += len(decision.mse)
 
     def _timed(self, decide: Callable[..., Any], *matrices: Float2D) -> Any:
         begin = time.perf_counter()
@@ -179,7 +178,7 @@ def construct(grams: Grams, fits: Sequence[Fit], *, max_degree: int, max_terms: 
         for fit, size in zip(fits, sizes, strict=True):
             fit.leave(degree, size)
         basis: Basis = fits[0].basis
-        _logger.info(_PROGRESS, degree, len(union), basis.size, basis.n_generators)
+        _logger.info(_PROGRESS, degree, len(union), basis.size, fits[0].n_generators)
     for fit in fits:
         if not fit.ended:
             fit.enter(max_degree + 1, max_terms)  # complete if there is nothing to enter

@@ -47,11 +47,6 @@ class MonomialBasis:
         """Number of terms in O."""
         return len(self.terms)
 
-    @property
-    def n_generators(self) -> int:
-        """Number of generators."""
-        return len(self.leads)
-
     def border(self, degree: int, limit: int) -> list[Term] | None:
         """The terms to examine at this degree, or None if there are more than ``limit``."""
         if degree == 1:
@@ -80,7 +75,7 @@ class MonomialBasis:
     def form(self) -> MonomialForm:
         """The generators in a form for evaluation."""
         program = Program.of((*self.terms, *self.leads), self.feature_order)
-        coef, lead_coef = np.zeros((self.n_generators, self.size)), np.empty(self.n_generators)
+        coef, lead_coef = np.zeros((len(self.leads), self.size)), np.empty(len(self.leads))
         first = 0
         for decision in self.decisions:
             rows = slice(first, first + decision.generators.size)
