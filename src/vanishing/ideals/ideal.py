@@ -287,7 +287,7 @@ class MonomialIdeal(VanishingIdeal):
     def _finish(self, built: Fit, survey: Survey) -> None:
         super()._finish(built, survey)
         basis: MonomialBasis = built.basis
-        names = input_names(self)
+        names = tuple(input_names(self))
         by_degree = dict(zip(Decision._fields, zip(*basis.decisions, strict=True), strict=True))
         self.generators_ = Polynomials(
             basis.form(),
@@ -296,7 +296,7 @@ class MonomialIdeal(VanishingIdeal):
             gap=np.concatenate(by_degree["gap"]),
             n_iter=np.concatenate(by_degree["n_iter"]),
             status=np.concatenate(by_degree["status"]),
-            n_free=np.concatenate(by_degree["n_free"]),
+            _n_free=np.concatenate(by_degree["n_free"]),
         )
         exponents = exponents_of(basis.terms, len(names))
         self.order_ideal_ = Terms(exponents.take(np.argsort(basis.feature_order), axis=1), names)
