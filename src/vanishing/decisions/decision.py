@@ -42,3 +42,4 @@ class Mixture(NamedTuple):
     vanishing: Float2D
     mse: Float1D
     state: None = None
+    total_iter: int = 0

@@ -8,7 +8,6 @@ candidates. A single fit is a group of one.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -90,8 +89,7 @@ class Fit:
 
     ``degree`` is the last degree examined. A fit has ``ended`` if it is ``complete``, as no candidate was left, if the
     next border would have exceeded ``max_terms`` (``overflow``), or if its decisions have spent their budget.
-    ``n_generators``, ``n_iter`` and ``seconds`` are those of its decisions so far: with all solvers, and without the
-    passes over rows.
+    ``n_generators`` and ``n_iter``, the iterations of all solvers, are those of its decisions so far.
     """
 
     basis: Any
@@ -100,7 +98,6 @@ class Fit:
     state: Any = None  # that of the last decision
     n_generators: int = 0
     n_iter: int = 0
-    seconds: float = 0.0
     degree: int = 0
     ended: bool = False
     complete: bool = False
@@ -119,22 +116,17 @@ class Fit:
         """Decide about the candidates ``new`` from the Gram, or from its triangular factor if rounding would decide."""
         gram = _require_finite(grams.of(self.parts, self.basis, new))
         slopes = [grams.slopes(self.parts, self.basis, new, gram)] if self.rule.gradients else []
-        decision = self._timed(self.rule.from_gram, gram, *slopes)
+        size, state = self.basis.size, self.state or self.rule.state
+        decision = self.rule.from_gram(gram, *slopes, size, state)
         if decision is None:
             assert self.rule.from_factor is not None
             factor = grams.factor(self.parts, self.basis, new)
             with np.errstate(over="ignore", invalid="ignore"):
                 gram = _require_finite(factor.T @ factor)
-            decision = self._timed(self.rule.from_factor, factor)
+            decision = self.rule.from_factor(factor, size, state)
         self.basis, self.state = self.basis.extend(new, decision, gram), decision.state
         self.n_generators += len(decision.mse)
-
-    def _timed(self, decide: Callable[..., Any], *matrices: Float2D) -> Any:
-        begin = time.perf_counter()
-        decision = decide(*matrices, self.basis.size, self.state or self.rule.state)
-        self.seconds += time.perf_counter() - begin
-        self.n_iter += getattr(decision, "total_iter", 0)
-        return decision
+        self.n_iter += decision.total_iter
 
     def leave(self, degree: int, size: int) -> None:
         """End the fit after a degree that kept no term, or if its decisions have spent their budget."""
