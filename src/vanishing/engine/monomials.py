@@ -7,6 +7,7 @@ summed the candidates of the next degree, or from a new pass; the loop does not 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -49,9 +50,11 @@ class MonomialBasis:
 
     def border(self, degree: int, limit: int) -> list[Term] | None:
         """The terms to examine at this degree, or None if there are more than ``limit``."""
+        n_features = self.feature_order.size
         if degree == 1:
-            return [(i,) for i in range(self.feature_order.size)] if self.feature_order.size <= limit else None
-        return border([term for term in self.terms if len(term) == degree - 1], self.order, limit)
+            return terms_up_to(1, n_features)[1:] if n_features <= limit else None
+        first = bisect_left(self.terms, degree - 1, key=len)  # degrees ascend: the last one is at the end
+        return border(self.terms[first:], self.order, limit)
 
     def extend(self, new: list[Term], decision: Decision, gram: Float2D) -> MonomialBasis:
         """The basis after a decision about the candidates ``new``, from the Gram of basis and candidates."""
