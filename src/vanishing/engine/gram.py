@@ -139,7 +139,8 @@ def sum_parts(
     ``raw``, for which the pass sums nothing.
     """
     kernel = partial(sum_block, program=program, n_basis=n_basis, ranged=ranged)
-    cost = Cost((program.size - n_basis + ranged) * program.size, 2 * program.size)
+    n_candidates = program.size - n_basis + ranged  # the range of the columns costs about as much as one more
+    cost = Cost(n_candidates * program.size, 2 * program.size)
     if len(parts) == 1 and not raw:
         return [parts[0].reduce(kernel, add_sums, cost)]
     sums = [Reduction(rows, kernel, add_sums, cost) for rows in parts]

@@ -160,7 +160,7 @@ class Polynomials(Saved, Sequence[Polynomial]):
     gap: Float1D
     n_iter: Int1D
     status: Array
-    _n_free: Int1D | None = None  # terms whose coefficients were free; None for polynomials of no monomial algorithm
+    _n_free: Int1D | None = None  # for each polynomial, how many first terms it could have; None if all
     _expansion: tuple[Int2D, Float2D, Int1D] | None = field(default=None, init=False)
 
     _fields: ClassVar = {
