@@ -63,7 +63,7 @@ def read_alone(folder):
 def measure(source, folder):
     """Seconds of the first and the second fit, passes, and peak memory in MB; runs in a process of its own."""
     from vanishing import OAVI, RangeWarning, open_rows
-    from vanishing.engine import gram
+    from vanishing.engine import monomials
 
     warnings.simplefilter("ignore", RangeWarning)
     if source == "pyarrow alone":
@@ -78,8 +78,8 @@ def measure(source, folder):
             ".npy": lambda: open_rows(folder / "rows.npy"),
             "Parquet": lambda: open_rows(folder / "*.parquet"),
         }[source]()
-        passes, original = [], gram.reduce_together
-        gram.reduce_together = lambda requests: passes.append(1) or original(requests)
+        passes, original = [], monomials.sum_parts
+        monomials.sum_parts = lambda *arguments: passes.append(1) or original(*arguments)
         work = lambda: OAVI(PSI).fit(rows)  # noqa: E731
     times = []
     for _ in range(3):
@@ -103,6 +103,7 @@ def measure_memory(n_rows):
     """What a fit with many terms takes more than one with few rows, against the formula of the guide, in MB."""
     from vanishing import OAVI, open_rows
     from vanishing.engine.gram import _CHUNK
+    from vanishing.rows.arrays import block_rows
     from vanishing.rows.protocol import Cost
     from vanishing.threads import n_threads
 
@@ -122,7 +123,7 @@ def measure_memory(n_rows):
     n_terms = model.n_basis_ + len(model.generators_)
     n_candidates = n_terms - 1 - n - n * (n + 1) // 2  # of degree 3, the last pass
     work = n_terms * n_candidates
-    rows = Cost(work, 2 * n_terms).block_rows
+    rows = block_rows(Cost(work, 2 * n_terms))
     threads = n_threads(None)
     block, table, gram = 2 * rows * n * 8, min(rows, _CHUNK) * n_terms * 8, work * 8
     bound = threads * (block + table + gram) + 3 * gram + 3 * n_terms * n_terms * 8

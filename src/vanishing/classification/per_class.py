@@ -19,8 +19,8 @@ from ..files.saved import Object, SavedEstimator
 from ..ideals.default import DefaultIdeal
 from ..ideals.ideal import VanishingIdeal
 from ..rows.labels import Labelled, read_labelled
-from ..rows.protocol import Rows, with_names
-from ..rows.reading import input_names, read_finite, take_input_from
+from ..rows.protocol import Rows
+from ..rows.reading import input_names, read_finite, take_input_from, with_names
 from ..rows.together import together
 from ..threads import n_threads
 from .features import FeatureMap

@@ -14,8 +14,8 @@ from .._typing import Array, Float2D
 from ..checks import warn_clipped
 from ..rows.arrays import ArrayRows
 from ..rows.labels import as_vector, best_labels, read_labelled
-from ..rows.protocol import Rows, with_names
-from ..rows.reading import finite_blocks, input_names, is_source, read_finite
+from ..rows.protocol import Rows
+from ..rows.reading import finite_blocks, input_names, is_source, read_finite, with_names
 from ..svm import L1SVC
 from .features import FeatureMap, column_names
 from .per_class import PerClass

@@ -67,7 +67,7 @@ def _decide_by_echelon_form(
         mse=mse[order],
         gap=np.full(n_generators, np.nan),
         n_iter=np.zeros(n_generators, dtype=np.int64),
-        status=np.full(n_generators, int(Status.VANISHING)),
+        status=np.array([Status.VANISHING] * n_generators, dtype=object),
     )
 
 

@@ -132,7 +132,7 @@ class Border:
             mse=np.maximum([s.loss for s in solutions], 0.0, dtype=np.float64),
             gap=np.array([s.gap for s in solutions], dtype=np.float64),
             n_iter=n_iter,
-            status=np.array([s.status for s in solutions], dtype=np.int64),
+            status=np.array([s.status for s in solutions], dtype=object),
             n_undecided=n_undecided,
             state=state,
             total_iter=self._iter_of_kept + int(n_iter.sum()),

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._typing import Float1D, Float2D, Int1D
+from .._typing import Array, Float1D, Float2D, Int1D
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -29,7 +29,7 @@ class Decision(NamedTuple):
     mse: Float1D
     gap: Float1D
     n_iter: Int1D
-    status: Int1D
+    status: Array
     n_undecided: int = 0
     state: Any = None
     total_iter: int = 0
@@ -42,3 +42,4 @@ class Mixture(NamedTuple):
     vanishing: Float2D
     mse: Float1D
     state: None = None
+    total_iter: int = 0

@@ -15,7 +15,7 @@ these parts and of the rest sum to q exactly.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -27,6 +27,7 @@ from ..polynomials.forms import MonomialForm, term_values
 from ..polynomials.polynomial import Polynomials
 from ..polynomials.products import ProductForm
 from ..polynomials.terms import Program, Term, derivatives, gram_of_gradients
+from ..solvers import Status
 from .calibration import NORMAL_RANGE
 from .christoffel import ROUNDING, Christoffel, Monomials, expansion
 
@@ -120,7 +121,7 @@ def find_equations(
         for matrix in (gram, search.slopes)
     )
     factor = 1.0 / np.where(polynomials.leading_coef == 0.0, 1.0, polynomials.leading_coef)
-    polynomials = polynomials._with(polynomials.form.scaled(factor), mse=mse * factor**2)
+    polynomials = replace(polynomials, form=polynomials.form.scaled(factor), mse=mse * factor**2)
     deviation = np.sqrt(mse + ROUNDING**2 * slope) * np.abs(factor)
     spans, edges = _spans(in_standard_units, terms, christoffel)
     mean = in_standard_units @ gram[:, 0] * factor / deviation
@@ -320,15 +321,13 @@ def _polynomials(coef: Float2D, search: _Search, christoffel: Christoffel, names
     ratio, shift = search.origin
     scale[columns] = ratio / units.scale  # y = ratio (x - centre) / deviation + shift
     offset[columns] = np.where(shift == 0.0, -units.centre * scale[columns], 0.0)
-    zeros = np.zeros(len(index), dtype=np.int64)
     polynomials = Polynomials(
         form,
-        names,
+        tuple(names),
         mse=np.zeros(len(index)),
         gap=np.full(len(index), np.nan),
-        n_iter=zeros,
-        status=zeros,
-        n_free=None,
+        n_iter=np.zeros(len(index), dtype=np.int64),
+        status=np.array([Status.VANISHING] * len(index), dtype=object),
     )
     return polynomials.in_units((scale, offset))
 

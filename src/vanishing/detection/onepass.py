@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._typing import Float1D, Float2D
-from ..engine.gram import border_gram, range_of, sum_of_products
+from ..engine.gram import border_gram, range_of, sum_of_products, weight_of
 from ..polynomials.terms import Program, terms_up_to
 from ..rows.array_api import namespace_of, to_host
 from ..rows.arrays import ArrayRows
@@ -106,7 +106,7 @@ class _Collect:
         samples = (sample_block(block, 0, self.rate),) if self.rate else ()
         return Collected(
             products,
-            near.total_weight,
+            weight_of(near),
             ends,
             int(block.X.shape[0]),
             n_rows - int(block.X.shape[0]),

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._typing import Bool1D, Float1D, Float2D, Int1D
-from ..engine.gram import border_gram, mean_gram, sum_of_products
+from ..engine.gram import border_gram, mean_gram, sum_of_products, weight_of
 from ..polynomials.forms import term_values
 from ..rows.array_api import namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows
@@ -145,8 +145,8 @@ def sum_rows(
         n_rows, total = int(block.X.shape[0]), np.zeros((n_terms - 1, n_terms))
         if n_rows:
             total = sum_of_products(units.units(block.X), block.weights, monomials.program, 1)
-        gram = border_gram(np.array([[block.total_weight]]), total)
-        return Sums(gram, block.total_weight, n_rows, sample_block(block, batch, rate), n_all - n_rows)
+        gram = border_gram(np.array([[weight_of(block)]]), total)
+        return Sums(gram, weight_of(block), n_rows, sample_block(block, batch, rate), n_all - n_rows)
 
     return rows.reduce(kernel, add_sums, Cost(n_terms**2, 2 * n_terms))
 

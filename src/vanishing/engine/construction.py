@@ -8,7 +8,6 @@ candidates. A single fit is a group of one.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -37,10 +36,6 @@ class Basis(Protocol):
     @property
     def size(self) -> int:
         """Number of polynomials that do not vanish."""
-
-    @property
-    def n_generators(self) -> int:
-        """Number of polynomials that vanish."""
 
     def border(self, degree: int, limit: int) -> Any:
         """The candidates of this degree, or None if there are more than ``limit``."""
@@ -94,14 +89,14 @@ class Fit:
 
     ``degree`` is the last degree examined. A fit has ``ended`` if it is ``complete``, as no candidate was left, if the
     next border would have exceeded ``max_terms`` (``overflow``), or if its decisions have spent their budget.
-    ``seconds`` and ``n_iter`` are those of its decisions: without the passes over rows, and with all solvers.
+    ``n_generators`` and ``n_iter``, the iterations of all solvers, are those of its decisions so far.
     """
 
     basis: Any
     rule: Rule
     parts: tuple[int, ...] = (0,)
     state: Any = None  # that of the last decision
-    seconds: float = 0.0
+    n_generators: int = 0
     n_iter: int = 0
     degree: int = 0
     ended: bool = False
@@ -112,7 +107,7 @@ class Fit:
         """The candidates of a degree. The fit ends if there are none or too many; an ended fit has none."""
         if self.ended:
             return []
-        new = self.basis.border(degree, max_terms - self.basis.size - self.basis.n_generators)
+        new = self.basis.border(degree, max_terms - self.basis.size - self.n_generators)
         self.overflow, self.complete = new is None, new is not None and len(new) == 0
         self.ended = self.overflow or self.complete
         return [] if self.ended else new
@@ -121,21 +116,17 @@ class Fit:
         """Decide about the candidates ``new`` from the Gram, or from its triangular factor if rounding would decide."""
         gram = _require_finite(grams.of(self.parts, self.basis, new))
         slopes = [grams.slopes(self.parts, self.basis, new, gram)] if self.rule.gradients else []
-        decision = self._timed(self.rule.from_gram, gram, *slopes)
+        size, state = self.basis.size, self.state or self.rule.state
+        decision = self.rule.from_gram(gram, *slopes, size, state)
         if decision is None:
             assert self.rule.from_factor is not None
             factor = grams.factor(self.parts, self.basis, new)
             with np.errstate(over="ignore", invalid="ignore"):
                 gram = _require_finite(factor.T @ factor)
-            decision = self._timed(self.rule.from_factor, factor)
+            decision = self.rule.from_factor(factor, size, state)
         self.basis, self.state = self.basis.extend(new, decision, gram), decision.state
-
-    def _timed(self, decide: Callable[..., Any], *matrices: Float2D) -> Any:
-        begin = time.perf_counter()
-        decision = decide(*matrices, self.basis.size, self.state or self.rule.state)
-        self.seconds += time.perf_counter() - begin
-        self.n_iter += getattr(decision, "total_iter", 0)
-        return decision
+        self.n_generators += len(decision.mse)
+        self.n_iter += decision.total_iter
 
     def leave(self, degree: int, size: int) -> None:
         """End the fit after a degree that kept no term, or if its decisions have spent their budget."""
@@ -162,7 +153,7 @@ def construct(grams: Grams, fits: Sequence[Fit], *, max_degree: int, max_terms: 
     """
     for degree in range(1, max_degree + 1):
         borders = [fit.enter(degree, max_terms) for fit in fits]
-        union = grams.union(borders)
+        union = borders[0] if len(fits) == 1 else grams.union(borders)
         if len(union) == 0:
             break
         sizes = [fit.basis.size for fit in fits]
@@ -172,22 +163,22 @@ def construct(grams: Grams, fits: Sequence[Fit], *, max_degree: int, max_terms: 
         for block in [union] if whole else [union[k : k + width] for k in range(0, len(union), width)]:
             with one_blas_thread:
                 grams.extend([fit.basis for fit in fits if not fit.ended], block)
-                _decide_all(grams, fits, borders, block, n_threads)
+                if len(fits) == 1:
+                    fits[0].decide(grams, block)
+                else:
+                    _decide_in_threads(grams, fits, borders, block, n_threads)
         for fit, size in zip(fits, sizes, strict=True):
             fit.leave(degree, size)
         basis: Basis = fits[0].basis
-        _logger.info(_PROGRESS, degree, len(union), basis.size, basis.n_generators)
+        _logger.info(_PROGRESS, degree, len(union), basis.size, fits[0].n_generators)
     for fit in fits:
         if not fit.ended:
             fit.enter(max_degree + 1, max_terms)  # complete if there is nothing to enter
             fit.overflow = False  # beyond max_degree, which the user has set
 
 
-def _decide_all(grams: Grams, fits: Sequence[Fit], borders: Sequence[Any], block: Any, n_threads: int) -> None:
+def _decide_in_threads(grams: Grams, fits: Sequence[Fit], borders: Sequence[Any], block: Any, n_threads: int) -> None:
     """Let every fit decide about its own candidates in the block."""
-    if len(fits) == 1:
-        fits[0].decide(grams, block)
-        return
     tasks = [(fit, grams.intersection(block, border)) for fit, border in zip(fits, borders, strict=True) if len(border)]
     with WarningRelay() as relay, ThreadPoolExecutor(n_threads) as pool:
         decisions = [relay.task(partial(fit.decide, grams, new)) for fit, new in tasks if len(new)]

@@ -17,9 +17,9 @@ import numpy as np
 from .._compiled import compiled
 from .._typing import Float1D, Float2D, Int1D, Int2D
 from ..polynomials.forms import batched_terms, evaluate_terms, fill_terms
-from ..polynomials.terms import Program, Term, multiply
+from ..polynomials.terms import Program, Term, multiply, padded_length
 from ..rows.array_api import namespace_of, on_device_of, to_host
-from ..rows.protocol import Block, Cost, Reduction, Rows, padded_length, reduce_together
+from ..rows.protocol import Block, Cost, Reduction, Rows, reduce_together
 from . import cuda
 
 __all__ = [
@@ -27,14 +27,14 @@ __all__ = [
     "add_sums",
     "border_gram",
     "mean_gram",
-    "mean_grams",
     "mean_of_parts",
     "range_of",
     "sum_block",
     "sum_of_products",
+    "sum_parts",
     "triangular_factor",
     "value_gram",
-    "wider",
+    "weight_of",
 ]
 
 _PANEL = 96  # candidates multiplied at a time; panels of C'C above the diagonal are skipped
@@ -113,15 +113,8 @@ def mean_gram(rows: Rows, program: Program, n_basis: int) -> Float2D:
 
     The first ``n_basis`` terms are O, the others C. Entries of ``C C'`` above the diagonal are not meaningful.
     """
-    return mean_grams([rows], program, n_basis)[0]
-
-
-def mean_grams(parts: Sequence[Rows], program: Program, n_basis: int) -> list[Float2D]:
-    """As :func:`mean_gram`, for each of several sources; parts of the same source share the pass."""
-    kernel = partial(sum_block, program=program, n_basis=n_basis)
-    cost = Cost((program.size - n_basis) * program.size, 2 * program.size)
-    totals = reduce_together([Reduction(rows, kernel, add_sums, cost) for rows in parts])
-    return [total.products / total.total_weight for total in totals]
+    (total,) = sum_parts([rows], program, n_basis)
+    return np.asarray(total.products / total.total_weight)
 
 
 class RowSums(NamedTuple):
@@ -137,6 +130,23 @@ class RowSums(NamedTuple):
     range: Float2D = np.empty((2, 0))
 
 
+def sum_parts(
+    parts: Sequence[Rows], program: Program, n_basis: int = 1, *, ranged: bool = False, raw: Sequence[Rows] = ()
+) -> list[Any]:
+    """The sums over the rows of each part, None for a part without rows; parts of the same source share the pass.
+
+    With ``ranged``, they include the range of the columns. After them follow the ranges of the columns of the parts
+    ``raw``, for which the pass sums nothing.
+    """
+    kernel = partial(sum_block, program=program, n_basis=n_basis, ranged=ranged)
+    n_candidates = program.size - n_basis + ranged  # the range of the columns costs about as much as one more
+    cost = Cost(n_candidates * program.size, 2 * program.size)
+    if len(parts) == 1 and not raw:
+        return [parts[0].reduce(kernel, add_sums, cost)]
+    sums = [Reduction(rows, kernel, add_sums, cost) for rows in parts]
+    return reduce_together([*sums, *(Reduction(rows, _range_block, _wider, cost) for rows in raw)])
+
+
 def sum_block(block: Block, program: Program, n_basis: int = 1, *, ranged: bool = False) -> RowSums:
     """The sums over the rows of a block; with ``ranged``, also the range of its columns."""
     X, weights = block.X, block.weights
@@ -148,17 +158,26 @@ def sum_block(block: Block, program: Program, n_basis: int = 1, *, ranged: bool 
     else:
         products = sum_of_products(X, weights, program, n_basis)
         ends = range_of(X, weights) if ranged else np.empty((2, 0))
-    return RowSums(products, block.total_weight, int(X.shape[0]), ends)
+    return RowSums(products, weight_of(block), int(X.shape[0]), ends)
+
+
+def weight_of(block: Block) -> float:
+    """Sum of the weights of a block, or the number of its rows without weights."""
+    return float(block.X.shape[0] if block.weights is None else namespace_of(block.X).sum(block.weights))
 
 
 def add_sums(a: RowSums, b: RowSums) -> RowSums:
     """The sums over the rows of both."""
     with np.errstate(invalid="ignore"):  # infinities raise an error later
         products = a.products + b.products
-    return RowSums(products, a.total_weight + b.total_weight, a.n_samples + b.n_samples, wider(a.range, b.range))
+    return RowSums(products, a.total_weight + b.total_weight, a.n_samples + b.n_samples, _wider(a.range, b.range))
 
 
-def wider(a: Float2D, b: Float2D) -> Float2D:
+def _range_block(block: Block) -> Float2D:
+    return range_of(block.X, block.weights)
+
+
+def _wider(a: Float2D, b: Float2D) -> Float2D:
     """The range of the rows of both, from the ranges ``(2, n_features)`` of two parts."""
     return np.stack([np.fmin(a[0], b[0]), np.fmax(a[1], b[1])])
 
@@ -182,7 +201,7 @@ def value_gram(rows: Rows, values: Callable[[Any], Any], n_basis: int, n_terms: 
                 n_values = table.shape[1] // X[start : start + chunk, :].shape[0]
                 candidates = candidates * namespace_of(X).concat([weights[start : start + chunk]] * n_values)
             total += to_host(candidates @ table.T)
-        return RowSums(total, block.total_weight, int(X.shape[0]))
+        return RowSums(total, weight_of(block), int(X.shape[0]))
 
     sums = rows.reduce(kernel, add_sums, Cost(work, 4 * n_terms))
     return np.asarray(sums.products / sums.total_weight)
@@ -336,8 +355,8 @@ def triangular_factor(rows: Rows, values: Callable[[Any], Any], n_terms: int) ->
         namespace, table = namespace_of(block.X), values(block.X)
         table = table if block.weights is None else table * namespace.sqrt(block.weights)
         if isinstance(block.X, np.ndarray):
-            return block.total_weight, _upper(table.T)
-        return block.total_weight, to_host(namespace.linalg.qr(table.T, mode="reduced")[1])
+            return weight_of(block), _upper(table.T)
+        return weight_of(block), to_host(namespace.linalg.qr(table.T, mode="reduced")[1])
 
     def combine(a: tuple[float, Float2D], b: tuple[float, Float2D]) -> tuple[float, Float2D]:
         return a[0] + b[0], _upper(np.vstack([a[1], b[1]]))

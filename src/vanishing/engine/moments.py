@@ -15,10 +15,10 @@ from ..rows.archive import DAMAGED, Archive
 from ..rows.protocol import Rows
 from ..rows.reading import finite_blocks, input_names, read_rows, require_finite
 from ..rows.writing import complete_file
-from .gram import border_gram
+from .gram import border_gram, sum_parts
 from .plausibility import can_be_sums
 from .sql_sums import sum_in_sql
-from .survey import Survey, scaler_of_range, sum_terms
+from .survey import Survey, scaler_of_range
 
 __all__ = ["GoneRows", "Moments", "collect_moments"]
 
@@ -126,7 +126,7 @@ class Moments:
         if rows.read_once:
             rows = finite_blocks(columns, rows)  # no second pass can look for NaN
         source = rows if self.scaler is None else rows.scaled(self.scaler.scale_, self.scaler.min_)
-        total = sum_terms(source, Program.of(self.terms))
+        (total,) = sum_parts([source], Program.of(self.terms), ranged=True)
         if not np.isfinite(total.products).all():
             require_finite(rows, input_names(columns))
             raise ValueError("Products of columns overflow on these rows; scale them to [0, 1] first.")

@@ -7,6 +7,7 @@ summed the candidates of the next degree, or from a new pass; the loop does not 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -17,7 +18,7 @@ from ..decisions import Decision
 from ..polynomials.forms import MonomialForm, term_values
 from ..polynomials.terms import ORDERS, Program, Term, border, gram_of_gradients, terms_up_to
 from ..rows.protocol import JoinedRows, Rows
-from .gram import border_gram, mean_grams, mean_of_parts, triangular_factor
+from .gram import border_gram, mean_of_parts, sum_parts, triangular_factor
 from .survey import Survey
 
 __all__ = ["MonomialBasis", "MonomialGrams"]
@@ -47,16 +48,13 @@ class MonomialBasis:
         """Number of terms in O."""
         return len(self.terms)
 
-    @property
-    def n_generators(self) -> int:
-        """Number of generators."""
-        return len(self.leads)
-
     def border(self, degree: int, limit: int) -> list[Term] | None:
         """The terms to examine at this degree, or None if there are more than ``limit``."""
+        n_features = self.feature_order.size
         if degree == 1:
-            return [(i,) for i in range(self.feature_order.size)] if self.feature_order.size <= limit else None
-        return border([term for term in self.terms if len(term) == degree - 1], self.order, limit)
+            return terms_up_to(1, n_features)[1:] if n_features <= limit else None
+        first = bisect_left(self.terms, degree - 1, key=len)  # degrees ascend: the last one is at the end
+        return border(self.terms[first:], self.order, limit)
 
     def extend(self, new: list[Term], decision: Decision, gram: Float2D) -> MonomialBasis:
         """The basis after a decision about the candidates ``new``, from the Gram of basis and candidates."""
@@ -80,7 +78,7 @@ class MonomialBasis:
     def form(self) -> MonomialForm:
         """The generators in a form for evaluation."""
         program = Program.of((*self.terms, *self.leads), self.feature_order)
-        coef, lead_coef = np.zeros((self.n_generators, self.size)), np.empty(self.n_generators)
+        coef, lead_coef = np.zeros((len(self.leads), self.size)), np.empty(len(self.leads))
         first = 0
         for decision in self.decisions:
             rows = slice(first, first + decision.generators.size)
@@ -103,16 +101,17 @@ class MonomialGrams:
         self._row_of: dict[Term, int] = {}
         for row, columns in enumerate(terms_up_to(surveys[0].degree, len(variable))):
             self._row_of[tuple(sorted(map(variable.__getitem__, columns)))] = row
-        self._grams = [survey.known for survey in surveys]
-        self._weights = [survey.total_weight for survey in surveys]
-        self._means: dict[tuple[int, ...], Float2D] = {}
-        pairs = zip(parts, surveys, strict=True)
-        self.n_samples = sum([survey.n_samples for rows, survey in pairs if rows.n_samples != 0])
+        self._grams: list[Float2D] = []
+        self._weights: list[float] = []
+        self._means: dict[tuple[int, ...], Float2D] = {}  # for fits that see several parts
+        self.n_samples = 0
+        for rows, survey in zip(parts, surveys, strict=True):
+            self._grams.append(survey.known)
+            self._weights.append(survey.total_weight)
+            self.n_samples += 0 if rows.n_samples == 0 else survey.n_samples
 
     def union(self, borders: Sequence[list[Term]]) -> list[Term]:
         """The candidates of all fits, in the order of terms."""
-        if len(borders) == 1:
-            return borders[0]
         return sorted(set().union(*borders), key=ORDERS[self._basis.order])
 
     def intersection(self, block: list[Term], border: list[Term]) -> list[Term]:
@@ -129,25 +128,31 @@ class MonomialGrams:
         """
         if self._row_of.keys() >= set(block):
             return
-        kept = tuple(dict.fromkeys([term for basis in bases for term in basis.terms]))
+        kept: dict[Term, None] = {}
+        for basis in bases:
+            kept.update(dict.fromkeys(basis.terms))
         terms = (*kept, *block)
         if self._parts[0].reading_dominates:
             terms = _with_next_degree(terms, len(kept))
-        entries = mean_grams(self._parts, Program.of(terms, self._basis.feature_order), len(kept))
-        index = [self._row_of[term] for term in kept]
-        self._grams = [
-            border_gram(gram[np.ix_(index, index)], more) for gram, more in zip(self._grams, entries, strict=True)
-        ]
+        index = list(map(self._row_of.__getitem__, kept))
+        for k, total in enumerate(sum_parts(self._parts, Program.of(terms, self._basis.feature_order), len(kept))):
+            known = self._grams[k][np.ix_(index, index)]
+            self._grams[k] = border_gram(known, total.products / total.total_weight)
         self._row_of = dict(zip(terms, range(len(terms)), strict=True))
         self._means = {}
 
     def of(self, parts: tuple[int, ...], basis: MonomialBasis, new: list[Term]) -> Float2D:
         """The Gram of a basis and its candidates, over the rows of some parts."""
+        gram = self._grams[parts[0]] if len(parts) == 1 else self._mean(parts)
+        index = list(map(self._row_of.__getitem__, (*basis.terms, *new)))
+        return gram if index == list(range(len(gram))) else np.asarray(gram[np.ix_(index, index)])
+
+    def _mean(self, parts: tuple[int, ...]) -> Float2D:
+        """The Gram over the rows of several parts, which many fits ask for."""
         if parts not in self._means:
             weights = [self._weights[k] for k in parts]
             self._means[parts] = mean_of_parts([self._grams[k] for k in parts], weights)
-        index, gram = [self._row_of[term] for term in (*basis.terms, *new)], self._means[parts]
-        return gram if index == list(range(len(gram))) else np.asarray(gram[np.ix_(index, index)])
+        return self._means[parts]
 
     def slopes(self, parts: tuple[int, ...], basis: MonomialBasis, new: list[Term], gram: Float2D) -> Float2D:
         """Gram of the gradients of a basis and candidates: no pass, as derivatives of terms are terms of the basis."""

@@ -35,11 +35,6 @@ class ProductBasis:
         """Number of polynomials in F."""
         return 1 + sum(int(layer.kept.shape[0]) for layer in self.layers)
 
-    @property
-    def n_generators(self) -> int:
-        """Number of vanishing polynomials."""
-        return sum(int(layer.vanishing.shape[0]) for layer in self.layers)
-
     def border(self, degree: int, limit: int) -> Candidates | None:
         """The products to examine at this degree, or None if there are more than ``limit``."""
         if degree == 1:
@@ -70,7 +65,7 @@ class ProductBasis:
     def form(self, *, kept: bool = False) -> ProductForm:
         """The vanishing polynomials in a form for evaluation; with ``kept``, those of F without the constant."""
         layers = tuple(layer._replace(vanishing=layer.kept) for layer in self.layers) if kept else self.layers
-        n = self.size - 1 if kept else self.n_generators
+        n = sum(int(layer.vanishing.shape[0]) for layer in layers)
         return ProductForm(
             self.constant, layers, np.arange(n), np.ones(n), np.ones(self.n_features), np.zeros(self.n_features)
         )

@@ -7,7 +7,6 @@ scaled to the unit cube are surveyed in the scaling of a few first rows, and the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import product
 from typing import NamedTuple, cast
 
@@ -18,9 +17,9 @@ from .._typing import Float1D, Float2D
 from ..polynomials.terms import Program, count_terms, terms_up_to
 from ..rows.arrays import ArrayRows
 from ..rows.disk import ScaledOnDisk
-from ..rows.protocol import Block, Cost, Reduction, Rows, reduce_together
+from ..rows.protocol import Rows
 from ..rows.reading import require_finite
-from .gram import RowSums, add_sums, border_gram, mean_of_parts, range_of, sum_block, wider
+from .gram import RowSums, border_gram, mean_of_parts, sum_parts
 
 __all__ = [
     "FirstPass",
@@ -30,7 +29,6 @@ __all__ = [
     "scale_and_survey_parts",
     "scaled_rows",
     "scaler_of_range",
-    "sum_terms",
     "survey",
     "survey_parts",
     "surveys",
@@ -125,13 +123,9 @@ def surveys_if_any(parts: Sequence[Rows], *, raw: Sequence[Rows] = (), ahead: bo
     """As :func:`surveys`; None for parts without rows."""
     n = parts[0].n_features
     degree = 2 if ahead and parts[0].reading_dominates and count_terms(2, n) <= _LOOKAHEAD_TERMS else 1
-    program = Program.of(terms_up_to(degree, n))
-    kernel, cost = partial(sum_block, program=program, ranged=True), Cost(program.size**2, 2 * program.size)
-    requests = [Reduction(rows, kernel, add_sums, cost) for rows in parts]
-    requests += [Reduction(rows, _range_block, wider, cost) for rows in raw]
-    totals = reduce_together(requests)
-    ranges = totals[len(parts) :] or [None] * len(parts)
-    pairs = zip(totals[: len(parts)], ranges, strict=True)
+    sums = sum_parts(parts, Program.of(terms_up_to(degree, n)), ranged=True, raw=raw)
+    raw_ranges = sums[len(parts) :] or [None] * len(parts)
+    pairs = zip(sums[: len(parts)], raw_ranges, strict=True)
     return [None if total is None else _means(total, degree, raw_range) for total, raw_range in pairs]
 
 
@@ -141,16 +135,6 @@ def _means(total: RowSums, degree: int, raw_range: Float2D | None) -> Survey:
         known = border_gram(np.ones((1, 1)), total.products / total.total_weight)
     raw = None if raw_range is None else (raw_range[0], raw_range[1])
     return Survey(known, total.range[0], total.range[1], total.n_samples, total.total_weight, degree, raw)
-
-
-def sum_terms(rows: Rows, program: Program) -> RowSums:
-    """Sums over the rows of the products of the terms of a program, and the ranges of the columns, in one pass."""
-    cost = Cost(program.size**2, 2 * program.size)
-    return rows.reduce(partial(sum_block, program=program, ranged=True), add_sums, cost)
-
-
-def _range_block(block: Block) -> Float2D:
-    return range_of(block.X, block.weights)
 
 
 def _whole_range(ranges: Sequence[tuple[Float1D, Float1D]]) -> tuple[Float1D, Float1D] | None:

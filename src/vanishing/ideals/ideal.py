@@ -36,8 +36,8 @@ from ..polynomials.forms import MonomialForm, values_over
 from ..polynomials.polynomial import Polynomial, Polynomials, Terms
 from ..polynomials.terms import ORDERS, exponents_of
 from ..report import Given, Reported
-from ..rows.protocol import Rows, with_names
-from ..rows.reading import input_names, learn_columns, read_finite, read_rows
+from ..rows.protocol import Rows
+from ..rows.reading import input_names, learn_columns, read_finite, read_rows, with_names
 from .relations import MARGINS, Margins, Relations, find_relations
 
 __all__ = ["MonomialIdeal", "VanishingIdeal", "check_unit_psi"]
@@ -190,7 +190,7 @@ class VanishingIdeal(Reported, SavedEstimator, TransformerMixin, BaseEstimator):
             warn_single_precision(self.psi)
         self._fit_rows(GoneRows(moments.n_features), survey, min(self.max_degree, moments.degree))
 
-    def _fit_rows(self, rows: Rows, survey: Survey, max_degree: int | None = None) -> Fit:
+    def _fit_rows(self, rows: Rows, survey: Survey, max_degree: int | None = None) -> None:
         """Fit to rows after the first pass, or to moments in their place, with the input columns set."""
         self._check_parameters()
         self._check_width()
@@ -202,7 +202,6 @@ class VanishingIdeal(Reported, SavedEstimator, TransformerMixin, BaseEstimator):
         if degree < self.max_degree and not (built.complete or built.overflow):
             warn_moments_end(degree)
         self._finish(built, survey)
-        return built
 
     def _finish(self, built: Fit, survey: Survey) -> None:
         """Set the fitted attributes, and warn if the model is incomplete."""
@@ -287,7 +286,7 @@ class MonomialIdeal(VanishingIdeal):
     def _finish(self, built: Fit, survey: Survey) -> None:
         super()._finish(built, survey)
         basis: MonomialBasis = built.basis
-        names = input_names(self)
+        names = tuple(input_names(self))
         by_degree = dict(zip(Decision._fields, zip(*basis.decisions, strict=True), strict=True))
         self.generators_ = Polynomials(
             basis.form(),
@@ -296,7 +295,7 @@ class MonomialIdeal(VanishingIdeal):
             gap=np.concatenate(by_degree["gap"]),
             n_iter=np.concatenate(by_degree["n_iter"]),
             status=np.concatenate(by_degree["status"]),
-            n_free=np.concatenate(by_degree["n_free"]),
+            _n_free=np.concatenate(by_degree["n_free"]),
         )
         exponents = exponents_of(basis.terms, len(names))
         self.order_ideal_ = Terms(exponents.take(np.argsort(basis.feature_order), axis=1), names)

@@ -118,15 +118,13 @@ class VCA(VanishingIdeal):
         self.components_ = self._polynomials(kept, np.full(kept.chosen.size, basis.constant**2))
 
     def _polynomials(self, form: ProductForm, mse: Float1D) -> Polynomials:
-        zeros = np.zeros(mse.size, dtype=np.int64)
         return Polynomials(
             form,
-            input_names(self),
+            tuple(input_names(self)),
             mse=mse,
             gap=np.full(mse.size, np.nan),
-            n_iter=zeros,
-            status=zeros + int(Status.VANISHING),
-            n_free=None,
+            n_iter=np.zeros(mse.size, dtype=np.int64),
+            status=np.array([Status.VANISHING] * mse.size, dtype=object),
         )
 
     def _output_names(self, names: list[str]) -> list[str]:

@@ -17,9 +17,9 @@ from .._compiled import compiled
 from .._typing import Array, Float1D, Float2D, Int1D
 from ..files.fields import Numbers, Record, require
 from ..rows.array_api import namespace_of, on_device_of
-from ..rows.protocol import Cost, Rows, padded_length
+from ..rows.protocol import Cost, Rows
 from .products import ProductForm
-from .terms import Program, multiply
+from .terms import Program, multiply, padded_length
 
 __all__ = [
     "MONOMIAL_FORM",

@@ -45,7 +45,6 @@ def join_polynomials(polynomials: Sequence[Polynomial]) -> Polynomials:
         gap=np.array([polynomial.gap for polynomial in polynomials]),
         n_iter=np.array([polynomial.n_iter for polynomial in polynomials]),
         status=np.array([polynomial.status for polynomial in polynomials], dtype=object),
-        n_free=None,
     )
 
 

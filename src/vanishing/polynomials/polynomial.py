@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, overload
 
 import numpy as np
@@ -29,7 +29,6 @@ __all__ = ["Polynomial", "Polynomials", "Terms"]
 
 _SHOWN = 20  # polynomials in a printed list; the rest is counted
 _IN_REPR = 5
-_STATUSES = np.array(list(Status), dtype=object)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +125,7 @@ class _StatusCodes(Field):
         return np.array([Status(code) for code in Numbers("i8", (None,)).unpack(data, arrays)], dtype=object)
 
 
+@dataclass(eq=False, repr=False)
 class Polynomials(Saved, Sequence[Polynomial]):
     """A list of polynomials over shared terms, evaluated together.
 
@@ -153,7 +153,15 @@ class Polynomials(Saved, Sequence[Polynomial]):
     (2, <Status.VANISHING: 0>)
     """
 
-    _expansion: tuple[Int2D, Float2D, Int1D] | None = None
+    form: MonomialForm | ProductForm
+    feature_names: tuple[str, ...]
+    _: KW_ONLY
+    mse: Float1D
+    gap: Float1D
+    n_iter: Int1D
+    status: Array
+    _n_free: Int1D | None = None  # for each polynomial, how many first terms it could have; None if all
+    _expansion: tuple[Int2D, Float2D, Int1D] | None = field(default=None, init=False)
 
     _fields: ClassVar = {
         "form": Either([(MonomialForm, MONOMIAL_FORM), (ProductForm, PRODUCT_FORM)]),
@@ -176,23 +184,6 @@ class Polynomials(Saved, Sequence[Polynomial]):
         columns = np.concatenate([self.form.basis.right, self.form.leads.right])
         require(int(columns.max(initial=0)) < max(n, 1), "a polynomial has a column without a name")
         require(all((counts <= self.form.basis.size).all() for counts in n_free), "a polynomial has missing terms")
-
-    def __init__(
-        self,
-        form: MonomialForm | ProductForm,
-        feature_names: Sequence[str],
-        *,
-        mse: Float1D,
-        gap: Float1D,
-        n_iter: Int1D,
-        status: Array,
-        n_free: Int1D | None,
-    ):
-        self.form = form
-        self.feature_names = tuple(feature_names)
-        self.mse, self.gap, self.n_iter = mse, gap, n_iter
-        self.status = _STATUSES[status.astype(np.int64)]
-        self._n_free = n_free
 
     @property
     def _monomials(self) -> tuple[Int2D, Float2D, Int1D]:
@@ -274,13 +265,13 @@ class Polynomials(Saved, Sequence[Polynomial]):
         x1 - 2*x0 - 10
         """
         scale, offset = affine_map(scaler, len(self.feature_names))
-        return self._with(self.form.compose(scale, offset))
+        return replace(self, form=self.form.compose(scale, offset))
 
     def monic(self) -> Polynomials:
         """Each polynomial divided by its leading coefficient, its mean square and gap by the square of that."""
         lead = self.leading_coef
         factor = 1.0 / np.where(lead == 0.0, 1.0, lead)  # the zero polynomial, which VCA can return, stays zero
-        return self._with(self.form.scaled(factor), mse=self.mse * factor**2, gap=self.gap * factor**2)
+        return replace(self, form=self.form.scaled(factor), mse=self.mse * factor**2, gap=self.gap * factor**2)
 
     def to_macaulay2(self, tol: float | None = None) -> str:
         """The ideal in the syntax of Macaulay2: over RR, or over QQ with the simplest fractions within ``tol``.
@@ -381,15 +372,18 @@ class Polynomials(Saved, Sequence[Polynomial]):
             return None
 
     def _select(self, index: Int1D) -> Polynomials:
-        kept = {name: getattr(self, name)[index] for name in ("mse", "gap", "n_iter", "status")}
-        return self._with(self.form.select(index), n_free=None if self._n_free is None else self._n_free[index], **kept)
+        return Polynomials(
+            self.form.select(index),
+            self.feature_names,
+            mse=self.mse[index],
+            gap=self.gap[index],
+            n_iter=self.n_iter[index],
+            status=self.status[index],
+            _n_free=None if self._n_free is None else self._n_free[index],
+        )
 
-    def _with(self, form: MonomialForm | ProductForm, **changes: Any) -> Polynomials:
-        """The same list in another form, and with other errors where they are given."""
-        same = {"mse": self.mse, "gap": self.gap, "n_iter": self.n_iter, "status": self.status, "n_free": self._n_free}
-        return Polynomials(form, self.feature_names, **(same | changes))
 
-
+@dataclass(eq=False, repr=False)
 class Terms(Saved, Sequence[str]):
     """Monomials with their exponents; an item is the monomial's text.
 
@@ -400,14 +394,13 @@ class Terms(Saved, Sequence[str]):
     ['1', 'a^2*b']
     """
 
+    exponents: Int2D
+    feature_names: tuple[str, ...]
+
     _fields: ClassVar = {"exponents": Numbers("i8", (None, None), low=0, high=1000), "feature_names": TupleOf(Text())}
 
     def _check_saved(self) -> None:
         require(self.exponents.shape[1] == len(self.feature_names), "there are other names than columns")
-
-    def __init__(self, exponents: Int2D, feature_names: Sequence[str]):
-        self.exponents = exponents
-        self.feature_names = tuple(feature_names)
 
     def __len__(self) -> int:
         return int(self.exponents.shape[0])

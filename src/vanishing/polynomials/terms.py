@@ -27,6 +27,7 @@ __all__ = [
     "exponents_of",
     "gram_of_gradients",
     "multiply",
+    "padded_length",
     "terms_up_to",
 ]
 
@@ -41,7 +42,10 @@ def terms_up_to(degree: int, n_features: int) -> list[Term]:
     >>> terms_up_to(2, 2)
     [(), (0,), (1,), (0, 0), (0, 1), (1, 1)]
     """
-    return [term for d in range(degree + 1) for term in combinations_with_replacement(range(n_features), d)]
+    terms: list[Term] = []
+    for d in range(degree + 1):
+        terms.extend(combinations_with_replacement(range(n_features), d))
+    return terms
 
 
 def count_terms(degree: int, n_features: int) -> int:
@@ -124,8 +128,10 @@ class Program:
     def of(cls, terms: Sequence[Term], columns: Int1D | None = None) -> Program:
         """The program of ``terms``, which must contain each term without its last variable; v is ``columns[v]``."""
         row_of = dict(zip(terms, range(len(terms)), strict=True))
-        left = np.array([row_of[term[:-1]] for term in terms], dtype=np.int64)
-        right = np.array([term[-1] if term else 0 for term in terms], dtype=np.int64)
+        left, right = np.zeros((2, len(terms)), dtype=np.int64)
+        for row, term in enumerate(terms):
+            if term:
+                left[row], right[row] = row_of[term[:-1]], term[-1]
         return cls(left, right if columns is None else columns[right])
 
     @property
@@ -157,6 +163,20 @@ class Program:
 
     def __getitem__(self, rows: slice | Int1D) -> Program:
         return Program(self.left[rows], self.right[rows])
+
+
+def padded_length(n_rows: int) -> int:
+    """The length of a table that a program fills for ``n_rows`` rows: a multiple of 8 but not of 64.
+
+    Columns whose addresses differ by a multiple of a large power of two compete for the same few cache lines.
+
+    Examples
+    --------
+    >>> padded_length(1000), padded_length(1024)
+    (1000, 1032)
+    """
+    length = -(-n_rows // 8) * 8
+    return length + 8 if length % 64 == 0 else length
 
 
 def _reversed(term: Term) -> Term:

@@ -16,9 +16,13 @@ from ..progress import Progress, passes_shown, row_progress
 from ..threads import n_threads, one_blas_thread
 from .protocol import Block, Cost, Rows, merge
 
-__all__ = ["ArrayRows", "as_block", "as_rows", "in_order"]
+__all__ = ["ArrayRows", "as_block", "as_rows", "block_rows", "in_order"]
 
 T = TypeVar("T")
+
+_BLOCK_WORK = 30_000_000
+_BLOCK_NUMBERS = 2**21
+_LONGEST = 131_072
 
 
 class ArrayRows(Rows):
@@ -55,7 +59,7 @@ class ArrayRows(Rows):
         if block is not None:
             with one_blas_thread:
                 return cast("T", kernel(block))
-        results = self._run(kernel, cost.block_rows)
+        results = self._run(kernel, block_rows(cost))
         total = functools.reduce(functools.partial(merge, combine), results, next(results, None))
         return cast("T", total)
 
@@ -67,7 +71,7 @@ class ArrayRows(Rows):
             with one_blas_thread:
                 kernel(block, out)
             return np.asarray(out)
-        for _ in self._run(lambda block: kernel(block, out[block.start :][: len(block.X)]), cost.block_rows):
+        for _ in self._run(lambda block: kernel(block, out[block.start :][: len(block.X)]), block_rows(cost)):
             pass
         return np.asarray(out)
 
@@ -113,7 +117,7 @@ class ArrayRows(Rows):
 
     def _only_block(self, cost: Cost) -> Block | None:
         """All rows, if they are one block of a pass that is not shown, without need for threads and bars; else None."""
-        one = 0 < self.n_samples <= cost.block_rows and (self.quiet or not passes_shown.depth)
+        one = 0 < self.n_samples <= block_rows(cost) and (self.quiet or not passes_shown.depth)
         return Block(as_block(self.X), self.sample_weight, self.labels) if one else None
 
     def _block(self, rows: slice) -> Block:
@@ -121,10 +125,10 @@ class ArrayRows(Rows):
         labels = None if self.labels is None else self.labels[rows]
         return Block(as_block(self.X[rows]), weights, labels, 0, rows.start)
 
-    def _run(self, kernel: Callable[[Block], T], block_rows: int) -> Iterator[T]:
+    def _run(self, kernel: Callable[[Block], T], longest: int) -> Iterator[T]:
         """``kernel(block)`` for each block, in order; threads stay at most a few blocks ahead of the consumer."""
         n_samples = self.n_samples
-        n_blocks = -(-n_samples // block_rows)
+        n_blocks = -(-n_samples // longest)
         edges = (n_samples * np.arange(n_blocks + 1) // max(n_blocks, 1)).tolist()
         blocks, shown = map(slice, edges[:-1], edges[1:]), passes_shown.depth > 0 and not self.quiet
         with one_blas_thread, row_progress(n_samples) if shown else nullcontext() as progress:
@@ -135,6 +139,18 @@ class ArrayRows(Rows):
                 progress,
                 lambda rows: rows.stop - rows.start,
             )
+
+
+def block_rows(cost: Cost) -> int:
+    """Number of rows that keep one thread busy for a few milliseconds, in at most 16 MB of working memory.
+
+    Examples
+    --------
+    >>> block_rows(Cost(work=100, width=20)), block_rows(Cost(work=10**6, width=20))
+    (104857, 1024)
+    """
+    longest = min(_BLOCK_WORK // (cost.work + 4 * cost.width + 50), _BLOCK_NUMBERS // max(cost.width, 1), _LONGEST)
+    return max(longest, cost.fewest)
 
 
 def as_block(X: Any) -> Float2D:

@@ -15,7 +15,7 @@ from .._typing import Float2D
 from ..checks import check_scaler
 from ..progress import row_progress
 from ..threads import n_threads, one_blas_thread
-from .arrays import in_order
+from .arrays import block_rows, in_order
 from .npy import NpyReader
 from .protocol import Block, Computed, Cost, Rows, View, merge
 from .readers import ArrowReader, Piece, Reader
@@ -167,7 +167,7 @@ class DiskRows(Rows):
         threads = n_threads(self.n_jobs)
         groups = self.reader.groups(threads)
         if groups is None:
-            results = self.each_block(kernel, cost.block_rows)
+            results = self.each_block(kernel, block_rows(cost))
         else:
             # Read, convert and compute in one thread, while the rows are in its cache.
             results = self._in_order(
@@ -183,7 +183,7 @@ class DiskRows(Rows):
 
     def map(self, kernel: Callable[[Block, Any], None], n_columns: int, cost: Cost, out: Any = None) -> Rows:
         """The columns that ``kernel(block, out)`` computes, lazily: in every pass, or when they are written."""
-        return ComputedOnDisk(self, Computed(kernel, n_columns), cost.block_rows)
+        return ComputedOnDisk(self, Computed(kernel, n_columns), block_rows(cost))
 
     def each_block(self, kernel: Callable[[Block], T], block_rows: int) -> Iterator[T]:
         """``kernel(block)`` for all blocks, in order; threads read ahead."""

@@ -28,10 +28,8 @@ __all__ = [
     "Rows",
     "View",
     "merge",
-    "padded_length",
     "reduce_together",
     "where",
-    "with_names",
 ]
 
 T = TypeVar("T")
@@ -52,11 +50,6 @@ class Block(NamedTuple):
     start: int = 0
     folds: Any = None
 
-    @property
-    def total_weight(self) -> float:
-        """Sum of the weights, or the number of rows without weights."""
-        return float(self.X.shape[0] if self.weights is None else namespace_of(self.X).sum(self.weights))
-
 
 Change = Callable[[Block], Block]
 
@@ -72,40 +65,9 @@ class Cost(NamedTuple):
     width: int
     fewest: int = 1024
 
-    @property
-    def block_rows(self) -> int:
-        """Number of rows that keep one thread busy for a few milliseconds, in at most 16 MB of working memory.
-
-        Examples
-        --------
-        >>> Cost(work=100, width=20).block_rows, Cost(work=10**6, width=20).block_rows
-        (104857, 1024)
-        """
-        longest = min(_BLOCK_WORK // (self.work + 4 * self.width + 50), _BLOCK_NUMBERS // max(self.width, 1), _LONGEST)
-        return max(longest, self.fewest)
-
     def both(self, other: Cost) -> Cost:
         """The cost of two kernels on the same block."""
         return Cost(max(self.work, other.work), max(self.width, other.width), max(self.fewest, other.fewest))
-
-
-_BLOCK_WORK = 30_000_000
-_BLOCK_NUMBERS = 2**21
-_LONGEST = 131_072
-
-
-def padded_length(n_rows: int) -> int:
-    """The length of a chunk for ``n_rows`` rows: a multiple of 8 but not of 64.
-
-    Columns whose addresses differ by a multiple of a large power of two compete for the same few cache lines.
-
-    Examples
-    --------
-    >>> padded_length(1000), padded_length(1024)
-    (1000, 1032)
-    """
-    length = -(-n_rows // 8) * 8
-    return length + 8 if length % 64 == 0 else length
 
 
 class Rows(ABC):
@@ -389,10 +351,3 @@ class _JointCombine:
 
     def __call__(self, a: list[Any], b: list[Any]) -> list[Any]:
         return [merge(combine, x, y) for combine, x, y in zip(self.combines, a, b, strict=True)]
-
-
-def with_names(values: Any, names: Callable[[], Any]) -> Any:
-    """Set the column names of computed rows; return anything else unchanged."""
-    if isinstance(values, Rows):
-        values.feature_names = tuple(str(name) for name in names())
-    return values

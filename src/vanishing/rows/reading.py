@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -31,6 +31,7 @@ __all__ = [
     "require_finite",
     "require_numbers",
     "take_input_from",
+    "with_names",
 ]
 
 
@@ -218,6 +219,13 @@ def take_input_from(source: Any, estimator: Any) -> None:
         estimator.feature_names_in_ = source.feature_names_in_
 
 
+def with_names(values: Any, names: Callable[[], Any]) -> Any:
+    """Set the column names of computed rows; return anything else unchanged."""
+    if isinstance(values, Rows):
+        values.feature_names = tuple(str(name) for name in names())
+    return values
+
+
 class _FrameColumns:
     """The columns of a frame behind an array interface that copies only the rows asked for."""
 
@@ -276,20 +284,16 @@ class _NonFinite(NamedTuple):
 
 def _count_non_finite(block: Block) -> _NonFinite:
     """Count the values of a block that are not finite, and locate the first one in each column."""
+    namespace = np if isinstance(block.X, np.ndarray) else namespace_of(block.X)
     first: dict[int, tuple[int, int, bool]] = {}
-    if _sum_is_finite(block.X):
-        return _NonFinite(np.zeros(block.X.shape[1], dtype=np.int64), first)
-    bad = to_host(~namespace_of(block.X).isfinite(block.X))
+    with np.errstate(over="ignore", invalid="ignore"):
+        if namespace.isfinite(namespace.sum(block.X)):
+            return _NonFinite(np.zeros(block.X.shape[1], dtype=np.int64), first)
+    bad = to_host(~namespace.isfinite(block.X))
     for j in np.flatnonzero(bad.any(axis=0)).tolist():
         i = int(np.argmax(bad[:, j]))
         first[j] = block.part, block.start + i, bool(np.isnan(float(block.X[i, j])))
     return _NonFinite(bad.sum(axis=0), first)
-
-
-def _sum_is_finite(X: Any) -> bool:
-    namespace = np if isinstance(X, np.ndarray) else namespace_of(X)
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(namespace.isfinite(namespace.sum(X)))
 
 
 def _add_non_finite(a: _NonFinite, b: _NonFinite) -> _NonFinite:

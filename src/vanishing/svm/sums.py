@@ -16,7 +16,7 @@ import numpy as np
 from .._compiled import compiled
 from .._typing import Array, Bool1D, Float1D, Float2D, Int1D
 from ..rows.array_api import in_float64, namespace_of, on_device_of, to_host
-from ..rows.arrays import ArrayRows, as_block
+from ..rows.arrays import ArrayRows, as_block, block_rows
 from ..rows.protocol import Block, Cost, Rows
 from ..rows.sampling import Lowest, merge
 from .kept import SHORT, Near, drawn, new_near, scores_of
@@ -300,7 +300,7 @@ class SquaredHinge:
 
         cost = Cost(2 * work, 3 * self.n_columns + 8, fewest=_SHORTEST)
         rows = self.rows
-        if type(rows) is ArrayRows and (len(rows) <= _SHORTEST or len(rows) <= cost.block_rows):  # no bar for a step
+        if type(rows) is ArrayRows and (len(rows) <= _SHORTEST or len(rows) <= block_rows(cost)):  # no bar for a step
             return contiguous(Block(as_block(rows.X), rows.sample_weight))
         return rows.reduce(contiguous, combine, cost)
 
