@@ -8,6 +8,7 @@ candidates. A single fit is a group of one.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -89,7 +90,8 @@ class Fit:
 
     ``degree`` is the last degree examined. A fit has ``ended`` if it is ``complete``, as no candidate was left, if the
     next border would have exceeded ``max_terms`` (``overflow``), or if its decisions have spent their budget.
-    ``n_generators`` and ``n_iter``, the iterations of all solvers, are those of its decisions so far.
+    ``n_generators``, ``n_iter``, the iterations of all solvers, and ``seconds``, without the passes over rows, count
+    its decisions so far.
     """
 
     basis: Any
@@ -98,6 +100,7 @@ class Fit:
     state: Any = None  # that of the last decision
     n_generators: int = 0
     n_iter: int = 0
+    seconds: float = 0.0
     degree: int = 0
     ended: bool = False
     complete: bool = False
@@ -117,13 +120,17 @@ class Fit:
         gram = _require_finite(grams.of(self.parts, self.basis, new))
         slopes = [grams.slopes(self.parts, self.basis, new, gram)] if self.rule.gradients else []
         size, state = self.basis.size, self.state or self.rule.state
+        begin = time.perf_counter()
         decision = self.rule.from_gram(gram, *slopes, size, state)
+        self.seconds += time.perf_counter() - begin
         if decision is None:
             assert self.rule.from_factor is not None
             factor = grams.factor(self.parts, self.basis, new)
             with np.errstate(over="ignore", invalid="ignore"):
                 gram = _require_finite(factor.T @ factor)
+            begin = time.perf_counter()
             decision = self.rule.from_factor(factor, size, state)
+            self.seconds += time.perf_counter() - begin
         self.basis, self.state = self.basis.extend(new, decision, gram), decision.state
         self.n_generators += len(decision.mse)
         self.n_iter += decision.total_iter

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.base import clone
 
 from .._typing import Array, Float1D, Float2D, Int1D
-from ..engine.construction import Fit, construct
 from ..ideals.ideal import VanishingIdeal
 from ..rows.reading import read_rows
 from ._figures import draw_times
@@ -87,30 +86,10 @@ def _fit_classes(ideal: VanishingIdeal, X: Float2D, y: Array) -> tuple[float, fl
     classes = [np.ascontiguousarray(X[y == label]) for label in np.unique(y)]
     models, deciding, n_iter = [clone(ideal) for _ in classes], 0.0, 0
     begin = time.perf_counter()
-    for model, part in zip(models, classes, strict=True):
-        rows, survey = model._survey(read_rows(model, part))
-        basis, rule = model._plan(survey)
-        from_gram, from_factor = _Timed(rule.from_gram), _Timed(rule.from_factor)
-        fit = Fit(basis, rule._replace(from_gram=from_gram, from_factor=from_factor))
-        construct(model._grams([rows], [survey], basis), [fit], max_degree=model.max_degree, max_terms=model.max_terms)
-        model._finish(fit, survey)
-        deciding, n_iter = deciding + from_gram.seconds + from_factor.seconds, n_iter + fit.n_iter
+    for model, rows in zip(models, classes, strict=True):
+        fit = model._fit_rows(*model._survey(read_rows(model, rows)))
+        deciding, n_iter = deciding + fit.seconds, n_iter + fit.n_iter
     return time.perf_counter() - begin, deciding, n_iter, models
-
-
-class _Timed:
-    """A decision that measures how long it takes."""
-
-    def __init__(self, decide: Callable[..., Any] | None):
-        self.decide = decide
-        self.seconds = 0.0
-
-    def __call__(self, *arguments: Any) -> Any:
-        assert self.decide is not None
-        begin = time.perf_counter()
-        decision = self.decide(*arguments)
-        self.seconds += time.perf_counter() - begin
-        return decision
 
 
 def report(request: Request, records: Mapping[Key, Record]) -> Report:

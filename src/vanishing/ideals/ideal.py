@@ -190,7 +190,7 @@ class VanishingIdeal(Reported, SavedEstimator, TransformerMixin, BaseEstimator):
             warn_single_precision(self.psi)
         self._fit_rows(GoneRows(moments.n_features), survey, min(self.max_degree, moments.degree))
 
-    def _fit_rows(self, rows: Rows, survey: Survey, max_degree: int | None = None) -> None:
+    def _fit_rows(self, rows: Rows, survey: Survey, max_degree: int | None = None) -> Fit:
         """Fit to rows after the first pass, or to moments in their place, with the input columns set."""
         self._check_parameters()
         self._check_width()
@@ -202,6 +202,7 @@ class VanishingIdeal(Reported, SavedEstimator, TransformerMixin, BaseEstimator):
         if degree < self.max_degree and not (built.complete or built.overflow):
             warn_moments_end(degree)
         self._finish(built, survey)
+        return built
 
     def _finish(self, built: Fit, survey: Survey) -> None:
         """Set the fitted attributes, and warn if the model is incomplete."""
