@@ -33,6 +33,8 @@ _BELOW, _ABOVE = 1, 1  # values of C in the window beside the last good one ...
 _GROWN = 1.5  # ... and one more below, if there are more generators than that many times those before ...
 _ALL_CS = 75  # ... or all, for up to as many generators, times the number of planes: these cost little
 _TERMS = 12.0  # terms of a class over the root of the number of rows, for one class in K: divided by K
+_SEVERAL = 7  # classes up to which a search takes no longer for more of them: they share the terms and the work ...
+_MORE_TIME = 8  # ... and which have more beyond, up to as many times
 _FEW_TERMS, _MANY_TERMS = 40, 600
 _COLUMN_SHARE, _COLUMNS = 0.3, 750  # most columns: a share of the training rows, or this many
 _WORK = 6e9  # multiplications of the Hessians of a Newton step, one for each plane ...
@@ -59,20 +61,25 @@ def most_terms(n_rows: int, n_features: int, n_classes: int) -> int:
     >>> most_terms(100, 4, 2), most_terms(10_000, 4, 2), most_terms(10_000, 500, 2)
     (60, 600, 1002)
     """
-    by_rows = int(np.clip(_TERMS * np.sqrt(n_rows) / n_classes, _FEW_TERMS, _MANY_TERMS))
+    by_rows = int(np.clip(_TERMS * np.sqrt(n_rows) / _sharing(n_classes), _FEW_TERMS, _MANY_TERMS))
     return max(by_rows, 2 * n_features + 2)
 
 
 def most_columns(n_rows: int, n_classes: int) -> int:
     """Columns that an SVM of the search may see, for ``n_rows`` training rows."""
-    n_planes = 1 if n_classes == 2 else n_classes
+    n_planes = 1 if n_classes == 2 else _sharing(n_classes)
     by_work = int(np.sqrt(_WORK / (n_planes * n_rows)))
     return min(max(int(_COLUMN_SHARE * n_rows), _COLUMNS), by_work)
 
 
 def screen_of(n_rows: int, n_classes: int) -> Screen:
     """The columns that an SVM of the search may see, and how many are chosen of more, for ``n_rows`` training rows."""
-    return Screen(most_columns(n_rows, n_classes), int(np.sqrt(_LESS_WORK / (n_classes * n_rows))))
+    return Screen(most_columns(n_rows, n_classes), int(np.sqrt(_LESS_WORK / (_sharing(n_classes) * n_rows))))
+
+
+def _sharing(n_classes: int) -> float:
+    """How many classes share the terms and the work of a search: all of several; of many, which need more, fewer."""
+    return max(min(n_classes, _SEVERAL), n_classes / _MORE_TIME)
 
 
 class Walk:
