@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ from ..rows.reading import input_names, require_finite
 from ..svm import L1SVC
 from .explain import Explanation, Formula, changes_of_label
 from .features import FeatureMap
+from .generators import ClassGenerators
 from .probabilities import Calibration
 from .reported import ReportedClassifier
-from .transforms import InputTransform, in_unit_cube
+from .transforms import InputTransform, in_unit_cube, in_variables
 
 __all__ = ["ReadableClassifier"]
 
@@ -29,7 +31,9 @@ class ReadableClassifier(ReportedClassifier):
     n_features_in_: int
     scaler_: Any
     final_estimator_: Any
+    _map: FeatureMap
     _used_map: FeatureMap
+    _linear: bool  # whether decisions are ``coef_ @ columns + intercept_`` of the last step
     _planes: tuple[Float2D, Float1D]
     _accuracies: tuple[float, float] | None = None  # of the printed terms, and of all, on training rows
     _calibration: Calibration | None = None
@@ -42,6 +46,55 @@ class ReadableClassifier(ReportedClassifier):
         if isinstance(self.scaler_, InputTransform):
             return self.scaler_.affine
         return self.scaler_.scale_, self.scaler_.min_
+
+    @property
+    def _weights(self) -> tuple[Float2D, Float1D]:
+        """Weights of the columns, and intercepts: those of the linear last step, calibrated."""
+        final = self.final_estimator_
+        coef, intercept = np.atleast_2d(final.coef_), np.atleast_1d(final.intercept_)
+        if self._calibration is None:
+            return coef, intercept
+        return coef * self._calibration.scale[:, None], self._calibration(intercept)
+
+    @cached_property
+    def generators_(self) -> ClassGenerators:
+        """Every generator with its class and its weight, in the units of the input."""
+        check_is_fitted(self)
+        mapping, variables = self._map, input_names(self)
+        if isinstance(self.scaler_, InputTransform):
+            variables = self.scaler_.variables(variables)
+        lists = [in_variables(polynomials.in_units(self._units), variables) for polynomials in mapping.lists]
+        exact = np.zeros(mapping.n_generators, dtype=bool) if mapping.exact is None else mapping.exact
+        if not self._linear:
+            return ClassGenerators(self.classes_, lists, None, None, exact)
+        return ClassGenerators(self.classes_, lists, *mapping.by_generator(self._weights_before_division), exact)
+
+    @cached_property
+    def linear_coef_(self) -> Float2D:
+        """Weights of the input columns, in their units."""
+        return np.asarray(self._input_weights * self._units[0])
+
+    @cached_property
+    def intercept_(self) -> Float1D:
+        """Intercepts, for inputs in their units."""
+        return np.asarray(self._weights[1] + self._input_weights @ self._units[1])
+
+    @property
+    def _input_weights(self) -> Float2D:
+        """Weights of the inputs in the unit cube."""
+        check_is_fitted(self)
+        if not self._linear:
+            raise AttributeError(f"The decision of {type(self.final_estimator_).__name__} has no weights of columns.")
+        coef, inputs = self._weights_before_division, self._map.extras.inputs
+        weights = np.zeros((len(coef), self.n_features_in_))
+        weights[:, inputs] = self._map.of_extras(coef)[:, : inputs.size]
+        return weights
+
+    @property
+    def _weights_before_division(self) -> Float2D:
+        """Weights of the columns before these are divided by their widths."""
+        assert self._map.width is not None
+        return np.asarray(self._weights[0] / self._map.width)
 
     @property
     def formula_(self) -> Formula:
