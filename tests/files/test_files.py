@@ -276,7 +276,7 @@ CLASSIFIERS = {
     "classifier": (lambda: VanishingIdealClassifier(OAVI(0.01)), str),
     "classifier of ABM": (lambda: VanishingIdealClassifier(ABM(0.01), C=3.0, scale_input=False), float),
     "search": (lambda: VanishingIdealClassifierCV(psis=[0.01], Cs=[1.0], cv=2), str),
-    "average": (lambda: VanishingIdealClassifierCV(psis=[0.01], Cs=[0.1, 1.0], cv=2, average=True), bool),
+    "average": (lambda: VanishingIdealClassifierCV(psis=[0.01], Cs=[0.1, 1.0], cv=2, average=True), str),
     "ranks": (lambda: VanishingIdealClassifierCV(psis=[0.01], Cs=[1.0], cv=2, scale_input="rank", hinges=2), int),
     "arcsinh": (lambda: VanishingIdealClassifierCV(psis=[0.01], Cs=[1.0], cv=2, scale_input="arcsinh"), float),
 }

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import MinMaxScaler
 
 from .._typing import Array, Float2D
-from ..checks import all_or_nothing
+from ..checks import all_or_nothing, check_number
 from ..files.fields import Either, Labels, Number, Optional, Scaler, TupleOf, require
 from ..files.saved import Object, SavedEstimator
 from ..ideals.default import DefaultIdeal
@@ -193,9 +193,11 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
             self._fit_labelled(self, read_labelled(self, dense(X), y, sample_weight).without_zero_weights())
         return self
 
-    def _check_options(self) -> ColumnOptions:
+    def _check_options(self) -> None:
         check_scaling(self.scale_input)
-        return ColumnOptions.of(self)
+        ColumnOptions.of(self)
+        if self.final_estimator is None:
+            check_number("C", self.C, above=0.0)
 
     def _fit_labelled(
         self,

@@ -140,7 +140,7 @@ class Study:
         if self.final_estimator is None:
             proven = self.screen is None or len(train) < _MANY_ROWS
             limits = {"tol": self.tol * (1.0 if proven else _UNPROVEN), "max_iter": self.max_iter}
-            yield from svms_along(columns, y, Cs, weights, proven=proven, n_jobs=n_jobs, **limits)
+            yield from svms_along(columns, y, self.classes, Cs, weights, proven=proven, n_jobs=n_jobs, **limits)
             return
         y, options = self.classes[y], {} if weights is None else {"sample_weight": weights}
         for C in Cs:

@@ -18,7 +18,8 @@ from ..rows.labels import Labelled
 from ..rows.protocol import Rows
 from ..rows.reading import input_names, take_input_from
 from ..rows.sampling import Sample, stratified_sample
-from ..svm import L1SVC
+from ..svm import L1SVC, svms_along
+from ..threads import one_blas_thread
 from .class_weights import class_factors, class_weighted
 from .extras import ColumnOptions
 from .features import FeatureMap
@@ -182,10 +183,14 @@ def _fit_final_in_memory(
     """The fitted map and the last step, from columns that are kept."""
     rows = data.rows
     assert isinstance(rows, ArrayRows)
+    assert rows.labels is not None
     columns, weights = mapping.over(rows), rows.sample_weight
     mapping = mapping.fitted_by(columns, weights, reach, scale=model.scale_features)
-    svm = L1SVC(model.C, n_jobs=model.n_jobs, tol=tol)
-    final = svm if model.final_estimator is None else clone(model.final_estimator)
+    if model.final_estimator is None:
+        with one_blas_thread:
+            (svm,) = svms_along(columns, rows.labels, data.classes, [model.C], weights, n_jobs=model.n_jobs, tol=tol)
+        return mapping, svm.set_params(n_jobs=model.n_jobs)
+    final = clone(model.final_estimator)
     if weights is not None and not has_fit_parameter(final, "sample_weight"):
         raise ValueError(takes_no_weight(final))
     options = {} if weights is None else {"sample_weight": weights}
