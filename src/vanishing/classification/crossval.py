@@ -43,7 +43,7 @@ from .scoring import (
 )
 from .screening import Screen
 
-__all__ = ["Fold", "FoldIdeals", "FoldModel", "Study", "fit_ideals", "folds_by_scaling", "score_ideals"]
+__all__ = ["Fold", "FoldIdeals", "FoldModel", "Study", "fit_ideals", "score_ideals"]
 
 _MOST_SHARED = 62  # folds whose training sets are compared: one bit each
 _MANY_ROWS = 5000  # to train on, from which on an automatic search asks the SVMs for no proof: it costs a third of them
@@ -87,6 +87,7 @@ class Study:
     for :class:`~vanishing.L1SVC`.
     """
 
+    folds: list[Fold]
     X: Array
     classes: Array
     codes: Int1D
@@ -108,6 +109,16 @@ class Study:
     ascending: bool = False  # whether the Cs of many columns end, in each fold, where they become clearly worse
     keep_models: bool = False
     whole_rows: Array | None = None  # the rows as they are, for such a score
+
+    @property
+    def groups(self) -> list[list[Fold]]:
+        """The folds, those whose training rows have the same ranges together: only these have Grams in common."""
+        groups: dict[bytes, list[Fold]] = {}
+        for fold in self.folds:
+            scaler = fold.scaler
+            key = b"" if scaler is None else scaler.scale_.tobytes() + scaler.min_.tobytes()
+            groups.setdefault(key, []).append(fold)
+        return list(groups.values())
 
     def weights_of(self, rows: Int1D) -> Float1D | None:
         """Weights of some rows in the fit."""
@@ -154,20 +165,10 @@ class Study:
         return float(self.scorer(model, X, self.classes[self.codes[test]], **options))
 
 
-def folds_by_scaling(X: Array, splits: Sequence[tuple[Int1D, Int1D]], *, scale: bool) -> list[list[Fold]]:
-    """The folds, those whose training rows have the same ranges together: only these have Grams in common."""
-    groups: dict[bytes, list[Fold]] = {}
-    for number, (train, test) in enumerate(splits):
-        scaler = MinMaxScaler().fit(X[train]) if scale else None
-        key = b"" if scaler is None else scaler.scale_.tobytes() + scaler.min_.tobytes()
-        groups.setdefault(key, []).append(Fold(number, train, test, scaler))
-    return list(groups.values())
-
-
-def fit_ideals(study: Study, psis: Sequence[float], groups: Sequence[list[Fold]]) -> list[FoldIdeals]:
+def fit_ideals(study: Study, psis: Sequence[float]) -> list[FoldIdeals]:
     """The ideals of all classes and folds for every psi, in shared passes."""
     fitted: list[dict[int, tuple[VanishingIdeal, ...]]] = [{} for _ in psis]
-    for group in groups:
+    for group in study.groups:
         X = _scaled(study, group)
         models = zip(*(_ideals_of(study, X, code, psis, group) for code in range(study.codes.max() + 1)), strict=True)
         for k, ideals in enumerate(models):
@@ -198,28 +199,21 @@ def _ideals_of(study: Study, X: Array, code: int, psis: Sequence[float], folds: 
 
 
 def score_ideals(
-    study: Study,
-    ideals: Sequence[FoldIdeals],
-    Cs: Sequence[float],
-    groups: Sequence[list[Fold]],
-    progress: Progress,
-    *,
-    at_least: int = 0,
+    study: Study, ideals: Sequence[FoldIdeals], Cs: Sequence[float], progress: Progress, *, at_least: int = 0
 ) -> Scores:
     """Train and score every pair of psi and C on every fold, from the ideals of every psi.
 
     Where the study bounds the columns, pairs beyond are left out, but for the first ``at_least`` psis.
     """
-    folds = sorted((fold for group in groups for fold in group), key=lambda fold: fold.number)
-    result = Scores.empty(len(ideals), len(Cs), len(folds))
+    result = Scores.empty(len(ideals), len(Cs), len(study.folds))
     result.too_large[:] = [own.too_large for own in ideals]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the final fit repeats what matters
-        for group in groups:
+        for group in study.groups:
             by_fold = [[own.fitted[fold.number] for fold in group] for own in ideals]
             _fit_group(study, _scaled(study, group), Cs, group, by_fold, result, progress, at_least)
     if study.by_decisions:
-        rows = study.held_out(folds)
+        rows = study.held_out(study.folds)
         for (i, c), decisions in result.held_out.items():
             if all(own is not None for own in decisions):
                 if study.calibrated:

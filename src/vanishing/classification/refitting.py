@@ -111,7 +111,7 @@ def members(
 
 def _recalibration(pairs: list[tuple[Searched, Pair]]) -> Calibration | None:
     """The calibration of the mean of the log-odds of these pairs, which errs less than each, on held-out rows."""
-    study, folds = pairs[0][0].study, pairs[0][0].folds
+    study = pairs[0][0].study
     log_odds = []
     for searched, pair in pairs:
         calibration = searched.calibration(pair)
@@ -119,9 +119,8 @@ def _recalibration(pairs: list[tuple[Searched, Pair]]) -> Calibration | None:
             return None
         log_odds.append([calibration.limited(calibration(own)) for own in searched.scores.held_out[pair]])
     assert study is not None
-    assert folds is not None
     means = [np.mean(own, axis=0) for own in zip(*log_odds, strict=True)]
-    return calibrate(*study.held_out(folds).together(means), reach=np.inf)
+    return calibrate(*study.held_out(study.folds).together(means), reach=np.inf)
 
 
 def _best_score(searched: Searched) -> float:

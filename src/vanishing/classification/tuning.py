@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold, StratifiedShuffleSplit, check_cv
+from sklearn.preprocessing import MinMaxScaler
 
 from .._typing import Float1D
 from ..checks import check_numbers, quoted
@@ -29,7 +30,7 @@ from ..rows.labels import Labelled
 from ..rows.reading import input_names, take_input_from
 from ..rows.sampling import Sample, stratified_sample
 from .class_weights import class_factors, class_weighted
-from .crossval import Fold, Study, fit_ideals, folds_by_scaling, score_ideals
+from .crossval import Fold, Study, fit_ideals, score_ideals
 from .crossval_source import Options, score_source, survey_folds
 from .extras import ColumnOptions
 from .fitting import SAMPLE_ROWS, SEARCH_TOL
@@ -58,11 +59,10 @@ _ONLY_OURS = "final_estimator must be None for data outside of memory: only the 
 
 
 class _Prepared(NamedTuple):
-    """A search with nothing scored yet, its study, and the folds that share Grams."""
+    """A search with nothing scored yet, and its study."""
 
     searched: Searched
     study: Study
-    groups: list[list[Fold]]
 
 
 def run_search(search: Any, data: Labelled) -> tuple[list[Searched], Sample | None]:
@@ -181,9 +181,8 @@ def _scalings(search: Any, n_rows: int) -> Sequence[Any]:
 def _score_all(search: Any, prepared: list[_Prepared], progress: Progress) -> list[Searched]:
     """Every pair for every scaling."""
     searches = []
-    for searched, study, groups in prepared:
-        ideals = fit_ideals(study, searched.psis, groups)
-        scores = score_ideals(study, ideals, searched.Cs, groups, progress)
+    for searched, study in prepared:
+        scores = score_ideals(study, fit_ideals(study, searched.psis), searched.Cs, progress)
         searches.append(searched._replace(scores=scores))
     bests = [float(np.nanmax(each.scores.scores.mean(axis=2), initial=-np.inf)) for each in searches]
     return [searches[k] for k in _order(search, prepared, bests)]
@@ -202,10 +201,10 @@ def _walk(
     window = isinstance(search.Cs, str) and search.max_columns is None
     enough = enough if prepared[0].searched.counts else np.inf
     walks = []
-    for searched, study, groups in prepared:
+    for searched, study in prepared:
         psis, C = (searched.psis, None) if before is None else (_psis_onwards(before), before.best[1])
         new = partial(Walk, window=window, onwards_from=C, enough=enough, sampled=sampled)
-        walks.append(new(study, psis, searched.Cs, groups, progress))
+        walks.append(new(study, psis, searched.Cs, progress))
     if len(walks) > 1:
         explore_in_turns(walks)
     order = _order(search, prepared, [walk.best for walk in walks])
@@ -267,6 +266,10 @@ def _prepare(search: Any, data: Labelled, sample: Sample | None, splits: Any, sc
     if search.scoring is not None or search.final_estimator is not None:
         scorer = check_scoring(Speaks() if search.final_estimator is None else search.final_estimator, search.scoring)
     study = Study(
+        [
+            Fold(k, train, test, MinMaxScaler().fit(rows.X[train]) if scale else None)
+            for k, (train, test) in enumerate(splits)
+        ],
         rows.X,
         classes,
         codes,
@@ -289,14 +292,10 @@ def _prepare(search: Any, data: Labelled, sample: Sample | None, splits: Any, sc
         ascending=automatic and scorer is None and len(codes) >= _FEW_ROWS and isinstance(search.Cs, str),
         keep_models=search.average,
     )
-    groups = folds_by_scaling(rows.X, splits, scale=scale)
-    folds = sorted((fold for group in groups for fold in group), key=lambda fold: fold.number)
     counts = isinstance(search.scoring, str | None) and search.scoring in (None, "accuracy")
     nothing = Scores.empty(len(psis), len(_c_values(search)), len(splits))
-    searched = Searched(
-        scaling, transform, psis, _c_values(search), nothing, len(splits), automatic, counts, study, folds
-    )
-    return _Prepared(searched, study, groups)
+    searched = Searched(scaling, transform, psis, _c_values(search), nothing, len(splits), automatic, counts, study)
+    return _Prepared(searched, study)
 
 
 def _scores_answers(search: Any) -> bool:
