@@ -13,9 +13,9 @@ from ..checks import all_or_nothing, check_number
 from ..files.fields import Either, Labels, Number, Optional, Scaler, TupleOf, require
 from ..files.saved import Object, SavedEstimator
 from ..ideals.default import DefaultIdeal
-from ..rows.arrays import ArrayRows, as_rows
+from ..rows.arrays import ArrayRows
 from ..rows.labels import Labelled, as_vector, best_labels, read_labelled
-from ..rows.reading import take_input_from
+from ..rows.reading import dense, take_input_from
 from ..rows.sampling import Sample
 from ..svm import L1SVC
 from .explain import N_PRINTED
@@ -23,7 +23,7 @@ from .extras import ColumnOptions
 from .features import FEATURE_MAP, FeatureMap
 from .fitting import SAMPLE_ROWS, fit_pieces
 from .per_class import PerClass
-from .predictions import Predicts, dense
+from .predictions import Predicts
 from .probabilities import CALIBRATION, Calibration
 from .screening import Screen
 from .transforms import INPUT_TRANSFORM, InputTransform, check_scaling
@@ -222,7 +222,7 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         if isinstance(pieces.final, L1SVC):
             self._accuracies = self._accuracy_of_printed(known)
         else:
-            self._linear = _is_linear(pieces.final, self._map.over(as_rows(known.X[:100])))
+            self._linear = _is_linear(pieces.final, self._map.over(ArrayRows(known.X[:100])))
 
     def _accuracy_of_printed(self, rows: ArrayRows) -> tuple[float, float] | None:
         """The share of some training rows that the printed terms alone are right on, and that of all terms.
@@ -232,7 +232,7 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         coef, intercept = self._planes
         if coef.shape[1] <= N_PRINTED or rows.labels is None:
             return None
-        columns = self._used_map.over(as_rows(rows.X[:SAMPLE_ROWS], n_jobs=self.n_jobs))
+        columns = self._used_map.over(ArrayRows(rows.X[:SAMPLE_ROWS], n_jobs=self.n_jobs))
         order = np.argsort(-np.abs(coef).max(axis=0), kind="stable")
         parts = columns.copy()
         parts[:, order[N_PRINTED:]] = columns[:, order[N_PRINTED:]].mean(axis=0)
@@ -254,10 +254,13 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
             self.__dict__.pop(name, None)
         svm = self.final_estimator_
         self._linear = isinstance(svm, L1SVC)
-        if self._linear:
-            used = (svm.coef_ != 0.0).any(axis=0)
-            coef, intercept = self._weights
-            self._used_map, self._planes = self._map.select(used), (np.ascontiguousarray(coef[:, used]), intercept)
+        if not self._linear:
+            return
+        used = (svm.coef_ != 0.0).any(axis=0)
+        coef, intercept = svm.coef_[:, used], svm.intercept_
+        if self._calibration is not None:
+            coef, intercept = self._calibration.of_planes(coef, intercept)
+        self._used_map, self._planes = self._map.select(used), (np.ascontiguousarray(coef), intercept)
 
     @property
     def n_columns_(self) -> int:

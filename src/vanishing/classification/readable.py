@@ -52,9 +52,7 @@ class ReadableClassifier(ReportedClassifier):
         """Weights of the columns, and intercepts: those of the linear last step, calibrated."""
         final = self.final_estimator_
         coef, intercept = np.atleast_2d(final.coef_), np.atleast_1d(final.intercept_)
-        if self._calibration is None:
-            return coef, intercept
-        return coef * self._calibration.scale[:, None], self._calibration(intercept)
+        return (coef, intercept) if self._calibration is None else self._calibration.of_planes(coef, intercept)
 
     @cached_property
     def generators_(self) -> ClassGenerators:

@@ -48,7 +48,7 @@ def fold_classifier(
     fitted: FoldModel, search: Any, scaling: Any, classes: Array, transform: InputTransform | None
 ) -> VanishingIdealClassifier:
     """The classifier that consists of the pieces of a fold."""
-    model = _classifier(search, scaling, ColumnOptions.first_of(search), fitted.ideals[0].psi, fitted.final.C)
+    model = _classifier(search, scaling, ColumnOptions.of(search, auto=True), fitted.ideals[0].psi, fitted.final.C)
     per_class = PerClass(model.estimator)
     per_class.classes_, per_class.estimators_ = classes, list(fitted.ideals)
     for part in (per_class, model):
@@ -66,7 +66,7 @@ def refit_pair(
     ``sample`` holds the rows that were searched, if these are not all.
     """
     study = searched.study
-    columns, screen = (ColumnOptions.first_of(search), None) if study is None else (study.columns, study.screen)
+    columns, screen = (ColumnOptions.of(search, auto=True), None) if study is None else (study.columns, study.screen)
     model = _classifier(search, searched.scaling, columns, searched.psis[pair[0]], searched.Cs[pair[1]])
     tol = 1e-6 if sample is None else _SAMPLED_TOL
     model._fit_labelled(search, data, sample, tol, search.max_columns, screen)

@@ -16,7 +16,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold, StratifiedShuffleSplit, check_cv
 from sklearn.preprocessing import MinMaxScaler
 
-from .._typing import Float1D
+from .._typing import Float1D, Int1D
 from ..checks import check_numbers, quoted
 from ..engine.survey import survey_parts
 from ..ideals.abm import ABM
@@ -25,7 +25,6 @@ from ..ideals.ideal import VanishingIdeal
 from ..progress import Progress, search_progress
 from ..rows.arrays import ArrayRows
 from ..rows.disk import ScaledOnDisk
-from ..rows.folds import check_folds
 from ..rows.labels import Labelled
 from ..rows.reading import input_names, take_input_from
 from ..rows.sampling import Sample, stratified_sample
@@ -67,18 +66,10 @@ class _Prepared(NamedTuple):
 
 def run_search(search: Any, data: Labelled) -> tuple[list[Searched], Sample | None]:
     """The search, the best scaling first, and for an average others; and the rows searched on, if these are not all."""
-    if _needs_sample(search, data):
-        return _search_sample(search, data)
-    if isinstance(data.rows, ArrayRows):
+    rows, most = data.rows, search.search_rows
+    if isinstance(rows, ArrayRows) and (most is None or rows.n_samples <= most):
         return _search_in_memory(search, data, _splitter(search, data)), None
-    return _search_in_passes(search, data), None
-
-
-def _needs_sample(search: Any, data: Labelled) -> bool:
-    """Whether to search on some of the rows: unless all of them are asked for, or few and in memory."""
-    if search.search_rows is None:
-        return False
-    return not (isinstance(data.rows, ArrayRows) and len(data.rows) <= search.search_rows)
+    return (_search_in_passes(search, data), None) if most is None else _search_sample(search, data)
 
 
 def _search_sample(search: Any, data: Labelled) -> tuple[list[Searched], Sample]:
@@ -150,12 +141,8 @@ def _search_in_memory(
     ``before`` is a search on fewer rows, from whose best psi to go on with its scaling; ``enough`` is an accuracy that
     ends a walk.
     """
-    rows = data.rows
-    assert isinstance(rows, ArrayRows)
-    assert rows.labels is not None
-    codes, classes = rows.labels, data.classes
-    splits = check_folds(splitter, rows.X, classes[codes], classes, codes, rows.sample_weight)
-    scalings = _scalings(search, len(codes)) if before is None else (before.scaling,)
+    splits = _splits(splitter, data)
+    scalings = _scalings(search, data.rows.n_samples or 0) if before is None else (before.scaling,)
     prepared = [_prepare(search, data, sample, splits, scaling) for scaling in scalings]
     if not search.average and all(_are_alike(prepared[0], other) for other in prepared[1:]):
         prepared = prepared[:1]
@@ -276,7 +263,7 @@ def _prepare(search: Any, data: Labelled, sample: Sample | None, splits: Any, sc
         _fit_weights(search, data._replace(rows=rows)),
         rows.sample_weight,
         template,
-        ColumnOptions.first_of(search),
+        ColumnOptions.of(search, auto=True),
         scorer,
         1 if len(codes) < _ONE_THREAD else search.n_jobs,
         final_estimator=search.final_estimator,
@@ -308,6 +295,8 @@ def _fit_weights(search: Any, data: Labelled) -> Float1D | None:
     """The weights of the rows in the fit, with those of their classes."""
     rows = data.rows
     assert isinstance(rows, ArrayRows)
+    if search.class_weight is None:
+        return rows.sample_weight
     assert rows.labels is not None
     counts = np.bincount(rows.labels, minlength=len(data.classes)).astype(np.float64)
     weighted = class_weighted(data, class_factors(search.class_weight, data.classes, counts)).rows
@@ -352,12 +341,43 @@ def _splitter(search: Any, data: Labelled) -> Any:
     return StratifiedKFold(n_splits, shuffle=True, random_state=0)
 
 
+def _splits(splitter: Any, data: Labelled) -> list[tuple[Int1D, Int1D]]:
+    """The rows to train and to test on in each fold, without those of weight 0; some of every class to train on."""
+    rows, classes = data.rows, data.classes
+    assert isinstance(rows, ArrayRows)
+    assert rows.labels is not None
+    codes, weights = rows.labels, rows.sample_weight
+    counts, y = np.bincount(codes), classes[codes]
+    fewest, n_folds = int(np.argmin(counts)), splitter.get_n_splits(rows.X, y)
+    if isinstance(splitter, StratifiedKFold) and counts[fewest] < n_folds:
+        raise ValueError(
+            f"Class {quoted(classes[fewest])} has {counts[fewest]} rows, fewer than the {n_folds} folds: lower cv, or "
+            "leave out the class."
+        )
+    indices = np.arange(len(codes))  # turns boolean masks and negative indices into plain ones
+    splits = [(indices[train], indices[test]) for train, test in splitter.split(rows.X, y)]
+    if weights is not None:
+        splits = [(train[weights[train] > 0.0], test[weights[test] > 0.0]) for train, test in splits]
+    if not splits:
+        raise ValueError("cv gives no fold at all; cv=3 gives three.")
+    for k, (train, test) in enumerate(splits):
+        if test.size == 0:
+            raise ValueError(f"There are no rows to test on in fold {k} of cv; cv=3 gives three folds with some.")
+        missing = np.setdiff1d(np.arange(len(classes)), codes[train])
+        if missing.size:
+            raise ValueError(
+                f"The training rows of fold {k} have none of class {quoted(classes[missing[0]])}: use stratified "
+                "folds (cv=3), or leave out the class."
+            )
+    return splits
+
+
 def _search_in_passes(search: Any, data: Labelled) -> list[Searched]:
     """Score all pairs on all rows of a source that is not in memory."""
     n_folds, names = _number_of_folds(search), input_names(search)
     scorer = scorer_of_predictions(search.scoring)
     _find_scaling(search, data)
-    columns, sample, transform = ColumnOptions.first_of(search), None, None
+    columns, sample, transform = ColumnOptions.of(search, auto=True), None, None
     if isinstance(search.scale_input, str) or columns.hinges or search.class_weight is not None:
         sample = stratified_sample(data, SAMPLE_ROWS, names)
         data = class_weighted(data, class_factors(search.class_weight, data.classes, sample.n_rows))
