@@ -23,8 +23,7 @@ from ..checks import WarningRelay
 from ..ideals.ideal import VanishingIdeal
 from ..ideals.path import fit_together
 from ..progress import Progress
-from ..rows.arrays import as_rows
-from ..rows.protocol import Rows
+from ..rows.arrays import ArrayRows
 from ..rows.reading import take_input_from
 from ..svm import svms_along
 from ..threads import n_threads, one_blas_thread
@@ -129,11 +128,6 @@ class Study:
         """The classes that have a plane against the rest."""
         return self.classes if len(self.classes) > 2 else self.classes[1:]
 
-    @property
-    def by_decisions(self) -> bool:
-        """Whether decisions on the held-out rows are all that the score needs."""
-        return self.final_estimator is None and self.whole_model is None
-
     def held_out(self, folds: Sequence[Fold]) -> HeldOut:
         """The rows that the folds are tested on."""
         own = self.score_weights
@@ -142,7 +136,7 @@ class Study:
             [fold.test for fold in folds],
             [self.codes[fold.test] for fold in folds],
             [None if own is None else own[fold.test] for fold in folds],
-            [self.weights_of(fold.test) for fold in folds],
+            None if self.weights is None else [self.weights[fold.test] for fold in folds],
         )
 
     def finals(self, columns: Array, train: Int1D, Cs: Sequence[float], n_jobs: int) -> Iterator[Any]:
@@ -191,7 +185,7 @@ def _ideals_of(study: Study, X: Array, code: int, psis: Sequence[float], folds: 
     fits = [clone(study.template).set_params(psi=psi, n_jobs=study.n_jobs) for psi in psis for _ in folds]
     for fit in fits:
         take_input_from(study.template, fit)
-    rows: list[Rows] = [as_rows(X[part], study.weights_of(part), n_jobs=study.n_jobs) for part in parts]
+    rows = [ArrayRows(X[part], study.weights_of(part), n_jobs=study.n_jobs) for part in parts]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the walk knows what is too large
         fit_together(fits, rows, members * len(psis))
@@ -212,7 +206,7 @@ def score_ideals(
         for group in study.groups:
             by_fold = [[own.fitted[fold.number] for fold in group] for own in ideals]
             _fit_group(study, _scaled(study, group), Cs, group, by_fold, result, progress, at_least)
-    if study.by_decisions:
+    if study.final_estimator is None and study.whole_model is None:  # decisions are all that the score needs
         rows = study.held_out(study.folds)
         for (i, c), decisions in result.held_out.items():
             if all(own is not None for own in decisions):
@@ -275,14 +269,14 @@ def _fit_group(
     tasks.sort(key=lambda task: -task[0].n_columns)  # the longest first
     widest = max((task[0].n_columns for task in tasks), default=0)
     largest = (max(map(len, trains)) + max(map(len, tests))) * widest
-    order = sorted(range(len(Cs)), key=lambda c: Cs[c])
+    order = np.argsort(Cs, kind="stable").tolist()
+    ascending = [Cs[c] for c in order]
     memory = threading.local()
 
     def work(mapping: FeatureMap, k: int, same: list[int]) -> None:
         fold = folds[k]
         if mapping.n_generators:
             room = _used_memory(memory, largest) if study.final_estimator is None else None
-            ascending = [Cs[c] for c in order]
             fits = _fold_fits(study, ascending, fold, ideals[same[0]][k], mapping, trains[k], tests[k], room, n_each)
             for c, fit in zip(order, fits, strict=False):  # larger Cs may be left out
                 result.scores[same, c, fold.number] = fit.score
@@ -362,7 +356,7 @@ def _fold_fits(
 def _columns_of(mapping: FeatureMap, rows: Array, room: Float1D | None, n_jobs: int) -> Array:
     shape = (len(rows), mapping.n_columns)
     out = None if room is None else room[: shape[0] * shape[1]].reshape(shape)
-    return np.asarray(mapping.over(as_rows(rows, n_jobs=n_jobs), out))
+    return np.asarray(mapping.over(ArrayRows(rows, n_jobs=n_jobs), out))
 
 
 def _fits_along(study: Study, fold: Fold, models: Iterator[FoldModel], held_out: Array) -> list[_Fit]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -63,6 +63,7 @@ class InputTransform:
     low: Float1D
     high: Float1D
     knots: tuple[tuple[Float1D, Float1D], ...] | None = None
+    limits: ClassVar = (-_MARGIN, 1.0 + _MARGIN)  # where transformed values are clipped
 
     @classmethod
     def fitted(cls, kind: str, X: Float2D, low: Float1D | None = None, high: Float1D | None = None) -> InputTransform:
@@ -124,11 +125,6 @@ class InputTransform:
         )
         return low, high
 
-    @property
-    def limits(self) -> tuple[float, float]:
-        """Where transformed values are clipped."""
-        return -_MARGIN, 1.0 + _MARGIN
-
     def curve(self, X: Any) -> Any:
         """The values u(x)."""
         namespace = namespace_of(X)
@@ -153,7 +149,7 @@ class InputTransform:
 
     def over(self, rows: Rows) -> Rows:
         """The transformed rows of a source: kept in memory if the rows are, else computed in every pass."""
-        return rows.computed(self.fill, self.n_features, Cost(50 * self.n_features, 4 * self.n_features))
+        return rows.computed(self.fill, rows.n_features, Cost(50 * rows.n_features, 4 * rows.n_features))
 
     def n_outliers(self, X: Float2D) -> tuple[int, int]:
         """How many rows have a value more than a whole range outside of the training range, and the column where."""

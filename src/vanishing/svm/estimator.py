@@ -208,7 +208,7 @@ def _positive(data: Labelled) -> Sequence[Any]:
 
 def _surveyed(estimator: Any, data: Labelled) -> Labelled:
     """The data; those outside of memory are checked, and scaled if they were opened so, by a pass."""
-    if data.in_memory:
+    if isinstance(data.rows, ArrayRows):
         return data
     rows = survey_parts(data.rows, input_names(estimator)).rows
     return data._replace(rows=rows)

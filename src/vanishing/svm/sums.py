@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from .._compiled import compiled
-from .._typing import Array, Bool1D, Float1D, Float2D, Int1D
+from .._typing import Bool1D, Float1D, Float2D, Int1D
 from ..rows.array_api import in_float64, namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows, as_block
 from ..rows.protocol import Block, Cost, Rows
@@ -141,7 +141,7 @@ class SquaredHinge:
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return len(self.rows) if type(self.rows) is ArrayRows else int(self._look()[0][0, -1])
+        return self.rows.n_samples if type(self.rows) is ArrayRows else int(self._look()[0][0, -1])
 
     @property
     def room(self) -> int:
@@ -286,9 +286,9 @@ class SquaredHinge:
             Z = np.ascontiguousarray(block.X) if isinstance(block.X, np.ndarray) else in_float64(block.X)
             return kernel(Z, block.weights)
 
-        cost = Cost(2 * work, 3 * self.n_columns + 8, fewest=_SHORTEST)
-        rows = self.rows
-        if type(rows) is ArrayRows and (len(rows) <= _SHORTEST or len(rows) <= cost.block_rows):  # no bar for a step
+        cost, rows = Cost(2 * work, 3 * self.n_columns + 8, fewest=_SHORTEST), self.rows
+        if type(rows) is ArrayRows and (rows.n_samples <= _SHORTEST or rows.n_samples <= cost.block_rows):
+            # All rows are one block, and there is no bar for a step.
             return contiguous(Block(as_block(rows.X), rows.sample_weight))
         return rows.reduce(contiguous, combine, cost)
 
@@ -332,9 +332,11 @@ def _sum_columnwise(Z: Float2D, signed: Float1D, score: Float1D) -> Float2D:
 def _losses_along(signed: Any, score: Any, change: Any, steps: Float1D) -> Float1D:
     """Loss at ``score + t * change`` for every step t, for a block on the host or a device."""
     namespace = namespace_of(score)
-    sign, weight = namespace.sign(signed), namespace.abs(signed)
-    xis = (namespace.clip(1.0 - sign * (score + float(t) * change), 0.0, None) for t in steps)
-    return np.array([float(namespace.sum(weight * xi * xi)) for xi in xis])
+    sign, weight, losses = namespace.sign(signed), namespace.abs(signed), []
+    for step in steps.tolist():
+        xi = namespace.clip(1.0 - sign * (score + step * change), 0.0, None)
+        losses.append(float(namespace.sum(weight * xi * xi)))
+    return np.array(losses)
 
 
 _local = threading.local()
