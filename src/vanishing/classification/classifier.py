@@ -250,8 +250,7 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
 
     def _set_planes(self) -> None:
         """Set the map to the columns with a weight, with these weights: all that the SVM's decisions need."""
-        for name in ("generators_", "linear_coef_", "intercept_"):  # of other planes
-            self.__dict__.pop(name, None)
+        self._generators = None  # those that were read have other weights
         svm = self.final_estimator_
         self._linear = isinstance(svm, L1SVC)
         if not self._linear:

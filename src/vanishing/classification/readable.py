@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,6 +36,7 @@ class ReadableClassifier(ReportedClassifier):
     _planes: tuple[Float2D, Float1D]
     _accuracies: tuple[float, float] | None = None  # of the printed terms, and of all, on training rows
     _calibration: Calibration | None = None
+    _generators: ClassGenerators | None = None  # where they have been read
 
     @property
     def _units(self) -> tuple[Float1D, Float1D]:
@@ -54,10 +54,16 @@ class ReadableClassifier(ReportedClassifier):
         coef, intercept = np.atleast_2d(final.coef_), np.atleast_1d(final.intercept_)
         return (coef, intercept) if self._calibration is None else self._calibration.of_planes(coef, intercept)
 
-    @cached_property
+    @property
     def generators_(self) -> ClassGenerators:
-        """Every generator with its class and its weight, in the units of the input."""
+        """Every generator with its class and its weight, in the units of the input; computed at the first use."""
         check_is_fitted(self)
+        # Not a cached_property: before Python 3.12 that holds a lock, which a forked child may inherit locked.
+        if self._generators is None:
+            self._generators = self._read_generators()
+        return self._generators
+
+    def _read_generators(self) -> ClassGenerators:
         mapping, variables = self._map, input_names(self)
         if isinstance(self.scaler_, InputTransform):
             variables = self.scaler_.variables(variables)
@@ -67,15 +73,15 @@ class ReadableClassifier(ReportedClassifier):
             return ClassGenerators(self.classes_, lists, None, None, exact)
         return ClassGenerators(self.classes_, lists, *mapping.by_generator(self._weights_before_division), exact)
 
-    @cached_property
+    @property
     def linear_coef_(self) -> Float2D:
         """Weights of the input columns, in their units."""
         return np.asarray(self._input_weights * self._units[0])
 
-    @cached_property
+    @property
     def intercept_(self) -> Float1D:
         """Intercepts, for inputs in their units."""
-        return np.asarray(self._weights[1] + self._input_weights @ self._units[1])
+        return np.asarray(self._input_weights @ self._units[1] + self._weights[1])
 
     @property
     def _input_weights(self) -> Float2D:
