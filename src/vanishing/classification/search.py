@@ -168,7 +168,7 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
 
     _fields: ClassVar = {
         "classes_": Labels(),
-        "n_splits_": Integer(low=2),
+        "n_splits_": Integer(low=1),
         "best_scaling_": Parameters(),
         "cv_results_": Results(),
         "best_index_": Integer(low=0),
