@@ -103,7 +103,7 @@ def _fit_ideals(model: Any, data: Labelled, sample: Sample | None) -> tuple[Labe
     """The data in the unit cube, their scaling, the ideals of the classes, and the survey of all rows."""
     names, transform = input_names(model), None
     if isinstance(model.scale_input, str):
-        transform = transform_of(model.scale_input, data.rows, sample, names)
+        transform = transform_of(model.scale_input, data.rows, sample)
         data = data._replace(rows=transform.over(data.rows))
     scale = transform is None and bool(model.scale_input)
     ideals = PerClass(model.estimator, n_jobs=model.n_jobs)

@@ -16,7 +16,6 @@ from ..polynomials.polynomial import Polynomials
 from ..rows.array_api import in_float64, namespace_of, on_device_of
 from ..rows.arrays import ArrayRows
 from ..rows.protocol import Block, Cost, Rows
-from ..rows.reading import require_finite
 from ..rows.sampling import Sample
 
 __all__ = [
@@ -256,13 +255,12 @@ def check_scaling(scale_input: Any, choices: Sequence[str] = TRANSFORMS) -> None
         raise ValueError(f"scale_input must be True, False or one of {choices}; got {scale_input!r}.")
 
 
-def transform_of(kind: str, rows: Rows, sample: Sample | None, names: Sequence[str]) -> InputTransform:
-    """The transform of rows in memory, or of those that a sample stands for.
+def transform_of(kind: str, rows: Rows, sample: Sample | None) -> InputTransform:
+    """The transform of rows in memory, or of those that a sample stands for; both are known to be finite.
 
     Where there is a sample, the range is that of all rows, so that psi means the same for the sample and for all.
     """
     if isinstance(rows, ArrayRows):
-        require_finite(rows, names)
         low, high = (None, None) if sample is None else (sample.low, sample.high)
         return InputTransform.fitted(kind, rows.X, low, high)
     assert sample is not None

@@ -243,7 +243,7 @@ def _prepare(search: Any, data: Labelled, sample: Sample | None, splits: Any, sc
     assert rows.labels is not None
     raw, codes, classes, transform = rows.X, rows.labels, data.classes, None
     if isinstance(scaling, str):
-        transform = transform_of(scaling, rows.without_zero_weights(), sample, input_names(search))
+        transform = transform_of(scaling, rows.without_zero_weights(), sample)
         X = np.asarray(transform(np.asarray(raw, dtype=np.float64)))
         rows = ArrayRows(X, rows.sample_weight, codes, rows.n_jobs)
     scale = transform is None and bool(scaling)
@@ -384,7 +384,7 @@ def _search_in_passes(search: Any, data: Labelled) -> list[Searched]:
     head = np.empty((0, search.n_features_in_)) if sample is None else sample.rows.X
     scaling = _scalings(search, 0)[0]
     if isinstance(scaling, str):
-        transform = transform_of(scaling, data.rows, sample, names)
+        transform = transform_of(scaling, data.rows, sample)
         data, head = data._replace(rows=transform.over(data.rows)), transform(head)
     scale = transform is None and bool(scaling)
     ahead = search._template()._looks_ahead
