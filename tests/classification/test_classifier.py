@@ -144,10 +144,25 @@ def test_methods_that_the_last_step_lacks_do_not_exist():
 def test_a_refit_with_another_last_step_forgets_the_weights_of_the_first():
     X, y = rings()
     clf = VanishingIdealClassifier(DENSE).fit(X, y)
+    assert clf.generators_[0].weight is not None
     clf.set_params(final_estimator=RandomForestClassifier(5, random_state=0)).fit(X, y)
     assert clf.generators_[0].weight is None
     assert not hasattr(clf, "linear_coef_")
-    assert not hasattr(clf, "intercept_")
+    with pytest.raises(AttributeError, match="RandomForestClassifier has no weights"):
+        _ = clf.intercept_
+
+
+def test_generators_are_read_once_and_anew_after_another_fit():
+    X, y = rings()
+    clf = VanishingIdealClassifier(OAVI(psi=0.1)).fit(X, y)
+    before = clf.generators_
+    assert clf.generators_ is before
+    fresh = VanishingIdealClassifier(DENSE).fit(X, y)
+    clf.set_params(estimator=DENSE).fit(X, y)
+    assert str(clf.generators_) == str(fresh.generators_) != str(before)
+    np.testing.assert_array_equal(clf.linear_coef_, fresh.linear_coef_)
+    again = pickle.loads(pickle.dumps(clf))
+    assert str(again.generators_) == str(fresh.generators_)
 
 
 @pytest.mark.parametrize("wrong", [LogisticRegression, "logistic"], ids=str)

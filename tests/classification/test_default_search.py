@@ -259,15 +259,15 @@ def test_two_halves_of_a_larger_sample_stand_for_three_folds_where_rows_abound(m
             rows = open_rows(tmp_path / "rows.csv", label="y"), None
         options = {"search_rows": 1000, "cv": "auto", "scale_input": "arcsinh", "Cs": [1.0]}
         (search, *_) = searches_of(monkeypatch, *rows, **options)
-        assert {(len(fold.train), len(fold.test)) for fold in search.folds} <= sizes
-        assert len(search.folds) == (2 if n_rows == 2300 else 3)
-        assert not set(search.folds[0].test) & set(search.folds[1].test)
+        assert {(len(fold.train), len(fold.test)) for fold in search.study.folds} <= sizes
+        assert len(search.study.folds) == (2 if n_rows == 2300 else 3)
+        assert not set(search.study.folds[0].test) & set(search.study.folds[1].test)
 
 
 def test_very_many_rows_of_few_errors_are_split_once(monkeypatch):
     X, y = circles(2, m=1300)
     small, large = searches_of(monkeypatch, X, y, search_rows=100, cv="auto", Cs=[0.1, 1.0])
-    (fold,) = large.folds
+    (fold,) = large.study.folds
     assert (len(fold.train), len(fold.test)) == (540, 660)
     assert large.psis[large.best[0]] <= small.psis[small.best[0]]
 

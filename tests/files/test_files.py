@@ -269,6 +269,7 @@ def labelled(n_classes=2, kind=int):
     return X, {int: y, str: np.array(["low", "middle", "high"])[y], float: 2.0 * y, bool: y > 0}[kind]
 
 
+ONE_SPLIT = [[list(range(100)), list(range(100, 150))]]
 CLASSIFIERS = {
     "SVM": (lambda: L1SVC(), int),
     "PerClass": (lambda: PerClass(OAVI(0.01)), str),
@@ -276,7 +277,8 @@ CLASSIFIERS = {
     "classifier": (lambda: VanishingIdealClassifier(OAVI(0.01)), str),
     "classifier of ABM": (lambda: VanishingIdealClassifier(ABM(0.01), C=3.0, scale_input=False), float),
     "search": (lambda: VanishingIdealClassifierCV(psis=[0.01], Cs=[1.0], cv=2), str),
-    "average": (lambda: VanishingIdealClassifierCV(psis=[0.01], Cs=[0.1, 1.0], cv=2, average=True), bool),
+    "average": (lambda: VanishingIdealClassifierCV(psis=[0.01], Cs=[0.1, 1.0], cv=2, average=True), str),
+    "one split": (lambda: VanishingIdealClassifierCV(psis=[0.01], Cs=[1.0], cv=ONE_SPLIT), int),
     "ranks": (lambda: VanishingIdealClassifierCV(psis=[0.01], Cs=[1.0], cv=2, scale_input="rank", hinges=2), int),
     "arcsinh": (lambda: VanishingIdealClassifierCV(psis=[0.01], Cs=[1.0], cv=2, scale_input="arcsinh"), float),
 }

@@ -151,9 +151,9 @@ def test_counting_the_rows_near_the_margin_again_saves_passes_or_costs_two(room,
 
 def test_paths_along_c_do_not_depend_on_the_threads():
     X, signed = make_rows("almost separable", 40_000, 60)
+    codes, classes = (signed > 0.0).astype(np.int64), np.array(["no", "yes"])
     one, several = (
-        [model.coef_ for model in svms_along(X, (signed > 0.0).astype(np.int64), [0.1, 1.0], None, n_jobs=n, tol=1e-3)]
-        for n in (1, 3)
+        [model.coef_ for model in svms_along(X, codes, classes, [0.1, 1.0], None, n_jobs=n, tol=1e-3)] for n in (1, 3)
     )
     np.testing.assert_array_equal(one, several)
     assert np.count_nonzero(one[0]) >= 3

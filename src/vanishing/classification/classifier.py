@@ -9,25 +9,24 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import MinMaxScaler
 
 from .._typing import Array, Float2D
-from ..checks import all_or_nothing
+from ..checks import all_or_nothing, check_number
 from ..files.fields import Either, Labels, Number, Optional, Scaler, TupleOf, require
 from ..files.saved import Object, SavedEstimator
 from ..ideals.default import DefaultIdeal
-from ..rows.arrays import ArrayRows, as_rows
+from ..rows.arrays import ArrayRows
 from ..rows.labels import Labelled, as_vector, best_labels, read_labelled
-from ..rows.reading import input_names, take_input_from
+from ..rows.reading import dense, take_input_from
 from ..rows.sampling import Sample
 from ..svm import L1SVC
 from .explain import N_PRINTED
 from .extras import ColumnOptions
 from .features import FEATURE_MAP, FeatureMap
 from .fitting import SAMPLE_ROWS, fit_pieces
-from .generators import ClassGenerators
 from .per_class import PerClass
-from .predictions import Predicts, dense
+from .predictions import Predicts
 from .probabilities import CALIBRATION, Calibration
 from .screening import Screen
-from .transforms import INPUT_TRANSFORM, InputTransform, check_scaling, in_variables
+from .transforms import INPUT_TRANSFORM, InputTransform, check_scaling
 
 __all__ = ["VanishingIdealClassifier"]
 
@@ -132,7 +131,6 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         calibrated = self._calibration is None or self._calibration.scale.size == len(svm.coef_)
         require(calibrated, "a class is not calibrated")
         self._set_planes()
-        self._read_weights(None)
 
     def save(self, path: Any) -> None:
         """Write this model to a file, which :func:`~vanishing.load` reads.
@@ -195,9 +193,11 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
             self._fit_labelled(self, read_labelled(self, dense(X), y, sample_weight).without_zero_weights())
         return self
 
-    def _check_options(self) -> ColumnOptions:
+    def _check_options(self) -> None:
         check_scaling(self.scale_input)
-        return ColumnOptions.of(self)
+        ColumnOptions.of(self)
+        if self.final_estimator is None:
+            check_number("C", self.C, above=0.0)
 
     def _fit_labelled(
         self,
@@ -215,12 +215,14 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         """
         take_input_from(source, self)
         pieces = fit_pieces(self, data, sample, tol, most, screen)
-        rows, final = pieces.rows, pieces.final
-        self._store(data.classes, pieces.scaler, pieces.ideals, pieces.mapping, final)
-        self._read_weights(pieces.mapping.over(as_rows(rows.X[:100])) if isinstance(rows, ArrayRows) else None)
-        known = rows if isinstance(rows, ArrayRows) else pieces.sampled
-        if isinstance(final, L1SVC) and known is not None:
+        self._store(data.classes, pieces.scaler, pieces.ideals, pieces.mapping, pieces.final)
+        known = pieces.rows if isinstance(pieces.rows, ArrayRows) else pieces.sampled
+        if known is None:
+            return
+        if isinstance(pieces.final, L1SVC):
             self._accuracies = self._accuracy_of_printed(known)
+        else:
+            self._linear = _is_linear(pieces.final, self._map.over(ArrayRows(known.X[:100])))
 
     def _accuracy_of_printed(self, rows: ArrayRows) -> tuple[float, float] | None:
         """The share of some training rows that the printed terms alone are right on, and that of all terms.
@@ -230,7 +232,7 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         coef, intercept = self._planes
         if coef.shape[1] <= N_PRINTED or rows.labels is None:
             return None
-        columns = self._used_map.over(as_rows(rows.X[:SAMPLE_ROWS], n_jobs=self.n_jobs))
+        columns = self._used_map.over(ArrayRows(rows.X[:SAMPLE_ROWS], n_jobs=self.n_jobs))
         order = np.argsort(-np.abs(coef).max(axis=0), kind="stable")
         parts = columns.copy()
         parts[:, order[N_PRINTED:]] = columns[:, order[N_PRINTED:]].mean(axis=0)
@@ -248,13 +250,15 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
 
     def _set_planes(self) -> None:
         """Set the map to the columns with a weight, with these weights: all that the SVM's decisions need."""
+        self._generators = None  # those that were read have other weights
         svm = self.final_estimator_
-        if not isinstance(svm, L1SVC):
+        self._linear = isinstance(svm, L1SVC)
+        if not self._linear:
             return
         used = (svm.coef_ != 0.0).any(axis=0)
         coef, intercept = svm.coef_[:, used], svm.intercept_
         if self._calibration is not None:
-            coef, intercept = coef * self._calibration.scale[:, None], self._calibration(intercept)
+            coef, intercept = self._calibration.of_planes(coef, intercept)
         self._used_map, self._planes = self._map.select(used), (np.ascontiguousarray(coef), intercept)
 
     @property
@@ -267,32 +271,6 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         """Turn decisions into log-odds."""
         self._calibration = calibration
         self._set_planes()
-        self._read_weights(None)
-
-    def _read_weights(self, columns: Float2D | None) -> None:
-        """Set ``generators_`` and, if the last step is linear on these columns, the weights, in the input's units."""
-        n, mapping = self.n_features_in_, self._map
-        scale, offset = self._units
-        variables = input_names(self)
-        if isinstance(self.scaler_, InputTransform):
-            variables = self.scaler_.variables(variables)
-        lists = [in_variables(polynomials.in_units((scale, offset)), variables) for polynomials in mapping.lists]
-        for name in ("linear_coef_", "intercept_"):
-            if hasattr(self, name):  # of an earlier fit
-                delattr(self, name)
-        exact = np.zeros(mapping.n_generators, dtype=bool) if mapping.exact is None else mapping.exact
-        if columns is not None and not _is_linear(self.final_estimator_, columns):
-            self.generators_ = ClassGenerators(self.classes_, lists, None, None, exact)
-            return
-        coef, intercept = np.atleast_2d(self.final_estimator_.coef_), np.atleast_1d(self.final_estimator_.intercept_)
-        if self._calibration is not None:
-            coef, intercept = coef * self._calibration.scale[:, None], self._calibration(intercept)
-        coef = coef / mapping.width
-        self.generators_ = ClassGenerators(self.classes_, lists, *mapping.by_generator(coef), exact)
-        inputs = np.zeros((len(coef), n))
-        inputs[:, mapping.extras.inputs] = mapping.of_extras(coef)[:, : mapping.extras.inputs.size]
-        self.linear_coef_ = inputs * scale
-        self.intercept_ = intercept + inputs @ offset
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

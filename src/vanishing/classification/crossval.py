@@ -23,8 +23,7 @@ from ..checks import WarningRelay
 from ..ideals.ideal import VanishingIdeal
 from ..ideals.path import fit_together
 from ..progress import Progress
-from ..rows.arrays import as_rows
-from ..rows.protocol import Rows
+from ..rows.arrays import ArrayRows
 from ..rows.reading import take_input_from
 from ..svm import svms_along
 from ..threads import n_threads, one_blas_thread
@@ -43,7 +42,7 @@ from .scoring import (
 )
 from .screening import Screen
 
-__all__ = ["Fold", "FoldIdeals", "FoldModel", "Study", "fit_ideals", "folds_by_scaling", "score_ideals"]
+__all__ = ["Fold", "FoldIdeals", "FoldModel", "Study", "fit_ideals", "score_ideals"]
 
 _MOST_SHARED = 62  # folds whose training sets are compared: one bit each
 _MANY_ROWS = 5000  # to train on, from which on an automatic search asks the SVMs for no proof: it costs a third of them
@@ -87,6 +86,7 @@ class Study:
     for :class:`~vanishing.L1SVC`.
     """
 
+    folds: list[Fold]
     X: Array
     classes: Array
     codes: Int1D
@@ -109,6 +109,16 @@ class Study:
     keep_models: bool = False
     whole_rows: Array | None = None  # the rows as they are, for such a score
 
+    @property
+    def groups(self) -> list[list[Fold]]:
+        """The folds, those whose training rows have the same ranges together: only these have Grams in common."""
+        groups: dict[bytes, list[Fold]] = {}
+        for fold in self.folds:
+            scaler = fold.scaler
+            key = b"" if scaler is None else scaler.scale_.tobytes() + scaler.min_.tobytes()
+            groups.setdefault(key, []).append(fold)
+        return list(groups.values())
+
     def weights_of(self, rows: Int1D) -> Float1D | None:
         """Weights of some rows in the fit."""
         return None if self.weights is None else self.weights[rows]
@@ -118,11 +128,6 @@ class Study:
         """The classes that have a plane against the rest."""
         return self.classes if len(self.classes) > 2 else self.classes[1:]
 
-    @property
-    def by_decisions(self) -> bool:
-        """Whether decisions on the held-out rows are all that the score needs."""
-        return self.final_estimator is None and self.whole_model is None
-
     def held_out(self, folds: Sequence[Fold]) -> HeldOut:
         """The rows that the folds are tested on."""
         own = self.score_weights
@@ -131,7 +136,7 @@ class Study:
             [fold.test for fold in folds],
             [self.codes[fold.test] for fold in folds],
             [None if own is None else own[fold.test] for fold in folds],
-            [self.weights_of(fold.test) for fold in folds],
+            None if self.weights is None else [self.weights[fold.test] for fold in folds],
         )
 
     def finals(self, columns: Array, train: Int1D, Cs: Sequence[float], n_jobs: int) -> Iterator[Any]:
@@ -140,7 +145,7 @@ class Study:
         if self.final_estimator is None:
             proven = self.screen is None or len(train) < _MANY_ROWS
             limits = {"tol": self.tol * (1.0 if proven else _UNPROVEN), "max_iter": self.max_iter}
-            yield from svms_along(columns, y, Cs, weights, proven=proven, n_jobs=n_jobs, **limits)
+            yield from svms_along(columns, y, self.classes, Cs, weights, proven=proven, n_jobs=n_jobs, **limits)
             return
         y, options = self.classes[y], {} if weights is None else {"sample_weight": weights}
         for C in Cs:
@@ -154,20 +159,10 @@ class Study:
         return float(self.scorer(model, X, self.classes[self.codes[test]], **options))
 
 
-def folds_by_scaling(X: Array, splits: Sequence[tuple[Int1D, Int1D]], *, scale: bool) -> list[list[Fold]]:
-    """The folds, those whose training rows have the same ranges together: only these have Grams in common."""
-    groups: dict[bytes, list[Fold]] = {}
-    for number, (train, test) in enumerate(splits):
-        scaler = MinMaxScaler().fit(X[train]) if scale else None
-        key = b"" if scaler is None else scaler.scale_.tobytes() + scaler.min_.tobytes()
-        groups.setdefault(key, []).append(Fold(number, train, test, scaler))
-    return list(groups.values())
-
-
-def fit_ideals(study: Study, psis: Sequence[float], groups: Sequence[list[Fold]]) -> list[FoldIdeals]:
+def fit_ideals(study: Study, psis: Sequence[float]) -> list[FoldIdeals]:
     """The ideals of all classes and folds for every psi, in shared passes."""
     fitted: list[dict[int, tuple[VanishingIdeal, ...]]] = [{} for _ in psis]
-    for group in groups:
+    for group in study.groups:
         X = _scaled(study, group)
         models = zip(*(_ideals_of(study, X, code, psis, group) for code in range(study.codes.max() + 1)), strict=True)
         for k, ideals in enumerate(models):
@@ -190,7 +185,7 @@ def _ideals_of(study: Study, X: Array, code: int, psis: Sequence[float], folds: 
     fits = [clone(study.template).set_params(psi=psi, n_jobs=study.n_jobs) for psi in psis for _ in folds]
     for fit in fits:
         take_input_from(study.template, fit)
-    rows: list[Rows] = [as_rows(X[part], study.weights_of(part), n_jobs=study.n_jobs) for part in parts]
+    rows = [ArrayRows(X[part], study.weights_of(part), n_jobs=study.n_jobs) for part in parts]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the walk knows what is too large
         fit_together(fits, rows, members * len(psis))
@@ -198,28 +193,21 @@ def _ideals_of(study: Study, X: Array, code: int, psis: Sequence[float], folds: 
 
 
 def score_ideals(
-    study: Study,
-    ideals: Sequence[FoldIdeals],
-    Cs: Sequence[float],
-    groups: Sequence[list[Fold]],
-    progress: Progress,
-    *,
-    at_least: int = 0,
+    study: Study, ideals: Sequence[FoldIdeals], Cs: Sequence[float], progress: Progress, *, at_least: int = 0
 ) -> Scores:
     """Train and score every pair of psi and C on every fold, from the ideals of every psi.
 
     Where the study bounds the columns, pairs beyond are left out, but for the first ``at_least`` psis.
     """
-    folds = sorted((fold for group in groups for fold in group), key=lambda fold: fold.number)
-    result = Scores.empty(len(ideals), len(Cs), len(folds))
+    result = Scores.empty(len(ideals), len(Cs), len(study.folds))
     result.too_large[:] = [own.too_large for own in ideals]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the final fit repeats what matters
-        for group in groups:
+        for group in study.groups:
             by_fold = [[own.fitted[fold.number] for fold in group] for own in ideals]
             _fit_group(study, _scaled(study, group), Cs, group, by_fold, result, progress, at_least)
-    if study.by_decisions:
-        rows = study.held_out(folds)
+    if study.final_estimator is None and study.whole_model is None:  # decisions are all that the score needs
+        rows = study.held_out(study.folds)
         for (i, c), decisions in result.held_out.items():
             if all(own is not None for own in decisions):
                 if study.calibrated:
@@ -281,14 +269,14 @@ def _fit_group(
     tasks.sort(key=lambda task: -task[0].n_columns)  # the longest first
     widest = max((task[0].n_columns for task in tasks), default=0)
     largest = (max(map(len, trains)) + max(map(len, tests))) * widest
-    order = sorted(range(len(Cs)), key=lambda c: Cs[c])
+    order = np.argsort(Cs, kind="stable").tolist()
+    ascending = [Cs[c] for c in order]
     memory = threading.local()
 
     def work(mapping: FeatureMap, k: int, same: list[int]) -> None:
         fold = folds[k]
         if mapping.n_generators:
             room = _used_memory(memory, largest) if study.final_estimator is None else None
-            ascending = [Cs[c] for c in order]
             fits = _fold_fits(study, ascending, fold, ideals[same[0]][k], mapping, trains[k], tests[k], room, n_each)
             for c, fit in zip(order, fits, strict=False):  # larger Cs may be left out
                 result.scores[same, c, fold.number] = fit.score
@@ -368,7 +356,7 @@ def _fold_fits(
 def _columns_of(mapping: FeatureMap, rows: Array, room: Float1D | None, n_jobs: int) -> Array:
     shape = (len(rows), mapping.n_columns)
     out = None if room is None else room[: shape[0] * shape[1]].reshape(shape)
-    return np.asarray(mapping.over(as_rows(rows, n_jobs=n_jobs), out))
+    return np.asarray(mapping.over(ArrayRows(rows, n_jobs=n_jobs), out))
 
 
 def _fits_along(study: Study, fold: Fold, models: Iterator[FoldModel], held_out: Array) -> list[_Fit]:

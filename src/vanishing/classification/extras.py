@@ -97,18 +97,11 @@ class ColumnOptions(NamedTuple):
     monomials: int = 1
 
     @classmethod
-    def of(cls, estimator: Any) -> ColumnOptions:
-        """Those of an estimator, checked."""
-        return cls._checked(estimator, estimator.hinges, estimator.monomials)
-
-    @classmethod
-    def first_of(cls, search: Any) -> ColumnOptions:
-        """Those that a search starts with, checked: "auto" has neither hinges nor products."""
-        hinges, monomials = _unless_auto("hinges", search.hinges, 0), _unless_auto("monomials", search.monomials, 1)
-        return cls._checked(search, hinges, monomials)
-
-    @classmethod
-    def _checked(cls, estimator: Any, hinges: Any, monomials: Any) -> ColumnOptions:
+    def of(cls, estimator: Any, *, auto: bool = False) -> ColumnOptions:
+        """Those of an estimator, checked; those that a search starts with, if ``auto`` may stand for none."""
+        hinges, monomials = estimator.hinges, estimator.monomials
+        if auto:
+            hinges, monomials = _unless_auto("hinges", hinges, 0), _unless_auto("monomials", monomials, 1)
         check_choice("features", estimator.features, ("both", "absolute", "signed"))
         for name in ("append_input", "scale_features"):
             check_flag(name, getattr(estimator, name))

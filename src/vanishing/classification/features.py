@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from .._typing import Array, Bool1D, Float1D, Float2D, Int1D
 from ..files.fields import Numbers, Optional, Record, TupleOf, require
 from ..files.saved import Object
 from ..ideals.ideal import VanishingIdeal
-from ..polynomials.forms import Evaluator, MonomialForm, term_values
+from ..polynomials.forms import MonomialForm, term_values
 from ..polynomials.polynomial import Polynomials
 from ..polynomials.products import ProductForm
 from ..rows.array_api import empty_like, in_float64, namespace_of, on_device_of, to_host
@@ -46,11 +46,6 @@ class FeatureMap:
     extras: Extras
     width: Float1D | None = None
     exact: Bool1D | None = None
-    _evaluator: Evaluator = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        evaluator = Evaluator([polynomials.form for polynomials in self.lists], absolute=self._only_absolute)
-        object.__setattr__(self, "_evaluator", evaluator)
 
     @classmethod
     def of(
@@ -71,16 +66,12 @@ class FeatureMap:
     @property
     def n_generators(self) -> int:
         """Number of polynomials."""
-        return sum(len(polynomials) for polynomials in self.lists)
+        return sum(map(len, self.lists))
 
     @property
     def n_columns(self) -> int:
         """Number of output columns."""
         return int(self.absolute.size + self.signed.size) + self.extras.n_columns
-
-    @property
-    def _only_absolute(self) -> bool:
-        return self.absolute.size == self.n_generators and self.signed.size == 0
 
     def by_generator(self, values: Float2D) -> tuple[Float2D, Float2D]:
         """Values of columns ``(n, n_columns)`` for |g| and for g, each ``(n, n_generators)``; 0 where there is none."""
@@ -148,8 +139,11 @@ class FeatureMap:
 
     @property
     def _cost(self) -> Cost:
-        cost = self._evaluator.cost
-        return cost._replace(width=cost.width + 2 * self.n_columns)
+        cost = Cost(0, 2 * self.n_columns)
+        for polynomials in self.lists:
+            own = polynomials.form.cost
+            cost = Cost(cost.work + own.work, cost.width + own.width)
+        return cost
 
     def columns_of(self, rows: Rows) -> Rows:
         """Rows of the columns: kept in memory if the rows are, else computed in every pass."""
@@ -189,19 +183,27 @@ class FeatureMap:
     def _fill(self, block: Block, out: Any) -> None:
         X = block.X
         first, second = self.absolute.size, self.absolute.size + self.signed.size
-        if self._only_absolute:
-            self._evaluator.fill(X, out[:, :first])
+        if first == self.n_generators and first == second:
+            self._fill_generators(X, out[:, :first], absolute=True)
         elif isinstance(X, np.ndarray) and len(X) > _FEW_ROWS:
             self._fill_in_parts(X, out)
             return
         else:
             values = empty_like(X, self.n_generators)
-            self._evaluator.fill(X, values)
+            self._fill_generators(X, values)
             out[:, :first] = namespace_of(X).abs(take_columns(values, self.absolute))
             out[:, first:second] = take_columns(values, self.signed)
         self.extras.fill(X, out[:, second:])
         if self.width is not None:
             out /= on_device_of(X, self.width)
+
+    def _fill_generators(self, X: Any, out: Any, *, absolute: bool = False) -> None:
+        """Write the values of all generators, or the absolute ones, to ``out``."""
+        start = 0
+        for polynomials in self.lists:
+            stop = start + len(polynomials)
+            polynomials.form.fill(X, out[:, start:stop], absolute=absolute)
+            start = stop
 
     def fill_columnwise(self, X: Float2D, out: Float2D) -> None:
         """Write the columns of rows on the host to the rows of ``out``, ``(n_columns, n_rows)``."""
@@ -226,7 +228,7 @@ class FeatureMap:
         for start in range(0, len(X), _PART_ROWS):
             part = slice(start, start + _PART_ROWS)
             given = values[: len(X[part])]
-            self._evaluator.fill(X[part], given)
+            self._fill_generators(X[part], given)
             _distribute(given, self.absolute, self.signed, width, out[part])
             extras = out[part, self.absolute.size + self.signed.size :]
             self.extras.fill(X[part], extras)

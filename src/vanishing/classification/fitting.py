@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from .._typing import Float1D, Float2D
+from .._typing import Float1D
 from ..checks import no_generator, warn_outside_unit_cube
 from ..engine.survey import Survey, scale_and_survey_parts, survey_parts
 from ..rows.arrays import ArrayRows
@@ -18,7 +18,8 @@ from ..rows.labels import Labelled
 from ..rows.protocol import Rows
 from ..rows.reading import input_names, take_input_from
 from ..rows.sampling import Sample, stratified_sample
-from ..svm import L1SVC
+from ..svm import L1SVC, svms_along
+from ..threads import one_blas_thread
 from .class_weights import class_factors, class_weighted
 from .extras import ColumnOptions
 from .features import FeatureMap
@@ -61,12 +62,15 @@ def fit_pieces(
     screened = sample is not None
     if sample is None and not isinstance(data.rows, ArrayRows) and _needs_sample(model):
         sample = stratified_sample(data, SAMPLE_ROWS, input_names(model))
-    factors = _class_factors(model, data, sample)
-    data, scaler, ideals, whole = _fit_ideals(model, class_weighted(data, factors), sample)
+    factors = None
+    if model.class_weight is not None:
+        factors = class_factors(model.class_weight, data.classes, _rows_by_class(data, sample))
+        data = class_weighted(data, factors)
+    data, scaler, ideals, whole = _fit_ideals(model, data, sample)
     sampled = None if sample is None else _sampled(data, sample, factors, scaler)
-    mapping = _columns(model, ideals, _seen(data.rows, sampled))
-    reach = np.maximum(np.abs(whole.low), np.abs(whole.high))
     known = sampled if sampled is not None else data.rows
+    mapping = _columns(model, ideals, data.rows if isinstance(data.rows, ArrayRows) else known)
+    reach = np.maximum(np.abs(whole.low), np.abs(whole.high))
     if screen is not None and screen.needed(mapping) and isinstance(known, ArrayRows):
         assert known.labels is not None
         mapping = mapping.select(screen.chosen(mapping, mapping.over(known), known.labels, known.sample_weight))
@@ -86,28 +90,26 @@ def _needs_sample(model: Any) -> bool:
     return isinstance(model.scale_input, str) or model.hinges > 0 or model.class_weight is not None
 
 
-def _class_factors(model: Any, data: Labelled, sample: Sample | None) -> Float1D | None:
-    if model.class_weight is None:
-        return None
+def _rows_by_class(data: Labelled, sample: Sample | None) -> Float1D:
+    """How many rows there are of each class, in memory or where a sample was drawn."""
     if sample is not None:
-        return class_factors(model.class_weight, data.classes, sample.n_rows)
+        return sample.n_rows
     assert isinstance(data.rows, ArrayRows)
     assert data.rows.labels is not None
-    n_rows = np.bincount(data.rows.labels, minlength=len(data.classes)).astype(np.float64)
-    return class_factors(model.class_weight, data.classes, n_rows)
+    return np.bincount(data.rows.labels, minlength=len(data.classes)).astype(np.float64)
 
 
 def _fit_ideals(model: Any, data: Labelled, sample: Sample | None) -> tuple[Labelled, Any, PerClass, Survey]:
     """The data in the unit cube, their scaling, the ideals of the classes, and the survey of all rows."""
     names, transform = input_names(model), None
     if isinstance(model.scale_input, str):
-        transform = transform_of(model.scale_input, data.rows, sample, names)
+        transform = transform_of(model.scale_input, data.rows, sample)
         data = data._replace(rows=transform.over(data.rows))
     scale = transform is None and bool(model.scale_input)
     ideals = PerClass(model.estimator, n_jobs=model.n_jobs)
     take_input_from(model, ideals)
     first_pass = scale_and_survey_parts if scale else survey_parts
-    first = first_pass(data.rows, names, data.parts, ahead=ideals._looks_ahead)
+    first = first_pass(data.rows, names, data.parts, ahead=ideals._template()._looks_ahead)
     if transform is None and not scale:
         warn_outside_unit_cube(first.whole.low, first.whole.high, names)
     data = data._replace(rows=first.rows)
@@ -123,15 +125,10 @@ def _sampled(data: Labelled, sample: Sample, factors: Float1D | None, scaler: An
     return rows
 
 
-def _seen(rows: Rows, sampled: ArrayRows | None) -> Float2D:
-    """Rows in memory that tell the quantiles: all, those of a sample, or none."""
-    if isinstance(rows, ArrayRows):
-        return rows.X
-    return np.empty((0, rows.n_features)) if sampled is None else sampled.X
-
-
-def _columns(model: Any, ideals: PerClass, seen: Float2D) -> FeatureMap:
+def _columns(model: Any, ideals: PerClass, known: Rows) -> FeatureMap:
+    """The map to all columns; rows in memory tell the quantiles that hinges need."""
     options = ColumnOptions.of(model)
+    seen = known.X if isinstance(known, ArrayRows) else np.empty((0, known.n_features))
     mapping = FeatureMap.of(ideals.estimators_, options.extras(seen), options.features)
     if mapping.n_generators == 0:
         raise ValueError(no_generator(ideals.estimators_[0].psi))
@@ -182,10 +179,14 @@ def _fit_final_in_memory(
     """The fitted map and the last step, from columns that are kept."""
     rows = data.rows
     assert isinstance(rows, ArrayRows)
+    assert rows.labels is not None
     columns, weights = mapping.over(rows), rows.sample_weight
     mapping = mapping.fitted_by(columns, weights, reach, scale=model.scale_features)
-    svm = L1SVC(model.C, n_jobs=model.n_jobs, tol=tol)
-    final = svm if model.final_estimator is None else clone(model.final_estimator)
+    if model.final_estimator is None:
+        with one_blas_thread:
+            (svm,) = svms_along(columns, rows.labels, data.classes, [model.C], weights, n_jobs=model.n_jobs, tol=tol)
+        return mapping, svm.set_params(n_jobs=model.n_jobs)
+    final = clone(model.final_estimator)
     if weights is not None and not has_fit_parameter(final, "sample_weight"):
         raise ValueError(takes_no_weight(final))
     options = {} if weights is None else {"sample_weight": weights}

@@ -18,6 +18,7 @@ from ..files.fields import Labels, ListOf, require
 from ..files.saved import Object, SavedEstimator
 from ..ideals.default import DefaultIdeal
 from ..ideals.ideal import VanishingIdeal
+from ..rows.arrays import ArrayRows
 from ..rows.labels import Labelled, read_labelled
 from ..rows.protocol import Rows
 from ..rows.reading import input_names, read_finite, take_input_from, with_names
@@ -95,7 +96,7 @@ class PerClass(SavedEstimator, DefaultIdeal, ReportedPerClass, TransformerMixin,
             data = read_labelled(self, X, y, sample_weight, at_least=1)
             data.require_weights()
             names = input_names(self)
-            first = survey_parts(data.rows, names, data.parts, ahead=self._looks_ahead)
+            first = survey_parts(data.rows, names, data.parts, ahead=self._template()._looks_ahead)
             warn_outside_unit_cube(first.whole.low, first.whole.high, names)
             self._fit_parts(data._replace(rows=first.rows), first.parts, first.surveys)
         if not any(len(model.generators_) for model in self.estimators_):
@@ -112,16 +113,13 @@ class PerClass(SavedEstimator, DefaultIdeal, ReportedPerClass, TransformerMixin,
 
         def fit(rows: Rows, k: int) -> None:
             take_input_from(self, models[k])
-            models[k]._fit_rows(parts[k] if data.in_memory else rows.where_label(data.keys[k]), surveys[k])
+            own = parts[k] if isinstance(rows, ArrayRows) else rows.where_label(data.keys[k])
+            models[k]._fit_rows(own, surveys[k])
 
         tasks = [partial(fit, k=k) for k in range(len(models))]
         together(data.rows, tasks, threads=n_threads(self.n_jobs))
         self.classes_ = data.classes
         self.estimators_ = models
-
-    @property
-    def _looks_ahead(self) -> bool:
-        return self._template()._looks_ahead
 
     def transform(self, X: Any) -> Any:
         """Absolute values of the generators of all classes, ``|g(x)|``.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import TransformerMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -15,7 +14,7 @@ from ..checks import warn_clipped
 from ..rows.arrays import ArrayRows
 from ..rows.labels import as_vector, best_labels, read_labelled
 from ..rows.protocol import Rows
-from ..rows.reading import finite_blocks, input_names, is_source, read_finite, with_names
+from ..rows.reading import dense, finite_blocks, input_names, is_source, read_finite, with_names
 from ..svm import L1SVC
 from .features import FeatureMap, column_names
 from .per_class import PerClass
@@ -23,7 +22,7 @@ from .probabilities import probabilities
 from .readable import ReadableClassifier
 from .transforms import InputTransform, in_unit_cube
 
-__all__ = ["Predicts", "dense"]
+__all__ = ["Predicts"]
 
 
 def _has_probabilities(self: Any) -> bool:
@@ -189,8 +188,3 @@ class Predicts(ReadableClassifier, TransformerMixin):  # type: ignore[misc]
             if n_clipped:
                 warn_clipped(n_clipped, len(rows), input_names(self)[worst])
         return in_unit_cube(rows, self.scaler_)
-
-
-def dense(X: Any) -> Any:
-    """A sparse matrix, such as a one-hot encoder gives, as an array; anything else as it is."""
-    return X.toarray() if issparse(X) else X

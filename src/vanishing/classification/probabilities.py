@@ -38,6 +38,10 @@ class Calibration(NamedTuple):
         """The log-odds, of the shape of the decisions ``(n_rows, n_scores)``."""
         return decisions * on_device_of(decisions, self.scale) + on_device_of(decisions, self.offset)
 
+    def of_planes(self, coef: Float2D, intercept: Float1D) -> tuple[Float2D, Float1D]:
+        """The weights and intercepts of the log-odds, from those of the decisions."""
+        return coef * self.scale[:, None], self(intercept)
+
     def followed_by(self, other: Calibration) -> Calibration:
         """The calibration that applies another one to the log-odds of this one."""
         return Calibration(self.scale * other.scale, self.offset * other.scale + other.offset)

@@ -15,9 +15,10 @@ from ..rows.reading import input_names, require_finite
 from ..svm import L1SVC
 from .explain import Explanation, Formula, changes_of_label
 from .features import FeatureMap
+from .generators import ClassGenerators
 from .probabilities import Calibration
 from .reported import ReportedClassifier
-from .transforms import InputTransform, in_unit_cube
+from .transforms import InputTransform, in_unit_cube, in_variables
 
 __all__ = ["ReadableClassifier"]
 
@@ -29,10 +30,13 @@ class ReadableClassifier(ReportedClassifier):
     n_features_in_: int
     scaler_: Any
     final_estimator_: Any
+    _map: FeatureMap
     _used_map: FeatureMap
+    _linear: bool  # whether decisions are ``coef_ @ columns + intercept_`` of the last step
     _planes: tuple[Float2D, Float1D]
     _accuracies: tuple[float, float] | None = None  # of the printed terms, and of all, on training rows
     _calibration: Calibration | None = None
+    _generators: ClassGenerators | None = None  # where they have been read
 
     @property
     def _units(self) -> tuple[Float1D, Float1D]:
@@ -42,6 +46,59 @@ class ReadableClassifier(ReportedClassifier):
         if isinstance(self.scaler_, InputTransform):
             return self.scaler_.affine
         return self.scaler_.scale_, self.scaler_.min_
+
+    @property
+    def _weights(self) -> tuple[Float2D, Float1D]:
+        """Weights of the columns, and intercepts: those of the linear last step, calibrated."""
+        final = self.final_estimator_
+        coef, intercept = np.atleast_2d(final.coef_), np.atleast_1d(final.intercept_)
+        return (coef, intercept) if self._calibration is None else self._calibration.of_planes(coef, intercept)
+
+    @property
+    def generators_(self) -> ClassGenerators:
+        """Every generator with its class and its weight, in the units of the input; computed at the first use."""
+        check_is_fitted(self)
+        # Not a cached_property: before Python 3.12 that holds a lock, which a forked child may inherit locked.
+        if self._generators is None:
+            self._generators = self._read_generators()
+        return self._generators
+
+    def _read_generators(self) -> ClassGenerators:
+        mapping, variables = self._map, input_names(self)
+        if isinstance(self.scaler_, InputTransform):
+            variables = self.scaler_.variables(variables)
+        lists = [in_variables(polynomials.in_units(self._units), variables) for polynomials in mapping.lists]
+        exact = np.zeros(mapping.n_generators, dtype=bool) if mapping.exact is None else mapping.exact
+        if not self._linear:
+            return ClassGenerators(self.classes_, lists, None, None, exact)
+        return ClassGenerators(self.classes_, lists, *mapping.by_generator(self._weights_before_division), exact)
+
+    @property
+    def linear_coef_(self) -> Float2D:
+        """Weights of the input columns, in their units."""
+        return np.asarray(self._input_weights * self._units[0])
+
+    @property
+    def intercept_(self) -> Float1D:
+        """Intercepts, for inputs in their units."""
+        return np.asarray(self._input_weights @ self._units[1] + self._weights[1])
+
+    @property
+    def _input_weights(self) -> Float2D:
+        """Weights of the inputs in the unit cube."""
+        check_is_fitted(self)
+        if not self._linear:
+            raise AttributeError(f"The decision of {type(self.final_estimator_).__name__} has no weights of columns.")
+        coef, inputs = self._weights_before_division, self._map.extras.inputs
+        weights = np.zeros((len(coef), self.n_features_in_))
+        weights[:, inputs] = self._map.of_extras(coef)[:, : inputs.size]
+        return weights
+
+    @property
+    def _weights_before_division(self) -> Float2D:
+        """Weights of the columns before these are divided by their widths."""
+        assert self._map.width is not None
+        return np.asarray(self._weights[0] / self._map.width)
 
     @property
     def formula_(self) -> Formula:

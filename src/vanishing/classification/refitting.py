@@ -48,7 +48,7 @@ def fold_classifier(
     fitted: FoldModel, search: Any, scaling: Any, classes: Array, transform: InputTransform | None
 ) -> VanishingIdealClassifier:
     """The classifier that consists of the pieces of a fold."""
-    model = _classifier(search, scaling, ColumnOptions.first_of(search), fitted.ideals[0].psi, fitted.final.C)
+    model = _classifier(search, scaling, ColumnOptions.of(search, auto=True), fitted.ideals[0].psi, fitted.final.C)
     per_class = PerClass(model.estimator)
     per_class.classes_, per_class.estimators_ = classes, list(fitted.ideals)
     for part in (per_class, model):
@@ -66,7 +66,7 @@ def refit_pair(
     ``sample`` holds the rows that were searched, if these are not all.
     """
     study = searched.study
-    columns, screen = (ColumnOptions.first_of(search), None) if study is None else (study.columns, study.screen)
+    columns, screen = (ColumnOptions.of(search, auto=True), None) if study is None else (study.columns, study.screen)
     model = _classifier(search, searched.scaling, columns, searched.psis[pair[0]], searched.Cs[pair[1]])
     tol = 1e-6 if sample is None else _SAMPLED_TOL
     model._fit_labelled(search, data, sample, tol, search.max_columns, screen)
@@ -111,7 +111,7 @@ def members(
 
 def _recalibration(pairs: list[tuple[Searched, Pair]]) -> Calibration | None:
     """The calibration of the mean of the log-odds of these pairs, which errs less than each, on held-out rows."""
-    study, folds = pairs[0][0].study, pairs[0][0].folds
+    study = pairs[0][0].study
     log_odds = []
     for searched, pair in pairs:
         calibration = searched.calibration(pair)
@@ -119,9 +119,8 @@ def _recalibration(pairs: list[tuple[Searched, Pair]]) -> Calibration | None:
             return None
         log_odds.append([calibration.limited(calibration(own)) for own in searched.scores.held_out[pair]])
     assert study is not None
-    assert folds is not None
     means = [np.mean(own, axis=0) for own in zip(*log_odds, strict=True)]
-    return calibrate(*study.held_out(folds).together(means), reach=np.inf)
+    return calibrate(*study.held_out(study.folds).together(means), reach=np.inf)
 
 
 def _best_score(searched: Searched) -> float:

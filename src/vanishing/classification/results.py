@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from .._typing import Array, Float1D
-from .crossval import Fold, Study
+from .crossval import Study
 from .probabilities import Calibration, calibrate
 from .scoring import Scores, held_out_hits, held_out_likelihoods, paired_difference
 from .transforms import InputTransform
@@ -26,7 +26,7 @@ class Searched(NamedTuple):
     """Pairs of psi and C with their scores, for one scaling of the columns.
 
     ``automatic`` says that the values of psi were proposed. ``counts`` says that a score is the share of the rows that
-    are right. ``study`` and ``folds`` are what was scored, where that was in memory.
+    are right. ``study`` is what was scored, where that was in memory.
     """
 
     scaling: Any
@@ -38,7 +38,6 @@ class Searched(NamedTuple):
     automatic: bool
     counts: bool = False
     study: Study | None = None
-    folds: list[Fold] | None = None
 
     @property
     def best(self) -> Pair:
@@ -83,13 +82,13 @@ class Searched(NamedTuple):
 
     def _values(self, pair: Pair) -> tuple[Float1D, Float1D]:
         """What the mean score of a pair is the mean of: values of rows, over repetitions, or of folds; and weights."""
-        study, folds = self.study, self.folds
+        study = self.study
         answers = self.scores.answers(pair) if pair in self.scores.held_out else None
-        if study is None or folds is None or answers is None or not (study.by_likelihood or self.counts):
+        if study is None or answers is None or not (study.by_likelihood or self.counts):
             values = self.scores.choice[pair]
             return values, np.ones(values.size)
         of_rows = held_out_likelihoods if study.by_likelihood else held_out_hits
-        rows = study.held_out(folds)
+        rows = study.held_out(study.folds)
         return rows.by_row(of_rows(rows, answers))
 
     def best_by_psi(self, most: int) -> list[Pair]:
@@ -103,9 +102,9 @@ class Searched(NamedTuple):
 
     def calibration(self, pair: Pair) -> Calibration | None:
         """From the decisions of a pair on held-out rows, where they were kept."""
-        if self.study is None or self.folds is None or pair not in self.scores.held_out:
+        if self.study is None or pair not in self.scores.held_out:
             return None
-        return calibrate(*self.study.held_out(self.folds).together(self.scores.held_out[pair]))
+        return calibrate(*self.study.held_out(self.study.folds).together(self.scores.held_out[pair]))
 
 
 def _index(pairs: list[Pair]) -> tuple[Array, ...]:

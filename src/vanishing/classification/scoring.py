@@ -163,19 +163,17 @@ class _Answers(Speaks):
 
 @dataclass(frozen=True)
 class HeldOut:
-    """The test rows of every fold: places, classes, numbers of these, and weights for the score and for the fit."""
+    """The test rows of every fold: places, classes, numbers of these, weights for the score and for the fit, if any."""
 
     classes: Array
     places: list[Int1D]
     codes: list[Int1D]
     weights: list[Float1D | None]
-    fit_weights: list[Float1D | None]
+    fit_weights: list[Float1D] | None
 
     def together(self, decisions: Sequence[Float2D]) -> tuple[Float2D, Int1D, Float1D | None]:
         """Decisions, numbers of classes and weights in the fit of all folds."""
-        if any(weights is None for weights in self.fit_weights):
-            return np.concatenate(decisions), np.concatenate(self.codes), None
-        weights = np.concatenate([weights for weights in self.fit_weights if weights is not None])
+        weights = None if self.fit_weights is None else np.concatenate(self.fit_weights)
         return np.concatenate(decisions), np.concatenate(self.codes), weights
 
     def by_row(self, values: Sequence[Float1D]) -> tuple[Float1D, Float1D]:

@@ -21,12 +21,11 @@ from ..files.fields import Integer, Labels, ListOf, MayBeMissing, Number, Number
 from ..files.saved import Object, Parameters, Results, SavedEstimator
 from ..ideals.default import DefaultIdeal
 from ..ideals.oavi import OAVI
-from ..rows.labels import Labelled, read_labelled
-from ..rows.sampling import Sample
+from ..rows.labels import read_labelled
+from ..rows.reading import dense
 from .answers import AnswersByTheBest
 from .extras import ColumnOptions
 from .fitting import takes_no_weight
-from .predictions import dense
 from .refitting import members, refit_pair
 from .results import Pair, Searched, choose, tabulate
 from .transforms import TRANSFORMS, check_scaling
@@ -169,7 +168,7 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
 
     _fields: ClassVar = {
         "classes_": Labels(),
-        "n_splits_": Integer(low=2),
+        "n_splits_": Integer(low=1),
         "best_scaling_": Parameters(),
         "cv_results_": Results(),
         "best_index_": Integer(low=0),
@@ -285,7 +284,11 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
             searches, sample = run_search(self, data)
             best = self._keep_results(searches[0], data.classes)
             if self.refit:
-                self._refit(data.without_zero_weights(), searches, best, sample)
+                data = data.without_zero_weights()
+                self.best_estimator_ = refit_pair(self, data, searches[0], best, sample)
+                if self.average:
+                    known = {best: self.best_estimator_}
+                    self.estimators_, self.weights_ = members(self, data, searches, sample, known)
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -302,17 +305,11 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
         self.best_params_ = self.cv_results_["params"][self.best_index_]
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         for name in ("best_estimator_", "estimators_", "weights_"):  # of an earlier fit
-            if hasattr(self, name):
-                delattr(self, name)
+            self.__dict__.pop(name, None)
         return pairs[self.best_index_]
 
-    def _refit(self, data: Labelled, searches: list[Searched], best: Pair, sample: Sample | None) -> None:
-        self.best_estimator_ = refit_pair(self, data, searches[0], best, sample)
-        if self.average:
-            self.estimators_, self.weights_ = members(self, data, searches, sample, {best: self.best_estimator_})
-
     def _check_options(self) -> None:
-        ColumnOptions.first_of(self)
+        ColumnOptions.of(self, auto=True)
         check_scaling(self.scale_input, ("auto", *TRANSFORMS))
         for name in ("refit", "probability", "average"):
             check_flag(name, getattr(self, name))

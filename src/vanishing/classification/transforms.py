@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from ..polynomials.polynomial import Polynomials
 from ..rows.array_api import in_float64, namespace_of, on_device_of
 from ..rows.arrays import ArrayRows
 from ..rows.protocol import Block, Cost, Rows
-from ..rows.reading import require_finite
 from ..rows.sampling import Sample
 
 __all__ = [
@@ -63,6 +62,7 @@ class InputTransform:
     low: Float1D
     high: Float1D
     knots: tuple[tuple[Float1D, Float1D], ...] | None = None
+    limits: ClassVar = (-_MARGIN, 1.0 + _MARGIN)  # where transformed values are clipped
 
     @classmethod
     def fitted(cls, kind: str, X: Float2D, low: Float1D | None = None, high: Float1D | None = None) -> InputTransform:
@@ -124,11 +124,6 @@ class InputTransform:
         )
         return low, high
 
-    @property
-    def limits(self) -> tuple[float, float]:
-        """Where transformed values are clipped."""
-        return -_MARGIN, 1.0 + _MARGIN
-
     def curve(self, X: Any) -> Any:
         """The values u(x)."""
         namespace = namespace_of(X)
@@ -153,7 +148,7 @@ class InputTransform:
 
     def over(self, rows: Rows) -> Rows:
         """The transformed rows of a source: kept in memory if the rows are, else computed in every pass."""
-        return rows.computed(self.fill, self.n_features, Cost(50 * self.n_features, 4 * self.n_features))
+        return rows.computed(self.fill, rows.n_features, Cost(50 * rows.n_features, 4 * rows.n_features))
 
     def n_outliers(self, X: Float2D) -> tuple[int, int]:
         """How many rows have a value more than a whole range outside of the training range, and the column where."""
@@ -260,13 +255,12 @@ def check_scaling(scale_input: Any, choices: Sequence[str] = TRANSFORMS) -> None
         raise ValueError(f"scale_input must be True, False or one of {choices}; got {scale_input!r}.")
 
 
-def transform_of(kind: str, rows: Rows, sample: Sample | None, names: Sequence[str]) -> InputTransform:
-    """The transform of rows in memory, or of those that a sample stands for.
+def transform_of(kind: str, rows: Rows, sample: Sample | None) -> InputTransform:
+    """The transform of rows in memory, or of those that a sample stands for; both are known to be finite.
 
     Where there is a sample, the range is that of all rows, so that psi means the same for the sample and for all.
     """
     if isinstance(rows, ArrayRows):
-        require_finite(rows, names)
         low, high = (None, None) if sample is None else (sample.low, sample.high)
         return InputTransform.fitted(kind, rows.X, low, high)
     assert sample is not None

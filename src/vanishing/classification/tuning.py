@@ -14,8 +14,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold, StratifiedShuffleSplit, check_cv
+from sklearn.preprocessing import MinMaxScaler
 
-from .._typing import Float1D
+from .._typing import Float1D, Int1D
 from ..checks import check_numbers, quoted
 from ..engine.survey import survey_parts
 from ..ideals.abm import ABM
@@ -24,12 +25,11 @@ from ..ideals.ideal import VanishingIdeal
 from ..progress import Progress, search_progress
 from ..rows.arrays import ArrayRows
 from ..rows.disk import ScaledOnDisk
-from ..rows.folds import check_folds
 from ..rows.labels import Labelled
 from ..rows.reading import input_names, take_input_from
 from ..rows.sampling import Sample, stratified_sample
 from .class_weights import class_factors, class_weighted
-from .crossval import Fold, Study, fit_ideals, folds_by_scaling, score_ideals
+from .crossval import Fold, Study, fit_ideals, score_ideals
 from .crossval_source import Options, score_source, survey_folds
 from .extras import ColumnOptions
 from .fitting import SAMPLE_ROWS, SEARCH_TOL
@@ -58,27 +58,18 @@ _ONLY_OURS = "final_estimator must be None for data outside of memory: only the 
 
 
 class _Prepared(NamedTuple):
-    """A search with nothing scored yet, its study, and the folds that share Grams."""
+    """A search with nothing scored yet, and its study."""
 
     searched: Searched
     study: Study
-    groups: list[list[Fold]]
 
 
 def run_search(search: Any, data: Labelled) -> tuple[list[Searched], Sample | None]:
     """The search, the best scaling first, and for an average others; and the rows searched on, if these are not all."""
-    if _needs_sample(search, data):
-        return _search_sample(search, data)
-    if isinstance(data.rows, ArrayRows):
+    rows, most = data.rows, search.search_rows
+    if isinstance(rows, ArrayRows) and (most is None or rows.n_samples <= most):
         return _search_in_memory(search, data, _splitter(search, data)), None
-    return _search_in_passes(search, data), None
-
-
-def _needs_sample(search: Any, data: Labelled) -> bool:
-    """Whether to search on some of the rows: unless all of them are asked for, or few and in memory."""
-    if search.search_rows is None:
-        return False
-    return not (isinstance(data.rows, ArrayRows) and len(data.rows) <= search.search_rows)
+    return (_search_in_passes(search, data), None) if most is None else _search_sample(search, data)
 
 
 def _search_sample(search: Any, data: Labelled) -> tuple[list[Searched], Sample]:
@@ -150,12 +141,8 @@ def _search_in_memory(
     ``before`` is a search on fewer rows, from whose best psi to go on with its scaling; ``enough`` is an accuracy that
     ends a walk.
     """
-    rows = data.rows
-    assert isinstance(rows, ArrayRows)
-    assert rows.labels is not None
-    codes, classes = rows.labels, data.classes
-    splits = check_folds(splitter, rows.X, classes[codes], classes, codes, rows.sample_weight)
-    scalings = _scalings(search, len(codes)) if before is None else (before.scaling,)
+    splits = _splits(splitter, data)
+    scalings = _scalings(search, data.rows.n_samples or 0) if before is None else (before.scaling,)
     prepared = [_prepare(search, data, sample, splits, scaling) for scaling in scalings]
     if not search.average and all(_are_alike(prepared[0], other) for other in prepared[1:]):
         prepared = prepared[:1]
@@ -181,9 +168,8 @@ def _scalings(search: Any, n_rows: int) -> Sequence[Any]:
 def _score_all(search: Any, prepared: list[_Prepared], progress: Progress) -> list[Searched]:
     """Every pair for every scaling."""
     searches = []
-    for searched, study, groups in prepared:
-        ideals = fit_ideals(study, searched.psis, groups)
-        scores = score_ideals(study, ideals, searched.Cs, groups, progress)
+    for searched, study in prepared:
+        scores = score_ideals(study, fit_ideals(study, searched.psis), searched.Cs, progress)
         searches.append(searched._replace(scores=scores))
     bests = [float(np.nanmax(each.scores.scores.mean(axis=2), initial=-np.inf)) for each in searches]
     return [searches[k] for k in _order(search, prepared, bests)]
@@ -202,10 +188,10 @@ def _walk(
     window = isinstance(search.Cs, str) and search.max_columns is None
     enough = enough if prepared[0].searched.counts else np.inf
     walks = []
-    for searched, study, groups in prepared:
+    for searched, study in prepared:
         psis, C = (searched.psis, None) if before is None else (_psis_onwards(before), before.best[1])
         new = partial(Walk, window=window, onwards_from=C, enough=enough, sampled=sampled)
-        walks.append(new(study, psis, searched.Cs, groups, progress))
+        walks.append(new(study, psis, searched.Cs, progress))
     if len(walks) > 1:
         explore_in_turns(walks)
     order = _order(search, prepared, [walk.best for walk in walks])
@@ -257,7 +243,7 @@ def _prepare(search: Any, data: Labelled, sample: Sample | None, splits: Any, sc
     assert rows.labels is not None
     raw, codes, classes, transform = rows.X, rows.labels, data.classes, None
     if isinstance(scaling, str):
-        transform = transform_of(scaling, rows.without_zero_weights(), sample, input_names(search))
+        transform = transform_of(scaling, rows.without_zero_weights(), sample)
         X = np.asarray(transform(np.asarray(raw, dtype=np.float64)))
         rows = ArrayRows(X, rows.sample_weight, codes, rows.n_jobs)
     scale = transform is None and bool(scaling)
@@ -267,13 +253,17 @@ def _prepare(search: Any, data: Labelled, sample: Sample | None, splits: Any, sc
     if search.scoring is not None or search.final_estimator is not None:
         scorer = check_scoring(Speaks() if search.final_estimator is None else search.final_estimator, search.scoring)
     study = Study(
+        [
+            Fold(k, train, test, MinMaxScaler().fit(rows.X[train]) if scale else None)
+            for k, (train, test) in enumerate(splits)
+        ],
         rows.X,
         classes,
         codes,
         _fit_weights(search, data._replace(rows=rows)),
         rows.sample_weight,
         template,
-        ColumnOptions.first_of(search),
+        ColumnOptions.of(search, auto=True),
         scorer,
         1 if len(codes) < _ONE_THREAD else search.n_jobs,
         final_estimator=search.final_estimator,
@@ -289,14 +279,10 @@ def _prepare(search: Any, data: Labelled, sample: Sample | None, splits: Any, sc
         ascending=automatic and scorer is None and len(codes) >= _FEW_ROWS and isinstance(search.Cs, str),
         keep_models=search.average,
     )
-    groups = folds_by_scaling(rows.X, splits, scale=scale)
-    folds = sorted((fold for group in groups for fold in group), key=lambda fold: fold.number)
     counts = isinstance(search.scoring, str | None) and search.scoring in (None, "accuracy")
     nothing = Scores.empty(len(psis), len(_c_values(search)), len(splits))
-    searched = Searched(
-        scaling, transform, psis, _c_values(search), nothing, len(splits), automatic, counts, study, folds
-    )
-    return _Prepared(searched, study, groups)
+    searched = Searched(scaling, transform, psis, _c_values(search), nothing, len(splits), automatic, counts, study)
+    return _Prepared(searched, study)
 
 
 def _scores_answers(search: Any) -> bool:
@@ -309,6 +295,8 @@ def _fit_weights(search: Any, data: Labelled) -> Float1D | None:
     """The weights of the rows in the fit, with those of their classes."""
     rows = data.rows
     assert isinstance(rows, ArrayRows)
+    if search.class_weight is None:
+        return rows.sample_weight
     assert rows.labels is not None
     counts = np.bincount(rows.labels, minlength=len(data.classes)).astype(np.float64)
     weighted = class_weighted(data, class_factors(search.class_weight, data.classes, counts)).rows
@@ -353,19 +341,50 @@ def _splitter(search: Any, data: Labelled) -> Any:
     return StratifiedKFold(n_splits, shuffle=True, random_state=0)
 
 
+def _splits(splitter: Any, data: Labelled) -> list[tuple[Int1D, Int1D]]:
+    """The rows to train and to test on in each fold, without those of weight 0; some of every class to train on."""
+    rows, classes = data.rows, data.classes
+    assert isinstance(rows, ArrayRows)
+    assert rows.labels is not None
+    codes, weights = rows.labels, rows.sample_weight
+    counts, y = np.bincount(codes), classes[codes]
+    fewest, n_folds = int(np.argmin(counts)), splitter.get_n_splits(rows.X, y)
+    if isinstance(splitter, StratifiedKFold) and counts[fewest] < n_folds:
+        raise ValueError(
+            f"Class {quoted(classes[fewest])} has {counts[fewest]} rows, fewer than the {n_folds} folds: lower cv, or "
+            "leave out the class."
+        )
+    indices = np.arange(len(codes))  # turns boolean masks and negative indices into plain ones
+    splits = [(indices[train], indices[test]) for train, test in splitter.split(rows.X, y)]
+    if weights is not None:
+        splits = [(train[weights[train] > 0.0], test[weights[test] > 0.0]) for train, test in splits]
+    if not splits:
+        raise ValueError("cv gives no fold at all; cv=3 gives three.")
+    for k, (train, test) in enumerate(splits):
+        if test.size == 0:
+            raise ValueError(f"There are no rows to test on in fold {k} of cv; cv=3 gives three folds with some.")
+        missing = np.setdiff1d(np.arange(len(classes)), codes[train])
+        if missing.size:
+            raise ValueError(
+                f"The training rows of fold {k} have none of class {quoted(classes[missing[0]])}: use stratified "
+                "folds (cv=3), or leave out the class."
+            )
+    return splits
+
+
 def _search_in_passes(search: Any, data: Labelled) -> list[Searched]:
     """Score all pairs on all rows of a source that is not in memory."""
     n_folds, names = _number_of_folds(search), input_names(search)
     scorer = scorer_of_predictions(search.scoring)
     _find_scaling(search, data)
-    columns, sample, transform = ColumnOptions.first_of(search), None, None
+    columns, sample, transform = ColumnOptions.of(search, auto=True), None, None
     if isinstance(search.scale_input, str) or columns.hinges or search.class_weight is not None:
         sample = stratified_sample(data, SAMPLE_ROWS, names)
         data = class_weighted(data, class_factors(search.class_weight, data.classes, sample.n_rows))
     head = np.empty((0, search.n_features_in_)) if sample is None else sample.rows.X
     scaling = _scalings(search, 0)[0]
     if isinstance(scaling, str):
-        transform = transform_of(scaling, data.rows, sample, names)
+        transform = transform_of(scaling, data.rows, sample)
         data, head = data._replace(rows=transform.over(data.rows)), transform(head)
     scale = transform is None and bool(scaling)
     ahead = search._template()._looks_ahead

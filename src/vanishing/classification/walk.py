@@ -9,7 +9,7 @@ import numpy as np
 
 from .._typing import Float1D
 from ..progress import Progress
-from .crossval import Fold, FoldIdeals, Study, fit_ideals, score_ideals
+from .crossval import FoldIdeals, Study, fit_ideals, score_ideals
 from .extras import ColumnOptions
 from .scoring import Scores, equal_models, held_out_hits, held_out_likelihoods, paired_difference
 from .screening import Screen
@@ -106,7 +106,6 @@ class Walk:
         study: Study,
         psis: Sequence[float],
         Cs: Sequence[float],
-        groups: Sequence[list[Fold]],
         progress: Progress,
         *,
         window: bool,
@@ -114,9 +113,8 @@ class Walk:
         enough: float = np.inf,
         sampled: bool = False,
     ):
-        self.study, self.groups = study, groups
-        self.psis, self.Cs = [*psis, np.nan], list(Cs)
-        self.scores = Scores.empty(len(self.psis), len(Cs), sum(len(group) for group in groups))
+        self.study, self.psis, self.Cs = study, [*psis, np.nan], list(Cs)
+        self.scores = Scores.empty(len(self.psis), len(Cs), len(study.folds))
         self.best, self._enough, self._sampled = -np.inf, enough, sampled
         self._progress = progress
         self._patience, self._stride = (_PATIENCE, _STRIDE) if onwards_from is None else (_LESS_PATIENCE, 1)
@@ -162,12 +160,12 @@ class Walk:
         i, c = self._best_pair
         n_generators = int(self.scores.n_generators[i].max()) * (2 if columns.features == "both" else 1)
         n_others = columns.extras(self.study.X).n_columns
-        n_rows = min(len(fold.train) for group in self.groups for fold in group)
+        n_rows = min(len(fold.train) for fold in self.study.folds)
         work = len(self.study.planes) * n_rows * (n_generators + n_others) ** 2
         if self.scores.too_large[i] or n_generators > _MANY_TIMES * n_others or work > _MORE_WORK:
             return None
         study = replace(self.study, columns=columns, screen=None)
-        other = Walk(study, [self.psis[i]], self.Cs, self.groups, self._progress, window=False)
+        other = Walk(study, [self.psis[i]], self.Cs, self._progress, window=False)
         other._low, other._high = max(c - _FAR_BELOW, 0), c + 1
         other._ideals[0] = self._best_ideals
         other._advance()
@@ -240,7 +238,7 @@ class Walk:
         self._ideals.pop(i - self._step, None)
 
     def _find_ideals(self, places: list[int]) -> None:
-        found = fit_ideals(self.study, [self.psis[i] for i in places], self.groups)
+        found = fit_ideals(self.study, [self.psis[i] for i in places])
         self._ideals.update(zip(places, found, strict=True))
 
     def _repeats(self, i: int) -> bool:
@@ -251,7 +249,7 @@ class Walk:
     def _score(self, i: int) -> None:
         chosen = self._places_of_c(i)
         Cs = [self.Cs[c] for c in chosen]
-        scores = score_ideals(self.study, [self._ideals[i]], Cs, self.groups, self._progress, at_least=int(i == 0))
+        scores = score_ideals(self.study, [self._ideals[i]], Cs, self._progress, at_least=int(i == 0))
         self.scores.put([i], chosen, scores)
 
     def _places_of_c(self, i: int) -> list[int]:
@@ -311,17 +309,13 @@ class Walk:
 
     def _hits(self, pair: tuple[int, int]) -> tuple[Float1D, Float1D]:
         """Which rows a pair is right about when they are held out, and their weights."""
-        rows = self.study.held_out(self._folds)
+        rows = self.study.held_out(self.study.folds)
         return rows.by_row(held_out_hits(rows, self.scores.answers(pair)))
 
     def _likelihoods(self, pair: tuple[int, int]) -> tuple[Float1D, Float1D]:
         """The log-likelihoods of the labels of rows for a pair when they are held out, and their weights."""
-        rows = self.study.held_out(self._folds)
+        rows = self.study.held_out(self.study.folds)
         return rows.by_row(held_out_likelihoods(rows, self.scores.answers(pair)))
-
-    @property
-    def _folds(self) -> list[Fold]:
-        return sorted((fold for group in self.groups for fold in group), key=lambda fold: fold.number)
 
     @property
     def _counts(self) -> bool:

@@ -6,7 +6,7 @@ exist for one chunk of rows at a time, which is small enough to stay in the cach
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,7 +24,6 @@ from .terms import Program, multiply, padded_length
 __all__ = [
     "MONOMIAL_FORM",
     "PROGRAM",
-    "Evaluator",
     "MonomialForm",
     "batched_terms",
     "evaluate_terms",
@@ -288,28 +287,6 @@ def _multiply_into(
 def values_over(form: MonomialForm | ProductForm, rows: Rows, *, absolute: bool = False) -> Any:
     """Values (or absolute values) of the polynomials on a checked data source, ``(n_samples, n_polynomials)``."""
     return rows.map(lambda block, out: form.fill(block.X, out, absolute=absolute), form.n_polynomials, form.cost)
-
-
-class Evaluator:
-    """Evaluates several lists of polynomials side by side, in one pass."""
-
-    def __init__(self, forms: Sequence[MonomialForm | ProductForm], *, absolute: bool):
-        self.forms = forms
-        self.absolute = absolute
-        self.n_columns = sum(form.n_polynomials for form in self.forms)
-
-    def fill(self, block: Any, out: Any) -> None:
-        """Write the values on a block of rows to ``out``, ``(n_rows, n_columns)``."""
-        start = 0
-        for form in self.forms:
-            form.fill(block, out[:, start : start + form.n_polynomials], absolute=self.absolute)
-            start += form.n_polynomials
-
-    @property
-    def cost(self) -> Cost:
-        """Cost of one row."""
-        costs = [form.cost for form in self.forms]
-        return Cost(sum(cost.work for cost in costs), sum(cost.width for cost in costs))
 
 
 # What a form consists of in files.

@@ -1,4 +1,4 @@
-"""Folds of a cross-validation: those of a splitter for rows in memory, hashes of their places for rows in passes."""
+"""Folds of a cross-validation in passes: hashes of the places of the rows."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
 
-from .._typing import Array, Float1D, Int1D
-from ..checks import quoted
 from .array_api import namespace_of
 from .protocol import Block, where
 
-__all__ = ["InFolds", "NumberFolds", "check_folds", "fold_numbers"]
+__all__ = ["InFolds", "NumberFolds", "fold_numbers"]
 
 _STEP, _MIX_1, _MIX_2 = (
     int(np.uint64(factor).view(np.int64)) for factor in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
@@ -74,33 +71,3 @@ def fold_numbers(X: Any, part: int, start: int, n_rows: int, n_folds: int) -> An
 def _mix(values: Any, shift: int) -> Any:
     """``values ^ (values >> shift)``, with zeros shifted in."""
     return values ^ ((values >> shift) & ((1 << (64 - shift)) - 1))
-
-
-def check_folds(
-    splitter: Any, X: Array, y: Array, classes: Array, codes: Int1D, weights: Float1D | None = None
-) -> list[tuple[Int1D, Int1D]]:
-    """Return the splitter's folds without rows of weight 0; each must have training rows of every class."""
-    counts = np.bincount(codes)
-    fewest = int(np.argmin(counts))
-    n_folds = splitter.get_n_splits(X, y)
-    if isinstance(splitter, StratifiedKFold) and counts[fewest] < n_folds:
-        raise ValueError(
-            f"Class {quoted(classes[fewest])} has {counts[fewest]} rows, fewer than the {n_folds} folds: lower cv, or "
-            "leave out the class."
-        )
-    indices = np.arange(len(codes))  # turns boolean masks and negative indices into plain ones
-    splits = [(indices[train], indices[test]) for train, test in splitter.split(X, y)]
-    if weights is not None:
-        splits = [(train[weights[train] > 0.0], test[weights[test] > 0.0]) for train, test in splits]
-    if not splits:
-        raise ValueError("cv gives no fold at all; cv=3 gives three.")
-    for k, (train, test) in enumerate(splits):
-        if test.size == 0:
-            raise ValueError(f"There are no rows to test on in fold {k} of cv; cv=3 gives three folds with some.")
-        missing = np.setdiff1d(np.arange(len(classes)), codes[train])
-        if missing.size:
-            raise ValueError(
-                f"The training rows of fold {k} have none of class {quoted(classes[missing[0]])}: use stratified "
-                "folds (cv=3), or leave out the class."
-            )
-    return splits

@@ -51,11 +51,6 @@ class Labelled(NamedTuple):
         """The rows of each class, from ``rows``: these rows or a view of them."""
         return [rows.where_label(key) for key in self.keys]
 
-    @property
-    def in_memory(self) -> bool:
-        """Whether the rows are in the memory of this process."""
-        return isinstance(self.rows, ArrayRows)
-
 
 def read_labelled(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, at_least: int = 2) -> Labelled:
     """Check rows and labels, of at least ``at_least`` classes.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils.validation import check_array, validate_data
 
 from .._typing import Array, Float2D, Int1D
@@ -19,6 +20,7 @@ from .protocol import Block, Cost, Rows
 from .streams import is_stream
 
 __all__ = [
+    "dense",
     "finite_blocks",
     "input_frame",
     "input_names",
@@ -38,6 +40,11 @@ __all__ = [
 def is_source(X: Any) -> bool:
     """Whether ``X`` is anything other than an array, a frame or a list in the memory of this process."""
     return isinstance(X, Rows) or is_dask(X) or is_device_array(X) or is_stream(X)
+
+
+def dense(X: Any) -> Any:
+    """A sparse matrix, such as a one-hot encoder gives, as an array; anything else as it is."""
+    return X.toarray() if issparse(X) else X
 
 
 def is_dask(X: Any) -> bool:

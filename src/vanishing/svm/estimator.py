@@ -208,7 +208,7 @@ def _positive(data: Labelled) -> Sequence[Any]:
 
 def _surveyed(estimator: Any, data: Labelled) -> Labelled:
     """The data; those outside of memory are checked, and scaled if they were opened so, by a pass."""
-    if data.in_memory:
+    if isinstance(data.rows, ArrayRows):
         return data
     rows = survey_parts(data.rows, input_names(estimator)).rows
     return data._replace(rows=rows)
@@ -255,23 +255,24 @@ def svm_path(X: Any, y: Any, Cs: Any, sample_weight: Any = None, **parameters: A
 def svms_along(
     X: Float2D,
     codes: Int1D,
+    classes: Array,
     Cs: Sequence[float],
     weights: Float1D | None,
     *,
     proven: bool = True,
-    n_jobs: int = 1,
+    n_jobs: int | None = 1,
     **limits: Any,
 ) -> Iterator[L1SVC]:
     """The models of :func:`svm_path` for ascending ``Cs``, each fitted when it is asked for.
 
-    The rows are known to be good, and classes are numbers: where many such paths are short, checks would take a good
-    part of their time. Where the gap need not be ``proven``, the models end a step or two earlier.
+    The rows are known to be good, those of class ``classes[k]`` have the code k, and there are some of each: where many
+    such paths are short, checks would take a good part of their time. Where the gap need not be ``proven``, the models
+    end a step or two earlier.
     """
     models = [L1SVC(C, n_jobs=1, **limits) for C in Cs]
-    numbers = np.flatnonzero(np.bincount(codes))
-    data = Labelled(ArrayRows(X, weights, codes, n_jobs), numbers, numbers.tolist())
+    data = Labelled(ArrayRows(X, weights, codes, n_jobs), classes, list(range(len(classes))))
     paths = [models[0]._planes(data.rows, key, Cs, proven=proven) for key in _positive(data)]
     for model, *planes in zip(models, *paths, strict=True):
         model.n_features_in_ = X.shape[1]
-        model._store(numbers, planes)
+        model._store(classes, planes)
         yield model

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._typing import Float1D, Float2D
-from ..rows.array_api import namespace_of, on_device_of, to_host
+from ..rows.array_api import namespace_of, to_host
 from ..rows.sampling import Lowest, lowest_of
 
 SHORT = 1.0  # the margin below which a row has a loss
@@ -40,17 +40,12 @@ class Near(NamedTuple):
         return Near(points, np.concatenate([self.Z, new.Z]), np.concatenate([self.signed, new.signed]))
 
 
-def new_near(Z: Any, signed: Any, score: Any, before: Sequence[tuple[Float1D, float]], most: int) -> Lowest:
-    """At most ``most`` rows of a block that are near the margin, by their scores, and were not at the points before."""
+def new_near(Z: Any, signed: Any, score: Any, before: Iterable[tuple[Any, float]], most: int) -> Lowest:
+    """At most ``most`` rows of a block that are near the margin, by their scores, and were not by those ``before``."""
     margins = np.where(to_host(signed) != 0.0, _margins(signed, score), np.inf)
-    for point, limit in before:
-        margins[_margins(signed, scores_of(Z, point)) < limit] = np.inf
+    for earlier, limit in before:
+        margins[_margins(signed, earlier) < limit] = np.inf
     return lowest_of(Z, signed, margins, _NEAR, most, SHORT)
-
-
-def scores_of(Z: Any, x: Float1D) -> Any:
-    """``w'z + b`` for every row, at x = (w, b)."""
-    return Z @ on_device_of(Z, np.ascontiguousarray(x[:-1])) + float(x[-1])
 
 
 def _margins(signed: Any, score: Any) -> Float1D:

@@ -58,9 +58,14 @@ def hyperplanes(
     for C in _approach(data, x, float(Cs[0])):
         plane, curvature = _minimise(data, C, x, curvature, 0.1, max_iter)
         x = plane.x
+    if data.room == 0:  # all rows, which are few, in every step
+        for C in Cs:
+            plane, curvature = _minimise(data, float(C), x, curvature, tol, max_iter, proven=proven)
+            x = plane.x
+            yield plane
+        return
     for C, move in zip(Cs, _foreseen_moves(data, Cs, max_iter), strict=True):
-        start = x if move is None else x + move
-        plane, curvature = _minimise_in_turns(data, float(C), start, curvature, tol, max_iter, proven=proven)
+        plane, curvature = _minimise_in_turns(data, float(C), x + move, curvature, tol, max_iter, proven=proven)
         x = plane.x
         yield plane
 
@@ -153,10 +158,8 @@ def _minimise_in_turns(
     return plane._replace(n_iter=n_iter), curvature
 
 
-def _foreseen_moves(data: SquaredHinge, Cs: Sequence[float], max_iter: int) -> Sequence[Float1D | None]:
-    """How the minimiser over a sample moves from zero to the first C, and on to the next; None where rows are few."""
-    if data.room == 0:
-        return [None] * len(Cs)
+def _foreseen_moves(data: SquaredHinge, Cs: Sequence[float], max_iter: int) -> list[Float1D]:
+    """How the minimiser over a sample moves from zero to the first C, and on to the next."""
     sample, x, moves = data.sample(), np.zeros(data.n_columns + 1), []
     for C in Cs:
         plane, _ = _minimise(sample, float(C), x, None, _ROUGH, max_iter)

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from .._compiled import compiled
-from .._typing import Array, Bool1D, Float1D, Float2D, Int1D
+from .._typing import Bool1D, Float1D, Float2D, Int1D
 from ..rows.array_api import in_float64, namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows, as_block, block_rows
 from ..rows.protocol import Block, Cost, Rows
 from ..rows.sampling import Lowest, merge
-from .kept import SHORT, Near, drawn, new_near, scores_of
+from .kept import SHORT, Near, drawn, new_near
 
 _CACHE_ENTRIES = 262_144  # float64 values of one chunk of rows: two megabytes
 _REMEMBERED = 3  # points whose scores are kept: the last one, that of the Hessian, and one more
@@ -112,19 +112,15 @@ class SquaredHinge:
         kept._sampled = False
         return kept
 
-    @property
-    def _first(self) -> tuple[Float2D, list[Lowest]]:
+    def _look(self) -> tuple[Float2D, list[Lowest]]:
         """What one pass, the first time, finds: moments, and a sample of the rows of either label.
 
         The moments are sums of ``|s| (z, 1)`` and of ``|s| (z^2, 1)``, and the number of rows.
         """
-        if self._known is None:  # not a cached_property: those of different objects wait for each other before 3.12
-            self._known = self._look()
-        return self._known
-
-    def _look(self) -> tuple[Float2D, list[Lowest]]:
+        if self._known is not None:
+            return self._known
         most = _KEPT_ENTRIES // (8 * self.n_columns + 8)
-        few = type(self.rows) is ArrayRows and self._room_of(len(self.rows)) == 0
+        few = type(self.rows) is ArrayRows and self.room == 0
         labels = [False, True] if self._sampled and not few else []
 
         def kernel(Z: Any, signed: Any) -> tuple[Float2D, list[Lowest]]:
@@ -134,28 +130,23 @@ class SquaredHinge:
             return a[0] + b[0], [merge(x, y, most) for x, y in zip(a[1], b[1], strict=True)]
 
         moments, samples = self._reduce(kernel, combine, 4 * self.n_columns)
-        return _require_finite(moments), samples
-
-    @property
-    def _moments(self) -> Float2D:
-        return self._first[0]
+        self._known = _require_finite(moments), samples
+        return self._known
 
     @property
     def total_weight(self) -> float:
         """Sum of |s|."""
-        return float(self._moments[0, -2])
+        return float(self._look()[0][0, -2])
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return int(self._moments[0, -1])
+        return self.rows.n_samples if type(self.rows) is ArrayRows else int(self._look()[0][0, -1])
 
     @property
     def room(self) -> int:
         """How many rows may be kept in memory: a small part of all; 0 where that would say too little."""
-        return self._room_of(self.n_rows)
-
-    def _room_of(self, n_rows: int) -> int:
+        n_rows = self.n_rows
         if type(self.rows) is ArrayRows and n_rows <= _FEW_ROWS:
             return 0
         room = min(n_rows // 4, _KEPT_ENTRIES // (self.n_columns + 1))
@@ -163,7 +154,7 @@ class SquaredHinge:
 
     def sample(self) -> SquaredHinge:
         """The loss over some rows of either label, weighted like all; once, so that nothing holds them any longer."""
-        moments, samples = self._first
+        moments, samples = self._look()
         self._known = moments, []
         samples = [sample.thinned(self.room // 8) for sample in samples]
         # Rows are drawn uniformly, so a label's share of the draw is known from the limit of its numbers.
@@ -174,7 +165,7 @@ class SquaredHinge:
     def diagonal(self) -> Float1D:
         """Diagonal of the Hessian with every row counted and columns centred; for b, with every row counted."""
         if self._diagonal is None:
-            first, second = self._moments[:, :-1]
+            first, second = self._look()[0][:, :-1]
             centred = second - first * first / max(first[-1], 1e-300)
             centred[-1] = second[-1]
             self._diagonal = np.asarray(2.0 * np.maximum(centred, 1e-6 * second))
@@ -201,7 +192,8 @@ class SquaredHinge:
 
         def kernel(Z: Any, signed: Any) -> tuple[Float2D, Lowest]:
             score = scores_at(Z, x)
-            return _sums_at(Z, signed, score), new_near(Z, signed, score, before, most)
+            earlier = ((scores_of(Z, point), limit) for point, limit in before)
+            return _sums_at(Z, signed, score), new_near(Z, signed, score, earlier, most)
 
         def combine_near(a: Any, b: Any) -> tuple[Float2D, Lowest]:
             return a[0] + b[0], merge(a[1], b[1], most, SHORT)
@@ -257,7 +249,7 @@ class SquaredHinge:
             return total
 
         work = size * size // (1 if n_new else 8) + 4 * self.n_columns
-        total = self._sum(kernel, work)
+        total: Float2D = self._reduce(kernel, operator.add, work)
         total[n_new:, :n_new] = total[:n_new, n_new:].T
         if start is not None:
             total[n_new:, n_new:] += start[1]
@@ -278,10 +270,6 @@ class SquaredHinge:
             self._scores = [*self._scores[1 - _REMEMBERED :], (x, score)]
         return score
 
-    def _sum(self, kernel: Callable[[Any, Any], Array], work: int) -> Array:
-        """Sum of ``kernel(Z, signed weights)`` over blocks, for ``work`` operations a row."""
-        return self._reduce(kernel, operator.add, work)
-
     def _reduce(
         self,
         kernel: Callable[[Any, Any], T],
@@ -298,11 +286,16 @@ class SquaredHinge:
             Z = np.ascontiguousarray(block.X) if isinstance(block.X, np.ndarray) else in_float64(block.X)
             return kernel(Z, block.weights)
 
-        cost = Cost(2 * work, 3 * self.n_columns + 8, fewest=_SHORTEST)
-        rows = self.rows
-        if type(rows) is ArrayRows and (len(rows) <= _SHORTEST or len(rows) <= block_rows(cost)):  # no bar for a step
+        cost, rows = Cost(2 * work, 3 * self.n_columns + 8, fewest=_SHORTEST), self.rows
+        if type(rows) is ArrayRows and (rows.n_samples <= _SHORTEST or rows.n_samples <= block_rows(cost)):
+            # All rows are one block, and there is no bar for a step.
             return contiguous(Block(as_block(rows.X), rows.sample_weight))
         return rows.reduce(contiguous, combine, cost)
+
+
+def scores_of(Z: Any, x: Float1D) -> Any:
+    """``w'z + b`` for every row, at x = (w, b)."""
+    return Z @ on_device_of(Z, np.ascontiguousarray(x[:-1])) + float(x[-1])
 
 
 def _moments_of(Z: Any, signed: Any) -> Float2D:
@@ -339,9 +332,11 @@ def _sum_columnwise(Z: Float2D, signed: Float1D, score: Float1D) -> Float2D:
 def _losses_along(signed: Any, score: Any, change: Any, steps: Float1D) -> Float1D:
     """Loss at ``score + t * change`` for every step t, for a block on the host or a device."""
     namespace = namespace_of(score)
-    sign, weight = namespace.sign(signed), namespace.abs(signed)
-    xis = (namespace.clip(1.0 - sign * (score + float(t) * change), 0.0, None) for t in steps)
-    return np.array([float(namespace.sum(weight * xi * xi)) for xi in xis])
+    sign, weight, losses = namespace.sign(signed), namespace.abs(signed), []
+    for step in steps.tolist():
+        xi = namespace.clip(1.0 - sign * (score + step * change), 0.0, None)
+        losses.append(float(namespace.sum(weight * xi * xi)))
+    return np.array(losses)
 
 
 _local = threading.local()
