@@ -464,6 +464,8 @@ def test_limits_of_the_walk_grow_with_the_rows():
     assert most_terms(100, 50, 2) == 102
     assert most_columns(700, 2) == 750
     assert most_columns(10_000, 7) < most_columns(10_000, 2)
+    assert most_terms(6000, 16, 26) == most_terms(6000, 16, 56) == most_terms(6000, 16, 7) > most_terms(6000, 16, 100)
+    assert most_columns(4000, 26) == most_columns(4000, 7) > most_columns(4000, 100)
     grid = psi_grid(0.2)
     assert grid[0] == 0.2
     np.testing.assert_allclose(np.diff(np.log10(grid)), -0.5)
