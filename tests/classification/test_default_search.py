@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import sympy
 from searches import grid_search
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss, make_scorer
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
@@ -202,6 +203,18 @@ def test_class_weights_count_like_sample_weights_in_the_fit():
     weighted = VanishingIdealClassifier(OAVI(0.01), n_jobs=1).fit(X, y, np.where(y == 1, 5.0, 1.0))
     np.testing.assert_allclose(alone.decision_function(X), weighted.decision_function(X), atol=1e-9)
     np.testing.assert_allclose(class_factors("balanced", np.arange(2), np.array([1.0, 3.0])), [2.0, 2.0 / 3.0])
+
+
+def test_rows_without_weight_do_not_count_for_balanced_classes():
+    X, y = circles(2, noise=0.4)
+    folds = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y))
+    search = VanishingIdealClassifierCV(class_weight="balanced", psis=[0.05], Cs=[0.1], cv=folds, n_jobs=1)
+    alone = clone(search).fit(X, y, np.ones(len(y)))
+    extra = X[y == 1] + 0.1
+    beside = clone(search).fit(
+        np.vstack([X, extra]), np.r_[y, np.ones(len(extra), int)], np.arange(len(X) + len(extra)) < len(X)
+    )
+    np.testing.assert_allclose(beside.linear_coef_, alone.linear_coef_, rtol=1e-6)  # calibrated by the search
 
 
 @pytest.mark.parametrize(

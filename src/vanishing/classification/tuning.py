@@ -297,8 +297,9 @@ def _fit_weights(search: Any, data: Labelled) -> Float1D | None:
     assert isinstance(rows, ArrayRows)
     if search.class_weight is None:
         return rows.sample_weight
-    assert rows.labels is not None
-    counts = np.bincount(rows.labels, minlength=len(data.classes)).astype(np.float64)
+    labels = rows.without_zero_weights().labels
+    assert labels is not None
+    counts = np.bincount(labels, minlength=len(data.classes)).astype(np.float64)
     weighted = class_weighted(data, class_factors(search.class_weight, data.classes, counts)).rows
     assert isinstance(weighted, ArrayRows)
     return weighted.sample_weight
