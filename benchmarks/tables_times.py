@@ -77,6 +77,7 @@ TABLES = {
     "1,000 x 10, quadratic": lambda: quadratic(1_000 + N_TEST, 10),
     "1,000 x 10, clusters": lambda: clusters(1_000 + N_TEST, 10),
     "10,000 x 16, clusters of seven classes": lambda: clusters(10_000 + N_TEST, 16, 7),
+    "10,000 x 16, clusters of thirty classes": lambda: clusters(10_000 + N_TEST, 16, 30),
     "100,000 x 20, quadratic": lambda: quadratic(100_000 + N_TEST, 20),
     "100,000 x 20, clusters": lambda: clusters(100_000 + N_TEST, 20),
     "100,000 x 20, normal": lambda: normal(100_000 + N_TEST, 20),
