@@ -128,7 +128,7 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         require(widths == {n}, "its parts have different columns")
         require(svm.n_features_in_ == self._map.n_columns, "there are other weights than columns")
         require(svm.classes_.tolist() == self.classes_.tolist(), "its parts have different classes")
-        calibrated = self._calibration is None or self._calibration.scale.size == len(svm.coef_)
+        calibrated = self._calibration is None or self._calibration.offset.size == len(svm.coef_)
         require(calibrated, "a class is not calibrated")
         self._set_planes()
 

@@ -29,7 +29,7 @@ from ..svm import svms_along
 from ..threads import n_threads, one_blas_thread
 from .extras import ColumnOptions
 from .features import FeatureMap
-from .probabilities import calibrate
+from .probabilities import ROUGHLY, calibrate
 from .scoring import (
     HeldOut,
     Scores,
@@ -47,7 +47,6 @@ __all__ = ["Fold", "FoldIdeals", "FoldModel", "Study", "fit_ideals", "score_idea
 _MOST_SHARED = 62  # folds whose training sets are compared: one bit each
 _MANY_ROWS = 5000  # to train on, from which on an automatic search asks the SVMs for no proof: it costs a third of them
 _UNPROVEN = 0.4  # of the gap, which these only foresee: the whole of it left open 0.05 points of their scores
-_ROUGHLY = 1e-5  # of the log-likelihood, to which decisions are calibrated for a score
 _MANY_COLUMNS = 150  # above which no larger C is tried than the first that is worse than a smaller one ...
 _CLEARLY = 1.5  # ... by more than that many standard errors of the difference
 
@@ -104,6 +103,7 @@ class Study:
     calibrated: bool = (
         False  # whether labels are those of calibrated decisions, which matters for three classes or more
     )
+    may_mix: bool = False  # whether log-odds may mix the decisions of all classes, which makes each formula longer
     by_likelihood: bool = False  # whether pairs are chosen by the likelihood of the labels
     ascending: bool = False  # whether the Cs of many columns end, in each fold, where they become clearly worse
     keep_models: bool = False
@@ -211,7 +211,7 @@ def score_ideals(
         for (i, c), decisions in result.held_out.items():
             if all(own is not None for own in decisions):
                 if study.calibrated:
-                    result.calibrations[i, c] = calibrate(*rows.together(decisions), tol=_ROUGHLY)
+                    result.calibrations[i, c] = calibrate(*rows.together(decisions), tol=ROUGHLY)
                 answers = result.answers((i, c))
                 result.scores[i, c] = held_out_scores(study.scorer, rows, answers)
                 if study.by_likelihood:

@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 from .._typing import Array, Float1D
 from .crossval import Study
 from .probabilities import Calibration, calibrate
-from .scoring import Scores, held_out_hits, held_out_likelihoods, paired_difference
+from .scoring import Scores, held_out_hits, held_out_likelihoods, mixed_if_better, paired_difference
 from .transforms import InputTransform
 
 __all__ = ["Pair", "Searched", "choose", "tabulate"]
@@ -101,10 +101,12 @@ class Searched(NamedTuple):
         return list(chosen.values())
 
     def calibration(self, pair: Pair) -> Calibration | None:
-        """From the decisions of a pair on held-out rows, where they were kept."""
+        """From the decisions of a pair on held-out rows, where these were kept; mixes all classes if it pays."""
         if self.study is None or pair not in self.scores.held_out:
             return None
-        return calibrate(*self.study.held_out(self.study.folds).together(self.scores.held_out[pair]))
+        rows, decisions = self.study.held_out(self.study.folds), self.scores.held_out[pair]
+        calibration = calibrate(*rows.together(decisions))
+        return mixed_if_better(calibration, rows, decisions) if self.study.may_mix else calibration
 
 
 def _index(pairs: list[Pair]) -> tuple[Array, ...]:

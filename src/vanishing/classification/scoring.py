@@ -16,7 +16,7 @@ from .._typing import Array, Bool1D, Float1D, Float2D, Int1D
 from ..ideals.ideal import VanishingIdeal
 from ..rows.labels import as_vector, best_labels
 from ..svm import L1SVC
-from .probabilities import Calibration, calibrate, probabilities
+from .probabilities import ROUGHLY, Calibration, calibrate, mix_decisions, probabilities
 
 __all__ = [
     "HeldOut",
@@ -27,11 +27,14 @@ __all__ = [
     "held_out_likelihoods",
     "held_out_log_likelihoods",
     "held_out_scores",
+    "mixed_if_better",
     "paired_difference",
     "scorer_of_predictions",
     "tabulated_score",
     "takes_weights",
 ]
+
+_CLEARLY = 2.0  # standard errors by which labels are likelier where decisions are mixed
 
 
 @dataclass
@@ -219,11 +222,37 @@ def held_out_hits(rows: HeldOut, decisions: Sequence[Float2D]) -> list[Float1D]:
 def held_out_likelihoods(rows: HeldOut, decisions: Sequence[Float2D]) -> list[Float1D]:
     """The log-likelihood of the labels of the rows of every fold, after a calibration on the decisions of all folds."""
     calibration = calibrate(*rows.together(decisions))
-    values = []
-    for own, codes in zip(decisions, rows.codes, strict=True):
-        given = probabilities(as_vector(calibration.limited(calibration(own))))[np.arange(len(codes)), codes]
-        values.append(np.log(np.maximum(given, 1e-300)))
-    return values
+    return [_log_likelihoods(calibration, own, codes) for own, codes in zip(decisions, rows.codes, strict=True)]
+
+
+def mixed_if_better(calibration: Calibration, rows: HeldOut, decisions: Sequence[Float2D]) -> Calibration:
+    """A calibration of three or more classes that mixes their decisions, if that pays; else the given one.
+
+    Each half of the rows is calibrated by the other half: the labels must be likelier by more than two standard errors.
+    """
+    places = np.concatenate(rows.places)
+    half = np.random.default_rng(0).permutation(int(places.max()) + 1)[places] % 2
+    all_decisions, codes, weights = rows.together(decisions)
+    gain = np.empty(len(codes))
+    for other in (0, 1):
+        there, here = half == other, half != other
+        own = None if weights is None else weights[there]
+        if np.unique(codes[there]).size < len(rows.classes):
+            return calibration
+        plain = calibrate(all_decisions[there], codes[there], own, tol=ROUGHLY)
+        mixed = mix_decisions(plain, all_decisions[there], codes[there], own, n_rows=np.unique(places[there]).size)
+        gain[here] = _log_likelihoods(mixed, all_decisions[here], codes[here])
+        gain[here] -= _log_likelihoods(plain, all_decisions[here], codes[here])
+    values, row_weights = rows.by_row(np.split(gain, np.cumsum([len(own) for own in rows.places])[:-1]))
+    lead, error = paired_difference(values, np.zeros(values.size), row_weights)
+    if not lead > _CLEARLY * error:
+        return calibration
+    return mix_decisions(calibration, all_decisions, codes, weights, n_rows=np.unique(places).size)
+
+
+def _log_likelihoods(calibration: Calibration, decisions: Float2D, codes: Int1D) -> Float1D:
+    given = probabilities(as_vector(calibration.limited(calibration(decisions))))[np.arange(len(codes)), codes]
+    return np.asarray(np.log(np.maximum(given, 1e-300)))
 
 
 def paired_difference(own: Float1D, other: Float1D, weights: Float1D) -> tuple[float, float]:

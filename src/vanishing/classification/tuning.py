@@ -275,6 +275,7 @@ def _prepare(search: Any, data: Labelled, sample: Sample | None, splits: Any, sc
         max_iter=_SEARCH_STEPS if automatic else 200,
         screen=screen_of(min(len(train) for train, _ in splits), len(classes)) if automatic else None,
         calibrated=search.probability and len(classes) > 2,
+        may_mix=len(classes) > 2 and search.sparsity is None and search.max_columns is None,
         by_likelihood=automatic and scorer is None and len(codes) < _FEW_ROWS,
         ascending=automatic and scorer is None and len(codes) >= _FEW_ROWS and isinstance(search.Cs, str),
         keep_models=search.average,
