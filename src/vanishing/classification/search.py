@@ -57,7 +57,10 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
     :class:`VanishingIdealClassifier`, up to rounding.
 
     Decisions are log-odds: a logistic model of the decisions on held-out rows scales the best model's (Platt 1999), so
-    ``predict_proba`` is their softmax; for two classes the logistic function, which levels off beyond the margin.
+    ``predict_proba`` is their softmax; for two classes the logistic function, which levels off beyond the margin. The
+    log-odds of three or more classes mix the decisions of all where that makes held-out labels likelier by more than
+    two standard errors, with neither ``sparsity`` nor ``max_columns``: no plane against the rest finds a class that
+    lies between two others.
 
     Parameters
     ----------
@@ -123,7 +126,7 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
         The way of scaling that was chosen.
     best_score_ : float
         Its mean score. Labels of three or more classes are those of calibrated decisions, as in ``predict``, where
-        ``probability`` is set; the calibration knows the rows that are scored.
+        ``probability`` is set, but not mixed; the calibration knows the rows that are scored.
     best_index_ : int
         Its place in ``cv_results_``.
     cv_results_ : dict of arrays
