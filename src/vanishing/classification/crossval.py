@@ -100,9 +100,7 @@ class Study:
     tol: float = 1e-6  # of the SVM
     max_iter: int = 200  # Newton steps of the SVM
     screen: Screen | None = None  # of the columns, beyond which a psi of two classes is not scored
-    calibrated: bool = (
-        False  # whether labels are those of calibrated decisions, which matters for three classes or more
-    )
+    calibrated: bool = False  # whether labels are those of calibrated decisions: matters for three classes or more
     may_mix: bool = False  # whether log-odds may mix the decisions of all classes, which makes each formula longer
     by_likelihood: bool = False  # whether pairs are chosen by the likelihood of the labels
     ascending: bool = False  # whether the Cs of many columns end, in each fold, where they become clearly worse

@@ -27,7 +27,7 @@ from .per_class import PerClass
 from .screening import Screen
 from .transforms import in_unit_cube, transform_of
 
-__all__ = ["SAMPLE_ROWS", "SEARCH_TOL", "Pieces", "fit_pieces", "takes_no_weight"]
+__all__ = ["SAMPLE_ROWS", "SEARCH_TOL", "Pieces", "fit_pieces", "rows_by_class", "takes_no_weight"]
 
 SAMPLE_ROWS = 10_000  # whose quantiles are taken for those of all rows, outside of memory
 SEARCH_TOL = 5e-3  # relative duality gap of an SVM that only helps to choose
@@ -64,7 +64,7 @@ def fit_pieces(
         sample = stratified_sample(data, SAMPLE_ROWS, input_names(model))
     factors = None
     if model.class_weight is not None:
-        factors = class_factors(model.class_weight, data.classes, _rows_by_class(data, sample))
+        factors = class_factors(model.class_weight, data.classes, rows_by_class(data, sample))
         data = class_weighted(data, factors)
     data, scaler, ideals, whole = _fit_ideals(model, data, sample)
     sampled = None if sample is None else _sampled(data, sample, factors, scaler)
@@ -90,7 +90,7 @@ def _needs_sample(model: Any) -> bool:
     return isinstance(model.scale_input, str) or model.hinges > 0 or model.class_weight is not None
 
 
-def _rows_by_class(data: Labelled, sample: Sample | None) -> Float1D:
+def rows_by_class(data: Labelled, sample: Sample | None = None) -> Float1D:
     """How many rows there are of each class, in memory or where a sample was drawn."""
     if sample is not None:
         return sample.n_rows

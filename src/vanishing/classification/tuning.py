@@ -32,7 +32,7 @@ from .class_weights import class_factors, class_weighted
 from .crossval import Fold, Study, fit_ideals, score_ideals
 from .crossval_source import Options, score_source, survey_folds
 from .extras import ColumnOptions
-from .fitting import SAMPLE_ROWS, SEARCH_TOL
+from .fitting import SAMPLE_ROWS, SEARCH_TOL, rows_by_class
 from .refitting import fold_classifier
 from .results import Searched
 from .scoring import Scores, Speaks, scorer_of_predictions
@@ -298,9 +298,7 @@ def _fit_weights(search: Any, data: Labelled) -> Float1D | None:
     assert isinstance(rows, ArrayRows)
     if search.class_weight is None:
         return rows.sample_weight
-    labels = rows.without_zero_weights().labels
-    assert labels is not None
-    counts = np.bincount(labels, minlength=len(data.classes)).astype(np.float64)
+    counts = rows_by_class(data.without_zero_weights())
     weighted = class_weighted(data, class_factors(search.class_weight, data.classes, counts)).rows
     assert isinstance(weighted, ArrayRows)
     return weighted.sample_weight
