@@ -91,6 +91,13 @@ def test_small_problem_never_ends_above_its_start(problem, tol):
     assert after <= before + 1e-13 * size
 
 
+def test_a_start_far_away_leaves_no_rounding_of_its_size():
+    H, r, penalty, start = make_quadratic("bad scaling", 2, 90904)
+    x = solved(H, r, penalty, start)
+    rounding = (np.abs(H) @ np.abs(x) + np.abs(r) + penalty).max()
+    assert quadratic_l1_violation(H, r, penalty, x) <= 1e-9 + 1e-14 * rounding
+
+
 def test_small_problem_of_one_variable_is_a_soft_threshold():
     for r, penalty, expected in [
         (-5.0, 1.0, 2.0),

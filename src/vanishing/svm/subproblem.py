@@ -92,7 +92,7 @@ def _to_the_minimiser_of_the_face(
                     step = length
         for a in range(size - 1, -1, -1):
             j = face[a]
-            x[j] += step * (target[a] - x[j])
+            x[j] = target[a] if step == 1.0 else x[j] + step * (target[a] - x[j])  # not rounded like a far start
             if penalty[j] > 0.0 and target[a] * sign[j] <= 0.0 and x[j] * sign[j] <= 1e-14 * abs(target[a]):
                 x[j] = 0.0
                 sign[j] = 0.0
