@@ -24,7 +24,7 @@ from vanishing import OAVI, PerClass, VanishingIdealClassifier, VanishingIdealCl
 def recomputed_scores(clf, X):
     """The sum of weights times |g| and g, and of inputs and intercept, term by term in the user's units."""
     scores = X @ clf.linear_coef_.T + clf.intercept_
-    for _, polynomial, weight, _, signed_weight in clf.generators_:
+    for _, polynomial, weight, _, signed_weight, _ in clf.generators_:
         values = polynomial.evaluate(X)
         scores = scores + np.outer(np.abs(values), weight) + np.outer(values, signed_weight)
     return scores[:, 0] if scores.shape[1] == 1 else scores

@@ -419,7 +419,8 @@ def test_more_columns_are_tried_from_1000_rows_on(monkeypatch):
     VanishingIdealClassifierCV(refit=False, **SMALL).fit(X[:900], y[:900])
     assert not tried
     VanishingIdealClassifierCV(refit=False, **SMALL).fit(X, y)
-    assert [(columns.hinges, columns.monomials) for columns in tried] == [(5, 1), (5, 2)]
+    options = [(columns.hinges, columns.monomials, columns.halves) for columns in tried]
+    assert options == [(5, 1, False), (5, 2, False), (0, 1, True)]
 
 
 def test_a_preferred_walk_is_chosen_whatever_its_scores():
@@ -458,7 +459,7 @@ def test_signed_generators_of_degree_1_are_left_out_beside_the_inputs():
     X, y = circles(2, m=120)
     clf = VanishingIdealClassifier(OAVI(0.01), features="both", n_jobs=1).fit(X, y)
     degrees = np.concatenate([ideal.generators_.degrees for ideal in clf.ideals_.estimators_])
-    both = FeatureMap.of(clf.ideals_.estimators_, features="both")
+    both = FeatureMap.of([clf.ideals_.estimators_], features="both")
     assert both.signed.size == degrees.size
     assert clf._map.signed.size == (degrees > 1).sum()
 
@@ -583,11 +584,12 @@ def test_a_screen_keeps_one_column_per_leading_term_and_the_most_telling_absolut
     X, y = rng.uniform(size=(600, 5)), rng.integers(0, 3, 600)
     X[y == 1, 0] *= 0.2
     ideals = PerClass(OAVI(psi=0.01)).fit(X, y).estimators_
-    mapping = FeatureMap.of(ideals, Extras.of(5, append_input=True), "both")
+    mapping = FeatureMap.of([ideals], Extras.of(5, append_input=True), "both")
     columns = mapping.over(as_rows(X))
     screen = Screen(beyond=40, most=40)
-    assert screen.needed(mapping)
-    assert not Screen(beyond=mapping.n_columns, most=40).needed(mapping)
+    assert screen.needed(mapping, 3)
+    assert not screen.needed(mapping, 2)
+    assert not Screen(beyond=mapping.n_columns, most=40).needed(mapping, 3)
     small = mapping.select(screen.chosen(mapping, columns, y, None))
     assert small.n_columns == 40
     assert small.extras.inputs.size == 5

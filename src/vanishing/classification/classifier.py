@@ -59,6 +59,8 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         How many columns ``max(0, x_j - knot)`` to add for every input, with knots at quantiles from 10 to 90%.
     monomials : {1, 2}, default=1
         2 adds all products of two inputs.
+    halves : bool, default=False
+        Fit the ideals of the two halves of each class, too, see :class:`PerClass`.
     scale_features : bool, default=True
         Divide the columns that the SVM sees by their standard deviation, so that the penalty treats them alike.
         With it or not, columns that are constant up to rounding on the training rows are left out (0 for every row).
@@ -156,6 +158,7 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         append_input: bool = True,
         hinges: int = 0,
         monomials: int = 1,
+        halves: bool = False,
         scale_features: bool = True,
         class_weight: Any = None,
         n_jobs: int | None = None,
@@ -168,6 +171,7 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         self.append_input = append_input
         self.hinges = hinges
         self.monomials = monomials
+        self.halves = halves
         self.scale_features = scale_features
         self.class_weight = class_weight
         self.n_jobs = n_jobs

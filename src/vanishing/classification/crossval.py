@@ -29,6 +29,7 @@ from ..svm import svms_along
 from ..threads import n_threads, one_blas_thread
 from .extras import ColumnOptions
 from .features import FeatureMap
+from .halves import FEWEST_IN_HALF, Cut
 from .probabilities import ROUGHLY, calibrate
 from .scoring import (
     HeldOut,
@@ -60,18 +61,26 @@ class Fold(NamedTuple):
     scaler: MinMaxScaler | None
 
 
+Ideals = tuple[tuple[VanishingIdeal, ...], ...]  # for each class that of all its rows, and those of its halves
+
+
 class FoldIdeals(NamedTuple):
     """The fitted estimators of all classes for one psi, fold by fold; too large, if one of them is not finished."""
 
-    fitted: dict[int, tuple[VanishingIdeal, ...]]
+    fitted: dict[int, Ideals]
     too_large: bool
+
+    @property
+    def most_generators(self) -> int:
+        """The number of generators in the fold with the most of them."""
+        return max(sum(len(ideal.generators_) for own in ideals for ideal in own) for ideals in self.fitted.values())
 
 
 class FoldModel(NamedTuple):
     """What was fitted to the training rows of a fold for one pair of psi and C."""
 
     fold: Fold
-    ideals: tuple[VanishingIdeal, ...]
+    ideals: Ideals
     mapping: FeatureMap
     final: Any
 
@@ -159,7 +168,7 @@ class Study:
 
 def fit_ideals(study: Study, psis: Sequence[float]) -> list[FoldIdeals]:
     """The ideals of all classes and folds for every psi, in shared passes."""
-    fitted: list[dict[int, tuple[VanishingIdeal, ...]]] = [{} for _ in psis]
+    fitted: list[dict[int, Ideals]] = [{} for _ in psis]
     for group in study.groups:
         X = _scaled(study, group)
         models = zip(*(_ideals_of(study, X, code, psis, group) for code in range(study.codes.max() + 1)), strict=True)
@@ -173,21 +182,41 @@ def _scaled(study: Study, group: Sequence[Fold]) -> Array:
     return study.X if scaler is None else scaler.transform(study.X)
 
 
-def _is_unfinished(ideals: Sequence[VanishingIdeal]) -> bool:
-    return any(not ideal.complete_ and ideal.degree_ < ideal.max_degree for ideal in ideals)
+def _is_unfinished(ideals: Ideals) -> bool:
+    return any(not ideal.complete_ and ideal.degree_ < ideal.max_degree for own in ideals for ideal in own)
 
 
-def _ideals_of(study: Study, X: Array, code: int, psis: Sequence[float], folds: Sequence[Fold]) -> list[VanishingIdeal]:
-    """The fitted estimators of a class, fold by fold for every psi."""
+def _ideals_of(
+    study: Study, X: Array, code: int, psis: Sequence[float], folds: Sequence[Fold]
+) -> list[tuple[VanishingIdeal, ...]]:
+    """The fitted estimators of a class, and of its halves if these are asked for, fold by fold for every psi."""
     parts, members = _parts(study.codes == code, folds)
-    fits = [clone(study.template).set_params(psi=psi, n_jobs=study.n_jobs) for psi in psis for _ in folds]
+    by_fold = [[own] for own in members]
+    if study.columns.halves:
+        for own in by_fold:
+            halves = _halves(study, X, np.concatenate([parts[k] for k in own[0]]))
+            own += [(len(parts) + k,) for k in range(len(halves))]
+            parts += halves
+    seen = [own for fold in by_fold for own in fold]
+    fits = [clone(study.template).set_params(psi=psi, n_jobs=study.n_jobs) for psi in psis for _ in seen]
     for fit in fits:
         take_input_from(study.template, fit)
     rows = [ArrayRows(X[part], study.weights_of(part), n_jobs=study.n_jobs) for part in parts]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the walk knows what is too large
-        fit_together(fits, rows, members * len(psis))
-    return fits
+        fit_together(fits, rows, seen * len(psis))
+    fitted = iter(fits)
+    return [tuple(next(fitted) for _ in own) for own in by_fold * len(psis)]
+
+
+def _halves(study: Study, X: Array, rows: Int1D) -> list[Int1D]:
+    """The rows of a class on either side of its cut; none where one side has too few."""
+    weights = study.weights_of(rows)
+    weights = np.ones(len(rows)) if weights is None else weights
+    table = np.column_stack([np.ones(len(rows)), X[rows]])
+    above = Cut.of(table.T @ (weights[:, None] * table) / weights.sum()).above(X[rows])
+    halves = [rows[~above], rows[above]]
+    return halves if min(map(len, halves)) >= FEWEST_IN_HALF else []
 
 
 def score_ideals(
@@ -245,7 +274,7 @@ def _fit_group(
     X: Array,
     Cs: Sequence[float],
     folds: Sequence[Fold],
-    ideals: Sequence[Sequence[tuple[VanishingIdeal, ...]]],
+    ideals: Sequence[Sequence[Ideals]],
     result: Scores,
     progress: Progress,
     at_least: int,
@@ -259,7 +288,7 @@ def _fit_group(
     for k, same in equal_models((i, k, fitted) for i, row in enumerate(ideals) for k, fitted in enumerate(row)):
         mapping = FeatureMap.of(ideals[same[0]][k], extras[k], study.columns.features)
         screen = study.screen
-        if screen is not None and mapping.n_columns > screen.beyond and not screen.needed(mapping):
+        if screen is not None and mapping.n_columns > screen.beyond and not screen.needed(mapping, len(study.classes)):
             result.too_large[same] = True
         tasks.append((mapping, k, same))
     if study.screen is not None:  # an automatic walk needs no pairs that it will not take
@@ -320,7 +349,7 @@ def _fold_fits(
     study: Study,
     Cs: Sequence[float],
     fold: Fold,
-    ideals: tuple[VanishingIdeal, ...],
+    ideals: Ideals,
     mapping: FeatureMap,
     train: Array,
     test: Array,
@@ -331,7 +360,7 @@ def _fold_fits(
     cut = len(train) * mapping.n_columns
     columns = _columns_of(mapping, train, None if room is None else room[:cut], n_jobs)
     reach = np.abs(train).max(axis=0)
-    if study.screen is not None and study.screen.needed(mapping):
+    if study.screen is not None and study.screen.needed(mapping, len(study.classes)):
         chosen = study.screen.chosen(mapping, columns, study.codes[fold.train], study.weights_of(fold.train))
         mapping, columns = mapping.select(chosen), np.ascontiguousarray(columns[:, chosen])
     mapping = mapping.fitted_by(columns, study.weights_of(fold.train), reach, scale=study.columns.scale)

@@ -126,17 +126,17 @@ def score_source(folds: Folds, options: Options, psis: Sequence[float], progress
 
 def _ideals(
     folds: Folds, options: Options, psis: Sequence[float], too_large: Array
-) -> dict[tuple[int, int], list[VanishingIdeal]]:
+) -> dict[tuple[int, int], list[list[VanishingIdeal]]]:
     """For each psi and fold the fitted estimators of all classes, from shared passes; marks the psi too large."""
     data = folds.data
-    models: dict[tuple[int, int], list[VanishingIdeal]] = {
-        (i, j): [clone(options.template).set_params(psi=psi, n_jobs=options.n_jobs) for _ in data.keys]
+    models: dict[tuple[int, int], list[list[VanishingIdeal]]] = {
+        (i, j): [[clone(options.template).set_params(psi=psi, n_jobs=options.n_jobs)] for _ in data.keys]
         for i, psi in enumerate(psis)
         for j in range(folds.number)
     }
 
     def fit(source: Rows, j: int, k: int) -> None:
-        own = [models[i, j][k] for i in range(len(psis))]
+        own = [models[i, j][k][0] for i in range(len(psis))]
         for model in own:
             take_input_from(options.template, model)
         parts = [folds.rows(source, j, (i,)).where_label(data.keys[k]) for i in folds.others(j)]
@@ -146,14 +146,14 @@ def _ideals(
     tasks = [partial(fit, j=j, k=k) for j in range(folds.number) for k in range(len(data.keys))]
     together(data.rows, tasks)
     for (i, _), fitted in models.items():
-        too_large[i] |= any(not model.complete_ and model.degree_ < model.max_degree for model in fitted)
+        too_large[i] |= any(not model.complete_ and model.degree_ < model.max_degree for (model,) in fitted)
     return models
 
 
 def _score(
     folds: Folds,
     options: Options,
-    ideals: dict[tuple[int, int], list[VanishingIdeal]],
+    ideals: dict[tuple[int, int], list[list[VanishingIdeal]]],
     result: Scores,
     progress: Progress,
 ) -> None:

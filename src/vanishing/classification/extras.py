@@ -95,13 +95,16 @@ class ColumnOptions(NamedTuple):
     scale: bool = True
     hinges: int = 0
     monomials: int = 1
+    halves: bool = False
 
     @classmethod
     def of(cls, estimator: Any, *, auto: bool = False) -> ColumnOptions:
         """Those of an estimator, checked; those that a search starts with, if ``auto`` may stand for none."""
-        hinges, monomials = estimator.hinges, estimator.monomials
+        hinges, monomials, halves = estimator.hinges, estimator.monomials, estimator.halves
         if auto:
             hinges, monomials = _unless_auto("hinges", hinges, 0), _unless_auto("monomials", monomials, 1)
+            halves = _unless_auto("halves", halves, False)
+        check_flag("halves", halves)
         check_choice("features", estimator.features, ("both", "absolute", "signed"))
         for name in ("append_input", "scale_features"):
             check_flag(name, getattr(estimator, name))
@@ -110,13 +113,14 @@ class ColumnOptions(NamedTuple):
         if monomials not in (1, 2) or isinstance(monomials, bool):
             raise ValueError(f"monomials must be 1 or 2, the largest degree of products; got {monomials!r}.")
         scale = bool(estimator.scale_features)
-        return cls(estimator.features, bool(estimator.append_input), scale, int(hinges), int(monomials))
+        return cls(estimator.features, bool(estimator.append_input), scale, int(hinges), int(monomials), bool(halves))
 
     def richer(self, search: Any) -> list[ColumnOptions]:
-        """What a search with "auto" tries beside these: hinges, and with them products."""
+        """What a search with "auto" tries beside these: hinges, with them products, and generators of halves."""
+        halves = self._replace(halves=True) if search.halves == "auto" else self
         hinges = self._replace(hinges=_HINGES) if search.hinges == "auto" else self
         products = hinges._replace(monomials=_MONOMIALS) if search.monomials == "auto" else hinges
-        return [each for each in dict.fromkeys((hinges, products)) if each != self]
+        return [each for each in dict.fromkeys((hinges, products, halves)) if each != self]
 
     def extras(self, X: Float2D) -> Extras:
         """The columns beside the generators, for rows in the unit cube like those of ``X``."""
@@ -129,10 +133,12 @@ class ColumnOptions(NamedTuple):
 
 
 def _unless_auto(name: str, value: Any, first: int) -> Any:
+    """The value; the ``first`` that a search tries, for "auto"."""
     if not isinstance(value, str):
         return value
     if value != "auto":
-        raise ValueError(f"{name} must be 'auto' or a number, got {value!r}.")
+        others = "'auto', True or False;" if isinstance(first, bool) else "'auto' or a number,"
+        raise ValueError(f"{name} must be {others} got {value!r}.")
     return first
 
 

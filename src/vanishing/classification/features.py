@@ -35,9 +35,9 @@ _ROUNDED = 8.0 * _EPS  # ... and to 1, where scaling has moved them to 0
 class FeatureMap:
     """``t -> (|g(t)| for some generators, g(t) for some, extra columns) / width``, for rows t in the unit cube.
 
-    ``lists`` holds the polynomials of each class, numbered through; ``absolute`` and ``signed`` the numbers of those
-    that give a column |g| and g. Without a ``width`` the columns are not divided. An infinite width leaves a column
-    out: it is 0 for every row. ``exact`` says which polynomials vanish on the rows of all classes.
+    ``lists`` holds the polynomials of each class, and of its halves, numbered through; ``absolute`` and ``signed`` the
+    numbers of those that give a column |g| and g. Without a ``width`` the columns are not divided. An infinite width
+    leaves a column out: it is 0 for every row. ``exact`` says which polynomials vanish on the rows of all classes.
     """
 
     lists: tuple[Polynomials, ...]
@@ -49,13 +49,13 @@ class FeatureMap:
 
     @classmethod
     def of(
-        cls, ideals: Sequence[VanishingIdeal], extras: Extras | None = None, features: str = "absolute"
+        cls, ideals: Sequence[Sequence[VanishingIdeal]], extras: Extras | None = None, features: str = "absolute"
     ) -> FeatureMap:
-        """The map for fitted estimators, one per class; ``features`` is "absolute", "signed" or "both".
+        """The map for the fitted estimators of each class; ``features`` is "absolute", "signed" or "both".
 
         Beside the inputs, signed generators of degree 1 would say nothing new, and are left out.
         """
-        lists = tuple(ideal.generators_ for ideal in ideals)
+        lists = tuple(ideal.generators_ for own in ideals for ideal in own)
         extras = Extras.of(len(lists[0].feature_names)) if extras is None else extras
         degrees = np.concatenate([polynomials.degrees for polynomials in lists])
         numbers = np.arange(degrees.size)
@@ -375,16 +375,16 @@ def _merge_moments(
     return total, a[1] + share * step, a[2] + b[2] + a[0] * share * step**2
 
 
-def column_names(mapping: FeatureMap, classes: Array, inputs: Sequence[str], generators: Array | None) -> Array:
+def column_names(mapping: FeatureMap, owners: Sequence[str], inputs: Sequence[str], generators: Array | None) -> Array:
     """Names of the columns: the class and the polynomial, with bars for |g| where g has a column, too; then the extras.
 
-    ``generators`` are the names of the polynomials, where they are known.
+    ``owners`` are the names of the classes and halves that the lists of polynomials belong to, ``generators`` those of
+    the polynomials, where they are known.
     """
     if generators is None:
-        pairs = zip(classes, mapping.lists, strict=True)
-        generators = np.array(
-            [f"{label}: {text}" for label, polynomials in pairs for text in polynomials], dtype=object
-        )
+        pairs = zip(owners, mapping.lists, strict=True)
+        texts = [f"{whose}: {text}" for whose, polynomials in pairs for text in polynomials]
+        generators = np.array(texts, dtype=object)
     extras, names = mapping.extras, list(generators[mapping.absolute])
     if mapping.signed.size:
         names = [f"|{name}|" for name in names] + list(generators[mapping.signed])

@@ -71,7 +71,7 @@ def fit_pieces(
     known = sampled if sampled is not None else data.rows
     mapping = _columns(model, ideals, data.rows if isinstance(data.rows, ArrayRows) else known)
     reach = np.maximum(np.abs(whole.low), np.abs(whole.high))
-    if screen is not None and screen.needed(mapping) and isinstance(known, ArrayRows):
+    if screen is not None and screen.needed(mapping, len(data.classes)) and isinstance(known, ArrayRows):
         assert known.labels is not None
         mapping = mapping.select(screen.chosen(mapping, mapping.over(known), known.labels, known.sample_weight))
     if screened and sample is not None and sampled is not None and model.final_estimator is None:
@@ -106,7 +106,7 @@ def _fit_ideals(model: Any, data: Labelled, sample: Sample | None) -> tuple[Labe
         transform = transform_of(model.scale_input, data.rows, sample)
         data = data._replace(rows=transform.over(data.rows))
     scale = transform is None and bool(model.scale_input)
-    ideals = PerClass(model.estimator, n_jobs=model.n_jobs)
+    ideals = PerClass(model.estimator, halves=model.halves, n_jobs=model.n_jobs)
     take_input_from(model, ideals)
     first_pass = scale_and_survey_parts if scale else survey_parts
     first = first_pass(data.rows, names, data.parts, ahead=ideals._template()._looks_ahead)
@@ -129,7 +129,7 @@ def _columns(model: Any, ideals: PerClass, known: Rows) -> FeatureMap:
     """The map to all columns; rows in memory tell the quantiles that hinges need."""
     options = ColumnOptions.of(model)
     seen = known.X if isinstance(known, ArrayRows) else np.empty((0, known.n_features))
-    mapping = FeatureMap.of(ideals.estimators_, options.extras(seen), options.features)
+    mapping = FeatureMap.of(ideals._by_class, options.extras(seen), options.features)
     if mapping.n_generators == 0:
         raise ValueError(no_generator(ideals.estimators_[0].psi))
     return mapping

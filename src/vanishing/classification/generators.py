@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._typing import Array, Bool1D, Float2D
+from .._typing import Array, Bool1D, Float2D, Int1D
 from ..display import first_lines, lines_html
 from ..polynomials.polynomial import Polynomial, Polynomials
+from .halves import owner_name
 
 __all__ = ["ClassGenerator", "ClassGenerators"]
 
@@ -21,7 +22,7 @@ class ClassGenerator(NamedTuple):
 
     A weight is a number for two classes, one number per class for more, None if the last step is not linear.
     An ``exact`` polynomial vanishes, up to rounding, on the training rows of every class: it tells no classes apart,
-    and its weights are 0.
+    and its weights are 0. With ``halves``, some vanish on one half of their class alone: ``half`` is 1 or 2 for these.
     """
 
     label: Any
@@ -29,13 +30,15 @@ class ClassGenerator(NamedTuple):
     weight: Any
     exact: bool
     signed_weight: Any = 0.0
+    half: int = 0
 
 
 class ClassGenerators(Sequence[ClassGenerator]):
     """The generators of all classes with their weights in the decision.
 
     The polynomials are in the units of the data given to ``fit``; printed, the ones with the largest weights
-    come first.
+    come first. ``owners`` holds the number of the class of each list: one list a class, or three where its halves have
+    one each.
     """
 
     def __init__(
@@ -45,12 +48,14 @@ class ClassGenerators(Sequence[ClassGenerator]):
         weights: Float2D | None,
         signed_weights: Float2D | None,
         exact: Bool1D,
+        owners: Int1D | None = None,
     ):
         self.labels = labels
         self.lists = tuple(lists)
         self.weights = weights
         self.signed_weights = signed_weights
         self.exact = exact
+        self.owners = np.arange(len(self.lists)) if owners is None else owners
         self._places = [(k, g) for k, polynomials in enumerate(self.lists) for g in range(len(polynomials))]
 
     def __len__(self) -> int:
@@ -62,7 +67,9 @@ class ClassGenerators(Sequence[ClassGenerator]):
         i = range(len(self))[int(index)]
         k, g = self._places[i]
         weights = [_weight_of(weights, i) for weights in (self.weights, self.signed_weights)]
-        return ClassGenerator(self.labels[k], self.lists[k][g], weights[0], bool(self.exact[i]), weights[1])
+        owner = int(self.owners[k])
+        half = k - int(np.searchsorted(self.owners, owner))
+        return ClassGenerator(self.labels[owner], self.lists[k][g], weights[0], bool(self.exact[i]), weights[1], half)
 
     def __iter__(self) -> Iterator[ClassGenerator]:
         return (self[i] for i in range(len(self)))
@@ -79,9 +86,9 @@ class ClassGenerators(Sequence[ClassGenerator]):
             order = order[np.abs(both).max(axis=0)[order] > 0.0]
             shown = [(int(i) % len(self), both[:, i], "|" if i < len(self) else "") for i in order]
         for i, weight, bar in shown[:_SHOWN]:
-            label, polynomial, *_ = self[i]
+            label, polynomial, *_, half = self[i]
             numbers = "" if weight is None else " ".join(f"{w:+10.3g}" for w in weight) + "  "
-            lines.append(f"{numbers}{bar}{polynomial}{bar}  (class {label})")
+            lines.append(f"{numbers}{bar}{polynomial}{bar}  (class {owner_name(label, half)})")
         if len(shown) > _SHOWN:
             lines.append(f"... and {len(shown) - _SHOWN} more")
         n_used = len({i for i, *_ in shown})

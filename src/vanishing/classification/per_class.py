@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Array
-from ..checks import all_or_nothing, check_n_jobs, warn_no_generator, warn_outside_unit_cube, warn_single_precision
+from .._typing import Array, Int1D
+from ..checks import (
+    all_or_nothing,
+    check_flag,
+    check_n_jobs,
+    warn_no_generator,
+    warn_outside_unit_cube,
+    warn_single_precision,
+)
 from ..display import first_lines
-from ..engine.survey import Survey, survey_parts
-from ..files.fields import Labels, ListOf, require
+from ..engine.survey import Survey, survey_parts, surveys_if_any
+from ..files.fields import Labels, ListOf, MayBeMissing, require
 from ..files.saved import Object, SavedEstimator
 from ..ideals.default import DefaultIdeal
 from ..ideals.ideal import VanishingIdeal
@@ -25,9 +32,25 @@ from ..rows.reading import input_names, read_finite, take_input_from, with_names
 from ..rows.together import together
 from ..threads import n_threads
 from .features import FeatureMap
+from .halves import FEWEST_IN_HALF, Cut, owner_name
 from .reported import ReportedPerClass
 
 __all__ = ["PerClass"]
+
+
+class _Piece(NamedTuple):
+    """Rows with an ideal of their own: those of a class, or one half of them."""
+
+    number: int  # of the class
+    part: Rows
+    survey: Survey
+    cut: Cut | None = None
+    above: bool = False
+
+    def of(self, rows: Rows, key: Any) -> Rows:
+        """The same rows of another view of the source, where the class has this key."""
+        own = rows.where_label(key)
+        return own if self.cut is None else self.cut.half(own, above=self.above)
 
 
 class PerClass(SavedEstimator, DefaultIdeal, ReportedPerClass, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -36,10 +59,15 @@ class PerClass(SavedEstimator, DefaultIdeal, ReportedPerClass, TransformerMixin,
     A clone of ``estimator`` is fitted to the rows of each class. A row x becomes ``|g(x)|`` for all generators g of
     all classes: those of its own class are small, those of others need not be.
 
+    With ``halves``, further clones are fitted to the two halves of each class, cut by the plane through its mean across
+    its longest direction: where a class has several pieces, or bends, fewer terms describe a half than the whole.
+
     Parameters
     ----------
     estimator : OAVI, ABM, AVI or VCA, default=None
         The algorithm; None stands for ``OAVI()``.
+    halves : bool, default=False
+        Fit the halves of each class, too, where each of them has at least 20 rows.
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
 
@@ -49,6 +77,8 @@ class PerClass(SavedEstimator, DefaultIdeal, ReportedPerClass, TransformerMixin,
         Labels.
     estimators_ : list
         The fitted clones, in the order of ``classes_``.
+    halves_ : list of lists
+        For each class the clones that were fitted to its halves; none where it was not cut.
     n_features_in_, feature_names_in_ :
         As in scikit-learn.
 
@@ -65,15 +95,24 @@ class PerClass(SavedEstimator, DefaultIdeal, ReportedPerClass, TransformerMixin,
     array([0.  , 0.25])
     """
 
-    _fields: ClassVar = {"classes_": Labels(), "estimators_": ListOf(Object("OAVI", "ABM", "AVI", "VCA"))}
+    _fields: ClassVar = {
+        "classes_": Labels(),
+        "estimators_": ListOf(Object("OAVI", "ABM", "AVI", "VCA")),
+        "halves_": MayBeMissing(ListOf(ListOf(Object("OAVI", "ABM", "AVI", "VCA")))),  # not in the first files
+    }
 
     def _check_saved(self) -> None:
         require(len(self.classes_) == len(self.estimators_), "there are other classes than estimators")
-        widths = {model.n_features_in_ for model in self.estimators_}
+        if not hasattr(self, "halves_"):
+            self.halves_: list[list[VanishingIdeal]] = [[] for _ in self.classes_]
+        require(len(self.classes_) == len(self.halves_), "there are other classes than halves")
+        require(all(len(own) in (0, 2) for own in self.halves_), "a class has other halves than two")
+        widths = {model.n_features_in_ for own in self._by_class for model in own}
         require(widths == {getattr(self, "n_features_in_", -1)}, "the estimators have other columns")
 
-    def __init__(self, estimator: Any = None, *, n_jobs: int | None = None):
+    def __init__(self, estimator: Any = None, *, halves: bool = False, n_jobs: int | None = None):
         self.estimator = estimator
+        self.halves = halves
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -104,22 +143,54 @@ class PerClass(SavedEstimator, DefaultIdeal, ReportedPerClass, TransformerMixin,
         return self
 
     def _fit_parts(self, data: Labelled, parts: Sequence[Rows], surveys: Sequence[Survey]) -> None:
-        """Fit the clones to the parts of the data, one for each class, that have been surveyed."""
+        """Fit the clones to the parts of the data, one for each class, that have been surveyed; and to their halves."""
         check_n_jobs(self.n_jobs)
+        check_flag("halves", self.halves)
         template = self._template()
-        models: list[VanishingIdeal] = [clone(template) for _ in data.classes]
         if data.rows.single_precision:
             warn_single_precision(template.psi)
+        pieces = [_Piece(k, part, own) for k, (part, own) in enumerate(zip(parts, surveys, strict=True))]
+        if self.halves:
+            pieces += _halves(pieces, ahead=template._looks_ahead)
 
-        def fit(rows: Rows, k: int) -> None:
-            take_input_from(self, models[k])
-            own = parts[k] if isinstance(rows, ArrayRows) else rows.where_label(data.keys[k])
-            models[k]._fit_rows(own, surveys[k])
+        def fit(rows: Rows, piece: _Piece) -> VanishingIdeal:
+            model: VanishingIdeal = clone(template)
+            take_input_from(self, model)
+            own = piece.part if isinstance(rows, ArrayRows) else piece.of(rows, data.keys[piece.number])
+            model._fit_rows(own, piece.survey)
+            return model
 
-        tasks = [partial(fit, k=k) for k in range(len(models))]
-        together(data.rows, tasks, threads=n_threads(self.n_jobs))
-        self.classes_ = data.classes
-        self.estimators_ = models
+        tasks = [partial(fit, piece=piece) for piece in pieces]
+        models = together(data.rows, tasks, threads=n_threads(self.n_jobs))
+        by_class: list[list[VanishingIdeal]] = [[] for _ in data.classes]
+        for piece, model in zip(pieces, models, strict=True):
+            by_class[piece.number].append(model)
+        self._store(data.classes, by_class)
+
+    def _store(self, classes: Array, by_class: Sequence[Sequence[VanishingIdeal]]) -> None:
+        """Set what was fitted: for each class its ideal, and those of its halves."""
+        self.classes_ = classes
+        self.estimators_ = [own[0] for own in by_class]
+        self.halves_ = [list(own[1:]) for own in by_class]
+
+    @property
+    def _by_class(self) -> list[list[VanishingIdeal]]:
+        """For each class its ideal, and those of its halves: all that give columns, in their order."""
+        return [[whole, *halves] for whole, halves in zip(self.estimators_, self.halves_, strict=True)]
+
+    @property
+    def _owners(self) -> Int1D:
+        """The number of the class of every ideal."""
+        return np.repeat(np.arange(len(self.classes_)), [len(own) for own in self._by_class])
+
+    @property
+    def _named(self) -> list[tuple[str, VanishingIdeal]]:
+        """Every ideal with the name of its class, and of the half."""
+        return [
+            (owner_name(label, half), ideal)
+            for label, own in zip(self.classes_, self._by_class, strict=True)
+            for half, ideal in enumerate(own)
+        ]
 
     def transform(self, X: Any) -> Any:
         """Absolute values of the generators of all classes, ``|g(x)|``.
@@ -133,7 +204,7 @@ class PerClass(SavedEstimator, DefaultIdeal, ReportedPerClass, TransformerMixin,
         ndarray of shape (n_samples, n_generators)
         """
         check_is_fitted(self)
-        values = FeatureMap.of(self.estimators_).over(read_finite(self, X))
+        values = FeatureMap.of(self._by_class).over(read_finite(self, X))
         return with_names(values, lambda: self.get_feature_names_out())
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
@@ -150,9 +221,7 @@ class PerClass(SavedEstimator, DefaultIdeal, ReportedPerClass, TransformerMixin,
         """
         check_is_fitted(self)
         names = [
-            f"{label}: {name}"
-            for label, model in zip(self.classes_, self.estimators_, strict=True)
-            for name in model.get_feature_names_out(input_features)
+            f"{whose}: {name}" for whose, model in self._named for name in model.get_feature_names_out(input_features)
         ]
         return np.array(names, dtype=object)
 
@@ -163,3 +232,16 @@ class PerClass(SavedEstimator, DefaultIdeal, ReportedPerClass, TransformerMixin,
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
+
+
+def _halves(pieces: Sequence[_Piece], *, ahead: bool) -> list[_Piece]:
+    """The halves of classes, surveyed in one pass, where both have rows enough."""
+    cuts = [Cut.of(piece.survey.gram) for piece in pieces]
+    pairs = list(zip(pieces, cuts, strict=True))
+    parts = [cut.half(piece.part, above=above) for piece, cut in pairs for above in (False, True)]
+    surveys, halves = surveys_if_any(parts, ahead=ahead), []
+    for k, cut in enumerate(cuts):
+        both = [(parts[i], surveys[i]) for i in (2 * k, 2 * k + 1)]
+        if all(survey is not None and survey.n_samples >= FEWEST_IN_HALF for _, survey in both):
+            halves += [_Piece(k, part, survey, cut, place == 1) for place, (part, survey) in enumerate(both) if survey]
+    return halves

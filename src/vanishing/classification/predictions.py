@@ -142,11 +142,11 @@ class Predicts(ReadableClassifier, TransformerMixin):  # type: ignore[misc]
         check_is_fitted(self)
         names = self.ideals_.get_feature_names_out(input_features) if self._map.n_generators == self._n_found else None
         inputs = input_names(self) if input_features is None else list(map(str, input_features))
-        return column_names(self._map, self.classes_, inputs, names)
+        return column_names(self._map, [whose for whose, _ in self.ideals_._named], inputs, names)
 
     @property
     def _n_found(self) -> int:
-        return sum(len(ideal.generators_) for ideal in self.ideals_.estimators_)
+        return sum(len(ideal.generators_) for _, ideal in self.ideals_._named)
 
     def _columns(self, X: Any) -> Any:
         """What ``transform`` gives, whatever container ``set_output`` asks for."""

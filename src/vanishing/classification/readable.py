@@ -29,6 +29,7 @@ class ReadableClassifier(ReportedClassifier):
     classes_: Array
     n_features_in_: int
     scaler_: Any
+    ideals_: Any
     final_estimator_: Any
     _map: FeatureMap
     _used_map: FeatureMap
@@ -70,8 +71,9 @@ class ReadableClassifier(ReportedClassifier):
         lists = [in_variables(polynomials.in_units(self._units), variables) for polynomials in mapping.lists]
         exact = np.zeros(mapping.n_generators, dtype=bool) if mapping.exact is None else mapping.exact
         if not self._linear:
-            return ClassGenerators(self.classes_, lists, None, None, exact)
-        return ClassGenerators(self.classes_, lists, *mapping.by_generator(self._weights_before_division), exact)
+            return ClassGenerators(self.classes_, lists, None, None, exact, self.ideals_._owners)
+        weights = mapping.by_generator(self._weights_before_division)
+        return ClassGenerators(self.classes_, lists, *weights, exact, self.ideals_._owners)
 
     @property
     def linear_coef_(self) -> Float2D:

@@ -37,6 +37,7 @@ def _classifier(search: Any, scaling: Any, columns: ColumnOptions, psi: float, C
         append_input=columns.append_input,
         hinges=columns.hinges,
         monomials=columns.monomials,
+        halves=columns.halves,
         scale_features=columns.scale,
         class_weight=search.class_weight,
         n_jobs=search.n_jobs,
@@ -48,9 +49,9 @@ def fold_classifier(
     fitted: FoldModel, search: Any, scaling: Any, classes: Array, transform: InputTransform | None
 ) -> VanishingIdealClassifier:
     """The classifier that consists of the pieces of a fold."""
-    model = _classifier(search, scaling, ColumnOptions.of(search, auto=True), fitted.ideals[0].psi, fitted.final.C)
-    per_class = PerClass(model.estimator)
-    per_class.classes_, per_class.estimators_ = classes, list(fitted.ideals)
+    model = _classifier(search, scaling, ColumnOptions.of(search, auto=True), fitted.ideals[0][0].psi, fitted.final.C)
+    per_class = PerClass(model.estimator, halves=model.halves)
+    per_class._store(classes, fitted.ideals)
     for part in (per_class, model):
         take_input_from(search, part)
     scaler = fitted.fold.scaler if transform is None else transform

@@ -104,11 +104,12 @@ class Scores:
             known.update({(i, c): value for (k, c), value in list(known.items()) if k == j})
 
 
-def equal_models(ideals: Iterable[tuple[int, int, Sequence[VanishingIdeal]]]) -> list[tuple[int, list[int]]]:
-    """Folds, each with the psis that give the same generators in it, from (psi, fold, fitted estimators)."""
+def equal_models(ideals: Iterable[tuple[int, int, Sequence[Sequence[VanishingIdeal]]]]) -> list[tuple[int, list[int]]]:
+    """Folds, each with the psis that give the same generators in it, from (psi, fold, estimators of each class)."""
     known: dict[tuple[int, bytes], list[int]] = {}
     for psi, fold, fitted in ideals:
-        known.setdefault((fold, pickle.dumps([ideal.generators_.form for ideal in fitted])), []).append(psi)
+        forms = pickle.dumps([ideal.generators_.form for own in fitted for ideal in own])
+        known.setdefault((fold, forms), []).append(psi)
     return [(fold, psis) for (fold, _), psis in known.items()]
 
 

@@ -22,9 +22,9 @@ class Screen(NamedTuple):
     beyond: int
     most: int
 
-    def needed(self, mapping: FeatureMap) -> bool:
-        """Whether a map has too many columns."""
-        return len(mapping.lists) > 2 and mapping.n_columns > self.beyond
+    def needed(self, mapping: FeatureMap, n_classes: int) -> bool:
+        """Whether a map has too many columns for several classes."""
+        return n_classes > 2 and mapping.n_columns > self.beyond
 
     def chosen(self, mapping: FeatureMap, columns: Float2D, codes: Int1D, weights: Float1D | None) -> Bool1D:
         """Which columns to keep, from their values on labelled rows."""

@@ -84,6 +84,9 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
         one standard error of the difference, or else the likelihood of the held-out labels, with an accuracy that is
         not worse by as much; then ``rank_test_score`` has them first, and ``best_estimator_`` says so. Not with
         ``average``, ``sparsity`` or ``max_columns``, nor where they would be too many columns.
+    halves : bool or "auto", default="auto"
+        Fit the ideals of the two halves of each class, too, see :class:`PerClass`; "auto" tries them as it tries
+        hinges, and takes the best of what may stay.
     n_jobs : int, optional
         Threads; all cores by default. The result does not depend on it.
     psis : "auto" or array-like, default="auto"
@@ -203,6 +206,7 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
         append_input: bool = True,
         hinges: int | str = "auto",
         monomials: int | str = "auto",
+        halves: bool | str = "auto",
         scale_features: bool = True,
         class_weight: Any = None,
         n_jobs: int | None = None,
@@ -224,6 +228,7 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
         self.append_input = append_input
         self.hinges = hinges
         self.monomials = monomials
+        self.halves = halves
         self.scale_features = scale_features
         self.class_weight = class_weight
         self.n_jobs = n_jobs

@@ -22,6 +22,7 @@ from ..rows.arrays import ArrayRows
 from ..rows.protocol import Block, Cost
 from ..svm import L1SVC
 from .explain import Formula
+from .halves import owner_name
 
 __all__ = ["classifier_story"]
 
@@ -216,15 +217,15 @@ def _generators(model: Any) -> Html:
     order = np.argsort(-np.asarray(size), kind="stable")
     lines = []
     for i in order[:_MOST]:
-        label, g, weight, exact, signed = generators[int(i)]
+        label, g, weight, exact, signed, half = generators[int(i)]
         both = [] if weight is None else [_weight_cell(weight), _weight_cell(signed)]
-        lines.append(
-            [polynomial(g, zero=True), str(label), figures(g.degree), figures(g.mse, 3), *both, "yes" if exact else ""]
-        )
+        sizes = [figures(g.degree), figures(g.mse, 3)]
+        lines.append([polynomial(g, zero=True), owner_name(label, half), *sizes, *both, "yes" if exact else ""])
     heads = ["vanishes on the class", "class", "degree", "mean square", "weight of |g|", "weight of g", "exact"]
     if weights[0] is None:
         heads = [*heads[:4], heads[-1]]
-    counts = ", ".join(f"{label}: {len(own)}" for label, own in zip(generators.labels, generators.lists, strict=True))
+    numbers = np.bincount(generators.owners, [len(own) for own in generators.lists])
+    counts = ", ".join(f"{label}: {n:.0f}" for label, n in zip(generators.labels, numbers, strict=True))
     used = int(np.count_nonzero(size))
     text = f"{len(generators):,} generators ({counts}), {used:,} with a weight; those with the largest weights first."
     more = paragraph(f"{len(order) - _MOST:,} more are not shown.", class_="note") if len(order) > _MOST else None

@@ -405,8 +405,9 @@ def _number_of_folds(search: Any) -> int:
     cv = 3 if isinstance(search.cv, str) and search.cv == "auto" else search.cv
     if isinstance(cv, bool) or not isinstance(cv, Integral) or int(cv) < 2:
         raise ValueError(f"cv must be a number of folds, at least 2, for data outside of memory; got {search.cv!r}.")
-    if search.average:
-        raise ValueError("average=True needs a search in memory: set search_rows, for instance to 10_000.")
+    for name, value in (("average", search.average), ("halves", search.halves is True)):
+        if value:
+            raise ValueError(f"{name}=True needs a search in memory: set search_rows, for instance to 10_000.")
     return int(cv)
 
 

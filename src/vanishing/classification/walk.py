@@ -141,7 +141,7 @@ class Walk:
     def is_costly(self) -> bool:
         """Whether the last value of psi has many generators."""
         last = self._ideals.get(self._next - 1)
-        return last is not None and _most_generators(last) > _COSTLY
+        return last is not None and last.most_generators > _COSTLY
 
     def is_clearly_ahead_of(self, other: Walk) -> bool:
         """Whether its best accuracy is better by more than chance; other scores have no known error."""
@@ -150,24 +150,29 @@ class Walk:
         return self._counts and _is_clear(self._hits(self._best_pair), other._hits(other._best_pair))
 
     def with_columns(self, columns: ColumnOptions) -> Walk | None:
-        """The best psi alone with more columns beside the generators; None where that does not pay.
+        """The best psi alone with more columns: of halves, or beside the generators; None where that does not pay.
 
-        Many more generators than such columns can do what these do; and columns may be too many for an SVM. More
+        Many more generators than hinges and products can do what these do; and columns may be too many for an SVM. More
         columns want smaller Cs: from two below the best one on.
         """
         if self._best_pair is None or self._best_ideals is None or not self._counts:
             return None
         i, c = self._best_pair
-        n_generators = int(self.scores.n_generators[i].max()) * (2 if columns.features == "both" else 1)
-        n_others = columns.extras(self.study.X).n_columns
-        n_rows = min(len(fold.train) for fold in self.study.folds)
-        work = len(self.study.planes) * n_rows * (n_generators + n_others) ** 2
-        if self.scores.too_large[i] or n_generators > _MANY_TIMES * n_others or work > _MORE_WORK:
+        study, ideals = replace(self.study, columns=columns, screen=None), self._best_ideals
+        if columns.halves and not self.study.columns.halves:
+            (ideals,) = fit_ideals(study, [self.psis[i]])
+            pays = ideals.most_generators > self._best_ideals.most_generators and not ideals.too_large
+        n_each, n_others = 2 if columns.features == "both" else 1, columns.extras(study.X).n_columns
+        n_generators = n_each * ideals.most_generators
+        if ideals is self._best_ideals:
+            pays = n_generators <= _MANY_TIMES * n_others
+        n_rows = min(len(fold.train) for fold in study.folds)
+        work = len(study.planes) * n_rows * (n_generators + n_others) ** 2
+        if self.scores.too_large[i] or not pays or work > _MORE_WORK:
             return None
-        study = replace(self.study, columns=columns, screen=None)
         other = Walk(study, [self.psis[i]], self.Cs, self._progress, window=False)
         other._low, other._high = max(c - _FAR_BELOW, 0), c + 1
-        other._ideals[0] = self._best_ideals
+        other._ideals[0] = ideals
         other._advance()
         return other
 
@@ -254,16 +259,16 @@ class Walk:
 
     def _places_of_c(self, i: int) -> list[int]:
         """The places of the Cs to try: the window, or more of them where there are few generators, or many more."""
-        now = _most_generators(self._ideals[i])
+        now = self._ideals[i].most_generators
         if self._first and self._window and self._counts and self._costs_little(i):
             return list(range(len(self.Cs)))
         last = self._ideals.get(i - self._step)
-        before = now if last is None else _most_generators(last)
+        before = now if last is None else last.most_generators
         low = self._low - 1 if self._window and now > _GROWN * before else self._low
         return list(range(max(low, 0), self._high))
 
     def _costs_little(self, i: int) -> bool:
-        return _most_generators(self._ideals[i]) * len(self.study.planes) <= _ALL_CS
+        return self._ideals[i].most_generators * len(self.study.planes) <= _ALL_CS
 
     def _look_at(self, i: int) -> None:
         """Move on from a value of psi, by its scores."""
@@ -336,10 +341,6 @@ def explore_in_turns(walks: Sequence[Walk]) -> None:
             return
         if n_tried >= _FEW_TURNS and any(a.is_clearly_ahead_of(b) for a in walks for b in walks if a is not b):
             return
-
-
-def _most_generators(ideals: FoldIdeals) -> int:
-    return max(sum(len(ideal.generators_) for ideal in fitted) for fitted in ideals.fitted.values())
 
 
 def _is_clear(better: tuple[Float1D, Float1D], worse: tuple[Float1D, Float1D], n_errors: float = _CLEARLY) -> bool:

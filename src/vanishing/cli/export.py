@@ -143,7 +143,7 @@ def _polynomials(loaded: Any) -> list[Any]:
         raise ValueError(
             f"{loaded.path} holds a classifier, which is no ideal: export it to onnx, torch, numpy or sql."
         )
-    lists = [part.generators_ for part in getattr(model, "estimators_", [])] or [
+    lists = [part.generators_ for _, part in getattr(model, "_named", [])] or [
         model if isinstance(model, Polynomials) else model.generators_
     ]
     return [polynomial for each in lists for polynomial in polynomials_in_units(each, loaded.scaler)]

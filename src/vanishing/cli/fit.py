@@ -134,7 +134,7 @@ def _fit_ideal(arguments: argparse.Namespace) -> None:
     _save(_with_scaler(model, scaler), arguments, {} if arguments.label is None else {"label": arguments.label})
     parts = [(f"{arguments.algorithm.upper()}, psi = {algorithm.psi:g}, {took:.1f} s", model)]
     if arguments.label is not None:
-        parts = [(f"class {name}", ideal) for name, ideal in zip(model.classes_, model.estimators_, strict=True)]
+        parts = [(f"class {name}", ideal) for name, ideal in model._named]
     if arguments.json:
         listed = [{"title": title, "equations": listed_equations(ideal, scaler)} for title, ideal in parts]
         print_json({"kind": "ideal", "parts": listed, "output": arguments.output, "features": arguments.features})

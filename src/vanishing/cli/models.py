@@ -137,7 +137,7 @@ class Loaded:
         if self.kind == "classifier":
             shown = [] if isinstance(self.model, L1SVC) else [str(name) for name in self.model.get_feature_names_out()]
         elif isinstance(self.model, PerClass):
-            shown = [str(generator) for ideal in self.model.estimators_ for generator in ideal.generators_]
+            shown = [str(generator) for _, ideal in self.model._named for generator in ideal.generators_]
         else:
             generators = self.model if isinstance(self.model, Polynomials) else self.model.generators_
             shown = [str(generator) for generator in generators]

@@ -64,6 +64,5 @@ def _lines(loaded: Any) -> list[str]:
 def _parts(loaded: Any) -> list[tuple[str, Any, Any]]:
     """Title, ideal and scaling of each list of equations."""
     if hasattr(loaded.model, "estimators_"):
-        pairs = zip(loaded.model.classes_, loaded.model.estimators_, strict=True)
-        return [(f"class {name}", ideal, loaded.scaler) for name, ideal in pairs]
+        return [(f"class {name}", ideal, loaded.scaler) for name, ideal in loaded.model._named]
     return [(type(loaded.model).__name__, loaded.model, loaded.scaler)]

@@ -68,7 +68,7 @@ def outputs(model: Any, ops: Ops, x: Any) -> dict[str, Any]:
     if isinstance(model, VanishingIdeal):
         return {"features": ops.absolute(polynomial_values(ops, x, model.generators_))}
     if isinstance(model, PerClass):
-        lists = [ideal.generators_ for ideal in model.estimators_]
+        lists = [ideal.generators_ for _, ideal in model._named]
         return {"features": ops.absolute(ops.concat([polynomial_values(ops, x, each) for each in lists if len(each)]))}
     if isinstance(model, L1SVC):
         scores = ops.linear(x, model.coef_, model.intercept_)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from .._typing import Array, Float1D, Float2D
+from .._typing import Array, Bool1D, Float1D, Float2D
 from ..progress import Progress, passes_shown, row_progress
 from ..threads import n_threads, one_blas_thread
 from .protocol import Block, Cost, Rows, merge
@@ -87,9 +87,12 @@ class ArrayRows(Rows):
     def where_label(self, label: Any) -> ArrayRows:
         """The rows with this label."""
         assert self.labels is not None
-        chosen = self.labels == label
-        weights = None if self.sample_weight is None else self.sample_weight[chosen]
-        return ArrayRows(self.X[chosen], weights, self.labels[chosen], self.n_jobs)
+        return self.where(self.labels == label)
+
+    def where(self, chosen: Bool1D) -> ArrayRows:
+        """The chosen rows."""
+        weights, labels = (None if own is None else own[chosen] for own in (self.sample_weight, self.labels))
+        return ArrayRows(self.X[chosen], weights, labels, self.n_jobs)
 
     def signed_by(self, label: Any) -> ArrayRows:
         """The same rows, with negative weights where the label differs from this one."""
@@ -112,8 +115,7 @@ class ArrayRows(Rows):
         weights = self.sample_weight
         if weights is None or weights.all():
             return self
-        used = weights > 0.0
-        return ArrayRows(self.X[used], weights[used], None if self.labels is None else self.labels[used], self.n_jobs)
+        return self.where(weights > 0.0)
 
     def _only_block(self, cost: Cost) -> Block | None:
         """All rows, if they are one block of a pass that is not shown, without need for threads and bars; else None."""
