@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -84,6 +85,20 @@ class FoldModel(NamedTuple):
     mapping: FeatureMap
     final: Any
 
+    @property
+    def n_used(self) -> float:
+        """Number of columns with a weight; NaN where the last step is not linear."""
+        coef = getattr(self.final, "coef_", None)
+        return float("nan") if coef is None else float((np.atleast_2d(coef) != 0.0).any(axis=0).sum())
+
+
+class FoldFit(NamedTuple):
+    """One pair on one fold: the decisions on the test rows, or where these do not do, the score."""
+
+    decisions: Float2D | None
+    score: float
+    model: FoldModel
+
 
 @dataclass(frozen=True)
 class Study:
@@ -125,6 +140,10 @@ class Study:
             key = b"" if scaler is None else scaler.scale_.tobytes() + scaler.min_.tobytes()
             groups.setdefault(key, []).append(fold)
         return list(groups.values())
+
+    def rows(self, places: Int1D, fold: Fold) -> Array:
+        """Some rows in the units of a fold."""
+        return self.X[places] if fold.scaler is None else fold.scaler.transform(self.X[places])
 
     def weights_of(self, rows: Int1D) -> Float1D | None:
         """Weights of some rows in the fit."""
@@ -170,16 +189,12 @@ def fit_ideals(study: Study, psis: Sequence[float]) -> list[FoldIdeals]:
     """The ideals of all classes and folds for every psi, in shared passes."""
     fitted: list[dict[int, Ideals]] = [{} for _ in psis]
     for group in study.groups:
-        X = _scaled(study, group)
+        scaler = group[0].scaler
+        X = study.X if scaler is None else scaler.transform(study.X)
         models = zip(*(_ideals_of(study, X, code, psis, group) for code in range(study.codes.max() + 1)), strict=True)
         for k, ideals in enumerate(models):
             fitted[k // len(group)][group[k % len(group)].number] = ideals
     return [FoldIdeals(own, any(map(_is_unfinished, own.values()))) for own in fitted]
-
-
-def _scaled(study: Study, group: Sequence[Fold]) -> Array:
-    scaler = group[0].scaler
-    return study.X if scaler is None else scaler.transform(study.X)
 
 
 def _is_unfinished(ideals: Ideals) -> bool:
@@ -219,35 +234,6 @@ def _halves(study: Study, X: Array, rows: Int1D) -> list[Int1D]:
     return halves if min(map(len, halves)) >= FEWEST_IN_HALF else []
 
 
-def score_ideals(
-    study: Study, ideals: Sequence[FoldIdeals], Cs: Sequence[float], progress: Progress, *, at_least: int = 0
-) -> Scores:
-    """Train and score every pair of psi and C on every fold, from the ideals of every psi.
-
-    Where the study bounds the columns, pairs beyond are left out, but for the first ``at_least`` psis.
-    """
-    result = Scores.empty(len(ideals), len(Cs), len(study.folds))
-    result.too_large[:] = [own.too_large for own in ideals]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the final fit repeats what matters
-        for group in study.groups:
-            by_fold = [[own.fitted[fold.number] for fold in group] for own in ideals]
-            _fit_group(study, _scaled(study, group), Cs, group, by_fold, result, progress, at_least)
-    if study.final_estimator is None and study.whole_model is None:  # decisions are all that the score needs
-        rows = study.held_out(study.folds)
-        for (i, c), decisions in result.held_out.items():
-            if all(own is not None for own in decisions):
-                if study.calibrated:
-                    result.calibrations[i, c] = calibrate(*rows.together(decisions), tol=ROUGHLY)
-                answers = result.answers((i, c))
-                result.scores[i, c] = held_out_scores(study.scorer, rows, answers)
-                if study.by_likelihood:
-                    result.choice[i, c] = held_out_log_likelihoods(rows, answers)
-    if not study.by_likelihood:
-        result.choice = result.scores
-    return result
-
-
 def _parts(chosen: Bool1D, folds: Sequence[Fold]) -> tuple[list[Int1D], list[tuple[int, ...]]]:
     """The chosen rows cut into parts that training sets have in common, and the parts of each training set."""
     rows = np.flatnonzero(chosen)
@@ -269,114 +255,116 @@ def _apart(chosen: Bool1D, folds: Sequence[Fold]) -> tuple[list[Int1D], list[tup
     return [fold.train[chosen[fold.train]] for fold in folds], [(k,) for k in range(len(folds))]
 
 
-def _fit_group(
-    study: Study,
-    X: Array,
-    Cs: Sequence[float],
-    folds: Sequence[Fold],
-    ideals: Sequence[Sequence[Ideals]],
-    result: Scores,
-    progress: Progress,
-    at_least: int,
-) -> None:
-    """Fit the last step for the folds of a group, on several threads; scores what is not scored by decisions."""
-    trains = [X[fold.train] for fold in folds]
-    tests = [X[fold.test] for fold in folds]
-    extras = [study.columns.extras(train) for train in trains]
-    n_folds = result.scores.shape[2]
-    tasks = []
-    for k, same in equal_models((i, k, fitted) for i, row in enumerate(ideals) for k, fitted in enumerate(row)):
-        mapping = FeatureMap.of(ideals[same[0]][k], extras[k], study.columns.features)
-        screen = study.screen
-        if screen is not None and mapping.n_columns > screen.beyond and not screen.needed(mapping, len(study.classes)):
-            result.too_large[same] = True
-        tasks.append((mapping, k, same))
-    if study.screen is not None:  # an automatic walk needs no pairs that it will not take
-        tasks = [task for task in tasks if not result.too_large[task[2]].all() or task[2][0] < at_least]
-    tasks.sort(key=lambda task: -task[0].n_columns)  # the longest first
-    widest = max((task[0].n_columns for task in tasks), default=0)
-    largest = (max(map(len, trains)) + max(map(len, tests))) * widest
+class _Task(NamedTuple):
+    """The models of a fold for psis that give the same generators in it."""
+
+    fold: Fold
+    psis: list[int]
+    ideals: Ideals
+    mapping: FeatureMap
+
+    @property
+    def n_entries(self) -> int:
+        """Numbers in the columns of all rows."""
+        return (len(self.fold.train) + len(self.fold.test)) * self.mapping.n_columns
+
+
+def score_ideals(
+    study: Study, ideals: Sequence[FoldIdeals], Cs: Sequence[float], progress: Progress, *, at_least: int = 0
+) -> Scores:
+    """Train and score every pair of psi and C on every fold, from the ideals of every psi.
+
+    Where the study bounds the columns, pairs beyond are left out, but for the first ``at_least`` psis.
+    """
+    result = Scores.empty(len(ideals), len(Cs), len(study.folds))
+    tasks = _tasks(study, ideals, result.too_large, at_least)
     order = np.argsort(Cs, kind="stable").tolist()
-    ascending = [Cs[c] for c in order]
-    memory = threading.local()
-
-    def work(mapping: FeatureMap, k: int, same: list[int]) -> None:
-        fold = folds[k]
-        if mapping.n_generators:
-            room = _used_memory(memory, largest) if study.final_estimator is None else None
-            fits = _fold_fits(study, ascending, fold, ideals[same[0]][k], mapping, trains[k], tests[k], room, n_each)
-            for c, fit in zip(order, fits, strict=False):  # larger Cs may be left out
-                result.scores[same, c, fold.number] = fit.score
-                result.n_used[same, c, fold.number] = fit.n_used
-                for i in same:
-                    if fit.decisions is not None:
-                        result.held_out.setdefault((i, c), [None] * n_folds)[fold.number] = fit.decisions  # type: ignore[list-item]
-                    if study.keep_models:
-                        result.models.setdefault((i, c), [None] * n_folds)[fold.number] = fit.model
-        result.n_generators[same, fold.number] = mapping.n_generators
-        progress.advance(len(same))
-
     # Fits of another last step may share state: liblinear's draw from the same random numbers.
     threads = n_threads(study.n_jobs) if study.final_estimator is None else 1
-    n_each = max(threads // max(len(tasks), 1), 1)  # for few tasks of many rows
-    with WarningRelay() as relay, one_blas_thread, ThreadPoolExecutor(threads) as pool:
+    fit = partial(
+        _fit_fold,
+        study,
+        [Cs[c] for c in order],
+        _UsedMemory(max((task.n_entries for task in tasks), default=0)),
+        max(threads // max(len(tasks), 1), 1),  # for few tasks of many rows
+    )
+    with warnings.catch_warnings(), WarningRelay() as relay, one_blas_thread, ThreadPoolExecutor(threads) as pool:
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the final fit repeats what matters
         try:
-            for done in [pool.submit(relay.task(work), *task) for task in tasks]:
-                done.result()
+            for task, done in [(task, pool.submit(relay.task(fit), task)) for task in tasks]:
+                for c, found in zip(order, done.result(), strict=False):  # larger Cs may be left out
+                    result.keep(task.psis, c, task.fold.number, found, models=study.keep_models)
+                result.n_generators[task.psis, task.fold.number] = task.mapping.n_generators
+                progress.advance(len(task.psis))
         except BaseException:  # an interrupt, too: the other tasks are not needed
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+    if study.final_estimator is None and study.whole_model is None:  # decisions are all that the score needs
+        _score_decisions(study, result)
+    if not study.by_likelihood:
+        result.choice = result.scores
+    return result
 
 
-def _used_memory(thread: threading.local, n_entries: int) -> Float1D:
+def _tasks(study: Study, ideals: Sequence[FoldIdeals], too_large: Bool1D, at_least: int) -> list[_Task]:
+    """What has to be fitted, the longest first; marks the psis that are too large."""
+    too_large[:] = [own.too_large for own in ideals]
+    extras = [study.columns.extras(study.rows(fold.train, fold)) for fold in study.folds]
+    tasks, screen, n_classes = [], study.screen, len(study.classes)
+    by_fold = ((i, fold.number, own.fitted[fold.number]) for i, own in enumerate(ideals) for fold in study.folds)
+    for k, same in equal_models(by_fold):
+        fitted = ideals[same[0]].fitted[k]
+        mapping = FeatureMap.of(fitted, extras[k], study.columns.features)
+        if screen is not None and mapping.n_columns > screen.beyond and not screen.needed(mapping, n_classes):
+            too_large[same] = True
+        tasks.append(_Task(study.folds[k], same, fitted, mapping))
+    if screen is not None:  # an automatic walk needs no pairs that it will not take
+        tasks = [task for task in tasks if not too_large[task.psis].all() or task.psis[0] < at_least]
+    return sorted(tasks, key=lambda task: -task.mapping.n_columns)
+
+
+def _score_decisions(study: Study, result: Scores) -> None:
+    """Score the pairs whose decisions on the held-out rows of every fold are known."""
+    rows = study.held_out(study.folds)
+    for pair, decisions in result.held_out.items():
+        if any(own is None for own in decisions):
+            continue
+        if study.calibrated:
+            result.calibrations[pair] = calibrate(*rows.together(decisions), tol=ROUGHLY)
+        answers = result.answers(pair)
+        result.scores[pair] = held_out_scores(study.scorer, rows, answers)
+        if study.by_likelihood:
+            result.choice[pair] = held_out_log_likelihoods(rows, answers)
+
+
+class _UsedMemory(threading.local):
     """Memory for ``n_entries`` numbers that this thread has used before: fresh memory is slow."""
-    if not hasattr(thread, "memory"):
-        thread.memory = np.empty(n_entries)
-    room: Float1D = thread.memory
-    return room
+
+    def __init__(self, n_entries: int):
+        self.entries = np.empty(n_entries)
 
 
-class _Fit(NamedTuple):
-    """One pair on one fold: the decisions on the test rows, or where these do not do, the score."""
-
-    decisions: Float2D | None
-    score: float
-    n_used: float
-    model: FoldModel
-
-
-def _fold_fits(
-    study: Study,
-    Cs: Sequence[float],
-    fold: Fold,
-    ideals: Ideals,
-    mapping: FeatureMap,
-    train: Array,
-    test: Array,
-    room: Float1D | None,
-    n_jobs: int,
-) -> list[_Fit]:
-    """Fits for ascending Cs; ``room`` is memory for the columns of both sets of rows, if it may be used."""
+def _fit_fold(study: Study, Cs: Sequence[float], memory: _UsedMemory, n_jobs: int, task: _Task) -> list[FoldFit]:
+    """The fits of a task for ascending Cs; none without generators."""
+    fold, mapping = task.fold, task.mapping
+    if mapping.n_generators == 0:
+        return []
+    room = memory.entries if study.final_estimator is None else None  # other last steps may keep their columns
+    train, weights = study.rows(fold.train, fold), study.weights_of(fold.train)
     cut = len(train) * mapping.n_columns
     columns = _columns_of(mapping, train, None if room is None else room[:cut], n_jobs)
-    reach = np.abs(train).max(axis=0)
     if study.screen is not None and study.screen.needed(mapping, len(study.classes)):
-        chosen = study.screen.chosen(mapping, columns, study.codes[fold.train], study.weights_of(fold.train))
+        chosen = study.screen.chosen(mapping, columns, study.codes[fold.train], weights)
         mapping, columns = mapping.select(chosen), np.ascontiguousarray(columns[:, chosen])
-    mapping = mapping.fitted_by(columns, study.weights_of(fold.train), reach, scale=study.columns.scale)
-    models = (FoldModel(fold, ideals, mapping, final) for final in study.finals(columns, fold.train, Cs, n_jobs))
+    mapping = mapping.fitted_by(columns, weights, np.abs(train).max(axis=0), scale=study.columns.scale)
+    models = (FoldModel(fold, task.ideals, mapping, final) for final in study.finals(columns, fold.train, Cs, n_jobs))
     if study.whole_model is not None:
-        rows = study.whole_rows
-        assert rows is not None
-        return [
-            _Fit(None, study.score(study.whole_model(model), rows[fold.test], fold.test), _n_used(model.final), model)
-            for model in models
-        ]
-    held_out = _columns_of(mapping, test, None if room is None else room[cut:], n_jobs)
+        assert study.whole_rows is not None
+        held_out = study.whole_rows[fold.test]
+        return [FoldFit(None, study.score(study.whole_model(model), held_out, fold.test), model) for model in models]
+    held_out = _columns_of(mapping, study.rows(fold.test, fold), None if room is None else room[cut:], n_jobs)
     if study.final_estimator is not None:
-        return [
-            _Fit(None, study.score(model.final, held_out, fold.test), _n_used(model.final), model) for model in models
-        ]
+        return [FoldFit(None, study.score(model.final, held_out, fold.test), model) for model in models]
     return _fits_along(study, fold, models, held_out)
 
 
@@ -386,13 +374,13 @@ def _columns_of(mapping: FeatureMap, rows: Array, room: Float1D | None, n_jobs: 
     return np.asarray(mapping.over(ArrayRows(rows, n_jobs=n_jobs), out))
 
 
-def _fits_along(study: Study, fold: Fold, models: Iterator[FoldModel], held_out: Array) -> list[_Fit]:
+def _fits_along(study: Study, fold: Fold, models: Iterator[FoldModel], held_out: Array) -> list[FoldFit]:
     """The fits of models with ascending C; where columns are many, up to the first that is clearly worse."""
     rows, fits, best = study.held_out([fold]), [], None
     race = study.ascending and held_out.shape[1] > _MANY_COLUMNS
     for model in models:
         decisions = held_out @ model.final.coef_.T + model.final.intercept_
-        fits.append(_Fit(decisions, np.nan, _n_used(model.final), model))
+        fits.append(FoldFit(decisions, np.nan, model))
         if race:
             hits, weights = rows.by_row(held_out_hits(rows, [decisions]))
             lead, error = (-1.0, 0.0) if best is None else paired_difference(best, hits, weights)
@@ -400,9 +388,3 @@ def _fits_along(study: Study, fold: Fold, models: Iterator[FoldModel], held_out:
                 break
             best = hits if lead < 0.0 else best
     return fits
-
-
-def _n_used(final: Any) -> float:
-    """Number of columns with a weight; NaN where the last step is not linear."""
-    coef = getattr(final, "coef_", None)
-    return float("nan") if coef is None else float((np.atleast_2d(coef) != 0.0).any(axis=0).sum())

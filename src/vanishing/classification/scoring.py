@@ -88,6 +88,16 @@ class Scores:
         for mine, theirs in zip(self._by_pair, other._by_pair, strict=True):
             mine.update({(psis[i], Cs[c]): value for (i, c), value in theirs.items()})
 
+    def keep(self, psis: Sequence[int], c: int, fold: int, fit: Any, *, models: bool) -> None:
+        """Take over what was fitted on a fold for one C, and for psis that have it in common."""
+        n_folds = self.scores.shape[2]
+        self.scores[psis, c, fold], self.n_used[psis, c, fold] = fit.score, fit.model.n_used
+        for i in psis:
+            if fit.decisions is not None:
+                self.held_out.setdefault((i, c), [None] * n_folds)[fold] = fit.decisions  # type: ignore[list-item]
+            if models:
+                self.models.setdefault((i, c), [None] * n_folds)[fold] = fit.model
+
     def followed_by(self, other: Scores) -> Scores:
         """These, and behind them the psis of other ones for the same Cs and folds."""
         n_psis, n_Cs, n_folds = self.scores.shape
