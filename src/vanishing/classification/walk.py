@@ -28,6 +28,7 @@ _LONG_STEP = 2  # ... in steps of as many values
 _CLEARLY = 2.0  # standard errors of a difference, by which a score counts as two without a better one
 _SLIGHTLY = 1.0  # standard errors of a difference, up to which a smaller C is as good
 _MANY_TIMES = 3  # as many columns of generators as other columns, beyond which hinges and products are not tried
+_AT_LEAST = 2  # times as many generators has a class together with its halves
 _FAR_BELOW = 2  # values of C that are tried with more columns below the best without them
 _BELOW, _ABOVE = 1, 1  # values of C in the window beside the last good one ...
 _GROWN = 1.5  # ... and one more below, if there are more generators than that many times those before ...
@@ -159,22 +160,28 @@ class Walk:
             return None
         i, c = self._best_pair
         study, ideals = replace(self.study, columns=columns, screen=None), self._best_ideals
-        if columns.halves and not self.study.columns.halves:
-            (ideals,) = fit_ideals(study, [self.psis[i]])
-            pays = ideals.most_generators > self._best_ideals.most_generators and not ideals.too_large
         n_each, n_others = 2 if columns.features == "both" else 1, columns.extras(study.X).n_columns
-        n_generators = n_each * ideals.most_generators
-        if ideals is self._best_ideals:
-            pays = n_generators <= _MANY_TIMES * n_others
-        n_rows = min(len(fold.train) for fold in study.folds)
-        work = len(study.planes) * n_rows * (n_generators + n_others) ** 2
-        if self.scores.too_large[i] or not pays or work > _MORE_WORK:
+        n_before = n_each * ideals.most_generators
+        if columns.halves and not self.study.columns.halves:
+            if self._work(_AT_LEAST * n_before + n_others) > _MORE_WORK:
+                return None
+            (ideals,) = fit_ideals(study, [self.psis[i]])
+        elif n_before > _MANY_TIMES * n_others:
+            return None
+        n_generators, too_large = n_each * ideals.most_generators, self.scores.too_large[i] or ideals.too_large
+        nothing_new = (n_generators, n_others) == (n_before, self.study.columns.extras(study.X).n_columns)
+        if too_large or nothing_new or self._work(n_generators + n_others) > _MORE_WORK:
             return None
         other = Walk(study, [self.psis[i]], self.Cs, self._progress, window=False)
         other._low, other._high = max(c - _FAR_BELOW, 0), c + 1
         other._ideals[0] = ideals
         other._advance()
         return other
+
+    def _work(self, n_columns: int) -> float:
+        """Multiplications of the Hessians of a Newton step, one for each plane."""
+        n_rows = min(len(fold.train) for fold in self.study.folds)
+        return float(len(self.study.planes) * n_rows * n_columns**2)
 
     def is_ahead_of(self, other: Walk) -> bool:
         """Whether its best accuracy is better by more than one standard error of the difference."""
