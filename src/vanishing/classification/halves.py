@@ -49,11 +49,12 @@ class Cut:
         """Which rows lie above the plane."""
         return X @ on_device_of(X, self.normal) > self.level
 
-    def half(self, rows: Rows, *, above: bool) -> Rows:
-        """The rows of one half."""
+    def halves(self, rows: Rows) -> list[Rows]:
+        """The rows that do not lie above the plane, and those that do."""
         if isinstance(rows, ArrayRows):
-            return rows.where(self.above(rows.X) == above)
-        return rows.changed(_Half(self, above))
+            above = self.above(rows.X)
+            return [rows.where(~above), rows.where(above)]
+        return [rows.changed(_Half(self, above)) for above in (False, True)]
 
 
 @dataclass(frozen=True)

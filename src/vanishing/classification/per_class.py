@@ -25,6 +25,7 @@ from ..files.fields import Labels, ListOf, MayBeMissing, require
 from ..files.saved import Object, SavedEstimator
 from ..ideals.default import DefaultIdeal
 from ..ideals.ideal import VanishingIdeal
+from ..ideals.path import fit_together
 from ..rows.arrays import ArrayRows
 from ..rows.labels import Labelled, read_labelled
 from ..rows.protocol import Rows
@@ -38,19 +39,21 @@ from .reported import ReportedPerClass
 __all__ = ["PerClass"]
 
 
-class _Piece(NamedTuple):
-    """Rows with an ideal of their own: those of a class, or one half of them."""
+class _ClassRows(NamedTuple):
+    """The rows of a class with their survey; or both of its halves, where it is cut."""
 
-    number: int  # of the class
-    part: Rows
-    survey: Survey
+    parts: list[Rows]
+    surveys: list[Survey]
     cut: Cut | None = None
-    above: bool = False
 
-    def of(self, rows: Rows, key: Any) -> Rows:
-        """The same rows of another view of the source, where the class has this key."""
-        own = rows.where_label(key)
-        return own if self.cut is None else self.cut.half(own, above=self.above)
+    def parts_of(self, rows: Rows) -> list[Rows]:
+        """The same parts of another view of the rows of the class."""
+        return [rows] if self.cut is None else self.cut.halves(rows)
+
+    @property
+    def members(self) -> list[tuple[int, ...]]:
+        """The parts that each ideal sees: all of them, then one by one."""
+        return [(0,)] if self.cut is None else [(0, 1), (0,), (1,)]
 
 
 class PerClass(SavedEstimator, DefaultIdeal, ReportedPerClass, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -149,23 +152,23 @@ class PerClass(SavedEstimator, DefaultIdeal, ReportedPerClass, TransformerMixin,
         template = self._template()
         if data.rows.single_precision:
             warn_single_precision(template.psi)
-        pieces = [_Piece(k, part, own) for k, (part, own) in enumerate(zip(parts, surveys, strict=True))]
         if self.halves:
-            pieces += _halves(pieces, ahead=template._looks_ahead)
+            classes = _cut_in_halves(parts, surveys, ahead=template._looks_ahead)
+        else:
+            classes = [_ClassRows([part], [own]) for part, own in zip(parts, surveys, strict=True)]
 
-        def fit(rows: Rows, piece: _Piece) -> VanishingIdeal:
-            model: VanishingIdeal = clone(template)
-            take_input_from(self, model)
-            own = piece.part if isinstance(rows, ArrayRows) else piece.of(rows, data.keys[piece.number])
-            model._fit_rows(own, piece.survey)
-            return model
+        def fit(rows: Rows, k: int) -> list[VanishingIdeal]:
+            own = classes[k]
+            models: list[VanishingIdeal] = [clone(template) for _ in own.members]
+            for model in models:
+                take_input_from(self, model)
+            in_memory = isinstance(rows, ArrayRows)
+            seen = own.parts if in_memory else own.parts_of(rows.where_label(data.keys[k]))
+            fit_together(models, seen, own.members, own.surveys)
+            return models
 
-        tasks = [partial(fit, piece=piece) for piece in pieces]
-        models = together(data.rows, tasks, threads=n_threads(self.n_jobs))
-        by_class: list[list[VanishingIdeal]] = [[] for _ in data.classes]
-        for piece, model in zip(pieces, models, strict=True):
-            by_class[piece.number].append(model)
-        self._store(data.classes, by_class)
+        tasks = [partial(fit, k=k) for k in range(len(classes))]
+        self._store(data.classes, together(data.rows, tasks, threads=n_threads(self.n_jobs)))
 
     def _store(self, classes: Array, by_class: Sequence[Sequence[VanishingIdeal]]) -> None:
         """Set what was fitted: for each class its ideal, and those of its halves."""
@@ -234,14 +237,16 @@ class PerClass(SavedEstimator, DefaultIdeal, ReportedPerClass, TransformerMixin,
         return tags
 
 
-def _halves(pieces: Sequence[_Piece], *, ahead: bool) -> list[_Piece]:
-    """The halves of classes, surveyed in one pass, where both have rows enough."""
-    cuts = [Cut.of(piece.survey.gram) for piece in pieces]
-    pairs = list(zip(pieces, cuts, strict=True))
-    parts = [cut.half(piece.part, above=above) for piece, cut in pairs for above in (False, True)]
-    surveys, halves = surveys_if_any(parts, ahead=ahead), []
+def _cut_in_halves(parts: Sequence[Rows], surveys: Sequence[Survey], *, ahead: bool) -> list[_ClassRows]:
+    """The halves of classes, surveyed in one pass; a class with too few rows in a half stays whole."""
+    cuts = [Cut.of(survey.gram) for survey in surveys]
+    halves = [cut.halves(part) for part, cut in zip(parts, cuts, strict=True)]
+    found = surveys_if_any([half for own in halves for half in own], ahead=ahead)
+    classes = []
     for k, cut in enumerate(cuts):
-        both = [(parts[i], surveys[i]) for i in (2 * k, 2 * k + 1)]
-        if all(survey is not None and survey.n_samples >= FEWEST_IN_HALF for _, survey in both):
-            halves += [_Piece(k, part, survey, cut, place == 1) for place, (part, survey) in enumerate(both) if survey]
-    return halves
+        own = [
+            survey for survey in found[2 * k : 2 * k + 2] if survey is not None and survey.n_samples >= FEWEST_IN_HALF
+        ]
+        both = len(own) == 2
+        classes.append(_ClassRows(halves[k], own, cut) if both else _ClassRows([parts[k]], [surveys[k]]))
+    return classes

@@ -104,7 +104,7 @@ def fit_together(
         model._check_width()
         whole = Survey.of_parts([part_surveys[k] for k in member])
         if not isinstance(model, MonomialIdeal):
-            model._fit_rows(JoinedRows([parts[k] for k in member]), whole)
+            model._fit_rows(parts[member[0]] if len(member) == 1 else JoinedRows([parts[k] for k in member]), whole)
             continue
         basis, rule = model._plan(whole)
         alike = (basis.order, basis.feature_order.tobytes(), model.max_degree, model.max_terms)
