@@ -32,7 +32,8 @@ __all__ = ["SAMPLE_ROWS", "SEARCH_TOL", "Pieces", "fit_pieces", "rows_by_class",
 SAMPLE_ROWS = 10_000  # whose quantiles are taken for those of all rows, outside of memory
 SEARCH_TOL = 5e-3  # relative duality gap of an SVM that only helps to choose
 _LITTLE_WORK = 2e9  # multiplications of a Newton step on all rows up to which no sample chooses the columns ...
-_MUCH_WORK = 2e10  # ... and up to which it may choose
+_MUCH_WORK = 2e10  # ... and up to which it may choose ...
+_WORK_OF_HALVES = 1e10  # ... of the columns of halves, which take longer to compute
 _FEWEST_COLUMNS = 50  # that it may choose whatever they cost
 _PART_ROWS = 20_000  # that the SVM of many more rows starts from, or ...
 _ROWS_PER_COLUMN = 600  # ... as many for every column: their Hessian is that of all rows to some 5% ...
@@ -148,7 +149,8 @@ def _screened(model: Any, mapping: FeatureMap, rows: ArrayRows, sample: Sample, 
     mapping.fitted_by(columns, rows.sample_weight, reach, scale=model.scale_features)
     svm = L1SVC(model.C, tol=SEARCH_TOL, n_jobs=model.n_jobs)
     size = np.abs(svm.fit(columns, rows.labels, rows.sample_weight).coef_).max(axis=0)
-    most = max(int(np.sqrt(_MUCH_WORK / n_rows)), _FEWEST_COLUMNS)
+    work = _WORK_OF_HALVES if model.halves else _MUCH_WORK
+    most = max(int(np.sqrt(work / n_rows)), _FEWEST_COLUMNS)
     used = (size > 0.0) & (size >= np.sort(size)[-min(most, size.size)])
     return mapping.select(used) if used[: mapping.absolute.size + mapping.signed.size].any() else mapping
 

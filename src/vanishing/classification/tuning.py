@@ -149,7 +149,7 @@ def _search_in_memory(
     n_steps = len(prepared) * len(prepared[0].searched.psis) * len(splits)
     with search_progress(n_steps, passes=False) as progress:
         if prepared[0].searched.automatic:
-            return _walk(search, prepared, progress, before, enough, sampled=sample is not None)
+            return _walk(search, prepared, progress, before, enough, sample)
         return _score_all(search, prepared, progress)
 
 
@@ -181,8 +181,7 @@ def _walk(
     progress: Progress,
     before: Searched | None,
     enough: float,
-    *,
-    sampled: bool,
+    sample: Sample | None,
 ) -> list[Searched]:
     """Walk down psi: first a little for every scaling, then to the end with the best; for an average with all."""
     window = isinstance(search.Cs, str) and search.max_columns is None
@@ -190,7 +189,7 @@ def _walk(
     walks = []
     for searched, study in prepared:
         psis, C = (searched.psis, None) if before is None else (_psis_onwards(before), before.best[1])
-        new = partial(Walk, window=window, onwards_from=C, enough=enough, sampled=sampled)
+        new = partial(Walk, window=window, onwards_from=C, enough=enough, sampled=sample is not None)
         walks.append(new(study, psis, searched.Cs, progress))
     if len(walks) > 1:
         explore_in_turns(walks)
@@ -199,14 +198,17 @@ def _walk(
         walks[k].finish()
     searches = [prepared[k].searched._replace(psis=walks[k].psis, scores=walks[k].scores) for k in order]
     few_errors = before is not None or walks[order[0]].is_good_enough
-    with_more = None if few_errors else _try_more_columns(search, prepared, walks, order[0])
+    with_more = None if few_errors else _try_more_columns(search, prepared, walks, order[0], sample)
     return searches if with_more is None else [with_more]
 
 
-def _try_more_columns(search: Any, prepared: list[_Prepared], walks: list[Walk], best: int) -> Searched | None:
-    """The best psi of a scaling that is not far behind, with hinges and products, too, if that is ahead of all walks.
+def _try_more_columns(
+    search: Any, prepared: list[_Prepared], walks: list[Walk], best: int, sample: Sample | None
+) -> Searched | None:
+    """The best psi of a scaling that is not far behind, with hinges, products or halves, if that is ahead of all walks.
 
-    Such columns cost readers, so that they must be ahead by more than chance. Few rows cannot tell.
+    Such columns cost readers, so that they must be ahead by more than chance. Few rows cannot tell. Halves of many rows
+    take long, too: where rows abound, they must be ahead in accuracy, and not in likelihood alone.
     """
     study = prepared[best].study
     simple = search.average or search.sparsity is not None or search.max_columns is not None
@@ -216,7 +218,10 @@ def _try_more_columns(search: Any, prepared: list[_Prepared], walks: list[Walk],
     richer = [(k, walk.with_columns(more)) for k, walk in near for more in study.columns.richer(search)]
     tried = [(k, walk) for k, walk in richer if walk is not None]
     ahead = [(k, walk) for k, walk in tried if walk.is_ahead_of(walks[best])]
-    ahead = ahead or [(k, walk) for k, walk in tried if walk.is_likelier_than(walks[best])]
+    if not ahead:
+        abound = sample is not None and sample.n_rows.sum() >= _ABUNDANT * search.search_rows
+        cheap = [(k, walk) for k, walk in tried if not (abound and walk.study.columns.halves)]
+        ahead = [(k, walk) for k, walk in cheap if walk.is_likelier_than(walks[best])]
     if not ahead:
         return None
     k, walk = max(ahead, key=lambda each: each[1].best)

@@ -40,6 +40,7 @@ _FEW_TERMS, _MANY_TERMS = 40, 600
 _COLUMN_SHARE, _COLUMNS = 0.3, 750  # most columns: a share of the training rows, or this many
 _WORK = 6e9  # multiplications of the Hessians of a Newton step, one for each plane ...
 _LESS_WORK = 1.5e9  # ... and with the columns that are chosen of too many
+_WORK_OF_HALVES = 4.5e9  # ... and with the generators of halves on a sample: those of all rows take long, too
 _MORE_WORK = 1.5e10  # ... and with hinges and products beside the generators of the best psi
 
 
@@ -161,16 +162,17 @@ class Walk:
         i, c = self._best_pair
         study, ideals = replace(self.study, columns=columns, screen=None), self._best_ideals
         n_each, n_others = 2 if columns.features == "both" else 1, columns.extras(study.X).n_columns
-        n_before = n_each * ideals.most_generators
+        n_before, most = n_each * ideals.most_generators, _MORE_WORK
         if columns.halves and not self.study.columns.halves:
-            if self._work(_AT_LEAST * n_before + n_others) > _MORE_WORK:
+            most = _WORK_OF_HALVES if self._sampled else _MORE_WORK
+            if self._work(_AT_LEAST * n_before + n_others) > most:
                 return None
             (ideals,) = fit_ideals(study, [self.psis[i]])
         elif n_before > _MANY_TIMES * n_others:
             return None
         n_generators, too_large = n_each * ideals.most_generators, self.scores.too_large[i] or ideals.too_large
         nothing_new = (n_generators, n_others) == (n_before, self.study.columns.extras(study.X).n_columns)
-        if too_large or nothing_new or self._work(n_generators + n_others) > _MORE_WORK:
+        if too_large or nothing_new or self._work(n_generators + n_others) > most:
             return None
         other = Walk(study, [self.psis[i]], self.Cs, self._progress, window=False)
         other._low, other._high = max(c - _FAR_BELOW, 0), c + 1
