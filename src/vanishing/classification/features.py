@@ -14,6 +14,7 @@ from .._typing import Array, Bool1D, Float1D, Float2D, Int1D
 from ..files.fields import Numbers, Optional, Record, TupleOf, require
 from ..files.saved import Object
 from ..ideals.ideal import VanishingIdeal
+from ..polynomials.columnwise import Places
 from ..polynomials.forms import MonomialForm, term_values
 from ..polynomials.polynomial import Polynomials
 from ..polynomials.products import ProductForm
@@ -209,15 +210,14 @@ class FeatureMap:
         """Write the columns of rows on the host to the rows of ``out``, ``(n_columns, n_rows)``."""
         first, second = self.absolute.size, self.absolute.size + self.signed.size
         width = np.ones(self.n_columns) if self.width is None else self.width
-        start = 0
+        start, numbers = 0, np.concatenate([self.absolute, self.signed])
         for polynomials in self.lists:
-            ends = start, start + len(polynomials)
-            absolute, signed = (slice(*np.searchsorted(own, ends).tolist()) for own in (self.absolute, self.signed))
-            for rows, values in polynomials.form.by_polynomial(X) if len(polynomials) else ():
-                for own, part, place in ((self.absolute, absolute, 0), (self.signed, signed, first)):
-                    of_part = own[part] - start, width[place + part.start : place + part.stop]
-                    _divide(values, *of_part, place == 0, rows.stop - rows.start, out, place + part.start, rows.start)
-            start = ends[1]
+            stop = start + len(polynomials)
+            rows = np.flatnonzero((numbers >= start) & (numbers < stop))
+            if rows.size:
+                places = Places(numbers[rows] - start, rows, width[rows], rows < first)
+                polynomials.form.fill_columnwise(X, places, out)
+            start = stop
         _fill_extras(self.extras, np.ascontiguousarray(X.T), out[second:])
         out[second:] /= width[second:, None]
 
@@ -258,18 +258,6 @@ def _fill_extras(extras: Extras, columns: Float2D, out: Float2D) -> None:
         np.maximum(np.subtract(columns[j], knot, out=row), 0.0, out=row)
     for row, i, j in zip(out[n_inputs + n_hinges :], extras.left, extras.right, strict=True):
         np.multiply(columns[i], columns[j], out=row)
-
-
-@compiled
-def _divide(
-    values: Float2D, chosen: Int1D, width: Float1D, absolute: bool, n_rows: int, out: Float2D, top: int, left: int
-) -> None:
-    """Write g or |g| over its width, for the chosen polynomials, to rows of ``out`` from (top, left) on."""
-    for k in range(chosen.size):
-        source, size, row = values[chosen[k]], width[k], out[top + k]
-        for i in range(n_rows):
-            value = source[i] / size
-            row[left + i] = abs(value) if absolute else value
 
 
 @compiled

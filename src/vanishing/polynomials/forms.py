@@ -6,7 +6,6 @@ exist for one chunk of rows at a time, which is small enough to stay in the cach
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,10 +13,11 @@ import numpy as np
 from scipy.linalg.blas import dgemm, dgemv
 
 from .._compiled import compiled
-from .._typing import Array, Float1D, Float2D, Int1D
+from .._typing import Array, Bool1D, Float1D, Float2D, Int1D
 from ..files.fields import Numbers, Record, require
 from ..rows.array_api import namespace_of, on_device_of
 from ..rows.protocol import Cost, Rows
+from .columnwise import Places, write_columnwise
 from .products import ProductForm
 from .terms import Program, multiply, padded_length
 
@@ -146,6 +146,33 @@ def _fill_generators(
                 out[start + i, g] = abs(values[g, i]) if absolute else values[g, i]
 
 
+@compiled
+def _fill_columnwise(
+    X: Float2D,
+    left: Int1D,
+    right: Int1D,
+    coef: Float2D,
+    lead_left: Int1D,
+    lead_right: Int1D,
+    lead_coef: Float1D,
+    columns: Float2D,
+    table: Float2D,
+    values: Float2D,
+    source: Int1D,
+    row: Int1D,
+    width: Float1D,
+    absolute: Bool1D,
+    out: Float2D,
+) -> None:
+    n_rows, chunk = X.shape[0], table.shape[1]
+    for start in range(0, n_rows, chunk):
+        stop = start + chunk if start + chunk < n_rows else n_rows
+        _fill_chunk_by_generator(
+            X[start:stop], left, right, coef, lead_left, lead_right, lead_coef, columns, table, values
+        )
+        write_columnwise(values, source, row, width, absolute, stop - start, start, out)
+
+
 @dataclass(frozen=True)
 class MonomialForm:
     """Generators ``sum_j coef[g, j] t_j + lead_coef[g] u_g`` over the terms ``t_j`` of an order ideal.
@@ -204,13 +231,10 @@ class MonomialForm:
         columns, table, values = (np.zeros((size, self._chunk)) for size in sizes)
         return columns, table, values
 
-    def by_polynomial(self, X: Float2D) -> Iterator[tuple[slice, Float2D]]:
-        """A few rows at a time, and the values on them, ``(n_polynomials, >= n_rows)``, which the next overwrite."""
+    def fill_columnwise(self, X: Float2D, places: Places, out: Float2D) -> None:
+        """Write values on the rows of ``X`` to rows of ``out``, ``(n_columns, n_rows)``."""
         columns, table, values = self._memory(X.shape[1])
-        for start in range(0, len(X), self._chunk):
-            rows = slice(start, min(start + self._chunk, len(X)))
-            _fill_chunk_by_generator(X[rows], *self._program, columns, table, values)
-            yield rows, values
+        _fill_columnwise(X, *self._program, columns, table, values, *places, out)
 
     @np.errstate(over="ignore", invalid="ignore")  # as in compiled code
     def _fill_chunk(self, X: Array, out: Float2D, *, absolute: bool, chunk: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -12,6 +11,7 @@ from .._typing import Float1D, Float2D, Int1D
 from ..files.fields import Number, Numbers, Record, TupleOf, require
 from ..rows.array_api import namespace_of, on_device_of
 from ..rows.protocol import Cost
+from .columnwise import Places, write_columnwise
 
 __all__ = ["PRODUCT_FORM", "Candidates", "Layer", "ProductForm", "product_values"]
 
@@ -127,11 +127,11 @@ class ProductForm:
             generators = namespace.take(namespace.concat(values), chosen, axis=0) * factor
             out[start : start + chunk, :] = namespace.abs(generators).T if absolute else generators.T
 
-    def by_polynomial(self, X: Float2D) -> Iterator[tuple[slice, Float2D]]:
-        """All rows, and the values on them, ``(n_polynomials, n_rows)``."""
+    def fill_columnwise(self, X: Float2D, places: Places, out: Float2D) -> None:
+        """Write values on the rows of ``X`` to rows of ``out``, ``(n_columns, n_rows)``."""
         values = np.empty((len(X), self.n_polynomials))
         self.fill(X, values, absolute=False)
-        yield slice(0, len(X)), np.ascontiguousarray(values.T)
+        write_columnwise(np.ascontiguousarray(values.T), *places, len(X), 0, out)
 
     @property
     def degrees(self) -> Int1D:
