@@ -12,6 +12,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.model_selection import GridSearchCV, KFold
 
 from vanishing import OAVI, PerClass, VanishingIdealClassifier, VanishingIdealClassifierCV, load
+from vanishing.classification import tuning, walk
 from vanishing.classification.halves import FEWEST_IN_HALF, Cut
 
 
@@ -190,6 +191,24 @@ def test_averages_and_sparse_searches_keep_whole_classes(searched):
     for options in ({"average": True}, {"sparsity": "1se"}, {"max_columns": 10}):
         search = VanishingIdealClassifierCV(n_jobs=1, scale_input="minmax", **options).fit(X[:1200], y[:1200])
         assert search.best_estimator_.halves is False
+
+
+@pytest.mark.parametrize(("search_rows", "taken"), [(1200, False), (1600, True)])
+def test_where_rows_abound_halves_must_be_ahead_in_accuracy(searched, monkeypatch, search_rows, taken):
+    X, y, _ = searched
+    monkeypatch.setattr(tuning.Walk, "is_ahead_of", lambda walk, other: False)
+    monkeypatch.setattr(tuning.Walk, "is_likelier_than", lambda walk, other: True)
+    options = {"hinges": 0, "monomials": 1, "scale_input": "minmax", "n_jobs": 1}
+    search = VanishingIdealClassifierCV(search_rows=search_rows, **options).fit(X, y)
+    assert search.best_estimator_.halves is taken
+
+
+def test_halves_are_not_fitted_where_they_would_be_too_much_work(searched, monkeypatch):
+    X, y, _ = searched
+    monkeypatch.setattr(walk, "_MORE_WORK", 0.0)
+    monkeypatch.setattr(walk.Walk, "_at_the_best", None)
+    options = {"hinges": 0, "monomials": 1, "scale_input": "minmax", "n_jobs": 1}
+    assert VanishingIdealClassifierCV(**options).fit(X[:1200], y[:1200]).best_estimator_.halves is False
 
 
 def test_members_of_an_average_may_have_halves():

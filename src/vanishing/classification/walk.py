@@ -154,31 +154,46 @@ class Walk:
     def with_columns(self, columns: ColumnOptions) -> Walk | None:
         """The best psi alone with more columns: of halves, or beside the generators; None where that does not pay.
 
-        Many more generators than hinges and products can do what these do; and columns may be too many for an SVM. More
-        columns want smaller Cs: from two below the best one on.
+        Many more generators than hinges and products can do what these do.
         """
         if self._best_pair is None or self._best_ideals is None or not self._counts:
             return None
-        i, c = self._best_pair
-        study, ideals = replace(self.study, columns=columns, screen=None), self._best_ideals
-        n_each, n_others = 2 if columns.features == "both" else 1, columns.extras(study.X).n_columns
-        n_before, most = n_each * ideals.most_generators, _MORE_WORK
+        if self.scores.too_large[self._best_pair[0]]:
+            return None
         if columns.halves and not self.study.columns.halves:
-            most = _WORK_OF_HALVES if self._sampled else _MORE_WORK
-            if self._work(_AT_LEAST * n_before + n_others) > most:
-                return None
-            (ideals,) = fit_ideals(study, [self.psis[i]])
-        elif n_before > _MANY_TIMES * n_others:
+            return self._with_halves(columns, self._best_ideals)
+        n_generators, n_others = self._n_columns(columns, self._best_ideals)
+        if n_generators > _MANY_TIMES * n_others:
             return None
-        n_generators, too_large = n_each * ideals.most_generators, self.scores.too_large[i] or ideals.too_large
-        nothing_new = (n_generators, n_others) == (n_before, self.study.columns.extras(study.X).n_columns)
-        if too_large or nothing_new or self._work(n_generators + n_others) > most:
+        return self._at_the_best(columns, self._best_ideals, _MORE_WORK)
+
+    def _with_halves(self, columns: ColumnOptions, without: FoldIdeals) -> Walk | None:
+        """The best psi with the generators of halves, too, if a class is cut."""
+        assert self._best_pair is not None
+        most = _WORK_OF_HALVES if self._sampled else _MORE_WORK
+        if self._work(_AT_LEAST * self._n_columns(columns, without)[0]) > most:
             return None
+        (ideals,) = fit_ideals(replace(self.study, columns=columns), [self.psis[self._best_pair[0]]])
+        if ideals.too_large or ideals.most_generators == without.most_generators:
+            return None
+        return self._at_the_best(columns, ideals, most)
+
+    def _at_the_best(self, columns: ColumnOptions, ideals: FoldIdeals, most: float) -> Walk | None:
+        """The best psi, with Cs from two below the best one on, which more columns want; None beyond some work."""
+        if self._best_pair is None or self._work(sum(self._n_columns(columns, ideals))) > most:
+            return None
+        i, c = self._best_pair
+        study = replace(self.study, columns=columns, screen=None)
         other = Walk(study, [self.psis[i]], self.Cs, self._progress, window=False)
         other._low, other._high = max(c - _FAR_BELOW, 0), c + 1
         other._ideals[0] = ideals
         other._advance()
         return other
+
+    def _n_columns(self, columns: ColumnOptions, ideals: FoldIdeals) -> tuple[int, int]:
+        """Columns of generators, and others."""
+        n_each = 2 if columns.features == "both" else 1
+        return n_each * ideals.most_generators, columns.extras(self.study.X).n_columns
 
     def _work(self, n_columns: int) -> float:
         """Multiplications of the Hessians of a Newton step, one for each plane."""
