@@ -160,7 +160,10 @@ def _equations(model: Any, lists: list[Polynomials], fits: _Fits, subject: Subje
         heads, text = [*heads[:3], "times that on these rows"], "These rows came without labels."
     more = len(generators) - len(lines)
     note = paragraph(f"{more:,} more are not shown.", class_="note") if more else None
-    return join(paragraph(text), table(heads, lines, name="equations", most=_MOST), note)
+    n_halves = sum(len(half.generators_) for own in model.halves_ for half in own)
+    text_of_halves = f"The {n_halves:,} equations of halves of classes are not shown."
+    halves = paragraph(text_of_halves, class_="note") if n_halves else None
+    return join(paragraph(text), table(heads, lines, name="equations", most=_MOST), note, halves)
 
 
 def _ratios(model: Any, lists: list[Polynomials], fits: _Fits, subject: Subject) -> tuple[Float1D, Float1D]:
