@@ -105,6 +105,12 @@ def test_constant_classes_are_not_cut():
     assert features.halves_ == [[], []]
 
 
+def test_rows_without_weight_are_no_half():
+    X = np.repeat([[0.2, 0.2], [0.8, 0.2]], 50, axis=0)
+    features = PerClass(OAVI(0.001), halves=True).fit(X, np.zeros(100), np.repeat([1.0, 0.0], 50))
+    assert features.halves_ == [[]]
+
+
 def test_halves_tell_stripes_apart_that_whole_classes_do_not():
     rng = np.random.default_rng(0)
     y, stripe = rng.integers(0, 2, 800), rng.integers(0, 2, 800)

@@ -244,9 +244,10 @@ def _cut_in_halves(parts: Sequence[Rows], surveys: Sequence[Survey], *, ahead: b
     found = surveys_if_any([half for own in halves for half in own], ahead=ahead)
     classes = []
     for k, cut in enumerate(cuts):
-        own = [
-            survey for survey in found[2 * k : 2 * k + 2] if survey is not None and survey.n_samples >= FEWEST_IN_HALF
-        ]
-        both = len(own) == 2
-        classes.append(_ClassRows(halves[k], own, cut) if both else _ClassRows([parts[k]], [surveys[k]]))
+        own = [survey for survey in found[2 * k : 2 * k + 2] if survey is not None and _has_enough_rows(survey)]
+        classes.append(_ClassRows(halves[k], own, cut) if len(own) == 2 else _ClassRows([parts[k]], [surveys[k]]))
     return classes
+
+
+def _has_enough_rows(half: Survey) -> bool:
+    return half.n_samples >= FEWEST_IN_HALF and half.total_weight > 0.0
