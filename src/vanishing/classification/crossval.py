@@ -21,6 +21,7 @@ from sklearn.preprocessing import MinMaxScaler
 
 from .._typing import Array, Bool1D, Float1D, Float2D, Int1D
 from ..checks import WarningRelay
+from ..engine.survey import survey
 from ..ideals.ideal import VanishingIdeal
 from ..ideals.path import fit_together
 from ..progress import Progress
@@ -28,7 +29,7 @@ from ..rows.arrays import ArrayRows
 from ..rows.reading import take_input_from
 from ..svm import svms_along
 from ..threads import n_threads, one_blas_thread
-from .extras import ColumnOptions
+from .extras import ColumnOptions, Extras
 from .features import FeatureMap
 from .halves import FEWEST_IN_HALF, Cut
 from .probabilities import ROUGHLY, calibrate
@@ -145,6 +146,10 @@ class Study:
         """Some rows in the units of a fold."""
         return self.X[places] if fold.scaler is None else fold.scaler.transform(self.X[places])
 
+    def extras(self, fold: Fold) -> Extras:
+        """The columns beside the generators; hinges have their knots at quantiles of the training rows."""
+        return self.columns.extras(self.rows(fold.train, fold) if self.columns.hinges else self.X)
+
     def weights_of(self, rows: Int1D) -> Float1D | None:
         """Weights of some rows in the fit."""
         return None if self.weights is None else self.weights[rows]
@@ -226,10 +231,8 @@ def _ideals_of(
 
 def _halves(study: Study, X: Array, rows: Int1D) -> list[Int1D]:
     """The rows of a class on either side of its cut; none where one side has too few."""
-    weights = study.weights_of(rows)
-    weights = np.ones(len(rows)) if weights is None else weights
-    table = np.column_stack([np.ones(len(rows)), X[rows]])
-    above = Cut.of(table.T @ (weights[:, None] * table) / weights.sum()).above(X[rows])
+    whole = ArrayRows(X[rows], study.weights_of(rows), n_jobs=study.n_jobs)
+    above = Cut.of(survey(whole).gram).above(whole.X)
     halves = [rows[~above], rows[above]]
     return halves if min(map(len, halves)) >= FEWEST_IN_HALF else []
 
@@ -309,7 +312,7 @@ def score_ideals(
 def _tasks(study: Study, ideals: Sequence[FoldIdeals], too_large: Bool1D, at_least: int) -> list[_Task]:
     """What has to be fitted, the longest first; marks the psis that are too large."""
     too_large[:] = [own.too_large for own in ideals]
-    extras = [study.columns.extras(study.rows(fold.train, fold)) for fold in study.folds]
+    extras = [study.extras(fold) for fold in study.folds]
     tasks, screen, n_classes = [], study.screen, len(study.classes)
     by_fold = ((i, fold.number, own.fitted[fold.number]) for i, own in enumerate(ideals) for fold in study.folds)
     for k, same in equal_models(by_fold):
@@ -341,7 +344,14 @@ class _UsedMemory(threading.local):
     """Memory for ``n_entries`` numbers that this thread has used before: fresh memory is slow."""
 
     def __init__(self, n_entries: int):
-        self.entries = np.empty(n_entries)
+        self._n_entries, self._entries = n_entries, np.empty(0)
+
+    @property
+    def entries(self) -> Float1D:
+        """The memory, allocated when this thread first asks for it."""
+        if self._entries.size < self._n_entries:
+            self._entries = np.empty(self._n_entries)
+        return self._entries
 
 
 def _fit_fold(study: Study, Cs: Sequence[float], memory: _UsedMemory, n_jobs: int, task: _Task) -> list[FoldFit]:
