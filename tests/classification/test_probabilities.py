@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from makers import LABELLED, name_of, some_weights, three_classes
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
@@ -116,3 +117,37 @@ def test_decisions_and_probabilities_of_one_evaluation_are_those_of_two(options)
         np.testing.assert_array_equal(given, clf.predict_proba(X))
     else:
         assert given is None
+
+
+@pytest.mark.filterwarnings("ignore:X has feature names")
+@pytest.mark.parametrize("scoring", ["neg_log_loss", "roc_auc_ovr"])
+@pytest.mark.parametrize("make", LABELLED, ids=name_of)
+def test_scores_of_probabilities_are_the_same_on_every_source(searched_by_probabilities, make, scoring, tmp_path):
+    X, y, search = searched_by_probabilities
+    search.scoring = scoring
+    source, labels = make(X, y, tmp_path)
+    assert search.score(source, labels) == pytest.approx(search.score(X, y), rel=1e-9)
+
+
+@pytest.fixture(scope="module")
+def searched_by_probabilities():
+    X, y = three_classes()
+    search = VanishingIdealClassifierCV(psis=[0.01], Cs=[1.0], scoring="neg_log_loss").fit(X, y)
+    return X, y, search
+
+
+def test_scores_of_probabilities_on_a_source_take_weights(searched_by_probabilities):
+    dask = pytest.importorskip("dask.array")
+    X, y, search = searched_by_probabilities
+    search.scoring, weights = "neg_log_loss", some_weights(len(y))
+    rows, labels, lazy = (dask.from_array(values, chunks=(250, *values.shape[1:])) for values in (X, y, weights))
+    assert search.score(rows, labels, lazy) == pytest.approx(search.score(X, y, weights), rel=1e-9)
+
+
+def test_scores_of_probabilities_need_probabilities_on_a_source_too():
+    dask = pytest.importorskip("dask.array")
+    X, y = three_classes()
+    search = VanishingIdealClassifierCV(psis=[0.01], Cs=[1.0], probability=False).fit(X, y)
+    search.scoring = "neg_log_loss"
+    with pytest.raises(ValueError, match="needs the scores of single rows"):
+        search.score(dask.from_array(X, chunks=(250, 3)), dask.from_array(y, chunks=250))

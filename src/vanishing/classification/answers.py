@@ -17,7 +17,7 @@ from .explain import Explanation
 from .generators import ClassGenerators
 from .probabilities import probabilities
 from .reported import ReportedClassifier
-from .scoring import scorer_of_predictions, tabulated_score
+from .scoring import answered_score, needs_single_rows, scorer_of_predictions, tabulated_score
 
 __all__ = ["AnswersByTheBest"]
 
@@ -62,6 +62,9 @@ class AnswersByTheBest(ReportedClassifier, TransformerMixin):  # type: ignore[mi
         if self.scoring is None:
             return float(best.score(X, y, sample_weight))
         if is_source(X) and self.final_estimator is None:
+            if needs_single_rows(self.scoring) and hasattr(best, "predict_proba"):
+                rows = best._decisions_and_labels(X, y, sample_weight)
+                return answered_score(self.scoring, best.classes_, best._calibration, *rows)
             scorer = scorer_of_predictions(self.scoring)
             return tabulated_score(scorer, *best._confusion(X, y, sample_weight), best.classes_)
         options = {} if sample_weight is None else {"sample_weight": sample_weight}

@@ -112,19 +112,32 @@ class FeatureMap:
         """``columns @ coef.T + intercept``, ``(n_samples, n_scores)``, without keeping the columns."""
 
         def kernel(block: Block, out: Any) -> None:
-            columns = empty_like(block.X, self.n_columns)
-            self._fill(block, columns)
-            out[:, :] = columns @ on_device_of(block.X, coef).T + on_device_of(block.X, intercept)
+            out[:, :] = self._scores_of(block, coef, intercept)
 
         return rows.map(kernel, coef.shape[0], self._cost)
+
+    def _scores_of(self, block: Block, coef: Float2D, intercept: Float1D) -> Any:
+        columns = empty_like(block.X, self.n_columns)
+        self._fill(block, columns)
+        return columns @ on_device_of(block.X, coef).T + on_device_of(block.X, intercept)
+
+    def scores_and_labels(self, rows: Rows, coef: Float2D, intercept: Float1D) -> tuple[Float2D, Array, Float1D | None]:
+        """The scores of all rows of a source with their labels and weights, in memory, in one pass."""
+
+        def kernel(block: Block) -> list[tuple[Float2D, Array, Float1D | None]]:
+            scores = self._scores_of(block, coef, intercept)
+            weights = None if block.weights is None else to_host(block.weights)
+            return [(to_host(scores), to_host(block.labels), weights)]
+
+        scores, labels, weights = zip(*rows.reduce(kernel, operator.add, self._cost), strict=True)
+        unweighted = any(own is None for own in weights)
+        return np.concatenate(scores), np.concatenate(labels), None if unweighted else np.concatenate(weights)
 
     def confusion(self, rows: Rows, coef: Float2D, intercept: Float1D, keys: Sequence[Any]) -> Float2D:
         """Total weight of the rows with each key (one a row) for which the scores speak for each class, in one pass."""
 
         def kernel(block: Block) -> Float2D:
-            columns = empty_like(block.X, self.n_columns)
-            self._fill(block, columns)
-            scores = columns @ on_device_of(block.X, coef).T + on_device_of(block.X, intercept)
+            scores = self._scores_of(block, coef, intercept)
             namespace = namespace_of(scores)
             predicted = scores[:, 0] > 0.0 if len(coef) == 1 else namespace.argmax(scores, axis=1)
             predicted = namespace.astype(predicted, namespace.int64)

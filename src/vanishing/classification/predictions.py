@@ -9,7 +9,7 @@ from sklearn.base import TransformerMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Array, Float2D
+from .._typing import Array, Float1D, Float2D
 from ..checks import warn_clipped
 from ..rows.arrays import ArrayRows
 from ..rows.labels import as_vector, best_labels, read_labelled
@@ -180,6 +180,14 @@ class Predicts(ReadableClassifier, TransformerMixin):  # type: ignore[misc]
         data = read_labelled(clone(self), X, y, sample_weight, at_least=1)
         rows = in_unit_cube(finite_blocks(self, data.rows), self.scaler_)
         return self._used_map.confusion(rows, *self._planes, data.keys), data.classes
+
+    def _decisions_and_labels(self, X: Any, y: Any, sample_weight: Any) -> tuple[Float2D, Array, Float1D | None]:
+        """The decisions about all rows of a source, ``(n_samples, n_scores)``, their labels and weights, in memory."""
+        data = read_labelled(clone(self), X, y, sample_weight, at_least=1)
+        rows = in_unit_cube(finite_blocks(self, data.rows), self.scaler_)
+        decisions, keys, weights = self._used_map.scores_and_labels(rows, *self._planes)
+        places = {key: k for k, key in enumerate(data.keys)}
+        return decisions, data.classes[[places[key] for key in keys.tolist()]], weights
 
     def _scaled(self, X: Any) -> Rows:
         rows = read_finite(self, dense(X))

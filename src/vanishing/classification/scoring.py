@@ -22,12 +22,14 @@ __all__ = [
     "HeldOut",
     "Scores",
     "Speaks",
+    "answered_score",
     "equal_models",
     "held_out_hits",
     "held_out_likelihoods",
     "held_out_log_likelihoods",
     "held_out_scores",
     "mixed_if_better",
+    "needs_single_rows",
     "paired_difference",
     "scorer_of_predictions",
     "tabulated_score",
@@ -283,6 +285,30 @@ def tabulated_score(scorer: Callable[..., float], table: Float2D, labels: Array,
     true, said = np.nonzero(table)
     answers = _Answers(classes, classes[said])
     return float(scorer(answers, np.arange(len(true))[:, None], labels[true], sample_weight=table[true, said]))
+
+
+def needs_single_rows(scoring: Any) -> bool:
+    """Whether the score of a name needs decisions about rows, or probabilities, or takes no weights."""
+    if not isinstance(scoring, str):
+        return False
+    scorer = check_scoring(Speaks(), scoring)
+    return getattr(scorer, "_response_method", "predict") != "predict" or not takes_weights(scorer)
+
+
+def answered_score(
+    scoring: str,
+    classes: Array,
+    calibration: Calibration | None,
+    decisions: Float2D,
+    labels: Array,
+    weights: Float1D | None,
+) -> float:
+    """A score from decisions that were computed before, which are log-odds if there is a ``calibration``."""
+    scorer = check_scoring(Speaks(), scoring)
+    log_odds = None if calibration is None else calibration.limited(decisions)
+    answers = _Answers(classes, best_labels(as_vector(decisions), classes), decisions, log_odds)
+    options = {} if weights is None or not takes_weights(scorer) else {"sample_weight": weights}
+    return float(scorer(answers, np.arange(len(labels))[:, None], labels, **options))
 
 
 def scorer_of_predictions(scoring: Any) -> Any:
