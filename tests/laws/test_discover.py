@@ -146,13 +146,14 @@ def test_a_robust_search_ignores_outliers(share, rng):
 @pytest.mark.parametrize("make", [gas, pytest.param(twisted_cubic, marks=pytest.mark.slow)])
 def test_outliers_far_away_and_near_one_of_several_laws(make, rng):
     """One value of a row ten times as large outweighs all others; and a row may satisfy one equation by chance."""
-    X = with_noise(make(rng, 2000), 0.01, rng)
+    exact = make(rng, 2000)
+    X = with_noise(exact, 0.01, rng)
     clean = equations(discover(X))
     wrong = rng.choice(2000, 100, replace=False)
     X[wrong[:50], rng.integers(0, X.shape[1], 50)] *= 10.0
     X[wrong[50:]] = X.mean(axis=0) + X.std(axis=0) * rng.normal(size=(50, X.shape[1]))
-    robust = equations(discover(X, robust=True))
-    assert {text[:9] for text in robust} <= {text[:9] for text in clean}
+    robust = discover(X, robust=True)
+    assert all(law.distance(exact).max() < 0.02 for law in robust)
     assert len(robust) >= min(len(clean), 2)  # the third equation of the curve follows from two others
 
 

@@ -50,7 +50,7 @@ def test_equations_put_terms_where_they_are_positive():
 
 
 def test_shifted_columns_are_written_in_brackets():
-    assert coordinate_names(["a b", "y"], np.array([0.0, -2.5])) == ["a b", "(y + 2.5)"]
+    assert coordinate_names(["a b", "y"], np.array([0.0, -2.5])) == ["`a b`", "(y + 2.5)"]
 
 
 @pytest.mark.slow

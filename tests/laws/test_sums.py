@@ -59,3 +59,16 @@ def test_what_sums_cannot_say(rng):
     X[:, 1] = 4.0
     with pytest.raises(ValueError, match="Column 'x1' is constant in these sums"):
         discover(Moments(3, degree=3).update(X))
+
+
+def test_sums_look_for_homogeneous_laws_first(rng):
+    """``E = m v^2 / 2 = m g h``: units choose the laws whose terms have one dimension, as they do with rows."""
+    m, v = rng.uniform(1, 3, (2, 4000))
+    X = np.column_stack([m * v**2, m, v, m * v**2 + 0.3])
+    X = X[:, :3] + 0.01 * X[:, :3].std(axis=0) * rng.normal(size=(4000, 3))
+    units, names = {"E": "J", "m": "kg", "v": "m/s"}, ["E", "m", "v"]
+    from_rows = discover(X, names=names, units=units, robust=False, logs=False)
+    from_sums = discover(Moments(3, degree=7).update(X), names=names, units=units)
+    assert [law.exponents.tolist() for law in from_sums] == [law.exponents.tolist() for law in from_rows]
+    degrees = [attempt.n_terms for attempt in from_sums.attempts if attempt.degree == 3]
+    assert min(degrees) < 20  # the terms of one dimension only

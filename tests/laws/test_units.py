@@ -1,5 +1,6 @@
 """Units: reading them, terms of one dimension, units of constants."""
 
+import time
 from fractions import Fraction
 
 import numpy as np
@@ -112,3 +113,75 @@ def test_pure_numbers_are_one_group(either_way):
 )
 def test_the_unit_of_a_constant_is_written_in_the_units_of_the_columns(powers, of, expected):
     assert units.label(powers, of) == expected
+
+
+HOSTILE_TEXTS = {
+    "division by zero": "m^(1/0)",
+    "open brackets": "(" * 5_000,
+    "closed brackets": "m" + ")" * 5_000,
+    "nothing in brackets": "(" * 5_000 + ")" * 5_000,
+    "digits": "m^" + "9" * 100_000,
+    "digits in a symbol": "m" + "1" * 100_000,
+    "signs": "*" * 100_000,
+    "spaces": "m" + " " * 100_000 + "?",
+    "NUL": "m\0",
+    "a quote": "m'",
+    "code": "__import__('os')",
+    "an attribute": "m.__class__",
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE_TEXTS.values(), ids=HOSTILE_TEXTS)
+def test_hostile_texts_are_refused_at_once_in_one_sentence(text, either_way):
+    begun = time.thread_time()
+    with pytest.raises(ValueError, match=r"Can't read the unit .* such as 'kg\*m\^2/s\^2', or '1'\.$") as error:
+        units.parse({"x": text}, ["x"])
+    assert len(str(error.value)) < 200
+    assert time.thread_time() - begun < 2.0
+
+
+@pytest.mark.parametrize("symbol", ["a" * 100_000, "m" * 100_000, "kilo" * 25_000])
+@pytest.mark.parametrize("as_text", [True, False])
+def test_long_symbols_are_unknown_at_once(symbol, as_text):
+    pytest.importorskip("pint", reason="pint is not installed")
+    begun = time.thread_time()
+    if as_text:
+        with pytest.raises(ValueError, match="a symbol that pint does not know") as error:
+            units.parse({"x": symbol}, ["x"])
+        assert len(str(error.value)) < 400
+    else:
+        assert units.parse({"x": {symbol: 1}}, ["x"]).shape == (1, 1)
+    assert time.thread_time() - begun < 2.0
+
+
+@pytest.mark.parametrize("power", [np.inf, -np.inf, np.nan, "1/0", "two", [1]])
+def test_exponents_of_a_mapping_are_numbers(power):
+    with pytest.raises(ValueError, match="The unit of 'x' must map symbols to numbers"):
+        units.parse({"x": {"m": power}}, ["x"])
+
+
+@pytest.mark.parametrize("symbol", ["__class__", "m(", "", "m*s", "1", "m\0", "_m", " m", "m\n"])
+def test_symbols_of_a_mapping_are_names(symbol, either_way):
+    with pytest.raises(ValueError, match="must start with a letter"):
+        units.parse({"x": {symbol: 1}}, ["x"])
+
+
+def test_names_of_a_mapping_may_have_digits_and_words(either_way):
+    dims = units.parse({"x": {"USD2020": 1}, "y": {"US dollar": 1}, "z": {"USD2020": 1}}, ["x", "y", "z"])
+    assert dims.shape == (3, 2)
+    np.testing.assert_array_equal(dims[0], dims[2])
+
+
+def test_long_units_take_time_in_proportion():
+    begun = time.thread_time()
+    deep = "(" * 20_000 + "m" + ")^-1" * 20_000
+    assert units._read("x", deep) == {"m": Fraction(1)}
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    many = [a + b + c for a in letters for b in letters for c in letters]
+    assert len(units._read("x", "(" * 1_000 + "*".join(many) + ")" * 1_000)) == 26**3
+    assert time.thread_time() - begun < 5.0
+
+
+def test_degrees_are_known():
+    pytest.importorskip("pint", reason="pint is not installed")
+    assert units.parse({"x": "°", "y": "°C"}, ["x", "y"]).shape == (2, 1)

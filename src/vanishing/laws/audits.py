@@ -1,4 +1,4 @@
-"""Audits of a polynomial that passes its test: a law holds on other rows, and leaves residuals that are noise."""
+"""Audits of a polynomial that passes its test: a law leaves residuals that are noise, and is special."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from math import comb
 
 import numpy as np
-from scipy.linalg import LinAlgError, svd
-from scipy.special import chdtr
+from scipy.linalg import svd
 
-from .._typing import Float1D, Float2D, Int1D
-from .gmm import FLOOR, Conditions, System, smallest_ratio
+from .._typing import Float1D, Int1D
+from .gmm import FLOOR, Conditions, System
 from .moments import ADDITIVE
 from .noise import column_variances
 from .snapping import SnappedLaw
@@ -18,15 +17,12 @@ from .snapping import SnappedLaw
 __all__ = [
     "correlation_limit",
     "exactness",
-    "held_out_limit",
-    "held_out_ratio",
     "is_dense",
     "is_noisy",
     "is_often_zero",
     "least_dof",
     "neighbour_correlation",
     "sample_rows",
-    "weakness",
 ]
 
 _MOST_ROWS = 4000  # in audits that look at single rows
@@ -54,15 +50,6 @@ def least_dof(n_terms: int) -> float:
     return max(3.0, 0.3 * n_terms)
 
 
-def weakness(J: float, dof: int, n_terms: int) -> str | None:
-    """Why a test says little about a law: few degrees of freedom, or a residual smaller than noise; None if neither."""
-    if dof < least_dof(n_terms):
-        return f"only {max(dof, 0)} degrees of freedom are left to test {n_terms} terms"
-    if dof >= 8 and chdtr(dof, J) < 1e-7:
-        return f"the residual is no noise: J = {J:.3g} is far below its {dof} degrees of freedom"
-    return None
-
-
 def is_noisy(variances: Float1D) -> bool:
     """Whether the noise is more than rounding.
 
@@ -72,12 +59,6 @@ def is_noisy(variances: Float1D) -> bool:
     (False, True)
     """
     return bool(variances.max() > 16 * FLOOR**2)
-
-
-def term_values(conditions: Conditions, support: Sequence[int]) -> Float2D:
-    """The terms on the rows, without group means, one per row."""
-    values = conditions.basis[:, list(support)].T @ conditions.table[: len(conditions.terms)]
-    return conditions.sample.without_group_means(values)
 
 
 def exactness(conditions: Conditions, support: Sequence[int]) -> tuple[bool, Float1D]:
@@ -162,6 +143,10 @@ def _correlation(
         blur = 2.0 * np.sqrt(variances[used])
         projected = projected + np.random.default_rng(_SEED).normal(size=projected.shape) * blur
     distance = (residual / np.sqrt(noise.variance + 1e-3 * noise.variance.mean()))[rows]
+    finite = np.isfinite(projected).all(axis=1) & np.isfinite(distance)
+    if finite.sum() <= _NEIGHBOURS:
+        return 1.0
+    projected, distance = projected[finite], distance[finite]
     centred = distance - distance.mean()
     centred = np.clip(centred, -4.0 * centred.std(), 4.0 * centred.std())
     from scipy.spatial import cKDTree  # here, so that importing the package stays quick
@@ -173,64 +158,6 @@ def _correlation(
 def correlation_limit(n_rows: int) -> float:
     """The largest :func:`neighbour_correlation` of a law, by chance."""
     return float(0.08 + 4.0 / np.sqrt(min(n_rows, _MOST_ROWS)))
-
-
-def held_out_ratio(conditions: Conditions, support: Sequence[int], c: Float1D, variances: Float1D) -> float:
-    """How much further from the law rows are that the coefficients were not fitted to.
-
-    On each half of the rows ``G = mean f f'/w`` and ``K = mean sum_j v_j d_j f d_j f'/w`` of the terms f. Coefficients
-    that minimise ``c'Gc / c'Kc`` on one half give the root of its value on the other half over that on their own; the
-    result is the larger of the two.
-    """
-    sample, terms, used = conditions.sample, conditions.terms, list(support)
-    noise = conditions.noise_of(c, variances)
-    weights = 1.0 / np.sqrt(noise.variance)
-    values = term_values(conditions, used) * weights
-    slopes = [
-        np.array([terms.derivative(conditions.basis[:, i], j) for i in used])
-        @ conditions.table[: len(terms)]
-        * (weights * np.sqrt(sample.variances_on_rows(variances)[j]))
-        for j in range(sample.n_columns)
-    ]
-    order = np.random.default_rng(_SEED).permutation(sample.n_rows)
-    halves = [_half(values[:, rows], [slope[:, rows] for slope in slopes]) for rows in (order[::2], order[1::2])]
-    return max(_ratio(halves[0], halves[1], used), _ratio(halves[1], halves[0], used))
-
-
-def _half(values: Float2D, slopes: list[Float2D]) -> tuple[Float2D, Float2D]:
-    n_rows = values.shape[1]
-    K = np.sum([slope @ slope.T for slope in slopes], axis=0)
-    return values @ values.T / n_rows, K / n_rows
-
-
-def _ratio(fitted: tuple[Float2D, Float2D], other: tuple[Float2D, Float2D], support: list[int]) -> float:
-    """The root of ``c'Gc / c'Kc`` on other rows over that on those it was fitted to."""
-    G, K = fitted
-    inner = [k for k, term in enumerate(support) if term]
-    constant = [k for k, term in enumerate(support) if not term]
-    reduced = G[np.ix_(inner, inner)]
-    along = np.zeros(len(inner))
-    if constant:
-        along = G[inner, constant[0]] / G[constant[0], constant[0]]
-        reduced = reduced - np.outer(along, along) * G[constant[0], constant[0]]
-    size = np.sqrt(np.diag(reduced)) + 1e-300
-    try:
-        _, v = smallest_ratio(reduced / np.outer(size, size), K[np.ix_(inner, inner)] / np.outer(size, size))
-    except LinAlgError:
-        return 1.0
-    c = np.zeros(len(support))
-    c[inner] = v / size
-    if constant:
-        c[constant] = -along @ c[inner]
-    squares = [(c @ G @ c) / (c @ K @ c) for G, K in (fitted, other)]
-    if min(squares) <= 0.0:  # rounding: the law is exact on these rows
-        return 1.0
-    return float(np.sqrt(squares[1] / squares[0]))
-
-
-def held_out_limit(n_rows: int) -> float:
-    """The largest :func:`held_out_ratio` of a law, by chance."""
-    return float(1.35 + 2.5 / np.sqrt(n_rows / 2))
 
 
 def is_dense(

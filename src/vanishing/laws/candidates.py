@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import Array, Bool1D, Int1D, Int2D
+from ..polynomials.text import powers_in, shown_names
 from . import units as dimensions
 
 __all__ = ["allowed_terms", "comparable_terms", "dimension_classes", "parse_term"]
@@ -27,16 +28,16 @@ def parse_term(term: Any, names: Sequence[str]) -> tuple[int, ...]:
             raise ValueError(f"A term as exponents needs {len(names)} numbers that are not negative; got {term!r}.")
         return exponents
     powers = [0] * len(names)
-    for factor in term.replace("**", "^").split("*"):
-        name, _, power = factor.strip().partition("^")
-        if name.strip() == "1" and not power:
-            continue
-        if name.strip() not in names or not (power.strip() or "1").isdigit():
-            raise ValueError(
-                f"Cannot read the term {term!r}: write products of powers of columns, such as "
-                f"'{names[0]}^2*{names[-1]}'; the columns are {', '.join(names)}."
-            )
-        powers[list(names).index(name.strip())] += int(power.strip() or 1)
+    factors = powers_in(term)
+    if factors is None or any(name not in (*names, "1") for name, _ in factors):
+        shown = shown_names(tuple(names))
+        raise ValueError(
+            f"Cannot read the term {term!r}: write products of powers of columns, such as "
+            f"'{shown[0]}^2*{shown[-1]}'; the columns are {', '.join(shown)}."
+        )
+    for name, power in factors:
+        if name in names:
+            powers[list(names).index(name)] += power
     return tuple(powers)
 
 

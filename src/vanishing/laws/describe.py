@@ -65,7 +65,6 @@ def describe(law: FittedLaw, columns: Sequence[str], kept: Sequence[int]) -> Law
         J=law.J,
         dof=law.dof,
         p_value=1.0 if law.exact else law.p_value,
-        held_out=law.held_out,
         audits=_audits(law),
         n_rows=conditions.n_rows,
         kind="exact" if law.exact else "dense" if law.dense else "law",
@@ -99,8 +98,11 @@ def _numbers(law: FittedLaw, lead: int) -> _Numbers:
     return _Numbers(coef * sign * factor, stderr * factor, rational, free * sign * factor, free_stderr * factor)
 
 
-def power_law(law: PowerLaw, table: Table, kept: Sequence[int]) -> Law:
-    """A power law as a polynomial: factors with negative exponents on the other side."""
+def power_law(law: PowerLaw, table: Table, kept: Sequence[int], *, snap: bool = True) -> Law:
+    """A power law as a polynomial: factors with negative exponents on the other side.
+
+    With ``snap``, its constant may be a rational number.
+    """
     n = len(table.names)
     exponents = np.zeros((2, n), dtype=np.int64)
     exponents[0, list(kept)] = np.maximum(law.exponents, 0)
@@ -110,7 +112,7 @@ def power_law(law: PowerLaw, table: Table, kept: Sequence[int]) -> Law:
         exponents, value, error = exponents[::-1], 1.0 / value, error / value**2
     known_to = max(error, _LEAST_ERROR * abs(value))
     bits, p, q, _ = nearest_rational(value, known_to)
-    snapped = Fraction(int(p), int(q)) if bits < real_bits(value, known_to) else None
+    snapped = Fraction(int(p), int(q)) if snap and bits < real_bits(value, known_to) else None
     noise = np.full(n, np.nan)
     noise[list(kept)] = np.where(law.exponents != 0, law.sigma, np.nan)
     exact = law.level <= _ROUNDING
@@ -132,7 +134,6 @@ def power_law(law: PowerLaw, table: Table, kept: Sequence[int]) -> Law:
         J=law.J,
         dof=law.dof,
         p_value=1.0 if exact else law.p_value,
-        held_out=1.0,
         audits=(f"J of the logarithms has {law.dof} degrees of freedom", "the exponents are integers within errors"),
         n_rows=law.n_rows,
         kind="exact" if exact else "law",
@@ -168,7 +169,6 @@ def _linear_law(law: LinearLaw, table: Table, kept: Sequence[int]) -> Law:
         J=law.J,
         dof=law.dof,
         p_value=law.p_value,
-        held_out=1.0,
         audits=_few_rows_audits(law.n_rows),
         n_rows=law.n_rows,
         kind="law",
@@ -178,11 +178,11 @@ def _linear_law(law: LinearLaw, table: Table, kept: Sequence[int]) -> Law:
     )
 
 
-def few_rows_law(law: PowerLaw | LinearLaw, table: Table, kept: Sequence[int]) -> Law:
+def few_rows_law(law: PowerLaw | LinearLaw, table: Table, kept: Sequence[int], *, snap: bool = True) -> Law:
     """A law of a few rows."""
     if isinstance(law, LinearLaw):
         return _linear_law(law, table, kept)
-    described = power_law(law, table, kept)
+    described = power_law(law, table, kept, snap=snap)
     if described.kind == "exact":
         return described
     why = (
@@ -220,7 +220,6 @@ def exact_law(table: Table, exponents: Int2D, coef: Float1D, rational: Sequence[
         J=0.0,
         dof=0,
         p_value=1.0,
-        held_out=1.0,
         audits=(why,),
         n_rows=table.n_rows,
         kind="exact",
@@ -309,9 +308,7 @@ def _audits(law: FittedLaw) -> tuple[str, ...]:
         return ("the rows satisfy it up to rounding",)
     passed = [f"J has {law.dof} degrees of freedom"]
     if not law.conditions.sample.has_rows:
-        return (*passed, "not audited: rows held out, and neighbouring rows, as there are sums only")
-    if law.held_out != 1.0:
-        passed.append(f"held-out rows are {law.held_out:.2f} times as far away")
+        return (*passed, "not audited: neighbouring rows, as there are sums only")
     passed.append(f"distances of neighbours correlate by {law.correlation:.2f}")
     return tuple(passed)
 

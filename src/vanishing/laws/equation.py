@@ -109,7 +109,6 @@ def equation(
     >>> equation(np.array([[1, 1], [0, 0]]), np.array([1.0, -2.5]), np.zeros(2), [Fraction(1), None], ["x", "y"])
     'x*y = 2.5'
     """
-    times = " " if latex else "*"
     sides: tuple[list[str], list[str]] = ([], [])
     for k, row in enumerate(exponents):
         body = monomial(row, names, latex=latex)
@@ -118,10 +117,11 @@ def equation(
             value = _latex_number(value)
         elif "/" in value and body:
             value = f"({value})"
+        glue = "*"
         if units is not None and units[k]:
-            value = f"{value} {units[k]} "
-        text = value if not body else body if value == "1" else f"{value}{times}{body}"
-        sides[int(coef[k] < 0.0)].append(text.replace(f" {times}", " " if latex else f" {times} "))
+            value, glue = f"{value} {units[k]}", " * "
+        text = value if not body else body if value == "1" else f"{value}{' ' if latex else glue}{body}"
+        sides[int(coef[k] < 0.0)].append(text)
     left, right = (" + ".join(side) for side in sides)
     return f"{left or '0'} = {right or '0'}"
 

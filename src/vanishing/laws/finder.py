@@ -20,19 +20,22 @@ from ..report import Given, Reported
 from ..rows.reading import read_finite
 from . import units as dimensions
 from .candidates import allowed_terms, comparable_terms, dimension_classes
+from .criteria import Judgement
 from .dependencies import affine_dependencies
 from .describe import dependency_law, describe, with_units
 from .law import Law
 from .laws import Laws
 from .moments import ADDITIVE, MULTIPLICATIVE
+from .obeyed import core_laws
 from .routes import Routes, proven_laws
-from .settings import Attempt, Settings, known_noise
+from .settings import LIKELY, Attempt, Settings, known_noise
 from .sums import NOT_AUDITED, find_laws_of_sums
 from .table import Table, column_names, read_table
 
 __all__ = ["LawFinder", "discover"]
 
 _DEGREE = 4  # max_degree="auto"
+_ALL_ROWS = 0.999  # share of rows from which on none is an exception
 _FOLLOWED, _FOLLOWED_PER_LEVEL = 5.0, 2.0  # limit of a residual's correlation with a column: over sqrt(N), and by noise
 _MODELS: dict[str, tuple[tuple[str, str], ...]] = {
     "auto": ((ADDITIVE, "level"), (ADDITIVE, "columns"), (MULTIPLICATIVE, "level")),
@@ -69,8 +72,10 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         between dimensions, coefficients are constants with units, never rational numbers.
     logs : {"auto", True, False}, default="auto"
         Whether to look for power laws of any rational exponents, through logarithms.
-    robust : bool, default=False
-        Whether some rows may follow no law at all.
+    robust : {"auto", True, False}, default="auto"
+        Whether some rows may follow no law at all. "auto": all rows are taken as noisy first; where no such law is
+        likely, short equations that at least half of the rows obey are looked for. True: only these. False: all rows
+        are noisy.
     snap : bool, default=True
         Whether coefficients are read as rational numbers where these describe them in fewer bits.
     allowed, forbidden : sequence of str or of tuples of int, optional
@@ -115,7 +120,7 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         groups: Any = None,
         units: Any = None,
         logs: Any = "auto",
-        robust: bool = False,
+        robust: Any = "auto",
         snap: bool = True,
         allowed: Any = None,
         forbidden: Any = None,
@@ -160,7 +165,8 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         if self.max_degree != "auto":
             check_count("max_degree", self.max_degree)
         check_number("max_noise", self.max_noise, above=0.0)
-        check_flag("robust", self.robust)
+        if self.robust not in ("auto", True, False):
+            raise ValueError(f"robust must be 'auto', True or False; got {self.robust!r}.")
         check_flag("snap", self.snap)
         check_n_jobs(self.n_jobs)
         if self.logs not in ("auto", True, False):
@@ -179,19 +185,49 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         if n < 2:
             raise ValueError("A law relates columns to each other: this table has 1 feature(s) only; add columns.")
         dims = None if self.units is None else dimensions.parse(self.units, table.names)
-        laws = self._exact(table)
+        judgement = Judgement(table.X, table.groups)
+        judgement.add(self._exact(table))
         attempts: list[Attempt] = []
-        if not laws:
+        if not judgement.between_columns:
             dependencies, kept = affine_dependencies(table.X) if table.groups is None else ([], list(range(n)))
-            laws = [dependency_law(dependency, table) for dependency in dependencies]
+            judgement.add([dependency_law(dependency, table) for dependency in dependencies])
             if len(kept) > 1:
-                noisy, attempts = self._routes(self._settings(table.names, kept, dims)).laws_of(table, kept)
-                laws += _independent(noisy, table, [dependency.column for dependency in dependencies])
-        self.laws_ = self._gathered(laws, table.names, table.n_rows, dims, attempts, _notes(attempts))
+                settings = self._settings(table.names, kept, dims)
+                removed = [dependency.column for dependency in dependencies]
+                judgement, attempts = self._noisy(judgement, table, kept, removed, settings)
+        attempts = [*attempts, *judgement.rejected]
+        self.laws_ = self._gathered(judgement.laws, table.names, table.n_rows, dims, attempts, _notes(attempts))
+
+    def _noisy(
+        self, judgement: Judgement, table: Table, kept: Sequence[int], removed: Sequence[int], settings: Settings
+    ) -> tuple[Judgement, list[Attempt]]:
+        """Laws that all rows obey up to noise; where none is likely, those that some rows do not obey come first."""
+        noisy: list[Law] = []
+        attempts: list[Attempt] = []
+        if self.robust is not True:
+            noisy, attempts = self._routes(settings).laws_of(table, kept)
+            noisy = _independent(noisy, table, removed)
+        by_noise = judgement.copy()
+        by_noise.add(noisy)
+        products = [law.degree for law in by_noise.between_columns if _may_be_a_product(law)]
+        likely = any(law.p_value >= LIKELY for law in by_noise.between_columns)
+        if not self._allows_cores(table) or (likely and not products):
+            return by_noise, attempts
+        cores, tried = core_laws(table, kept, settings)
+        first = [law for law in cores if law.share < _ALL_ROWS and (not likely or law.degree < max(products))]
+        judgement.add([*first, *noisy])
+        if not likely:
+            judgement.add([law for law in cores if law not in first])
+        return judgement, [*attempts, *tried]
+
+    def _allows_cores(self, table: Table) -> bool:
+        """Whether some rows may follow no law: nothing is said about noise and terms, and there are no groups."""
+        limited = self.allowed is not None or self.forbidden is not None or self.noise is not None
+        return self.robust is not False and not limited and table.groups is None
 
     def _fit_sums(self, moments: Moments) -> None:
         """Laws of sums over rows, which several sites may have collected."""
-        if self.groups is not None or self.robust or self.noise == "multiplicative":
+        if self.groups is not None or self.robust is True or self.noise == "multiplicative":
             raise ValueError("Moments hold no rows: groups, robust=True and multiplicative noise need the rows.")
         if moments.total_weight != moments.n_samples:
             raise ValueError("Moments with weights do not say how much noise their means have: collect them without.")
@@ -222,17 +258,17 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
 
     def _exact(self, table: Table) -> list[Law]:
         """Laws proven in exact arithmetic; empty where noise or terms are given, or rows may be outliers."""
-        free = self.noise is None and self.allowed is None and self.forbidden is None and not self.robust
+        free = self.noise is None and self.allowed is None and self.forbidden is None and self.robust is not True
         return proven_laws(table, None if self.max_degree == "auto" else int(self.max_degree)) if free else []
 
     def _routes(self, settings: Settings) -> Routes:
         """The routes that the parameters leave open."""
         limited = self.allowed is not None or self.forbidden is not None
         unknown = self.noise is None or (isinstance(self.noise, str) and self.noise != "absolute")
-        free = unknown and not limited and not self.robust
+        free = unknown and not limited
         models = {None: (False, True), "relative": (False,), "multiplicative": (True,)}
         log_models = models[self.noise] if free and self.logs is not False else ()
-        return Routes(settings, log_models, free, self.origin == "auto", bool(self.robust))
+        return Routes(settings, log_models, free, self.origin == "auto")
 
     def _settings(self, names: Sequence[str], kept: Sequence[int], dims: Array | None) -> Settings:
         degree = _DEGREE if self.max_degree == "auto" else int(self.max_degree)
@@ -296,6 +332,12 @@ def _independent(laws: Sequence[Law], table: Table, removed: Sequence[int]) -> l
         if not any(follows):
             kept.append(law)
     return kept
+
+
+def _may_be_a_product(law: Law) -> bool:
+    """Whether a law may be the product of two: a column divides it, or it has four terms and degree three."""
+    divisible = bool(law.exponents.min(axis=0).any())
+    return len(law.variables) > 1 and law.degree > 1 and (divisible or (len(law.coef) > 3 and law.degree > 2))
 
 
 def _notes(attempts: Sequence[Attempt]) -> list[str]:

@@ -26,6 +26,7 @@ __all__ = [
     "FittedPolynomial",
     "audited",
     "description_bits",
+    "fit_terms",
     "is_plain",
     "refit",
 ]
@@ -81,8 +82,8 @@ class FittedLaw:
         Noise, as a share of the columns' deviations.
     exact, dense : bool
         Whether it holds up to rounding; whether it may be the approximation of a smooth curve.
-    held_out, correlation : float
-        Results of the audits on rows; NaN without rows.
+    correlation : float
+        Of the distances of neighbouring rows; NaN without rows.
     """
 
     conditions: Conditions
@@ -98,7 +99,6 @@ class FittedLaw:
     level: float
     exact: bool
     dense: bool
-    held_out: float
     correlation: float
 
     @property
@@ -147,30 +147,26 @@ def audited(
     if plain and not is_plain(snapped):
         return "its coefficients are no small rational numbers"
     noisy = bool(np.sqrt(variances.mean()) > SMALL_LEVEL)
-    if noisy and settings.sigma is None:
-        weak = audits.weakness(J, dof, len(support))
-        if weak is not None:
-            return weak
     level = effective_level(conditions, c, variances)
     dense = audits.is_dense(conditions, support, snapped, system, level)
     if dense and special and noisy:  # without noise it may be exact
         return DENSE
-    exact, held_out, correlation = False, float("nan"), float("nan")
+    exact, correlation = False, float("nan")
     if conditions.sample.has_rows:
-        audit = _audit_rows(conditions, support, c, variances, column_cap, noisy=noisy)
+        audit = _audit_rows(conditions, support, c, variances, column_cap)
         if isinstance(audit, str):
             return audit
-        exact, held_out, correlation = audit
+        exact, correlation = audit
     return FittedLaw(
         conditions, support, c, free, variances, nuisance, system, J, dof, snapped, level, exact,
-        dense and not exact, held_out, correlation,
+        dense and not exact, correlation,
     )  # fmt: skip
 
 
 def _audit_rows(
-    conditions: Conditions, support: list[int], c: Float1D, variances: Float1D, column_cap: float, *, noisy: bool
-) -> tuple[bool, float, float] | str:
-    """Whether the law is exact, its held-out ratio and the correlation of neighbours; or why it is no law."""
+    conditions: Conditions, support: list[int], c: Float1D, variances: Float1D, column_cap: float
+) -> tuple[bool, float] | str:
+    """Whether the law is exact, and the correlation of neighbours; or the reason it was rejected."""
     n_rows, exact, residual, correlation = conditions.sample.n_rows, False, None, 0.0
     if not audits.is_noisy(variances):
         exact, residual = audits.exactness(conditions, support)
@@ -181,10 +177,7 @@ def _audit_rows(
             f"the residual is a smooth function of the place (neighbours correlate by {correlation:.2f}): an "
             "approximation, not a law"
         )
-    held_out = audits.held_out_ratio(conditions, support, c, variances) if noisy else 1.0
-    if held_out > audits.held_out_limit(n_rows):
-        return f"rows that were held out are {held_out:.2f} times as far away"
-    return exact, held_out, correlation
+    return exact, correlation
 
 
 def is_plain(snapped: SnappedLaw | None, slack: float = 0.0) -> bool:
@@ -207,6 +200,31 @@ def _snapped_law(
     if law is None or J + max(critical_value(1e-3, len(support)), DROP_SHARE * conditions.n_rows) <= law.J:
         return None
     return law
+
+
+def fit_terms(conditions: Conditions, settings: Settings, exponents: Int2D, nuisance: str = "level") -> FittedLaw:
+    """The polynomial with these terms, with a noise level or one for each column, as a law that no test accepted."""
+    support = sorted(int(place) for place in conditions.terms.places(exponents))
+    profile = np.ones(conditions.sample.n_columns)
+    variances = max(noise_level(conditions, support, profile), FLOOR) ** 2 * profile
+    _, c = conditions.first_system(variances).minimise(support)
+    for _ in range(3):
+        if nuisance == "columns":
+            variances = refined_variances(conditions, c, variances, WIDEST_COLUMN)
+        system, J, c = reweighted(conditions, support, variances, c, nuisance, 1)
+    exact = not audits.is_noisy(variances) and audits.exactness(conditions, support)[0]
+    snapped = _snapped_law(conditions, settings, system, support, support, J)
+    free, dof = c, system.dof(len(support))
+    if snapped is not None and len(snapped.support) == len(support):
+        c, J, dof = snapped.c, snapped.J, dof + len(snapped.rational) - 1
+    else:
+        snapped = None
+    level = effective_level(conditions, c, variances)
+    dense = not exact and audits.is_dense(conditions, support, snapped, system, level)
+    return FittedLaw(
+        conditions, support, c, free, variances, nuisance, system, J, max(dof, 0), snapped, level, exact, dense,
+        float("nan"),
+    )  # fmt: skip
 
 
 def refit(law: FittedLaw, conditions: Conditions, settings: Settings, exponents: Int2D, n_fixed: int = 0) -> FittedLaw:

@@ -79,6 +79,8 @@ def whitener(covariance: Float2D) -> Float2D:
     """
     factor, pivots, rank, _ = dpstrf(covariance, tol=_RANK * float(np.trace(covariance)), lower=1)
     W = np.zeros((len(covariance), rank))
+    if not rank:  # LAPACK inverts no empty matrix
+        return W
     W[pivots[:rank] - 1] = np.tril(dtrtri(factor[:rank, :rank], lower=1)[0]).T  # LAPACK leaves the other half
     return W
 
@@ -138,7 +140,7 @@ class System:
         least = 1e-12 * float(np.trace(D)) / len(D) * float(v @ v)  # the debiased D may be indefinite
         c[inner] = v / np.sqrt(max(float(v @ D @ v), least, 1e-300))
         if constant:
-            c[0] = -float(self.normal[0] @ c) / self.normal[0, 0]
+            c[0] = -float(self.normal[0] @ c) / max(float(self.normal[0, 0]), 1e-300)
         return self.n_rows * max(ratio, 0.0), c
 
     def gains(self, support: Sequence[int], others: Sequence[int]) -> Float1D:
@@ -260,6 +262,7 @@ class Conditions:
 
     def covariance(self, c: Float1D, variances: Float1D) -> tuple[Float2D, float]:
         """The covariance of the conditions at the law ``c``, times N and over its mean variance; and the latter."""
+        self.sample.work.spend(float(self.sample.n_rows) * len(self.tests) ** 2)
         noise = self.noise_of(c, variances)
         spread = self.sample.variances_on_rows(variances)
         total = covariance_of_tests(self.tests, self.test_values, noise, spread, self._centred_tests)

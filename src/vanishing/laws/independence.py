@@ -85,7 +85,7 @@ def pivot_term(law: FittedLaw) -> int:
 
 def is_new(law: FittedLaw, laws: Sequence[FittedLaw]) -> bool:
     """Whether a law says something new: another direction at the rows, or the same in few terms of no higher degree."""
-    if not laws or jacobian_rank([*laws, law]) > jacobian_rank(laws):
+    if not laws or not law.conditions.sample.has_rows or jacobian_rank([*laws, law]) > jacobian_rank(laws):
         return True
     same = law.conditions.degree <= max(known.conditions.degree for known in laws)
     short = len(law.support) <= max(3, min(len(known.support) for known in laws))
@@ -94,16 +94,16 @@ def is_new(law: FittedLaw, laws: Sequence[FittedLaw]) -> bool:
 
 def follows(conditions: Conditions, c: Float1D, laws: Sequence[FittedLaw]) -> bool:
     """Whether the gradients of the polynomial ``c`` are combinations of those of the laws."""
-    if not laws:
+    if not laws or not conditions.sample.has_rows:
         return False
     gradients = [_gradients(law.conditions, law.c) for law in laws]
     return _rank([*gradients, _gradients(conditions, c)]) <= _rank(gradients)
 
 
 def jacobian_rank(laws: Sequence[FittedLaw]) -> int:
-    """The rank of the laws' gradients at a typical row."""
-    if not laws:
-        return 0
+    """The rank of the laws' gradients at a typical row; without rows, the number of laws."""
+    if not laws or not laws[0].conditions.sample.has_rows:
+        return len(laws)
     return _rank([_gradients(law.conditions, law.c) for law in laws])
 
 

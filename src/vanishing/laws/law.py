@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._typing import Float1D, Float2D, Int2D
-from ..files.fields import Flag, Integer, Number, Numbers, Optional, Ratio, Text, TupleOf, require
+from .._typing import Float1D, Float2D, Int1D, Int2D
+from ..files.fields import Flag, Integer, MayBeMissing, Number, Numbers, Optional, Ratio, Text, TupleOf, require
 from ..files.saved import Saved
 from ..polynomials.text import distinct_names
 from .equation import coordinate_names, equation, monomial, number, with_error
@@ -49,8 +49,6 @@ class Law(Saved):
     J, dof, p_value : float, int, float
         Test of the law: J is chi^2 with ``dof`` degrees of freedom if it holds, and larger otherwise; ``p_value`` is
         the chance of a J as large as this one.
-    held_out : float
-        How much further away rows are that the coefficients were not fitted to.
     audits : tuple of str
         Audits that the law has passed, with their results.
     n_rows : int
@@ -64,6 +62,13 @@ class Law(Saved):
         Whether the polynomial is constant along each group instead of zero.
     units : tuple of str or None
         Units of the coefficients, where the columns have units.
+    held_out : float
+        In files of earlier versions: how much further away rows are that the coefficients were not fitted to; else NaN.
+    share, within : float
+        Share of the rows that obey the law, and its relative error on them: two of three are nearer. All rows of a law
+        without exceptions do, within the noise.
+    off : tuple of int
+        Places of the rows that do not obey, worst first, in a table of up to 10,000 rows.
 
     Examples
     --------
@@ -94,7 +99,6 @@ class Law(Saved):
     J: float
     dof: int
     p_value: float
-    held_out: float
     audits: tuple[str, ...]
     n_rows: int
     kind: str
@@ -102,6 +106,10 @@ class Law(Saved):
     scale: Float1D = field(repr=False)
     conserved: bool = False
     units: tuple[str, ...] | None = None
+    held_out: float = float("nan")
+    share: float = 1.0
+    within: float = 0.0
+    off: tuple[int, ...] = field(default=(), repr=False)
 
     _fields: ClassVar = {
         "columns": TupleOf(Text()),
@@ -110,13 +118,16 @@ class Law(Saved):
         "rational": TupleOf(Optional(Ratio())),
         **dict.fromkeys(("origin", "scale"), Numbers("f8", (None,))),
         "noise": Numbers("f8", (None,), finite=False, low=0.0),
-        **dict.fromkeys(("level", "typical_distance", "J", "p_value", "held_out"), Number(finite=False)),
+        **dict.fromkeys(("level", "typical_distance", "J", "p_value"), Number(finite=False)),
         **dict.fromkeys(("noise_kind", "kind", "why"), Text()),
         "dof": Integer(low=0),
         "audits": TupleOf(Text()),
         "n_rows": Integer(low=0),
         "conserved": Flag(),
         "units": Optional(TupleOf(Text())),
+        **dict.fromkeys(("share", "within"), MayBeMissing(Number())),
+        "held_out": MayBeMissing(Number(finite=False)),  # of earlier versions
+        "off": MayBeMissing(TupleOf(Integer(low=0))),
     }
 
     def _check_saved(self) -> None:
@@ -221,6 +232,32 @@ class Law(Saved):
         steepness = np.sqrt(((self.gradient(X) * self.scale) ** 2).sum(axis=1))
         return np.asarray(np.abs(self.evaluate(X)) / np.maximum(steepness, 1e-12 * steepness.max(initial=1e-300)))
 
+    def exceptions(self, X: Any = None) -> Int1D:
+        """Places of the rows that do not obey the law, worst first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_columns), optional
+            Rows to look at; by default, those the law was found in.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from vanishing import discover
+        >>> X = np.random.default_rng(0).uniform(1, 2, (200, 3))
+        >>> X[:, 2] = X[:, 0] * X[:, 1]
+        >>> X[[3, 70], 2] = [5.0, 90.0]
+        >>> law = discover(X)[0]
+        >>> law.exceptions()
+        array([70,  3])
+        """
+        if X is None:
+            return np.array(self.off, dtype=np.int64)
+        distance = self.distance(X)
+        limit = max(5.0 * self.level, 1e-6)
+        off = np.flatnonzero(distance > limit)
+        return np.asarray(off[np.argsort(-distance[off], kind="stable")])
+
     def predict(self, column: str, X: Any) -> Float1D:
         """The column as the law gives it from the others.
 
@@ -246,21 +283,41 @@ class Law(Saved):
         return np.asarray(roots + self.origin[j])
 
     def constants(self) -> dict[str, tuple[float, float]]:
-        """The coefficients that are no rational numbers, with their standard errors, by term."""
+        """Every coefficient that the rows determine, with its standard error, by term.
+
+        Coefficients that were read as rational numbers are there as the rows give them, too. One is fixed, as an
+        equation may be multiplied by any number, and an exact law has no errors.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from vanishing import discover
+        >>> random = np.random.default_rng(0)
+        >>> x = random.uniform(1, 3, 400)
+        >>> law = discover(np.column_stack([x, 2 * x]) + random.normal(0, 0.005, (400, 2)), names=["x", "y"])[0]
+        >>> law.equation, {term: round(abs(value), 3) for term, (value, _) in law.constants().items()}
+        ('x = 0.5*y', {'y': 0.5})
+        """
         names = coordinate_names(self.columns, self.origin)
+        free = [exact is not None and error > 0.0 for exact, error in zip(self.rational, self.free_stderr, strict=True)]
+        coef, errors = np.where(free, self.free_coef, self.coef), np.where(free, self.free_stderr, self.stderr)
         return {
             monomial(e, names) or "1": (float(c), float(error))
-            for c, error, e, exact in zip(self.coef, self.stderr, self.exponents, self.rational, strict=True)
-            if exact is None
+            for c, error, e, exact, own in zip(coef, errors, self.exponents, self.rational, free, strict=True)
+            if own or exact is None
         }
 
     def line(self) -> str:
         """Equation, noise, p-value and constants in one line."""
-        parts = [self.equation, _noise_text(self)]
+        parts = [self.equation, _noise_text(self) if self.share == 1.0 else _share_text(self)]
         if self.kind != "exact":
             parts.append(f"p-value {self.p_value:.2g}")
-        shown = [with_error(abs(c), error) for c, error in self.constants().values() if error > 0.0]
-        return "   ".join([*parts, *shown[:4]])
+        return "   ".join([*parts, *self._real_numbers()[:4]])
+
+    def _real_numbers(self) -> list[str]:
+        """The coefficients that are no rational numbers, with their errors."""
+        numbers = zip(self.coef, self.stderr, self.rational, strict=True)
+        return [with_error(abs(c), error) for c, error, exact in numbers if exact is None and error > 0.0]
 
     def summary(self) -> str:
         """Everything that is known about the law, in a few lines."""
@@ -300,12 +357,13 @@ class Law(Saved):
             "J": self.J,
             "dof": self.dof,
             "p_value": self.p_value,
-            "held_out": self.held_out,
             "audits": list(self.audits),
             "n_rows": self.n_rows,
             "scale": self.scale.tolist(),
             "conserved": self.conserved,
             "units": None if self.units is None else list(self.units),
+            "share": self.share,
+            "within": self.within,
         }
 
     def __getstate__(self) -> dict[str, Any]:
@@ -366,6 +424,11 @@ def _noise_text(law: Law) -> str:
         return f"noise about {law.level:.2g} of a deviation"
     of = "each value" if "multiplicative" in law.noise_kind else "each column"
     return f"noise {law.level:.2%} of {of}" if law.level < 0.001 else f"noise {law.level:.1%} of {of}"
+
+
+def _share_text(law: Law) -> str:
+    within = f"within {100.0 * law.within:.2g}%" if law.within > 1e-9 else "exactly"
+    return f"holds on {law.share:.0%} of the rows {within}"
 
 
 def _nearest_root(powers: Float1D, near: float) -> float:

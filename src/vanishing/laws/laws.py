@@ -16,7 +16,6 @@ from ..files.fields import Integer, Number, Record, Text, TupleOf, require
 from ..files.saved import Object, Saved
 from ..polynomials.text import distinct_names
 from ..report import Given, Reported
-from .equation import with_error
 from .exact import groebner
 from .law import Law
 from .settings import LAW, Attempt
@@ -120,11 +119,14 @@ class Laws(Saved, Reported, Sequence[Law]):
         return iter(self._laws)
 
     def __str__(self) -> str:
-        lines = [str(law) for law in self]
+        between = [law for law in self if len(law.variables) > 1]
+        alone = [law.equation for law in self if len(law.variables) < 2]
+        lines = [str(law) for law in between]
         if not lines:
             lines = [f"No law {self._reach()} in {self.n_rows:,} rows x {len(self.columns)} columns."]
             lines += self._tried()
         lines += [f"within the noise, perhaps an approximation only: {law}" for law in self.dense]
+        lines += [f"columns with few values: {'; '.join(alone)}"] if alone else []
         return "\n".join([*lines, *self.notes])
 
     def __repr__(self) -> str:
@@ -144,7 +146,10 @@ class Laws(Saved, Reported, Sequence[Law]):
 
     def _tried(self) -> list[str]:
         """A line for each attempt."""
-        return [f"  degree {a.degree}, {a.n_terms} terms: {a.reason}" for a in self.attempts]
+        return [
+            f"  degree {a.degree}, {a.n_terms} terms: {a.reason}" if a.degree else f"  short equations: {a.reason}"
+            for a in self.attempts
+        ]
 
     def to_sympy(self) -> list[Any]:
         """The expressions that vanish. Needs ``pip install 'vanishing[sympy]'``."""
@@ -240,7 +245,7 @@ class Laws(Saved, Reported, Sequence[Law]):
 
 
 def _html_cells(law: Law) -> list[str]:
-    constants = ", ".join(with_error(c, e) for c, e in law.constants().values() if e > 0.0)
+    constants = ", ".join(law._real_numbers())
     cells = [law.equation, f"{law.level:.2%}", f"{law.p_value:.2g}", constants, law.kind]
     return [html.escape(cell) for cell in cells]
 

@@ -18,7 +18,15 @@ from .gmm import is_rejected, smallest_ratio, whitener
 from .monomials import monomials
 from .settings import LIKELY
 
-__all__ = ["PowerLaw", "far_from_zero", "find_power_law", "fixed_length_inverse", "integer_exponents", "over_one"]
+__all__ = [
+    "PowerLaw",
+    "far_from_zero",
+    "find_power_law",
+    "fixed_length_inverse",
+    "integer_exponents",
+    "over_one",
+    "power_law_of",
+]
 
 _STEPS = 8  # of coefficients and weights in turn
 _LARGEST = 8  # exponent, after multiplying all of them to integers
@@ -262,6 +270,31 @@ def _tested(
     error = constant * float(np.sqrt(s2 / (1.0 / shape).sum()))
     sigma = np.sqrt(s2) * (np.ones(len(a)) if multiplicative else spread)
     return PowerLaw(exponents, constant, error, sigma, multiplicative, level, J, dof, fit.alone, n_rows)
+
+
+def power_law_of(X: Float2D, exponents: Int1D) -> PowerLaw:
+    """The power law with these exponents: its constant from the mean of the logarithms, and its test.
+
+    Examples
+    --------
+    >>> law = power_law_of(np.array([[1.0, 3.0], [2.0, 6.0], [4.0, 12.1], [5.0, 15.0]]), np.array([-1, 1]))
+    >>> round(law.constant, 2), round(law.error, 3)
+    (3.01, 0.006)
+    """
+    a, used, n_rows = exponents.astype(np.float64), np.flatnonzero(exponents), len(X)
+    L = np.log(np.abs(X[:, used]))
+    residual = L @ a[used]
+    middle = float(residual.mean())
+    residual = residual - middle
+    variance = float(residual.var(ddof=1))
+    unit = np.full(L.shape, variance / float(a @ a))
+    level = float(np.sqrt(variance / max(float(a[used] ** 2 @ L.var(axis=0)), 1e-300)))
+    J, dof = _test(L, residual, a[used], unit) if level > 1e-7 else (0.0, 1)
+    sign = float(np.sign(np.median(np.prod(np.sign(X[:, used]) ** (exponents[used] % 2), axis=1))))
+    constant = float(np.exp(middle))
+    error = constant * float(np.sqrt(variance / n_rows))
+    sigma = np.full(X.shape[1], np.sqrt(variance / float(a @ a)))
+    return PowerLaw(exponents, sign * constant, error, sigma, True, level, J, max(dof, 1), True, n_rows)
 
 
 def _test(L: Float2D, residual: Float1D, a: Float1D, variances: Float2D) -> tuple[float, int]:

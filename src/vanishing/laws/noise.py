@@ -97,7 +97,8 @@ def column_variances(conditions: Conditions, c: Float1D, variances: Float1D, cap
         except (RuntimeError, LinAlgError):  # SciPy before 1.15 gives up on slopes that are nearly dependent
             break
         mean = slopes.mean(axis=1)
-        least = _LEAST_SHARE * (variances * mean).sum() / np.maximum(mean, 1e-300) / len(variances)
+        with np.errstate(over="ignore"):  # no noise of a column without a slope is least
+            least = _LEAST_SHARE * (variances * mean).sum() / np.maximum(mean, 1e-300) / len(variances)
         variances = np.clip(np.maximum(fitted, np.minimum(least, variances)), FLOOR**2, cap**2)
     return variances
 

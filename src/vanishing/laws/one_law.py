@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from math import comb
 
 import numpy as np
+from scipy.linalg import LinAlgError
 
 from .._typing import Float1D, Float2D
 from . import audits
@@ -38,8 +39,6 @@ _NEARLY = 4.0  # times the critical J, beyond which further weights do not help
 _HOPELESS = 10.0  # times the critical J, with weights that are roughly right: no law, and none with fewer terms
 _REGRESSIONS, _REFINEMENTS = 4, 3  # estimates of each column's noise, by regression and by Gauss-Newton steps
 _HOPELESS_COLUMNS = 30.0  # times the critical J after the regressions: refinements do not help
-_SHADOW_LEVEL, _SHADOW_TIMES, _SHADOW_J = 0.5, 2.5, 1.3  # of a shadow: noise, noise over the limit, J over its limit
-_SHADOW_SHARE = 0.01  # J per row, at most, of a shadow of many rows
 _ROUGHLY = 0.5  # bits more of a plain number, with weights that are not yet the law's own
 _FEW_TERMS, _MORE_TERMS, _FEW_SETS = 4, 6, 400_000  # sets of up to 4 terms are all compared; up to 6 if not too many
 _SCREENED, _MOST_TESTED = 8, 3  # sets of each size that go through reduced tests, and through all
@@ -94,11 +93,14 @@ class OneLaw:
         self.max_noise, self.short_only = max_noise, short_only
         self.column_cap = WIDEST_COLUMN if conditions.degree <= 3 else max_noise
         self.level, self.J, self.dof = 0.0, float("nan"), 0
-        self.shadow = False  # whether a relation with more noise than a law may have explains the rows
 
     def run(self) -> tuple[FittedLaw | None, Attempt]:
         """The law, if there is one, and how the attempt ended."""
-        law = self._law()
+        law: FittedLaw | str
+        try:
+            law = self._law()
+        except LinAlgError:  # a few rows outweigh all others by more than float64 can tell
+            law = "a few rows outweigh all others in the moments of this degree"
         reason = law if isinstance(law, str) else DENSE if law.dense else LAW
         attempt = Attempt(self.conditions.degree, len(self.trial), self.level, reason, self.J, self.dof)
         return None if isinstance(law, str) else law, attempt
@@ -256,23 +258,8 @@ class OneLaw:
             return known
         self.level = noise_level(self.conditions, self.trial, self._profile())
         if self.level > self.max_noise:
-            self._note_shadow()
             return None
         return max(self.level, FLOOR) ** 2 * self._profile()
-
-    def _note_shadow(self) -> None:
-        """Note whether a relation with more noise than a law may have explains the rows.
-
-        Its multiples come near to all rows at higher degrees, where laws may have less noise then.
-        """
-        if self.level >= min(_SHADOW_LEVEL, _SHADOW_TIMES * self.max_noise):
-            return
-        variances = self.level**2 * self._profile()
-        _, c = self.conditions.first_system(variances).minimise(self.trial)
-        system, J, c = reweighted(self.conditions, self.trial, variances, c, self.nuisance, 2)
-        dof = system.dof(len(self.trial))
-        if dof > 0 and max(_SHADOW_J * critical_value(1e-4, dof), _SHADOW_SHARE * self.n_rows) > J:
-            self.shadow = True
 
     def _full(self, variances: Float1D) -> FittedPolynomial:
         """The polynomial with all candidate terms, with weights and noise of its own."""

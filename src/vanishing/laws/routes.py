@@ -16,13 +16,12 @@ from .._typing import Float2D, Int1D
 from .confirm import confirm, confirm_power_law
 from .describe import describe, exact_law, few_rows_law, power_law
 from .exact import binary_denominator, exact_laws
-from .few_rows import FEW_ROWS, FEWEST_ROWS, find_in_few_rows, largest_noise
+from .few_rows import FEW_ROWS, FEWEST_ROWS, LinearLaw, find_in_few_rows, largest_noise
 from .fitted import FittedLaw
 from .law import Law
 from .logs import PowerLaw, find_power_law
 from .moments import ADDITIVE
 from .origin import far_origin, recentre_all
-from .outliers import concentrated_rows
 from .rounding import dithered, explains_linear, rounding_steps
 from .sample import Sample, make_sample
 from .search import find_laws, skipped
@@ -32,7 +31,6 @@ from .table import Table
 __all__ = ["Routes", "proven_laws"]
 
 _EXACT_DEGREE, _EXACT_TERMS = 6, 500  # largest degree, and most terms, of the search in exact arithmetic
-_FEWEST_INLIERS = 0.7  # share of the rows that a robust law explains, at least
 _PASSED = 1e-3  # p-value of a power law that leaves nothing to find beyond degree _BESIDES
 _BESIDES = 2
 _LOG_NOISE = 0.2  # largest noise of a power law, in deviations of the logarithms
@@ -70,15 +68,12 @@ class Routes:
         Whether tables with few rows have tests of their own.
     origin : bool
         Whether columns may be counted from another point than zero.
-    robust : bool
-        Whether some rows may follow no law.
     """
 
     settings: Settings
     log_models: tuple[bool, ...]
     short: bool
     origin: bool
-    robust: bool
 
     def laws_of(self, table: Table, kept: Sequence[int]) -> tuple[list[Law], list[Attempt]]:
         """Laws of a noisy table; if there is none and columns are rounded, laws of the dithered columns."""
@@ -112,7 +107,7 @@ class Routes:
         short = find_in_few_rows(table.X[:, list(kept)], max_noise, logs=bool(self.log_models))
         if short:
             notes = [Attempt(1, n + 1, law.level, LAW, law.J, law.dof) for law in short]
-            return [few_rows_law(law, table, kept) for law in short], notes
+            return [few_rows_law(law, table, kept, snap=self._snaps(law)) for law in short], notes
         limit = min(largest_noise(n_rows, n), max_noise)
         reason = f"no power law or linear law with noise below {limit:.1%}, which {n_rows} rows can tell from chance"
         return [], [Attempt(1, n + 1, float("nan"), reason)]
@@ -129,14 +124,17 @@ class Routes:
             fitted, attempts = find_laws(self._sample(X, None, lower), lower)
             if all(law.dense for law in fitted) or (len(fitted) == 1 and _is_power_law(fitted[0], power)):
                 note = Attempt(power.degree, len(kept) + 1, power.level, LAW, power.J, power.dof)
-                return [power_law(power, table, kept)], [*attempts, note]
-        fitted, attempts = self._robust(X, settings) if self.robust else self._search(X, table.groups, settings)
-        if fitted and not table.whole and table.groups is None and not self.robust:
+                return [power_law(power, table, kept, snap=settings.snaps(power.exponents))], [*attempts, note]
+        fitted, attempts = self._search(X, table.groups, settings)
+        if fitted and not table.whole and table.groups is None:
             fitted, rejected = confirm(fitted, table.rows, table.n_rows, kept, settings)
             attempts = [*attempts, *rejected]
         if power is not None and all(law.dense for law in fitted):
-            return [power_law(power, table, kept)], attempts
+            return [power_law(power, table, kept, snap=settings.snaps(power.exponents))], attempts
         return [describe(law, table.names, kept) for law in fitted], _settled(attempts, fitted)
+
+    def _snaps(self, law: PowerLaw | LinearLaw) -> bool:
+        return isinstance(law, PowerLaw) and self.settings.snaps(law.exponents)
 
     def _power_law(self, X: Float2D, groups: Int1D | None) -> PowerLaw | None:
         return find_power_law(X, _LOG_NOISE, self.log_models) if self.log_models and groups is None else None
@@ -151,21 +149,6 @@ class Routes:
     def _shifted(self, groups: Int1D | None, settings: Settings) -> bool:
         """Whether columns may be counted from another point than zero: multiplicative noise knows where zero is."""
         return self.origin and groups is None and settings.models[0][0] == ADDITIVE
-
-    def _robust(self, X: Float2D, settings: Settings) -> tuple[list[FittedLaw], list[Attempt]]:
-        """Laws of the rows near a polynomial, degree by degree; other rows are outliers."""
-        attempts: list[Attempt] = []
-        for degree in range(1, settings.max_degree + 1):
-            rows = concentrated_rows(X, degree)
-            if rows.mean() < _FEWEST_INLIERS:
-                reason = f"only {rows.mean():.0%} of the rows are near a polynomial of this degree"
-                attempts.append(Attempt(degree, 0, float("nan"), reason))
-                continue
-            fitted, searched = self._search(X[rows], None, replace(settings, max_degree=degree))
-            attempts += [attempt for attempt in searched if attempt.degree == degree]
-            if any(not law.dense for law in fitted):
-                return fitted, attempts
-        return [], attempts
 
 
 def _settled(attempts: Sequence[Attempt], laws: Sequence[FittedLaw]) -> list[Attempt]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -11,7 +13,36 @@ from ..rows.arrays import ArrayRows
 from .moments import ADDITIVE, MomentTable, collect_moments, group_means
 from .monomials import Monomials, monomials
 
-__all__ = ["Sample", "make_sample"]
+__all__ = ["Sample", "WorkIsDoneError", "make_sample"]
+
+_MOST_WORK = 4e10  # multiplications in the covariances of tests: about two seconds of one core
+
+
+class WorkIsDoneError(Exception):
+    """A search has cost as much as it may."""
+
+
+@dataclass(eq=False)
+class Work:
+    """Multiplications that the tests of a search may cost: a limit that does not depend on the machine."""
+
+    left: float = _MOST_WORK
+    limited: bool = False
+
+    def spend(self, multiplications: float) -> None:
+        """Count multiplications; raises :class:`WorkIsDoneError` once there are too many, where these are limited."""
+        self.left -= multiplications
+        if self.limited and self.left < 0.0:
+            raise WorkIsDoneError
+
+    @contextmanager
+    def limit(self) -> Iterator[None]:
+        """Limit the work of a search; what is known about its laws is computed in any case."""
+        self.limited = True
+        try:
+            yield
+        finally:
+            self.limited = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +61,7 @@ class Sample:
     Z: Float2D
     model: str = ADDITIVE
     groups: Int1D | None = None
+    work: Work = field(default_factory=Work)
     _values: dict[int, Float2D] = field(default_factory=dict)
     _moments: dict[int, MomentTable] = field(default_factory=dict)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -13,14 +14,16 @@ from .gmm import Conditions
 from .independence import candidate_terms, is_new, jacobian_rank, pivot_term
 from .monomials import monomials
 from .one_law import FOLLOWS, OneLaw, noise_cap, noise_limit
-from .sample import Sample, make_sample
+from .sample import Sample, WorkIsDoneError, make_sample
 from .settings import LIKELY, Attempt, Settings
+
+_logger = logging.getLogger("vanishing")
 
 __all__ = ["find_law", "find_laws", "skipped"]
 
+_STOPPED = "stopped: it takes too many multiplications; leave out columns, or pass a smaller max_degree"
 _MULTIPLE = "a column divides all terms, and the quotient is no law"
 _FEW = 4  # terms: a law of higher degree hardly replaces one with fewer
-_SHADOW = 0.4  # noise of further laws over that of a relation with too much noise, at most
 
 
 @dataclass(eq=False)
@@ -29,6 +32,7 @@ class _Search:
 
     sample: Sample
     settings: Settings
+    make_conditions: Callable[[Sample, int], Conditions] = Conditions
     attempts: list[Attempt] = field(default_factory=list)
     cap: float = np.inf  # of the noise of further laws
     dense: list[FittedLaw] = field(default_factory=list)  # polynomials that hold within the noise
@@ -42,7 +46,7 @@ class _Search:
             table = self.sample.X + self.sample.origin  # multiplicative noise knows where zero is
             self._samples[model] = self.sample if same else make_sample(table, self.sample.groups, model)
         if (model, degree) not in self._conditions:
-            self._conditions[model, degree] = Conditions(self._samples[model], degree)
+            self._conditions[model, degree] = self.make_conditions(self._samples[model], degree)
         return self._conditions[model, degree]
 
     def find(self, degree: int, trial: list[int], laws: Sequence[FittedLaw]) -> FittedLaw | None:
@@ -50,13 +54,16 @@ class _Search:
         best: FittedLaw | None = None
         for model, nuisance in self._models(degree, laws):
             one = self._one_law(degree, model, trial, nuisance, laws)
-            law, attempt = one.run()
+            try:
+                with one.conditions.sample.work.limit():
+                    law, attempt = one.run()
+            except WorkIsDoneError:
+                self.attempts.append(Attempt(degree, len(trial), float("nan"), _STOPPED))
+                return best
             if law is not None and one.has_factor(law.support, law.variances):
                 law = self._quotient(law, laws)
                 attempt = attempt if law is not None else replace(attempt, reason=_MULTIPLE)
             self.attempts.append(attempt)
-            if one.shadow:
-                self.cap = min(self.cap, _SHADOW * attempt.noise)
             if law is not None and (best is None or (not law.dense, law.p_value) > (not best.dense, best.p_value)):
                 best = law
             if best is not None and best.p_value >= LIKELY:
@@ -112,7 +119,12 @@ class _Search:
             if not _affordable(sample, higher):
                 break
             trial = candidate_terms(monomials(sample.n_columns, higher), laws, sample, self.settings)
-            shorter = self._one_law(higher, law.conditions.sample.model, trial, law.nuisance, laws).simpler(law)
+            one = self._one_law(higher, law.conditions.sample.model, trial, law.nuisance, laws)
+            try:
+                with one.conditions.sample.work.limit():
+                    shorter = one.simpler(law)
+            except WorkIsDoneError:
+                break
             if shorter is not None:
                 return shorter
         return None
@@ -127,15 +139,20 @@ class _Search:
         return min(noise_limit(self.settings, degree), self.cap)
 
 
-def find_laws(sample: Sample, settings: Settings) -> tuple[list[FittedLaw], list[Attempt]]:
+def find_laws(
+    sample: Sample, settings: Settings, make_conditions: Callable[[Sample, int], Conditions] = Conditions
+) -> tuple[list[FittedLaw], list[Attempt]]:
     """The laws of a sample, degree by degree, and all attempts.
+
+    ``make_conditions(sample, degree)`` gives the moment conditions of a degree: those of rows, or of sums over rows.
 
     After a dense polynomial the search goes on: one of higher degree with few terms may explain the same rows.
     """
-    search = _Search(sample, settings)
+    search = _Search(sample, settings, make_conditions)
     laws: list[FittedLaw] = []
     dense = search.dense
     for degree in range(1, settings.max_degree + 1):
+        _logger.info("Laws of degree %d of %d rows x %d columns.", degree, sample.n_rows, sample.n_columns)
         terms = monomials(sample.n_columns, degree) if _affordable(sample, degree) else None
         if terms is None:
             search.attempts.append(skipped(degree, sample.n_rows, sample.n_columns))

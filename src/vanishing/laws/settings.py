@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,24 @@ class Settings:
     allowed: Callable[[Int2D], Bool1D] | None = None
     comparable: Callable[[Int2D, int], Bool1D] | None = None
     classes: Callable[[Int2D], list[Int1D]] | None = None
+
+    def of_columns(self, chosen: Sequence[int], n_columns: int) -> Settings:
+        """The settings of a search in some of the columns only."""
+        comparable = self.comparable
+        if comparable is None:
+            return self
+
+        def among(exponents: Int2D, k: int) -> Bool1D:
+            whole = np.zeros((len(exponents), n_columns), dtype=np.int64)
+            whole[:, list(chosen)] = exponents
+            return comparable(whole, k)
+
+        return replace(self, comparable=among, classes=None, allowed=None)
+
+    def snaps(self, exponents: Int1D) -> bool:
+        """Whether the constant of a power law with these exponents may be a rational number: it has no unit."""
+        sides = np.array([np.maximum(exponents, 0), np.maximum(-exponents, 0)])
+        return self.snap and (self.comparable is None or bool(self.comparable(sides, 0)[1]))
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ __all__ = ["J_PER_BIT", "SnappedLaw", "nearest_rational", "polish", "rational_bi
 
 J_PER_BIT = 2.0 * np.log(2.0)  # J is twice a log-likelihood, in nats
 _DENOMINATORS = 4  # largest denominator
-_LARGEST = 40.0  # largest numerator
 _FAR = 14.0  # squared standard errors beyond which a number is another one: a law has several, and all have to be near
 _STRONG = 5.0  # bits saved, beyond which a rational number is hardly chance
+_ALONE = 6.0  # the same for the only number of a law: 4.02 +- 0.02 may be 4, and may be 4 pi^2 / 9.81
 _SMALL, _SMALL_BESIDE = 4, 12  # numerators of thirds and quarters that are no chance: alone, and beside other numbers
 _GAIN, _GAIN_OF_MORE = 0.5, 6.0  # bits that a change of terms has to save: with fewer terms, and with more
 _MOST_CHANGES, _MOST_ADDED = 4, 5  # of the terms in one local search; terms tried at each
@@ -108,10 +108,11 @@ def nearest_rational(value: float, error: float, n_numbers: int = 1) -> tuple[fl
             p = np.rint(value * q) + step
             far = ((value - p / q) / error) ** 2
             reducible = q > 1 and (p % q == 0.0 or (q == 4 and p % 2.0 == 0.0))
-            if p == 0.0 or abs(p) > _LARGEST or reducible or far >= _FAR:
+            if p == 0.0 or reducible or far >= _FAR:
                 continue
             bits = rational_bits(p, float(q)) + far / J_PER_BIT
-            by_chance = q > 2 and abs(p) > small and real_bits(value, error) - bits <= _STRONG
+            saved = real_bits(value, error) - bits
+            by_chance = (q > 2 and abs(p) > small and saved <= _STRONG) or (n_numbers == 1 and saved <= _ALONE)
             if bits < best and not by_chance:
                 best, best_p, best_q, best_far = bits, p, float(q), far
     return best, best_p, best_q, best_far

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from .._typing import Float1D, Float2D
 from ..engine.moments import Moments
+from ..polynomials.terms import count_terms
 from .fitted import FittedLaw
 from .gmm import Conditions, whitener
-from .independence import candidate_terms, pivot_term
-from .moments import MomentTable
+from .moments import ADDITIVE, MomentTable
 from .monomials import Monomials, binomial_matrix, monomials
-from .one_law import OneLaw, noise_cap, noise_limit
 from .sample import Sample
+from .search import find_laws
 from .settings import Attempt, Settings
 
 __all__ = ["NOT_AUDITED", "SummedConditions", "SummedSample", "find_laws_of_sums", "summed_sample"]
 
 NOT_AUDITED = (
-    "The sums have no rows: laws are tested by J, but not on rows held out or by the neighbours of rows; power laws "
+    "The sums have no rows: laws are tested by J, but not by the neighbours of rows; power laws "
     "through logarithms, a noise level for each column and multiplicative noise need rows, too."
 )
 _MOST_EXTRA = 2  # degree of the tests above that of the terms
-_ROWS_PER_TERM = 8  # fewer say too little about the terms
 _CONSTANT = 1e-7  # deviation over mean, below which rounding of the sums hides a column's variation
 
 
@@ -133,27 +132,17 @@ def find_laws_of_sums(moments: Moments, settings: Settings) -> tuple[list[Fitted
     so that sums of terms up to degree D have laws of degree ``(D + 1) / 2`` at most.
     """
     sample = summed_sample(moments)
-    laws: list[FittedLaw] = []
-    dense: list[FittedLaw] = []  # polynomials that a smooth curve's may be: reported if there is no law
-    attempts: list[Attempt] = []
-    for degree in range(1, settings.max_degree + 1):
-        terms = monomials(sample.n_columns, degree)
-        extra = min(_MOST_EXTRA, moments.degree - 2 * degree + 1)
-        if extra < 0 or len(terms) > sample.n_rows / _ROWS_PER_TERM:
-            reason = f"skipped: laws of degree {degree} need Moments(degree={2 * degree - 1}) or more, and rows enough"
-            attempts.append(Attempt(degree, len(terms), float("nan"), reason))
-            break
-        conditions = SummedConditions(sample, degree, extra)
-        trial = candidate_terms(terms, laws, sample, settings)
-        while len(trial) > 1:
-            limit = min(noise_limit(settings, degree), noise_cap(laws) if laws else np.inf)
-            law, attempt = OneLaw(settings, conditions, trial, "level", (), limit).run()
-            attempts.append(attempt)
-            if law is None:
-                break
-            if law.dense:
-                dense.append(law)
-                break
-            laws.append(law)
-            trial = [term for term in trial if term != pivot_term(law)]
-    return laws or dense[:1], attempts
+    level = replace(settings, models=((ADDITIVE, "level"),)) if settings.sigma is None else settings
+    highest = min(settings.max_degree, (moments.degree + 1) // 2)
+
+    def conditions(sample: Sample, degree: int) -> Conditions:
+        return SummedConditions(sample, degree, min(_MOST_EXTRA, moments.degree - 2 * degree + 1))
+
+    laws, attempts = find_laws(sample, replace(level, max_degree=highest), conditions)
+    if highest < settings.max_degree:
+        n_terms = count_terms(highest + 1, sample.n_columns)
+        reason = (
+            f"skipped: laws of degree {highest + 1} need Moments(degree={2 * highest + 1}) or more, and rows enough"
+        )
+        attempts = [*attempts, Attempt(highest + 1, n_terms, float("nan"), reason)]
+    return laws, attempts

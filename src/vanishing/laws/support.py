@@ -56,7 +56,7 @@ def smallest_support(
         Number of conditions of the system: rescoring a support costs its product with the rank.
     """
     trial, n_rows = list(trial), system.n_rows
-    number = min(max(_RESCORED, _RESCORING // (system.rank * n_tests)), _MOST_RESCORED)
+    number = min(max(_RESCORED, _RESCORING // max(system.rank * n_tests, 1)), _MOST_RESCORED)
     for size in range(1, min(largest + 1, len(trial))):
         pools = _comparable(trial, families, size)
         supports = sorted(entry for terms in pools for entry in _best_supports(system, terms, size, number))

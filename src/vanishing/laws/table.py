@@ -154,6 +154,11 @@ def select_rows(rows: Rows, most: int) -> _Selected:
 
     def kernel(block: Block) -> tuple[Lowest, int]:
         n_rows = block.X.shape[0]
+        if block.weights is not None:
+            raise ValueError(
+                "Laws take no weights, which do not say how much noise a row has: open the rows without weight=..., "
+                "and leave out those that should not count."
+            )
         hashes = to_host(fold_numbers(block.X, block.part, block.start, n_rows, _N_HASHES)) / _N_HASHES
         # Lowest has weights, which these rows lack: labels take their place.
         labels = np.zeros(n_rows) if block.labels is None else np.asarray(to_host(block.labels))

@@ -24,6 +24,8 @@ Powers: TypeAlias = dict[str, Fraction]
 
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+")
+_SYMBOL = re.compile(r"[^\W\d_]\w*(?: \w+)*|%|°\w*")  # in a mapping; in a text, a symbol does not end in digits
+_LONGEST_SHOWN = 60  # characters of a unit in a message
 _TOKEN = re.compile(
     r"\s*(?:(?P<exponent>(?:\^|\*\*)\s*(?:[-+]?\d+(?:\.\d+)?|\(\s*[-+]?\d+(?:\.\d+)?(?:\s*/\s*\d+)?\s*\)))"
     r"|(?P<operator>[*·/()])|(?P<one>1(?![\d.]))|(?P<symbol>[^\W\d_](?:\w*[^\W\d])?|%|°\w*))\s*"
@@ -145,8 +147,9 @@ def _dimension(name: str, unit: str | Mapping[str, Any]) -> Powers:
         known = _resolved(symbol)
         if known is None and isinstance(unit, str):
             raise ValueError(
-                f"The unit {unit!r} of column {name!r} has a symbol that pint does not know, {symbol!r}: correct it, "
-                f"or declare it as a base unit of your own with {{{symbol!r}: 1}} in place of the text."
+                f"The unit {_shown(unit)} of column {name!r} has a symbol that pint does not know, {_shown(symbol)}: "
+                f"correct it, or declare it as a base unit of your own with {{{_shown(symbol)}: 1}} in place of the "
+                "text."
             )
         total = _product(total, {symbol: Fraction(1)} if known is None else known, power)
     return total
@@ -164,38 +167,55 @@ def _registry() -> Any:
 
 @cache
 def _resolved(symbol: str) -> Powers | None:
-    """Base dimensions of a symbol: itself without pint; None when pint does not know it."""
+    """Base dimensions of a symbol: itself without pint; None when pint does not know it.
+
+    pint looks the symbol up as a name with a prefix; its parser of expressions never sees any other text.
+    """
     registry = _registry()
     if registry is None:
         return {symbol: Fraction(1)}
-    if symbol not in registry:
+    name = "degree" if symbol == "°" else symbol
+    if not registry.parse_unit_name(name):
         return None
-    powers = registry.get_dimensionality(symbol)
+    powers = registry.get_dimensionality(name)
     return {name: Fraction(power).limit_denominator(60) for name, power in powers.items()}
 
 
 def _read(name: str, unit: str | Mapping[str, Any]) -> Powers:
     """Exponents of the symbols of a unit."""
     if isinstance(unit, Mapping):
-        try:
-            return {str(symbol): Fraction(power) for symbol, power in unit.items() if power}
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"The unit of {name!r} must map symbols to numbers, such as {{'m': 1, 's': -2}}; got {unit!r}."
-            ) from None
+        return _read_mapping(name, unit)
     if not isinstance(unit, str):
-        raise ValueError(f"The unit of {name!r} must be a text such as 'm/s^2' or a mapping; got {unit!r}.")
+        raise ValueError(f"The unit of {name!r} must be a text such as 'm/s^2' or a mapping; got {_shown(unit)}.")
     raised = _RAISED.sub(lambda match: f"^({match[0].translate(_SUPERSCRIPTS)})", unit).replace("%", "percent")
     try:
-        tokens = list(_tokens(raised))
-        powers, used = _expression(tokens, 0)
-        if used < len(tokens):
-            raise _NotAUnitError
-    except _NotAUnitError:
+        return _powers(list(_tokens(raised)))
+    except (_NotAUnitError, ZeroDivisionError, ValueError):  # as for ^(1/0), and for exponents of thousands of digits
         raise ValueError(
-            f"Can't read the unit {unit!r} of {name!r}: write powers of symbols, such as 'kg*m^2/s^2', or '1'."
+            f"Can't read the unit {_shown(unit)} of {name!r}: write powers of symbols, such as 'kg*m^2/s^2', or '1'."
         ) from None
+
+
+def _read_mapping(name: str, unit: Mapping[str, Any]) -> Powers:
+    try:
+        powers = {str(symbol): Fraction(power) for symbol, power in unit.items() if power}
+    except (TypeError, ValueError, ArithmeticError):  # as for None, "two", infinity
+        raise ValueError(
+            f"The unit of {name!r} must map symbols to numbers, such as {{'m': 1, 's': -2}}; got {_shown(unit)}."
+        ) from None
+    for symbol in powers:
+        if not _SYMBOL.fullmatch(symbol):
+            raise ValueError(
+                f"The unit of {name!r} must map symbols to numbers, such as {{'m': 1, 's': -2}}; the symbol "
+                f"{_shown(symbol)} must start with a letter, and have letters, digits and underscores."
+            )
     return powers
+
+
+def _shown(value: object) -> str:
+    """A value in a message, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
 class _NotAUnitError(Exception):
@@ -213,36 +233,62 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
         position = match.end()
 
 
-def _expression(tokens: list[tuple[str, str]], start: int) -> tuple[Powers, int]:
-    """A product of factors from ``start`` on, divided from left to right, and the position after it."""
-    total, position = _factor(tokens, start)
-    while position < len(tokens) and tokens[position] != ("operator", ")"):
-        sign = -1 if tokens[position] == ("operator", "/") else 1
-        position += tokens[position][1] in "*·/"
-        factor, position = _factor(tokens, position)
-        total = _product(total, factor, Fraction(sign))
-    return total, position
+def _powers(tokens: list[tuple[str, str]]) -> Powers:
+    """The exponents of the symbols of an expression, in one pass from left to right.
 
-
-def _factor(tokens: list[tuple[str, str]], position: int) -> tuple[Powers, int]:
-    """A symbol, a 1 or a bracket, with its exponent, and the position after it."""
-    kind, text = tokens[position] if position < len(tokens) else ("", "")
-    position += 1
-    if kind == "symbol":
-        powers = {text: Fraction(1)}
-    elif kind == "one":
-        powers = {}
-    elif (kind, text) == ("operator", "("):
-        powers, position = _expression(tokens, position)
-        if tokens[position : position + 1] != [("operator", ")")]:
-            raise _NotAUnitError
-        position += 1
-    else:
+    A factor is a symbol, a 1 or a bracket, perhaps with an exponent; factors follow each other with ``*``, ``/`` or
+    nothing in between, and a slash divides by the next factor alone. The exponent of a symbol is the product of its
+    own and those of the brackets around it, which stand behind them: the places of the closing ones are found first.
+    """
+    closing = _closing_brackets(tokens)
+    total: Powers = {}
+    around = [Fraction(1)]  # exponents of the open brackets, each times those around it
+    sign, expected = 1, True  # sign of the next factor; whether one has to follow
+    for place, (kind, text) in enumerate(tokens):
+        if kind == "exponent":
+            if expected or tokens[place - 1][0] == "exponent":
+                raise _NotAUnitError
+            continue
+        if text in "*·/":
+            if expected:
+                raise _NotAUnitError
+            sign, expected = -1 if text == "/" else 1, True
+            continue
+        if text == ")":
+            if expected:
+                raise _NotAUnitError
+            around.pop()
+            continue
+        power = sign * around[-1] * _exponent(tokens, closing.get(place, place) + 1)
+        sign, expected = 1, text == "("
+        if text == "(":
+            around.append(power)
+        elif kind == "symbol":
+            total[text] = total.get(text, Fraction(0)) + power
+    if expected:
         raise _NotAUnitError
-    if position < len(tokens) and tokens[position][0] == "exponent":
-        powers = _product({}, powers, Fraction(re.sub(r"[\s()^*]", "", tokens[position][1])))
-        position += 1
-    return powers, position
+    return {symbol: power for symbol, power in total.items() if power}
+
+
+def _closing_brackets(tokens: list[tuple[str, str]]) -> dict[int, int]:
+    """The place of the closing bracket for that of each opening one."""
+    places, opened = {}, []
+    for place, (_, text) in enumerate(tokens):
+        if text == "(":
+            opened.append(place)
+        elif text == ")":
+            if not opened:
+                raise _NotAUnitError
+            places[opened.pop()] = place
+    if opened:
+        raise _NotAUnitError
+    return places
+
+
+def _exponent(tokens: list[tuple[str, str]], place: int) -> Fraction:
+    """The exponent that stands at a place; 1 if there is none."""
+    kind, text = tokens[place] if place < len(tokens) else ("", "")
+    return Fraction(re.sub(r"[\s()^*]", "", text)) if kind == "exponent" else Fraction(1)
 
 
 def _product(left: Powers, right: Powers, power: Fraction) -> Powers:

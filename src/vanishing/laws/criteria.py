@@ -1,0 +1,396 @@
+"""When a relation is a law: the criteria that every candidate has to meet, from whichever search it comes.
+
+1. *Bits.* The equation saves more bits on the rows than it takes to write it down. What a column gains is measured by
+   replacing it with draws from its own values: ``p`` is the share of rows that obey the relation, ``q_j`` the share
+   that still does after column j was drawn anew, and ``KL(p || q_j)`` the bits a row that the equation says about it.
+   The least of them, times the number of distinct rows, has to exceed the length of the equation. An interpolant pays
+   for its coefficients, and a product with a small factor pins none of its columns.
+2. *Width between rows.* The relation holds between the steps from row to row, too, not only between the columns:
+   trends that columns have in common drop out.
+3. *New bits.* Points that obey the laws known so far do not obey this one by themselves: squares, products and
+   multiples of a law, which have a higher degree or its terms and more, say nothing new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import comb, log2, sqrt
+
+import numpy as np
+
+from .._typing import Float1D, Float2D, Int1D
+from .law import Law
+from .relation import HALF_OF_NORMAL, Relation, middle_spread, moved_onto
+from .settings import Attempt
+
+__all__ = [
+    "CRITERIA",
+    "Criteria",
+    "Judgement",
+    "Known",
+    "Verdict",
+    "bits_of_equation",
+    "information",
+    "judge",
+    "tolerance",
+]
+
+_DRAWS = 8000  # of one column, in the estimate of how often chance obeys a relation
+_MOST_ROWS = 2000  # that columns are drawn for
+_BITS_OF_ORIGIN = 8.0  # to write down where a column is counted from
+_REACH = 3.0  # deviations of its noise within which a row obeys a relation
+_ROUNDING = 1e-7  # distance, in deviations of the columns, that float64 may leave
+_SHOWN = 100  # characters of a rejected equation
+_SEED = 8_411_936_027_113  # large, so that no table was made with the same random numbers
+
+
+@dataclass(frozen=True)
+class Criteria:
+    """The numbers of the decision.
+
+    Attributes
+    ----------
+    bits : float
+        Fewest bits a row that a law with exceptions says about each of its columns: values of two coarse columns
+        coincide on many rows.
+    width : float
+        Largest noise of a law between rows, as a share of the columns' steps. Independent walks have 0.7 to 1.5.
+    gain : float
+        Bits a row by which a curved law has to be sharper than a linear regression, where it is wider than that.
+    whiteness : float
+        Largest correlation of successive residuals, over its standard error, where a law is wider between rows.
+    core : float
+        Largest width of an equation that some rows do not obey, in deviations of the columns: with more, rows that
+        are merely correlated are near to one.
+    smooth : float
+        Largest share of the distances' variance that neighbouring rows predict, of such an equation.
+    narrow : float
+        Width, in deviations of the columns, up to which such an equation may leave a smooth deviation: rounding does
+        that, too, and hardly any other curve comes as near to a short equation.
+    """
+
+    bits: float = 1.0
+    width: float = 0.10
+    gain: float = 0.5
+    whiteness: float = 1.0
+    core: float = 0.03
+    smooth: float = 0.25
+    narrow: float = 0.001
+
+
+CRITERIA = Criteria()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a relation is a law; the numbers behind that, and the reason for a rejection in words.
+
+    Attributes
+    ----------
+    accepted : bool
+    reason : str
+        Empty for a law.
+    saved, cost : float
+        Bits that the equation saves on the distinct rows, and bits of the equation.
+    width : float
+        Noise between rows, as a share of the columns' steps; 0 for exact laws.
+    """
+
+    accepted: bool
+    reason: str
+    saved: float
+    cost: float
+    width: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """A law that was accepted, and the distance within which rows obey it."""
+
+    relation: Relation
+    tolerance: float
+
+
+def relation_of(law: Law, X: Float2D, groups: Int1D | None = None) -> Relation:
+    """The equation of a law on the rows of a table."""
+    multiplicative = "multiplicative" in law.noise_kind
+    return Relation(X, law.exponents, law.coef, law.origin, multiplicative=multiplicative, groups=groups)
+
+
+def judge(
+    law: Law, X: Float2D, known: Sequence[Known] = (), groups: Int1D | None = None, criteria: Criteria = CRITERIA
+) -> tuple[Verdict, Known]:
+    """Whether a relation between columns is a law of a table.
+
+    Parameters
+    ----------
+    law : Law
+        The candidate.
+    X : ndarray of shape (n_rows, n_columns)
+        The rows, in the order of the table.
+    known : sequence of Known
+        Laws that were accepted before.
+    groups : ndarray of shape (n_rows,), optional
+        Numbers of the groups along which the law is conserved.
+    criteria : Criteria, optional
+
+    Returns
+    -------
+    verdict : Verdict
+    known : Known
+        The candidate as a law that others may follow from.
+
+    Examples
+    --------
+    >>> from vanishing import discover
+    >>> x = np.random.default_rng(0).uniform(1, 2, (60, 2))
+    >>> X = np.column_stack([x, x.prod(axis=1)])
+    >>> law = discover(X)[0]
+    >>> judge(law, X)[0].accepted, judge(law, np.random.default_rng(1).permuted(X, axis=0))[0].accepted
+    (True, False)
+    """
+    relation = relation_of(law, X, groups)
+    unknown = [k for k, error in enumerate(law.stderr) if law.rational[k] is None and abs(law.coef[k]) <= error]
+    exact, random = law.kind == "exact", np.random.default_rng(_SEED)
+    reach = tolerance(relation, exact=exact)
+    own = Known(relation, reach)
+    n_distinct, cost = len(np.unique(relation.Z.round(12), axis=0)), bits_of_equation(law, len(X))
+    most = n_distinct * log2(2.0 * (_DRAWS + 1))
+    if most <= cost:  # whatever chance would do
+        return Verdict(False, _too_long(most, n_distinct, cost), most, cost), own
+    if unknown:
+        return Verdict(False, f"the coefficient of term {unknown[0] + 1} is smaller than its error", 0.0, cost), own
+    obeys = relation.distance(relation.Z) <= reach
+    share = float(np.mean(obeys))
+    bits = min(information(share, q) for q in _chances(X, relation, reach, random))
+    saved = n_distinct * bits
+    if law.share < 1.0 and bits < criteria.bits:
+        reason = f"some rows do not obey it, and it says {bits:.2f} bits a row about one of its columns"
+        return Verdict(False, reason, saved, cost), own
+    if saved <= cost:
+        return Verdict(False, _too_long(saved, n_distinct, cost), saved, cost), own
+    near = relation.at(obeys)
+    width = 0.0 if exact or groups is not None else _width_between_rows(near)
+    if width > criteria.width and not _is_sharp(near, criteria) and not _is_white(near, criteria):
+        reason = f"the relation of the steps from row to row is {width:.0%} wide: a trend that columns share, not a law"
+        return Verdict(False, reason, saved, cost, width), own
+    if groups is None and _may_follow(relation, known):
+        q = _chance_on_known(X, relation, reach, known, random)
+        if n_distinct * information(share, q) <= cost:
+            return Verdict(False, "it follows from the laws found before", saved, cost, width), own
+    return Verdict(True, "", saved, cost, width), own
+
+
+@dataclass(eq=False)
+class Judgement:
+    """The laws of a table, one judged after another.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_rows, n_columns)
+    groups : ndarray of shape (n_rows,), optional
+    laws : list of Law
+        Those accepted, and those of a single column, which no other column can speak for.
+    rejected : list of Attempt
+    """
+
+    X: Float2D
+    groups: Int1D | None = None
+    laws: list[Law] = field(default_factory=list)
+    rejected: list[Attempt] = field(default_factory=list)
+    _known: list[Known] = field(default_factory=list)
+
+    @property
+    def between_columns(self) -> list[Law]:
+        """The laws of two or more columns that were accepted."""
+        return [law for law in self.laws if len(law.variables) > 1 and law.kind != "dense"]
+
+    def copy(self) -> Judgement:
+        """The same judgement, to which other laws may be added."""
+        return replace(self, laws=[*self.laws], rejected=[*self.rejected], _known=[*self._known])
+
+    def add(self, laws: Sequence[Law]) -> None:
+        """Judge more laws, in this order."""
+        for law in laws:
+            if len(law.variables) < 2:
+                if _claims_zeros(law, self.X):
+                    reason = f"{law.equation[:_SHOWN]}: most values are not zero"
+                    self.rejected.append(Attempt(law.degree, len(law.coef), law.level, reason, law.J, law.dof))
+                elif all(law.variables != other.variables for other in self.laws):
+                    self.laws.append(law)
+                continue
+            verdict, own = judge(law, self.X, self._known, self.groups)
+            if verdict.accepted:
+                self.laws.append(law)
+                self._known += [own] if law.kind != "dense" else []
+            else:
+                reason = f"{law.equation[:_SHOWN]}: {verdict.reason}"
+                self.rejected.append(Attempt(law.degree, len(law.coef), law.level, reason, law.J, law.dof))
+
+
+def _claims_zeros(law: Law, X: Float2D) -> bool:
+    """Whether a law is a power of one column, ``x^k = 0``, and most values of that column are not zero."""
+    values = X[:, np.asarray(law.exponents).any(axis=0)] - np.asarray(law.origin)[np.asarray(law.exponents).any(axis=0)]
+    return len(law.coef) == 1 and bool(np.median(np.abs(values)) > 0.0)
+
+
+def _may_follow(relation: Relation, known: Sequence[Known]) -> bool:
+    """Whether a relation has a higher degree than all known laws, or the terms of one and more.
+
+    Another equation of the same degree is a generator of its own, as ``xz = y^2`` is beside ``y = x^2`` and ``z = xy``.
+    """
+    if not known:
+        return False
+    if relation.degree > max(entry.relation.degree for entry in known):
+        return True
+    own = relation.terms()
+    return any(entry.relation.terms() <= own for entry in known)
+
+
+def _too_long(saved: float, n_distinct: int, cost: float) -> str:
+    return f"it saves {saved:.0f} bits on {n_distinct:,} distinct rows, and takes {cost:.0f} to write down"
+
+
+def tolerance(relation: Relation, *, exact: bool) -> float:
+    """The distance within which rows obey: three deviations, by the nearer half of the rows (four fifths if exact)."""
+    distance = relation.distance(relation.Z)
+    deviation = np.median(distance) / HALF_OF_NORMAL
+    if exact:
+        deviation = max(deviation, np.quantile(distance, 0.8) / 1.2816)
+    return _REACH * float(deviation) + _ROUNDING
+
+
+def bits_of_equation(law: Law, n_rows: int) -> float:
+    """Bits to write an equation down.
+
+    Which of the monomials of all columns up to its degree it has, ``log2 C(M, T)``; its coefficients, ``1 + log2(1 +
+    |p|) + log2 q`` for a rational number and ``1 + log2(|c| / error)`` for a real one; and the origins of columns. The
+    equation may be multiplied by any number, so that one real coefficient is free.
+    """
+    n_terms, n_columns = law.exponents.shape
+    bits = []
+    for c, error, exact in zip(law.coef, law.stderr, law.rational, strict=True):
+        if exact is not None:
+            bits.append(1.0 + log2(1 + abs(exact.numerator)) + log2(exact.denominator))
+        elif error > 0.0 and np.isfinite(error):
+            bits.append(1.0 + max(log2(max(abs(c) / error, 1.0)), 1.0))
+        else:
+            bits.append(1.0 + max(0.5 * log2(n_rows), 1.0))
+    free = max(bits) if all(exact is None for exact in law.rational) else 0.0
+    terms = log2(comb(comb(n_columns + law.degree, law.degree), n_terms))
+    return terms + sum(bits) - free + _BITS_OF_ORIGIN * int(np.count_nonzero(law.origin))
+
+
+def information(p: float, q: float) -> float:
+    """``KL(p || q)`` in bits, 0 where chance obeys as often."""
+    if p <= q:
+        return 0.0
+    return p * log2(p / q) + ((1.0 - p) * log2((1.0 - p) / (1.0 - q)) if p < 1.0 else 0.0)
+
+
+def _share_within(distance: Float1D, reach: float) -> float:
+    """The share of draws that obey, by the estimate of Krichevsky and Trofimov."""
+    return float(min(((distance <= reach).sum() + 0.5) / (len(distance) + 1.0), 1.0))
+
+
+def _some_rows(n_rows: int, random: np.random.Generator) -> Int1D:
+    rows: Int1D = np.arange(n_rows) if n_rows <= _MOST_ROWS else random.choice(n_rows, _MOST_ROWS, replace=False)
+    return np.repeat(rows, max(_DRAWS // len(rows), 1))
+
+
+def _chances(X: Float2D, relation: Relation, reach: float, random: np.random.Generator) -> list[float]:
+    """For every column of a relation, how often rows obey it with that column drawn from its own values."""
+    rows = _some_rows(len(X), random)
+    level = relation.level if np.isscalar(relation.level) else relation.level[rows]
+    chances = []
+    for j in range(len(relation.columns)):
+        drawn = relation.Z[rows]
+        drawn[:, j] = relation.Z[random.integers(0, len(X), len(rows)), j]
+        chances.append(_share_within(relation.distance(drawn, level), reach))
+    return chances
+
+
+def _chance_on_known(
+    X: Float2D, relation: Relation, reach: float, known: Sequence[Known], random: np.random.Generator
+) -> float:
+    """How often points that obey the known laws obey this relation, too.
+
+    Rows with some of their entries drawn anew are moved onto the known laws; those that arrive, between the smallest
+    and the largest value of every column, are such points.
+    """
+    rows = _some_rows(len(X), random)
+    drawn = X[rows]
+    anew = random.random(drawn.shape) < 0.5
+    drawn[anew] = X[random.integers(0, len(X), drawn.shape), np.arange(X.shape[1])][anew]
+    moved, distances = moved_onto([entry.relation for entry in known], drawn)
+    low, high = X.min(axis=0), X.max(axis=0)
+    with np.errstate(invalid="ignore"):
+        arrived = ((moved >= low) & (moved <= high)).all(axis=1)
+    for entry, distance in zip(known, distances, strict=True):
+        arrived &= distance <= entry.tolerance
+    if arrived.sum() < sqrt(len(rows)):  # the known laws leave no room for other points
+        return 1.0
+    return _share_within(relation.distance(relation.scaled(moved[arrived]), 0.0), reach)
+
+
+def _width_between_rows(relation: Relation) -> float:
+    """Robust size of ``g(x_(i+1)) - g(x_i)``, as a share of what independent steps of the columns would give."""
+    Z = relation.Z
+    steps, middle = np.diff(Z, axis=0), (Z[1:] + Z[:-1]) / 2.0
+    values, _ = relation.values_and_slopes(Z)
+    _, slopes = relation.values_and_slopes(middle)
+    expected = np.sqrt(((slopes * middle_spread(steps)) ** 2).sum(axis=1))
+    if not np.median(expected) > 0.0:  # all columns count rows: their steps say nothing
+        return 1.0
+    return float(np.median(np.abs(np.diff(values)) / np.maximum(expected, 1e-300)) / HALF_OF_NORMAL)
+
+
+def _is_sharp(relation: Relation, criteria: Criteria) -> bool:
+    """Whether a curved relation is sharper, for one of its columns, than a linear regression on the others.
+
+    Bits a row: ``log2`` of the median residual of the robust regression over that of the relation solved for the
+    column, ``|g / (dg/dx_j)|``. A trend that columns share is as sharp without curvature.
+    """
+    if relation.degree == 1:
+        return False
+    (n_rows, n), (values, slopes) = relation.Z.shape, relation.values_and_slopes(relation.Z)
+    for j in range(n):
+        design = np.column_stack([np.ones(n_rows), np.delete(relation.Z, j, axis=1)])
+        residual = _robust_residuals(design, relation.Z[:, j])
+        with np.errstate(all="ignore"):
+            own = np.median(np.where(values == 0.0, 0.0, np.abs(values / slopes[:, j])))
+        fair = np.median(residual) * sqrt(n_rows / max(n_rows - n, 1))
+        if fair > 2.0**criteria.gain * max(own, _ROUNDING):
+            return True
+    return False
+
+
+def _robust_residuals(design: Float2D, values: Float1D) -> Float1D:
+    """Sizes of the residuals of a regression on the rows within four deviations of it."""
+    kept = np.ones(len(values), dtype=bool)
+    for _ in range(4):
+        solution = np.linalg.lstsq(design[kept], values[kept], rcond=None)[0]
+        residual = np.abs(values - design @ solution)
+        near = residual <= max(4.0 * np.median(residual) / HALF_OF_NORMAL, _ROUNDING)
+        if near.sum() <= design.shape[1] + 2 or np.array_equal(near, kept):
+            break
+        kept = near
+    return residual
+
+
+def _is_white(relation: Relation, criteria: Criteria) -> bool:
+    """Whether residuals are within the width of a law, and those of successive rows do not correlate.
+
+    Steps between rows say little where rows were sorted, or columns change slowly beside their noise. What is left of
+    a shared trend walks from row to row.
+    """
+    distance = relation.signed_distance(relation.Z)
+    deviation = np.median(np.abs(distance)) / HALF_OF_NORMAL
+    residual = np.clip(distance, -4.0 * deviation, 4.0 * deviation)
+    place = np.column_stack([np.ones(len(residual)), np.linspace(-1.0, 1.0, len(residual))])
+    residual = residual - place @ np.linalg.lstsq(place, residual, rcond=None)[0]
+    squares = float(residual @ residual)
+    if not squares > 0.0 or deviation > criteria.width:
+        return False
+    return float(residual[1:] @ residual[:-1]) / squares < criteria.whiteness / sqrt(len(residual))

@@ -1,0 +1,134 @@
+"""Laws that some rows do not obey: the core says which rows count, and the moments of these rows give the numbers."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from .._typing import Bool1D, Float1D, Float2D
+from ..rows.array_api import to_host
+from ..rows.protocol import Block, Cost
+from .core import Core, find_core
+from .criteria import CRITERIA, Judgement
+from .describe import describe, power_law
+from .fitted import FittedLaw, fit_terms
+from .gmm import Conditions
+from .law import Law
+from .logs import power_law_of
+from .moments import ADDITIVE, MULTIPLICATIVE
+from .sample import make_sample
+from .settings import DENSE, LIKELY, Attempt, Settings
+from .table import Table
+
+__all__ = ["core_laws", "with_exceptions"]
+
+_FEWEST_VALUES = 6  # of a column of a law that some rows do not obey
+_ROUNDING = 1e-9  # distance, in deviations of the columns, that float64 may leave
+_MORE_WIDTH, _LEAST_WIDTH = 2.0, 0.005  # of further cores: over the first one's; no limit is below the second
+
+
+def core_laws(table: Table, kept: Sequence[int], settings: Settings) -> tuple[list[Law], list[Attempt]]:
+    """The laws of a table that some rows do not obey; and attempts that say how each search ended.
+
+    After a law, the search goes on among the rows that obey it, without one of its columns, which the others give.
+    """
+    judgement = Judgement(table.X)
+    attempts: list[Attempt] = []
+    X, widest = table.X, CRITERIA.core
+    columns = [j for j in kept if _varies(X[:, j])]
+    rows = np.ones(len(X), dtype=bool)
+    while len(columns) > 1 and (np.ptp(X[rows][:, columns], axis=0) > 0.0).all():
+        core = find_core(X[rows][:, columns], X[:, columns])
+        reason = _reason(core, widest)
+        if core is not None and not np.ptp(X[core.obeys][:, columns], axis=0)[core.columns].all():
+            reason = "one is near to half of the rows, but a column is constant on these"
+        if core is None or reason:
+            attempts.append(Attempt(0, 0, float("nan") if core is None else core.width, reason))
+            break
+        exponents = np.zeros((len(core.exponents), X.shape[1]), dtype=np.int64)
+        exponents[:, columns] = core.exponents
+        law = _law(replace(core, exponents=exponents), table, kept, settings)
+        if law is None:
+            attempts.append(Attempt(core.degree, len(core.coef), core.width, DENSE))
+            break
+        n_before = len(judgement.laws)
+        judgement.add([law])
+        if len(judgement.laws) == n_before:
+            break
+        rows &= core.obeys
+        widest = min(widest, max(_MORE_WIDTH * core.width, _LEAST_WIDTH))
+        used = [j for j in columns if exponents[:, j].any()]
+        columns.remove(min(used, key=lambda j: int(exponents[:, j].sum())))
+    return judgement.laws, [*attempts, *judgement.rejected]
+
+
+def _varies(column: Float1D) -> bool:
+    """Whether a column has a few values at least, none of them on half of the rows: that half would be any law's."""
+    counts = np.unique(column, return_counts=True)[1]
+    return len(counts) >= _FEWEST_VALUES and 2 * int(counts.max()) < len(column)
+
+
+def _reason(core: Core | None, widest: float) -> str:
+    """The reason that a core is not reported; empty if it is to be judged."""
+    if core is None or core.width > widest:
+        return "none is near to half of the rows"
+    if core.smooth >= CRITERIA.smooth and core.width > CRITERIA.narrow:
+        return f"one is near to half of the rows, but {core.smooth:.0%} of their distances are smooth"
+    return ""
+
+
+def _law(core: Core, table: Table, kept: Sequence[int], settings: Settings) -> Law | None:
+    """The law of a core, with the numbers that the rows give which obey it; None if it may be a smooth curve's."""
+    X, used = table.X[core.obeys], core.columns
+    if len(core.coef) == 2 and ((X[:, used] > 0.0).all(axis=0) | (X[:, used] < 0.0).all(axis=0)).all():
+        found = power_law_of(X, core.exponents[0] - core.exponents[1])
+        snap = settings.snaps(found.exponents[list(kept)])
+        law = power_law(found, replace(table, X=X, n_rows=len(X)), range(len(table.names)), snap=snap)
+    else:
+        fitted = _fitted(core, X, settings.of_columns([list(kept).index(j) for j in used], len(kept)))
+        law = describe(fitted, table.names, used)
+        n_real = sum(exact is None for exact in law.rational)
+        if fitted.dense or (law.degree > 1 and n_real > 1):
+            return None
+    return with_exceptions(law, table, core.obeys, core.within)
+
+
+def _fitted(core: Core, X: Float2D, settings: Settings) -> FittedLaw:
+    """The equation of a core by moments, under the noise model that the test prefers."""
+    used, fits = core.columns, []
+    for model, nuisance in ((ADDITIVE, "level"), (ADDITIVE, "columns"), (MULTIPLICATIVE, "level")):
+        conditions = Conditions(make_sample(X[:, used], model=model), int(core.exponents.sum(axis=1).max()))
+        fits.append(fit_terms(conditions, settings, core.exponents[:, used], nuisance))
+        if fits[-1].exact or fits[-1].p_value >= LIKELY:
+            break
+    return max(fits, key=lambda law: (law.exact, law.p_value))
+
+
+def with_exceptions(law: Law, table: Table, obeys: Bool1D, within: float) -> Law:
+    """The law with the rows that do not obey it, worst first."""
+    distance: Float1D = law.distance(table.X)
+    share = float(obeys.mean())
+    if not table.whole:
+        share = _share_of_all(law, table, float(distance[obeys].max()))
+    if share == 1.0:
+        return law
+    off = np.flatnonzero(~obeys)
+    off = off[np.argsort(-distance[off], kind="stable")]
+    why = f"It holds on {share:.0%} of the rows; the others do not count. {law.why}"
+    kind = "law" if law.kind == "exact" else law.kind
+    return replace(law, share=share, within=within, off=tuple(off.tolist()), why=why, kind=kind)
+
+
+def _share_of_all(law: Law, table: Table, limit: float) -> float:
+    """The share of all rows that are no further from a law than those of the selected rows that obey; one pass."""
+
+    def kernel(block: Block) -> int:
+        rows = np.asarray(to_host(block.X), dtype=np.float64)
+        return int((law.distance(rows) <= max(limit, _ROUNDING)).sum())
+
+    n_terms = len(law.coef)
+    n_near: int = table.rows.reduce(kernel, operator.add, Cost(n_terms * len(law.columns), 4 * n_terms))
+    return n_near / table.n_rows

@@ -1,0 +1,146 @@
+"""The criteria of a law: bits, width between rows, new bits."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from vanishing import discover
+from vanishing.laws.criteria import Judgement, bits_of_equation, judge
+from vanishing.laws.describe import exact_law
+from vanishing.laws.relation import Relation, middle_spread, moved_onto
+from vanishing.laws.table import Table
+
+
+def law_of(X, exponents, coef, *, kind="exact"):
+    """An equation as a law, whether the rows obey it or not."""
+    from dataclasses import replace
+
+    names = tuple(f"x{j}" for j in range(X.shape[1]))
+    table = Table(names, None, len(X), X)
+    rational = [Fraction(c) if float(c).is_integer() else None for c in coef]
+    law = exact_law(table, np.array(exponents), np.array(coef, dtype=float), rational, "test")
+    return replace(law, kind=kind)
+
+
+def independent(n_rows=200, n=3, seed=0):
+    return np.random.default_rng(seed).uniform(1, 2, (n_rows, n))
+
+
+def test_a_product_is_a_law_and_shuffled_columns_have_none():
+    X = independent()
+    X[:, 2] = X[:, 0] * X[:, 1]
+    product = law_of(X, [[0, 0, 1], [1, 1, 0]], [1.0, -1.0])
+    assert judge(product, X)[0].accepted
+    shuffled = np.random.default_rng(1).permuted(X, axis=0)
+    assert not judge(product, shuffled)[0].accepted
+
+
+def test_a_factor_that_vanishes_pins_no_other_column():
+    random = np.random.default_rng(0)
+    X = np.column_stack([random.integers(1, 4, 300), random.uniform(0, 1, 300)]).astype(float)
+    # (a - 1)(a - 2)(a - 3) b = 0 holds for every b.
+    law = law_of(X, [[3, 1], [2, 1], [1, 1], [0, 1]], [1.0, -6.0, 11.0, -6.0])
+    verdict, _ = judge(law, X)
+    assert not verdict.accepted
+    assert "bits" in verdict.reason
+
+
+def test_an_interpolant_pays_for_its_coefficients():
+    X = np.random.default_rng(0).integers(0, 1000, (12, 2)).astype(float)
+    coef = np.polynomial.polynomial.polyfit(X[:, 0], X[:, 1], 9)
+    law = law_of(X, [[0, 1], *[[k, 0] for k in range(10)]], [1.0, *(-coef)])
+    assert bits_of_equation(law, len(X)) > 20
+    assert not judge(law, X)[0].accepted
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_walks_with_a_common_drift_have_no_law(seed):
+    random = np.random.default_rng(seed)
+    X = np.cumsum(random.normal(1.0, 0.5, (40, 3)), axis=0)
+    assert not [law for law in discover(X) if len(law.variables) > 1]
+
+
+def test_a_sum_of_walks_is_a_law():
+    random = np.random.default_rng(3)
+    X = np.cumsum(random.normal(0.5, 1.0, (200, 2)), axis=0)
+    X = np.column_stack([X, X.sum(axis=1)]) + random.normal(0.0, 0.02, (200, 3))
+    law = law_of(X, [[1, 0, 0], [0, 1, 0], [0, 0, 1]], [1.0, 1.0, -1.0], kind="law")
+    assert judge(law, X)[0].accepted
+
+
+def test_a_linear_law_of_sorted_rows_is_a_sweep():
+    random = np.random.default_rng(0)
+    x = np.linspace(0, 10, 100)
+    X = np.column_stack([x, 2.0 * x + random.normal(0.0, 0.1, 100)])
+    law = law_of(X, [[1, 0], [0, 1]], [2.0, -1.0], kind="law")
+    assert judge(law, X)[0].accepted
+
+
+def test_squares_and_multiples_say_nothing_new():
+    X = independent()
+    X[:, 2] = X[:, 0] * X[:, 1]
+    judgement = Judgement(X)
+    law = law_of(X, [[1, 1, 0], [0, 0, 1]], [1.0, -1.0])
+    square = law_of(X, [[2, 2, 0], [0, 0, 2]], [1.0, -1.0])
+    multiple = law_of(X, [[2, 1, 0], [1, 0, 1]], [1.0, -1.0])
+    judgement.add([law, square, multiple])
+    assert judgement.laws == [law]
+    assert all("follows" in attempt.reason for attempt in judgement.rejected)
+
+
+def test_two_laws_of_the_same_columns_are_both_kept():
+    t = np.random.default_rng(0).uniform(0, 2 * np.pi, 300)
+    X = np.column_stack([np.cos(t), np.sin(t), np.cos(t) * np.sin(t)])
+    judgement = Judgement(X)
+    circle = law_of(X, [[2, 0, 0], [0, 2, 0], [0, 0, 0]], [1.0, 1.0, -1.0])
+    saddle = law_of(X, [[1, 1, 0], [0, 0, 1]], [1.0, -1.0])
+    judgement.add([circle, saddle])
+    assert judgement.laws == [circle, saddle]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", ["cauchy", "lognormal", "pareto", "t2"])
+def test_heavy_tails_have_no_law_and_raise_nothing(kind, seed):
+    random = np.random.default_rng(seed)
+    draw = {
+        "cauchy": lambda: random.standard_cauchy((500, 3)),
+        "lognormal": lambda: random.lognormal(0, 2, (500, 3)),
+        "pareto": lambda: random.pareto(1.5, (500, 3)),
+        "t2": lambda: random.standard_t(2, (500, 3)),
+    }
+    assert len(discover(draw[kind]())) == 0
+
+
+def test_one_wild_row_of_a_thousand_raises_nothing():
+    random = np.random.default_rng(0)
+    X = random.uniform(1, 2, (1000, 3))
+    X[:, 2] = X[:, 0] * X[:, 1]
+    X[7, 2] = 300.0
+    discover(X)
+
+
+def test_the_spread_of_the_middle_forgets_wild_rows():
+    x = np.random.default_rng(0).normal(size=10_001)
+    x[0] = 1e12
+    assert middle_spread(x[:, None])[0] == pytest.approx(1.0, abs=0.05)
+
+
+def test_distances_do_not_depend_on_units_or_on_the_power_of_a_relation():
+    X = independent()
+    X[:, 2] = X[:, 0] * X[:, 1] * (1.0 + 0.01 * np.random.default_rng(5).normal(size=200))
+    plain = Relation(X, np.array([[1, 1, 0], [0, 0, 1]]), [1.0, -1.0], np.zeros(3))
+    scaled = Relation(X * [1e3, 1.0, 1e-3], np.array([[1, 1, 0], [0, 0, 1]]), [1e-6, -1.0], np.zeros(3))
+    np.testing.assert_allclose(plain.distance(plain.Z), scaled.distance(scaled.Z), rtol=1e-9)
+    square = Relation(X, np.array([[2, 2, 0], [0, 0, 2]]), [1.0, -1.0], np.zeros(3))
+    np.testing.assert_allclose(plain.distance(plain.Z), square.distance(square.Z), rtol=0.1, atol=1e-3)
+
+
+def test_rows_are_moved_onto_relations():
+    X = independent(100, 3, 4)
+    sphere = Relation(X, np.array([[2, 0, 0], [0, 2, 0], [0, 0, 2], [0, 0, 0]]), [1.0, 1.0, 1.0, -6.0], np.zeros(3))
+    plane = Relation(X, np.array([[1, 0, 0], [0, 1, 0]]), [1.0, -1.0], np.zeros(3))
+    moved, distances = moved_onto([sphere, plane], X)
+    np.testing.assert_allclose((moved**2).sum(axis=1), 6.0, atol=1e-6)
+    np.testing.assert_allclose(moved[:, 0], moved[:, 1], atol=1e-6)
+    assert max(distance.max() for distance in distances) < 1e-6
