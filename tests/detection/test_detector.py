@@ -7,12 +7,13 @@ import pandas as pd
 import pytest
 from plant import FAULTS, NAMES, plant
 from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from vanishing import Moments, VanishingIdealDetector
+from vanishing import Moments, VanishingIdealDetector, load, open_rows, save
 from vanishing.detection import missing
 from vanishing.detection.missing import Incomplete
 
@@ -105,9 +106,12 @@ def test_the_laws_of_a_plant_are_its_generators(watched):
     supports = [{tuple(e) for e in p.exponents} for p in watched.generators_]
     assert len(supports) == 3
     place = np.eye(10, dtype=int)
-    F1, F2, F3, T1, T2, T3 = place[:6]
+    F1, F2, F3, _, _, T3, T4, Q = place[:8]
     assert {tuple(F1), tuple(F2), tuple(F3)} in supports
-    assert {tuple(F1 + T1), tuple(F2 + T2), tuple(F1 + T3), tuple(F2 + T3)} in supports
+    assert {tuple(F3 + T4), tuple(F3 + T3), tuple(Q)} in supports
+    exact, shuffled = plant(500, 1, noise=0.0), np.random.default_rng(0).permuted(plant(500, 1), axis=0)
+    assert (watched.violations(frame(exact)).mean(axis=0) < 0.5).all()
+    assert (watched.violations(frame(shuffled)).mean(axis=0) > 5.0).all()
 
 
 def test_what_a_sensor_should_have_shown(watched):
@@ -127,7 +131,9 @@ def test_shares_of_equations_sum_to_one_and_their_values_are_those_of_the_row(wa
     assert (table["share"] >= 0.0).all()
     first = next(p for p in watched.generators_ if p.to_text() in table["equation"][0])
     assert table["value"][0] == pytest.approx(first.evaluate(row[None, :])[0])
-    assert table["equation"].iloc[-1].startswith("ranges of the columns")
+    others = [text for text in table["equation"] if text.endswith(" by the others")]
+    assert others
+    assert table["share"].max() > 0.5
 
 
 def test_violations_are_the_equations_in_units_of_their_deviations(watched):
@@ -210,19 +216,38 @@ def test_several_equations_of_moments_are_found_without_points_to_compare_them_a
     np.testing.assert_allclose(found.generators_[0].evaluate(np.array([[2.0, 3.0, 6.0]])), 0.0, atol=0.02)
 
 
-@pytest.mark.slow
-def test_weights_count_like_repeated_rows(ring):
-    counts = np.random.default_rng(0).integers(0, 4, len(ring))
-    weighted = VanishingIdealDetector(contamination=0.1).fit(ring, sample_weight=counts)
-    repeated = VanishingIdealDetector(contamination=0.1).fit(np.repeat(ring, counts, axis=0))
-    np.testing.assert_allclose(weighted.decision_function(ring), repeated.decision_function(ring), atol=1e-6)
+@pytest.fixture(scope="module")
+def tumours():
+    """Six columns of breast cancer, with tight relations of several degrees and outliers."""
+    return load_breast_cancer().data[:, [0, 2, 3, 20, 22, 23]]
+
+
+def same_model(one, two, new, other_new):
+    np.testing.assert_allclose(one.score_samples(new), two.score_samples(other_new), rtol=1e-6, atol=1e-6)
+    assert one.offset_ == pytest.approx(two.offset_, abs=1e-6)
+    assert len(one.generators_) == len(two.generators_)
 
 
 @pytest.mark.slow
-def test_the_order_of_the_rows_does_not_matter(ring):
-    order = np.random.default_rng(0).permutation(len(ring))
-    one, two = VanishingIdealDetector().fit(ring), VanishingIdealDetector().fit(ring[order])
-    np.testing.assert_allclose(one.score_samples(ring + 0.1), two.score_samples(ring + 0.1), rtol=1e-6)
+@pytest.mark.parametrize("table", ["ring", "tumours"])
+def test_weights_count_like_repeated_rows(table, request):
+    X = request.getfixturevalue(table)
+    counts = np.random.default_rng(0).integers(0, 4, len(X))
+    weighted = VanishingIdealDetector(contamination=0.1).fit(X, sample_weight=counts)
+    repeated = VanishingIdealDetector(contamination=0.1).fit(np.repeat(X, counts, axis=0))
+    same_model(weighted, repeated, X * 1.01, X * 1.01)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("table", ["ring", "tumours"])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_order_of_rows_and_columns_does_not_matter(table, seed, request):
+    X = request.getfixturevalue(table)
+    rng = np.random.default_rng(seed)
+    rows, columns = rng.permutation(len(X)), rng.permutation(X.shape[1])
+    one = VanishingIdealDetector().fit(X)
+    same_model(one, VanishingIdealDetector().fit(X[rows]), X * 1.01, X * 1.01)
+    same_model(one, VanishingIdealDetector().fit(X[:, columns]), X * 1.01, X[:, columns] * 1.01)
 
 
 def test_the_number_of_threads_does_not_change_a_bit(ring):
@@ -241,7 +266,7 @@ def test_pickled_and_cloned_detectors_give_the_same_scores(ring):
 def test_exact_laws_forgive_rounding_and_nothing_else():
     x = np.linspace(0, 1, 100)
     X = np.column_stack([x, 3.0 * x])
-    detector = VanishingIdealDetector(contamination=0.02).fit(X)
+    detector = VanishingIdealDetector(contamination=0.02, series=False).fit(X)
     assert (detector.predict(X + 1e-9) == 1).mean() > 0.9
     assert detector.predict([[0.5, 1.501]])[0] == -1
 
@@ -346,6 +371,50 @@ def test_incomplete_training_rows_are_left_out_and_counted(ring):
         VanishingIdealDetector().fit(np.where(np.arange(2) == 1, np.nan, ring))
 
 
+# --- dirty training rows ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def dirty():
+    """Rows near a plane, a tenth of them anomalies in a cluster off it; and the labels."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(900, 3))
+    normal = np.column_stack([x, x.sum(axis=1) + 0.1 * rng.normal(size=900)])
+    broken = np.column_stack([rng.normal(1.0, 0.3, (100, 3)), rng.normal(-1.0, 0.3, 100)])
+    order = rng.permutation(1000)
+    return np.vstack([normal, broken])[order], np.repeat([0, 1], [900, 100])[order], normal
+
+
+def test_anomalies_among_the_rows_of_the_fit_do_not_hide_themselves(dirty):
+    X, y, _ = dirty
+    plain, trimmed = (VanishingIdealDetector(contamination=c).fit(X) for c in (0.01, "auto"))
+    assert roc_auc_score(y, -trimmed.score_samples(X)) > max(0.98, roc_auc_score(y, -plain.score_samples(X)))
+    assert np.mean(trimmed.predict(X)[y == 1] == -1) > 0.8
+    assert np.mean(trimmed.predict(X)[y == 0] == -1) < 0.04
+    assert trimmed.n_samples_seen_ == 1000
+
+
+def test_clean_rows_may_be_trimmed_too(dirty):
+    _, _, normal = dirty
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(4000, 3))
+    fresh = np.column_stack([x, x.sum(axis=1) + 0.1 * rng.normal(size=4000)])
+    detector = VanishingIdealDetector(contamination="auto").fit(normal)
+    assert np.mean(detector.predict(fresh) == -1) == pytest.approx(0.01, abs=0.01)
+
+
+@pytest.mark.slow
+def test_trimming_a_source_takes_one_more_pass_and_survives_a_file(dirty, tmp_path):
+    X = np.tile(dirty[0], (12, 1)) + 1e-3 * np.random.default_rng(0).normal(size=(12_000, 4))
+    np.save(tmp_path / "rows.npy", X)
+    found = VanishingIdealDetector(contamination="auto").fit(open_rows(tmp_path / "rows.npy"))
+    assert roc_auc_score(dirty[1], -found.score_samples(dirty[0])) > 0.98
+    save(found, tmp_path / "model.vi")
+    again = load(tmp_path / "model.vi")
+    np.testing.assert_array_equal(again.score_samples(dirty[0]), found.score_samples(dirty[0]))
+    np.testing.assert_array_equal(again.p_values(dirty[0]), found.p_values(dirty[0]))
+
+
 # --- drift ------------------------------------------------------------------------------------------------------------
 
 
@@ -359,6 +428,15 @@ def test_a_drift_that_no_row_shows_is_found_in_a_block(watched):
     assert found["first_row"].tolist() == [0, 300]
 
 
+def test_rows_with_gaps_are_counted_in_a_test_for_drift(watched):
+    rows = plant(600, 8)
+    rows[10, 3] = rows[20, 4] = np.nan
+    found = watched.drift(frame(rows), block_rows=300)
+    assert found["n_gaps"].tolist() == [2, 0]
+    assert found["p_value"][1] == watched.drift(frame(plant(600, 8)), block_rows=300)["p_value"][1]
+    assert found["p_value"][0] > 1e-3
+
+
 def test_drift_has_small_p_values_no_more_often_than_chance(watched):
     """They are rather too large, as the smallest of several is corrected by their number."""
     found = watched.drift(frame(plant(2000, 9)), block_rows=50)
@@ -368,7 +446,7 @@ def test_drift_has_small_p_values_no_more_often_than_chance(watched):
 # --- bad input --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("contamination", [0.0, -0.1, 0.6, 1, True, "auto", None, np.nan])
+@pytest.mark.parametrize("contamination", [0.0, -0.1, 0.6, 1, True, "automatic", None, np.nan])
 def test_wrong_contamination_is_refused(ring, contamination):
     with pytest.raises(ValueError, match="contamination must be"):
         VanishingIdealDetector(contamination=contamination).fit(ring)
@@ -378,6 +456,7 @@ def test_wrong_contamination_is_refused(ring, contamination):
     ("parameter", "message"),
     [
         ({"regimes": "yes"}, "regimes must be True or False"),
+        ({"series": "yes"}, "series must be True or False"),
         ({"degree": 0}, "degree must be an integer of at least 1"),
         ({"missing": "drop"}, "missing must be one of 'skip', 'error'"),
     ],

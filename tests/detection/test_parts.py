@@ -128,7 +128,7 @@ def test_a_gram_of_each_product_once_is_the_gram_of_all_pairs():
 def test_contributions_sum_to_q_with_a_rest_that_is_not_negative():
     X = plant(800, 0)
     christoffel, sums = christoffel_of(X, 2)
-    equations = find_equations(christoffel, sums.total_weight, NAMES, X)
+    equations = find_equations(christoffel, sums.total_weight, NAMES, (X, np.ones(len(X))))
     new = np.vstack([plant(20, 1), plant(20, 1, "leak")])
     whitened = christoffel.whitening @ christoffel.monomials.values(new)
     np.testing.assert_allclose((whitened**2).sum(axis=0), christoffel.of_rows(new), rtol=1e-9)
@@ -144,7 +144,7 @@ def test_an_equation_is_found_wherever_the_columns_lie(offset):
     a, b = rng.uniform(0, 1, 600), rng.uniform(0, 1, 600)
     X = np.column_stack([a, b, a * b]) + 0.002 * rng.normal(size=(600, 3)) + offset
     christoffel, sums = christoffel_of(X, 2)
-    equations = find_equations(christoffel, sums.total_weight, "abc", X)
+    equations = find_equations(christoffel, sums.total_weight, "abc", (X, np.ones(len(X))))
     assert len(equations.polynomials) == 1
     residual = X[:, 2] - offset - (X[:, 0] - offset) * (X[:, 1] - offset)
     values = equations.polynomials.evaluate(X)[:, 0]
@@ -158,7 +158,7 @@ def test_equations_are_not_listed_twice():
     x = rng.normal(size=(600, 2))
     X = np.column_stack([x, x.sum(axis=1), x[:, 0] - x[:, 1]]) + 1e-3 * rng.normal(size=(600, 4))
     christoffel, sums = christoffel_of(X, 3)
-    equations = find_equations(christoffel, sums.total_weight, "abcd", X)
+    equations = find_equations(christoffel, sums.total_weight, "abcd", (X, np.ones(len(X))))
     assert [polynomial.degree for polynomial in equations.polynomials] == [1, 1]
 
 
@@ -166,7 +166,7 @@ def test_equations_are_not_listed_twice():
 def test_noise_has_no_equation(draw):
     X = draw(np.random.default_rng(0))
     christoffel, sums = christoffel_of(X, 3)
-    assert len(find_equations(christoffel, sums.total_weight, "abcd", X).polynomials) == 0
+    assert len(find_equations(christoffel, sums.total_weight, "abcd", (X, np.ones(len(X)))).polynomials) == 0
 
 
 def test_the_nearest_value_has_the_least_q():

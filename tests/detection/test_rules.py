@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from vanishing import open_rows
-from vanishing.detection import Rule, Rules
+from vanishing.rules import Rule, Rules
 
 NAMES = ["price", "quantity", "discount", "total"]
 

@@ -1,4 +1,4 @@
-"""Novelty detection by violated equations, and rules between the columns of tables.
+"""Novelty detection by violated equations.
 
 ``detector`` is the estimator; ``scoring`` and ``explanations`` are its methods about rows. The parts below it:
 
@@ -6,15 +6,23 @@
   ``sums``, ``onepass``, ``training`` (which passes), ``summaries`` (from moments);
 - from sums to a model: ``christoffel``, ``equations``, ``regimes``, ``calibration`` (p-values), ``model``;
 - what a model says: ``explain``, ``drift``, ``missing`` (rows with gaps), ``charts``, ``story`` (reports);
-- ``records`` are the fields of detectors and rules in files.
+- ``records`` are the fields of detectors in files.
 
-``rules`` has rules of tables, each a ``rule``; ``learning`` finds them, ``report`` compares tables with them,
-``exports`` writes them for other tools, and ``rules_story`` is their page in reports.
+The names of :mod:`vanishing.rules` can be imported from here, too.
 """
 
-from .detector import VanishingIdealDetector
-from .report import Report
-from .rule import Rule
-from .rules import Rules
+from importlib import import_module as _import_module
+from typing import Any as _Any
 
-__all__ = ["Report", "Rule", "Rules", "VanishingIdealDetector"]
+from .detector import VanishingIdealDetector
+from .monitoring import Episode, Monitoring
+
+_OF_RULES = ("Report", "Rule", "Rules")
+
+__all__ = ["Episode", "Monitoring", "VanishingIdealDetector"]
+
+
+def __getattr__(name: str) -> _Any:
+    if name not in _OF_RULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(_import_module("..rules", __name__), name)

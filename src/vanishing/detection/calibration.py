@@ -66,6 +66,13 @@ class Typical:
         low, middle, high = weighted_quantiles(scores, weights, [0.25, 0.5, 0.75])
         return cls(float(middle), float(high - low) if high - low > 1e-9 * (1.0 + abs(middle)) else 1.0)
 
+    @classmethod
+    def of_tail(cls, scores: Float1D, weights: Float1D, rate: float) -> Typical:
+        """With a spread that puts the scores which a share ``rate`` exceeds where a normal distribution has them."""
+        middle, high = weighted_quantiles(scores, weights, [0.5, 1.0 - rate])
+        spread = float(high - middle) / max(float(stats.norm.isf(rate)), 0.1)
+        return cls(float(middle), spread if spread > 1e-9 * (1.0 + abs(middle)) else 1.0)
+
     def standard(self, scores: Any) -> Any:
         """Scores in units of the spread."""
         return (scores - self.centre) / self.spread
@@ -75,11 +82,15 @@ class Typical:
 class Left:
     """The empirical tail: scores of training rows, each left out of the model, and the weight from each score on.
 
-    ``scores`` are ascending; ``weight_from[k]`` is the weight of ``scores[k:]``. Files know the class by its name.
+    ``scores`` are ascending; ``weight_from[k]`` is the weight of ``scores[k:]``. Scores are compared after they have
+    been moved towards ``centre`` by the factor ``stretch``, which is above 1 where fewer independent rows than scores
+    stand behind the tail. Files know the class by its name.
     """
 
     scores: Float1D
     weight_from: Float1D
+    centre: float = 0.0
+    stretch: float = 1.0
 
     @classmethod
     def of_scores(cls, scores: Float1D, weights: Float1D) -> Left:
@@ -95,9 +106,44 @@ class Left:
         order = np.argsort(scores, kind="stable")
         return cls(scores[order], np.append(np.cumsum(weights[order][::-1])[::-1], 0.0))
 
+    @classmethod
+    def of_dependent(cls, scores: Float1D, weights: Float1D, n_effective: float, rate: float) -> Left:
+        """The tail of scores behind which ``n_effective`` independent rows stand, for a rate of false alarms.
+
+        For n independent normal scores of mean m and deviation s, a further one exceeds ``m + c s'`` with probability
+        ``rate``, where ``c = t_{n-1}(1 - rate) sqrt(1 + 1/n)`` and ``s' = s sqrt(n / (n - 1))``. The limit is the
+        larger one of this and of the empirical quantile, moved away from the mean by c over the quantile of the normal
+        distribution.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> scores = np.random.default_rng(0).normal(size=1000)
+        >>> few, many = (Left.of_dependent(scores, np.ones(1000), n, 0.01).threshold(0.01) for n in (10, 1000))
+        >>> bool(few > many > 2.2)
+        True
+        """
+        plain = cls.of_scores(scores, weights)
+        mean = float(np.average(scores, weights=weights))
+        deviation = float(np.sqrt(np.average((scores - mean) ** 2, weights=weights)))
+        c = float(stats.t.ppf(1.0 - rate, n_effective - 1.0) * np.sqrt(1.0 + 1.0 / n_effective))
+        quantile = plain.threshold(rate)
+        limit = max(
+            mean + (quantile - mean) * c / max(float(stats.norm.isf(rate)), 1e-6),
+            mean + c * deviation * np.sqrt(n_effective / (n_effective - 1.0)),
+        )
+        stretch = (limit - mean) / (quantile - mean) if quantile > mean else 1.0
+        return cls(plain.scores, plain.weight_from, mean, max(stretch, 1.0))
+
+    def _shrunk(self, scores: Any) -> Any:
+        return self.centre + (np.asarray(scores) - self.centre) / self.stretch
+
+    def _stretched(self, scores: Any) -> Any:
+        return self.centre + (scores - self.centre) * self.stretch
+
     def p_values(self, scores: Any) -> Float1D:
         """``(1 + weight of the scores >= s) / (1 + weight of all)``."""
-        above = self.weight_from[np.searchsorted(self.scores, np.asarray(scores), side="left")]
+        above = self.weight_from[np.searchsorted(self.scores, self._shrunk(scores), side="left")]
         return np.asarray((1.0 + above) / (1.0 + self.weight_from[0]))
 
     def threshold(self, rate: float) -> float:
@@ -107,13 +153,13 @@ class Left:
         """
         enough = self.weight_from[1:] + 1.0 <= rate * (1.0 + self.weight_from[0]) + 1e-9
         score = float(self.scores[int(np.argmax(enough)) if enough.any() else -1])
-        return score - 1e-9 * (1.0 + abs(score))
+        return float(self._stretched(score - 1e-9 * (1.0 + abs(score))))
 
     def score_of(self, p_values: Float1D) -> Float1D:
-        """Left-out scores with these p-values."""
+        """Scores with these p-values."""
         wanted = p_values * (1.0 + self.weight_from[0]) - 1.0
         place = np.searchsorted(-self.weight_from[:-1], -wanted - 1e-9, side="left")
-        return np.asarray(self.scores[np.minimum(place, len(self.scores) - 1)])
+        return np.asarray(self._stretched(self.scores[np.minimum(place, len(self.scores) - 1)]))
 
 
 @dataclass(frozen=True)

@@ -25,12 +25,10 @@ from .._typing import Bool1D, Float1D, Float2D, Int1D
 from ..polynomials.forms import MonomialForm, term_values
 from ..polynomials.terms import Program, Term
 from ..rows.array_api import namespace_of, on_device_of
-from .columns import CLIP, ColumnSurvey, Exact, Standardised, leading_directions
+from .columns import CLIP, RIDGE, ColumnSurvey, Exact, Standardised, leading_directions
 
 __all__ = [
     "MOST_TERMS",
-    "RIDGE",
-    "ROUNDING",
     "Christoffel",
     "Monomials",
     "choose_degree",
@@ -40,11 +38,8 @@ __all__ = [
     "n_terms_needed",
 ]
 
-RIDGE = 1e-6  # mean square below which an equation holds exactly
-ROUNDING = 1e-6  # residual of an exact relation that rounding explains
 MOST_TERMS = 900  # of a detector: a factorisation of the Gram takes a fraction of a second
 _MOST_WORK = 20_000_000_000  # products of terms for a degree above 2, at most: about a second of one core
-_EPSILON, _LOST = 1e-16, 1e-3  # rounding of float64; rounding errors of a Gram over the ridge, at most
 
 
 def choose_degree(n_features: int, n_samples: int) -> int:
@@ -126,7 +121,7 @@ class Monomials:
         namespace = namespace_of(X)
         total = namespace.zeros(X.shape[0], dtype=namespace.float64, device=X.device)
         for relation in self.exact:
-            total = total + namespace.clip(relation.residual(X), -CLIP, CLIP) ** 2 / ROUNDING**2
+            total = total + namespace.clip(relation.residual(X), -CLIP, CLIP) ** 2 / RIDGE**2
         return total
 
 
@@ -170,7 +165,8 @@ def expansion(terms: Sequence[Term], scale: Float1D, offset: Float1D) -> Float2D
 def keeps_digits(distance: Float1D, degree: int) -> Bool1D:
     """Whether a Gram keeps its digits when columns are counted from a point some deviations away.
 
-    Its entries grow by ``(1 + distance)^(2 degree)``; rounding errors of that have to stay far below the ridge.
+    Its entries grow by ``(1 + distance)^(2 degree)``; rounding errors of that have to stay a thousand times
+    below the ridge.
 
     Examples
     --------
@@ -178,7 +174,7 @@ def keeps_digits(distance: Float1D, degree: int) -> Bool1D:
     >>> keeps_digits(np.array([1.0, 1000.0]), 2)
     array([ True, False])
     """
-    return np.asarray((1.0 + distance) ** (2 * degree) * _EPSILON <= _LOST * RIDGE)
+    return np.asarray((1.0 + distance) ** (2 * degree) * np.finfo(np.float64).eps <= RIDGE**1.5)
 
 
 def left_out(q: Float1D, weights: Float1D, total: float) -> Float1D:
@@ -226,11 +222,21 @@ class Christoffel:
         """Number of monomials."""
         return len(self.monomials.terms)
 
-    def without(self, missing: Sequence[int]) -> Christoffel | None:
-        """q of the monomials and exact relations without the columns ``missing``; None if none are left."""
+    def without(self, missing: Sequence[int], degree: int | None = None) -> Christoffel | None:
+        """q of the monomials and exact relations without the columns ``missing``; None if none are left.
+
+        With a ``degree``, only of monomials up to it. Products of directions involve all columns: they go with the
+        first column that is missing, and with a degree below 2.
+        """
+        if not missing and (degree is None or degree >= len(self.monomials.terms[-1])):
+            return self
         absent = {k for k, j in enumerate(self.monomials.columns) if int(j) in set(missing)}
-        n = self.monomials.n_columns  # later variables are directions, which involve all columns
-        chosen = [k for k, term in enumerate(self.monomials.terms) if not any(v in absent or v >= n for v in term)]
+        n, most = self.monomials.n_columns, degree or len(self.monomials.terms[-1])
+        chosen = [
+            k
+            for k, term in enumerate(self.monomials.terms)
+            if len(term) <= most and not any(v in absent or v >= n for v in term)
+        ]
         exact = tuple(relation for relation in self.monomials.exact if not set(relation.columns) & set(missing))
         if len(chosen) < 2 and not exact:
             return None

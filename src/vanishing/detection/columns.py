@@ -14,25 +14,29 @@ from scipy.linalg import eigh
 
 from .._typing import Float1D, Float2D, Int1D
 from ..engine.survey import Survey, require_finite_survey, scale_and_survey_parts, surveys
+from ..polynomials.text import quoted_name
 from ..rows.array_api import in_float64, namespace_of, on_device_of
 from ..rows.arrays import ArrayRows
 from ..rows.protocol import Block, Rows
 
 __all__ = [
     "CLIP",
+    "RIDGE",
     "ColumnSurvey",
     "Exact",
     "Standardised",
     "exact_relations",
     "leading_directions",
     "principal_directions",
+    "require_squares",
     "survey_columns",
 ]
 
 CLIP = 10.0  # deviations from the mean at which values are clipped
 _ROUNDING = 1e-10  # mean over [0, 1] that is zero but for rounding
-_PRECISE = 1e-7  # variance over mean square, below which a Gram of raw values loses its digits
-_WEAKEST = 1e-6  # variance of a principal direction, at least, when it is scaled to 1
+_NARROWEST = float(np.sqrt(np.finfo(np.float64).tiny))  # range of a column whose squares have all digits
+_LARGEST_POWER = 300  # largest power of ten that a message proposes as a factor; 1e309 is infinite
+RIDGE = 1e-6  # mean square, in standard units, below which a relation holds exactly
 
 
 class ColumnSurvey(NamedTuple):
@@ -63,6 +67,18 @@ class ColumnSurvey(NamedTuple):
         return np.where(self.deviation > 0.0, np.abs(self.mean - point) / spread, 0.0)
 
 
+def require_squares(survey: ColumnSurvey, names: Sequence[str]) -> None:
+    """Raise ValueError if the squares of a column's differences underflow, which variances and equations consist of."""
+    width = survey.high - survey.low
+    tiny = np.flatnonzero((width > 0.0) & (width < _NARROWEST))
+    if tiny.size:
+        j = int(tiny[0])
+        raise ValueError(
+            f"Squares of values in column {names[j]!r} underflow, as its range is {width[j]:.2g}: multiply it by "
+            f"1e{min(-int(np.floor(np.log10(width[j]))), _LARGEST_POWER)}, which is a change of its unit."
+        )
+
+
 def survey_columns(rows: Rows, names: Sequence[str]) -> ColumnSurvey:
     """The first pass: range, means and covariances of the columns, in their own units.
 
@@ -81,7 +97,7 @@ def survey_columns(rows: Rows, names: Sequence[str]) -> ColumnSurvey:
     (survey,) = require_finite_survey(surveys([rows]), rows, names)
     low, high = survey.low, survey.high
     squares = np.diag(survey.gram)[1:]
-    precise = np.diag(survey.gram)[1:] - survey.gram[0, 1:] ** 2 > _PRECISE * squares
+    precise = np.diag(survey.gram)[1:] - survey.gram[0, 1:] ** 2 > RIDGE * squares
     if precise[high > low].all():
         covariance = survey.gram[1:, 1:] - np.outer(survey.gram[0, 1:], survey.gram[0, 1:])
         return ColumnSurvey(low, high, survey.gram[0, 1:], covariance, survey.n_samples, survey.total_weight)
@@ -141,7 +157,7 @@ def leading_directions(survey: ColumnSurvey, kept: Int1D, n_directions: int) -> 
     deviation = survey.deviation[kept]
     correlation = survey.covariance[np.ix_(kept, kept)] / np.outer(deviation, deviation)
     strength, directions = principal_directions(correlation, n_directions)
-    return directions / np.sqrt(np.maximum(strength, _WEAKEST))
+    return directions / np.sqrt(np.maximum(strength, RIDGE))
 
 
 def principal_directions(matrix: Float2D, n_directions: int) -> tuple[Float1D, Float2D]:
@@ -180,7 +196,7 @@ class Exact:
 
     def to_text(self, names: Sequence[str]) -> str:
         """The relation in words, for instance ``x3 is 0 or 1``."""
-        shown = [names[j] for j in self.columns]
+        shown = [quoted_name(names[j]) for j in self.columns]
         if self.kind == "constant":
             return f"{shown[0]} = {self.low[0]:.6g}"
         if self.kind == "binary":

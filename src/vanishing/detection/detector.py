@@ -35,15 +35,18 @@ from .christoffel import Christoffel, Monomials
 from .columns import survey_columns
 from .completeness import Complete, complete_array, require_some
 from .explanations import RowExplanations
-from .missing import Incomplete
 from .model import Model
-from .records import MODEL, SUMS, require_columns
+from .records import MODEL, MONOMIALS, SUMS, require_columns
+from .series import is_correlated, lag_one
 from .summaries import model_of_moments, survey_of_moments
-from .sums import Sums, sum_rows
-from .training import train
+from .sums import RUN, Sums, sum_rows
+from .training import Trained, train
+from .trimming import Inside, concentrate, within_fence
+from .words import describe_calibration, warn_about_series
 
 __all__ = ["VanishingIdealDetector"]
 
+_USUAL_RATE = 0.01  # share of false alarms where contamination is "auto"
 _GROWTH = 1.5  # of the number of rows, after which a stream's equations, regimes and calibration are fitted again
 
 
@@ -59,13 +62,19 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
 
     Parameters
     ----------
-    contamination : float in (0, 0.5], default=0.01
-        Share of false alarms among fresh normal rows, which sets ``offset_``.
+    contamination : float in (0, 0.5] or "auto", default=0.01
+        Share of false alarms among fresh normal rows, which sets ``offset_``. "auto": 0.01, and the rows of the fit may
+        hold anomalies: the fifth that fits worst is left out, twice; the score then has degree 1, unless another one is
+        given, and no regimes. Rows that follow each other are not trimmed.
     regimes : bool, default=True
         Look for several regimes. Without, the score is a function of one Gram.
     degree : int, default=None
         Degree of the monomials. By default the largest from 2 to 4 with at most 900 of them; 2 where a higher one would
         take long on these rows; 1 where the rows are fewer than the terms of degree 2.
+    series : {"auto", True, False}, default="auto"
+        Whether rows follow each other in time. Then they are left out in blocks, the degree is the largest that holds
+        out of block, columns that drift by themselves leave the score, and the limit counts independent rows. "auto":
+        if the lag-1 correlation of a column is above 0.7.
     missing : {"skip", "error"}, default="skip"
         Score rows with NaN by the equations that do not involve the missing columns, or refuse them.
     n_jobs : int, optional
@@ -79,6 +88,8 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
         Degree of the monomials.
     n_samples_seen_ : int
         Number of rows so far.
+    calibration_ : str
+        How the limit was found, in a sentence.
     generators_ : Polynomials
         The equations, sparse and in the units of the input, tightest first; ``mse`` is their mean square.
     exact_relations_ : list of str
@@ -95,8 +106,9 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
     --------
     >>> import numpy as np
     >>> from vanishing import VanishingIdealDetector
-    >>> angle = np.linspace(0, 2 * np.pi, 200)
-    >>> X = np.column_stack([np.cos(angle), np.sin(angle)]) + np.random.default_rng(0).normal(0, 0.01, (200, 2))
+    >>> rng = np.random.default_rng(0)
+    >>> angle = rng.uniform(0, 2 * np.pi, 200)
+    >>> X = np.column_stack([np.cos(angle), np.sin(angle)]) + rng.normal(0, 0.01, (200, 2))
     >>> detector = VanishingIdealDetector().fit(X)
     >>> detector.predict([[0.6, 0.8], [0.5, 0.5]])
     array([ 1, -1])
@@ -113,6 +125,7 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
         "degree_": Integer(low=1),
         "n_samples_seen_": Integer(low=1),
         "_model": MODEL,
+        "_monomials": MayBeMissing(MONOMIALS),
         "_calibrated_rows": Integer(low=1),
         "_sums": MayBeMissing(SUMS),
         "_n_batches": MayBeMissing(Integer(low=1)),
@@ -126,19 +139,23 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
     def _check_saved(self) -> None:
         sums = getattr(self, "_sums", None)
         require(sums is None or hasattr(self, "_n_batches"), "there are sums of no batches")
-        require_columns(self._model, sums, getattr(self, "n_features_in_", -1))
-        self._monomials, self._stale = self._model.score.christoffel.monomials, False
+        if not hasattr(self, "_monomials"):  # older files have those of the score alone
+            self._monomials = self._model.score.christoffel.monomials
+        require_columns(self._model, self._monomials, sums, getattr(self, "n_features_in_", -1))
+        self._stale = False
 
     def __init__(
         self,
         *,
-        contamination: float = 0.01,
+        contamination: float | str = 0.01,
         regimes: bool = True,
         degree: int | None = None,
+        series: bool | str = "auto",
         missing: str = "skip",
         n_jobs: int | None = None,
     ):
         self.contamination = contamination
+        self.series = series
         self.regimes = regimes
         self.degree = degree
         self.missing = missing
@@ -213,8 +230,8 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
         matplotlib Figure
         """
         table = self._table(X)
-        scores, tail = Incomplete(self._current()).of_rows(table), self._current().tail
-        limits = [self.contamination, self.contamination / 10.0]
+        scores, tail = self._scores_of_table(table), self._current().tail
+        limits = [self._rate, self._rate / 10.0]
         worst = np.argsort(-scores)[: min(n_worst, len(table))]
         bars = [self._explained(table[i], "column") for i in worst]
         return charts.control_chart(scores, {rate: tail.threshold(rate) for rate in limits}, worst, bars)
@@ -294,10 +311,15 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
         return tags
 
     def _check_parameters(self) -> None:
-        check_number("contamination", self.contamination, above=0.0)
-        if self.contamination > 0.5:
-            raise ValueError(f"contamination must be above 0 and at most 0.5, got {self.contamination!r}.")
+        if self.contamination != "auto":
+            check_number("contamination", self.contamination, above=0.0)
+            if not 0.0 < float(self.contamination) <= 0.5:
+                raise ValueError(
+                    f"contamination must be 'auto', or above 0 and at most 0.5, got {self.contamination!r}."
+                )
         check_flag("regimes", self.regimes)
+        if self.series != "auto":
+            check_flag("series", self.series)
         if self.degree is not None:
             check_count("degree", self.degree)
         check_choice("missing", self.missing, ("skip", "error"))
@@ -309,13 +331,39 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
             survey_columns(rows, input_names(self))  # its pass stores the scaling in the source
         if not skip and not isinstance(rows, ArrayRows):
             rows = finite_blocks(self, rows)
-        trained = train(rows, input_names(self), self.degree, skip=skip)
+        trained = train(rows, input_names(self), self.degree, skip=skip, run=self._run)
         if trained.n_missing:
             warn_incomplete(trained.n_missing)
+        self._accept(trained)
+        self._fit_sums()
+        if self.contamination == "auto" and self._model.series is None:
+            self._fit_trimmed(rows, trained)
+
+    def _accept(self, trained: Trained) -> None:
         self._monomials, self._sums = trained.monomials, trained.sums
         self._n_batches, self._stale = 1, False
         self.degree_, self.n_samples_seen_ = trained.degree, self._sums.n_samples
-        self._fit_sums()
+
+    def _fit_trimmed(self, rows: Rows, trained: Trained) -> None:
+        """Fit again without the rows that fit worst, of all rows or, beyond the sample, in one more pass."""
+        if rows.read_once:
+            raise ValueError("The rows can be read only once, but contamination='auto' reads them twice: give a table.")
+        names, sample = input_names(self), trained.sums.sample
+        with one_blas_thread:
+            score, limit, kept = concentrate(sample, self.degree or 1, names)
+        whole = len(sample.X) == trained.sums.n_samples
+        core = ArrayRows(sample.X[kept], sample.weights[kept]) if whole else rows.changed(Inside(score, limit))
+        self._accept(train(core, names, self.degree or 1, skip=True, run=self._run))
+        self.n_samples_seen_ = trained.sums.n_samples
+        with one_blas_thread:
+            model = Model.of_sums(self._sums, self._christoffel(), names, regimes=False)
+            near = within_fence(np.asarray(model.score.of_rows(sample.X)), sample.weights)
+            self._settle(model.calibrated_by(sample.among(near), kept[near]))
+
+    @property
+    def _rate(self) -> float:
+        """Share of false alarms among fresh normal rows."""
+        return _USUAL_RATE if self.contamination == "auto" else float(self.contamination)
 
     def _fit_moments(self, moments: Moments, sample_weight: Any) -> None:
         if sample_weight is not None:
@@ -332,12 +380,35 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
 
     def _fit_sums(self) -> None:
         """Fit equations, regimes and calibration to the sums."""
+        names, sums = input_names(self), self._sums
+        correlation = lag_one(sums.sample, whole=sums.n_samples == len(sums.sample.X)) if self.series else 0.0
         with one_blas_thread:
-            self._settle(Model.of_sums(self._sums, self._christoffel(), input_names(self), regimes=self.regimes))
+            if self.series is True or is_correlated(correlation):
+                model = Model.of_series(
+                    sums, self._christoffel(), names, regimes=self.regimes, degree=self.degree,
+                    correlation=correlation, rate=self._rate,
+                )  # fmt: skip
+            else:
+                model = Model.of_sums(sums, self._christoffel(), names, regimes=self.regimes)
+        if model.series is not None:
+            self.degree_ = model.series.degree
+            warn_about_series(model.series, names)
+        self._settle(model)
+
+    @property
+    def _run(self) -> int:
+        """Consecutive rows that the sample keeps together."""
+        return RUN if self.series else 1
+
+    @property
+    def calibration_(self) -> str:
+        """How the limit was found, in a sentence."""
+        check_is_fitted(self)
+        return describe_calibration(self._current(), input_names(self))
 
     def _settle(self, model: Model) -> None:
         self._model, self._calibrated_rows = model, self.n_samples_seen_
-        self.offset_ = -model.tail.threshold(self.contamination)
+        self.offset_ = -model.tail.threshold(self._rate)
 
     def _current(self) -> Model:
         """The model of all rows so far."""
@@ -359,11 +430,11 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
         names, skip = input_names(self), self.missing == "skip"
         if isinstance(rows, ArrayRows):
             complete, n_missing = complete_array(rows, names, skip=skip)
-            return sum_rows(complete, self._monomials, self._n_batches)._replace(n_missing=n_missing)
+            return sum_rows(complete, self._monomials, self._n_batches, run=self._run)._replace(n_missing=n_missing)
         if not skip:
-            return sum_rows(finite_blocks(self, rows), self._monomials, self._n_batches)
+            return sum_rows(finite_blocks(self, rows), self._monomials, self._n_batches, run=self._run)
         chosen = Complete(rows.place, tuple(names))
-        sums = sum_rows(rows, self._monomials, self._n_batches, complete=chosen)
+        sums = sum_rows(rows, self._monomials, self._n_batches, run=self._run, complete=chosen)
         require_some(sums.n_samples == 0)
         return sums
 

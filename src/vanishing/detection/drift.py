@@ -41,17 +41,20 @@ def drift_of_blocks(
     n_scores = len(model.left[0]) if model.left else np.inf
     names = [polynomial.to_text() for polynomial in model.equations.polynomials]
     table: dict[str, list[Any]] = {
-        "first_row": [], "n_rows": [], "alarms": [], "p_value": [], "equation": [], "shift": []
+        "first_row": [], "n_rows": [], "n_gaps": [], "alarms": [], "p_value": [], "equation": [], "shift": []
     }  # fmt: skip
     for start, stop in pairwise(edges):
         n = stop - start
         excess = float(np.mean(p_values[start:stop] <= _LEVEL)) - _ALLOWED
         p_of_tests = [float(stats.norm.sf(excess / np.sqrt(_ALLOWED * (1.0 - _ALLOWED) * (1.0 / n + 1.0 / n_scores))))]
-        shifts = deviations[start:stop].mean(axis=0) - model.equations.mean
-        p_of_tests += (2.0 * stats.norm.sf(np.abs(shifts) / np.sqrt(1.0 / n + 1.0 / model.total_weight))).tolist()
+        complete = deviations[start:stop][np.isfinite(deviations[start:stop]).all(axis=1)]
+        shifts = complete.mean(axis=0) - model.equations.mean if len(complete) else np.empty(0)
+        spread = np.sqrt(1.0 / max(len(complete), 1) + 1.0 / model.total_weight)
+        p_of_tests += (2.0 * stats.norm.sf(np.abs(shifts) / spread)).tolist()
         worst = int(np.argmax(np.abs(shifts))) if len(shifts) else None
         table["first_row"].append(start)
         table["n_rows"].append(n)
+        table["n_gaps"].append(n - len(complete))
         table["alarms"].append(float(np.mean(p_values[start:stop] <= rate)))
         table["p_value"].append(min(1.0, len(p_of_tests) * min(p_of_tests)))  # Bonferroni
         table["equation"].append("" if worst is None else names[worst])

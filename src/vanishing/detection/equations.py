@@ -17,9 +17,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import solve_triangular, svd
 
 from .._typing import Bool1D, Float1D, Float2D, Int1D
 from ..cholesky import append_column
@@ -28,22 +29,20 @@ from ..polynomials.polynomial import Polynomials
 from ..polynomials.products import ProductForm
 from ..polynomials.terms import Program, Term, derivatives, gram_of_gradients
 from ..solvers import Status
-from .calibration import NORMAL_RANGE
-from .christoffel import ROUNDING, Christoffel, Monomials, expansion
+from .calibration import NORMAL_RANGE, weighted_quantiles
+from .christoffel import MOST_TERMS, Christoffel, Monomials, expansion
+from .columns import RIDGE
+from .hashes import distinct_rows
 
-__all__ = ["Equations", "find_equations"]
+__all__ = ["Equations", "Sparse", "equations_of", "find_equations", "search_equations"]
 
 _TIGHT = 1e-3  # mean square of an equation over that of its gradient in standard units, at most
-_LOOSE = 1e-2  # the same, where there is no tight one
 _STEP = 3.0  # from one level of tightness to the next, and from one degree to the next
 _SLACK = 0.5  # residual mean square of a sparse equation over that of the dense one, less 1, at most
 _MOST_TERMS = 12  # of an equation
-_MOST_EQUATIONS = 60
-_SEARCHED = 500  # terms in a search, at most
 _MOST_COLUMNS = 100  # of a table that is searched
 _ROWS_PER_TERM = 4.0  # weight behind each term of a search, at least
-_EXPLAINED = 0.5  # residual mean square over that of the term itself, of a term that may lead an equation
-_DEPENDENT = 1e-9  # the same, of a term that is a combination of those before it
+_DEPENDENT = 1e-9  # residual mean square over that of the term, of a combination of the terms before it
 _HEAVY = 1.5  # root mean square of a residual over that of normal ones with its inter-quartile range, at most
 _POINTS = 300  # rows at which gradients are compared
 _FAR = 30.0  # deviations from zero beyond which a column is centred before terms are chosen
@@ -77,23 +76,26 @@ class Equations:
         """The equations in units of their deviations."""
         return self.polynomials.form.scaled(1.0 / self.deviation)
 
-    def without(self, missing: Sequence[int], christoffel: Christoffel) -> Equations:
-        """The equations without the columns ``missing``; ``christoffel`` is that of the other columns."""
-        kept = np.flatnonzero([not columns & set(missing) for columns in self.columns])
-        here = {term: k for k, term in enumerate(christoffel.monomials.terms)}
-        terms = _searched(christoffel.monomials)
+    def among(self, chosen: Int1D, christoffel: Christoffel) -> Equations:
+        """Some of the equations, with their subspaces among the monomials of another q.
+
+        An equation with a term that is not among these monomials has no subspace.
+        """
         units, columns = christoffel.monomials.units, christoffel.monomials.columns
-        coef = np.zeros((len(kept), len(terms)))
-        scale, offset = np.ones(len(self.polynomials.feature_names)), np.zeros(len(self.polynomials.feature_names))
+        n = len(self.polynomials.feature_names)
+        scale, offset = np.ones(n), np.zeros(n)
         scale[columns], offset[columns] = units.scale, units.centre
-        standard = self.polynomials[kept].in_units((scale, offset))  # in the standard units of the columns
+        polynomials = self.polynomials[chosen]
+        standard = polynomials.in_units((scale, offset))  # in the standard units of the columns
         place = {int(j): k for k, j in enumerate(columns)}
-        for exponents, values in zip(standard.exponents, standard.coef.T, strict=True):
-            term = tuple(place[int(j)] for j in np.flatnonzero(exponents) for _ in range(exponents[j]))
-            if values.any() and term in here:
-                coef[:, terms.index(term)] = values
-        spans, edges = _spans(coef, terms, christoffel)
-        return Equations(self.polynomials[kept], self.deviation[kept], self.mean[kept], self.tight[kept], spans, edges)
+        terms = [
+            tuple(place.get(int(j), n) for j in np.flatnonzero(exponents) for _ in range(exponents[j]))
+            for exponents in standard.exponents
+        ]
+        order = sorted(range(len(terms)), key=lambda k: len(terms[k]))
+        coef = np.array(standard.coef)[:, order]
+        spans, edges = _spans(coef, [terms[k] for k in order], christoffel)
+        return Equations(polynomials, self.deviation[chosen], self.mean[chosen], self.tight[chosen], spans, edges)
 
     @property
     def columns(self) -> list[set[int]]:
@@ -102,30 +104,108 @@ class Equations:
         return [{int(j) for j in columns} for columns in used]
 
 
+class Sparse(NamedTuple):
+    """Equations as a search finds them: coefficients of terms of y, where ``y = scale z + offset``.
+
+    ``places`` are those of the terms among the monomials, ``leads`` the terms whose coefficients are 1, and ``change``
+    gives the terms of y from those of z.
+    """
+
+    terms: list[Term]
+    places: Int1D
+    coef: Float2D
+    leads: Int1D
+    origin: tuple[Float1D, Float1D]
+    change: Float2D
+
+    def refitted(self, gram: Float2D) -> tuple[Float2D, Float1D]:
+        """Coefficients in standard units and mean squares of the same terms, for another Gram of the monomials."""
+        gram = gram[np.ix_(self.places, self.places)]
+        gram_y = self.change @ gram @ self.change.T
+        coef = self.coef.copy()
+        for equation, lead in zip(coef, self.leads, strict=True):
+            support = np.flatnonzero(equation)
+            support = support[support != lead]
+            equation[support] = -_least_squares(gram_y, int(lead), support)[0]
+        standard = coef @ self.change
+        return standard, np.maximum(np.einsum("gi,ij,gj->g", standard, gram, standard), 0.0)
+
+
 def find_equations(
-    christoffel: Christoffel, total_weight: float, names: Sequence[str], X: Float2D | None = None
+    christoffel: Christoffel, total_weight: float, names: Sequence[str], sample: tuple[Float2D, Float1D] | None = None
 ) -> Equations:
-    """The equations of the rows behind a Gram, and their subspaces; ``X`` are some of the rows, if there are any."""
+    """The equations of the rows behind a Gram, and their subspaces; see :func:`search_equations`."""
+    return equations_of(search_equations(christoffel, total_weight, sample), christoffel, names)
+
+
+def search_equations(
+    christoffel: Christoffel, total_weight: float, sample: tuple[Float2D, Float1D] | None = None
+) -> Sparse:
+    """Search for equations of the rows behind a Gram.
+
+    ``sample`` has some of the rows with their weights, if there are any. Neither the order of the rows nor that of the
+    columns matters: gradients are compared at rows that a hash of their values chooses, and columns are visited in the
+    order of how well the others determine them.
+    """
     monomials = christoffel.monomials
     terms = _searched(monomials)
     places = np.array([monomials.terms.index(term) for term in terms])
     gram = christoffel.gram[np.ix_(places, places)]
-    points = np.empty((0, monomials.n_columns)) if X is None else monomials.units.units(X[:_POINTS])
-    search = _Search(terms, gram, points[:, : monomials.n_columns], _origin(christoffel), total_weight)
+    n = monomials.n_columns
+    points, weights = np.empty((0, n)), np.empty(0)
+    if sample is not None:
+        X, weights = distinct_rows(*sample, _POINTS)
+        points = monomials.units.units(X)[:, :n]
+    visit, sequence, renamed = _visiting_order(terms, gram, n)
+    scale, offset = _origin(christoffel)
+    search = _Search(
+        renamed, gram[np.ix_(sequence, sequence)], (points[:, visit], weights), (scale[visit], offset[visit]),
+        total_weight,
+    )  # fmt: skip
     search.run()
-    coef = np.array(search.equations).reshape(-1, len(terms))
-    polynomials = _polynomials(coef, search, christoffel, names)
-    in_standard_units = coef @ search.change
+    coef = np.zeros((len(search.equations), len(terms)))
+    coef[:, sequence] = np.array(search.equations).reshape(-1, len(terms))
+    leads = sequence[np.array(search.leads, dtype=np.int64)]
+    return Sparse(terms, places, coef, leads, (scale, offset), expansion(terms, scale, offset))
+
+
+def equations_of(found: Sparse, christoffel: Christoffel, names: Sequence[str]) -> Equations:
+    """What a search has found as polynomials in the units of the table, with their subspaces."""
+    gram = christoffel.gram[np.ix_(found.places, found.places)]
+    polynomials = _polynomials(found, christoffel, names)
+    in_standard_units = found.coef @ found.change
     mse, slope = (
         np.maximum(np.einsum("gi,ij,gj->g", in_standard_units, matrix, in_standard_units), 0.0)
-        for matrix in (gram, search.slopes)
+        for matrix in (gram, gram_of_gradients(found.terms, gram))
     )
     factor = 1.0 / np.where(polynomials.leading_coef == 0.0, 1.0, polynomials.leading_coef)
     polynomials = replace(polynomials, form=polynomials.form.scaled(factor), mse=mse * factor**2)
-    deviation = np.sqrt(mse + ROUNDING**2 * slope) * np.abs(factor)
-    spans, edges = _spans(in_standard_units, terms, christoffel)
+    deviation = np.sqrt(mse + RIDGE**2 * slope) * np.abs(factor)
+    spans, edges = _spans(in_standard_units, found.terms, christoffel)
     mean = in_standard_units @ gram[:, 0] * factor / deviation
     return Equations(polynomials, deviation, mean, mse <= (1.0 + _SLACK) * _TIGHT * slope, spans, edges)
+
+
+def _visiting_order(terms: Sequence[Term], gram: Float2D, n_columns: int) -> tuple[Int1D, Int1D, list[Term]]:
+    """The columns in the order of a search, the places of the terms in it, and the terms of these columns.
+
+    Columns that the others determine best come first, by the diagonal of the inverse Gram of the columns. Equations
+    are then led by the columns of the least linear relations, and fewer of their products are skipped as multiples. Of
+    two equal ones, the column with less in common with all terms comes first.
+    """
+    linear = {term[0]: k for k, term in enumerate(terms) if len(term) == 1}
+    known = list(linear.values())
+    determined = np.zeros(n_columns)
+    if known:
+        regular = gram[np.ix_(known, known)] + RIDGE * np.diag(np.diag(gram)[known])
+        determined[list(linear)] = np.diag(np.linalg.inv(regular)) * np.diag(gram)[known]
+    size = np.sqrt(np.maximum(np.diag(gram), 1e-300))
+    common = np.abs(gram / np.outer(size, size)).sum(axis=1)[[linear.get(v, 0) for v in range(n_columns)]]
+    visit = np.lexsort((common, -determined.astype(np.float32)))
+    rank = np.argsort(visit)
+    renamed = [tuple(sorted(int(rank[v]) for v in term)) for term in terms]
+    sequence = np.array(sorted(range(len(terms)), key=lambda k: (len(renamed[k]), renamed[k])), dtype=np.int64)
+    return visit, sequence, [renamed[k] for k in sequence]
 
 
 def _searched(monomials: Monomials) -> list[Term]:
@@ -134,7 +214,7 @@ def _searched(monomials: Monomials) -> list[Term]:
         return [()]
     terms = [term for term in monomials.terms if all(v < monomials.n_columns for v in term)]
     degree = len(terms[-1])
-    while degree > 1 and sum(len(term) <= degree for term in terms) > _SEARCHED:
+    while degree > 1 and sum(len(term) <= degree for term in terms) > MOST_TERMS:
         degree -= 1
     return [term for term in terms if len(term) <= degree]
 
@@ -160,7 +240,7 @@ class _Search:
         self,
         terms: Sequence[Term],
         gram: Float2D,
-        points: Float2D,
+        points: tuple[Float2D, Float1D],
         origin: tuple[Float1D, Float1D],
         total_weight: float,
     ):
@@ -172,16 +252,17 @@ class _Search:
         self.refused: set[int] = set()
         self.tightest: dict[int, float] = {}  # of the terms of each degree that lead no equation yet
         self.derivatives = derivatives(terms)
-        self.values = term_values(points, Program.of(terms))
+        rows, self.weights = points
+        self.values = term_values(rows, Program.of(terms))
         self.slopes = gram_of_gradients(terms, gram)
-        self.known = np.zeros((len(points), len(self.derivatives), 0))  # orthonormal gradients of the equations there
+        self.known = np.zeros((len(rows), len(self.derivatives), 0))  # orthonormal gradients of the equations there
 
     def run(self) -> None:
         """Find the equations, the tightest first."""
         tightest = level = _SINGULAR
-        while tightest <= level and len(self.equations) < _MOST_EQUATIONS:
+        while tightest <= level:
             tightest = self._visit(level)
-            level = min(_STEP * tightest, _TIGHT if self.equations else _LOOSE)
+            level = min(_STEP * tightest, _TIGHT)
 
     def _visit(self, level: float) -> float:
         """Visit all terms once, accept the equations up to a level, and return the tightest level beyond it."""
@@ -191,18 +272,18 @@ class _Search:
         size, next_level = 0, np.inf
         tightest: dict[int, float] = {}
         for j, term in enumerate(self.terms):
-            if size + 1 > self.total_weight / _ROWS_PER_TERM or len(self.equations) == _MOST_EQUATIONS:
+            if size + 1 > self.total_weight / _ROWS_PER_TERM:
                 break
             if any(_divides(self.terms[lead], term) for lead in self.leads):
                 continue
             residual = max(append_column(H, L, face, size, j, _SINGULAR), 0.0)
-            if size and residual < _EXPLAINED and j not in self.refused:
+            if size and j not in self.refused:
                 dense = np.zeros(len(self.terms))
                 dense[face[:size]] = solve_triangular(L[:size, :size], -L[size, :size], lower=True, trans="T")
                 dense[j] = 1.0
                 corrected = residual * self.total_weight / (self.total_weight - size)  # for the fit of size terms
                 square = corrected / scale[j] ** 2
-                tightness = self._tightness(dense * scale / scale[j], square, min(next_level, _LOOSE))
+                tightness = self._tightness(dense * scale / scale[j], square, min(next_level, _TIGHT))
                 if tightness > self._bound(term, level):
                     next_level = min(next_level, tightness)
                     tightest[len(term)] = min(tightest.get(len(term), np.inf), tightness)
@@ -227,8 +308,8 @@ class _Search:
         if tightness > of_interest or not self.known.size:  # no equation yet, or moments, which have no points
             return tightness
         gradient = self._gradient(polynomial)
-        whole = float((gradient**2).sum())
-        explained = float((np.einsum("snk,sn->sk", self.known, gradient) ** 2).sum())
+        whole = float(self.weights @ (gradient**2).sum(axis=1))
+        explained = float(self.weights @ (np.einsum("snk,sn->sk", self.known, gradient) ** 2).sum(axis=1))
         return tightness * whole / max(whole - explained, 1e-12 * whole)
 
     def _gradient(self, polynomial: Float1D) -> Float2D:
@@ -257,10 +338,10 @@ class _Search:
         """Whether most rows are much closer to zero than the root mean square, beyond rounding."""
         if not self.values.shape[1]:
             return False
-        low, high = np.percentile(polynomial @ self.values, [25.0, 75.0])
+        low, high = weighted_quantiles(polynomial @ self.values, self.weights, [0.25, 0.75])
         square = float(polynomial @ self.gram @ polynomial)
         slope = float(polynomial @ self.slopes @ polynomial)
-        return square > ROUNDING**2 * slope and square > (_HEAVY * (high - low) / NORMAL_RANGE) ** 2
+        return square > RIDGE**2 * slope and square > (_HEAVY * (high - low) / NORMAL_RANGE) ** 2
 
     def _sparse(self, lead: int, before: Int1D, residual: float) -> tuple[Int1D, Float1D]:
         """Support and coefficients of the fewest terms whose residual is close to that of all terms."""
@@ -296,29 +377,34 @@ class _Search:
         return before[chosen]
 
     def _solve(self, lead: int, support: Int1D) -> tuple[Float1D, float]:
-        """Least squares: coefficients and the residual mean square."""
-        G = self.gram_y
-        scale = 1.0 / np.sqrt(np.diag(G)[support])
-        part = G[np.ix_(support, support)] * np.outer(scale, scale)
-        part[np.diag_indices_from(part)] += 1e-15
-        values = scale * np.linalg.solve(part, scale * G[support, lead])
-        polynomial, index = np.append(values, -1.0), np.append(support, lead)
-        return values, float(polynomial @ G[np.ix_(index, index)] @ polynomial)
+        return _least_squares(self.gram_y, lead, support)
+
+
+def _least_squares(G: Float2D, lead: int, support: Int1D) -> tuple[Float1D, float]:
+    """Coefficients of the terms ``support`` for the term ``lead``, and the residual mean square, from a Gram."""
+    scale = 1.0 / np.sqrt(np.diag(G)[support])
+    part = G[np.ix_(support, support)] * np.outer(scale, scale)
+    part[np.diag_indices_from(part)] += 1e-15
+    values = scale * np.linalg.solve(part, scale * G[support, lead])
+    polynomial, index = np.append(values, -1.0), np.append(support, lead)
+    return values, float(polynomial @ G[np.ix_(index, index)] @ polynomial)
 
 
 def _divides(divisor: Term, term: Term) -> bool:
     return all(term.count(v) >= divisor.count(v) for v in set(divisor))
 
 
-def _polynomials(coef: Float2D, search: _Search, christoffel: Christoffel, names: Sequence[str]) -> Polynomials:
-    """The equations as polynomials of all columns, in the units of the table."""
+def _polynomials(found: Sparse, christoffel: Christoffel, names: Sequence[str]) -> Polynomials:
+    """The equations as polynomials of all columns, in the units of the table, led by the last of their terms."""
     columns, units = christoffel.monomials.columns, christoffel.monomials.units
-    program, index = Program.of(search.terms, columns), np.array(search.leads, dtype=np.int64)
-    lower = coef.copy()
-    lower[np.arange(len(index)), index] = 0.0
-    form = MonomialForm(program, lower, program[index], np.ones(len(index)))
+    index = np.array([np.flatnonzero(values)[-1] for values in found.coef], dtype=np.int64)
+    rows, lower = np.arange(len(index)), found.coef.copy()
+    lead = lower[rows, index].copy()
+    lower[rows, index] = 0.0
+    program = Program.of(found.terms, columns)
+    form = MonomialForm(program, lower, program[index], lead)
     scale, offset = np.ones(len(names)), np.zeros(len(names))
-    ratio, shift = search.origin
+    ratio, shift = found.origin
     scale[columns] = ratio / units.scale  # y = ratio (x - centre) / deviation + shift
     offset[columns] = np.where(shift == 0.0, -units.centre * scale[columns], 0.0)
     polynomials = Polynomials(
@@ -335,24 +421,27 @@ def _polynomials(coef: Float2D, search: _Search, christoffel: Christoffel, names
 def _spans(coef: Float2D, terms: Sequence[Term], christoffel: Christoffel) -> tuple[Float2D, tuple[int, ...]]:
     """Orthonormal directions of the equations and their multiples, one equation after the other."""
     place = {term: k for k, term in enumerate(christoffel.monomials.terms)}
-    degree = len(terms[-1])
+    degree = len(christoffel.monomials.terms[-1])
     known = np.zeros((christoffel.n_terms, 0))
     edges = [0]
     for polynomial in coef:
         used = np.flatnonzero(polynomial).tolist()
         own = max(len(terms[k]) for k in used)
         rows = []
-        for factor in (factor for factor in terms if len(factor) + own <= degree):
+        for factor in (factor for factor in christoffel.monomials.terms if len(factor) + own <= degree):
             products = [tuple(sorted((*terms[k], *factor))) for k in used]
             if all(product in place for product in products):
                 row = np.zeros(christoffel.n_terms)
                 row[[place[product] for product in products]] = polynomial[used]
                 rows.append(row)
+        if not rows:
+            edges.append(known.shape[1])
+            continue
         vectors = christoffel.factor.T @ (np.array(rows) / christoffel.scale).T
         vectors /= np.linalg.norm(vectors, axis=0)
         for _ in range(2):  # Gram-Schmidt twice is orthogonal up to rounding
             vectors -= known @ (known.T @ vectors)
-        directions, strength, _ = np.linalg.svd(vectors, full_matrices=False)
+        directions, strength, _ = svd(vectors, full_matrices=False, lapack_driver="gesvd")  # gesdd may fail
         known = np.hstack([known, directions[:, strength > 1e-6]])
         edges.append(known.shape[1])
     return np.ascontiguousarray(known), tuple(edges)  # the layout of arrays from files: products have the same bits

@@ -1,22 +1,28 @@
-"""Why a row is abnormal: which equations it violates, and which columns would have to change."""
+"""Why rows are abnormal: which equations they violate, and which columns would have to change.
+
+Along one column q is a polynomial of twice the degree of the monomials. Its values at as many points of Chebyshev give
+it exactly, and with it the value of the column that fits the others best. The contribution of a column is what q loses
+with that value (reconstruction-based contributions: Alcala and Qin, 2009).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.polynomial import chebyshev
 
 from .._typing import Float1D, Float2D
-from .christoffel import ROUNDING, Christoffel
-from .columns import CLIP
+from ..polynomials.text import quoted_name
+from .christoffel import Christoffel
+from .columns import CLIP, RIDGE
 from .model import Model, in_chunks
 
-__all__ = ["REST", "as_table", "explain_columns", "explain_equations", "nearest_values"]
+__all__ = ["as_table", "blamed_columns", "explain_columns", "explain_equations", "nearest_values"]
 
-REST = "ranges of the columns, looser relations"
-_GRID, _ROUNDS = 17, 8  # values of a column that are compared; rounds of this, each closer to the best value
-_VISIBLE = 1e-6  # share of q from which on a violated exact relation is listed
+_MOST_COLUMNS = 10  # columns of one explanation
 
 
 def as_table(columns: Mapping[str, Sequence[Any]]) -> Any:
@@ -29,10 +35,11 @@ def as_table(columns: Mapping[str, Sequence[Any]]) -> Any:
 
 
 def explain_equations(model: Model, x: Float1D, names: Sequence[str], digits: int = 4) -> dict[str, list[Any]]:
-    """The value of each equation at a row, and its share of q; the shares sum to 1.
+    """What makes q large at a row: equations, exact relations and single columns; the shares sum to 1.
 
-    Equations are in the order of their shares, with violated exact relations among them. The last line is the rest of
-    q.
+    Equations come with the part of q that they and their multiples account for. What remains of q is made smaller one
+    column after the other, each time by the column and the value that help most, until it is as in normal rows: each
+    step is a line, which names the value that the other columns let expect.
     """
     christoffel, equations = model.score.christoffel, model.equations
     X = x[None, :]
@@ -48,12 +55,12 @@ def explain_equations(model: Model, x: Float1D, names: Sequence[str], digits: in
     rest = float(np.sum(whitened**2) - parts.sum())
     for relation in christoffel.monomials.exact:
         residual = float(relation.residual(X)[0])
-        part = min(abs(residual), CLIP) ** 2 / ROUNDING**2
-        if part > _VISIBLE * (rest + parts.sum()):
-            lines.append((relation.to_text(names), residual, residual / ROUNDING, part))
+        part = min(abs(residual), CLIP) ** 2 / RIDGE**2
+        if part > RIDGE * (rest + parts.sum()):
+            lines.append((relation.to_text(names), residual, residual / RIDGE, part))
+    lines += _single_columns(model, x, names)
     lines.sort(key=lambda line: -line[3])
-    lines.append((REST, np.nan, np.nan, max(rest, 0.0)))
-    total = sum(line[3] for line in lines)
+    total = max(sum(line[3] for line in lines), 1e-300)
     text, value, deviations, contribution = zip(*lines, strict=True)
     return {
         "equation": list(text),
@@ -63,11 +70,46 @@ def explain_equations(model: Model, x: Float1D, names: Sequence[str], digits: in
     }
 
 
+def _single_columns(model: Model, x: Float1D, names: Sequence[str]) -> list[tuple[str, float, float, float]]:
+    """What q has beyond the equations, column by column."""
+    christoffel, spans = model.score.christoffel, model.equations.spans
+    monomials = replace(christoffel.monomials, exact=())
+    loose = replace(
+        christoffel,
+        monomials=monomials,
+        whitening=christoffel.whitening - spans @ (spans.T @ christoffel.whitening),
+    )
+    usual = float(np.sum((loose.whitening @ christoffel.gram) * loose.whitening))  # mean over the rows of the fit
+    row, lines = x.copy(), []
+    for step in range(min(_MOST_COLUMNS, monomials.n_columns)):
+        expected, least, q = nearest_values(loose, row)
+        if q <= usual and step:
+            break
+        j = int(np.argmin(least))
+        drop = q - float(least[j])
+        deviations = float(np.sign(x[j] - expected[j]) * np.sqrt(max(drop, 0.0)))
+        lines.append(
+            (f"{quoted_name(names[j])} = {expected[j]:.4g} by the others", float(x[j] - expected[j]), deviations, drop)
+        )
+        row[j] = expected[j]
+    return lines
+
+
+def blamed_columns(model: Model, X: Float2D, names: Sequence[str]) -> dict[str, float]:
+    """Columns and their shares of the contributions, summed over rows, the largest first."""
+    total = np.zeros(X.shape[1])
+    for row in X:
+        _, least, q = nearest_values(model.score.christoffel, row)
+        total += np.maximum(q - least, 0.0)
+    order = np.argsort(-total, kind="stable")
+    return {names[j]: float(total[j] / max(total.sum(), 1e-300)) for j in order}
+
+
 def explain_columns(model: Model, x: Float1D, names: Sequence[str]) -> dict[str, list[Any]]:
     """For each column the value that would fit the others best, and by how much q would be smaller with it.
 
-    Along one column q is a polynomial. If that is a parabola, the contribution ``q(x) - q(x with the expected value)``
-    is half the gradient times the distance from the expected value.
+    If q is a parabola along the column, the contribution ``q(x) - q(x with the expected value)`` is half the gradient
+    times the distance from the expected value.
     """
     expected, least, q = nearest_values(model.score.christoffel, x)
     contribution = np.maximum(q - least, 0.0)
@@ -97,11 +139,29 @@ def nearest_values(christoffel: Christoffel, x: Float1D) -> tuple[Float1D, Float
     if free:
         places = [int(j) for j in monomials.columns[free]]
         centre, reach = monomials.units.centre[free], CLIP * monomials.units.scale[free]
-        grid = np.linspace(-1.0, 1.0, _GRID)
-        for _ in range(_ROUNDS):
-            _try(christoffel, x, places, centre[:, None] + reach[:, None] * grid, expected, least)
-            centre, reach = expected[places], 2.0 * reach / (_GRID - 1)
+        best = _lowest_points(christoffel, x, places, centre, reach)
+        _try(christoffel, x, places, (centre + reach * best)[:, None], expected, least)
     return expected, least, q
+
+
+def _lowest_points(
+    christoffel: Christoffel, x: Float1D, places: Sequence[int], centre: Float1D, reach: Float1D
+) -> Float1D:
+    """For each column the point of [-1, 1], in units of the reach, with the least q given the other columns."""
+    degree = 2 * len(christoffel.monomials.terms[-1])
+    nodes = chebyshev.chebpts1(degree + 1)
+    trial = np.repeat(x[None, :], len(places) * nodes.size, axis=0)
+    values = centre[:, None] + reach[:, None] * nodes
+    trial[np.arange(len(trial)), np.repeat(places, nodes.size)] = values.ravel()
+    q = in_chunks(christoffel.of_rows, trial).reshape(values.shape)
+    curves = chebyshev.chebfit(nodes, q.T, degree)
+    best = np.empty(len(places))
+    for k, curve in enumerate(curves.T):
+        turning = chebyshev.chebroots(chebyshev.chebder(curve)) if np.any(curve[1:]) else np.empty(0)
+        real = turning.real[(np.abs(turning.imag) < 1e-6) & (np.abs(turning.real) < 1.0)]
+        points = np.concatenate([[-1.0, 1.0], real])
+        best[k] = points[np.argmin(chebyshev.chebval(points, curve))]
+    return best
 
 
 def _try(

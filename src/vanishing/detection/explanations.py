@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import replace
 from typing import Any
 
@@ -12,15 +13,17 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, Float1D
-from ..checks import check_choice, check_count
+from ..checks import check_choice, check_count, check_number
 from ..polynomials.forms import values_over
 from ..rows.array_api import to_host
+from ..rows.arrays import ArrayRows
 from ..rows.protocol import Rows
-from ..rows.reading import input_names, is_dask, read_finite, read_rows
+from ..rows.reading import input_names, is_dask, read_rows
 from ..threads import one_blas_thread
 from .drift import drift_of_blocks
 from .explain import as_table, explain_columns, explain_equations
 from .missing import Incomplete
+from .monitoring import Monitoring, monitor_rows
 from .scoring import RowScores
 
 __all__ = ["RowExplanations"]
@@ -29,8 +32,8 @@ __all__ = ["RowExplanations"]
 class RowExplanations(RowScores):
     """The methods of a detector that explain its scores."""
 
-    contamination: float
     n_features_in_: int
+    n_jobs: int | None
 
     def explain(self, x: Any, *, by: str = "equation") -> Any:
         """Why a row is abnormal.
@@ -72,15 +75,16 @@ class RowExplanations(RowScores):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            New rows, in the order of time.
+            New rows, in the order of time. Rows with missing values count among the alarms, not in the equations.
         block_rows : int, optional
             Rows of a block; by default all rows are one.
 
         Returns
         -------
         DataFrame, or a dict of lists where pandas is not installed
-            For each block its first row, the number of rows, the share of alarms, the probability that normal rows
-            differ as much from the training rows, the equation that has shifted most, and its shift in deviations.
+            For each block its first row, the number of rows, how many have gaps, the share of alarms, the probability
+            that normal rows differ as much from the training rows, the equation that has shifted most,
+            and its shift in deviations.
 
         Examples
         --------
@@ -102,9 +106,65 @@ class RowExplanations(RowScores):
         form = model.equations.standard_form
         deviations = np.zeros((len(p_values), 0))
         if form.n_polynomials:
-            deviations = np.asarray(to_host(_computed(values_over(form, read_finite(self, X)))))
+            deviations = np.asarray(to_host(_computed(values_over(form, self._rows(X)))))
         edges = [*range(0, len(p_values), block_rows or len(p_values)), len(p_values)]
-        return as_table(drift_of_blocks(model, p_values, deviations, edges, self.contamination))
+        return as_table(drift_of_blocks(model, p_values, deviations, edges, self._rate))
+
+    def monitor(self, X: Any, times: Any = None, *, episodes_per_1000: float = 1.0) -> Monitoring:
+        """Collect evidence over time: alarm episodes with their columns and equations in place of single rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or another data source
+            New rows, in the order of time; missing values are allowed.
+        times : array-like of shape (n_samples,), optional
+            Times of the rows; by default the index of a DataFrame of times, or numbers of rows.
+        episodes_per_1000 : float, default=1.0
+            Alarm episodes among 1,000 normal rows, which sets the limit.
+
+        Returns
+        -------
+        Monitoring
+            With ``scores``, ``evidence``, ``limit``, ``alarms`` and ``episodes``; ``print`` lists the episodes,
+            ``to_table`` makes a table of them, and ``plot`` draws them.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from vanishing import VanishingIdealDetector
+        >>> rng = np.random.default_rng(0)
+        >>> x = rng.uniform(size=3000)
+        >>> X = np.column_stack([x, 2 * x + rng.normal(0, 0.01, 3000)])
+        >>> detector = VanishingIdealDetector().fit(X[:2000])
+        >>> X[2500:2600, 1] += 0.05
+        >>> found = detector.monitor(X[2000:])
+        >>> [(500 <= episode.first_row < 510, list(episode.columns)) for episode in found.episodes]
+        [(True, ['x0', 'x1'])]
+        """
+        check_is_fitted(self)
+        check_number("episodes_per_1000", episodes_per_1000, above=0.0)
+        table = self._table(X)
+        if times is None:
+            index = getattr(X, "index", None)
+            timed = getattr(index, "dtype", np.dtype(float)).kind == "M"
+            times = np.asarray(index) if timed else np.arange(len(table))
+        times = np.asarray(times)
+        if times.shape != (len(table),):
+            raise ValueError(f"There are {len(table)} rows and times of shape {times.shape}: give one time per row.")
+        scores = self._scores_of_table(table)
+        with one_blas_thread:
+            return monitor_rows(self._current(), table, scores, times, input_names(self), float(episodes_per_1000))
+
+    @property
+    @abstractmethod
+    def _rate(self) -> float:
+        """Share of false alarms among fresh normal rows."""
+
+    def _scores_of_table(self, table: Array) -> Float1D:
+        """Scores of rows in memory, higher for worse ones."""
+        rows = ArrayRows(table, n_jobs=self.n_jobs)
+        rows.quiet = True
+        return -np.asarray(self._scores(rows))
 
     def _table(self, X: Any) -> Array:
         check_is_fitted(self)
@@ -138,7 +198,8 @@ class RowExplanations(RowScores):
             reduced = Incomplete(model).reduced(absent)
             if reduced is None:
                 raise ValueError("There is nothing to explain: every column that matters is missing in this row.")
-            model = replace(reduced, equations=model.equations.without(absent, reduced.score.christoffel))
+            kept = np.flatnonzero([not columns & set(absent) for columns in model.equations.columns])
+            model = replace(reduced, equations=model.equations.among(kept, reduced.score.christoffel))
         explained = explain_equations if by == "equation" else explain_columns
         with one_blas_thread:
             return explained(model, np.where(np.isnan(row), 0.0, row), names)

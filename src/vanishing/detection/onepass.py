@@ -33,9 +33,7 @@ __all__ = ["Collected", "OnePass", "add_collected", "collect"]
 
 _FAR = 6.0  # provisional deviations from the provisional centre, beyond which a row is set aside
 _MOST_FAR = 2**22  # numbers in the rows that are set aside
-_ROWS, _MORE_ROWS = 1024, 16_384  # of a block, at least: with many terms and with few, as each has a fixed cost
-_MANY_TERMS = 100
-_HEAD = 4096  # rows in memory behind the provisional units
+_ROWS = 4096  # of a block, at least, as each has a fixed cost; and rows in memory behind the provisional units
 _CONSTANT = 1e-12  # deviation over mean, of a column that is constant in the first rows
 
 
@@ -91,6 +89,7 @@ class _Collect:
     units: Standardised
     program: Program
     rate: float
+    run: int
     place: Place
     names: tuple[str, ...]
 
@@ -103,7 +102,7 @@ class _Collect:
             block = complete_block(block, self.place, self.names)
             near, far = self._separate(block)
             products, ends = self._sum(near), self._range(block)
-        samples = (sample_block(block, 0, self.rate),) if self.rate else ()
+        samples = (sample_block(block, 0, self.run, self.rate),) if self.rate else ()
         return Collected(
             products,
             weight_of(near),
@@ -203,17 +202,16 @@ class OnePass:
         return not ((above & beyond_above) | (below & beyond_below)).any()
 
 
-def collect(rows: Rows, degree: int, names: Sequence[str]) -> OnePass:
-    """Make the pass, for monomials up to a degree."""
-    head = rows.X[:: max(len(rows) // _HEAD, 1)] if isinstance(rows, ArrayRows) else rows.head()
+def collect(rows: Rows, degree: int, names: Sequence[str], run: int = 1) -> OnePass:
+    """Make the pass, for monomials up to a degree and a sample of runs of rows."""
+    head = rows.X[:: max(len(rows) // _ROWS, 1)] if isinstance(rows, ArrayRows) else rows.head()
     units = _provisional(np.asarray(head, dtype=np.float64))
     program = Program.of(terms_up_to(degree, rows.n_features))
     kernel = _Collect(
-        units, program, 0.0 if isinstance(rows, ArrayRows) else sampling_rate(rows), rows.place, tuple(names)
+        units, program, 0.0 if isinstance(rows, ArrayRows) else sampling_rate(rows), run, rows.place, tuple(names)
     )
-    fewest = _ROWS if program.size > _MANY_TERMS else _MORE_ROWS
-    collected = rows.reduce(kernel, add_collected, Cost(program.size**2, 2 * program.size, fewest))
-    sample = sample_complete(rows) if isinstance(rows, ArrayRows) else join_samples(collected.samples)
+    collected = rows.reduce(kernel, add_collected, Cost(program.size**2, 2 * program.size, _ROWS))
+    sample = sample_complete(rows, run) if isinstance(rows, ArrayRows) else join_samples(collected.samples)
     return OnePass(units, program, collected, sample)
 
 

@@ -1,4 +1,4 @@
-"""Detectors and rules in files: the fields of their parts, and checks that the parts agree."""
+"""Detectors in files: the fields of their parts, and checks that the parts agree."""
 
 from __future__ import annotations
 
@@ -6,23 +6,34 @@ from dataclasses import replace
 
 import numpy as np
 
-from .._typing import Float1D, Float2D, Int2D
-from ..files.fields import Either, Field, Integer, Number, Numbers, Optional, Record, Text, TupleOf, require
+from .._typing import Float2D
+from ..files.fields import (
+    Either,
+    Field,
+    Flag,
+    Integer,
+    MayBeMissing,
+    Number,
+    Numbers,
+    Optional,
+    Record,
+    Text,
+    TupleOf,
+    require,
+)
 from ..files.saved import Object
 from ..polynomials.forms import PROGRAM
-from ..polynomials.polynomial import Polynomial
 from ..polynomials.terms import Program
-from ..solvers import Status
 from .calibration import GammaTail, Left, Typical
 from .christoffel import Christoffel, Monomials
 from .columns import Exact, Standardised
 from .equations import Equations
 from .model import Model, Score
 from .regimes import Mixture, Regimes, Shape
-from .rule import Rule
+from .series import Series
 from .sums import Sample, Sums
 
-__all__ = ["MODEL", "RULE", "SUMS", "require_columns"]
+__all__ = ["MODEL", "MONOMIALS", "SUMS", "require_columns"]
 
 _MOST_TERMS, _MOST_DEGREE, _MOST_CENTRES = 10_000, 50, 1000  # limits on the memory that a file can ask for
 _VECTOR, _MATRIX, _INDICES = Numbers("f8", (None,)), Numbers("f8", (None, None)), Numbers("i8", (None,), low=0)
@@ -103,6 +114,10 @@ def _check_sample(sample: Sample) -> None:
     require(bool((sample.weights > 0.0).all()), "a row of the sample has no weight")
 
 
+def _check_series(series: Series) -> None:
+    require(series.n_effective > 1.0 and 0.0 < series.rate < 1.0, "the limit of the series is no limit")
+
+
 def _check_sums(sums: Sums) -> None:
     require(sums.gram.shape[0] == sums.gram.shape[1], "the sums are no products")
     require(sums.total_weight > 0.0, "the rows have no weight")
@@ -113,24 +128,20 @@ def _check_model(model: Model) -> None:
     require(model.total_weight > 0.0, "the rows have no weight")
 
 
-def require_columns(model: Model, sums: Sums | None, n_features: int) -> None:
+def require_columns(model: Model, whole: Monomials, sums: Sums | None, n_features: int) -> None:
     """Refuse a model with parts about other columns than those of the fit."""
     monomials, regimes = model.score.christoffel.monomials, model.score.regimes
-    used = [monomials.columns, *(np.array(relation.columns) for relation in monomials.exact)]
+    used = [monomials.columns, whole.columns, *(np.array(relation.columns) for relation in monomials.exact)]
     used += [] if regimes is None else [regimes.shape.kept]
     require(all(int(columns.max(initial=0)) < n_features for columns in used), "a part is about a missing column")
     samples = [sample for sample in (model.sample, None if sums is None else sums.sample) if sample is not None]
     widths = {len(model.equations.polynomials.feature_names), *(sample.X.shape[1] for sample in samples)}
-    whole = monomials.units.kept is not None or monomials.n_columns == n_features
-    require(widths == {n_features} and whole, "the parts have different columns")
-    require(sums is None or len(sums.gram) == len(monomials.terms), "there are other sums than monomials")
-
-
-def _polynomial(
-    exponents: Int2D, coef: Float1D, feature_names: tuple[str, ...], mse: float, gap: float, n_iter: int, status: int
-) -> Polynomial:
-    require(exponents.shape == (coef.size, len(feature_names)), "a polynomial has other coefficients than terms")
-    return Polynomial(exponents, coef, feature_names, mse, gap, n_iter, Status(status))
+    every = all(m.units.kept is not None or m.n_columns == n_features for m in (monomials, whole))
+    require(widths == {n_features} and every, "the parts have different columns")
+    left_out = () if model.series is None else model.series.left_out
+    require(all(j < n_features for j in left_out), "a column that was left out is missing")
+    require(set(monomials.terms) <= set(whole.terms), "a monomial of the score is not among those of the sums")
+    require(sums is None or len(sums.gram) == len(whole.terms), "there are other sums than monomials")
 
 
 def _made_from_scores() -> None:
@@ -150,10 +161,11 @@ _UNITS = Record(
     | {"clip": Number(finite=False)},
     _check_units,
 )
+MONOMIALS = Record(_monomials, {"units": _UNITS, "exact": TupleOf(_EXACT), "program": PROGRAM})
 _CHRISTOFFEL = Record(
     _christoffel,
     {
-        "monomials": Record(_monomials, {"units": _UNITS, "exact": TupleOf(_EXACT), "program": PROGRAM}),
+        "monomials": MONOMIALS,
         "gram": _MATRIX,
         "whitening": _MATRIX,
     },
@@ -190,6 +202,7 @@ _SCORE = Record(
         "equations_typical": Optional(_TYPICAL),
         "regimes": Optional(_REGIMES),
         "regimes_typical": Optional(_TYPICAL),
+        "strongest": MayBeMissing(Flag()),
     },
 )
 _SAMPLE: Field = Record(Sample, {"keys": _VECTOR, "X": _MATRIX, "weights": _VECTOR}, _check_sample)
@@ -198,6 +211,12 @@ SUMS = Record(
     Sums,
     {"gram": _MATRIX, "total_weight": Number(), "n_samples": Integer(low=1), "sample": _SAMPLE},
     _check_sums,
+)
+_SERIES = Record(
+    Series,
+    {"correlation": Number(), "left_out": TupleOf(Integer(low=0)), "degree": Integer(low=1)}
+    | {"n_effective": Number(), "rate": Number()},
+    _check_series,
 )
 MODEL = Record(
     Model.of_parts,
@@ -208,26 +227,7 @@ MODEL = Record(
         "equations": _EQUATIONS,
         "total_weight": Number(),
         "sample": Optional(_SAMPLE),
+        "series": MayBeMissing(Optional(_SERIES)),
     },
     _check_model,
-)
-RULE = Record(
-    Rule,
-    {
-        "polynomial": Record(
-            _polynomial,
-            {
-                "exponents": Numbers("i8", (None, None), low=0, high=1000),
-                "coef": _VECTOR,
-                "feature_names": TupleOf(Text()),
-                "mse": Number(finite=False),
-                "gap": Number(finite=False),
-                "n_iter": Integer(low=0),
-                "status": Integer(),
-            },
-        ),
-        "tolerance": Number(),
-        "exceptions": Integer(low=0),
-        "n_rows": Integer(low=0),
-    },
 )

@@ -18,22 +18,20 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import logsumexp
 
-from .._typing import Float1D, Float2D, Int1D
+from .._typing import Array, Float1D, Float2D, Int1D
 from ..polynomials.forms import term_values
 from ..polynomials.terms import Program, terms_up_to
 from ..rows.array_api import in_float64, namespace_of, on_device_of
-from .calibration import weighted_quantiles
+from .calibration import NORMAL_RANGE, weighted_quantiles
 from .columns import CLIP, principal_directions
+from .hashes import symmetric_keys
 
-__all__ = ["Mixture", "Regimes", "Shape", "fit_regimes"]
+__all__ = ["Mixture", "Regimes", "Shape", "fit_regimes", "fit_regimes_of_series"]
 
 _SEEDS = 5  # mixtures whose C is averaged
 _MOST_CENTRES = 128
-_ROWS_PER_CENTRE = 2
 _MOST_COLUMNS = 40  # more are replaced by their principal directions
-_ITERATIONS = 20  # of k-means
 _HEAVY = 0.15  # inter-quartile range over range, of columns with heavy tails, at most
-_QUARTILES = 1.35  # inter-quartile range of a normal distribution, in deviations
 _FLAT = 1e-3  # share of the mean variance within regimes that every direction has in addition
 
 
@@ -50,13 +48,13 @@ class Shape:
     directions: Float2D | None = None
 
     @classmethod
-    def of_rows(cls, X: Float2D, weights: Float1D) -> Shape:
-        """The scaling of the columns of ``X`` that are not constant."""
-        kept = np.flatnonzero(X.min(axis=0) < X.max(axis=0))
+    def of_rows(cls, X: Float2D, weights: Float1D, without: Sequence[int] = ()) -> Shape:
+        """The scaling of the columns of ``X`` that are not constant, but for those in ``without``."""
+        kept = np.setdiff1d(np.flatnonzero(X.min(axis=0) < X.max(axis=0)), np.asarray(without, dtype=np.int64))
         X = X[:, kept]
         low, centre, high = np.array([weighted_quantiles(x, weights, [0.25, 0.5, 0.75]) for x in X.T]).T
         spread = np.sqrt(np.average((X - np.average(X, axis=0, weights=weights)) ** 2, axis=0, weights=weights))
-        scale = np.where(high > low, (high - low) / _QUARTILES, spread)
+        scale = np.where(high > low, (high - low) / NORMAL_RANGE, spread)
         heavy = (high - low < _HEAVY * np.ptp(X, axis=0)).astype(np.float64)
         first = cls(np.arange(len(kept)), centre, scale, heavy, np.zeros(len(kept)), np.ones(len(kept)))
         Z = first.units(X)
@@ -199,25 +197,73 @@ def fit_regimes(X: Float2D, weights: Float1D) -> tuple[Regimes, Float1D]:
     """
     shape = Shape.of_rows(X, weights)
     Z = shape.units(X)
-    n_centres = int(np.clip(weights.sum() // _ROWS_PER_CENTRE, 1, _MOST_CENTRES))
     table = term_values(Z, _quadratic_program(Z.shape[1]))
     mixtures, scores = [], []
     for seed in range(_SEEDS):
-        labels = _k_means(Z, weights, n_centres, seed)
+        labels = _k_means(Z, weights, _MOST_CENTRES, symmetric_keys(X, seed))
         mixture, strength = _mixture(Z, weights, labels)
         mixtures.append(mixture)
         scores.append(_left_out(mixture, strength, mixture.quadratics() @ table, labels, weights))
     return Regimes.of_mixtures(shape, mixtures), np.mean(scores, axis=0)
 
 
-def _k_means(Z: Float2D, weights: Float1D, n_centres: int, seed: int) -> Int1D:
-    """Labels 0, 1, ... by Lloyd's iterations; a hash of the values chooses the first centres, whatever their order."""
-    mix = np.random.default_rng(seed).uniform(1.0, 2.0, Z.shape[1])
-    keys = np.mod(np.abs(Z @ mix) * 1e4, 1.0).round(9)
+def fit_regimes_of_series(
+    X: Float2D,
+    weights: Float1D,
+    blocks: Sequence[tuple[tuple[int, int], tuple[int, int]]],
+    without: Sequence[int],
+    most_overfit: float,
+) -> tuple[Regimes, Float1D] | None:
+    """The regimes of rows that follow each other, and C of every row by the regimes without its block.
+
+    The number of centres is the largest of 2, 4, 8, ... that holds out of block: the median of log C is at most
+    ``most_overfit`` larger there than in the sample. None if there is no such number. Rows are assigned to centres
+    once; weights, centres and covariances without a block are those of the other rows, so a centre that only the block
+    has is gone. Of each block, ``blocks`` has the rows, and the rows to leave out with it.
+    """
+    shape = Shape.of_rows(X, weights, without)
+    Z = shape.units(X)
+    table = term_values(Z, _quadratic_program(Z.shape[1]))
+    best, n_centres = 0, 2
+    while n_centres <= min(_MOST_CENTRES, len(X) // 2):
+        labels = _k_means(Z, weights, n_centres, symmetric_keys(X))
+        inside = -_log_sum(_mixture(Z, weights, labels)[0].quadratics() @ table, np)
+        outside = _out_of_block(Z, weights, labels, blocks, table)
+        ratio = np.log(np.maximum(outside, 1e-300)) - np.log(np.maximum(inside, 1e-300))
+        if weighted_quantiles(ratio, weights, [0.5])[0] > most_overfit:
+            break
+        best, n_centres = n_centres, 2 * n_centres
+    if not best:
+        return None
+    every = [_k_means(Z, weights, best, symmetric_keys(X, seed)) for seed in range(_SEEDS)]
+    mixtures = [_mixture(Z, weights, labels)[0] for labels in every]
+    scores = np.mean([_out_of_block(Z, weights, labels, blocks, table) for labels in every], axis=0)
+    return Regimes.of_mixtures(shape, mixtures), scores
+
+
+def _out_of_block(
+    Z: Float2D,
+    weights: Float1D,
+    labels: Int1D,
+    blocks: Sequence[tuple[tuple[int, int], tuple[int, int]]],
+    table: Float2D,
+) -> Float1D:
+    """C of the rows of each block by the mixture of the rows that are not left out with it."""
+    scores = np.empty(len(Z))
+    for (start, stop), (first, last) in blocks:
+        rest = np.r_[0:first, last : len(Z)]
+        others = np.unique(labels[rest], return_inverse=True)[1]
+        coef = _mixture(Z[rest], weights[rest], others)[0].quadratics()
+        scores[start:stop] = -_log_sum(coef @ table[:, start:stop], np)
+    return scores
+
+
+def _k_means(Z: Float2D, weights: Float1D, n_centres: int, keys: Array) -> Int1D:
+    """Labels 0, 1, ... by Lloyd's iterations from the rows with the lowest keys."""
     distinct = np.unique(keys, return_index=True)[1]
     centres = Z[distinct[: min(n_centres, max(len(distinct) // 2, 1))]]
     labels = np.full(len(Z), -1)
-    for _ in range(_ITERATIONS):
+    for _ in range(len(Z)):  # the labels settle long before
         before, labels = labels, np.argmin((centres**2).sum(axis=1) - 2.0 * (Z @ centres.T), axis=1)
         if np.array_equal(labels, before):
             break

@@ -18,12 +18,14 @@ from ..report.tables import Cell, figures, percent, table
 from ..rows.array_api import to_host
 from ..rows.arrays import ArrayRows
 from ..rows.protocol import Block, Cost
+from .series import N_BLOCKS
 
 __all__ = ["detector_story"]
 
 _KEPT = 300  # worst rows in the chart, besides the sampled ones
 _EXPLAINED, _DRAWN = 10, 3  # worst rows with reasons in a table, and in pictures
-_BLOCKS, _ROWS_PER_BLOCK = 12, 20  # blocks of time in the test for drift, and rows that each needs
+_ROWS_PER_BLOCK = 20  # rows that each block of time needs in the test for drift
+_MOST_VALUES = 20_000_000  # values of a table in memory, for evidence over time: 160 MB
 _FAR = 3.0  # deviations beyond which a row misses an equation
 
 
@@ -46,6 +48,9 @@ def detector_story(detector: Any, subject: Subject) -> Story:
         drift = _drift(detector, subject)
     with subject.clock.part("pictures"):
         sections.insert(0, Section("Control chart", _chart(detector, scored, subject)))
+        episodes = _episodes(detector, subject, scored.n_rows)
+        if episodes is not None:
+            sections.insert(1, Section("Alarm episodes", episodes))
     with subject.clock.part("explaining rows"):
         sections.insert(1, Section("Worst rows", _worst(detector, scored)))
     if drift:
@@ -54,7 +59,7 @@ def detector_story(detector: Any, subject: Subject) -> Story:
     n, k = len(subject.names), len(detector.generators_)
     tiles = [
         Tile(f"{scored.alarms:,}", "alarms", f"{share:.2%} of {scored.n_rows:,} rows"),
-        Tile(f"{detector.contamination:.2%}", "expected false alarms", "of normal rows"),
+        Tile(f"{detector._rate:.2%}", "expected false alarms", "of normal rows"),
         Tile(f"{k:,}", "equations" if k != 1 else "equation", f"between {n} columns"),
         Tile(f"{detector.n_samples_seen_:,}", "rows of the fit"),
     ]
@@ -94,7 +99,7 @@ def _chart(detector: Any, scored: _Scored, subject: Subject) -> Html:
     numbers, first = np.unique(np.concatenate([seen.numbers, scored.numbers]), return_index=True)
     scores = np.concatenate([_scores(detector, seen.X), scored.scores])[first]
     tail = detector._current().tail
-    limits = {rate: tail.threshold(rate) for rate in (detector.contamination, detector.contamination / 10.0)}
+    limits = {rate: tail.threshold(rate) for rate in (detector._rate, detector._rate / 10.0)}
     mark = np.searchsorted(numbers, scored.numbers[:_DRAWN])
     some = (
         "" if len(numbers) == seen.n_rows else f" {len(numbers):,} of {seen.n_rows:,} rows, the worst ones among them."
@@ -110,6 +115,35 @@ def _chart(detector: Any, scored: _Scored, subject: Subject) -> Html:
     return join(
         tag("div", figure(draw, (9.0, 3.4), caption), class_="wide"), tag("div", *bars, class_="figures thirds")
     )
+
+
+def _episodes(detector: Any, subject: Subject, n_rows: int) -> Html | None:
+    """The evidence over time and the episodes; None for tables that are not held in memory."""
+    if n_rows * len(subject.names) > _MOST_VALUES or detector._current().sample is None:
+        return None
+    source = ArrayRows(np.asarray(subject.rows.to_numpy(), dtype=np.float64))
+    source.quiet = True
+    found = detector.monitor(source)
+    lines = [
+        [
+            figures(episode.first_row),
+            figures(episode.last_row),
+            figures(episode.worst_row),
+            figures(episode.evidence, 3),
+            ", ".join(list(episode.columns)[:3]),
+            next(iter(episode.equations), ""),
+        ]
+        for episode in found.episodes
+    ]
+    caption = (
+        "Exponentially weighted mean of the scores, its limit, and the episodes above it: about one is expected in "
+        "1,000 normal rows."
+    )
+    picture = tag("div", figure(lambda ax: found.plot(ax), (9.0, 3.0), caption), class_="wide")
+    if not lines:
+        return join(picture, paragraph("No episode of alarm."))
+    heads = ["first row", "last row", "worst row", "evidence", "columns", "explains most"]
+    return join(picture, table(heads, lines, name="episodes", most=300))
 
 
 def _bars(detector: Any, row: Float1D, number: int) -> Html:
@@ -183,11 +217,11 @@ def _drift(detector: Any, subject: Subject) -> Html | None:
     """The test for drift on blocks of the sampled rows, in the order of time; None with too few rows."""
     rows = subject.seen.complete
     numbers = subject.seen.numbers[np.isfinite(subject.seen.X).all(axis=1)]
-    if len(rows) < _ROWS_PER_BLOCK * _BLOCKS:
+    if len(rows) < _ROWS_PER_BLOCK * N_BLOCKS:
         return None
     source = ArrayRows(rows)
     source.quiet = True
-    blocks = detector.drift(source, block_rows=-(-len(rows) // _BLOCKS))
+    blocks = detector.drift(source, block_rows=-(-len(rows) // N_BLOCKS))
     lines = [
         [
             figures(numbers[int(start)]),

@@ -15,7 +15,7 @@ from ..engine.moments import Moments
 from ..polynomials.terms import Term
 from .calibration import GammaTail
 from .christoffel import Christoffel, Monomials, expansion, keeps_digits
-from .columns import ColumnSurvey, exact_relations
+from .columns import ColumnSurvey, exact_relations, require_squares
 from .equations import find_equations
 from .model import Model, Score
 
@@ -34,6 +34,7 @@ def survey_of_moments(moments: Moments) -> ColumnSurvey:
 def model_of_moments(moments: Moments, survey: ColumnSurvey, names: Sequence[str]) -> Model:
     """The model of the rows behind moments, with a fitted tail."""
     degree = max(moments.degree // 2, 1)
+    require_squares(survey, names)
     monomials = Monomials.of_columns(survey, exact_relations(survey), degree)
     scale, offset = _scaling(moments)
     spread = np.where(survey.deviation > 0.0, survey.deviation, 1.0)

@@ -1,6 +1,7 @@
 """The sums of a detector over rows: the Gram of the monomials, and a sample of at most 10,000 rows.
 
-Both add up over blocks, over batches of a stream and over sites.
+Both add up over blocks, over batches of a stream and over sites. The sample keeps runs of consecutive rows together and
+in their order: rows that follow each other in time show how fast they change only if their neighbours are there, too.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from ..polynomials.forms import term_values
 from ..rows.array_api import namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows
 from ..rows.protocol import Block, Cost, Rows
-from ..rows.sampling import lowest_places
+from ..rows.sampling import row_numbers
 from .christoffel import Monomials
 from .columns import Standardised
 from .products import gram_of_values
 
 __all__ = [
+    "RUN",
     "SAMPLE",
     "Sample",
     "Sums",
@@ -37,13 +39,17 @@ __all__ = [
 ]
 
 SAMPLE = 10_000  # rows behind the regimes and the calibration
+RUN = 100  # consecutive rows that a sample takes or leaves as a whole: ten times the memory of the evidence over time
 
 _AMPLE = 2  # rows with a key over rows of a sample, where their number is known
 _FEW_ROWS = 2048  # rows, at most, whose monomials are evaluated at once
 
 
 class Sample(NamedTuple):
-    """Rows in the units of the table, with random keys; of more than 10,000 those with the smallest keys."""
+    """Rows in the units of the table, in their order; of more than 10,000 those with the smallest keys.
+
+    A key is a hash of the place of a run: the rows of a run have the same key.
+    """
 
     keys: Float1D
     X: Float2D
@@ -56,16 +62,20 @@ class Sample(NamedTuple):
 
     def newcomers(self, other: Sample) -> Sample:
         """The rows of another sample that may belong to the sample of both."""
-        return other if len(self.keys) < SAMPLE else other._among(np.flatnonzero(other.keys < self.keys.max()))
+        return other if len(self.keys) < SAMPLE else other.among(np.flatnonzero(other.keys < self.keys.max()))
 
-    def _among(self, chosen: Int1D | Bool1D) -> Sample:
+    def among(self, chosen: Int1D | Bool1D) -> Sample:
+        """Some of the rows."""
         return Sample(self.keys[chosen], self.X[chosen], self.weights[chosen])
 
 
 def join_samples(samples: Sequence[Sample]) -> Sample:
     """The sample of the rows of several samples."""
     whole = Sample(*(np.concatenate(parts) for parts in zip(*samples, strict=True)))
-    return whole if len(whole.keys) <= SAMPLE else whole._among(lowest_places(whole.keys, SAMPLE))
+    if len(whole.keys) <= SAMPLE:
+        return whole
+    limit = np.partition(whole.keys, SAMPLE)[SAMPLE]  # a run is kept or dropped as a whole
+    return whole.among(np.flatnonzero(whole.keys < limit))
 
 
 class Sums(NamedTuple):
@@ -125,10 +135,11 @@ def sum_rows(
     monomials: Monomials,
     batch: int = 0,
     *,
+    run: int = 1,
     clipped: bool = True,
     complete: Callable[[Block], Block] | None = None,
 ) -> Sums:
-    """The sums over all rows, in one pass; ``batch`` numbers the batches of a stream.
+    """The sums over all rows, in one pass; ``batch`` numbers the batches of a stream, ``run`` is that of the sample.
 
     ``clipped=False`` says that no value is far enough from the mean to be clipped. For sources outside of memory,
     ``complete`` chooses the rows of a block without missing values.
@@ -136,7 +147,7 @@ def sum_rows(
     units = monomials.units if clipped else replace(monomials.units, clip=np.inf)
     if isinstance(rows, ArrayRows):
         weight = float(len(rows) if rows.sample_weight is None else rows.sample_weight.sum())
-        return Sums(_gram_of_array(rows, units, monomials, weight), weight, len(rows), sample_array(rows, batch))
+        return Sums(_gram_of_array(rows, units, monomials, weight), weight, len(rows), sample_array(rows, batch, run))
     rate, n_terms = sampling_rate(rows), monomials.program.size
 
     def kernel(block: Block) -> Sums:
@@ -146,7 +157,7 @@ def sum_rows(
         if n_rows:
             total = sum_of_products(units.units(block.X), block.weights, monomials.program, 1)
         gram = border_gram(np.array([[weight_of(block)]]), total)
-        return Sums(gram, weight_of(block), n_rows, sample_block(block, batch, rate), n_all - n_rows)
+        return Sums(gram, weight_of(block), n_rows, sample_block(block, batch, run, rate), n_all - n_rows)
 
     return rows.reduce(kernel, add_sums, Cost(n_terms**2, 2 * n_terms))
 
@@ -164,46 +175,51 @@ def sampling_rate(rows: Rows) -> float:
     return 1.0 if rows.n_samples is None else min(_AMPLE * SAMPLE / max(rows.n_samples, 1), 1.0)
 
 
-def sample_array(rows: ArrayRows, batch: int = 0) -> Sample:
+def _keys_of_runs(part: int, start: int, n_rows: int, batch: int, run: int) -> tuple[Float1D, Int1D]:
+    """Keys in [0, 1) of the runs that rows of a part belong to, and the first row of each run, counted from start."""
+    first, last = start // run, (start + max(n_rows, 1) - 1) // run
+    keys = row_numbers(Block(np.empty((last - first + 1, 0)), part=part + batch, start=first))
+    return keys, np.maximum(np.arange(first, last + 1) * run - start, 0)
+
+
+def sample_array(rows: ArrayRows, batch: int = 0, run: int = 1) -> Sample:
     """The sample of rows in memory with positive weights."""
-    rng = np.random.default_rng([batch, 0, 0])
-    n_rows = len(rows)
-    weights = np.ones(n_rows) if rows.sample_weight is None else rows.sample_weight
-    if n_rows <= SAMPLE:
-        return Sample(rng.random(n_rows), np.array(rows.X[:], dtype=np.float64), weights)
-    chosen = np.sort(rng.choice(n_rows, SAMPLE, replace=False, shuffle=False))
-    keys = SAMPLE / n_rows * rng.random(SAMPLE)  # distributed like the smallest of n_rows keys
-    return Sample(keys, np.array(rows.X[chosen], dtype=np.float64), weights[chosen])
+    sample = _drawn(rows, SAMPLE, batch, run)
+    return sample if sample.weights.all() else sample.among(np.flatnonzero(sample.weights))
 
 
-def sample_complete(rows: ArrayRows) -> Sample:
+def sample_complete(rows: ArrayRows, run: int = 1) -> Sample:
     """The sample of rows in memory without those that have missing values or weight 0."""
-    rng = np.random.default_rng([0, 0, 0])
+    sample = _drawn(rows, _AMPLE * SAMPLE, 0, run)
+    return join_samples([sample.among(np.isfinite(sample.X).all(axis=1) & (sample.weights > 0.0))])
+
+
+def _drawn(rows: ArrayRows, most: int, batch: int, run: int) -> Sample:
+    """At most ``most`` rows in memory: those of the runs with the lowest keys."""
     n_rows = len(rows)
-    n_drawn = min(n_rows, _AMPLE * SAMPLE)
-    chosen = np.sort(rng.choice(n_rows, n_drawn, replace=False, shuffle=False))
-    X = np.array(rows.X[chosen], dtype=np.float64)
-    weights = np.ones(n_drawn) if rows.sample_weight is None else rows.sample_weight[chosen]
-    keys = n_drawn / n_rows * rng.random(n_drawn)
-    return join_samples([Sample(keys, X, weights)._among(np.isfinite(X).all(axis=1) & (weights > 0.0))])
-
-
-def sample_block(block: Block, batch: int = 0, rate: float = 1.0) -> Sample:
-    """The rows of one block whose keys are below ``rate``, without those of weight 0.
-
-    Keys are uniform in [0, 1), from a generator that the place of the block seeds.
-    """
-    rng = np.random.default_rng([batch, block.part, block.start])
-    n_rows = int(block.X.shape[0])
+    keys, begins = _keys_of_runs(0, 0, n_rows, batch, run)
+    lengths = np.diff(np.append(begins, n_rows))
     chosen = np.arange(n_rows)
-    if rate < 1.0:
-        chosen = np.sort(rng.choice(n_rows, rng.binomial(n_rows, rate), replace=False, shuffle=False))
-    keys = rate * rng.random(chosen.size)
+    if n_rows > most:
+        n_runs = most // run
+        kept = keys < np.partition(keys, n_runs)[n_runs]
+        chosen = np.flatnonzero(np.repeat(kept, lengths))
+    weights = np.ones(chosen.size) if rows.sample_weight is None else rows.sample_weight[chosen]
+    X = np.array(rows.X[:] if chosen.size == n_rows else rows.X[chosen], dtype=np.float64)
+    return Sample(np.repeat(keys, lengths)[chosen], X, weights)
+
+
+def sample_block(block: Block, batch: int = 0, run: int = 1, rate: float = 1.0) -> Sample:
+    """The rows of one block whose runs have keys below ``rate``, without those of weight 0."""
+    n_rows = int(block.X.shape[0])
+    keys, begins = _keys_of_runs(block.part, block.start, n_rows, batch, run)
+    lengths = np.diff(np.append(begins, n_rows))
+    chosen = np.flatnonzero(np.repeat(keys < rate, lengths))
     X = block.X
     if chosen.size < n_rows:
         X = namespace_of(X).take(X, on_device_of(X, chosen), axis=0)
     weights = np.ones(chosen.size)
     if block.weights is not None:
         weights = np.asarray(to_host(block.weights), dtype=np.float64)[chosen]
-    sample = Sample(keys, np.array(to_host(X), dtype=np.float64), weights)
-    return sample if weights.all() else sample._among(np.flatnonzero(weights))
+    sample = Sample(np.repeat(keys, lengths)[chosen], np.array(to_host(X), dtype=np.float64), weights)
+    return sample if weights.all() else sample.among(np.flatnonzero(weights))

@@ -13,7 +13,7 @@ from ..checks import warn_few_rows
 from ..rows.arrays import ArrayRows
 from ..rows.protocol import Rows
 from .christoffel import MOST_TERMS, Monomials, choose_degree, n_terms_needed
-from .columns import ColumnSurvey, exact_relations, survey_columns
+from .columns import ColumnSurvey, exact_relations, require_squares, survey_columns
 from .completeness import Complete, complete_array, require_some
 from .onepass import OnePass, collect
 from .sums import SAMPLE, Sums, sum_rows
@@ -39,8 +39,8 @@ def _first_wide() -> int:
     return next(n for n in count(1) if _is_wide(n))
 
 
-def train(rows: Rows, names: Sequence[str], degree: int | None, *, skip: bool) -> Trained:
-    """The monomials and sums of rows; ``skip`` leaves out rows with missing values.
+def train(rows: Rows, names: Sequence[str], degree: int | None, *, skip: bool, run: int = 1) -> Trained:
+    """The monomials and sums of rows; ``skip`` leaves out rows with missing values, ``run`` is that of the sample.
 
     Up to 10,000 rows are read into memory, whatever the source. More rows take one pass; two passes are needed for wide
     tables, for sources that do not know that their number of rows allows a degree above 2, and where the first rows
@@ -48,13 +48,13 @@ def train(rows: Rows, names: Sequence[str], degree: int | None, *, skip: bool) -
     """
     if isinstance(rows, ArrayRows) and len(rows) <= SAMPLE:
         complete, n_missing = complete_array(rows, names, skip=skip)
-        return _train_in_memory(complete, names, degree, n_missing)
+        return _train_in_memory(complete, names, degree, n_missing, run)
     if rows.read_once and _is_wide(rows.n_features):
         raise ValueError(
             f"The rows can be read only once, but a detector of {rows.n_features} columns takes two passes: give the "
             f"table or the dataset that the reader reads, or fewer than {_first_wide()} columns."
         )
-    first = collect(rows, _degree_ahead(rows, degree), names)
+    first = collect(rows, _degree_ahead(rows, degree), names, run)
     collected = first.collected
     if collected.n_samples == collected.n_missing == 0:
         raise ValueError("All rows have sample_weight 0: leave them out, or give some of them a weight.")
@@ -62,8 +62,8 @@ def train(rows: Rows, names: Sequence[str], degree: int | None, *, skip: bool) -
     if collected.n_samples <= SAMPLE:
         sample = first.sample
         weights = None if (sample.weights == 1.0).all() else sample.weights
-        return _train_in_memory(ArrayRows(sample.X, weights), names, degree, collected.n_missing)
-    return _train_in_passes(rows, first, names, degree)
+        return _train_in_memory(ArrayRows(sample.X, weights), names, degree, collected.n_missing, run)
+    return _train_in_passes(rows, first, names, degree, run)
 
 
 def _degree_ahead(rows: Rows, degree: int | None) -> int:
@@ -74,28 +74,29 @@ def _degree_ahead(rows: Rows, degree: int | None) -> int:
     return degree or (2 if n_samples is None else choose_degree(n, n_samples))
 
 
-def _train_in_memory(rows: ArrayRows, names: Sequence[str], degree: int | None, n_missing: int) -> Trained:
+def _train_in_memory(rows: ArrayRows, names: Sequence[str], degree: int | None, n_missing: int, run: int) -> Trained:
     survey = survey_columns(rows, names)
-    monomials, degree = _monomials(survey, degree)
-    return Trained(monomials, sum_rows(rows, monomials, clipped=survey.has_far_values), degree, n_missing)
+    monomials, degree = _monomials(survey, names, degree)
+    return Trained(monomials, sum_rows(rows, monomials, run=run, clipped=survey.has_far_values), degree, n_missing)
 
 
-def _train_in_passes(rows: Rows, first: OnePass, names: Sequence[str], degree: int | None) -> Trained:
+def _train_in_passes(rows: Rows, first: OnePass, names: Sequence[str], degree: int | None, run: int) -> Trained:
     complete = rows.changed(Complete(rows.place, tuple(names)))
     survey = first.survey()
     if not first.is_exact(survey):
         survey = survey_columns(complete, names)
     if degree is None and rows.read_once:
         degree = min(choose_degree(survey.mean.size, survey.n_samples), first.degree)
-    monomials, degree = _monomials(survey, degree)
+    monomials, degree = _monomials(survey, names, degree)
     sums = first.sums(survey, monomials)
     if sums is None:
-        sums = sum_rows(complete, monomials, clipped=survey.has_far_values)
+        sums = sum_rows(complete, monomials, run=run, clipped=survey.has_far_values)
     return Trained(monomials, sums, degree, first.collected.n_missing)
 
 
-def _monomials(survey: ColumnSurvey, degree: int | None) -> tuple[Monomials, int]:
+def _monomials(survey: ColumnSurvey, names: Sequence[str], degree: int | None) -> tuple[Monomials, int]:
     """The monomials of surveyed columns, and their degree."""
+    require_squares(survey, names)
     if not np.any(survey.high > survey.low):
         raise ValueError(
             f"All rows are equal (n_samples = {survey.n_samples}): a detector learns from normal rows that differ."

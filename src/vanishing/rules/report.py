@@ -10,15 +10,15 @@ import numpy as np
 from scipy import stats
 
 from .._typing import Array
+from ..detection.explain import as_table
 from ..rows.array_api import to_host
 from ..rows.protocol import Block, Cost, Rows
-from .explain import as_table
 from .rule import Rule, absolute_values
 
-__all__ = ["Comparison", "Report", "report_on"]
+__all__ = ["SIGNIFICANT", "Comparison", "Report", "report_on"]
 
 _WORST = 10  # rows that a report names for each rule
-_SIGNIFICANT = 0.01  # chance of a failed check although nothing has changed
+SIGNIFICANT = 0.01  # chance of a failed check although nothing has changed
 
 
 def report_on(rules: Sequence[Rule], rows: Rows) -> Report:
@@ -89,7 +89,7 @@ class Report:
     @property
     def passed(self) -> bool:
         """Whether no rule has significantly more exceptions than before (p-values of at least 1% after Bonferroni)."""
-        return bool((self.p_values * len(self.rules) >= _SIGNIFICANT).all())
+        return bool((self.p_values * len(self.rules) >= SIGNIFICANT).all())
 
     def to_table(self) -> Any:
         """One line for each rule: a DataFrame, or a dict of lists where pandas is not installed."""

@@ -12,14 +12,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._typing import Array, Float2D
+from ..detection.christoffel import Christoffel, Monomials, choose_degree
+from ..detection.columns import exact_relations, require_squares, survey_columns
+from ..detection.equations import find_equations
+from ..detection.model import in_chunks
+from ..detection.sums import add_samples, sample_array, sample_block, sum_rows
 from ..polynomials.polynomial import Polynomial
 from ..rows.arrays import ArrayRows, as_rows
 from ..rows.protocol import Cost, Rows
-from .christoffel import Christoffel, Monomials, choose_degree
-from .columns import exact_relations, survey_columns
-from .equations import find_equations
-from .model import in_chunks
-from .sums import add_samples, sample_array, sample_block, sum_rows
 
 __all__ = ["equations_of_most", "sample_table"]
 
@@ -33,7 +33,7 @@ def equations_of_most(table: Float2D, names: Sequence[str], degree: int) -> list
         raise ValueError(f"All rows are equal (n_samples = {len(table)}): rules need rows that differ.")
     kept = _concentrated(table, names, degree)
     christoffel, total_weight = _christoffel(table[kept], names, degree)
-    equations = find_equations(christoffel, total_weight, names, table[kept])
+    equations = find_equations(christoffel, total_weight, names, (table[kept], np.ones(len(kept))))
     return [polynomial for polynomial, tight in zip(equations.polynomials, equations.tight, strict=True) if tight]
 
 
@@ -47,6 +47,7 @@ def sample_table(rows: Rows) -> Float2D:
 def _christoffel(table: Float2D, names: Sequence[str], degree: int) -> tuple[Christoffel, float]:
     rows = as_rows(table)
     survey = survey_columns(rows, names)
+    require_squares(survey, names)
     if not (survey.high > survey.low).any():
         raise ValueError("All but a few of the rows are equal: rules need rows that differ.")
     monomials = Monomials.of_columns(

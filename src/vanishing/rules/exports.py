@@ -28,12 +28,17 @@ def expectation_suite(rules: Sequence[Rule]) -> str:
     expectations = [
         {
             "type": "unexpected_rows_expectation",
-            "kwargs": {"unexpected_rows_query": f"SELECT * FROM {{batch}} WHERE NOT ({_sql(rule)})"},
+            "kwargs": {"unexpected_rows_query": f"SELECT * FROM {{batch}} WHERE NOT ({_in_format(_sql(rule))})"},
             "meta": {"rule": str(rule)},
         }
         for rule in rules
     ]
     return json.dumps({"name": "vanishing", "expectations": expectations}, indent=2)
+
+
+def _in_format(text: str) -> str:
+    """A text that ``str.format``, which puts in the name of the batch, leaves as it is."""
+    return text.replace("{", "{{").replace("}", "}}")
 
 
 def pandera_schema(rules: Sequence[Rule]) -> Any:

@@ -40,7 +40,7 @@ class Rules(Saved, Reported, Sequence[Rule]):
     Examples
     --------
     >>> import numpy as np
-    >>> from vanishing.detection import Rules
+    >>> from vanishing.rules import Rules
     >>> rng = np.random.default_rng(0)
     >>> net, tax = rng.uniform(1, 100, 1000).round(2), rng.uniform(0, 20, 1000).round(2)
     >>> table = np.column_stack([net, tax, net + tax])
@@ -159,7 +159,7 @@ class Rules(Saved, Reported, Sequence[Rule]):
         return Given(self._rows_of(X), self._rules[0].polynomial.feature_names)
 
     def _report_story(self, subject: Any) -> Any:
-        from .rules_story import rules_story  # only reports need it
+        from .story import rules_story  # only reports need it
 
         return rules_story(self, subject)
 

@@ -11,10 +11,10 @@ from typing import Protocol
 import numpy as np
 
 from .._typing import Float1D, Float2D, Int2D
+from ..detection.calibration import NORMAL_RANGE, weighted_quantiles
 from ..polynomials.polynomial import Polynomial
 from ..polynomials.terms import Term
 from ..solvers import Status
-from .calibration import NORMAL_RANGE, weighted_quantiles
 
 __all__ = ["WIDE", "LawLike", "Rule", "absolute_values", "polynomial_of_law", "rule_with_tolerance"]
 
