@@ -14,7 +14,7 @@ import numpy as np
 from data import published_splits
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from vanishing import OAVI, VanishingIdealClassifierCV, __version__
+from vanishing import OAVI, Columns, VanishingIdealClassifierCV, __version__
 from vanishing.experiments import joint_sparsity
 
 DENSE = {"solver": "cg", "boost": "ihb"}
@@ -22,11 +22,13 @@ CONFIGURATIONS = {
     "paper's pipeline, CGAVI-IHB": lambda: VanishingIdealClassifierCV.paper(OAVI(order="degcolex", **DENSE)),
     "paper's pipeline, BPCGAVI-WIHB": lambda: VanishingIdealClassifierCV.paper(OAVI(solver="bpcg", order="degcolex")),
     "`VanishingIdealClassifierCV()`": VanishingIdealClassifierCV,
-    "`VanishingIdealClassifierCV(average=True)`": lambda: VanishingIdealClassifierCV(average=True),
+    "`VanishingIdealClassifierCV(refit='average')`": lambda: VanishingIdealClassifierCV(refit="average"),
 }
 OPTIONS = {
     f"scale_features={scale}, append_input={append}": lambda scale=scale, append=append: (
-        VanishingIdealClassifierCV.paper(scale_features=scale, append_input=append, Cs=(0.1, 1.0, 10.0, 100.0))
+        VanishingIdealClassifierCV.paper(
+            columns=Columns("absolute", append_input=append, scale_features=scale), Cs=(0.1, 1.0, 10.0, 100.0)
+        )
     )
     for scale in (False, True)
     for append in (False, True)

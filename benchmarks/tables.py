@@ -28,7 +28,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.svm import SVC
 
-from vanishing import VanishingIdealClassifierCV, __version__
+from vanishing import Columns, VanishingIdealClassifierCV, __version__
 
 SKLEARN = {"breast_cancer": load_breast_cancer, "wine": load_wine, "digits": load_digits}
 PAPER = ("bank", "credit", "htru", "seeds", "skin", "spam")
@@ -70,13 +70,13 @@ def kernel_svm():
 
 def without_ideals():
     """The same columns and the same SVM, with inputs, hinges and products, but hardly a generator."""
-    return VanishingIdealClassifierCV(psis=[1e3], hinges=5, monomials=2, features="absolute", n_jobs=1)
+    return VanishingIdealClassifierCV(psis=[1e3], columns=Columns("absolute", hinges=5, monomials=2), n_jobs=1)
 
 
 MODELS = {
     "default": lambda: VanishingIdealClassifierCV(n_jobs=1),
-    "average": lambda: VanishingIdealClassifierCV(average=True, n_jobs=1),
-    "1se": lambda: VanishingIdealClassifierCV(sparsity="1se", n_jobs=1),
+    "average": lambda: VanishingIdealClassifierCV(refit="average", n_jobs=1),
+    "1se": lambda: VanishingIdealClassifierCV(refit="1se", n_jobs=1),
     "boosting": lambda: HistGradientBoostingClassifier(random_state=0),
     "RBF SVM": kernel_svm,
     "logistic": lambda: logistic(1),

@@ -11,9 +11,8 @@ from sklearn.decomposition import PCA
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import GridSearchCV, KFold
 
-from vanishing import OAVI, PerClass, VanishingIdealClassifier, VanishingIdealClassifierCV, load
-from vanishing.classification import tuning, walk
-from vanishing.classification.halves import FEWEST_IN_HALF, Cut
+from vanishing import L1SVC, OAVI, Columns, PerClass, VanishingIdealClassifier, VanishingIdealClassifierCV, load
+from vanishing.classification.model.halves import FEWEST_IN_HALF, Cut
 
 
 def two_arcs(m=600, seed=0, noise=0.02):
@@ -126,14 +125,19 @@ def test_scores_are_those_of_grid_search(scale_input):
     X, y = two_arcs(240, noise=0.1)
     rare = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:70]]  # cut in some training sets only
     X, y = X[np.sort(rare)], y[np.sort(rare)]
-    options = {"features": "both", "halves": True, "n_jobs": 1}
     if scale_input == "minmax":  # our search scales once for all folds
         X, scale_input = (X - X.min(axis=0)) / np.ptp(X, axis=0), False
     ours = VanishingIdealClassifierCV(
-        scale_input=scale_input, psis=[0.01, 0.001], Cs=[0.1, 1.0], cv=KFold(3), probability=False, **options
+        final_estimator=L1SVC(),
+        scale_input=scale_input,
+        columns=Columns(halves=True),
+        psis=[0.01, 0.001],
+        Cs=[0.1, 1.0],
+        cv=KFold(3),
+        n_jobs=1,
     ).fit(X, y)
     grid = {"estimator__psi": [0.01, 0.001], "C": [0.1, 1.0]}
-    model = VanishingIdealClassifier(OAVI(), scale_input=scale_input, **options)
+    model = VanishingIdealClassifier(OAVI(), scale_input=scale_input, features="both", halves=True, n_jobs=1)
     theirs = GridSearchCV(model, grid, cv=KFold(3), scoring="accuracy").fit(X, y)
     by_pair = {(p["estimator__psi"], p["C"]): k for k, p in enumerate(theirs.cv_results_["params"])}
     order = [by_pair[pair["psi"], pair["C"]] for pair in ours.cv_results_["params"]]
@@ -144,6 +148,9 @@ def test_scores_are_those_of_grid_search(scale_input):
     assert {len(own) for own in best.ideals_.halves_} == {2}
 
 
+WITH_HALVES = [Columns(), Columns(halves=True)]
+
+
 @pytest.fixture(scope="module")
 def searched():
     """A search that takes halves: two classes of two bent pieces each, with noise in their labels."""
@@ -151,14 +158,15 @@ def searched():
     X = rng.random((3000, 2))
     inside = np.abs(X[:, 1] - 0.5 - 0.35 * np.sin(9.0 * X[:, 0])) < 0.12
     y = np.where(inside ^ (rng.random(len(X)) < 0.05), "in", "out")
-    return X, y, VanishingIdealClassifierCV(hinges=0, monomials=1, scale_input="minmax", n_jobs=1).fit(X, y)
+    return X, y, VanishingIdealClassifierCV(columns=WITH_HALVES, scale_input="minmax", n_jobs=1).fit(X, y)
 
 
 def test_a_search_takes_halves_where_they_pay(searched):
     X, y, search = searched
     assert search.best_estimator_.halves is True
+    assert search.best_columns_ == Columns(halves=True)
     assert search.cv_results_["param_psi"][-1] == search.best_params_["psi"]
-    without = VanishingIdealClassifierCV(hinges=0, monomials=1, halves=False, scale_input="minmax", n_jobs=1).fit(X, y)
+    without = VanishingIdealClassifierCV(columns=Columns(), scale_input="minmax", n_jobs=1).fit(X, y)
     assert without.best_estimator_.halves is False
     assert search.best_score_ > without.best_score_
     assert accuracy_score(y, search.predict(X)) > accuracy_score(y, without.predict(X)) > 0.7
@@ -198,32 +206,14 @@ def test_reports_count_the_generators_of_halves_with_their_class(searched, tmp_p
 
 def test_averages_and_sparse_searches_keep_whole_classes(searched):
     X, y, _ = searched
-    for options in ({"average": True}, {"sparsity": "1se"}, {"max_columns": 10}):
+    for options in ({"refit": "average"}, {"refit": "1se"}, {"max_columns": 10}):
         search = VanishingIdealClassifierCV(n_jobs=1, scale_input="minmax", **options).fit(X[:1200], y[:1200])
         assert search.best_estimator_.halves is False
 
 
-@pytest.mark.parametrize(("search_rows", "taken"), [(1200, False), (1600, True)])
-def test_where_rows_abound_halves_must_be_ahead_in_accuracy(searched, monkeypatch, search_rows, taken):
-    X, y, _ = searched
-    monkeypatch.setattr(tuning.Walk, "is_ahead_of", lambda walk, other: False)
-    monkeypatch.setattr(tuning.Walk, "is_likelier_than", lambda walk, other: True)
-    options = {"hinges": 0, "monomials": 1, "scale_input": "minmax", "n_jobs": 1}
-    search = VanishingIdealClassifierCV(search_rows=search_rows, **options).fit(X, y)
-    assert search.best_estimator_.halves is taken
-
-
-def test_halves_are_not_fitted_where_they_would_be_too_much_work(searched, monkeypatch):
-    X, y, _ = searched
-    monkeypatch.setattr(walk, "_MORE_WORK", 0.0)
-    monkeypatch.setattr(walk.Walk, "_at_the_best", None)
-    options = {"hinges": 0, "monomials": 1, "scale_input": "minmax", "n_jobs": 1}
-    assert VanishingIdealClassifierCV(**options).fit(X[:1200], y[:1200]).best_estimator_.halves is False
-
-
 def test_members_of_an_average_may_have_halves():
     X, y = two_arcs(500, noise=0.08)
-    search = VanishingIdealClassifierCV(halves=True, average=True, n_jobs=1).fit(X, y)
+    search = VanishingIdealClassifierCV(columns=Columns(halves=True), refit="average", n_jobs=1).fit(X, y)
     assert all(len(own) == 2 for model in search.estimators_ for own in model.ideals_.halves_)
     assert search.score(X, y) > 0.9
 
@@ -232,9 +222,9 @@ def test_bad_values_are_refused(tmp_path):
     X, y = two_arcs(200)
     with pytest.raises(ValueError, match="halves must be True or False, got 2"):
         PerClass(halves=2).fit(np.clip(X, 0, 1), y)
-    with pytest.raises(ValueError, match="halves must be 'auto', True or False; got 'yes'"):
-        VanishingIdealClassifierCV(halves="yes").fit(X, y)
+    with pytest.raises(ValueError, match="halves must be True or False, got 'yes'"):
+        Columns(halves="yes")
     dask = pytest.importorskip("dask.array")
-    search = VanishingIdealClassifierCV(halves=True, search_rows=None, psis=[0.01])
+    search = VanishingIdealClassifierCV(columns=Columns(halves=True), search_rows=None, psis=[0.01])
     with pytest.raises(ValueError, match="halves=True needs a search in memory: set search_rows"):
         search.fit(dask.from_array(X, chunks=(100, 2)), dask.from_array(y, chunks=100))

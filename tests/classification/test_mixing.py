@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from vanishing import VanishingIdealClassifierCV, load
-from vanishing.classification.probabilities import Calibration, calibrate, mix_decisions, probabilities
+from vanishing.classification.model.probabilities import Calibration, calibrate, mix_decisions, probabilities
 
 
 def ordered(m, seed=0):
@@ -74,10 +74,10 @@ def steps():
 
 def test_a_search_mixes_where_labels_become_likelier(steps, tmp_path):
     X, y = steps
-    options = {"psis": [0.01], "Cs": [1.0], "n_jobs": 1}
+    options = {"scale_input": "arcsinh", "psis": [0.01], "Cs": [1.0], "n_jobs": 1}
     model = VanishingIdealClassifierCV(**options).fit(X, y)
     assert model.best_estimator_._calibration.scale.shape == (7, 7)
-    plain = VanishingIdealClassifierCV(sparsity="1se", **options).fit(X, y)
+    plain = VanishingIdealClassifierCV(refit="1se", **options).fit(X, y)
     assert plain.best_estimator_._calibration.scale.shape == (7,)
     assert model.score(X, y) > plain.score(X, y) + 0.05
     np.testing.assert_array_equal(model.predict(X), model.decision_function(X).argmax(axis=1))
@@ -94,7 +94,7 @@ def test_a_search_mixes_where_labels_become_likelier(steps, tmp_path):
 
 def test_an_average_mixes_each_of_its_members(steps):
     X, y = steps
-    model = VanishingIdealClassifierCV(psis=[0.01], Cs=[1.0], average=True, n_jobs=1).fit(X, y)
+    model = VanishingIdealClassifierCV(psis=[0.01], Cs=[1.0], refit="average", n_jobs=1).fit(X, y)
     log_odds = [member.decision_function(X) for member in model.estimators_]
     np.testing.assert_allclose(model.decision_function(X), np.average(log_odds, axis=0, weights=model.weights_))
     assert all(member._calibration.scale.ndim == 2 for member in model.estimators_)

@@ -6,9 +6,9 @@ from makers import LABELLED, name_of, some_weights, three_classes
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
-from vanishing import VanishingIdealClassifierCV
-from vanishing.classification import probabilities as module
-from vanishing.classification.probabilities import Calibration, calibrate, probabilities
+from vanishing import L1SVC, VanishingIdealClassifierCV
+from vanishing.classification.model import probabilities as module
+from vanishing.classification.model.probabilities import Calibration, calibrate, probabilities
 
 
 def log_loss(calibration, decisions, codes):
@@ -104,7 +104,7 @@ def test_probabilities_are_the_same_in_every_array_library(shape):
 
 @pytest.mark.parametrize(
     "options",
-    [{"average": True}, {"average": True, "probability": False}, {"final_estimator": LogisticRegression()}],
+    [{"refit": "average"}, {"refit": "average", "final_estimator": L1SVC()}, {"final_estimator": LogisticRegression()}],
     ids=["average", "average without", "another last step"],
 )
 def test_decisions_and_probabilities_of_one_evaluation_are_those_of_two(options):
@@ -147,7 +147,7 @@ def test_scores_of_probabilities_on_a_source_take_weights(searched_by_probabilit
 def test_scores_of_probabilities_need_probabilities_on_a_source_too():
     dask = pytest.importorskip("dask.array")
     X, y = three_classes()
-    search = VanishingIdealClassifierCV(psis=[0.01], Cs=[1.0], probability=False).fit(X, y)
+    search = VanishingIdealClassifierCV(psis=[0.01], Cs=[1.0], final_estimator=L1SVC()).fit(X, y)
     search.scoring = "neg_log_loss"
     with pytest.raises(ValueError, match="needs the scores of single rows"):
         search.score(dask.from_array(X, chunks=(250, 3)), dask.from_array(y, chunks=250))

@@ -139,3 +139,16 @@ def test_violation_is_the_distance_of_zero_from_the_subgradients(problem):
         found = violation(H @ x + r, penalty, x)
         rounding = 1e-13 * (np.abs(H) @ np.abs(x) + np.abs(r) + penalty).max()
         assert found == pytest.approx(quadratic_l1_violation(H, r, penalty, x), rel=1e-10, abs=rounding)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_columns_that_repeat_or_combine_others_are_no_obstacle(seed):
+    """H is singular: the minimiser of a face is not unique, and the violation has to vanish all the same."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 30))
+    A = rng.standard_normal((int(rng.integers(1, n + 1)), n))
+    A[:, rng.integers(0, n, n // 2)] = A[:, rng.integers(0, n, n // 2)] * rng.choice([1.0, -1.0, 2.0], n // 2)
+    H, r, penalty = A.T @ A, 3.0 * A.T @ rng.standard_normal(len(A)), np.append(np.ones(n - 1), 0.0)
+    x = np.zeros(n)
+    minimise(H, r, penalty, x, 1e-8)
+    assert violation(H @ x + r, penalty, x) <= 1e-6

@@ -1,8 +1,13 @@
-"""Classification: one ideal per class, the columns that the SVM sees, the classifier, and the search for psi and C."""
+"""Classification: the classifier, in ``model``, and the search for its psi, its C and its columns, in ``search``."""
 
-from .classifier import VanishingIdealClassifier
-from .generators import ClassGenerator, ClassGenerators
-from .per_class import PerClass
+from .model import ClassGenerator, ClassGenerators, Columns, PerClass, VanishingIdealClassifier
 from .search import VanishingIdealClassifierCV
 
-__all__ = ["ClassGenerator", "ClassGenerators", "PerClass", "VanishingIdealClassifier", "VanishingIdealClassifierCV"]
+__all__ = [
+    "ClassGenerator",
+    "ClassGenerators",
+    "Columns",
+    "PerClass",
+    "VanishingIdealClassifier",
+    "VanishingIdealClassifierCV",
+]

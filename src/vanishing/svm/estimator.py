@@ -22,7 +22,7 @@ from ..rows.protocol import Block, Cost, Rows
 from ..rows.reading import input_names, read_finite, take_input_from
 from ..rows.together import together
 from ..threads import one_blas_thread
-from .newton import Hyperplane, hyperplane_from, hyperplanes
+from .newton import Hyperplane, hyperplanes
 from .sums import SquaredHinge
 
 __all__ = ["L1SVC", "svm_path", "svms_along"]
@@ -166,29 +166,15 @@ class L1SVC(SavedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         for k, model in enumerate(models):
             model._store(data.classes, [path[k] for path in paths])
 
-    def _fit_from_part(self, data: Labelled, part: ArrayRows, part_tol: float) -> None:
-        """Fit to many rows from a part of them, weighted like all, which is fitted to a gap of ``part_tol`` first."""
-        self._check_parameters()
-
-        def plane(rows: Rows, key: Any) -> Hyperplane:
-            known, few = SquaredHinge(rows.signed_by(key), columnwise=True), part.signed_by(key)
-            assert few.sample_weight is not None
-            first = SquaredHinge.in_memory(few.X, few.sample_weight)
-            return hyperplane_from(first, known, self.C, tol=self.tol, part_tol=part_tol, max_iter=self.max_iter)
-
-        with one_blas_thread:
-            planes = together(data.rows, [partial(plane, key=key) for key in _positive(data)])
-        self._store(data.classes, planes)
-
     def _check_parameters(self) -> None:
         check_number("tol", self.tol, low=0.0)
         check_count("max_iter", self.max_iter)
         check_n_jobs(self.n_jobs)
 
-    def _planes(self, rows: Rows, key: Any, Cs: Sequence[float], *, proven: bool = True) -> Iterator[Hyperplane]:
+    def _planes(self, rows: Rows, key: Any, Cs: Sequence[float]) -> Iterator[Hyperplane]:
         """Those between one class and the rest."""
         data = SquaredHinge(rows.signed_by(key))
-        return hyperplanes(data, Cs, tol=self.tol, max_iter=self.max_iter, proven=proven)
+        return hyperplanes(data, Cs, tol=self.tol, max_iter=self.max_iter)
 
     def _store(self, classes: Array, planes: list[Hyperplane]) -> None:
         self.classes_ = classes
@@ -259,19 +245,17 @@ def svms_along(
     Cs: Sequence[float],
     weights: Float1D | None,
     *,
-    proven: bool = True,
     n_jobs: int | None = 1,
     **limits: Any,
 ) -> Iterator[L1SVC]:
     """The models of :func:`svm_path` for ascending ``Cs``, each fitted when it is asked for.
 
     The rows are known to be good, those of class ``classes[k]`` have the code k, and there are some of each: where many
-    such paths are short, checks would take a good part of their time. Where the gap need not be ``proven``, the models
-    end a step or two earlier.
+    such paths are short, checks would take a good part of their time.
     """
     models = [L1SVC(C, n_jobs=1, **limits) for C in Cs]
     data = Labelled(ArrayRows(X, weights, codes, n_jobs), classes, list(range(len(classes))))
-    paths = [models[0]._planes(data.rows, key, Cs, proven=proven) for key in _positive(data)]
+    paths = [models[0]._planes(data.rows, key, Cs) for key in _positive(data)]
     for model, *planes in zip(models, *paths, strict=True):
         model.n_features_in_ = X.shape[1]
         model._store(classes, planes)

@@ -8,28 +8,18 @@ from typing import NamedTuple
 import numpy as np
 
 from .._typing import Float1D, Float2D, Int1D
-from .kept import Near
 from .subproblem import minimise, violation
 from .sums import SquaredHinge, Sums
 
-_FEW = 64  # columns whose Hessian is always computed as a whole
-_MANY = 1024  # columns whose Hessian is computed as a whole, if these are at most ...
-_FEW_TIMES = 2  # ... as many times those of the working set; and beyond ...
-_MANY_TIMES = 3  # ... as many it is not kept up to date
-_STEPS = 0.5 ** np.arange(1.0, 13.0)  # tried when a full step does not lower the objective enough
-_ENOUGH = 1e-3  # of the decrease foreseen
-_ROUNDING = 1e-13  # of the objective, in which its changes are lost
-_IDLE = 4  # steps in a row that change nothing but rounding, after which none is left
-_RIDGE = 1e-12  # of the Hessian's diagonal over all rows, added to it: columns may repeat each other
-_DAMPING = 1e-6  # added instead after a step that had to be cut; then four times as much, or a third
-_RECOUNT_AFTER = 5  # steps on all rows before those near the margin are counted again
-_ROUGH = 0.01  # relative duality gap to which a sample of the rows is fitted
-_PRECISE = 1e-3  # of the gap that was asked for: over the rows in memory, whose steps cost no pass
+_PART_TOL = 1e-2  # relative duality gap to which a part of the rows is fitted, to start from
+_WIDEST = 3  # times the columns of the working set, up to which a Hessian is kept up to date in more of them
+_STEPS = 0.5 ** np.arange(1.0, 13.0)  # lengths that are tried when a full step does not lower the objective enough
+_ENOUGH = 1e-3  # share of the decrease foreseen that a step has to reach
+_ROUNDING = 1e-13  # relative changes of the objective below this one are rounding
+_IDLE = 4  # steps in a row without any change but rounding, after which the method ends
+_RIDGE = 1e-12  # share of the Hessian's diagonal over all rows that is always added to it
+_DAMPING = 1e-6  # share that is added after a step that had to be cut; then four times as much, or a third
 _INEXACT = 0.01  # a step's problem is solved to this share of the present violation
-_SHORT_ROWS = 10  # rows of a part that a Hessian knows for every column, at least, if it is to serve for all rows
-_OF_CHANCE = 0.5  # of the relative standard error of a sum over rows: a decrease foreseen below that ends these steps
-_LITTLE_CHANCE = 1e-3  # the same where columns are few, and one more step costs little
-_BY_PART = 8  # steps on all rows by the Hessian of a part, at most
 
 
 class Hyperplane(NamedTuple):
@@ -45,153 +35,26 @@ class Hyperplane(NamedTuple):
     converged: bool
 
 
-def hyperplanes(
-    data: SquaredHinge, Cs: Sequence[float], *, tol: float, max_iter: int, proven: bool = True
-) -> Iterator[Hyperplane]:
+def hyperplanes(data: SquaredHinge, Cs: Sequence[float], *, tol: float, max_iter: int) -> Iterator[Hyperplane]:
     """Minimisers of ``|w|_1 + C * sum of |s| max(0, 1 - y (w'z + b))^2`` for each C, each from the one before.
 
-    Ends with a duality gap of at most ``tol`` times the objective (or 1e-15 of that at zero, if it is larger); if that
-    need not be ``proven``, after a whole step already from which no larger decrease was foreseen.
+    Ends with a duality gap of at most ``tol`` times the objective (or 1e-15 of that at zero, if it is larger). Where
+    there are many rows, a part of them that fits into memory is minimised first, and the move of its minimiser from
+    one C to the next foresees that of all rows: steps on the part need no pass over the rows.
     """
     x = np.zeros(data.n_columns + 1)
-    curvature = None
+    part, foreseen, curvature = data.part(), x, None
     for C in _approach(data, x, float(Cs[0])):
         plane, curvature = _minimise(data, C, x, curvature, 0.1, max_iter)
         x = plane.x
-    if data.room == 0:  # all rows, which are few, in every step
-        for C in Cs:
-            plane, curvature = _minimise(data, float(C), x, curvature, tol, max_iter, proven=proven)
-            x = plane.x
-            yield plane
-        return
-    for C, move in zip(Cs, _foreseen_moves(data, Cs, max_iter), strict=True):
-        plane, curvature = _minimise_in_turns(data, float(C), x + move, curvature, tol, max_iter, proven=proven)
+    for C in Cs:
+        start = x
+        if part is not None:
+            plane, _ = _minimise(part, float(C), foreseen, None, _PART_TOL, max_iter)
+            start, foreseen = x + (plane.x - foreseen), plane.x
+        plane, curvature = _minimise(data, float(C), start, curvature, tol, max_iter)
         x = plane.x
         yield plane
-
-
-def hyperplane_from(
-    part: SquaredHinge, data: SquaredHinge, C: float, *, tol: float, part_tol: float, max_iter: int
-) -> Hyperplane:
-    """The minimiser over many rows from that over a part of them, whose weights make it stand for all.
-
-    The part's Hessian serves for steps on all rows, so that each takes one pass, for the gradient. They end where the
-    decrease foreseen is no more than ``0.5 / sqrt(m)`` of the loss: other m rows would change that by more; for few
-    columns, where a pass costs little, 0.001 stands for 0.5. The gap, which needs a gradient that vanishes to a
-    penalty of 1 beside a loss that grows with m, may be much larger then.
-    Where a part says too little, as of classes that are almost separable, the steps are those of :func:`hyperplanes`.
-    """
-    plane, curvature = _minimise(part, C, np.zeros(data.n_columns + 1), None, part_tol, max_iter)
-    refined = _refine(data, part, C, plane, curvature, max_iter)
-    if refined.converged or refined.n_iter >= max_iter:
-        return refined
-    last, _ = _minimise_in_turns(data, C, refined.x, None, tol, max_iter - refined.n_iter)
-    return last._replace(n_iter=refined.n_iter + last.n_iter)
-
-
-def _refine(
-    data: SquaredHinge, part: SquaredHinge, C: float, plane: Hyperplane, curvature: _Curvature | None, max_iter: int
-) -> Hyperplane:
-    """Steps on all rows by the Hessian of a part, corrected by how the gradient over all rows has changed so far.
-
-    Ends unconverged where the part knows too few rows, or where too many steps have not been enough.
-    """
-    n_iter, x, sums, moves = plane.n_iter, plane.x, part.sums(plane.x), list[tuple[Float1D, Float1D]]()
-    curvature = _curvature(part, x, _working_set(x, C * sums.slope), curvature)
-    if n_iter < max_iter and not _knows_enough(part, curvature):
-        return plane._replace(converged=False)
-    sums, step, converged = data.sums(x), 1.0, False
-    share = _OF_CHANCE if data.n_columns > _FEW else _LITTLE_CHANCE
-    enough = share / np.sqrt(max(data.rows.n_samples or 0, part.n_rows))
-    while step > 0.0 and len(moves) <= _BY_PART and n_iter < max_iter:
-        slope = C * sums.slope
-        working = _working_set(x, slope)
-        curvature = _curvature(part, x, working, curvature)
-        direction = _direction(part, C, x, slope, working, _corrected(curvature, moves), _RIDGE)
-        foreseen = _foreseen_change(x, slope, direction)
-        converged = -foreseen <= enough * C * sums.loss
-        if converged:
-            break
-        before, n_iter = sums.slope, n_iter + 1
-        step, x, sums = _search(data, C, x, sums, foreseen, direction)
-        moves.append((step * direction, sums.slope - before))
-    return Hyperplane(x, _objective(x, C, sums.loss), duality_gap(x, C, sums), n_iter, converged)
-
-
-def _corrected(curvature: _Curvature, moves: Sequence[tuple[Float1D, Float1D]]) -> _Curvature:
-    """A Hessian that agrees with the last of some moves and the change of the gradient there (BFGS)."""
-    H, chosen = curvature.hessian.copy(), np.append(curvature.columns, -1)
-    for move, change in moves:
-        d, y = move[chosen], change[chosen]
-        Hd = H @ d
-        if min(float(d @ Hd), float(d @ y)) > 0.0:
-            H += np.outer(y, y / float(d @ y)) - np.outer(Hd, Hd / float(d @ Hd))
-    return curvature._replace(hessian=H)
-
-
-def _knows_enough(part: SquaredHinge, curvature: _Curvature) -> bool:
-    """Whether the short rows of a part are many times its columns."""
-    n_short = 0.5 * float(curvature.hessian[-1, -1]) / part.total_weight * part.n_rows
-    return n_short >= _SHORT_ROWS * part.n_columns
-
-
-def _minimise_in_turns(
-    data: SquaredHinge,
-    C: float,
-    x: Float1D,
-    curvature: _Curvature | None,
-    tol: float,
-    max_iter: int,
-    *,
-    proven: bool = True,
-) -> tuple[Hyperplane, _Curvature | None]:
-    """By the rows near the margin alone, where memory holds them; else by a few steps on all rows, until it does."""
-    n_iter = 0
-    for n_steps_at_most in (_RECOUNT_AFTER, _RECOUNT_AFTER, max_iter):
-        x, sums, n_steps = _reduce_to_near(data, C, x, tol, max_iter - n_iter)
-        n_iter += n_steps
-        most = min(n_steps_at_most if data.room else max_iter, max_iter - n_iter)
-        plane, curvature = _minimise(data, C, x, curvature, tol, most, sums, proven=proven)
-        x, n_iter = plane.x, n_iter + plane.n_iter
-        if plane.converged or plane.n_iter < most or n_iter >= max_iter:
-            break
-    return plane._replace(n_iter=n_iter), curvature
-
-
-def _foreseen_moves(data: SquaredHinge, Cs: Sequence[float], max_iter: int) -> list[Float1D]:
-    """How the minimiser over a sample moves from zero to the first C, and on to the next."""
-    sample, x, moves = data.sample(), np.zeros(data.n_columns + 1), []
-    for C in Cs:
-        plane, _ = _minimise(sample, float(C), x, None, _ROUGH, max_iter)
-        moves.append(plane.x - x)
-        x = plane.x
-    return moves
-
-
-def _reduce_to_near(
-    data: SquaredHinge, C: float, x: Float1D, tol: float, max_iter: int
-) -> tuple[Float1D, Sums | None, int]:
-    """Minimise over the rows near the margin alone, and over more until no others are short; ends with the best point.
-
-    The rows beyond the margin have no part in the minimum. Where the classes are (almost) separable, these are nearly
-    all: a Newton step there knows few rows, and it takes many steps until the margin is narrow. Among the rows near the
-    margin these steps need no pass. Where too many are near, or rounding is all that is left, it gives up.
-    """
-    if data.room == 0:
-        return x, None, 0
-    n_iter, known = 0, 0
-    sums, near = data.sums_and_near(x, Near.nowhere(data.n_columns))
-    best = _objective(x, C, sums.loss), x, sums
-    while near is not None and near.signed.size > known and n_iter < max_iter:
-        if duality_gap(best[1], C, best[2]) <= tol * best[0]:
-            break
-        known = near.signed.size
-        alone = SquaredHinge.in_memory(near.Z, near.signed)
-        plane, _ = _minimise(alone, C, best[1], None, _PRECISE * tol, max_iter - n_iter)
-        n_iter += plane.n_iter
-        sums, near = data.sums_and_near(plane.x, near)
-        best = min(best, (_objective(plane.x, C, sums.loss), plane.x, sums), key=lambda point: point[0])
-    return best[1], best[2], n_iter
 
 
 def _approach(data: SquaredHinge, x: Float1D, C: float) -> list[float]:
@@ -218,16 +81,13 @@ def _minimise(
     curvature: _Curvature | None,
     tol: float,
     max_iter: int,
-    sums: Sums | None = None,
-    *,
-    proven: bool = True,
 ) -> tuple[Hyperplane, _Curvature | None]:
-    """Newton steps on all rows from x, where the sums may be known, and the Hessian anywhere."""
-    sums = data.sums(x) if sums is None else sums
+    """Newton steps from x, where the Hessian may be known at another point."""
+    sums = data.sums(x)
     value, gap = _objective(x, C, sums.loss), duality_gap(x, C, sums)
     floor = 1e-15 * C * data.total_weight
-    n_iter, damping, n_idle, least, at_end = 0, _RIDGE, 0, gap, False
-    while gap > tol * max(value, floor) and n_iter < max_iter and n_idle < _IDLE and not at_end:
+    n_iter, damping, n_idle, least = 0, _RIDGE, 0, gap
+    while gap > tol * max(value, floor) and n_iter < max_iter and n_idle < _IDLE:
         n_iter += 1
         before = value
         slope = C * sums.slope
@@ -235,9 +95,7 @@ def _minimise(
         curvature = _curvature(data, x, working, curvature)
         direction = _direction(data, C, x, slope, working, curvature, damping)
         foreseen = _foreseen_change(x, slope, direction)
-        little_foreseen = -foreseen <= tol * value
         step, x, sums = _search(data, C, x, sums, foreseen, direction)
-        at_end = not proven and step == 1.0 and little_foreseen
         if step == 0.0 and damping >= 1.0:  # rounding is all that is left
             break
         value, gap = _objective(x, C, sums.loss), duality_gap(x, C, sums)
@@ -248,7 +106,7 @@ def _minimise(
             damping = max(damping / 3.0, _RIDGE)
         elif step < 0.5:
             damping = max(4.0 * damping, _DAMPING)
-    return Hyperplane(x, value, gap, n_iter, converged=at_end or gap <= tol * max(value, floor)), curvature
+    return Hyperplane(x, value, gap, n_iter, converged=gap <= tol * max(value, floor)), curvature
 
 
 def duality_gap(x: Float1D, C: float, sums: Sums) -> float:
@@ -278,13 +136,11 @@ def _objective(x: Float1D, C: float, loss: float) -> float:
 
 
 def _curvature(data: SquaredHinge, x: Float1D, columns: Int1D, known: _Curvature | None) -> _Curvature:
-    """The Hessian at x over the working set, and over all columns where these are few, or few more.
+    """The Hessian at x over the working set, and over the columns of one known elsewhere, which may be needed again.
 
-    From one known elsewhere it takes over its columns, which may be needed again, unless these are too many by now.
+    A known Hessian of far more columns is left behind: it would cost more to bring up to date than a new one.
     """
-    if x.size <= max(_FEW, min(_MANY, _FEW_TIMES * columns.size)):
-        columns = np.arange(x.size - 1)
-    if known is None or known.columns.size > _MANY_TIMES * columns.size:
+    if known is None or known.columns.size > _WIDEST * columns.size:
         return _Curvature(x, columns, data.hessian(x, columns))
     is_new = np.zeros(x.size, dtype=bool)
     is_new[columns] = True
@@ -294,7 +150,7 @@ def _curvature(data: SquaredHinge, x: Float1D, columns: Int1D, known: _Curvature
 
 
 def _working_set(x: Float1D, slope: Float1D) -> Int1D:
-    """Columns in use, and those that want to be, the most eager first: up to a third as many, or a few."""
+    """Columns in use, and the violating ones, largest violation first: up to a third as many as are used, or 64."""
     used = x[:-1] != 0.0
     eager = np.where(used, 0.0, np.abs(slope[:-1]))
     wanted = eager > 1.0

@@ -3,19 +3,24 @@
 Among the points with given zeros and signs (a face), the minimiser solves a linear system. The way to it goes as
 far as the signs last, and drops what reaches zero; from the minimiser of a face, coordinates whose gradient
 exceeds their penalty join. Every step lowers the objective, so no face comes twice. A Cholesky factor of the
-face's matrix follows all that at a quadratic price per change, whatever the conditioning.
+face's matrix follows all that at a quadratic price per change.
+
+A coordinate may depend on the face: H is singular where columns repeat each other. The objective is then linear along
+the null direction of H that contains it, so it goes down that way until a coordinate of the face reaches zero, whose
+place it takes.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import cho_solve
 from scipy.linalg.lapack import dpotrf
 
 from .._compiled import compiled
 from .._typing import Float1D, Float2D, Int1D
 from ..cholesky import append_column, delete_column, solve_factored
 
-_LEAST = 1e-14  # relative pivot that a column of the face has at least
+_DEPENDENT = 1e-10  # relative pivot up to which a column depends on the face: rounding alone reaches n eps cond(L)
 _RIDGES = 10.0 ** np.arange(-14.0, 1.0)  # shares of the diagonal, added until a matrix can be factored
 
 
@@ -35,9 +40,45 @@ def minimise(H: Float2D, r: Float1D, penalty: Float1D, x: Float1D, tol: float) -
             return
         excess = np.abs(gradient) - penalty
         for j in np.flatnonzero((sign == 0.0) & (excess > 0.5 * largest) & (penalty > 0.0)).tolist():
-            sign[j] = -np.sign(gradient[j])
-            append_column(H, L, face, size, j, _LEAST)
-            size += 1
+            size = _join(H, r, penalty, x, sign, L, face, size, j, -np.sign(gradient[j]))
+
+
+def _join(
+    H: Float2D,
+    r: Float1D,
+    penalty: Float1D,
+    x: Float1D,
+    sign: Float1D,
+    L: Float2D,
+    face: Int1D,
+    size: int,
+    j: int,
+    direction: float,
+) -> int:
+    """Let coordinate j, which is zero, join the face in a direction; returns the face's size.
+
+    Where j depends on the face, ``H v = 0`` for v with ``v_j = direction`` and
+    ``H[face, face] v_face = -H[face, j] v_j``. Along v the objective changes by ``r'v + sum of penalty_a sign_a v_a``
+    per length. If it falls, the step ends where the first coordinate of the face reaches zero, and j takes its place.
+    """
+    if append_column(H, L, face, size, j, _DEPENDENT) <= _DEPENDENT:
+        chosen = face[:size].copy()
+        v = -direction * cho_solve((L[:size, :size], True), H[chosen, j], check_finite=False)
+        slope = float(r[chosen] @ v + penalty[chosen] * sign[chosen] @ v) + direction * r[j] + penalty[j]
+        ends = (penalty[chosen] > 0.0) & (v * sign[chosen] < 0.0)
+        if slope >= 0.0 or not ends.any():  # j has nothing to gain
+            return size
+        lengths = np.where(ends, np.abs(x[chosen]) / np.where(ends, np.abs(v), 1.0), np.inf)
+        k = int(np.argmin(lengths))
+        x[chosen] += lengths[k] * v
+        x[j] = lengths[k] * direction
+        x[chosen[k]] = sign[chosen[k]] = 0.0
+        rest = np.delete(chosen, k)
+        size = rest.size
+        face[:size], L[:size, :size] = rest, _factor(H[rest[:, None], rest])
+        append_column(H, L, face, size, j, _DEPENDENT)
+    sign[j] = direction
+    return size + 1
 
 
 def _factor(H: Float2D) -> Float2D:

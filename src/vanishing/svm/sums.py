@@ -18,14 +18,13 @@ from .._typing import Bool1D, Float1D, Float2D, Int1D
 from ..rows.array_api import in_float64, namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows, as_block, block_rows
 from ..rows.protocol import Block, Cost, Rows
-from ..rows.sampling import Lowest, merge
-from .kept import SHORT, Near, drawn, new_near
+from ..rows.sampling import Lowest, lowest_of, merge
 
 _CACHE_ENTRIES = 262_144  # float64 values of one chunk of rows: two megabytes
 _REMEMBERED = 3  # points whose scores are kept: the last one, that of the Hessian, and one more
-_KEPT_ENTRIES = 2_097_152  # float64 values of the rows that are kept in memory: sixteen megabytes
 _SHORTEST = 8192  # rows of a block, at least
-_FEW_ROWS = 16_384  # in memory, where a step on all of them costs less than to find out which are near the margin
+_ROWS_PER_COLUMN = 600  # rows of each label in the part to start from: they know the Hessian of all rows to some 5%
+_FEWEST_PARTS = 4  # a part of the rows is used only if there are at least this many times its rows
 
 T = TypeVar("T")
 
@@ -89,15 +88,11 @@ class SquaredHinge:
     ----------
     rows : Rows
         Features, with ``y * sample_weight`` for weights.
-    columnwise : bool
-        Sum columns that lie one after the other as they are; else they are copied first, and the order changes no bit.
     """
 
-    def __init__(self, rows: Rows, *, columnwise: bool = False):
+    def __init__(self, rows: Rows):
         self.rows = rows
-        self.columnwise = columnwise
         self.n_columns = rows.n_features
-        self._sampled = True
         self._known: tuple[Float2D, list[Lowest]] | None = None
         self._diagonal: Float1D | None = None
         self._scores: list[tuple[Float1D, Float1D]] = []
@@ -105,12 +100,10 @@ class SquaredHinge:
 
     @classmethod
     def in_memory(cls, Z: Float2D, signed: Float1D) -> SquaredHinge:
-        """The loss over rows that are kept in memory, and not sampled again."""
+        """The loss over rows that are kept in memory."""
         rows = ArrayRows(Z, signed, n_jobs=1)
         rows.quiet = True
-        kept = cls(rows)
-        kept._sampled = False
-        return kept
+        return cls(rows)
 
     def _look(self) -> tuple[Float2D, list[Lowest]]:
         """What one pass, the first time, finds: moments, and a sample of the rows of either label.
@@ -119,12 +112,12 @@ class SquaredHinge:
         """
         if self._known is not None:
             return self._known
-        most = _KEPT_ENTRIES // (8 * self.n_columns + 8)
-        few = type(self.rows) is ArrayRows and self.room == 0
-        labels = [False, True] if self._sampled and not few else []
+        most = _ROWS_PER_COLUMN * (self.n_columns + 1)
+        few = type(self.rows) is ArrayRows and self.rows.n_samples < 2 * _FEWEST_PARTS * most
+        labels = [] if few else [False, True]
 
         def kernel(Z: Any, signed: Any) -> tuple[Float2D, list[Lowest]]:
-            return _moments_of(Z, signed), [drawn(Z, signed, positive=sign, most=most) for sign in labels]
+            return _moments_of(Z, signed), [_drawn(Z, signed, positive=sign, most=most) for sign in labels]
 
         def combine(a: Any, b: Any) -> tuple[Float2D, list[Lowest]]:
             return a[0] + b[0], [merge(x, y, most) for x, y in zip(a[1], b[1], strict=True)]
@@ -143,23 +136,18 @@ class SquaredHinge:
         """Number of rows."""
         return self.rows.n_samples if type(self.rows) is ArrayRows else int(self._look()[0][0, -1])
 
-    @property
-    def room(self) -> int:
-        """How many rows may be kept in memory: a small part of all; 0 where that would say too little."""
-        n_rows = self.n_rows
-        if type(self.rows) is ArrayRows and n_rows <= _FEW_ROWS:
-            return 0
-        room = min(n_rows // 4, _KEPT_ENTRIES // (self.n_columns + 1))
-        return room if room >= 16 * (self.n_columns + 1) else 0
+    def part(self) -> SquaredHinge | None:
+        """The loss over some rows of either label in memory, weighted like all; None where all rows are few.
 
-    def sample(self) -> SquaredHinge:
-        """The loss over some rows of either label, weighted like all; once, so that nothing holds them any longer."""
-        moments, samples = self._look()
+        The part is handed out once, so that nothing holds its rows any longer.
+        """
+        moments, drawn = self._look()
         self._known = moments, []
-        samples = [sample.thinned(self.room // 8) for sample in samples]
+        if not drawn or _FEWEST_PARTS * sum(own.signed.size for own in drawn) > self.n_rows:
+            return None
         # Rows are drawn uniformly, so a label's share of the draw is known from the limit of its numbers.
-        signed = [sample.signed / sample.limit for sample in samples]
-        return SquaredHinge.in_memory(np.concatenate([sample.Z for sample in samples]), np.concatenate(signed))
+        signed = [own.signed / own.limit for own in drawn]
+        return SquaredHinge.in_memory(np.concatenate([own.Z for own in drawn]), np.concatenate(signed))
 
     @property
     def diagonal(self) -> Float1D:
@@ -180,27 +168,9 @@ class SquaredHinge:
         def kernel(Z: Any, signed: Any) -> Float2D:
             return _sums_at(Z, signed, scores_at(Z, x))
 
-        total = _require_finite(self._reduce(kernel, operator.add, 4 * self.n_columns, as_they_are=self.columnwise))
+        total = _require_finite(self._reduce(kernel, operator.add, 4 * self.n_columns, in_any_order=True))
         self._last = x, Sums(total[:, 0], total[:, 1], total[:, 2:])
         return self._last[1]
-
-    def sums_and_near(self, x: Float1D, near: Near) -> tuple[Sums, Near | None]:
-        """The sums at x, and more rows near the margin, with all that are short at x, or None; in one pass."""
-        before = near.points
-        most = 3 * (self.room - near.signed.size) // 4  # the rest is for later
-        scores_at = self._scores_at
-
-        def kernel(Z: Any, signed: Any) -> tuple[Float2D, Lowest]:
-            score = scores_at(Z, x)
-            earlier = ((scores_of(Z, point), limit) for point, limit in before)
-            return _sums_at(Z, signed, score), new_near(Z, signed, score, earlier, most)
-
-        def combine_near(a: Any, b: Any) -> tuple[Float2D, Lowest]:
-            return a[0] + b[0], merge(a[1], b[1], most, SHORT)
-
-        total, new = self._reduce(kernel, combine_near, 8 * self.n_columns)
-        _require_finite(total)
-        return Sums(total[:, 0], total[:, 1], total[:, 2:]), near.grown(x, new) if new.limit >= SHORT else None
 
     def losses(self, x: Float1D, direction: Float1D, steps: Float1D) -> Float1D:
         """The loss at ``x + t * direction`` for several t, in one pass."""
@@ -209,7 +179,7 @@ class SquaredHinge:
         def kernel(Z: Any, signed: Any) -> Float1D:
             return _losses_along(signed, scores_at(Z, x), scores_of(Z, direction), steps)
 
-        return self._reduce(kernel, operator.add, 4 * self.n_columns, as_they_are=self.columnwise)
+        return self._reduce(kernel, operator.add, 4 * self.n_columns, in_any_order=True)
 
     def hessian(self, x: Float1D, columns: Int1D, start: tuple[Float1D, Float2D] | None = None) -> Float2D:
         """Generalised Hessian of the loss in the chosen columns of w, and in b: ``2 sum of |s| (z, 1)(z, 1)'``, xi > 0.
@@ -276,12 +246,17 @@ class SquaredHinge:
         combine: Callable[[T, T], T],
         work: int,
         *,
-        as_they_are: bool = False,
+        in_any_order: bool = False,
     ) -> T:
-        """Combine ``kernel(Z, signed weights)`` over blocks, in C order or as they are; ``work`` operations a row."""
+        """Combine ``kernel(Z, signed weights)`` over blocks; ``work`` operations a row.
+
+        Blocks are brought into C order, so that the order of an array in memory changes no bit of the result. Columns
+        that are computed in every pass stay as they are for a kernel that takes them ``in_any_order``.
+        """
+        computed = type(self.rows) is not ArrayRows
 
         def contiguous(block: Block) -> T:
-            if as_they_are and isinstance(block.X, np.ndarray):
+            if in_any_order and computed and isinstance(block.X, np.ndarray):
                 return kernel(block.X, block.weights)
             Z = np.ascontiguousarray(block.X) if isinstance(block.X, np.ndarray) else in_float64(block.X)
             return kernel(Z, block.weights)
@@ -291,6 +266,13 @@ class SquaredHinge:
             # All rows are one block, and there is no bar for a step.
             return contiguous(Block(as_block(rows.X), rows.sample_weight))
         return rows.reduce(contiguous, combine, cost)
+
+
+def _drawn(Z: Any, signed: Any, *, positive: bool, most: int) -> Lowest:
+    """Rows of one label in a block, drawn at random."""
+    weights = to_host(signed)
+    numbers = np.random.default_rng(weights.size).random(weights.size)
+    return lowest_of(Z, signed, np.where(weights > 0.0 if positive else weights < 0.0, numbers, np.inf), 1.0, most)
 
 
 def scores_of(Z: Any, x: Float1D) -> Any:

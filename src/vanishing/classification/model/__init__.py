@@ -1,0 +1,8 @@
+"""The classifier: one ideal per class, the columns that its last step sees, probabilities, and what it says."""
+
+from .classifier import VanishingIdealClassifier
+from .columns import Columns
+from .generators import ClassGenerator, ClassGenerators
+from .per_class import PerClass
+
+__all__ = ["ClassGenerator", "ClassGenerators", "Columns", "PerClass", "VanishingIdealClassifier"]

@@ -1,0 +1,176 @@
+"""Which columns a classifier sees: the options, and the columns beside the generators (inputs, hinges, products)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..._typing import Bool1D, Float1D, Float2D, Int1D
+from ...checks import check_choice, check_count, check_flag
+from ...files.fields import Flag, Integer, Numbers, Record, Text
+from ...files.saved import Saved
+from ...rows.array_api import namespace_of, on_device_of
+
+__all__ = ["EXTRAS", "Columns", "Extras", "hinge_knots", "take_columns"]
+
+
+@dataclass(frozen=True)
+class Extras:
+    """Columns beside the generators: inputs t, hinges ``max(0, t_j - knot)``, and products ``t_i t_j``."""
+
+    inputs: Int1D
+    hinges: Int1D
+    knots: Float1D
+    left: Int1D
+    right: Int1D
+
+    @classmethod
+    def of(
+        cls, n_features: int, *, append_input: bool = False, knots: Float2D | None = None, products: bool = False
+    ) -> Extras:
+        """All inputs, hinges at ``knots`` (one column for each feature; NaN: none), and all products of degree 2."""
+        none = np.empty(0, dtype=np.int64)
+        inputs = np.arange(n_features) if append_input else none
+        left, right = np.triu_indices(n_features) if products else (none, none)
+        if knots is None:
+            return cls(inputs, none, np.empty(0), left, right)
+        columns, rows = np.nonzero(~np.isnan(knots.T))
+        return cls(inputs, columns, knots[rows, columns], left, right)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return int(self.inputs.size + self.hinges.size + self.left.size)
+
+    def fill(self, X: Any, out: Any) -> None:
+        """Write the columns to ``out``."""
+        start, stop = self.inputs.size, self.inputs.size + self.hinges.size
+        if start:
+            out[:, :start] = X if start == X.shape[1] else take_columns(X, self.inputs)
+        if stop > start:
+            beyond = take_columns(X, self.hinges) - on_device_of(X, self.knots)
+            out[:, start:stop] = namespace_of(X).clip(beyond, 0.0, None)
+        if self.left.size:
+            out[:, stop:] = take_columns(X, self.left) * take_columns(X, self.right)
+
+    def select(self, chosen: Bool1D) -> Extras:
+        """Some of the columns."""
+        inputs, hinges, products = np.split(chosen, [self.inputs.size, self.inputs.size + self.hinges.size])
+        return Extras(
+            self.inputs[inputs], self.hinges[hinges], self.knots[hinges], self.left[products], self.right[products]
+        )
+
+
+def take_columns(X: Any, index: Int1D) -> Any:
+    """Some columns, in any order."""
+    return namespace_of(X).take(X, on_device_of(X, index), axis=1)
+
+
+def hinge_knots(X: Float2D, n_knots: int) -> Float2D | None:
+    """Inner quantiles of every column, ``(n_knots, n_features)``; NaN where one repeats another or the largest value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> hinge_knots(np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]]), 1)
+    array([[ 1., nan]])
+    """
+    if n_knots == 0:
+        return None
+    levels = np.linspace(0.1, 0.9, n_knots) if n_knots > 1 else np.array([0.5])
+    knots: Float2D = np.quantile(X, levels, axis=0)
+    repeated = np.vstack([np.zeros((1, X.shape[1]), dtype=bool), np.diff(knots, axis=0) == 0.0])
+    knots[repeated | (knots >= X.max(axis=0))] = np.nan
+    return knots
+
+
+@dataclass(frozen=True)
+class Columns(Saved):
+    """Which columns the linear last step of a classifier sees.
+
+    A search takes one of these, or a list: it walks down psi with the first, and tries the others at its best psi.
+
+    Parameters
+    ----------
+    features : {"both", "absolute", "signed"}, default="both"
+        ``g(x)`` and ``|g(x)|`` of every generator g, or one of them. Beside the inputs, ``g`` of degree 1 says nothing
+        new and is left out.
+    append_input : bool, default=True
+        The scaled input columns.
+    hinges : int, default=0
+        How many columns ``max(0, x_j - knot)`` each input has, with knots at quantiles from 10 to 90%.
+    monomials : {1, 2}, default=1
+        2 adds all products of two inputs.
+    halves : bool, default=False
+        The generators of the two halves of each class, see :class:`PerClass`.
+    scale_features : bool, default=True
+        Divide the columns by their standard deviation, so that the penalty treats them alike.
+
+    Examples
+    --------
+    >>> from vanishing import Columns
+    >>> Columns(features="absolute", hinges=5)
+    Columns(features='absolute', append_input=True, hinges=5, monomials=1, halves=False, scale_features=True)
+    """
+
+    features: str = "both"
+    append_input: bool = True
+    hinges: int = 0
+    monomials: int = 1
+    halves: bool = False
+    scale_features: bool = True
+
+    _fields: ClassVar = {
+        "features": Text(),
+        "append_input": Flag(),
+        "hinges": Integer(low=0),
+        "monomials": Integer(low=1),
+        "halves": Flag(),
+        "scale_features": Flag(),
+    }
+
+    def __post_init__(self) -> None:
+        check_choice("features", self.features, ("both", "absolute", "signed"))
+        for name in ("append_input", "halves", "scale_features"):
+            check_flag(name, getattr(self, name))
+        if self.hinges != 0:
+            check_count("hinges", self.hinges)
+        if self.monomials not in (1, 2) or isinstance(self.monomials, bool):
+            raise ValueError(f"monomials must be 1 or 2, the largest degree of products; got {self.monomials!r}.")
+
+    def _check_saved(self) -> None:
+        self.__post_init__()
+
+    @classmethod
+    def of(cls, classifier: Any) -> Columns:
+        """The columns that the parameters of a classifier ask for."""
+        return cls(**{each.name: getattr(classifier, each.name) for each in fields(cls)})
+
+    def n_extras(self, n_features: int) -> int:
+        """How many columns there are beside the generators, at most.
+
+        Examples
+        --------
+        >>> Columns(hinges=5, monomials=2).n_extras(10)
+        115
+        """
+        products = n_features * (n_features + 1) // 2 if self.monomials > 1 else 0
+        return n_features * (self.append_input + self.hinges) + products
+
+    def extras(self, X: Float2D) -> Extras:
+        """The columns beside the generators, for rows in the unit cube like those of ``X``."""
+        return Extras.of(
+            X.shape[1],
+            append_input=self.append_input,
+            knots=hinge_knots(X, self.hinges),
+            products=self.monomials > 1,
+        )
+
+
+_INDICES = Numbers("i8", (None,), low=0)
+EXTRAS = Record(
+    Extras,
+    {"inputs": _INDICES, "hinges": _INDICES, "knots": Numbers("f8", (None,)), "left": _INDICES, "right": _INDICES},
+)

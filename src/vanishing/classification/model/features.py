@@ -1,0 +1,397 @@
+"""From rows to the columns that a linear classifier sees."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..._compiled import compiled
+from ..._typing import Array, Bool1D, Float1D, Float2D, Int1D
+from ...files.fields import Numbers, Optional, Record, TupleOf, require
+from ...files.saved import Object
+from ...ideals.ideal import VanishingIdeal
+from ...polynomials.columnwise import Places
+from ...polynomials.forms import MonomialForm, term_values
+from ...polynomials.polynomial import Polynomials
+from ...polynomials.products import ProductForm
+from ...polynomials.text import shown_names
+from ...rows.array_api import empty_like, in_float64, namespace_of, on_device_of, to_host
+from ...rows.protocol import Block, Computed, Cost, Rows, View
+from .columns import EXTRAS, Extras, take_columns
+
+__all__ = ["FEATURE_MAP", "FeatureMap", "column_names"]
+
+_FEW_ROWS = 4096  # for which plain NumPy saves compiling
+_PART_ROWS = 1024  # whose values are computed together on the host
+_CACHE_ENTRIES = 65_536  # numbers that are computed together
+_EPS = float(np.finfo(np.float64).eps)
+_CONSTANT = 1e-12  # spread of an input column that is constant up to rounding, relative to its values ...
+_ROUNDED = 8.0 * _EPS  # ... and to 1, where scaling has moved them to 0
+
+
+@dataclass(frozen=True)
+class FeatureMap:
+    """``t -> (|g(t)| for some generators, g(t) for some, extra columns) / width``, for rows t in the unit cube.
+
+    ``lists`` holds the polynomials of each class, and of its halves, numbered through; ``absolute`` and ``signed`` the
+    numbers of those that give a column |g| and g. Without a ``width`` the columns are not divided. An infinite width
+    leaves a column out: it is 0 for every row. ``exact`` says which polynomials vanish on the rows of all classes.
+    """
+
+    lists: tuple[Polynomials, ...]
+    absolute: Int1D
+    signed: Int1D
+    extras: Extras
+    width: Float1D | None = None
+    exact: Bool1D | None = None
+
+    @classmethod
+    def of(
+        cls, ideals: Sequence[Sequence[VanishingIdeal]], extras: Extras | None = None, features: str = "absolute"
+    ) -> FeatureMap:
+        """The map for the fitted estimators of each class; ``features`` is "absolute", "signed" or "both".
+
+        Beside the inputs, signed generators of degree 1 would say nothing new, and are left out.
+        """
+        lists = tuple(ideal.generators_ for own in ideals for ideal in own)
+        extras = Extras.of(len(lists[0].feature_names)) if extras is None else extras
+        degrees = np.concatenate([polynomials.degrees for polynomials in lists])
+        numbers = np.arange(degrees.size)
+        signed = numbers[degrees > 1] if extras.inputs.size else numbers
+        absolute = numbers[:0] if features == "signed" else numbers
+        return cls(lists, absolute, numbers[:0] if features == "absolute" else signed, extras)
+
+    @property
+    def n_generators(self) -> int:
+        """Number of polynomials."""
+        return sum(map(len, self.lists))
+
+    @property
+    def n_columns(self) -> int:
+        """Number of output columns."""
+        return int(self.absolute.size + self.signed.size) + self.extras.n_columns
+
+    def by_generator(self, values: Float2D) -> tuple[Float2D, Float2D]:
+        """Values of columns ``(n, n_columns)`` for |g| and for g, each ``(n, n_generators)``; 0 where there is none."""
+        sizes = [np.zeros((len(values), self.n_generators)) for _ in range(2)]
+        sizes[0][:, self.absolute] = values[:, : self.absolute.size]
+        sizes[1][:, self.signed] = values[:, self.absolute.size : self.absolute.size + self.signed.size]
+        return sizes[0], sizes[1]
+
+    def of_extras(self, values: Float2D) -> Float2D:
+        """Values of the columns ``(n, n_columns)`` for the extra columns alone."""
+        return values[:, self.absolute.size + self.signed.size :]
+
+    def select(self, chosen: Bool1D) -> FeatureMap:
+        """The map to some of the columns, with no more polynomials than these need; ``exact`` is not kept."""
+        first, second = self.absolute.size, self.absolute.size + self.signed.size
+        absolute, signed = self.absolute[chosen[:first]], self.signed[chosen[first:second]]
+        used = np.union1d(absolute, signed)
+        ends = np.cumsum([len(polynomials) for polynomials in self.lists])
+        parts = np.split(used, np.searchsorted(used, ends[:-1]))
+        starts = ends - [len(polynomials) for polynomials in self.lists]
+        lists = tuple(
+            polynomials[part - start] for polynomials, part, start in zip(self.lists, parts, starts, strict=True)
+        )
+        return FeatureMap(
+            lists,
+            np.searchsorted(used, absolute),
+            np.searchsorted(used, signed),
+            self.extras.select(chosen[second:]),
+            None if self.width is None else self.width[chosen],
+        )
+
+    def over(self, rows: Rows, out: Any = None) -> Any:
+        """The columns for all rows, ``(n_samples, n_columns)``, in one pass; written to ``out`` if given."""
+        return rows.map(self._fill, self.n_columns, self._cost, out)
+
+    def scores(self, rows: Rows, coef: Float2D, intercept: Float1D) -> Any:
+        """``columns @ coef.T + intercept``, ``(n_samples, n_scores)``, without keeping the columns."""
+
+        def kernel(block: Block, out: Any) -> None:
+            out[:, :] = self._scores_of(block, coef, intercept)
+
+        return rows.map(kernel, coef.shape[0], self._cost)
+
+    def _scores_of(self, block: Block, coef: Float2D, intercept: Float1D) -> Any:
+        columns = empty_like(block.X, self.n_columns)
+        self._fill(block, columns)
+        return columns @ on_device_of(block.X, coef).T + on_device_of(block.X, intercept)
+
+    def scores_and_labels(self, rows: Rows, coef: Float2D, intercept: Float1D) -> tuple[Float2D, Array, Float1D | None]:
+        """The scores of all rows of a source with their labels and weights, in memory, in one pass."""
+
+        def kernel(block: Block) -> list[tuple[Float2D, Array, Float1D | None]]:
+            scores = self._scores_of(block, coef, intercept)
+            weights = None if block.weights is None else to_host(block.weights)
+            return [(to_host(scores), to_host(block.labels), weights)]
+
+        scores, labels, weights = zip(*rows.reduce(kernel, operator.add, self._cost), strict=True)
+        unweighted = any(own is None for own in weights)
+        return np.concatenate(scores), np.concatenate(labels), None if unweighted else np.concatenate(weights)
+
+    def confusion(self, rows: Rows, coef: Float2D, intercept: Float1D, keys: Sequence[Any]) -> Float2D:
+        """Total weight of the rows with each key (one a row) for which the scores speak for each class, in one pass."""
+
+        def kernel(block: Block) -> Float2D:
+            scores = self._scores_of(block, coef, intercept)
+            namespace = namespace_of(scores)
+            predicted = scores[:, 0] > 0.0 if len(coef) == 1 else namespace.argmax(scores, axis=1)
+            predicted = namespace.astype(predicted, namespace.int64)
+            if not isinstance(block.X, np.ndarray):
+                return _table_on_device(block, predicted, keys, n_classes)
+            weights = np.ones(len(predicted)) if block.weights is None else block.weights
+            return np.array(
+                [np.bincount(predicted[of], weights[of], n_classes) for of in map(block.labels.__eq__, keys)]
+            )
+
+        n_classes = max(len(coef), 2)
+        return rows.reduce(kernel, operator.add, self._cost)
+
+    @property
+    def _cost(self) -> Cost:
+        cost = Cost(0, 2 * self.n_columns)
+        for polynomials in self.lists:
+            own = polynomials.form.cost
+            cost = Cost(cost.work + own.work, cost.width + own.width)
+        return cost
+
+    def columns_of(self, rows: Rows) -> Rows:
+        """Rows of the columns: kept in memory if the rows are, else computed in every pass."""
+        return rows.computed(self._fill, self.n_columns, self._cost)
+
+    def computed_over(self, rows: Rows) -> Rows:
+        """Rows of the columns, one column after the other in memory, computed in every pass wherever the rows are."""
+        return View(rows, _Columnwise(self), self.n_columns)
+
+    def fitted_on(self, rows: Rows, reach: Float1D, *, scale: bool) -> FeatureMap:
+        """The map without the columns that are constant on these rows, the others over their deviation if ``scale``.
+
+        Takes one pass; ``reach`` holds the largest absolute value of every input column.
+        """
+        moments: tuple[float, Float1D, Float1D] = self.columns_of(rows).reduce(
+            _block_moments, _merge_moments, self._cost
+        )
+        weight, mean, square = moments
+        return self._fitted(mean, np.sqrt(square / weight), reach, scale=scale)
+
+    def fitted_by(self, columns: Float2D, sample_weight: Float1D | None, reach: Float1D, *, scale: bool) -> FeatureMap:
+        """The same from the columns of these rows, the output of this map, which become those of the fitted one."""
+        fitted = self._fitted(*_spread(columns, sample_weight), reach, scale=scale)
+        assert fitted.width is not None
+        columns /= fitted.width
+        return fitted
+
+    def _fitted(self, mean: Float1D, deviation: Float1D, reach: Float1D, *, scale: bool) -> FeatureMap:
+        noise = np.concatenate([_noise(polynomials.form, np.maximum(reach, 1.0)) for polynomials in self.lists])
+        places = np.concatenate([self.absolute, self.signed])
+        rounding = np.maximum(_CONSTANT * (np.abs(mean) + deviation), _ROUNDED)
+        bound = np.append(noise[places], rounding[places.size :])
+        exact = np.zeros(self.n_generators, dtype=bool)
+        exact[places] = np.hypot(mean, deviation)[: places.size] <= noise[places]
+        return replace(self, width=np.where(deviation <= bound, np.inf, deviation if scale else 1.0), exact=exact)
+
+    def _fill(self, block: Block, out: Any) -> None:
+        X = block.X
+        first, second = self.absolute.size, self.absolute.size + self.signed.size
+        if first == self.n_generators and first == second:
+            self._fill_generators(X, out[:, :first], absolute=True)
+        elif isinstance(X, np.ndarray) and len(X) > _FEW_ROWS:
+            self._fill_in_parts(X, out)
+            return
+        else:
+            values = empty_like(X, self.n_generators)
+            self._fill_generators(X, values)
+            out[:, :first] = namespace_of(X).abs(take_columns(values, self.absolute))
+            out[:, first:second] = take_columns(values, self.signed)
+        self.extras.fill(X, out[:, second:])
+        if self.width is not None:
+            out /= on_device_of(X, self.width)
+
+    def _fill_generators(self, X: Any, out: Any, *, absolute: bool = False) -> None:
+        """Write the values of all generators, or the absolute ones, to ``out``."""
+        start = 0
+        for polynomials in self.lists:
+            stop = start + len(polynomials)
+            polynomials.form.fill(X, out[:, start:stop], absolute=absolute)
+            start = stop
+
+    def fill_columnwise(self, X: Float2D, out: Float2D) -> None:
+        """Write the columns of rows on the host to the rows of ``out``, ``(n_columns, n_rows)``."""
+        first, second = self.absolute.size, self.absolute.size + self.signed.size
+        width = np.ones(self.n_columns) if self.width is None else self.width
+        start, numbers = 0, np.concatenate([self.absolute, self.signed])
+        for polynomials in self.lists:
+            stop = start + len(polynomials)
+            rows = np.flatnonzero((numbers >= start) & (numbers < stop))
+            if rows.size:
+                places = Places(numbers[rows] - start, rows, width[rows], rows < first)
+                polynomials.form.fill_columnwise(X, places, out)
+            start = stop
+        _fill_extras(self.extras, np.ascontiguousarray(X.T), out[second:])
+        out[second:] /= width[second:, None]
+
+    def _fill_in_parts(self, X: Float2D, out: Float2D) -> None:
+        """The columns on the host, a few rows at a time, so that the values stay in the cache."""
+        width = np.ones(self.n_columns) if self.width is None else self.width
+        values = np.empty((min(len(X), _PART_ROWS), self.n_generators))
+        for start in range(0, len(X), _PART_ROWS):
+            part = slice(start, start + _PART_ROWS)
+            given = values[: len(X[part])]
+            self._fill_generators(X[part], given)
+            _distribute(given, self.absolute, self.signed, width, out[part])
+            extras = out[part, self.absolute.size + self.signed.size :]
+            self.extras.fill(X[part], extras)
+            extras /= width[self.absolute.size + self.signed.size :]
+
+
+@dataclass(frozen=True)
+class _Columnwise:
+    """Rows of the columns of a map, in Fortran order on the host: no value has to be moved for that."""
+
+    mapping: FeatureMap
+
+    def __call__(self, block: Block) -> Block:
+        if not isinstance(block.X, np.ndarray):
+            return Computed(self.mapping._fill, self.mapping.n_columns)(block)
+        out = np.empty((self.mapping.n_columns, len(block.X)))
+        self.mapping.fill_columnwise(block.X, out)
+        return block._replace(X=out.T)
+
+
+def _fill_extras(extras: Extras, columns: Float2D, out: Float2D) -> None:
+    """The columns beside the generators, one by one: together they would take memory that is slow to come by."""
+    n_inputs, n_hinges = extras.inputs.size, extras.hinges.size
+    for row, j in zip(out, extras.inputs, strict=False):
+        row[:] = columns[j]
+    for row, j, knot in zip(out[n_inputs:], extras.hinges, extras.knots, strict=False):
+        np.maximum(np.subtract(columns[j], knot, out=row), 0.0, out=row)
+    for row, i, j in zip(out[n_inputs + n_hinges :], extras.left, extras.right, strict=True):
+        np.multiply(columns[i], columns[j], out=row)
+
+
+@compiled
+def _distribute(values: Float2D, absolute: Int1D, signed: Int1D, width: Float1D, out: Float2D) -> None:
+    """Write |g| and g over their widths to the first columns."""
+    for i in range(values.shape[0]):
+        for k in range(absolute.size):
+            out[i, k] = abs(values[i, absolute[k]]) / width[k]
+        for k in range(signed.size):
+            out[i, absolute.size + k] = values[i, signed[k]] / width[absolute.size + k]
+
+
+def _check_map(mapping: FeatureMap) -> None:
+    n = len(mapping.lists[0].feature_names) if mapping.lists else 0
+    extras = mapping.extras
+    require(all(len(polynomials.feature_names) == n for polynomials in mapping.lists), "a class has other columns")
+    for numbers, most in (
+        (mapping.absolute, mapping.n_generators),
+        (mapping.signed, mapping.n_generators),
+        (extras.inputs, n),
+        (extras.hinges, n),
+        (extras.left, n),
+        (extras.right, n),
+    ):
+        require(int(numbers.max(initial=-1)) < most, "a column is made of a missing one")
+    require(extras.hinges.size == extras.knots.size, "a hinge has no knot")
+    require(extras.left.size == extras.right.size, "a product has one factor only")
+    require(mapping.width is None or mapping.width.size == mapping.n_columns, "a column has no width")
+    require(mapping.exact is None or mapping.exact.size == mapping.n_generators, "there are other generators")
+
+
+_INDICES = Numbers("i8", (None,), low=0)
+FEATURE_MAP = Record(
+    FeatureMap,
+    {"lists": TupleOf(Object("Polynomials")), "absolute": _INDICES, "signed": _INDICES, "extras": EXTRAS}
+    | {"width": Optional(Numbers("f8", (None,), low=0.0, finite=False)), "exact": Optional(Numbers("b1", (None,)))},
+    _check_map,
+)
+
+
+def _noise(form: MonomialForm | ProductForm, reach: Float1D) -> Float1D:
+    """The root mean square of every polynomial up to which it cannot be told from zero.
+
+    Coefficients come from a Gram in float64, where the mean square of a sum of n terms is right to about
+    ``8 n eps (sum of |c_t| |t|)^2``. Divided by a spread below the root of that, a column would be rounding made large.
+    """
+    if isinstance(form, MonomialForm):
+        terms = term_values(reach[None, :], form.basis)[:, 0]
+        size = np.abs(form.coef) @ terms + np.abs(form.lead_coef) * terms[form.leads.left] * reach[form.leads.right]
+    else:
+        size = np.abs(form.factor) * _sizes_of_mixtures(form, float(reach.max()))[form.chosen]
+    return np.asarray(np.sqrt(8.0 * form.width * _EPS) * size)
+
+
+def _sizes_of_mixtures(form: ProductForm, reach: float) -> Float1D:
+    """The sum of ``|c_t| |t|`` for each vanishing polynomial, with basis polynomials as large as the constant one."""
+    sizes = []
+    for k, layer in enumerate(form.layers):
+        n_basis = layer.vanishing.shape[1] - len(layer.products)
+        lengths = np.repeat([form.constant, form.constant**2 if k else reach], [n_basis, len(layer.products)])
+        sizes.append(np.abs(layer.vanishing) @ lengths)
+    return np.concatenate(sizes)
+
+
+def _spread(columns: Float2D, sample_weight: Float1D | None) -> tuple[Float1D, Float1D]:
+    """Mean and standard deviation of every column."""
+    weights = np.ones(len(columns)) if sample_weight is None else sample_weight
+    mean = weights @ columns / weights.sum()
+    square, n_rows = np.zeros(columns.shape[1]), max(_CACHE_ENTRIES // columns.shape[1], 16)
+    for start in range(0, len(columns), n_rows):
+        part = columns[start : start + n_rows] - mean
+        part *= part
+        square += weights[start : start + n_rows] @ part
+    return mean, np.sqrt(square / weights.sum())
+
+
+def _table_on_device(block: Block, predicted: Any, keys: Sequence[Any], n_classes: int) -> Float2D:
+    """Weight of the rows of each key that are predicted to be of each class; only the table leaves the device."""
+    namespace = namespace_of(block.X)
+    true = namespace.stack([in_float64(block.labels == key) for key in keys], axis=1)
+    said = namespace.stack([in_float64(predicted == k) for k in range(n_classes)], axis=1)
+    return to_host((true if block.weights is None else true * block.weights[:, None]).T @ said)
+
+
+def _block_moments(block: Block) -> tuple[float, Float1D, Float1D]:
+    """Total weight, mean, and sum of squares around it."""
+    columns, weights = block.X, block.weights
+    namespace = namespace_of(columns)
+    if weights is None:
+        weights = namespace.ones_like(columns[:, 0])
+    total = float(namespace.sum(weights))
+    mean = weights @ columns / max(total, 1e-300)
+    return total, to_host(mean), to_host(weights @ (columns - mean) ** 2)
+
+
+def _merge_moments(
+    a: tuple[float, Float1D, Float1D], b: tuple[float, Float1D, Float1D]
+) -> tuple[float, Float1D, Float1D]:
+    """Those of both together (Chan, Golub and LeVeque 1979)."""
+    total = a[0] + b[0]
+    share = b[0] / max(total, 1e-300)
+    step = b[1] - a[1]
+    return total, a[1] + share * step, a[2] + b[2] + a[0] * share * step**2
+
+
+def column_names(mapping: FeatureMap, owners: Sequence[str], inputs: Sequence[str], generators: Array | None) -> Array:
+    """Names of the columns: the class and the polynomial, with bars for |g| where g has a column, too; then the extras.
+
+    ``owners`` are the names of the classes and halves that the lists of polynomials belong to, ``generators`` those of
+    the polynomials, where they are known.
+    """
+    if generators is None:
+        pairs = zip(owners, mapping.lists, strict=True)
+        texts = [f"{whose}: {text}" for whose, polynomials in pairs for text in polynomials]
+        generators = np.array(texts, dtype=object)
+    extras, names = mapping.extras, list(generators[mapping.absolute])
+    if mapping.signed.size:
+        names = [f"|{name}|" for name in names] + list(generators[mapping.signed])
+    names += [inputs[j] for j in extras.inputs]
+    shown = shown_names(tuple(inputs))
+    names += [f"max(0, {shown[j]} - {knot:.4g})" for j, knot in zip(extras.hinges, extras.knots, strict=True)]
+    names += [f"{shown[i]}*{shown[j]}" for i, j in zip(extras.left, extras.right, strict=True)]
+    return np.array(names, dtype=object)

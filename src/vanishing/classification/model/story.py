@@ -1,0 +1,250 @@
+"""What a report says about a classifier: its formula, its predictions, the generators of each class, the search."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..._typing import Array, Float1D, Float2D
+from ...checks import RangeWarning
+from ...plots import plot_confusion, plot_tuning, plot_weights
+from ...report.figures import figure
+from ...report.markup import Html, join, paragraph, tag
+from ...report.mathml import polynomial, variable
+from ...report.page import Section, Story, Tile
+from ...report.reported import Subject
+from ...report.tables import Cell, figures, percent, table
+from ...rows.array_api import to_host
+from ...rows.arrays import ArrayRows
+from ...rows.protocol import Block, Cost
+from ...svm import L1SVC
+from .explain import Formula
+from .halves import owner_name
+
+__all__ = ["classifier_story"]
+
+_MOST = 300  # lines of a table
+_MOST_CLASSES = 40  # that a picture of confusions has room for
+_BINS = 10  # of probabilities
+
+
+class _Predicted(NamedTuple):
+    """Sums over rows: counts of labels by predictions, log-likelihood, and confidence and success by confidence."""
+
+    counts: Float2D
+    log_likelihood: float
+    confidence: Float1D
+    right: Float1D
+    sizes: Float1D
+
+
+def classifier_story(classifier: Any, subject: Subject) -> Story:
+    """The story of a classifier."""
+    model = getattr(classifier, "best_estimator_", classifier)
+    linear = isinstance(model.final_estimator_, L1SVC)
+    with subject.clock.part("predicting"):
+        predicted = _predict(classifier, subject)
+    sections = []
+    with subject.clock.part("formulas and pictures"):
+        sections.append(Section("Predictions", _predictions(classifier, predicted, subject)))
+        if linear:
+            sections.append(Section("The decision", _decision(model)))
+        sections.append(Section("Generators of each class", _generators(model)))
+        if hasattr(classifier, "cv_results_"):
+            sections.append(Section("Search for psi and C", _search(classifier)))
+    classes = [str(label) for label in classifier.classes_]
+    shown = ", ".join(classes[:4]) + (" ..." if len(classes) > 4 else "")
+    tiles = [
+        *_score_tiles(classifier, predicted, subject),
+        Tile(f"{len(classes)}", "classes", shown),
+        Tile(f"{model.n_columns_:,}", "terms with a weight", f"of {model._map.n_columns:,}"),
+    ]
+    return Story(f"Classifier, {type(classifier).__name__}", f"Telling {shown} apart", tiles, sections)
+
+
+def _predict(classifier: Any, subject: Subject) -> _Predicted:
+    """Predict all rows in one pass."""
+    classes, (true, keys) = classifier.classes_, (subject.given.classes, list(subject.given.keys))
+    known = {label: k for k, label in enumerate(classes.tolist())}
+    own = np.array([known.get(label, -1) for label in ([] if true is None else true.tolist())], dtype=np.int64)
+    has_probabilities = hasattr(classifier, "predict_proba")
+
+    def look(block: Block) -> _Predicted:
+        rows = ArrayRows(np.asarray(to_host(block.X), dtype=np.float64), n_jobs=1)
+        rows.quiet = True
+        chosen = np.searchsorted(classes, np.asarray(to_host(classifier.predict(rows))))
+        labels = _codes(block.labels, keys)
+        counts = np.zeros((max(len(keys), 1), len(classes)))
+        np.add.at(counts, (labels, chosen), 1.0)
+        if not (has_probabilities and len(own)):
+            return _Predicted(counts, 0.0, *(np.zeros(_BINS) for _ in range(3)))
+        return _Predicted(counts, *_likelihood(np.asarray(classifier.predict_proba(rows)), own[labels], chosen))
+
+    n = subject.rows.n_features
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RangeWarning)  # once for each block
+        return subject.rows.reduce(look, _add_predicted, Cost(50 * n, 50 * n))
+
+
+def _codes(labels: Any, keys: Sequence[Any]) -> Array:
+    """The number of each row's class; 0 without labels."""
+    if labels is None or not keys:
+        return np.asarray(0)
+    own = np.asarray(to_host(labels))
+    return np.asarray(np.argmax(own[:, None] == np.array(keys, dtype=own.dtype)[None, :], axis=1))
+
+
+def _likelihood(probability: Float2D, own: Array, chosen: Array) -> tuple[float, Float1D, Float1D, Float1D]:
+    rows = np.arange(len(probability))
+    there = np.where(own >= 0, probability[rows, own], 0.0)
+    sure = probability[rows, chosen]
+    bins = np.minimum((sure * _BINS).astype(np.int64), _BINS - 1)
+    confidence, right, sizes = (
+        np.bincount(bins, weights, _BINS).astype(np.float64) for weights in (sure, own == chosen, np.ones(len(bins)))
+    )
+    return float(np.log(np.maximum(there, 1e-15)).sum()), confidence, right, sizes
+
+
+def _add_predicted(a: _Predicted, b: _Predicted) -> _Predicted:
+    sums = [np.asarray(x) + np.asarray(y) for x, y in zip(a, b, strict=True)]
+    return _Predicted(sums[0], float(sums[1]), *sums[2:])
+
+
+def _score_tiles(classifier: Any, predicted: _Predicted, subject: Subject) -> list[Tile]:
+    n = float(predicted.counts.sum())
+    tiles = []
+    if subject.given.classes is not None:
+        right = _right(classifier, predicted, subject)
+        tiles.append(Tile(f"{right / n:.2%}", "of these rows are right", f"{right:,.0f} of {n:,.0f}"))
+    if hasattr(classifier, "best_score_"):
+        tiles.append(Tile(f"{classifier.best_score_:.4g}", "cross-validated score", f"{classifier.n_splits_} folds"))
+    if predicted.sizes.any():
+        tiles.append(Tile(f"{-predicted.log_likelihood / n:.3g}", "log loss", "of the probabilities, on these rows"))
+        error = float(np.abs(predicted.confidence - predicted.right).sum() / n)
+        tiles.append(Tile(f"{error:.2%}", "calibration error", "confidence against success, ten bins"))
+    return tiles
+
+
+def _right(classifier: Any, predicted: _Predicted, subject: Subject) -> float:
+    true, known = subject.given.classes, classifier.classes_.tolist()
+    assert true is not None
+    return float(sum(predicted.counts[k, known.index(y)] for k, y in enumerate(true.tolist()) if y in known))
+
+
+def _decision(model: Any) -> Html:
+    formula: Formula = model.formula_
+    order = sorted(range(len(formula.terms)), key=lambda k: -formula.terms[k].spread)
+    written = _write_terms(formula)
+    scores = model._score_names
+    lines = [
+        [written[k], *(figures(w) for w in formula.terms[k].weight), figures(formula.terms[k].spread, 3)] for k in order
+    ]
+    start = ", ".join(f"{name}: {value:.4g}" for name, value in zip(scores, formula.intercept, strict=True))
+    heads = ["term", *(scores if len(scores) > 1 else ["weight"]), "spread"]
+    used = formula.meanings(formula.terms)
+    text = (
+        "The decision is the intercept plus the sum of weight times term; the class with the largest one is predicted"
+        + (f", {model.classes_[1]} where it is positive. " if len(scores) == 1 else ". ")
+        + "Spread is the deviation of weight times term over the rows of the fit: what the term is worth."
+    )
+    picture = tag("div", figure(lambda ax: plot_weights(model, ax=ax), (8.0, 4.6), "The largest terms."), class_="wide")
+    return join(
+        paragraph(text),
+        paragraph(f"Intercept of {start}."),
+        picture,
+        table(heads, lines, name="terms", most=_MOST),
+        tag("details", tag("summary", "Variables u of the formula"), tag("pre", "\n".join(used))) if used else None,
+    )
+
+
+def _write_terms(formula: Formula) -> list[Html]:
+    """The terms of a formula as mathematics, in its order."""
+    mapping, polynomials = formula._mapping, formula._polynomials()
+    written = [polynomial(polynomials[g], bars=True) for g in mapping.absolute]
+    written += [polynomial(polynomials[g]) for g in mapping.signed]
+    written += [tag("span", tag("math", variable(formula.variables[j])), class_="eq") for j in mapping.extras.inputs]
+    return written + [tag("span", term.text) for term in formula.terms[len(written) :]]
+
+
+def _predictions(classifier: Any, predicted: _Predicted, subject: Subject) -> Html:
+    classes, counts = classifier.classes_.tolist(), predicted.counts
+    if subject.given.classes is None:
+        lines = [
+            [str(label), figures(int(n)), percent(n / counts.sum())]
+            for label, n in zip(classes, counts[0], strict=True)
+        ]
+        text = "These rows came without labels, so nothing can be said about errors."
+        return join(paragraph(text), table(["class", "predicted", "share"], lines, name="classes"))
+    true = subject.given.classes.tolist()
+    square = np.zeros((len(classes), len(classes)))
+    for k, label in enumerate(true):
+        if label in classes:
+            square[classes.index(label)] = counts[k]
+    lines = [_class_line(str(label), square, k) for k, label in enumerate(classes)]
+    unknown = [str(label) for label in true if label not in classes]
+    note = paragraph(f"The classifier does not know the labels {', '.join(unknown)}.") if unknown else None
+    drawn = None
+    if len(classes) <= _MOST_CLASSES:
+        side = min(2.6 + 0.55 * len(classes), 8.0)
+        caption = "True classes against predicted ones: rows, and shares of the true class."
+        drawn = tag(
+            "div",
+            figure(lambda ax: plot_confusion(square, classes, ax=ax), (side + 0.6, side), caption),
+            class_="figures",
+        )
+    return join(note, drawn, table(["class", "rows", "found", "right if predicted", "F1"], lines, name="classes"))
+
+
+def _class_line(label: str, square: Float2D, k: int) -> list[Any]:
+    own, predicted, right = square[k].sum(), square[:, k].sum(), square[k, k]
+    shares = [percent(right / total) if total else Cell("", float("nan")) for total in (own, predicted)]
+    both = own + predicted
+    return [label, figures(int(own)), *shares, figures(2.0 * right / both if both else float("nan"), 4)]
+
+
+def _generators(model: Any) -> Html:
+    generators = model.generators_
+    weights = [generators.weights, generators.signed_weights]
+    size = (
+        np.zeros(len(generators))
+        if weights[0] is None
+        else sum(np.abs(w).max(axis=0) for w in weights if w is not None)
+    )
+    order = np.argsort(-np.asarray(size), kind="stable")
+    lines = []
+    for i in order[:_MOST]:
+        label, g, weight, exact, signed, half = generators[int(i)]
+        both = [] if weight is None else [_weight_cell(weight), _weight_cell(signed)]
+        sizes = [figures(g.degree), figures(g.mse, 3)]
+        lines.append([polynomial(g, zero=True), owner_name(label, half), *sizes, *both, "yes" if exact else ""])
+    heads = ["vanishes on the class", "class", "degree", "mean square", "weight of |g|", "weight of g", "exact"]
+    if weights[0] is None:
+        heads = [*heads[:4], heads[-1]]
+    numbers = np.bincount(generators.owners, [len(own) for own in generators.lists])
+    counts = ", ".join(f"{label}: {n:.0f}" for label, n in zip(generators.labels, numbers, strict=True))
+    used = int(np.count_nonzero(size))
+    text = f"{len(generators):,} generators ({counts}), {used:,} with a weight; those with the largest weights first."
+    more = paragraph(f"{len(order) - _MOST:,} more are not shown.", class_="note") if len(order) > _MOST else None
+    return join(paragraph(text), table(heads, lines, name="generators", most=_MOST), more)
+
+
+def _weight_cell(weight: Any) -> Cell:
+    values = np.atleast_1d(weight)
+    return Cell(" ".join(f"{value:.3g}" for value in values), float(np.abs(values).max()))
+
+
+def _search(search: Any) -> Html:
+    results = search.cv_results_
+    keys = ["param_psi", "param_C", "mean_test_score", "std_test_score", "mean_n_generators", "mean_n_columns"]
+    columns = [np.asarray(results[key], dtype=np.float64) for key in keys]
+    order = np.argsort(results["rank_test_score"], kind="stable")
+    lines = [[*(figures(column[k]) for column in columns), figures(int(results["rank_test_score"][k]))] for k in order]
+    heads = ["psi", "C", "mean score", "deviation", "generators", "columns used", "rank"]
+    n_psis, n_cs = (np.unique(column).size for column in columns[:2])
+    size = (max(1.9 + 0.75 * n_cs, 4.2), max(1.6 + 0.42 * n_psis, 2.4))
+    caption = f"Scores over {search.n_splits_} folds. Columns are scaled by {search.best_scaling_!r}."
+    picture = tag("div", figure(lambda ax: plot_tuning(search, ax=ax), size, caption), class_="figures")
+    return join(picture, table(heads, lines, name="pairs"))
