@@ -494,11 +494,11 @@ def test_avi_finds_the_exact_kernel_and_its_leading_terms():
 
 def test_avi_passes_over_leading_terms_below_the_pivot_tolerance():
     # The kernel of 1, u / 100, u is (0, 1, -0.01) up to a factor: the last column hardly counts. Without it, the row
-    # is u / 100 itself, of mean square 1e-4.
+    # is u / 100 itself, of mean square 1e-4. With a psi below that, sqrt(psi) is below 0.01, and the column counts.
     u = np.random.default_rng(0).standard_normal(100)
     u /= np.sqrt(np.mean(u**2))
     gram = gram_of(np.column_stack([np.ones(100), u / 100.0, u]))
-    for psi, tolerance, generators in ((1e-3, 1e-3, [1]), (1e-3, 0.1, [0]), (1e-5, 1e-3, [1]), (1e-5, 0.1, [])):
+    for psi, tolerance, generators in ((1e-3, 1e-3, [1]), (1e-3, 0.1, [0]), (1e-5, 1e-3, [1]), (1e-5, 0.1, [1])):
         assert list(decide_avi(gram, 1, psi=psi, pivot_tol=tolerance).generators) == generators
 
 

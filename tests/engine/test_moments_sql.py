@@ -95,3 +95,60 @@ def test_what_cannot_be_summed_is_named(empty):
 def test_text_in_a_column_of_numbers_is_refused(sqlite):
     with pytest.raises(ValueError, match="Column 'x' has text, 'two' for one"):
         Moments.from_sql(sqlite, "select 1 as x union all select 'two'")
+
+
+@pytest.mark.parametrize("columns", [None, ["c"]])
+def test_the_connection_is_free_afterwards(empty, columns):
+    connection = database(empty, surface(20))
+    Moments.from_sql(connection, QUERY, columns, degree=1)
+    if hasattr(connection, "sql"):  # DuckDB 2 refuses while a result has not been fetched
+        assert connection.sql("select 1 as one").fetchall() == [(1,)]
+    assert connection.execute('select count(*) from "my rows"').fetchall() == [(20,)]
+
+
+@pytest.mark.parametrize("end", [" -- note", "; -- note", " /* note */ ;;", ";\n-- one\n-- two\n"])
+def test_a_query_may_end_in_comments(empty, end):
+    connection = database(empty, surface(20))
+    expected = Moments.from_sql(connection, QUERY, degree=1)
+    np.testing.assert_array_equal(Moments.from_sql(connection, QUERY + end, degree=1).gram, expected.gram)
+    quoted = f"select c from \"my rows\" where '{end}' <> ';'"
+    assert Moments.from_sql(connection, quoted, degree=1).n_samples == 20
+
+
+def test_columns_may_have_the_names_of_the_statement(empty):
+    X = surface(50)
+    plain = Moments.from_sql(database(empty, X), QUERY, degree=2)
+    empty.execute('create table odd as select "c" as x1, "select" as x0, "the ""b"" column" as min0 from "my rows"')
+    odd = Moments.from_sql(empty, "select * from odd", ["min0", "x0", "x1"], degree=2)
+    np.testing.assert_array_equal(odd.gram, plain.gram)
+
+
+@pytest.mark.parametrize("names", [{"columns": ["c", "d"]}, {"weight": "d"}])
+def test_unknown_columns_are_named_with_those_that_there_are(empty, names):
+    connection = database(empty, surface(20))
+    with pytest.raises(ValueError, match=r"The query has no column 'd': it has .*, 'select', 'c'"):
+        Moments.from_sql(connection, QUERY, degree=1, **names)
+    assert Moments.from_sql(connection, QUERY, ["C"], degree=1).n_samples == 20  # as databases compare names
+
+
+@pytest.mark.parametrize("value", ["date '2024-05-01'", "timestamp '2024-05-01 10:00:00'", "'text'", "[1, 2]"])
+@pytest.mark.parametrize("role", ["column", "weight"])
+def test_columns_without_numbers_are_named(value, role):
+    with duckdb.connect() as connection:
+        query = f"select 1.0 as a, {value} as day"
+        with pytest.raises(
+            ValueError, match=r"Column 'day' has dates, texts or other values .*convert it in the query"
+        ):
+            Moments.from_sql(connection, query, degree=1, weight="day" if role == "weight" else None)
+        assert connection.sql("select 1").fetchall() == [(1,)]
+
+
+@pytest.mark.parametrize(
+    ("query", "said"), [("selec 1", "The database refuses the query"), ("-- note", "no statement")]
+)
+def test_texts_that_are_not_queries_get_one_sentence(empty, query, said):
+    with pytest.raises(ValueError, match=said) as error:
+        Moments.from_sql(empty, query)
+    assert "\n" not in str(error.value)
+    with pytest.raises(ValueError, match="query must be a text"):
+        Moments.from_sql(empty, 1)

@@ -14,6 +14,7 @@ from vanishing import (
     L1SVC,
     OAVI,
     VCA,
+    Columns,
     PerClass,
     VanishingIdealClassifier,
     VanishingIdealClassifierCV,
@@ -54,8 +55,8 @@ MODELS = {
     "search": lambda: classifier(),
     "search of three classes": lambda: classifier(rows(n_classes=3)[1]),
     "ranks": lambda: classifier(scale_input="rank"),
-    "average": lambda: classifier(average=True, Cs=[0.1, 1.0]),
-    "hinges and products": lambda: classifier(TEXT, hinges=3, monomials=2, features="both"),
+    "average": lambda: classifier(refit="average", psis=[0.01, 0.005], Cs=[0.1, 1.0]),
+    "hinges and products": lambda: classifier(TEXT, columns=Columns(hinges=3, monomials=2)),
 }
 
 

@@ -7,6 +7,9 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from vanishing import ABM, AVI, OAVI, VCA
 from vanishing.experiments._authors import PublishedVCA
 from vanishing.polynomials.affine import affine_map
+from vanishing.polynomials.joined import join_polynomials
+from vanishing.polynomials.polynomial import Polynomial
+from vanishing.solvers import Status
 
 ESTIMATORS = [OAVI(1e-3), ABM(1e-3), AVI(1e-3), VCA(1e-3, normalization="mean-square", max_degree=3)]
 
@@ -183,3 +186,13 @@ def test_no_polynomials_have_empty_everything():
     assert model.transform(np.zeros((5, 3))).shape == (5, 0)
     assert G.coef.shape == (0, 4)
     assert list(model.get_feature_names_out()) == []
+
+
+def test_joined_polynomials_can_be_written_in_other_units():
+    X = np.random.default_rng(0).uniform(1.0, 2.0, size=(50, 3))
+    scaler = MinMaxScaler().fit(X)
+    exponents, coef = np.array([[1, 2, 0], [0, 0, 1]]), np.array([1.0, -1.0])  # x0*x1^2 - x2, without the divisors
+    joined = join_polynomials([Polynomial(exponents, coef, ("x0", "x1", "x2"), 0.0, 0.0, 0, Status.VANISHING)])
+    assert joined.form.is_closed
+    expected = joined.evaluate(scaler.transform(X))
+    np.testing.assert_allclose(joined.in_units(scaler).evaluate(X), expected, atol=1e-12)

@@ -20,9 +20,9 @@ from vanishing import (
     VanishingIdealClassifierCV,
     VanishingIdealDetector,
 )
-from vanishing.detection import Rules
 from vanishing.laws import discover
-from vanishing.rows import disk, protocol
+from vanishing.rows import disk, few, protocol
+from vanishing.rules import Rules
 from vanishing.tables.files import learn_encoder
 
 dask = pytest.importorskip("dask", reason="needs dask: pip install 'vanishing[dask]'")
@@ -37,7 +37,7 @@ REDUCTIONS = {
     ("confirm", "max"): "builtins.max",
     ("confirm", "operator.add"): "_operator.add",
     ("features", "operator.add"): "_operator.add",
-    ("features", "_merge_moments"): "vanishing.classification.features._merge_moments",
+    ("features", "_merge_moments"): "vanishing.classification.model.features._merge_moments",
     ("gram", "add_sums"): "vanishing.engine.gram.add_sums",
     ("gram", "combine"): "vanishing.engine.gram.triangular_factor.<locals>.combine",
     ("labels", "combine"): "vanishing.rows.labels._classes_of.<locals>.combine",
@@ -46,21 +46,21 @@ REDUCTIONS = {
     ("protocol", "operator.add"): "_operator.add",
     ("table", "combine"): "vanishing.laws.table.select_rows.<locals>.combine",
     ("gram", "_wider"): "vanishing.engine.gram._wider",
-    ("report", "_add_comparisons"): "vanishing.detection.report._add_comparisons",
+    ("report", "_add_comparisons"): "vanishing.rules.report._add_comparisons",
     ("glance", "_add_glances"): "vanishing.report.glance._add_glances",
     ("checks", "_add_held"): "vanishing.report.checks._add_held",
     ("story", "_add_scored"): "vanishing.detection.story._add_scored",
-    ("story", "_add_predicted"): "vanishing.classification.story._add_predicted",
-    ("per_class_story", "_add_fits"): "vanishing.classification.per_class_story._add_fits",
-    ("rules_story", "_add_missed"): "vanishing.detection.rules_story._add_missed",
+    ("story", "_add_predicted"): "vanishing.classification.model.story._add_predicted",
+    ("per_class_story", "_add_fits"): "vanishing.classification.model.per_class_story._add_fits",
+    ("story", "_add_missed"): "vanishing.rules.story._add_missed",
     ("files", "add_tallies"): "vanishing.tables.tally.add_tallies",
     ("learning", "add_samples"): "vanishing.detection.sums.add_samples",
     ("onepass", "add_collected"): "vanishing.detection.onepass.add_collected",
-    ("rules", "_add_missed"): "vanishing.detection.rules._add_missed",
+    ("rules", "_add_missed"): "vanishing.rules.rules._add_missed",
     ("sums", "add_sums"): "vanishing.detection.sums.add_sums",
     ("svm", "operator.add"): "_operator.add",
     ("svm", "combine"): "vanishing.svm.sums.SquaredHinge._look.<locals>.combine",
-    ("svm", "combine_near"): "vanishing.svm.sums.SquaredHinge.sums_and_near.<locals>.combine_near",
+    ("obeyed", "operator.add"): "_operator.add",
 }
 SOURCES = {"protocol", "arrays", "dask", "device", "disk", "together"}  # hand on what they are given as ``combine``
 
@@ -88,6 +88,7 @@ def test_every_reduction_of_the_package_is_in_the_list():
     }
     handed_on = {(name, written) for name, written in found if name in SOURCES and written.endswith("combine")}
     handed_on |= {("protocol", "_JointCombine([request.combine for request in members])")}
+    handed_on |= {("few", "_RowsOrResults(request.kernel, request.combine)")}
     assert found - handed_on == set(REDUCTIONS)
 
 
@@ -106,13 +107,13 @@ def combined(monkeypatch):
             assert pickle.dumps((a, b)) == before, f"{kind.__qualname__} changes its arguments"
         return result
 
-    for module in (protocol, dask_source, disk):
+    for module in (protocol, dask_source, disk, few):
         monkeypatch.setattr(module, "merge", checked)
     with dask.config.set(scheduler="synchronous"):
         yield names
 
 
-def circles(m=600):
+def circles(m=2400):  # more than are kept as rows until they are summed
     rng = np.random.default_rng(0)
     labels = rng.integers(2, size=m)
     angle, radius = rng.uniform(0, 2 * np.pi, m), 1.0 + labels + rng.normal(0, 0.03, m)
@@ -123,9 +124,9 @@ def circles(m=600):
 def test_no_reduction_changes_what_it_combines(combined, monkeypatch, tmp_path):
     X, y = circles()
     unit = (X - X.min(axis=0)) / np.ptp(X, axis=0)
-    D, U, labels = (da.from_array(values, chunks=(100, *values.shape[1:])) for values in (X, unit, y))
+    D, U, labels = (da.from_array(values, chunks=(400, *values.shape[1:])) for values in (X, unit, y))
     OAVI(1e-3).fit(U)
-    OAVI(1e-20, max_degree=2).fit(da.from_array(np.column_stack([unit[:, 0], unit[:, 0] ** 2]), chunks=(100, 2)))
+    OAVI(1e-20, max_degree=2).fit(da.from_array(np.column_stack([unit[:, 0], unit[:, 0] ** 2]), chunks=(400, 2)))
     VCA(1e-3).fit(U).transform(U)
     L1SVC(max_iter=5, tol=0.5).fit(U, labels)
     VanishingIdealClassifier(OAVI(1e-3)).fit(D, labels).report(D, labels)

@@ -160,7 +160,7 @@ def test_persisted_blocks_stay_where_they_are_and_as_they_are(client, model):
 def test_a_fit_leaves_nothing_on_the_cluster(client):
     D = in_blocks(arc())
     model = OAVI(1e-3).fit(D)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)) == 0

@@ -120,7 +120,14 @@ def test_a_cluster_closed_in_a_pass_is_a_clear_error(passes, model):
     X = arc()
     D, y = in_blocks(X).map_blocks(slowly, 0.2, dtype=float), in_blocks(np.arange(1200) % 2)
     with little_cluster() as (cluster, _):
-        closer = threading.Timer(0.5, cluster.close)
+
+        def close():
+            while not passes:
+                time.sleep(0.01)
+            time.sleep(0.4)  # of at least 1.2 seconds that a pass takes
+            cluster.close()
+
+        closer = threading.Thread(target=close, daemon=True)
         closer.start()
         fresh = clone(model)
         error = outcome(lambda: fresh.fit(D, y), 60)
@@ -178,14 +185,14 @@ def test_a_scheduler_killed_in_a_pass_is_a_clear_error(tmp_path, passes):
         for _ in range(2):
             worker = stack.enter_context(start("dask_worker", "--no-nanny", "--nthreads", "1"))
             stack.callback(worker.kill)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while not os.path.exists(file) and time.monotonic() < deadline:
             time.sleep(0.05)
         model, D = OAVI(1e-3), in_blocks(arc()).map_blocks(slowly, 0.3, dtype=float)
         with dask.config.set({"distributed.comm.timeouts.connect": "2s"}):
-            client = distributed.Client(scheduler_file=file, timeout=30)
+            client = distributed.Client(scheduler_file=file, timeout=120)
             stack.callback(client.close, timeout=1)
-            client.wait_for_workers(2, timeout=30)
+            client.wait_for_workers(2, timeout=120)
 
             def kill():
                 while not passes:

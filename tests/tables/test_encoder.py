@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import sys
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -197,3 +199,29 @@ def test_onnx_takes_a_column_of_texts_as_an_input(program):
     found, labels = session.run(["scores", "label"], inputs)
     np.testing.assert_allclose(found[:, 0], scores, rtol=1e-9, atol=1e-9)
     assert labels.tolist() == model.predict(new).tolist()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pd.period_range("2020-01", periods=3, freq="M"),
+        [datetime.date(2020, 1, 1)] * 3,
+        [datetime.timedelta(1)] * 3,
+        pd.date_range("2020", periods=3, tz="UTC"),
+    ],
+    ids=["periods", "dates", "durations", "time zone"],
+)
+def test_all_kinds_of_times_are_refused(values):
+    with pytest.raises(ValueError, match="Column 'p' holds dates or times: drop it, or compute numbers from it"):
+        TableEncoder().fit(pd.DataFrame({"p": values}))
+
+
+@pytest.mark.parametrize("value", [[1], (1, 2), {"a": 1}, 1j, np.arange(2)])
+def test_values_that_are_neither_numbers_nor_texts_are_refused(value):
+    with pytest.raises(ValueError, match=r"Column 'p' holds .*, neither numbers nor texts: drop it"):
+        TableEncoder().fit(pd.DataFrame({"p": pd.Series([value] * 3, dtype=object)}))
+
+
+def test_decimals_are_numbers():
+    table = pd.DataFrame({"p": [Decimal("1.5"), None, Decimal("NaN"), Decimal("2.5")]})
+    np.testing.assert_array_equal(TableEncoder().fit_transform(table), [[1.5, 0], [2.0, 1], [2.0, 1], [2.5, 0]])

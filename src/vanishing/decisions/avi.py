@@ -20,7 +20,9 @@ def decide_avi(gram: Float2D, n_basis: int, *, psi: float, pivot_tol: float) -> 
     The approximate kernel is spanned by the eigenvectors of the Gram with eigenvalue <= psi: every
     combination of them with a unit coefficient vector has mean square <= psi. The echelon form takes the
     candidates from the largest term down and skips a candidate whose row of the kernel is closer than
-    ``pivot_tol`` to the span of the rows before it.
+    ``min(pivot_tol, sqrt(psi))`` to the span of the rows before it. A polynomial loses its coefficient at a candidate
+    that was skipped, so this coefficient may not exceed the root mean square that a generator may have; at ``psi = 0``
+    it is zero up to rounding.
     """
     values, vectors = np.linalg.eigh(gram)
     if np.any(np.abs(values - psi) <= 8.0 * gram.shape[0] * EPS * values[-1]):
@@ -47,11 +49,21 @@ def _decide_by_echelon_form(
     negligible: float,
     exact: bool = False,
 ) -> Decision:
-    """Set negligible entries of the echelon form to zero; the rows that still vanish are the generators."""
-    pivots, rows = _stabilised_echelon_form(kernel, n_basis, max(pivot_tol, negligible))
-    rows[np.abs(rows) <= negligible] = 0.0
+    """The rows of the echelon form that vanish are the generators.
+
+    The echelon form sets coefficients to zero that are small, but not small enough for ``psi = 0``: rounding turns the
+    kernel by ``rounding / spectral gap``, far more than the rounding that a residual may have. A row that does not
+    vanish any more gets the least-squares coefficients on its terms. Negligible coefficients become exact zeros where
+    the row vanishes without them.
+    """
+    pivots, rows = _stabilised_echelon_form(kernel, n_basis, max(min(pivot_tol, np.sqrt(psi)), negligible))
+    for i in np.flatnonzero(_mean_squares(matrix, rows, exact) > psi):
+        rows[i] = _least_squares(matrix, pivots, int(pivots[i]), exact)
+    clean = np.where(np.abs(rows) > negligible, rows, 0.0)
+    clean[np.arange(pivots.size), pivots] = rows[np.arange(pivots.size), pivots]
+    rows = np.where((_mean_squares(matrix, clean, exact) <= psi)[:, None], clean, rows)
     mse = _mean_squares(matrix, rows, exact)
-    accepted = (mse <= psi) & (rows[np.arange(pivots.size), pivots] > 0.0)
+    accepted = mse <= psi
     # Sort by ascending leading terms, like the generators of the other algorithms.
     order = [i for i in np.argsort(pivots) if accepted[i]]
     generators = pivots[order] - n_basis
@@ -69,6 +81,16 @@ def _decide_by_echelon_form(
         n_iter=np.zeros(n_generators, dtype=np.int64),
         status=np.array([Status.VANISHING] * n_generators, dtype=object),
     )
+
+
+def _least_squares(matrix: Float2D, pivots: Int1D, lead: int, exact: bool) -> Float1D:
+    """Unit coefficients of the polynomial with this leading term, over all smaller terms that lead no other one."""
+    terms = np.setdiff1d(np.arange(lead), pivots)
+    equations = matrix if exact else matrix[terms]  # the terms on the rows of the factor, or the normal equations
+    row = np.zeros(matrix.shape[1])
+    row[terms] = np.linalg.lstsq(equations[:, terms], -equations[:, lead], rcond=None)[0]
+    row[lead] = 1.0
+    return np.asarray(row / np.linalg.norm(row))
 
 
 def _negligible(spectrum: Float1D, small: Bool1D) -> float:

@@ -19,6 +19,8 @@ from .._typing import Float1D, Float2D, Int1D, Int2D
 from ..polynomials.forms import batched_terms, evaluate_terms, fill_terms
 from ..polynomials.terms import Program, Term, multiply, padded_length
 from ..rows.array_api import namespace_of, on_device_of, to_host
+from ..rows.arrays import ArrayRows
+from ..rows.few import counted, finished, in_few_blocks
 from ..rows.protocol import Block, Cost, Reduction, Rows, reduce_together
 from . import cuda
 
@@ -46,6 +48,7 @@ _FEW_ROWS = 4096
 _BATCH = 8192  # rows of one small product on a device
 
 _NO_WEIGHTS = np.empty(0)
+_NO_RANGE = np.array([[np.inf], [-np.inf]])  # of a column without rows
 
 
 def mean_of_parts(grams: Sequence[Float2D], weights: Sequence[float]) -> Float2D:
@@ -141,14 +144,23 @@ def sum_parts(
     kernel = partial(sum_block, program=program, n_basis=n_basis, ranged=ranged)
     n_candidates = program.size - n_basis + ranged  # the range of the columns costs about as much as one more
     cost = Cost(n_candidates * program.size, 2 * program.size)
-    if len(parts) == 1 and not raw:
-        return [parts[0].reduce(kernel, add_sums, cost)]
     sums = [Reduction(rows, kernel, add_sums, cost) for rows in parts]
-    return reduce_together([*sums, *(Reduction(rows, _range_block, _wider, cost) for rows in raw)])
+    return _reduce([*sums, *(Reduction(rows, _range_block, _wider, cost) for rows in raw)])
+
+
+def _reduce(requests: Sequence[Reduction]) -> list[Any]:
+    """The results of reductions, which few rows enter as one block; few rows of arrays are one anyway."""
+    several = [request if isinstance(request.rows, ArrayRows) else in_few_blocks(request) for request in requests]
+    return [finished(request, total) for request, total in zip(requests, reduce_together(several), strict=True)]
 
 
 def sum_block(block: Block, program: Program, n_basis: int = 1, *, ranged: bool = False) -> RowSums:
-    """The sums over the rows of a block; with ``ranged``, also the range of its columns."""
+    """The sums over the rows of a block that count; with ``ranged``, also the range of its columns."""
+    n_samples = _number_of_counted(block)
+    if n_samples == 0:
+        nothing = np.zeros((program.size - n_basis, program.size))
+        return RowSums(nothing, 0.0, 0, _NO_RANGE.repeat(block.X.shape[1] if ranged else 0, axis=1))
+    block = counted(block)
     X, weights = block.X, block.weights
     on_gpu = ranged and not isinstance(X, np.ndarray) and cuda.has_kernels(X)
     monomials = _monomials(tuple(program.terms), n_basis) if on_gpu else None
@@ -158,7 +170,13 @@ def sum_block(block: Block, program: Program, n_basis: int = 1, *, ranged: bool 
     else:
         products = sum_of_products(X, weights, program, n_basis)
         ends = range_of(X, weights) if ranged else np.empty((2, 0))
-    return RowSums(products, weight_of(block), int(X.shape[0]), ends)
+    return RowSums(products, weight_of(block), n_samples, ends)
+
+
+def _number_of_counted(block: Block) -> int:
+    """The number of rows whose weight is not 0."""
+    n_rows = int(block.X.shape[0])
+    return n_rows if block.weights is None else int(np.count_nonzero(to_host(block.weights)))
 
 
 def weight_of(block: Block) -> float:
@@ -173,8 +191,8 @@ def add_sums(a: RowSums, b: RowSums) -> RowSums:
     return RowSums(products, a.total_weight + b.total_weight, a.n_samples + b.n_samples, _wider(a.range, b.range))
 
 
-def _range_block(block: Block) -> Float2D:
-    return range_of(block.X, block.weights)
+def _range_block(block: Block) -> Float2D | None:
+    return range_of(block.X, block.weights) if _number_of_counted(block) else None
 
 
 def _wider(a: Float2D, b: Float2D) -> Float2D:
@@ -191,6 +209,7 @@ def value_gram(rows: Rows, values: Callable[[Any], Any], n_basis: int, n_terms: 
     longest = int(np.clip(4 * _SMALL_GEMM // work // 8 * 8, 512, 8192))
 
     def kernel(block: Block) -> RowSums:
+        n_samples, block = _number_of_counted(block), counted(block)
         X, weights = block.X, block.weights
         total = np.zeros((n_terms - n_basis, n_terms))
         chunk = longest if isinstance(X, np.ndarray) else X.shape[0]
@@ -201,9 +220,9 @@ def value_gram(rows: Rows, values: Callable[[Any], Any], n_basis: int, n_terms: 
                 n_values = table.shape[1] // X[start : start + chunk, :].shape[0]
                 candidates = candidates * namespace_of(X).concat([weights[start : start + chunk]] * n_values)
             total += to_host(candidates @ table.T)
-        return RowSums(total, weight_of(block), int(X.shape[0]))
+        return RowSums(total, weight_of(block), n_samples)
 
-    sums = rows.reduce(kernel, add_sums, Cost(work, 4 * n_terms))
+    (sums,) = _reduce([Reduction(rows, kernel, add_sums, Cost(work, 4 * n_terms))])
     return np.asarray(sums.products / sums.total_weight)
 
 
@@ -351,7 +370,10 @@ def triangular_factor(rows: Rows, values: Callable[[Any], Any], n_terms: int) ->
     whose squares, below 1e-16, are lost in the rounding of the Gram.
     """
 
-    def kernel(block: Block) -> tuple[float, Float2D]:
+    def kernel(block: Block) -> tuple[float, Float2D] | None:
+        if _number_of_counted(block) == 0:
+            return None
+        block = counted(block)
         namespace, table = namespace_of(block.X), values(block.X)
         table = table if block.weights is None else table * namespace.sqrt(block.weights)
         if isinstance(block.X, np.ndarray):
@@ -362,7 +384,7 @@ def triangular_factor(rows: Rows, values: Callable[[Any], Any], n_terms: int) ->
         return a[0] + b[0], _upper(np.vstack([a[1], b[1]]))
 
     cost = Cost(n_terms * n_terms, 4 * n_terms, fewest=max(1024, 4 * n_terms))
-    weight, factor = rows.reduce(kernel, combine, cost)
+    ((weight, factor),) = _reduce([Reduction(rows, kernel, combine, cost)])
     square = np.zeros((n_terms, n_terms))
     square[: factor.shape[0]] = factor  # with fewer rows than terms, the rest of R is zero
     return np.asarray(square / np.sqrt(weight))

@@ -54,7 +54,7 @@ class Moments:
     terms : list of tuple of int
         Each is the tuple of columns whose product it is.
     n_samples : int
-        Number of rows in the sums.
+        Number of rows in the sums; rows of weight 0 do not count.
     total_weight : float
         Sum of their weights.
     feature_names : tuple of str or None

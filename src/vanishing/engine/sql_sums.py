@@ -13,7 +13,7 @@ import numpy as np
 
 from .._typing import Float1D, Float2D
 from ..polynomials.terms import Term, count_terms, multiply, terms_up_to
-from ..rows.sql import columns_of_query, fetch_row, quote_name
+from ..rows.sql import bare_query, columns_of_query, fetch_row, quote_name
 
 __all__ = ["SqlSums", "sum_in_sql"]
 
@@ -36,20 +36,26 @@ def sum_in_sql(
     connection: Any, query: str, columns: Sequence[str] | None, degree: int, weight: str | None, scaler: Any
 ) -> SqlSums:
     """Sums over the rows of ``query``, in the scaling of ``scaler``, or of the columns' own ranges with None."""
-    query = query.strip().rstrip(";")
-    names = columns_of_query(connection, query) if columns is None else [str(name) for name in columns]
-    names = [name for name in names if columns is not None or name != weight]
+    query = bare_query(query)
+    given = columns_of_query(connection, query)
+    names = [name for name in given if name != weight] if columns is None else [str(name) for name in columns]
     if not names:
         raise ValueError("The query has no columns to sum: name at least one in columns.")
     _require_affordable(degree, len(names))
-    row = fetch_row(connection, _statement(query, names, degree, weight, scaler))
+    used = [*names, *([] if weight is None else [weight])]
+    _require_columns(used, given)
+    try:
+        row = fetch_row(connection, _statement(query, names, degree, weight, scaler))
+    except ValueError:
+        _require_numbers(connection, query, used)
+        raise
     n = len(names)
     n_samples, n_missing = int(row[0]), int(row[1] or 0)
     if n_samples == 0:
         raise ValueError("The query has no rows: there is nothing to sum.")
     low, high = (np.array(_numbers(row[start : start + n], names)) for start in (3, 3 + n))
     if n_missing:
-        where = " AND ".join(f"{quote_name(name)} IS NOT NULL" for name in [*names, *([weight] if weight else [])])
+        where = " AND ".join(f"{quote_name(name)} IS NOT NULL" for name in used)
         raise ValueError(f"{n_missing} rows have missing values, which sums leave out: add WHERE {where} to the query.")
     if weight is not None and float(row[2]) < 0.0:
         raise ValueError(f"A weight is negative in column {weight!r}: weights must be 0 or more.")
@@ -57,6 +63,26 @@ def sum_in_sql(
     if not np.isfinite([*sums, *low, *high]).all():
         raise ValueError("A value is NaN or infinite, or sums overflow: leave such rows out of the query.")
     return SqlSums(names, _gram_of(sums, degree, n), low, high, n_samples, float(sums[0]))
+
+
+def _require_columns(names: Sequence[str], given: Sequence[str]) -> None:
+    known = {name.casefold() for name in given}
+    for name in names:
+        if name.casefold() not in known:
+            raise ValueError(f"The query has no column {name!r}: it has {', '.join(map(repr, given))}.")
+
+
+def _require_numbers(connection: Any, query: str, names: Sequence[str]) -> None:
+    """Raise ValueError for a column that the database cannot convert to numbers."""
+    fetch_row(connection, "SELECT 1")  # a connection that refuses everything says nothing about columns
+    for name in names:
+        try:
+            fetch_row(connection, f"SELECT max({_real(_column(name))}) FROM (\n{query}\n) AS {_NAME}query")
+        except ValueError as error:
+            raise ValueError(
+                f"Column {name!r} has dates, texts or other values that are not numbers: convert it in the query, as "
+                "with extract(epoch from ...) for dates, or choose other columns."
+            ) from error
 
 
 def _require_affordable(degree: int, n_features: int) -> None:
@@ -72,6 +98,8 @@ def _numbers(values: Sequence[Any], names: list[str]) -> list[float]:
     for value, name in zip(values, names, strict=True):
         if isinstance(value, (str, bytes)):
             raise ValueError(f"Column {name!r} has text, {value!r} for one: convert it, or choose other columns.")
+        if not (value is None or hasattr(value, "__float__")):
+            raise ValueError(f"Column {name!r} has {value!r}, not numbers: convert it, or choose other columns.")
     return [np.nan if value is None else float(value) for value in values]
 
 
@@ -85,16 +113,16 @@ def _gram_of(sums: Float1D, degree: int, n_features: int) -> Float2D:
 def _statement(query: str, names: list[str], degree: int, weight: str | None, scaler: Any) -> str:
     """The statement whose one row has counts, the smallest weight, the columns' ranges, and the sums of all terms."""
     n = len(names)
-    values = [f"{_real(quote_name(name))} AS x{j}" for j, name in enumerate(names)]
-    raw = [f"{quote_name(name)} AS r{j}" for j, name in enumerate(names)]
-    used = "1.0" if weight is None else _real(quote_name(weight))
+    values = [f"{_real(_column(name))} AS x{j}" for j, name in enumerate(names)]
+    raw = [f"{_column(name)} AS r{j}" for j, name in enumerate(names)]
+    used = "1.0" if weight is None else _real(_column(weight))
     missing = " OR ".join(f"x{j} IS NULL" for j in range(n)) + ("" if weight is None else " OR w IS NULL")
     lows, highs = ([f"{end}(r{j}) AS {end}{j}" for j in range(n)] for end in ("min", "max"))
     ends = [f"{end}{j}" for end in ("min", "max") for j in range(n)]
     terms = terms_up_to(degree, n)[1:]
     products = [_product(term, degree) for term in terms_up_to(2 * degree, n)]
     parts = {
-        "rows": f"SELECT {_list([*values, *raw])}, {used} AS w FROM ({query}) AS {_NAME}query",
+        "rows": f"SELECT {_list([*values, *raw])}, {used} AS w FROM (\n{query}\n) AS {_NAME}query",
         "range": f"SELECT count(*) AS n, sum(CASE WHEN {missing} THEN 1 ELSE 0 END) AS missing, min(w) AS least, "
         f"{_list([*lows, *highs])} FROM {_NAME}rows WHERE w IS NULL OR w <> 0",
         "scaled": f"SELECT {_list(_scaled(n, scaler))}, w FROM {_NAME}rows, {_NAME}range WHERE w <> 0",
@@ -116,6 +144,11 @@ def _scaled(n_features: int, scaler: Any) -> list[str]:
         ]
     pairs = zip(scaler.scale_, scaler.min_, strict=True)
     return [f"x{j} * {_literal(scale)} + {_literal(offset)} AS x{j}" for j, (scale, offset) in enumerate(pairs)]
+
+
+def _column(name: str) -> str:
+    """A column of the query; qualified, for SQLite takes an unknown name in quotes for a text."""
+    return f"{_NAME}query.{quote_name(name)}"
 
 
 def _real(expression: str) -> str:

@@ -205,7 +205,8 @@ def scale_and_survey_parts(
     """Scale all rows to [0, 1], and survey the parts of the scaled rows.
 
     For sources outside memory this takes one pass: it surveys the rows in the scaling of a few first rows, and the
-    result is converted. The conversion loses no accuracy, because the range of these rows lies within that of all.
+    result is converted. The conversion loses no accuracy if the range of these rows lies within that of all. Only rows
+    of weight 0 can lie outside; then a second pass surveys the rows in the right scaling.
     """
     if isinstance(rows, ArrayRows):
         (whole,) = require_finite_survey(surveys_if_any([rows]), rows, names)
@@ -213,12 +214,15 @@ def scale_and_survey_parts(
         return survey_parts(scaled_rows(rows, scaler), names, split, ahead=ahead)._replace(scaler=scaler)
     if isinstance(rows, ScaledOnDisk) and rows.scaler is None:
         return _to_unit_range(survey_parts(rows, names, split, ahead=ahead), split)
-    in_first_units = scaled_rows(rows, first_units(rows))
+    units = first_units(rows)
+    in_first_units = scaled_rows(rows, units)
     part_surveys = surveys_if_any(split(in_first_units), raw=split(rows), ahead=ahead)
     first = FirstPass(in_first_units, [], require_finite_survey(part_surveys, rows, names))
     low, high = first.whole.raw_range or (first.whole.low, first.whole.high)
     scaler = scaler_of_range(low, high, first.whole.n_samples)
     scaled = scaled_rows(rows, scaler)
+    if (units.data_min_ < low).any() or (units.data_max_ > high).any():  # a first row of weight 0 lies outside
+        return survey_parts(scaled, names, split, ahead=ahead)._replace(scaler=scaler)
     return FirstPass(scaled, list(split(scaled)), _to_unit_range(first, split).surveys, scaler)
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..detection import VanishingIdealDetector
 from ..detection.calibration import Typical
-from ..detection.christoffel import ROUNDING, Christoffel, Monomials
-from ..detection.columns import CLIP, Exact
+from ..detection.christoffel import Christoffel, Monomials
+from ..detection.columns import CLIP, RIDGE, Exact
 from ..detection.model import MOST_DEVIATIONS, Form, Score
 from ..detection.regimes import Regimes, Shape
 from ..polynomials.terms import Program, terms_up_to
@@ -31,9 +31,10 @@ def detector_outputs(ops: Ops, x: Any, detector: VanishingIdealDetector) -> dict
         parts.append(_standard(ops, _violation(ops, x, score.equations), score.equations_typical))
     if score.regimes is not None and score.regimes_typical is not None:
         standard = _standard(ops, _regimes(ops, x, score.regimes), score.regimes_typical)
-        halved = ops.affine(standard, np.array([0.5]), np.zeros(1))
-        parts.append(ops.affine(ops.asinh(halved), np.array([2.0]), np.zeros(1)))
-    scores = ops.keep(ops.linear(ops.concat(parts), -np.ones((1, len(parts))), np.zeros(1)), "score")
+        parts.append(standard if score.strongest else _tempered(ops, standard))
+    minus = -np.ones((1, 1 if score.strongest else len(parts)))
+    joined = ops.log_sum_exp(ops.concat(parts)) if score.strongest else ops.concat(parts)
+    scores = ops.keep(ops.linear(joined, minus, np.zeros(1)), "score")
     above = ops.affine(scores, np.ones(1), np.array([-detector.offset_]))
     return {"scores": scores, "label": ops.best(above)}
 
@@ -47,6 +48,12 @@ def _require_few_numbers(score: Score) -> None:
             f"The detector has {n_numbers:,} coefficients, and text has room for {_MOST_NUMBERS:,}: export it to onnx "
             "or torch, or fit it with regimes=False and a smaller degree."
         )
+
+
+def _tempered(ops: Ops, standard: Any) -> Any:
+    """``2 arsinh(s / 2)``."""
+    halved = ops.affine(standard, np.array([0.5]), np.zeros(1))
+    return ops.affine(ops.asinh(halved), np.array([2.0]), np.zeros(1))
 
 
 def _standard(ops: Ops, part: Any, typical: Typical) -> Any:
@@ -64,7 +71,7 @@ def _christoffel(ops: Ops, x: Any, christoffel: Christoffel) -> Any:
     parts = [ops.squares(whitened, 1.0, len(christoffel.whitening))]
     if monomials.exact:
         residuals = ops.clip(ops.concat([_residual(ops, x, relation) for relation in monomials.exact]), -CLIP, CLIP)
-        parts.append(ops.squares(ops.keep(residuals, "exact"), ROUNDING**-2, len(monomials.exact)))
+        parts.append(ops.squares(ops.keep(residuals, "exact"), RIDGE**-2, len(monomials.exact)))
     return ops.linear(ops.concat(parts), np.ones((1, len(parts))), np.zeros(1))
 
 

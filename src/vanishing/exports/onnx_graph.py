@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -25,13 +25,15 @@ def graph_of(model: Any, dtype: np.dtype[Any]) -> Any:
     helper, kind = onnx.helper, onnx.helper.np_dtype_to_tensor_dtype(dtype)
     # Tight equations are differences of large numbers: a detector computes in float64, whatever its input is.
     is_detector = isinstance(model, VanishingIdealDetector)
-    ops = OnnxOps(onnx, np.dtype(np.float64) if is_detector else dtype)
-    classes = np.array([-1, 1]) if is_detector else getattr(model, "classes_", None)
     inputs = _inputs(onnx, model, kind)
+    ops = OnnxOps(onnx, np.dtype(np.float64) if is_detector else dtype, {each.name for each in inputs})
+    classes = np.array([-1, 1]) if is_detector else getattr(model, "classes_", None)
     x: Any = [each.name for each in inputs] if starts_with_encoder(model) else "X"
     results = outputs(model, ops, ops.node("Cast", "X", to=onnx.TensorProto.DOUBLE) if is_detector else x)
     declared = []
     for key, value in results.items():
+        if key in ops.taken:
+            raise ValueError(f"The column {key!r} has the name of an output of the graph: rename it before the fit.")
         if key == "label":
             value, label_kind = ops.labels(value, classes)
             declared.append(helper.make_tensor_value_info("label", label_kind, ["n"]))
@@ -56,18 +58,20 @@ def _inputs(onnx: Any, model: Any, kind: int) -> list[Any]:
 
 
 class OnnxOps(Ops):
-    """Nodes of a graph; a table is the name of a tensor."""
+    """Nodes of a graph; a table is the name of a tensor. Names of inputs are taken, and no node gets one."""
 
-    def __init__(self, onnx: Any, dtype: np.dtype[Any]):
+    def __init__(self, onnx: Any, dtype: np.dtype[Any], taken: Set[str] = frozenset()):
         self.onnx = onnx
         self.dtype = dtype
+        self.taken = taken
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self._n_names = 0
 
     def _name(self) -> str:
         self._n_names += 1
-        return f"v{self._n_names}"
+        name = f"v{self._n_names}"
+        return self._name() if name in self.taken else name
 
     def constant(self, values: Array) -> str:
         """The name of a constant tensor."""

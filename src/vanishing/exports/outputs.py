@@ -10,11 +10,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.validation import check_is_fitted
 
-from ..classification.classifier import VanishingIdealClassifier
-from ..classification.features import FeatureMap
-from ..classification.per_class import PerClass
+from ..classification.model.classifier import VanishingIdealClassifier
+from ..classification.model.features import FeatureMap
+from ..classification.model.per_class import PerClass
+from ..classification.model.transforms import InputTransform
 from ..classification.search import VanishingIdealClassifierCV
-from ..classification.transforms import InputTransform
 from ..detection import VanishingIdealDetector
 from ..ideals.ideal import VanishingIdeal
 from ..polynomials.affine import affine_map
@@ -63,7 +63,7 @@ def outputs(model: Any, ops: Ops, x: Any) -> dict[str, Any]:
                 x = ops.affine(x, *affine_map(step, int(step.n_features_in_)))
         return outputs(last, ops, x)
     if isinstance(model, VanishingIdealClassifierCV):
-        average = zip(model.weights_.tolist(), model.estimators_, strict=True) if model.average else None
+        average = zip(model.weights_.tolist(), model.estimators_, strict=True) if model._averages else None
         return _classifiers(ops, x, average or [(1.0, model.best_estimator_)])
     if isinstance(model, VanishingIdeal):
         return {"features": ops.absolute(polynomial_values(ops, x, model.generators_))}
@@ -87,7 +87,7 @@ def _refuse(model: Any) -> ValueError:
 def _classifiers(ops: Ops, x: Any, weighted: Iterable[tuple[float, VanishingIdealClassifier]]) -> dict[str, Any]:
     """Weighted sums of the scores of several classifiers, and their labels and probabilities."""
     members = list(weighted)
-    parts = [_scores(ops, x, model, f"{k}_" if len(members) > 1 else "") for k, (_, model) in enumerate(members)]
+    parts = [_scores(ops, x, model) for _, model in members]
     n_scores = len(members[0][1]._planes[1])
     calibrated = all(model._calibration is not None for _, model in members)
     if len(members) > 1:
@@ -109,13 +109,13 @@ def _limited(ops: Ops, scores: Any, model: VanishingIdealClassifier) -> Any:
     return ops.clip(scores, *model._calibration.limits)
 
 
-def _scores(ops: Ops, x: Any, model: VanishingIdealClassifier, prefix: str) -> Any:
+def _scores(ops: Ops, x: Any, model: VanishingIdealClassifier) -> Any:
     if not isinstance(model.final_estimator_, L1SVC):
         raise ValueError(f"final_estimator={model.final_estimator_!r} cannot be exported: use the built-in SVM (None).")
-    inside = ops.keep(_in_unit_cube(ops, x, model.scaler_), f"{prefix}t")
+    inside = ops.keep(_in_unit_cube(ops, x, model.scaler_), "t")
     mapping, (coef, intercept) = model._used_map, model._planes
     weights = coef if mapping.width is None else coef / mapping.width
-    return ops.linear(_columns(ops, inside, mapping, prefix), weights, intercept)
+    return ops.linear(_columns(ops, inside, mapping), weights, intercept)
 
 
 def _log_odds(ops: Ops, scores: Any, n_scores: int) -> Any:
@@ -150,12 +150,12 @@ def _curved(ops: Ops, x: Any, transform: InputTransform) -> Any:
     return ops.take(ops.concat([curve, ops.take(x, straight)]), back)
 
 
-def _columns(ops: Ops, t: Any, mapping: FeatureMap, prefix: str) -> Any:
+def _columns(ops: Ops, t: Any, mapping: FeatureMap) -> Any:
     """The columns of a feature map, not yet divided by their widths."""
     parts, extras = [], mapping.extras
     lists = [polynomials for polynomials in mapping.lists if len(polynomials)]
     if lists:
-        values = ops.keep(ops.concat([polynomial_values(ops, t, polynomials) for polynomials in lists]), f"{prefix}g")
+        values = ops.keep(ops.concat([polynomial_values(ops, t, polynomials) for polynomials in lists]), "g")
         if mapping.absolute.size:
             parts.append(ops.absolute(ops.take(values, mapping.absolute)))
         if mapping.signed.size:

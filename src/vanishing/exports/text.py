@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from keyword import iskeyword
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,10 +23,23 @@ Columns: TypeAlias = list[str]  # one expression for each column
 
 
 class _Expressions(Ops):
-    """Columns as expressions in infix notation."""
+    """Columns as expressions in infix notation.
+
+    A kept table gets names of its own: ``t_0``, ``t_1`` for the first one called ``t``, ``t2_0`` for the second one.
+    Names of the user's columns never stand beside them: see :func:`to_numpy_source` and :meth:`_SqlOps.query`.
+    """
 
     is_text = True
     functions: dict[str, str]
+
+    def __init__(self) -> None:
+        self._n_kept: Counter[str] = Counter()
+
+    def _new_names(self, name: str, n_columns: int) -> list[str]:
+        """A name for each column of a table that is kept; no two tables share one."""
+        self._n_kept[name] += 1
+        number = self._n_kept[name]
+        return [f"{name if number == 1 else f'{name}{number}'}_{k}" for k in range(n_columns)]
 
     def take(self, table: Columns, columns: Int1D) -> Columns:
         """Some columns, in this order."""
@@ -105,13 +120,14 @@ class _NumpyOps(_Expressions):
     functions = {"abs": "np.abs", "asinh": "np.arcsinh", "log": "np.log", "max": "np.maximum", "min": "np.minimum"}  # noqa: RUF012
 
     def __init__(self) -> None:
+        super().__init__()
         self.lines: list[str] = []
         self.reads_objects = False  # texts and gaps, not only numbers
         self._n_names = 0
 
     def keep(self, table: Columns, name: str) -> Columns:
         """Assign each column to a variable."""
-        names = [f"_{name}{k}" for k in range(len(table))]
+        names = [f"_{alias}" for alias in self._new_names(name, len(table))]
         self.lines += [f"{variable} = {column}" for variable, column in zip(names, table, strict=True)]
         return names
 
@@ -195,6 +211,7 @@ def to_numpy_source(model: Any, name: str = "predict") -> str:
     >>> scope["predict"](np.array([[0.5, 0.5]]))["features"].round(3)[0, 0]
     np.float64(0.25)
     """
+    _require_free_name(name)
     ops = _NumpyOps()
     variables = [f"x{j}" for j in range(n_inputs(model))]
     results = outputs(model, ops, variables)
@@ -213,6 +230,13 @@ def to_numpy_source(model: Any, name: str = "predict") -> str:
     return "\n".join(["import numpy as np", "", "", *(_GAP if ops.reads_objects else []), *head, body, ""])
 
 
+def _require_free_name(name: str) -> None:
+    """Raise ValueError unless the text can define a function of this name."""
+    if not (isinstance(name, str) and name.isidentifier()) or iskeyword(name) or name in _USED_NAMES:
+        raise ValueError(f"name must be a free name of a Python function, as 'predict' is, got {name!r}.")
+
+
+_USED_NAMES = ("np", "gap")  # the names that the text uses outside of its function
 _GAP = [
     "def gap(v):",
     '    """Whether a value is missing."""',
@@ -223,8 +247,9 @@ _GAP = [
 
 
 def _plain(text: str) -> str:
-    """Text that cannot end a docstring."""
-    return text.replace("\\", "/").replace('"', "'").encode("ascii", "replace").decode()
+    """Text that cannot end a docstring, in printable ASCII: a source must not contain NUL, for example."""
+    visible = "".join(character if character.isprintable() else "?" for character in text)
+    return visible.replace("\\", "/").replace('"', "'").encode("ascii", "replace").decode()
 
 
 def _names_of(model: Any) -> list[str]:
@@ -233,21 +258,48 @@ def _names_of(model: Any) -> list[str]:
     return input_names(model[0] if isinstance(model, Pipeline) else model)
 
 
+_TABLE = "given"  # what the innermost SELECT calls the table
+
+
 class _SqlOps(_Expressions):
     """Expressions in SQL; kept tables become columns of a subquery."""
 
     functions = {"abs": "ABS", "asinh": "ASINH", "log": "LN", "max": "GREATEST", "min": "LEAST"}  # noqa: RUF012
 
-    def __init__(self, table: str):
-        self.source = table
-        self._n_sums = 0
+    def __init__(self) -> None:
+        super().__init__()
+        self._kept: list[str] = []  # what each subquery adds to the columns of the one inside of it
 
     def keep(self, table: Columns, name: str) -> Columns:
         """Columns of a subquery."""
-        names = [f"{name}_{k}" for k in range(len(table))]
-        listed = ",\n  ".join(f"{column} AS {quote_name(alias)}" for column, alias in zip(table, names, strict=True))
-        self.source = f"(SELECT *,\n  {listed}\n FROM {self.source}) AS {quote_name('with_' + name)}"
-        return [quote_name(alias) for alias in names]
+        names = [quote_name(alias) for alias in self._new_names(name, len(table))]
+        self._kept.append(",\n  ".join(f"{column} AS {alias}" for column, alias in zip(table, names, strict=True)))
+        return names
+
+    def query(self, selected: Columns, inputs: Mapping[str, str], table: str) -> str:
+        """The whole query.
+
+        The innermost SELECT alone sees the table. It takes the columns that are used and calls them ``input_0``,
+        ``input_1``; everything around it knows those and the kept names, so that nothing can be confused with a column
+        of the table, used or not, in either case. Its names are qualified: a column that the table lacks is an error
+        in every database, where SQLite takes an unknown name in quotes for a text.
+
+        Parameters
+        ----------
+        selected : list of str
+            The expressions of the result, with their names.
+        inputs : mapping from str to str
+            The column of the table, quoted, for each name of an input, quoted.
+        table : str
+            The table, quoted.
+        """
+        text = "\n".join([*selected, *self._kept])
+        used = [f"{_TABLE}.{column} AS {name}" for name, column in inputs.items() if name in text]
+        listed = ",\n  ".join(used) or "1 AS one_row"
+        source = f"(SELECT\n  {listed}\n FROM {table} AS {_TABLE}) AS inputs"
+        for number, listed in enumerate(self._kept):
+            source = f"(SELECT *,\n  {listed}\n FROM {source}) AS step_{number}"
+        return "SELECT " + ",\n       ".join(selected) + f"\nFROM {source}"
 
     def fill(self, table: Columns, column: int, value: float) -> Columns:
         """A column of numbers, with a value in place of missing ones."""
@@ -271,9 +323,8 @@ class _SqlOps(_Expressions):
 
     def log_sum_exp(self, table: Columns) -> Columns:
         """The logarithm of the sum of the exponentials of all columns."""
-        self._n_sums += 1
-        table = self.keep(table, f"exponent{self._n_sums}")
-        (largest,) = self.keep([f"GREATEST({', '.join(table)})"], f"largest{self._n_sums}")
+        table = self.keep(table, "exponent")
+        (largest,) = self.keep([f"GREATEST({', '.join(table)})"], "largest")
         return [f"({largest} + LN({' + '.join(f'EXP({column} - {largest})' for column in table)}))"]
 
     def best(self, scores: Columns) -> Columns:
@@ -313,7 +364,8 @@ def to_sql(model: Any, table: str = "rows") -> str:
     Returns
     -------
     str
-        With columns ``features_0``, ``scores_0``, ``probabilities_0``, ..., ``label`` (the number of the class).
+        With columns ``features_0``, ``scores_0``, ``probabilities_0``, ..., ``label`` (the number of the class). It
+        reads those columns of the table that the model uses, and takes no notice of the others, whatever their names.
 
     Examples
     --------
@@ -323,16 +375,20 @@ def to_sql(model: Any, table: str = "rows") -> str:
     >>> x = np.linspace(0, 1, 50)
     >>> model = OAVI(psi=1e-8, max_degree=2).fit(np.column_stack([x, x**2]))
     >>> print(to_sql(model.generators_[:1], "points"))
-    SELECT ((-1.0) * "x1" + "x0" * "x0") AS "values_0"
-    FROM "points"
+    SELECT ((-1.0) * "input_1" + "input_0" * "input_0") AS "values_0"
+    FROM (SELECT
+      given."x0" AS "input_0",
+      given."x1" AS "input_1"
+     FROM "points" AS given) AS inputs
     """
     n_inputs(model)  # refuses a model that is not fitted
-    ops = _SqlOps(quote_name(table))
-    results = outputs(model, ops, [quote_name(str(name)) for name in _names_of(model)])
+    ops = _SqlOps()
+    inputs = {quote_name(f"input_{j}"): quote_name(str(name)) for j, name in enumerate(_names_of(model))}
+    results = outputs(model, ops, list(inputs))
     listed = []
     for key, columns in results.items():
         names = [key] if key == "label" else [f"{key}_{k}" for k in range(len(columns))]
         listed += [f"{column} AS {quote_name(name)}" for column, name in zip(columns, names, strict=True)]
     if not listed:
         raise ValueError("There is nothing to select: the model has no generators.")
-    return "SELECT " + ",\n       ".join(listed) + f"\nFROM {ops.source}"
+    return ops.query(listed, inputs, quote_name(table))

@@ -27,8 +27,8 @@ class AVI(MonomialIdeal):
     psi : float in [0, 1), default=0.005
         Largest mean square of a generator over the data, for a unit coefficient vector.
     pivot_tol : float, default=0.001
-        A term does not lead a generator if its coefficients in the kernel are closer than this to the span of those
-        of larger terms (the authors' tau).
+        A term does not lead a generator if its coefficients in the kernel are closer than this, or than the root of
+        ``psi``, to the span of those of larger terms (the authors' tau).
     max_terms : int, default=2000
         As for :class:`OAVI`; smaller, because a whole border is decomposed at once.
     order, feature_order, max_degree, n_jobs :

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -38,7 +38,7 @@ from ..polynomials.terms import ORDERS, exponents_of
 from ..report import Given, Reported
 from ..rows.protocol import Rows
 from ..rows.reading import input_names, learn_columns, read_finite, read_rows, with_names
-from .relations import MARGINS, Margins, Relations, find_relations
+from .relations import MARGINS, Margins, Relations, find_relations, require_moments
 
 __all__ = ["MonomialIdeal", "VanishingIdeal", "check_unit_psi"]
 
@@ -245,10 +245,17 @@ class MonomialIdeal(VanishingIdeal):
         super()._check_saved()
         n = len(self.generators_.feature_names)
         require(isinstance(self.generators_.form, MonomialForm), "the generators are no sums of monomials")
+        require(self.generators_._n_free is not None, "the generators do not say which terms they could have")
         require(len(self.order_ideal_.feature_names) == n, "the order ideal has other columns than the generators")
         require(
             self._margins.low.size == self._margins.high.size == len(self._margins.moments) == n, "a column is missing"
         )
+        form = cast(MonomialForm, self.generators_.form)
+        basis, leads = (exponents_of(terms, n) for terms in (form.basis.terms, form.basis.products(form.leads)))
+        require(
+            np.array_equal(self.order_ideal_.exponents, basis), "the order ideal has other terms than the generators"
+        )
+        require_moments(self._margins, np.vstack([basis, leads]))
 
     def relations(self) -> Relations:
         """Which generators relate columns to each other, and which also vanish on independently permuted columns.

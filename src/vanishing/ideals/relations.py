@@ -20,10 +20,10 @@ import numpy as np
 from scipy.special import xlogy
 
 from .._typing import Array, Bool1D, Float1D, Float2D, Int1D, Int2D
-from ..files.fields import Integer, Number, Numbers, Record, TupleOf
+from ..files.fields import Integer, Number, Numbers, Record, TupleOf, require
 from ..polynomials.polynomial import Polynomials, Terms
 
-__all__ = ["MARGINS", "Margins", "Relations", "find_relations"]
+__all__ = ["MARGINS", "Margins", "Relations", "find_relations", "require_moments"]
 
 _SHARE = 0.5  # a relation has less than this share of its mean square on permuted columns
 _CHANCE = 0.05  # largest probability that permuted columns give as small a mean square; usually it is far smaller
@@ -50,6 +50,14 @@ MARGINS = Record(
         "n_rows": Integer(low=1),
     },
 )
+
+
+def require_moments(margins: Margins, exponents: Int2D) -> None:
+    """Refuse a file whose margins have too few moments for the mean squares of terms: up to twice their powers."""
+    needed = 2 * exponents.max(axis=0, initial=0) + 1
+    found = [len(means) for means in margins.moments]
+    require(bool((np.array(found) >= needed).all()), "a column has fewer moments than its powers need")
+    require(all(mean >= 0.0 for means in margins.moments for mean in means[::2]), "a mean of squares is negative")
 
 
 @dataclass(frozen=True, eq=False)

@@ -271,11 +271,19 @@ class MonomialForm:
         """Each generator times its factor."""
         return replace(self, coef=self.coef * factor[:, None], lead_coef=self.lead_coef * factor)
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether the basis has all divisors of its terms, and all proper divisors of the leading terms."""
+        terms = self.basis.terms
+        known = set(terms)
+        every = [*terms, *self.basis.products(self.leads)]
+        return all(term[:k] + term[k + 1 :] in known for term in every for k in range(len(term)))
+
     def compose(self, scale: Float1D, offset: Float1D) -> MonomialForm:
         """The generators as polynomials of z, where x = scale * z + offset.
 
         ``t * x_v`` becomes ``t(z) * (scale_v z_v + offset_v)``. Only divisors of ``t * x_v`` appear, and all of
-        these are in the order ideal, except a leading term itself: the result has the same terms.
+        these are in the basis (`is_closed`), except a leading term itself: the result has the same terms.
         """
         n_basis = self.basis.size
         row_of = {term: k for k, term in enumerate(self.basis.terms)}

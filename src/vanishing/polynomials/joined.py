@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 
@@ -16,7 +17,7 @@ __all__ = ["join_polynomials"]
 def join_polynomials(polynomials: Sequence[Polynomial]) -> Polynomials:
     """The list of polynomials in the same variables, as models have it.
 
-    All terms stand in the basis; the leading terms of the form have the coefficient 0.
+    All terms and their divisors stand in the basis; the leading terms of the form have the coefficient 0.
 
     Examples
     --------
@@ -31,7 +32,7 @@ def join_polynomials(polynomials: Sequence[Polynomial]) -> Polynomials:
     if not polynomials:
         raise ValueError("There are no polynomials.")
     rows = [[_term(row) for row in polynomial.exponents.tolist()] for polynomial in polynomials]
-    closed = {term[:k] for terms in rows for term in terms for k in range(len(term) + 1)} | {()}
+    closed = {divisor for terms in rows for term in terms for divisor in _divisors(term)} | {()}
     basis = sorted(closed, key=lambda term: (len(term), term))
     place = {term: k for k, term in enumerate(basis)}
     coef = np.zeros((len(rows), len(basis)))
@@ -50,3 +51,7 @@ def join_polynomials(polynomials: Sequence[Polynomial]) -> Polynomials:
 
 def _term(exponents: Sequence[int]) -> Term:
     return tuple(j for j, power in enumerate(exponents) for _ in range(power))
+
+
+def _divisors(term: Term) -> set[Term]:
+    return {divisor for size in range(len(term) + 1) for divisor in combinations(term, size)}

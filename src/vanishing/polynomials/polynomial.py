@@ -23,7 +23,7 @@ from .expansion import monomials_of
 from .forms import MONOMIAL_FORM, MonomialForm, values_over
 from .products import PRODUCT_FORM, ProductForm
 from .systems import to_macaulay2, to_sage, to_singular
-from .text import distinct_names, latex_name, monomial_text, shown_names, signed_sum
+from .text import distinct_names, latex_name, monomial_text, signed_sum
 
 __all__ = ["Polynomial", "Polynomials", "Terms"]
 
@@ -87,7 +87,7 @@ class Polynomial(Arithmetic):
 
     def to_latex(self, digits: int = 4) -> str:
         """LaTeX without dollar signs, for instance ``x_{0}^{2} + 0.5 x_{1} - 1``."""
-        names = [latex_name(name) for name in shown_names(self.feature_names)]
+        names = [latex_name(name) for name in distinct_names(self.feature_names)]
         powers = [[(name, e) for name, e in zip(names, row, strict=True) if e] for row in self.exponents]
         terms = [" ".join(name if e == 1 else f"{name}^{{{e}}}" for name, e in term) for term in powers]
         return signed_sum(self.coef, terms, digits, times=" ", latex=True)
@@ -184,6 +184,7 @@ class Polynomials(Saved, Sequence[Polynomial]):
         columns = np.concatenate([self.form.basis.right, self.form.leads.right])
         require(int(columns.max(initial=0)) < max(n, 1), "a polynomial has a column without a name")
         require(all((counts <= self.form.basis.size).all() for counts in n_free), "a polynomial has missing terms")
+        require(self.form.is_closed, "a divisor of a term is missing")
 
     @property
     def _monomials(self) -> tuple[Int2D, Float2D, Int1D]:

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
 from .._typing import Float1D, Int1D
 
-__all__ = ["distinct_names", "is_number", "latex_name", "monomial_text", "shown_names", "signed_sum"]
+__all__ = [
+    "distinct_names",
+    "is_number",
+    "latex_name",
+    "monomial_text",
+    "powers_in",
+    "quoted_name",
+    "shown_names",
+    "signed_sum",
+]
+
+_FACTOR = re.compile(r"\s*(?:`((?:[^`]|``)*)`|([^*^`]+?))\s*(?:(?:\^|\*\*)\s*(\d+)\s*)?(?:\*(?!\*)|$)")
 
 
 def signed_sum(coef: Float1D, terms: Sequence[str], digits: int, *, times: str, latex: bool = False) -> str:
@@ -33,12 +45,40 @@ def monomial_text(exponents: Int1D, names: tuple[str, ...]) -> str:
     return "*".join(name if e == 1 else f"{name}^{e}" for name, e in powers)
 
 
+def powers_in(monomial: str) -> list[tuple[str, int]] | None:
+    """The names and powers in a monomial as :func:`monomial_text` writes it; None if the text is not a monomial.
+
+    Examples
+    --------
+    >>> powers_in("x^2*y"), powers_in("`flow, m^3/s`*`a*b`^3"), powers_in("x^y")
+    ([('x', 2), ('y', 1)], [('flow, m^3/s', 1), ('a*b', 3)], None)
+    """
+    powers, start = [], 0
+    while match := _FACTOR.match(monomial, start):
+        quoted, plain, power = match.groups()
+        powers.append((plain if quoted is None else quoted.replace("``", "`"), int(power or 1)))
+        start = match.end()
+        if not match[0].endswith("*"):
+            break
+    is_whole = start == len(monomial) and bool(powers) and not monomial.rstrip().endswith("*")
+    return powers if is_whole else None
+
+
+def quoted_name(name: str) -> str:
+    """A name as equations print it: in backticks if it is not an identifier, so that it cannot be read as a product.
+
+    Examples
+    --------
+    >>> quoted_name("speed"), quoted_name("mean radius"), quoted_name("T / s"), quoted_name("3`")
+    ('speed', '`mean radius`', '`T / s`', '`3```')
+    """
+    return name if name.isidentifier() else f"`{name.replace('`', '``')}`"
+
+
 @lru_cache(maxsize=16)
 def shown_names(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The names as printed: quoted if they could be read as a number or an expression, and distinct."""
-    plain = [bool(name) and not is_number(name) and not set(name) & set("+-*^'") for name in names]
-    quoted = tuple(name if is_plain else f"'{name}'" for name, is_plain in zip(names, plain, strict=True))
-    return distinct_names(quoted)
+    """The names as equations print them: quoted where they need it, and distinct."""
+    return distinct_names(tuple(quoted_name(name) for name in names))
 
 
 def distinct_names(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -57,9 +97,9 @@ def is_number(name: str) -> bool:
 
 
 def latex_name(name: str) -> str:
-    """``x12`` becomes ``x_{12}``; other names are set upright."""
+    """``x12`` becomes ``x_{12}``; other names are set upright, with their spaces."""
     if name[:1].isalpha() and name[1:].isdigit():
         return f"{name[0]}_{{{name[1:]}}}"
-    special = {"\\": r"\backslash ", "^": r"\hat{\ }", "~": r"\sim ", **{ch: f"\\{ch}" for ch in "_%&#${}"}}
+    special = {"\\": r"\backslash ", "^": r"\hat{\ }", "~": r"\sim ", **{ch: f"\\{ch}" for ch in " _%&#${}"}}
     escaped = "".join(special.get(ch, ch) for ch in name)
     return name if len(name) == 1 else f"\\mathrm{{{escaped}}}"

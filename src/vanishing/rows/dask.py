@@ -70,17 +70,11 @@ def _align(X: Any, values: Any, what: str) -> Any:
         return None
     import dask.array
 
-    n_blocks = X.npartitions if _is_frame(X) else X.numblocks[0]
     if np.ndim(values) != 1:
         raise ValueError(f"{what} must have one dimension, one value per row; got {np.ndim(values)}.")
-    if hasattr(values, "to_dask_array"):
-        if values.npartitions == n_blocks:
-            return values  # a series for a frame: each task compares the lengths of its block
-        values = values.to_dask_array(lengths=True)
-    lengths = (np.nan,) * n_blocks if _is_frame(X) else X.chunks[0]
-    known = not np.isnan(lengths).any()
-    if not isinstance(values, dask.array.Array):
-        if not known:
+    lengths = _known_lengths(X)
+    if not _is_collection(values):
+        if lengths is None:
             raise ValueError(
                 f"{what} is an array in memory, but the lengths of X's blocks are not known: call "
                 f"X.compute_chunk_sizes() (or to_dask_array(lengths=True)) first, or give {what} as a Dask array."
@@ -88,15 +82,58 @@ def _align(X: Any, values: Any, what: str) -> Any:
         values = dask.array.from_array(np.asarray(values), chunks=(lengths,) if len(values) == sum(lengths) else -1)
     if what == "sample_weight" and values.dtype.kind not in "biuf":
         raise ValueError(f"sample_weight has values of type {values.dtype}; convert them to numbers.")
-    if known and not np.isnan(values.shape[0]):
-        if values.shape[0] != sum(lengths):
-            raise ValueError(f"{what} has {values.shape[0]} values for {sum(lengths)} rows: give one for each row.")
-        values = values.rechunk((lengths,))
-    if values.numblocks[0] != n_blocks:
-        raise ValueError(
-            f"{what} has {values.numblocks[0]} blocks, X has {n_blocks}: rechunk {what} like the rows of X."
-        )
-    return values
+    if (lengths is None or _known_lengths(values) is None) and _may_have_same_blocks(X, values):
+        return values  # each task compares the lengths of its block
+    if lengths is None:
+        lengths = _count_lengths(X)
+    if _known_lengths(values) is None:
+        values = _with_known_lengths(values)
+    if values.shape[0] != sum(lengths):
+        raise ValueError(f"{what} has {values.shape[0]} values for {sum(lengths)} rows: give one for each row.")
+    return values.rechunk((lengths,))
+
+
+def _is_collection(values: Any) -> bool:
+    """Whether values lie in a Dask array or series."""
+    import dask
+
+    return bool(dask.is_dask_collection(values)) and (hasattr(values, "numblocks") or hasattr(values, "npartitions"))
+
+
+def _may_have_same_blocks(X: Any, values: Any) -> bool:
+    """Whether two collections have as many blocks, and both are arrays, or both keep the partitions of a frame.
+
+    An array that was made of a frame has the blocks that Dask's optimiser made of the partitions.
+    """
+    if _is_frame(X) != hasattr(values, "to_dask_array"):
+        return False
+    return bool(values.npartitions == (X.npartitions if _is_frame(X) else X.numblocks[0]))
+
+
+def _known_lengths(values: Any) -> tuple[int, ...] | None:
+    """The numbers of rows of the blocks, if the collection knows them."""
+    lengths = getattr(values, "chunks", ((np.nan,),))[0]
+    return None if np.isnan(lengths).any() else tuple(int(length) for length in lengths)
+
+
+def _count_lengths(values: Any) -> tuple[int, ...]:
+    """The numbers of rows of the blocks, by a pass over the collection."""
+    import dask
+
+    return tuple(dask.compute(*(delayed(len)(piece) for (piece,) in _pieces(values))))
+
+
+def _with_known_lengths(values: Any) -> Any:
+    """A collection in one dimension as an array whose blocks have known lengths, by a pass over it."""
+    import dask.array
+
+    make = delayed(np.asarray)
+    dtype = values.dtype if isinstance(values.dtype, np.dtype) else np.dtype(object)
+    blocks = [
+        dask.array.from_delayed(make(piece), shape=(length,), dtype=dtype)
+        for (piece,), length in zip(_pieces(values), _count_lengths(values), strict=True)
+    ]
+    return dask.array.concatenate(blocks)
 
 
 class DaskRows(Rows):
@@ -172,7 +209,12 @@ class DaskRows(Rows):
 
 
 def _pieces(*collections: Any) -> list[tuple[Any, ...]]:
-    """For each block the delayed pieces of all collections; arrays are optimised together, as they may share tasks."""
+    """For each block the delayed pieces of all collections; arrays are optimised together, as they may share tasks.
+
+    Frames and series read no more columns than they have (``simplify``), but keep their partitions: the optimiser
+    would join partitions of Parquet files where few columns are read, and more of them for a series than for a frame
+    of the same files.
+    """
     import dask
     import dask.array
 
@@ -185,7 +227,7 @@ def _pieces(*collections: Any) -> list[tuple[Any, ...]]:
         elif isinstance(values, dask.array.Array):
             lists.append(list(next(simple).to_delayed(optimize_graph=False).ravel()))
         else:
-            lists.append(values.to_delayed())
+            lists.append(values.simplify().to_delayed(optimize_graph=False))
     n_blocks = max(len(pieces) for pieces in lists if pieces is not None)
     return list(zip(*([None] * n_blocks if pieces is None else pieces for pieces in lists), strict=True))
 
@@ -288,7 +330,10 @@ def _as_rows(X: Any, weights: Any, labels: Any) -> ArrayRows:
     values = X.to_numpy(dtype=np.float64, na_value=np.nan) if hasattr(X, "to_numpy") else np.asarray(X)
     for name, given in (("sample_weight", weights), ("y", labels)):
         if given is not None and len(given) != len(values):
-            raise ValueError(f"{name} has {len(given)} values in a block of {len(values)} rows: rechunk it like X.")
+            raise ValueError(
+                f"{name} has {len(given)} values in a block of {len(values)} rows: rechunk it like X, with known "
+                "lengths (compute_chunk_sizes(), to_dask_array(lengths=True))."
+            )
     if weights is not None and len(values):
         weights = check_weights(np.asarray(weights) + 0.0, len(values), all_zero=True)
     rows = ArrayRows(values, weights if len(values) else None, _plain(labels), n_jobs=1)

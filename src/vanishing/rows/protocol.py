@@ -20,6 +20,7 @@ from .._typing import Bool1D, Float1D, Float2D
 from .array_api import empty_like, namespace_of, on_device_of, to_host
 
 __all__ = [
+    "FEWEST_ROWS",
     "Block",
     "Computed",
     "Cost",
@@ -54,6 +55,10 @@ class Block(NamedTuple):
 Change = Callable[[Block], Block]
 
 
+#: A source in memory hands out at most this many rows as one block, whatever a kernel costs.
+FEWEST_ROWS = 1024
+
+
 class Cost(NamedTuple):
     """Cost of a kernel per row, from which a source chooses the length of its blocks.
 
@@ -63,7 +68,7 @@ class Cost(NamedTuple):
 
     work: int
     width: int
-    fewest: int = 1024
+    fewest: int = FEWEST_ROWS
 
     def both(self, other: Cost) -> Cost:
         """The cost of two kernels on the same block."""

@@ -13,10 +13,10 @@ from .._typing import Array
 from .dialects import Dialect, choose_dialect
 from .protocol import Block
 
-__all__ = ["ArrowReader", "BatchReader", "Piece", "Reader", "naming"]
+__all__ = ["BLOCK_ROWS", "ArrowReader", "BatchReader", "Piece", "Reader", "naming"]
 
 _BATCH = 131_072  # rows to read at a time
-_BLOCK = 65_536  # rows of the blocks that a whole row group is cut into
+BLOCK_ROWS = 65_536  # rows of the blocks that a whole row group is cut into
 _GROUP = 2_000_000  # most rows of a row group that is read as a whole
 _SMALL = 32_768  # batches with fewer rows are joined with the next ones of the file
 
@@ -277,7 +277,7 @@ class ArrowReader(BatchReader):
                 else file.iter_batches(_BATCH, row_groups=[group.content], columns=names, use_threads=False)
             )
             for table in tables:
-                for batch in table.to_batches(_BLOCK) if hasattr(table, "to_batches") else [table]:
+                for batch in table.to_batches(BLOCK_ROWS) if hasattr(table, "to_batches") else [table]:
                     piece = Piece(group.part, start, batch.num_rows, [batch])
                     yield self.block(piece, only_labels=only_labels)
                     start += batch.num_rows

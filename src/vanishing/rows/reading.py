@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -83,6 +84,7 @@ def read_rows(
                 _require_further_passes(source)
             learn_columns(estimator, source, reset=reset)
             return source
+        require_columns(X)
     table = None if plain else input_frame(X)
     nameless = plain and (reset or "feature_names_in_" not in vars(estimator))
     if table is not None:
@@ -147,10 +149,23 @@ def open_table(X: Any) -> Any:
     return open_rows(X) if is_stream(X) else X
 
 
+def require_columns(X: Any) -> None:
+    """Raise ValueError for a frame or table in memory without columns, or with several of one name."""
+    if type(X).__module__.split(".")[0] not in ("pandas", "polars", "pyarrow") or not hasattr(X, "columns"):
+        return
+    names = list(getattr(X, "column_names", X.columns))
+    if not names:
+        raise ValueError("X has no columns: give it at least one.")
+    several = [name for name, n in Counter(names).items() if n > 1]
+    if several:
+        raise ValueError(f"X has several columns called {several[0]!r}: rename them, or drop all but one.")
+
+
 def require_numbers(X: Any, fix: str = "encode {}, for instance with OneHotEncoder, or drop {}") -> None:
     """Raise ValueError for columns of a frame that hold no numbers; ``fix`` has ``{}`` for it, or them."""
+    require_columns(X)
     kind = type(X).__module__.split(".")[0]
-    if kind == "pandas" and hasattr(X, "dtypes") and hasattr(X, "columns") and X.columns.is_unique:
+    if kind == "pandas" and hasattr(X, "dtypes") and hasattr(X, "columns"):
         bad = [str(name) for name, dtype in X.dtypes.items() if not _holds_numbers(dtype, X[name])]
     elif kind == "polars" and hasattr(X, "schema"):
         bad = [name for name, dtype in X.schema.items() if not (dtype.is_numeric() or str(dtype) == "Boolean")]

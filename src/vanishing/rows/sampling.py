@@ -98,7 +98,7 @@ class Sample(NamedTuple):
 
 
 class _Tally(NamedTuple):
-    """Of the rows of a block: how many each class has, their range, and those of each class that are drawn."""
+    """Of the rows of a block with a weight: how many each class has, their range, and those of each class drawn."""
 
     n_rows: Float1D
     low: Float1D
@@ -134,19 +134,20 @@ def stratified_sample(data: Labelled, most: int, names: Sequence[str]) -> Sample
 
 def _tally(block: Block, keys: Sequence[Any], most: int) -> _Tally:
     n_rows, n_features = block.X.shape
-    if n_rows == 0:
+    weights = np.ones(n_rows) if block.weights is None else to_host(block.weights)
+    if not weights.any():
         none = np.full(n_features, np.nan)
         empty = Lowest(1.0, np.empty(0), np.empty((0, n_features)), np.empty(0))
         return _Tally(np.zeros(len(keys)), none, none, (empty,) * len(keys))
     namespace = namespace_of(block.X)
     numbers = row_numbers(block)
-    weights = np.ones(n_rows) if block.weights is None else to_host(block.weights)
+    used = block.X if weights.all() else block.X[on_device_of(block.X, weights > 0.0), :]
     own: list[Bool1D] = [to_host(block.labels == key) & (weights > 0.0) for key in keys]
     signed = weights if isinstance(block.X, np.ndarray) else on_device_of(block.X, weights)
     return _Tally(
         np.array([float(chosen.sum()) for chosen in own]),
-        to_host(namespace.min(block.X, axis=0)),
-        to_host(namespace.max(block.X, axis=0)),
+        to_host(namespace.min(used, axis=0)),
+        to_host(namespace.max(used, axis=0)),
         tuple(lowest_of(block.X, signed, np.where(chosen, numbers, np.inf), 1.0, most) for chosen in own),
     )
 

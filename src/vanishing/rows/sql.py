@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-__all__ = ["columns_of_query", "fetch_row", "quote_name"]
+__all__ = ["bare_query", "columns_of_query", "fetch_row", "quote_name"]
 
 
 def quote_name(name: str) -> str:
@@ -18,21 +19,52 @@ def quote_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def bare_query(query: str) -> str:
+    """A query without comments and semicolons at its end, so that it can stand in brackets.
+
+    Examples
+    --------
+    >>> bare_query("select '; --' as a from t; -- the rows")
+    "select '; --' as a from t"
+    """
+    if not isinstance(query, str):
+        raise ValueError(f"query must be a text, a SELECT statement, got {type(query).__name__}.")
+    end = 0
+    for token in _TOKEN.finditer(query):
+        if token.lastgroup is None:
+            end = token.end()
+    if end == 0:
+        raise ValueError("query has no statement: give a SELECT.")
+    return query[:end]
+
+
+# Texts and quoted names, which may contain anything; what may be left out at the end of a query; any other character.
+_TOKEN = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|(?P<idle>--[^\n]*|/\*.*?\*/|[\s;])|.""", re.DOTALL)
+
+
 def fetch_row(connection: Any, query: str) -> tuple[Any, ...]:
-    """The first row of a query."""
-    return tuple(_execute(connection, query).fetchone())
+    """The only row of a query; nothing of its result is left in the connection."""
+    (row,) = _execute(connection, query).fetchall()
+    return tuple(row)
 
 
 def columns_of_query(connection: Any, query: str) -> list[str]:
     """The names of the columns of a query, without its rows."""
-    described = _execute(connection, f"SELECT * FROM ({query}) AS vanishing_rows LIMIT 0").description
-    return [str(column[0]) for column in described]
+    result = _execute(connection, f"SELECT * FROM (\n{query}\n) AS vanishing_rows LIMIT 0")
+    names = [str(column[0]) for column in result.description]
+    result.fetchall()
+    return names
 
 
 def _execute(connection: Any, query: str) -> Any:
-    # Cursors of DuckDB are connections of their own, which see neither its registered frames nor its transaction.
-    if hasattr(connection, "execute"):
-        return connection.execute(query)
-    cursor = connection.cursor()
-    cursor.execute(query)
-    return cursor
+    """The result of a query; ValueError, with the first line of what the database says, if it refuses the query."""
+    try:
+        # Cursors of DuckDB are connections of their own, which see neither its registered frames nor its transaction.
+        if hasattr(connection, "execute"):
+            return connection.execute(query)
+        cursor = connection.cursor()
+        cursor.execute(query)
+        return cursor
+    except Exception as error:  # each driver has errors of its own
+        said = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+        raise ValueError(f"The database refuses the query ({said}): try the query alone first.") from error

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import date, time, timedelta
+from decimal import Decimal
 from numbers import Real
 from typing import Any, NamedTuple, TypeAlias
 
@@ -84,8 +86,13 @@ def _column(name: str, values: Any) -> Column:
     if values.dtype.kind in "mM":
         raise _refuse_times(name)
     listed = [None if _is_missing(value) else value for value in values.tolist()]
-    if all(value is None or isinstance(value, Real) for value in listed):
+    if all(value is None or isinstance(value, (Real, Decimal)) for value in listed):
         return np.array(listed, dtype=np.float64)
+    for value in listed:
+        if isinstance(value, (date, time, timedelta)) or type(value).__name__ == "Period":
+            raise _refuse_times(name)
+        if isinstance(value, (complex, list, tuple, dict, set, np.ndarray)):
+            raise ValueError(f"Column {name!r} holds {type(value).__name__}, neither numbers nor texts: drop it.")
     return _texts(listed)
 
 
@@ -97,7 +104,9 @@ def _texts(listed: Iterable[Any]) -> Texts:
 
 def _is_missing(value: Any) -> bool:
     """Whether a value is None, NaN, or pandas' NA or NaT."""
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+    if isinstance(value, (Real, Decimal)):
+        return bool(value != value)
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
 def _refuse_times(name: str) -> ValueError:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._typing import Array, Float1D, Float2D
 from ..files.fields import Flag, ListOf, Number, Optional, Record, Text, require
 from ..files.saved import SavedEstimator
-from ..rows.reading import input_names
+from ..rows.reading import input_names, require_columns
 from .columns import Column, Texts, frame_columns
 from .tally import Tally, tally_columns
 
@@ -224,6 +224,7 @@ class TableEncoder(SavedEstimator, TransformerMixin, BaseEstimator):  # type: ig
         if not frame:
             plain = X if hasattr(X, "dtype") else np.asarray(X, dtype=object)
             return frame_columns(validate_data(self, plain, dtype=None, ensure_all_finite=False, reset=reset))
+        require_columns(X)
         validate_data(self, X, skip_check_array=True, reset=reset)
         return frame_columns(X)
 
