@@ -84,14 +84,17 @@ def two_workers():
         yield client, {worker.pid: worker for worker in workers}
 
 
-def disturbed(work, D, level: int, wait: float):
-    """The result of ``work(D)``, and how many workers were killed on the way; in a cluster of its own."""
+def disturbed(work, D, level: int, wait: float, *, shown: bool):
+    """The result of ``work(D)``, with its progress shown or not, and how many workers were killed on the way.
+
+    Either way has a cluster of its own. Progress that is shown watches each block; without it Dask alone does.
+    """
     over, killed = threading.Event(), []
     with two_workers() as (client, workers):
         killer = threading.Thread(target=kill_when, args=[client, workers, level, wait, over, killed])
         killer.start()
         try:
-            with contextlib.redirect_stderr(io.StringIO()), show_progress():
+            with contextlib.redirect_stderr(io.StringIO()), show_progress() if shown else contextlib.nullcontext():
                 return work(D), len(killed)
         finally:
             over.set()
@@ -111,20 +114,22 @@ def main() -> None:
     D = slow_blocks(arguments.blocks, arguments.seconds)
     expected = {name: WORK[name](slow_blocks(arguments.blocks, 0.0)) for name in arguments.work}
     longest = arguments.blocks * arguments.seconds  # of two passes with two workers
+    ways = [(name, shown) for shown in (True, False) for name in arguments.work]
     while counts["kills"] < arguments.kills:
-        name = arguments.work[counts["runs"] % len(arguments.work)]
+        name, shown = ways[counts["runs"] % len(ways)]
+        way = f"{name}, progress {'shown' if shown else 'not shown'}"
         counts["runs"] += 1
         try:
-            found, n_killed = disturbed(WORK[name], D, rng.randrange(2), rng.uniform(0, longest))
+            found, n_killed = disturbed(WORK[name], D, rng.randrange(2), rng.uniform(0, longest), shown=shown)
         except Exception as error:
-            counts[f"{name}: {type(error).__name__}"] += 1
+            counts[f"{way}: {type(error).__name__}"] += 1
             continue
         counts["kills"] += n_killed
         same = np.shape(found) == np.shape(expected[name]) and np.array_equal(found, expected[name])
-        counts[f"{name}: {'same to the last bit' if same else 'WRONG'}"] += 1
+        counts[f"{way}: {'same to the last bit' if same else 'WRONG'}"] += 1
         print(dict(counts), flush=True)
     for what, count in sorted(counts.items()):
-        print(f"{what:32} {count}")
+        print(f"{what:48} {count}")
 
 
 if __name__ == "__main__":

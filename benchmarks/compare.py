@@ -93,8 +93,9 @@ def prepare(job: list[str]) -> tuple[Callable[[], object], str]:
     if what == "search":
         X, y, *_ = next(tuning.published_splits(which[0]))
         options = {"psis": tuning.PSIS, "Cs": tuning.CS, "cv": KFold(3), "scale_input": False}
-        options |= {"scale_features": False, "append_input": False}
-        paper = getattr(VanishingIdealClassifierCV, "paper", VanishingIdealClassifierCV)
+        paper = getattr(VanishingIdealClassifierCV, "paper", None)
+        if paper is None:  # a version whose search was the paper's
+            paper, options = VanishingIdealClassifierCV, options | {"scale_features": False, "append_input": False}
         X, search = MinMaxScaler().fit_transform(X), paper(tuning.IDEALS[which[1]], **options)
         search.fit(X, y)
         return lambda: search.fit(X, y), f"{search.best_params_}"

@@ -1,4 +1,5 @@
-"""Change files of models at random and load them: each is refused with a ModelFileError, or its model computes.
+"""Change files of models at random and load them: each is refused with a ModelFileError, or its model prints and
+computes. Anything else is a fault, which is listed with the file that shows it; the exit status is then 1.
 
 python benchmarks/fuzz_models.py --files 100000
 """
@@ -8,7 +9,9 @@ import resource
 import sys
 import tempfile
 import time
+import traceback
 import warnings
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
@@ -37,7 +40,7 @@ from vanishing import (
     load,
     save,
 )
-from vanishing.detection import Rules
+from vanishing.rules import Rules
 
 
 def models(rng):
@@ -71,9 +74,17 @@ def compute(model, X):
         _ = name and getattr(model, name)(X)
 
 
+def describe(model):
+    """What print and a notebook show, and the relations of an ideal: these have no reason to fail."""
+    str(model), repr(model)
+    for name in ("relations", "_repr_html_"):
+        if hasattr(model, name):
+            getattr(model, name)()
+
+
 def fuzz(whole_files, n_files, path, rng):
-    """How many changed files were refused, and how many held a model that computes."""
-    refused = 0
+    """How many changed files were refused, and the faults of the others: where each was raised, and how often."""
+    refused, faults = 0, Counter()
     for k in range(n_files):
         whole, X = whole_files[k % len(whole_files)]
         path.write_bytes(mutated(whole, rng))
@@ -82,9 +93,26 @@ def fuzz(whole_files, n_files, path, rng):
         except ModelFileError:
             refused += 1
             continue
-        with suppress(ValueError):  # a sentence about other columns than those of the rows, or an odd parameter
-            compute(model, X)
-    return refused, n_files - refused
+        except Exception as error:
+            faults[_place_of(error, path)] += 1
+            continue
+        try:
+            describe(model)
+            with suppress(ValueError):  # a sentence about other columns than those of the rows, or an odd parameter
+                compute(model, X)
+        except Exception as error:
+            faults[_place_of(error, path)] += 1
+    return refused, faults
+
+
+def _place_of(error, path):
+    """Where an error was raised; the file is kept under that name in the folder for temporary files."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{type(error).__name__} in {Path(last.filename).name}:{last.lineno}"
+    kept = Path(tempfile.gettempdir()) / f"fault-{place.replace(' ', '-').replace(':', '-')}.vi"
+    if not kept.exists():
+        kept.write_bytes(path.read_bytes())
+    return f"{place}: {error} ({kept})"
 
 
 def saved(path, rng):
@@ -112,10 +140,17 @@ def main():
         path = Path(folder) / "changed.vi"
         whole_files = saved(path, rng)
         before, start = peak_megabytes(), time.process_time()
-        refused, valid = fuzz(whole_files, arguments.files, path, rng)
-    print(f"{arguments.files:,} files: {refused:,} refused, {valid:,} still models, nothing else")
+        refused, faults = fuzz(whole_files, arguments.files, path, rng)
+    valid, wrong = (
+        arguments.files - refused - faults.total(),
+        f"{faults.total():,} faults" if faults else "nothing else",
+    )
+    print(f"{arguments.files:,} files: {refused:,} refused, {valid:,} still models, {wrong}")
+    for place, count in faults.most_common():
+        print(f"  {count:,} times {place}")
     print(f"{time.process_time() - start:.0f} s of CPU, {peak_megabytes() - before:.0f} MB more than before")
+    return int(bool(faults))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

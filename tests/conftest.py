@@ -39,6 +39,16 @@ def pytest_collection_finish():
 
 
 @pytest.fixture(scope="session")
+def refusal():
+    """A function of a kind of file and a path: error, message and peak of memory (bytes) when it is read."""
+    from refusals import Refusals
+
+    process = Refusals()
+    yield process
+    process.close()
+
+
+@pytest.fixture(scope="session")
 def load_table():
     """A function that loads a data set by name: rows and labels, as the paper uses them."""
     from vanishing import datasets

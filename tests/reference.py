@@ -557,6 +557,31 @@ def rational_buchberger_moeller(rows, degree):
     return basis
 
 
+def rational_order_ideal(points, order="deglex"):
+    """The terms that lead no polynomial that vanishes on distinct points: as many as there are points.
+
+    A term joins if its values on the points are no combination of those of the terms before it. The values are reduced
+    one term after the other, in fractions; the search ends once there are as many terms as points.
+    """
+    points = _fractions(points)
+    n_variables = len(points[0])
+    kept, reduced = [], []  # terms, and pairs of their values without those of the terms before, and a non-zero place
+    degree = 0
+    while len(kept) < len(points):
+        for term in brute_force_border(set(kept), n_variables, degree, order) if degree else [(0,) * n_variables]:
+            values = [column for (column,) in _fraction_terms(points, [term])]
+            for other, place in reduced:
+                if values[place]:
+                    factor = values[place] / other[place]
+                    values = [a - factor * b for a, b in zip(values, other, strict=True)]
+            place = next((i for i, value in enumerate(values) if value), None)
+            if place is not None:
+                kept.append(term)
+                reduced.append((values, place))
+        degree += 1
+    return kept
+
+
 def rational_kernel(rows, degree):
     """Basis of the polynomials of degree <= ``degree`` that vanish on the rows, as dictionaries."""
     terms = sorted(exponents_up_to(len(rows[0]), degree), key=sum)

@@ -1,7 +1,9 @@
 """Names, docstrings and the direction of imports."""
 
 import ast
+import dataclasses
 import inspect
+import re
 import subprocess
 import sys
 from functools import cache
@@ -25,6 +27,7 @@ LAYERS = [
     {"report"},
     {"ideals", "svm", "laws"},
     {"classification", "detection"},
+    {"rules"},
     {"exports"},
     {"experiments"},
     {"cli"},
@@ -82,6 +85,37 @@ def test_modules_of_a_package_import_each_other_in_no_circle(package):
         below = {name: others for name, others in below.items() if name not in free}
 
 
+CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
+
+
+def map_of_folders():
+    """The modules that CONTRIBUTING.md names in the row of each folder; those of the root have the key ""."""
+    rows = re.findall(r"^\| (?:`([\w/]+)/`|the root) \| (.*) \|$", CONTRIBUTING.read_text(), re.MULTILINE)
+    return {folder: re.findall(r"`(\w+)`", text) for folder, text in rows}
+
+
+def folders_with_modules():
+    """The folders of the package, and of its rooms, that hold modules; the root is ""."""
+    modules = [path for path in SOURCE.rglob("*.py") if not path.stem.startswith("__")]
+    return sorted({"" if path.parent == SOURCE else path.parent.relative_to(SOURCE).as_posix() for path in modules})
+
+
+def test_the_map_in_contributing_has_a_row_for_every_folder():
+    assert sorted(map_of_folders()) == folders_with_modules()
+
+
+@pytest.mark.parametrize("folder", folders_with_modules())
+def test_the_map_in_contributing_names_the_modules_of_a_folder(folder):
+    row = f"the row of {folder or 'the root'}{'/' if folder else ''} in CONTRIBUTING.md"
+    named = map_of_folders().get(folder, [])
+    modules = {path.stem for path in (SOURCE / folder).glob("*.py") if not path.stem.startswith("__")}
+    missing, gone = sorted(modules - set(named)), sorted(set(named) - modules)
+    twice = sorted({name for name in named if named.count(name) > 1})
+    assert not missing, f"add to {row}, each in backticks: {', '.join(missing)}"
+    assert not gone, f"remove from {row}, as there are no such modules: {', '.join(gone)}"
+    assert not twice, f"{row} names more than once: {', '.join(twice)}"
+
+
 def test_the_root_of_the_package_is_small():
     assert len(list(SOURCE.glob("*.py"))) <= 14
 
@@ -114,9 +148,13 @@ def test_docstrings_name_every_parameter_and_fitted_attribute(name):
 
 def test_the_classifier_and_its_search_begin_with_the_same_parameters():
     alone, tuned = (list(inspect.signature(model).parameters) for model in CLASSIFIERS)
+    of_columns = [field.name for field in dataclasses.fields(vanishing.Columns)]
+    start = alone.index(of_columns[0])
+    assert alone[start : start + len(of_columns)] == of_columns  # the search has one parameter for them
+    alone[start : start + len(of_columns)] = ["columns"]
     shared = [name for name in alone if name in tuned]
     assert alone[: len(shared)] == tuned[: len(shared)] == shared
-    assert "final_estimator" in shared
+    assert shared == ["estimator", "final_estimator", "scale_input", "columns", "class_weight", "n_jobs"]
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import signal
 import threading
 import warnings
@@ -22,7 +23,21 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, Normalizer
 from threadpoolctl import threadpool_info
 
-from vanishing import ABM, AVI, OAVI, VCA, RangeWarning
+from vanishing import (
+    ABM,
+    AVI,
+    L1SVC,
+    OAVI,
+    VCA,
+    PerClass,
+    RangeWarning,
+    TableEncoder,
+    VanishingIdealClassifier,
+    VanishingIdealClassifierCV,
+    VanishingIdealDetector,
+    discover,
+)
+from vanishing.detection import Rules
 
 ALL = pytest.mark.parametrize("algorithm", [OAVI, ABM, AVI, VCA])
 MONOMIAL = pytest.mark.parametrize("algorithm", [OAVI, ABM, AVI])
@@ -627,3 +642,76 @@ def test_sympy_expression_has_the_same_values(algorithm, X):
     expression = polynomial.to_sympy()
     values = [float(expression.subs(dict(zip(["x0", "x1", "x2"], row, strict=True)))) for row in X[:3]]
     np.testing.assert_allclose(values, polynomial.evaluate(X[:3]), rtol=1e-9, atol=1e-12)
+
+
+FRAME_FITS = {
+    "OAVI": lambda X: OAVI().fit(X),
+    "VCA": lambda X: VCA().fit(X),
+    "PerClass": lambda X: PerClass().fit(X, np.arange(len(X)) % 2),
+    "L1SVC": lambda X: L1SVC().fit(X, np.arange(len(X)) % 2),
+    "classifier": lambda X: VanishingIdealClassifier().fit(X, np.arange(len(X)) % 2),
+    "search": lambda X: VanishingIdealClassifierCV().fit(X, np.arange(len(X)) % 2),
+    "detector": lambda X: VanishingIdealDetector().fit(X),
+    "discover": discover,
+    "rules": Rules.learn,
+    "encoder": lambda X: TableEncoder().fit(X),
+}
+
+
+@pytest.mark.parametrize("fit", FRAME_FITS.values(), ids=FRAME_FITS)
+def test_frames_without_columns_or_with_equal_names_are_refused_in_our_words(fit):
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match=r"^X has no columns: give it at least one.$"):
+        fit(pandas.DataFrame(index=range(30)))
+    twice = pandas.DataFrame(np.random.default_rng(0).uniform(size=(30, 3)), columns=["a", "b", "a"])
+    with pytest.raises(ValueError, match=r"^X has several columns called 'a': rename them, or drop all but one.$"):
+        fit(twice)
+
+
+@pytest.mark.parametrize("name", ["OAVI", "detector", "encoder"])
+def test_arrow_tables_with_equal_names_are_refused(name):
+    pyarrow = pytest.importorskip("pyarrow")
+    column = pyarrow.array(np.linspace(0.0, 1.0, 30))
+    with pytest.raises(ValueError, match="several columns called 'a'"):
+        FRAME_FITS[name](pyarrow.table([column, column], names=["a", "a"]))
+
+
+def test_weights_that_are_not_numbers_are_refused():
+    with pytest.raises(ValueError, match="sample_weight must be numbers, one per row"):
+        OAVI().fit(np.zeros((2, 1)), sample_weight=[object(), "x"])
+
+
+def odd_columns(n=60):
+    rng = np.random.default_rng(0)
+    return {
+        "1e-300": 1e-300 * rng.normal(size=n),
+        "1e-200": 1e-200 * rng.normal(size=n),
+        "denormal": 5e-324 * rng.integers(0, 5, n),
+        "tiny and binary": 1e-300 * rng.integers(0, 2, n),
+        "constant": np.full(n, 3.0),
+        "tiny constant": np.full(n, 1e-300),
+        "near 2^62": 2.0**62 + 1024.0 * rng.integers(0, 9, n),
+        "constant 2^62": np.full(n, 2.0**62),
+    }
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("beside", ["normal", "constant", "near 2^62"])
+@pytest.mark.parametrize("kind", odd_columns())
+def test_finite_columns_of_every_size_are_fitted_or_refused_with_the_reason(kind, beside):
+    columns = odd_columns() | {"normal": np.random.default_rng(1).normal(size=60)}
+    X = np.column_stack([columns[kind], columns[beside]])
+    searches = [VanishingIdealClassifierCV(psis=[0.01], Cs=[1.0], cv=2, scale_input=s) for s in ("rank", "arcsinh")]
+    for model in (*searches, VanishingIdealClassifier(), VanishingIdealDetector(), OAVI(), VCA()):
+        try:
+            model.fit(X, np.arange(60) % 2)
+        except ValueError as error:
+            assert re.search("(over|under)flow|All rows are equal", str(error)), error  # noqa: PT017
+
+
+def test_columns_whose_squares_underflow_are_named_with_a_factor():
+    X = np.random.default_rng(0).normal(size=(60, 2)) * [1.0, 1e-300]
+    for fit in (VanishingIdealDetector().fit, Rules.learn):
+        with pytest.raises(ValueError, match=r"column 'x1' underflow, as its range is \S+e-300: multiply it by 1e300"):
+            fit(X)
+        fit(X * [1.0, 1e300])  # the advice

@@ -54,14 +54,14 @@ def test_polynomials_are_written_out_while_others_are(monkeypatch):
     def write_out_slowly(form, n_features):
         if form is slow.form:
             slow_has_begun.set()
-            assert fast_is_done.wait(10.0)
+            assert fast_is_done.wait(60.0)
         return write_out(form, n_features)
 
     monkeypatch.setattr(polynomial, "monomials_of", write_out_slowly)
     found = []
     thread = threading.Thread(target=lambda: found.append(slow.coef))
     thread.start()
-    assert slow_has_begun.wait(10.0)
+    assert slow_has_begun.wait(60.0)
     coef = fast.coef
     fast_is_done.set()
     thread.join()
@@ -75,19 +75,19 @@ def test_children_have_the_blas_threads_of_a_process_in_which_nothing_is_fitted(
     def stay_inside():
         with one_blas_thread:
             entered.set()
-            assert left.wait(30.0)
+            assert left.wait(120.0)
 
     before = blas_threads()
     thread = threading.Thread(target=stay_inside)
     thread.start()
-    assert entered.wait(10.0)
+    assert entered.wait(60.0)
     child = os.fork()
     if child == 0:
         same = blas_threads() == before
         with one_blas_thread:
             same = same and set(blas_threads()) == {1}
         os._exit(0 if same and blas_threads() == before else 1)
-    assert forks.wait_for(child, 10.0) == ""
+    assert forks.wait_for(child, 60.0) == ""
     left.set()
     thread.join()
     assert blas_threads() == before

@@ -1,4 +1,4 @@
-"""The walk through the house: which files and functions of the package a call passes through.
+"""The walk through the house: which files and functions of the package a call passes through, with default parameters.
 
 python tools/walk.py                # counts
 python tools/walk.py --files        # and the files in the order in which the data meet them
@@ -53,11 +53,11 @@ def main():
     X = rng.random((1000, 3))
     X[:, 2] = X[:, 0] * X[:, 1]
     y = X[:, 0] > X[:, 1] ** 2
-    model, search = OAVI().fit(X), VanishingIdealClassifierCV(psis=[0.01, 0.001])
+    model = OAVI().fit(X)
     calls = {
         "OAVI().fit": lambda: OAVI().fit(X),
         "transform": lambda: model.transform(X),
-        "VanishingIdealClassifierCV().fit": lambda: search.fit(X, y),
+        "VanishingIdealClassifierCV().fit": lambda: VanishingIdealClassifierCV().fit(X, y),
     }
     for name, call in calls.items():
         call()  # compiles what is not compiled yet

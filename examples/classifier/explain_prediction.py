@@ -15,7 +15,7 @@ from vanishing.plots import plot_contributions
 
 data = load_breast_cancer(as_frame=True)
 X, y = data.data, data.target_names[data.target]
-clf = VanishingIdealClassifierCV(sparsity="1se").fit(X, y)
+clf = VanishingIdealClassifierCV(refit="1se").fit(X, y)
 row = X.iloc[np.argsort(np.abs(clf.decision_function(X)))[12]]  # a close call
 explanation = clf.explain(row)
 print(explanation)

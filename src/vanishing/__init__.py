@@ -20,6 +20,7 @@ if _TYPE_CHECKING:
     from .classification import (
         ClassGenerator,
         ClassGenerators,
+        Columns,
         PerClass,
         VanishingIdealClassifier,
         VanishingIdealClassifierCV,
@@ -44,6 +45,7 @@ _LATER = {
         ".classification": (
             "ClassGenerator",
             "ClassGenerators",
+            "Columns",
             "PerClass",
             "VanishingIdealClassifier",
             "VanishingIdealClassifierCV",
@@ -70,6 +72,7 @@ __all__ = [
     "VCA",
     "ClassGenerator",
     "ClassGenerators",
+    "Columns",
     "Law",
     "LawFinder",
     "Laws",

@@ -46,6 +46,7 @@ __all__ = [
     "warn_overflow",
     "warn_single_precision",
     "warn_undecided",
+    "warn_user",
 ]
 
 T = TypeVar("T")
@@ -133,7 +134,10 @@ def check_weights(sample_weight: Any, n_samples: int, *, all_zero: bool = False)
     if sample_weight is None:
         return None
     require_unmasked(sample_weight=sample_weight)
-    weights = np.array(sample_weight, dtype=np.float64)
+    try:
+        weights = np.array(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("sample_weight must be numbers, one per row: convert its values.") from None
     if weights.shape != (n_samples,):
         raise ValueError(f"sample_weight must have shape ({n_samples},), one weight per row; got {weights.shape}.")
     if all_zero and not weights.any():
@@ -270,6 +274,11 @@ def _warn(message: str, category: type[Warning]) -> None:
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _NOT_THE_USER:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level + 1)
+
+
+def warn_user(message: str) -> None:
+    """Issue a UserWarning that points at the user's line."""
+    _warn(message, UserWarning)
 
 
 def warn_outside_unit_cube(low: Float1D, high: Float1D, names: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import vanishing
-from vanishing.cli.demonstration import tell
+from vanishing.cli.demo import tell
 from vanishing.cli.main import main
 
 

@@ -7,6 +7,7 @@ import re
 import select
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -32,6 +33,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def script(capsys, shell):
+    pytest.importorskip("shtab", reason="needs shtab: pip install 'vanishing[completion]'")
     assert main(["completion", shell]) == 0
     return capsys.readouterr().out
 
@@ -40,11 +42,17 @@ def test_bash_completes(folder, capsys):
     if shutil.which("bash") is None:
         pytest.skip("needs bash")
     (folder / "completion").write_text(script(capsys, "bash"))
-    lines = ["source completion"]
-    lines += ['try() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _vanishing; echo "${COMPREPLY[*]}"; }']
+    lines = ["source completion", "name=$(complete -p vanishing | sed 's/.*-F //; s/ .*//')"]
+    lines += ['try() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); $name; echo "${COMPREPLY[*]}"; }']
     commands = "\n".join([*lines, *(f"try {line}" for line in TYPED)])
     done = subprocess.run(["bash", "-c", commands], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == list(TYPED.values())
+
+
+def test_completion_names_its_extra(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    assert main(["completion", "bash"]) == 2
+    assert "pip install 'vanishing[completion]'" in capsys.readouterr().err
 
 
 @pytest.mark.slow

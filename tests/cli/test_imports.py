@@ -41,7 +41,7 @@ def test_ctrl_c_during_imports_is_one_line(tmp_path):
     with start(RUN.format(handler="default_int_handler"), tmp_path, SOURCE) as command:
         assert command.stdout.readline() == "importing\n"
         command.send_signal(signal.SIGINT)
-        _, errors = command.communicate(timeout=30)
+        _, errors = command.communicate(timeout=120)
     assert command.returncode == 130
     assert errors == "\nvanishing: interrupted; nothing was written.\n"
 
@@ -52,7 +52,7 @@ def test_the_command_runs_and_leaves_interrupts_as_they_were(handler):
     run = RUN.format(handler=handler).replace("sys.exit(", "import atexit; atexit.register(check); sys.exit(")
     check = f"check = lambda: print(signal.getsignal(signal.SIGINT) is signal.{handler}); "
     with start(check + run, SOURCE) as command:
-        output, errors = command.communicate(timeout=60)
+        output, errors = command.communicate(timeout=120)
     assert (command.returncode, errors) == (0, "")
     assert output.splitlines() == [f"vanishing {vanishing.__version__}", "True"]
 
@@ -70,7 +70,7 @@ def test_ctrl_c_during_the_imports_of_a_command_is_one_line(tmp_path):
     with start(run, tmp_path, SOURCE) as command:
         assert command.stdout.readline() == "importing\n"
         command.send_signal(signal.SIGINT)
-        _, errors = command.communicate(timeout=60)
+        _, errors = command.communicate(timeout=120)
     assert command.returncode == 130
     assert errors == "\nvanishing: interrupted; nothing was written.\n"
 

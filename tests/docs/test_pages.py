@@ -19,7 +19,7 @@ PAGES = {
 QUICK = {"choosing.md", "certificates.md", "files.md"}
 WITH_CODE = sorted(page for page in PAGES if re.search(r"^```(python|console)$", (DOCS / page).read_text(), re.M))
 PUBLIC = [
-    "vanishing", "vanishing.exports", "vanishing.plots", "vanishing.datasets", "vanishing.detection",
+    "vanishing", "vanishing.exports", "vanishing.plots", "vanishing.datasets", "vanishing.detection", "vanishing.rules",
     "vanishing.experiments", "vanishing.solvers",
 ]  # fmt: skip
 

@@ -66,7 +66,7 @@ def all_processes_end():
     before = set(multiprocessing.active_children())
 
     def check():
-        end = time.monotonic() + 10.0
+        end = time.monotonic() + 60.0
         while set(multiprocessing.active_children()) - before and time.monotonic() < end:
             time.sleep(0.02)
         return not set(multiprocessing.active_children()) - before

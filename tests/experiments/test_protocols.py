@@ -1,6 +1,7 @@
 """The paper's protocols: splits, folds, published numbers, and what they need of the library."""
 
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from small_experiments import FEW_PSIS, FOLDER, needs, records_in
 
-from vanishing import OAVI, VanishingIdealClassifier, VanishingIdealClassifierCV, open_rows
+from vanishing import OAVI, Columns, VanishingIdealClassifier, VanishingIdealClassifierCV, open_rows
 from vanishing.datasets import make_synthetic
 from vanishing.experiments import ALGORITHMS, PROTOCOLS, _protocols, _request, _table3, published_runs, published_split
 from vanishing.experiments._authors import PublishedOAVI
@@ -230,11 +231,18 @@ FINALS = {
 @pytest.mark.parametrize(("final", "scoring"), FINALS.values(), ids=FINALS.keys())
 def test_any_last_step_with_a_weight_is_searched_as_scikit_learn_does(circles, final, scoring):
     psis, Cs, ideal = (0.1, 0.01), (0.1, 1.0), OAVI(solver="cg", boost="ihb")
-    options = {"scale_input": True, "features": "absolute", "scale_features": False, "append_input": False}
+    columns = Columns("absolute", append_input=False, scale_features=False)
     ours = VanishingIdealClassifierCV(
-        ideal, psis=psis, Cs=Cs, cv=StratifiedKFold(2), final_estimator=final, scoring=scoring, **options
+        ideal,
+        psis=psis,
+        Cs=Cs,
+        cv=StratifiedKFold(2),
+        final_estimator=final,
+        scoring=scoring,
+        scale_input=True,
+        columns=columns,
     ).fit(*circles)
-    model = VanishingIdealClassifier(ideal, final_estimator=final, **options)
+    model = VanishingIdealClassifier(ideal, final_estimator=final, **asdict(columns))
     grid = [{"estimator__psi": [psi], "final_estimator__C": [C]} for psi in psis for C in Cs]
     theirs = GridSearchCV(model, grid, cv=StratifiedKFold(2), scoring=scoring).fit(*circles)
     np.testing.assert_allclose(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"], atol=1e-12)
@@ -285,3 +293,13 @@ def test_the_start_of_a_solver_does_not_matter_to_decisions_that_are_certain(sol
     assert len(steepest.generators_) == len(constant.generators_)
     if solver != "cg":  # whose first step from either vertex goes to the same point
         assert steepest.generators_.n_iter.sum() != constant.generators_.n_iter.sum()
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_searches_of_the_experiments_see_decisions_that_are_not_calibrated(circles, protocol):
+    X, y = MinMaxScaler().fit_transform(circles[0]), circles[1]
+    search = _protocols._search("CGAVI-IHB", protocol, y, 1).set_params(psis=(0.01,), Cs=(1.0,), refit=True).fit(X, y)
+    assert not hasattr(search, "predict_proba")
+    last = search.best_estimator_.final_estimator_
+    expected = search.transform(X) @ last.coef_.T + last.intercept_
+    np.testing.assert_allclose(search.decision_function(X), expected, atol=1e-9)

@@ -11,7 +11,7 @@ import pytest
 from file_mutations import file_of, mutated, parts_of
 
 from vanishing import Law, LawFinder, Laws, ModelFileError, Moments, VanishingIdealDetector, discover, load
-from vanishing.detection import Rules
+from vanishing.rules import Rules
 
 
 def plant(m=300, seed=0):

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from vanishing import OAVI, PerClass, VanishingIdealClassifierCV, VanishingIdealDetector, discover
-from vanishing.detection import Rules
+from vanishing.rules import Rules
 
 HOSTILE = "<script>alert(1)</script>"
 

@@ -40,7 +40,7 @@ class Block(NamedTuple):
 def find_blocks(text):
     """The blocks of a page that can be run."""
     matches = list(_BLOCK.finditer(text))
-    for match, following in zip(matches, [*matches[1:], None], strict=True):
+    for match, following in zip(matches, [*matches[1:], None], strict=False):
         kind = match["kind"] or match["setup"]
         if kind.startswith("text"):
             continue

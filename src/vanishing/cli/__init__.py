@@ -1,10 +1,9 @@
 """The command line.
 
-``main`` parses the arguments and imports the module of a command only when that is chosen. Such a module declares its
-arguments without slow imports; what a command computes is in modules beside it: ``models`` (models from files),
-``evaluation`` (predict, transform), ``scoring`` (score), ``checking`` (check), ``equations`` (fit, show) and
-``demonstration`` (demo). ``inputs`` and ``columns`` read tables, ``outputs`` writes files, ``language`` translates
-messages of the library into flags.
+``main`` parses the arguments and imports the module of a command only when that is chosen. Each command is one module;
+its functions import NumPy and the library when they run, so that ``--help`` answers at once. What commands share:
+``models`` (models from files), ``evaluation`` (predict, transform), ``equations`` (fit, show), ``inputs`` and
+``columns`` (read tables), ``outputs`` (writes files) and ``language`` (messages of the library in flags).
 """
 
 from .main import main

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .inputs import add_format_arguments
-from .outputs import TABLES, add_output_arguments
+from .inputs import add_format_arguments, progress_bars
+from .outputs import SHOWN, TABLES, add_output_arguments, check_output, print_json, table_writer
+
+if TYPE_CHECKING:
+    from .._typing import Array, Float2D, Int1D
+    from ..rows.disk import DiskRows
+    from ..rows.protocol import Block
+    from .models import Loaded
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
@@ -29,7 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--allow",
         type=float,
         metavar="SHARE",
-        help="share of rows that may offend (default: none for laws; for rules and detectors, what they had before)",
+        help="share of rows that may offend (default: for laws what normal noise explains, 6e-7 for a width of 5; for "
+        "rules and detectors what they had before; none for rules written by hand)",
     )
     parser.add_argument("--groups", metavar="COLUMN", help="column with runs, for quantities conserved along each")
     add_output_arguments(parser, "write all offending rows to a .csv, .parquet or .json file")
@@ -39,12 +51,243 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Check block by block; 1 if something is wrong."""
-    from .checking import check_rows
     from .models import load_model
-    from .outputs import check_output
 
     if not arguments.width > 0.0 or (arguments.allow is not None and not 0.0 <= arguments.allow <= 1.0):
         raise ValueError("--width must be above 0, and --allow between 0 and 1.")
     check_output(arguments.output, arguments.force, TABLES, [arguments.model])
     loaded = load_model(arguments.model, "check", "laws", "rules", "detector")
-    return int(not check_rows(arguments, loaded))
+    return int(not _check_rows(arguments, loaded))
+
+
+def _check_rows(arguments: argparse.Namespace, loaded: Loaded) -> bool:
+    """Whether the rows pass; prints the result, and writes the offending rows."""
+    from ..rules.report import SIGNIFICANT
+
+    groups = arguments.groups or loaded.notes.get("groups")
+    rows = loaded.open(arguments, label=groups if _conserved(loaded) else None)
+    standard = _standard(loaded, rows, arguments)
+    total, counts, shown = _scan(arguments, loaded, rows, standard)
+    p_values = [standard.p_value(k, int(n), total, arguments.allow) for k, n in enumerate(counts)]
+    passed = all(p * len(p_values) >= SIGNIFICANT for p in p_values)
+    content = {
+        "passed": passed,
+        "rows": total,
+        "checks": [
+            {
+                "equation": name,
+                "offending": int(n),
+                "expected": standard.expected(k, total, arguments.allow),
+                "p_value": p,
+            }
+            for k, (name, n, p) in enumerate(zip(standard.names, counts, p_values, strict=True))
+        ],
+        "offending": shown,
+    }
+    if arguments.json:
+        print_json(content)
+    else:
+        print("\n".join(_lines(content, arguments.output)))
+    return passed
+
+
+def _lines(content: dict[str, Any], output: str | None) -> list[str]:
+    """The result in words."""
+    lines = [f"{content['rows']:,} rows: {'passed' if content['passed'] else 'FAILED'}"]
+    for entry in content["checks"]:
+        n = entry["offending"]
+        offend = "1 row offends" if n == 1 else f"{n:,} rows offend"
+        outcome = "holds" if n == 0 else f"{offend}, {entry['expected']:.2g} expected, p = {entry['p_value']:.2g}"
+        lines.append(f"  {entry['equation']}   {outcome}")
+    offending = content["offending"]
+    lines += [f"    row {row['row']} of {row['file']}: {row['times_limit']:.3g} times the limit" for row in offending]
+    if sum(entry["offending"] for entry in content["checks"]) > len(offending):
+        lines.append("    ..." if output is None else f"    ... all in {output}")
+    return lines
+
+
+# --- one pass over the rows -------------------------------------------------------------------------------------------
+
+
+class Offences(NamedTuple):
+    """Offending rows of a block: their places, the equations that they miss, and their residuals over the limits."""
+
+    n_rows: int
+    file: Array
+    row: Array
+    equation: Array
+    size: Array
+
+
+def _scan(
+    arguments: argparse.Namespace, loaded: Loaded, rows: DiskRows, standard: Standard
+) -> tuple[int, Int1D, list[dict[str, Any]]]:
+    """Number of rows, offences against each equation, and the first offending rows; all go to the output file."""
+    import numpy as np
+
+    total, counts = 0, np.zeros(len(standard.names), dtype=np.int64)
+    shown: list[dict[str, Any]] = []
+    with ExitStack() as stack:
+        stack.enter_context(progress_bars(shown=not arguments.quiet))
+        writer = stack.enter_context(table_writer(arguments.output, loaded.about())) if arguments.output else None
+        for offences in loaded.each_block(rows, partial(_offences, standard, rows)):
+            total += offences.n_rows
+            counts += np.bincount(offences.equation, minlength=len(counts))
+            records = {
+                "file": offences.file,
+                "row": offences.row,
+                "equation": np.array(standard.names)[offences.equation],
+                "times_limit": offences.size,
+            }
+            columns = [values[: SHOWN - len(shown)].tolist() for values in records.values()]
+            shown += [dict(zip(records, row, strict=True)) for row in zip(*columns, strict=True)]
+            if writer is not None:
+                writer.write(records)
+    return total, counts, shown
+
+
+def _offences(standard: Standard, rows: DiskRows, block: Block, inside: Any) -> Offences:
+    """The offending rows of a block."""
+    import numpy as np
+
+    sizes = standard.sizes(block, inside)
+    row, equation = np.nonzero(sizes > 1.0)
+    file = np.full(row.size, rows.reader.name_of(block.part))
+    return Offences(len(sizes), file, row + block.start, equation, sizes[row, equation])
+
+
+# --- standards --------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Standard:
+    """What rows are compared with.
+
+    ``names`` are the equations, and ``sizes`` gives the residuals of a block's rows over the limits, ``(n_rows,
+    n_equations)``. How often a row may offend is either ``before``, offences and rows at the fit, or ``chance``, the
+    probability that the noise of a law alone makes a row offend; it is 0 for equations written by hand.
+    """
+
+    names: list[str]
+    sizes: Callable[[Block, Any], Float2D]
+    chance: float
+    before: list[tuple[int, int] | None] = field(default_factory=list)
+
+    def expected(self, k: int, n_rows: int, allowed: float | None) -> float:
+        """The number of offences against equation ``k`` if nothing has changed."""
+        before = self.before[k] if self.before and allowed is None else None
+        missed, seen = before or (self.chance if allowed is None else allowed, 1)
+        return n_rows * missed / seen
+
+    def p_value(self, k: int, n_offences: int, n_rows: int, allowed: float | None) -> float:
+        """The probability of ``n_offences`` against equation ``k``, or more, if nothing has changed.
+
+        A row offends with a known probability, so the number of offences is binomial; where that probability was
+        estimated from the rows of the fit, Fisher's exact test compares both numbers.
+        """
+        from scipy import stats
+
+        before = self.before[k] if self.before and allowed is None else None
+        if before is None:
+            return float(stats.binom.sf(n_offences - 1, n_rows, self.chance if allowed is None else allowed))
+        missed, seen = before
+        table = [[n_offences, n_rows - n_offences], [missed, seen - missed]]
+        return float(stats.fisher_exact(table, alternative="greater").pvalue)
+
+
+def _standard(loaded: Loaded, rows: DiskRows, arguments: argparse.Namespace) -> Standard:
+    """What a model asks of rows."""
+    model = loaded.model
+    if loaded.kind == "detector":
+        rate, sample = model.contamination, model._current().sample
+        seen = model.n_samples_seen_ if sample is None else len(sample.X)  # the rows behind the limit
+        return Standard(["rows are normal"], partial(_alarms, model), rate, [(round(rate * seen), seen)])
+    if not len(model):
+        raise ValueError(f"{loaded.path} holds no {loaded.kind}, so there is nothing to check.")
+    if loaded.kind == "rules":
+        before = [(rule.exceptions, rule.n_rows) if rule.n_rows else None for rule in model]
+        return Standard([str(rule) for rule in model], partial(_rule_sizes, list(model)), 0.0, before)
+    from scipy import stats
+
+    means = _group_means(loaded, rows) if _conserved(loaded) else {}
+    beyond = 2.0 * float(stats.norm.sf(arguments.width))  # normal noise beyond the limit: 5.7e-7 for five deviations
+    sizes = partial(_law_sizes, list(model), means, arguments.width)
+    return Standard([law.equation for law in model], sizes, beyond)
+
+
+def _alarms(detector: Any, _: Block, inside: Any) -> Float2D:
+    """The rate of false alarms over the p-values of rows, above 1 for outliers only."""
+    import numpy as np
+
+    from .models import scores_and_p_values
+
+    scores, p_values = scores_and_p_values(detector, inside, alarms_only=True)
+    with np.errstate(divide="ignore"):
+        ratio = detector.contamination / p_values
+    outlier = scores < detector.offset_
+    return np.asarray(np.where(outlier, np.maximum(ratio, np.nextafter(1.0, 2.0)), np.minimum(ratio, 1.0)))[:, None]
+
+
+def _rule_sizes(rules: list[Any], _: Block, inside: Any) -> Float2D:
+    """Residuals of rules over their tolerances, which may be 0 for rules written by hand."""
+    import numpy as np
+
+    from ..rules.rule import absolute_values
+
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        return np.asarray(absolute_values(rules, _finite(inside)) / [rule.tolerance for rule in rules])
+
+
+def _law_sizes(laws: list[Any], means: dict[Any, dict[int, float]], width: float, block: Block, inside: Any) -> Float2D:
+    """Residuals of laws over ``width`` standard deviations."""
+    import numpy as np
+
+    from ..laws.deviations import standard_deviations
+
+    X, sizes = _finite(inside), []
+    for law in laws:
+        residual, deviation = standard_deviations(law, X)
+        if law.conserved:
+            residual = residual - np.array([means[label][id(law)] for label in block.labels.tolist()])
+        sizes.append(np.abs(residual) / (width * deviation))
+    return np.column_stack(sizes)
+
+
+def _finite(inside: Any) -> Float2D:
+    """The rows; an error names the place of a missing or infinite value."""
+    import numpy as np
+
+    X: Float2D = inside.X
+    if not np.isfinite(X).all():
+        row, column = (int(index[0]) for index in np.nonzero(~np.isfinite(X)))
+        raise ValueError(f"A value is missing or infinite in column number {column + 1} {inside.place(0, row)}.")
+    return X
+
+
+def _conserved(loaded: Loaded) -> bool:
+    """Whether the model has quantities conserved along runs."""
+    return loaded.kind == "laws" and any(law.conserved for law in loaded.model)
+
+
+def _group_means(loaded: Loaded, rows: DiskRows) -> dict[Any, dict[int, float]]:
+    """The mean of each conserved quantity in every group, in a pass of its own."""
+    import numpy as np
+
+    from ..laws.deviations import standard_deviations
+
+    if not rows.labelled:
+        raise ValueError(f"{loaded.path} holds quantities conserved along runs: name their column with --groups.")
+    laws = [law for law in loaded.model if law.conserved]
+
+    def sums(block: Block, inside: Any) -> tuple[Array, Float2D]:
+        labels, place = np.unique(block.labels, return_inverse=True)
+        values = np.column_stack([np.ones(len(place)), *(standard_deviations(law, _finite(inside))[0] for law in laws)])
+        total = np.zeros((len(labels), values.shape[1]))
+        np.add.at(total, np.asarray(place).ravel(), values)
+        return labels, total
+
+    totals: dict[Any, Array] = {}
+    for labels, part in loaded.each_block(rows, sums):
+        for label, row in zip(labels.tolist(), part, strict=True):
+            totals[label] = totals.get(label, 0.0) + row
+    return {label: {id(law): float(row[1 + k] / row[0]) for k, law in enumerate(laws)} for label, row in totals.items()}

@@ -26,6 +26,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--degree", type=int, help="largest degree of products of columns (default: by the size)")
     parser.add_argument("--no-regimes", action="store_true", help="equations only: do not look for several regimes")
+    parser.add_argument(
+        "--series",
+        choices=("auto", "yes", "no"),
+        default="auto",
+        help="whether rows follow each other in time (default: auto, by the correlation of consecutive rows)",
+    )
     add_output_arguments(parser, "write the detector to a .vi file, for predict, check and show")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -41,7 +47,10 @@ def run(arguments: argparse.Namespace) -> None:
         raise ValueError(f"--false-alarms must be above 0 and at most 0.5, got {arguments.false_alarms}.")
     data = _data(arguments)
     detector = VanishingIdealDetector(
-        degree=arguments.degree, contamination=arguments.false_alarms, regimes=not arguments.no_regimes
+        degree=arguments.degree,
+        contamination=arguments.false_alarms,
+        regimes=not arguments.no_regimes,
+        series="auto" if arguments.series == "auto" else arguments.series == "yes",
     )
     with progress_bars(shown=not arguments.quiet):
         detector.fit(data)
@@ -71,7 +80,8 @@ def describe_detector(detector: Any) -> dict[str, Any]:
         "kind": "detector",
         "rows": detector.n_samples_seen_,
         "degree": detector.degree_,
-        "false_alarms": detector.contamination,
+        "false_alarms": detector._rate,
+        "calibration": detector.calibration_,
         "equations": [str(polynomial) for polynomial in detector.generators_],
         "exact_relations": detector.exact_relations_,
     }
@@ -83,4 +93,9 @@ def detector_lines(detector: Any) -> list[str]:
     n = f"{len(generators)} equation{'' if len(generators) == 1 else 's'}"
     title = f"detector of {detector.n_samples_seen_:,} rows, degree {detector.degree_}, {n}"
     equations = [f"  {g} = 0    (root mean square {g.mse**0.5:.2g})" for g in generators]
-    return [title, *equations, *(f"  {relation}" for relation in detector.exact_relations_)]
+    return [
+        title,
+        f"  {detector.calibration_}",
+        *equations,
+        *(f"  {relation}" for relation in detector.exact_relations_),
+    ]

@@ -11,10 +11,10 @@ import numpy as np
 from .._typing import Float1D
 from ..ideals.ideal import MonomialIdeal
 from ..polynomials.polynomial import Polynomial, Polynomials
+from .outputs import SHOWN
 
 __all__ = ["equation_lines", "listed_equations", "polynomials_in_units"]
 
-_SHOWN = 30  # equations in print
 _NEGLIGIBLE = 1e-6  # share of the largest term below which a term is a rounding error of the scaling
 
 
@@ -22,10 +22,10 @@ def equation_lines(title: str, ideal: Any, scaler: Any) -> Iterator[str]:
     """The equations of an ideal that was fitted to scaled columns, and a sentence about relations."""
     listed = listed_equations(ideal, scaler)
     yield f"{title}: {len(listed)} equations" + (", in the units of the files" if scaler is not None else "")
-    for entry in listed[:_SHOWN]:
+    for entry in listed[:SHOWN]:
         yield f"  {entry['equation']} = 0    (root mean square {entry['rms']:.2g} for columns in [0, 1])"
-    if len(listed) > _SHOWN:
-        yield f"  ... and {len(listed) - _SHOWN} more"
+    if len(listed) > SHOWN:
+        yield f"  ... and {len(listed) - SHOWN} more"
     if isinstance(ideal, MonomialIdeal) and listed:
         yield str(ideal.relations())
 

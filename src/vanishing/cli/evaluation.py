@@ -12,7 +12,7 @@ import numpy as np
 from .._typing import Array
 from ..rows.disk import find_files
 from .inputs import progress_bars
-from .models import Loaded, each_block
+from .models import Loaded
 from .outputs import check_output, print_json, table_writer
 
 __all__ = ["write_columns"]
@@ -29,7 +29,7 @@ def write_columns(
     names: list[str] = []
     total = 0
     with progress_bars(shown=not arguments.quiet), table_writer(_target(arguments), loaded.about()) as writer:
-        for columns in each_block(rows, loaded, lambda block, inside: _with_id(arguments.id, block, compute(inside))):
+        for columns in loaded.each_block(rows, lambda block, inside: _with_id(arguments.id, block, compute(inside))):
             writer.write(columns)
             names, total = list(columns), total + len(next(iter(columns.values())))
             for name in ("label", "outlier"):

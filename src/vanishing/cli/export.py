@@ -130,8 +130,8 @@ def _sql(loaded: Any, arguments: argparse.Namespace) -> str:
 
 def _polynomials(loaded: Any) -> list[Any]:
     """The equations in the units of the files."""
-    from ..detection.rule import polynomial_of_law
     from ..polynomials.polynomial import Polynomials
+    from ..rules.rule import polynomial_of_law
     from .equations import polynomials_in_units
 
     model = loaded.model

@@ -29,7 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-noise", type=float, default=0.12, help="noise of a law, in deviations (default: 0.12)")
     parser.add_argument("--units", help="unit of each column, for instance p=Pa,V=m^3,n=mol,T=K")
     parser.add_argument("--groups", metavar="COLUMN", help="column with runs: quantities conserved along each of them")
-    parser.add_argument("--robust", action="store_true", help="some rows may follow no law")
+    parser.add_argument(
+        "--robust",
+        action="store_true",
+        help="look only for laws that some rows do not obey",
+    )
     parser.add_argument("--no-snap", action="store_true", help="read no coefficient as a rational number")
     parser.add_argument("--expect-laws", action="store_true", help="exit status 1 if there is no law")
     parser.add_argument("--summary", action="store_true", help="print coefficients, tests and audits")
@@ -52,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     options: dict[str, Any] = {
         "noise": arguments.noise,
         "max_noise": arguments.max_noise,
-        "robust": arguments.robust,
+        "robust": arguments.robust or "auto",
         "snap": not arguments.no_snap,
         "units": units,
         "groups": arguments.groups,

@@ -24,6 +24,7 @@ COMMANDS = {
     "laws": "find the laws of a noisy table, with uncertainties, or none",
     "fit": "a tuned classifier of tables of any size (--target), or the equations of their columns",
     "detect": "learn what normal rows have in common",
+    "monitor": "alarm episodes of rows over time, with columns and equations; exit status 1 if there are any",
     "rules": "learn the rules between columns that nearly all rows obey",
     "predict": "labels, scores and probabilities of new rows; p-values and violations for a detector",
     "transform": "the values of a model's equations on new rows, as features",
@@ -36,11 +37,11 @@ COMMANDS = {
     "info": "what is in a file of data, a model or moments; without a file, what is installed",
     "demo": "the law of a noisy table, an ellipsoid in two million points, two classes",
     "reproduce": "run the paper's experiments, beside the published results",
-    "completion": "print the completion of commands and options for bash or zsh",
+    "completion": "print the completion of commands, options and files for bash, zsh or tcsh",
 }
 _STATUS = """exit status:
   0    done
-  1    a check failed, or no law was found with --expect-laws
+  1    a check failed, there were alarm episodes, or no law was found with --expect-laws
   2    bad input: one sentence on standard error, nothing was written
   130  interrupted: nothing was written"""
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, Float1D, Float2D
 from ..classification import PerClass, VanishingIdealClassifier, VanishingIdealClassifierCV
-from ..detection import Rules, VanishingIdealDetector
+from ..detection import VanishingIdealDetector
 from ..files import load, notes_of
 from ..ideals.ideal import VanishingIdeal
 from ..laws import Law, LawFinder, Laws
@@ -26,11 +26,13 @@ from ..rows.arrays import ArrayRows
 from ..rows.disk import DiskRows
 from ..rows.labels import best_labels
 from ..rows.protocol import Block
+from ..rows.readers import BLOCK_ROWS
+from ..rules import Rules
 from ..svm import L1SVC
 from ..tables import TableEncoder
 from .inputs import open_table
 
-__all__ = ["Loaded", "each_block", "load_model", "scores_and_p_values", "short_names"]
+__all__ = ["Loaded", "load_model", "scores_and_p_values", "short_names"]
 
 T = TypeVar("T")
 
@@ -48,7 +50,6 @@ _WORDS = {
     "rules": "rules",
     "ideal": "equations of an ideal",
 }
-_BLOCK = 65_536  # rows at a time
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,20 @@ class Loaded:
             for step in self.before:
                 X = np.asarray(step.transform(X), dtype=np.float64)
         return _BlockRows(X, place)
+
+    def each_block(self, rows: DiskRows, work: Callable[[Block, _BlockRows], T]) -> Iterator[T]:
+        """``work(block, rows of the model)`` for all blocks, in order; threads read and compute ahead."""
+
+        def kernel(block: Block) -> T:
+            X = np.array(block.X, dtype=np.float64)  # the reader reuses its memory
+            return work(block, self.rows_of(X, lambda row: rows.place(block.part, block.start + row)))
+
+        seen = False
+        for result in rows.each_block(kernel, BLOCK_ROWS):
+            seen = True
+            yield result
+        if not seen:
+            raise ValueError(f"There are no rows in {rows.reader.name_of(0)}.")
 
     def features(self, rows: Any) -> dict[str, Array]:
         """The values of the equations: ``|g|``, violations, or distances from laws."""
@@ -177,21 +192,6 @@ def load_model(path: str, command: str, *kinds: str) -> Loaded:
         check_is_fitted(model)
     encoder = before.pop(0) if before and isinstance(before[0], TableEncoder) else None
     return Loaded(path, kind, model, tuple(before), notes_of(path), encoder)
-
-
-def each_block(rows: DiskRows, loaded: Loaded, work: Callable[[Block, _BlockRows], T]) -> Iterator[T]:
-    """``work(block, rows of the model)`` for all blocks, in order; threads read and compute ahead."""
-
-    def kernel(block: Block) -> T:
-        X = np.array(block.X, dtype=np.float64)  # the reader reuses its memory
-        return work(block, loaded.rows_of(X, lambda row: rows.place(block.part, block.start + row)))
-
-    seen = False
-    for result in rows.each_block(kernel, _BLOCK):
-        seen = True
-        yield result
-    if not seen:
-        raise ValueError(f"There are no rows in {rows.reader.name_of(0)}.")
 
 
 class _BlockRows(ArrayRows):

@@ -6,12 +6,11 @@ import argparse
 
 from .columns import note_row_numbers
 from .inputs import add_table_arguments, open_table, progress_bars
-from .outputs import add_output_arguments, check_output, print_json
+from .outputs import SHOWN, add_output_arguments, check_output, print_json
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
 EXAMPLES = ("vanishing rules invoices.csv --columns net,tax,gross -o invoices.vi",)
-_SHOWN = 20  # exceptions in print
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,8 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Learn the rules, and print them with their exceptions."""
-    from ..detection import Rules
     from ..rows.disk import find_files
+    from ..rules import Rules
 
     check_output(arguments.output, arguments.force, (".vi",), find_files(arguments.files))
     if arguments.max_degree < 1:
@@ -43,7 +42,7 @@ def run(arguments: argparse.Namespace) -> None:
         return
     print(rules)
     if exceptions:
-        shown = ", ".join(map(str, exceptions[:_SHOWN])) + (", ..." if len(exceptions) > _SHOWN else "")
+        shown = ", ".join(map(str, exceptions[:SHOWN])) + (", ..." if len(exceptions) > SHOWN else "")
         print(f"{len(exceptions):,} rows miss a rule: {shown}")
     if arguments.output is not None:
         print(f"rules written to {arguments.output}")

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .inputs import add_format_arguments, progress_bars
 from .outputs import print_json
+
+if TYPE_CHECKING:
+    from .._typing import Array, Float1D
+    from ..rows.disk import DiskRows
+    from ..rows.protocol import Block
+    from .models import Loaded
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
 
@@ -30,7 +36,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Score block by block."""
     from .models import load_model
-    from .scoring import score_classifier, score_detector, score_equations
 
     loaded = load_model(arguments.model, "score", "classifier", "detector", "laws", "ideal")
     target = arguments.target or loaded.notes.get("target")
@@ -39,11 +44,11 @@ def run(arguments: argparse.Namespace) -> None:
     rows = loaded.open(arguments, label=target)
     with progress_bars(shown=not arguments.quiet):
         if loaded.kind == "classifier":
-            content = score_classifier(loaded, rows)
+            content = _of_classifier(loaded, rows)
         elif loaded.kind == "detector":
-            content = score_detector(loaded, rows, arguments.abnormal if target is not None else None)
+            content = _of_detector(loaded, rows, arguments.abnormal if target is not None else None)
         else:
-            content = score_equations(loaded, rows)
+            content = _of_equations(loaded, rows)
     if arguments.json:
         print_json(content)
     else:
@@ -60,3 +65,102 @@ def _shown(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {_shown(entry)}" for name, entry in value.items())
     return f"{value:.4f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+# --- scores, from sums over blocks ------------------------------------------------------------------------------------
+
+
+def _of_classifier(loaded: Loaded, rows: DiskRows) -> dict[str, Any]:
+    """Accuracy, also for each class, and log loss where there are probabilities."""
+    import numpy as np
+
+    classes = loaded.model.classes_
+
+    def count(block: Block, inside: Any) -> tuple[Array, float]:
+        predicted = loaded.predictions(inside)
+        truth = _codes(np.asarray(block.labels), classes)
+        guess = _codes(predicted["label"], classes)
+        table = np.zeros((len(classes) + 1, len(classes)), dtype=np.int64)  # the last row is for unknown labels
+        np.add.at(table, (truth, guess), 1)
+        shares = [values for name, values in predicted.items() if name.startswith("probability_")]
+        if not shares:
+            return table, np.nan
+        known = truth < len(classes)
+        chosen = np.column_stack(shares)[known, truth[known]]
+        return table, float(-np.log(np.maximum(chosen, 1e-300)).sum())
+
+    counted, losses = zip(*loaded.each_block(rows, count), strict=True)
+    table, loss = sum(counted), float(np.sum(losses))
+    n_rows, n_known = int(table.sum()), int(table[:-1].sum())
+    right, each = np.diag(table[:-1]), table[:-1].sum(axis=1)
+    by_class = {str(name): float(right[k] / each[k]) for k, name in enumerate(classes) if each[k]}
+    content: dict[str, Any] = {"rows": n_rows, "accuracy": float(right.sum() / n_rows)}
+    content |= {"balanced_accuracy": float(np.mean(list(by_class.values()))) if by_class else np.nan}
+    content |= {"log_loss": loss / n_known} if np.isfinite(loss) and n_known else {}
+    content |= {"unknown_labels": n_rows - n_known} if n_known < n_rows else {}
+    return {**content, "accuracy_of_class": by_class}
+
+
+def _codes(labels: Array, classes: Array) -> Array:
+    """The place of each label among the classes; one more for others."""
+    import numpy as np
+
+    if labels.dtype.kind != classes.dtype.kind and "U" in (labels.dtype.kind, classes.dtype.kind):
+        labels, classes = labels.astype(str), classes.astype(str)
+    order = np.argsort(classes)
+    place = order[np.minimum(np.searchsorted(classes, labels, sorter=order), len(classes) - 1)]
+    return np.asarray(np.where(classes[place] == labels, place, len(classes)))
+
+
+def _of_detector(loaded: Loaded, rows: DiskRows, abnormal: str | None) -> dict[str, Any]:
+    """The share of alarms; and, if labels mark abnormal rows, the area under the ROC curve."""
+    import numpy as np
+    from scipy.stats import rankdata
+
+    model = loaded.model
+
+    def score(block: Block, inside: Any) -> tuple[int, int, Float1D, Array]:
+        scores = model.score_samples(inside)
+        n_alarms = int((scores < model.offset_).sum())
+        if abnormal is None:  # counts alone: memory does not grow with the rows
+            return len(scores), n_alarms, np.empty(0), np.empty(0, dtype=bool)
+        return len(scores), n_alarms, scores, _marked(block.labels, abnormal)
+
+    n_rows, n_alarms, score_parts, label_parts = zip(*loaded.each_block(rows, score), strict=True)
+    alarms = sum(n_alarms) / sum(n_rows)
+    content = {"rows": sum(n_rows), "alarms": alarms, "false_alarms_promised": float(model.contamination)}
+    if abnormal is None:
+        return content
+    scores, labels = np.concatenate(score_parts), np.concatenate(label_parts)
+    if labels.all() or not labels.any():
+        raise ValueError(
+            f"No rows are abnormal, or all are: say with --abnormal which value marks them, not {abnormal!r}."
+        )
+    ranks, n = rankdata(-scores), int(labels.sum())
+    area = (ranks[labels].sum() - n * (n + 1) / 2) / (n * (len(labels) - n))
+    return {**content, "abnormal_rows": n, "area_under_roc": float(area)}
+
+
+def _marked(labels: Any, abnormal: str) -> Array:
+    """Whether each label is the value that marks faults."""
+    import numpy as np
+
+    texts = [f"{label:.15g}" if isinstance(label, float) else str(label) for label in np.asarray(labels).tolist()]
+    return np.array([text == abnormal for text in texts], dtype=bool)
+
+
+def _of_equations(loaded: Loaded, rows: DiskRows) -> dict[str, Any]:
+    """Root mean squares of equations, or of distances from laws."""
+    import numpy as np
+
+    def squares(_: Block, inside: Any) -> tuple[int, Float1D]:
+        values = loaded.features(inside)
+        return len(inside), np.array([float(column @ column) for column in values.values()])
+
+    counts, sums = zip(*loaded.each_block(rows, squares), strict=True)
+    rms = np.sqrt(np.sum(sums, axis=0) / sum(counts))
+    listed = [
+        {"equation": text, "rms": float(value)}
+        for text, value in zip(loaded.equations().values(), np.atleast_1d(rms), strict=True)
+    ]
+    return {"rows": int(sum(counts)), "equations": listed}

@@ -27,7 +27,7 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC, LinearSVC
 
 from .._typing import Array, Float2D, Int1D
-from ..classification.classifier import VanishingIdealClassifier
+from ..classification.model.classifier import VanishingIdealClassifier
 from ..classification.search import VanishingIdealClassifierCV
 from ..ideals.abm import ABM
 from ..ideals.avi import AVI
@@ -156,6 +156,7 @@ def tuned_psi(name: str, protocol: str, X: Float2D, y: Array, n_jobs: int | None
 
 def _search(name: str, protocol: str, y: Array, n_jobs: int | None) -> VanishingIdealClassifierCV:
     published = protocol == "published"
+    last_step = {"final_estimator": _liblinear()} if published else {}
     return VanishingIdealClassifierCV.paper(
         ideal_of(name, protocol),
         psis=PSIS,
@@ -163,8 +164,8 @@ def _search(name: str, protocol: str, y: Array, n_jobs: int | None) -> Vanishing
         cv=list(_folds(len(y), protocol)),
         refit=False,
         scale_input=not published,
-        final_estimator=_liblinear() if published else None,
         n_jobs=n_jobs,
+        **last_step,
     )
 
 
@@ -179,7 +180,7 @@ def _tune_ideals(name: str, protocol: str, X: Float2D, y: Array, n_jobs: int | N
         scale_features=False,
         append_input=False,
         scale_input=search.scale_input,
-        final_estimator=None if search.final_estimator is None else search.final_estimator.set_params(C=C),
+        final_estimator=search.final_estimator.set_params(C=C) if protocol == "published" else None,
         n_jobs=n_jobs,
     ).fit(X, y)
     fitted = time.perf_counter()

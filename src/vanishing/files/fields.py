@@ -248,7 +248,10 @@ class TupleOf(ListOf):
 
 @dataclass(frozen=True, eq=False)
 class Record(Field):
-    """An object ``make(**values)``; ``check`` refuses values that do not agree with each other."""
+    """An object ``make(**values)``; ``check`` refuses values that do not agree with each other.
+
+    A value that may be missing is then left to the default of ``make``: older files do not have it.
+    """
 
     make: Callable[..., Any]
     fields: Mapping[str, Field]
@@ -260,8 +263,10 @@ class Record(Field):
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
         """The value."""
-        require(isinstance(data, dict) and set(data) == set(self.fields), "an entry is missing, or there is one more")
-        value = self.make(**{name: field.unpack(data[name], arrays) for name, field in self.fields.items()})
+        needed = {name for name, field in self.fields.items() if not isinstance(field, MayBeMissing)}
+        complete = isinstance(data, dict) and needed <= set(data) <= set(self.fields)
+        require(complete, "an entry is missing, or there is one more")
+        value = self.make(**{name: self.fields[name].unpack(part, arrays) for name, part in data.items()})
         if self.check is not None:
             self.check(value)
         return value

@@ -33,9 +33,12 @@ _PACKAGES = {  # where the classes are that a file may hold; imported when a fil
     **dict.fromkeys(("OAVI", "ABM", "AVI", "VCA"), "ideals"),
     "L1SVC": "svm",
     "TableEncoder": "tables",
-    **dict.fromkeys(("PerClass", "VanishingIdealClassifier", "VanishingIdealClassifierCV"), "classification"),
+    **dict.fromkeys(
+        ("Columns", "PerClass", "VanishingIdealClassifier", "VanishingIdealClassifierCV"), "classification"
+    ),
     **dict.fromkeys(("Law", "Laws", "LawFinder"), "laws"),
-    **dict.fromkeys(("VanishingIdealDetector", "Rules"), "detection"),
+    "VanishingIdealDetector": "detection",
+    "Rules": "rules",
 }
 
 
@@ -119,13 +122,20 @@ class SavedEstimator(ShownEstimator, Saved):
         }
 
     @classmethod
+    def _from_older(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        """The present parameters, from those of a file that an older version may have written."""
+        return parameters
+
+    @classmethod
     def _unpack(cls, data: Any, arrays: ArrayReader, *, fitted: bool = True) -> Any:
         expected = {"parameters", "n_features", "feature_names", "fitted"}
         require(isinstance(data, dict) and set(data) == expected, f"there is no such {cls.__name__}")
-        parameters = data["parameters"]
+        require(isinstance(data["parameters"], dict), "it has unknown parameters")
+        parameters = {name: Parameters().unpack(value, arrays) for name, value in data["parameters"].items()}
+        parameters = cls._from_older(parameters)
         known = cls._get_param_names()  # type: ignore[attr-defined]
-        require(isinstance(parameters, dict) and set(parameters) <= set(known), "it has unknown parameters")
-        model = cls(**{name: Parameters().unpack(value, arrays) for name, value in parameters.items()})
+        require(set(parameters) <= set(known), "it has unknown parameters")
+        model = cls(**parameters)
         if data["n_features"] is not None:
             model.n_features_in_ = Integer(low=1, high=10**7).unpack(data["n_features"], arrays)  # type: ignore[attr-defined]
         if data["feature_names"] is not None:
@@ -201,7 +211,7 @@ class Results(Field):
 
 
 class Parameters(Field):
-    """A parameter: None, a flag, a number, a text, lists and mappings of these, or an estimator of ours."""
+    """A parameter: None, a flag, a number, a text, lists and mappings of these, columns, or an estimator of ours."""
 
     def pack(self, value: Any, arrays: ArrayWriter) -> Any:
         """The value as JSON, for the header."""
@@ -219,6 +229,8 @@ class Parameters(Field):
             return {"mapping": {key: self.pack(entry, arrays) for key, entry in value.items()}}
         if isinstance(value, SavedEstimator):
             return pack_estimator(value, arrays)
+        if isinstance(value, Saved):
+            return {"object": Object().pack(value, arrays)}
         raise ValueError(
             f"The parameter {value!r} cannot be saved: use numbers, texts, lists of them, or estimators of vanishing."
         )
@@ -240,6 +252,8 @@ class Parameters(Field):
             require(isinstance(data["mapping"], dict), "a parameter has an unknown type")
             entries = data["mapping"].items()
             return {Text().unpack(key, arrays): self.unpack(entry, arrays) for key, entry in entries}
+        if set(data) == {"object"}:
+            return Object("Columns").unpack(data["object"], arrays)
         return unpack_estimator(data, arrays, fitted=False)
 
 

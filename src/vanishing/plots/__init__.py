@@ -15,7 +15,7 @@ helpers of all pictures; ``zero_sets`` draws where equations hold, ``residuals``
 'x1^2 + x0^2 - 1 = 0'
 """
 
-from .charts import plot_control_chart
+from .charts import plot_control_chart, plot_episodes
 from .coefficients import plot_coefficients
 from .decisions import plot_confusion, plot_contributions, plot_weights
 from .residuals import plot_distances, plot_prediction, plot_residuals
@@ -29,6 +29,7 @@ __all__ = [
     "plot_contributions",
     "plot_control_chart",
     "plot_distances",
+    "plot_episodes",
     "plot_prediction",
     "plot_projection",
     "plot_psi_path",

@@ -10,7 +10,7 @@ import numpy as np
 from .._typing import Float1D, Int1D
 from .style import ALARM, INK, LINE, MUTED, add_legend, finish, new_axes
 
-__all__ = ["plot_control_chart"]
+__all__ = ["plot_control_chart", "plot_episodes"]
 
 _MOST_POINTS = 20_000  # rows without an alarm in a picture
 _FAR = 20.0  # largest score over the limit, beyond which the scale is logarithmic
@@ -88,3 +88,44 @@ def _mark_rows(ax: Any, at: Any, values: Float1D, mark: Int1D) -> None:
             str(at[k]), (at[k], values[k]), xytext=(0, 6), textcoords="offset points", ha="center", fontsize=8.5,
             color=INK,
         )  # fmt: skip
+
+
+def plot_episodes(
+    evidence: Any, limit: float, spans: Sequence[tuple[int, int]], *, times: Any = None, ax: Any = None
+) -> Any:
+    """Draw evidence over time, with its limit and the episodes above it.
+
+    Parameters
+    ----------
+    evidence : array-like of shape (n_rows,)
+    limit : float
+    spans : sequence of pairs of int
+        First and last row of each episode.
+    times : array-like of shape (n_rows,), optional
+        Times of the rows; 0, 1, 2, ... by default.
+    ax : matplotlib Axes, optional
+        That of a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from vanishing.plots import plot_episodes
+    >>> ax = plot_episodes([0.1, 0.4, 3.0, 2.5, 0.3], 2.0, [(2, 3)])
+    >>> len(ax.patches)
+    1
+    """
+    values = np.asarray(evidence, dtype=np.float64)
+    at = np.arange(len(values)) if times is None else np.asarray(times)
+    ax = new_axes(ax, (9.0, 3.4))
+    for first, last in spans:
+        ax.axvspan(at[first], at[last], color=ALARM, alpha=0.18, linewidth=0, zorder=0)
+    step = max(-(-len(values) // _MOST_POINTS), 1)
+    ax.plot(at[::step], values[::step], color=LINE, linewidth=1.0, rasterized=True)
+    ax.axhline(limit, color=MUTED, linewidth=1.1, linestyle="--")
+    if values.size and values.max() > _FAR * max(limit, 1.0):
+        ax.set_yscale("symlog", linthresh=max(limit, 1.0))
+    return finish(ax, title="Evidence; dashed: limit; shaded: alarm episodes", x="row" if times is None else "",
+                  y="evidence", grid=None)  # fmt: skip

@@ -109,6 +109,8 @@ def plot_psi_path(models: Sequence[Any], *, ax: Any = None) -> Any:
 def plot_tuning(search: Any, *, ax: Any = None) -> Any:
     """Draw the cross-validated scores of a search over psi and C; a ring marks the chosen pair.
 
+    Where a pair was tried with several columns or scalings, its best score is shown.
+
     Parameters
     ----------
     search : VanishingIdealClassifierCV
@@ -124,7 +126,7 @@ def plot_tuning(search: Any, *, ax: Any = None) -> Any:
     psis, Cs = (np.unique(np.asarray(results[f"param_{name}"], dtype=np.float64)) for name in ("psi", "C"))
     scores = np.full((psis.size, Cs.size), np.nan)
     i, j = np.searchsorted(psis, results["param_psi"]), np.searchsorted(Cs, results["param_C"])
-    scores[i, j] = results["mean_test_score"]
+    np.fmax.at(scores, (i, j), results["mean_test_score"])
     ax = new_axes(ax, (max(1.9 + 0.75 * Cs.size, 4.2), max(1.6 + 0.42 * psis.size, 2.4)))
     image = ax.imshow(np.ma.masked_invalid(scores), cmap=MAP, origin="lower", aspect="auto")
     best = search.best_params_
