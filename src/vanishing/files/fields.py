@@ -62,7 +62,7 @@ class Field(ABC):
 
 @dataclass(frozen=True)
 class Flag(Field):
-    """True or False."""
+    """A boolean."""
 
     def pack(self, value: Any, arrays: ArrayWriter) -> bool:
         """The value as JSON, for the header."""
@@ -87,7 +87,7 @@ class Integer(Field):
 
     def unpack(self, data: Any, arrays: ArrayReader) -> int:
         """The value."""
-        require(isinstance(data, int) and not isinstance(data, bool), f"{data!r} is no whole number")
+        require(isinstance(data, int) and not isinstance(data, bool), f"{data!r} is not a whole number")
         require(self.low <= data <= self.high, f"the number {data} is not between {self.low} and {self.high}")
         return int(data)
 
@@ -106,7 +106,7 @@ class Number(Field):
         """The value."""
         if isinstance(data, str) and not self.finite and data in _SPECIAL:
             return _SPECIAL[data]
-        require(isinstance(data, (int, float)) and not isinstance(data, bool), f"{data!r} is no number")
+        require(isinstance(data, (int, float)) and not isinstance(data, bool), f"{data!r} is not a number")
         value = float(data)
         require(bool(np.isfinite(value)), "a number is not finite")
         return value
@@ -178,7 +178,7 @@ class Numbers(Field):
 
 @dataclass(frozen=True)
 class Labels(Field):
-    """The classes: texts, whole numbers, numbers or truth values, in an array of that type."""
+    """An array of class labels: texts, integers, floats or booleans."""
 
     def pack(self, value: Any, arrays: ArrayWriter) -> dict[str, Any]:
         """The value as JSON, for the header."""
@@ -250,7 +250,7 @@ class TupleOf(ListOf):
 class Record(Field):
     """An object ``make(**values)``; ``check`` refuses values that do not agree with each other.
 
-    A value that may be missing is then left to the default of ``make``: older files do not have it.
+    A value that older files lack is left to the default of ``make``.
     """
 
     make: Callable[..., Any]
@@ -327,7 +327,7 @@ class Scaler(Field):
         for name in self._ATTRIBUTES:
             setattr(scaler, name, Numbers("f8", (None,)).unpack(data[name], arrays))
         lengths = {getattr(scaler, name).size for name in self._ATTRIBUTES}
-        require(len(lengths) == 1 and bool((scaler.scale_ > 0.0).all()), "the scaling is no scaling to [0, 1]")
+        require(len(lengths) == 1 and bool((scaler.scale_ > 0.0).all()), "the scaling does not map to [0, 1]")
         scaler.n_features_in_ = lengths.pop()
         scaler.n_samples_seen_ = Integer(low=0).unpack(data["n_samples"], arrays)
         return scaler

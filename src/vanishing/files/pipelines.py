@@ -111,7 +111,7 @@ def _loaded(data: bytes) -> Any:
         require(stored and sum(member.file_size for member in members) <= len(data), "it is compressed")
         step = skops.loads(data, trusted=_HARMLESS)
     except Exception as error:  # a forged state can make any code of scikit-learn fail in any way
-        raise ValueError(f"a step is no transformer of scikit-learn: {error}") from error
+        raise ValueError(f"a step is not a transformer of scikit-learn: {error}") from error
     known = isinstance(step, BaseEstimator) and type(step).__module__.startswith("sklearn.")
-    require(known, "a step is no transformer of scikit-learn")
+    require(known, "a step is not a transformer of scikit-learn")
     return step

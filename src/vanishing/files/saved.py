@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 _CLASSES: dict[str, type[Saved]] = {}
-_PACKAGES = {  # where the classes are that a file may hold; imported when a file holds one
+_PACKAGES = {  # the package of each class that a file may hold; imported when a file holds one
     **dict.fromkeys(("Polynomials", "Terms"), "polynomials"),
     **dict.fromkeys(("OAVI", "ABM", "AVI", "VCA"), "ideals"),
     "L1SVC": "svm",
@@ -99,13 +99,13 @@ class Saved:
         fields = self._all_fields()
         needed = {name for name, field in fields.items() if not isinstance(field, MayBeMissing)}
         complete = isinstance(data, dict) and needed <= set(data) <= set(fields)
-        require(complete, f"there is no such {type(self).__name__}")
+        require(complete, f"the fields are not those of {type(self).__name__}")
         for name in data:
             self.__dict__[name] = fields[name].unpack(data[name], arrays)
         self._check_saved()
 
     def _check_saved(self) -> None:
-        """Refuse loaded attributes that do not agree with each other, and set those that follow from others."""
+        """Refuse loaded attributes that do not agree with each other, and set attributes that follow from them."""
 
 
 class SavedEstimator(ShownEstimator, Saved):
@@ -123,13 +123,13 @@ class SavedEstimator(ShownEstimator, Saved):
 
     @classmethod
     def _from_older(cls, parameters: dict[str, Any]) -> dict[str, Any]:
-        """The present parameters, from those of a file that an older version may have written."""
+        """The present parameters, from parameters that an older version may have written."""
         return parameters
 
     @classmethod
     def _unpack(cls, data: Any, arrays: ArrayReader, *, fitted: bool = True) -> Any:
         expected = {"parameters", "n_features", "feature_names", "fitted"}
-        require(isinstance(data, dict) and set(data) == expected, f"there is no such {cls.__name__}")
+        require(isinstance(data, dict) and set(data) == expected, f"the entries are not those of {cls.__name__}")
         require(isinstance(data["parameters"], dict), "it has unknown parameters")
         parameters = {name: Parameters().unpack(value, arrays) for name, value in data["parameters"].items()}
         parameters = cls._from_older(parameters)
@@ -211,7 +211,7 @@ class Results(Field):
 
 
 class Parameters(Field):
-    """A parameter: None, a flag, a number, a text, lists and mappings of these, columns, or an estimator of ours."""
+    """A parameter: None, a boolean, a number, a text, a list or mapping of them, columns, or an estimator of ours."""
 
     def pack(self, value: Any, arrays: ArrayWriter) -> Any:
         """The value as JSON, for the header."""

@@ -344,13 +344,12 @@ def _as_rows(X: Any, weights: Any, labels: Any) -> ArrayRows:
 
 def _require_same_order(X: Any, given: Any, name: str) -> None:
     """Raise ValueError for a part of a frame and of a series with the same index in different orders."""
-    index, other = getattr(X, "index", None), getattr(given, "index", None)
-    if not (hasattr(index, "equals") and hasattr(other, "equals")) or index.equals(other):
-        return
-    if index.sort_values().equals(other.sort_values()):
+    if not hasattr(getattr(X, "index", None), "equals") or not hasattr(getattr(given, "index", None), "equals"):
+        return  # arrays have no index, and lists have a method of this name
+    if not X.index.equals(given.index) and X.index.sort_values().equals(given.index.sort_values()):
         raise ValueError(
-            f"{name} has the rows of a block in another order than X, as Dask shuffles each of them anew: persist() the "
-            f"collection before you take X and {name} from it."
+            f"{name} has the rows of a block in another order than X, as Dask shuffles each of them anew: persist() "
+            f"the collection before you take X and {name} from it."
         )
 
 
