@@ -29,11 +29,9 @@ class PipelineField(Field):
     """A fitted ``Pipeline``."""
 
     def pack(self, value: Any, arrays: ArrayWriter) -> list[dict[str, Any]]:
-        """The value as JSON, for the header."""
         return [{"name": str(name), **_pack_step(name, step, arrays)} for name, step in value.steps]
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Pipeline:
-        """The value."""
         require(isinstance(data, list) and len(data) > 0, "a pipeline is missing or of another type")
         names = [Text().unpack(step.get("name"), arrays) if isinstance(step, dict) else "" for step in data]
         require(len(set(names)) == len(names), "two steps of a pipeline have the same name")

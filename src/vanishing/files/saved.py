@@ -154,11 +154,9 @@ class Object(Field):
         self.names = names
 
     def pack(self, value: Any, arrays: ArrayWriter) -> dict[str, Any]:
-        """The value as JSON, for the header."""
         return {"kind": type(value).__name__, "model": value._pack(arrays)}
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
-        """The value."""
         require(isinstance(data, dict) and set(data) == {"kind", "model"}, "an object is missing or of another type")
         require(isinstance(data["kind"], str) and data["kind"] in self.names, f"there is a {data['kind']!r}")
         known = class_of(data["kind"])
@@ -170,7 +168,6 @@ class Results(Field):
     """A dictionary from names to arrays of numbers, to parameters, to lists, or to such dictionaries."""
 
     def pack(self, value: Any, arrays: ArrayWriter) -> dict[str, Any]:
-        """The value as JSON, for the header."""
         return {str(key): self._pack_entry(entry, arrays) for key, entry in value.items()}
 
     def _pack_entry(self, entry: Any, arrays: ArrayWriter) -> dict[str, Any]:
@@ -187,7 +184,6 @@ class Results(Field):
         return {"value": Parameters().pack(entry, arrays)}
 
     def unpack(self, data: Any, arrays: ArrayReader) -> dict[str, Any]:
-        """The value."""
         require(isinstance(data, dict), "results are missing or of another type")
         return {Text().unpack(key, arrays): self._unpack_entry(entry, arrays) for key, entry in data.items()}
 
@@ -214,7 +210,6 @@ class Parameters(Field):
     """A parameter: None, a boolean, a number, a text, a list or mapping of them, columns, or an estimator of ours."""
 
     def pack(self, value: Any, arrays: ArrayWriter) -> Any:
-        """The value as JSON, for the header."""
         if value is None or isinstance(value, (bool, str)):
             return value
         if isinstance(value, np.generic):
@@ -236,7 +231,6 @@ class Parameters(Field):
         )
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
-        """The value."""
         if data is None or isinstance(data, bool):
             return data
         if isinstance(data, str):
