@@ -25,9 +25,9 @@ __all__ = ["BLOCK", "Basis", "Fit", "Grams", "Rule", "construct"]
 _logger = logging.getLogger("vanishing")
 _PROGRESS = "degree %d: %d candidates, %d kept so far, %d generators so far"
 
-#: Candidates examined in one pass. A wider border is cut into blocks, one pass each: this bounds the memory and skips
-#: most Gram entries between two candidates that both lead generators, which no decision uses.
-BLOCK = 512
+#: Candidates examined in one pass. A wider border is cut into blocks, one pass each, which skips most Gram entries
+#: between two candidates that both lead generators: no decision uses them.
+BLOCK = 512  # bounds the memory of a pass: 2 MB beside the entries with the basis
 
 
 class Basis(Protocol):

@@ -110,7 +110,7 @@ class Number(Field):
 class Text(Field):
     """A string."""
 
-    longest: int = 100_000
+    longest: int = 100_000  # characters, far more than a name or a note has
 
     def pack(self, value: Any, arrays: ArrayWriter) -> str:
         text = str(value)

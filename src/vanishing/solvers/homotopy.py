@@ -109,7 +109,7 @@ def _next_event(
             if speed > 0.0:
                 t = max(level - end * g[i], 0.0) / speed
                 # A column that has just left touches the level still.
-                if t < step and not (i == left and t <= 1e-9 * level):
+                if t < step and not (i == left and t <= TIE * level):
                     step, entering = t, i
     for a in range(face.size):
         value = x[face[a]]
