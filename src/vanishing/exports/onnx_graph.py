@@ -165,7 +165,7 @@ class OnnxOps(Ops):
         return scores
 
     def labels(self, scores: str, classes: Any) -> tuple[str, int]:
-        """Labels of the largest scores, and their type; other labels than integers and texts become class numbers."""
+        """Labels of the largest scores, and their type; labels that are no integers or texts give class numbers."""
         n_classes = 2 if classes is None else len(classes)
         if n_classes == 2:
             positive = self.node("Greater", scores, self.number(0.0))
