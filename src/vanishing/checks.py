@@ -378,13 +378,13 @@ def warn_few_rows(n_samples: int, n_terms: int) -> None:
 def warn_incomplete(n_rows: int) -> None:
     """Say that rows with missing values taught nothing."""
     _warn(
-        f"{n_rows} rows with NaN were left out of the fit: impute them, or set missing='error' to refuse such rows.",
+        f"{n_rows} rows with NaN were left out of the fit: impute them, or set missing='error' to refuse them.",
         UserWarning,
     )
 
 
 def warn_fitted_tail(degree: int) -> None:
-    """Say that p-values from moments are those of a fitted distribution."""
+    """Say that p-values from moments belong to a fitted distribution."""
     _warn(
         "Moments have no rows to hold out: p-values and offset_ come from a gamma distribution fitted to the score, "
         f"for equations up to degree {degree}. Fit to rows for p-values without assumptions.",

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_html_repr
 
-__all__ = ["ShownEstimator", "first_lines", "lines_html"]
+__all__ = ["IN_HTML", "IN_REPR", "ShownEstimator", "first_lines", "lines_html"]
 
-_IN_REPR = 5  # lines of a repr
-_IN_HTML = 20
+IN_REPR = 5  # lines of a repr
+IN_HTML = 20  # lines in a notebook, and of a printed list of generators
 
 
-def first_lines(lines: Sequence[str], n_shown: int = _IN_REPR) -> list[str]:
+def first_lines(lines: Sequence[str], n_shown: int = IN_REPR) -> list[str]:
     """The first lines, and how many more there are.
 
     Examples
@@ -54,11 +54,11 @@ class ShownEstimator:
         return self._first_equations(n_shown) if _is_fitted(self) else []
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        return "\n  ".join([super().__repr__(N_CHAR_MAX), *self._lines(_IN_REPR)])  # type: ignore[call-arg]
+        return "\n  ".join([super().__repr__(N_CHAR_MAX), *self._lines(IN_REPR)])  # type: ignore[call-arg]
 
     def _repr_html_inner(self) -> str:
         """HTML for notebooks: scikit-learn's diagram, and the equations below it."""
-        lines = self._lines(_IN_HTML)
+        lines = self._lines(IN_HTML)
         return str(estimator_html_repr(self)) + (lines_html(lines) if lines else "")
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:

@@ -121,7 +121,7 @@ class _NotebookBar:
 
 
 def _find_notebook() -> _Notebook | None:
-    """A new output if this is a notebook, whose kernel has a shell of its own; None in a terminal."""
+    """A new output in a notebook, which has a shell of its own; None in a terminal."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return None if getattr(shell, "kernel", None) is None else _Notebook()
@@ -131,7 +131,7 @@ class _PassesShown:
     """Whether passes over the rows are shown, and how many have been shown so far."""
 
     depth = 0
-    hidden = 0  # searches under way whose own bar replaces those of their passes
+    hidden = 0  # searches under way that show one bar in place of a bar for each pass
     n_passes = 0
     delay = 0.0  # seconds until a bar appears
     notebook: _Notebook | None = None
@@ -184,7 +184,7 @@ def row_progress(n_rows: int | None, *, quiet: bool = False) -> Progress:
 
 @contextmanager
 def search_progress(total: int, *, passes: bool) -> Iterator[Progress]:
-    """Show a bar for a search inside :func:`show_progress`: beside those of its passes, or instead of them."""
+    """Show a bar for a search inside :func:`show_progress`, beside the bars of its passes or in their place."""
     with Progress(total, "psi x fold", shown=passes_shown.depth > 0) as progress:
         passes_shown.hidden += not passes
         try:

@@ -125,7 +125,7 @@ def test_runs_about_other_rows_are_not_mixed_in(run, data_dir, tuning, tmp_path)
     write_table(tables, "seeds", rng.uniform(size=(210, 7)), labels("seeds"))
     with (
         pytest.warns(UserWarning, match="published splits"),
-        pytest.raises(ValueError, match="is about other rows of seeds than these: choose another folder with --res"),
+        pytest.raises(ValueError, match="is about other rows of seeds: choose another folder with --res"),
     ):
         run(runs=1, data_dir=str(tables))
     assert len(tuning) == 1

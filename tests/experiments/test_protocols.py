@@ -15,7 +15,7 @@ from small_experiments import FEW_PSIS, FOLDER, needs, records_in
 from vanishing import OAVI, Columns, VanishingIdealClassifier, VanishingIdealClassifierCV, open_rows
 from vanishing.datasets import make_synthetic
 from vanishing.experiments import ALGORITHMS, PROTOCOLS, _protocols, _request, _table3, published_runs, published_split
-from vanishing.experiments._authors import PublishedOAVI
+from vanishing.experiments._protocols import PublishedOAVI
 from vanishing.experiments._published import SPARSITY
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from vanishing import ABM, OAVI, VCA, VanishingIdealClassifier
 from vanishing.datasets import make_synthetic
-from vanishing.experiments._authors import PublishedOAVI, PublishedVCA
+from vanishing.experiments._protocols import PublishedOAVI, PublishedVCA
 
 # (data set, psi): |G| + |O| for each class, by CGAVI-IHB.
 IHB_SIZES = {

@@ -150,14 +150,16 @@ LAW = ("_laws", 0, "model")
         ("detector", (*FITTED, "left"), [], "other scores than rows"),
         ("detector", (*FITTED, "equations", "edges"), [0], "other deviations than equations"),
         ("detector", (*FITTED, "sample"), None, "other scores than rows"),
-        ("detector", ("fitted", "offset_"), "nan", "is no number"),
+        ("detector", ("fitted", "offset_"), "nan", "is not a number"),
+        ("detector", ("parameters", "contamination"), "OAVI", "contamination must be a number"),
+        ("detector", ("parameters", "missing"), 3, "missing must be one of"),
         ("laws", (*LAW, "rational"), ["1e999999999"] * 2, "rational number"),
         ("laws", (*LAW, "rational"), ["1/0", None], "rational number"),
         ("laws", (*LAW, "columns"), ["p"], "other names than columns"),
         ("laws", ("columns",), ["p", "V", "n", "q"], "other columns"),
         ("rules", ("_rules", 0, "polynomial", "status"), 99, "99"),
         ("rules", ("_rules", 0, "polynomial", "feature_names"), ["a"], "other coefficients than terms"),
-        ("rules", ("_rules", 0, "tolerance"), "inf", "is no number"),
+        ("rules", ("_rules", 0, "tolerance"), "inf", "is not a number"),
     ],
 )
 def test_values_that_do_not_agree_are_refused(kind, path, value, message, wholes, tmp_path):

@@ -99,7 +99,7 @@ def test_a_step_that_names_another_class_is_refused(tmp_path):
     data = hostile.read_bytes()
     header["model"][0]["step"] = {"dtype": "u1", "shape": [len(data)], "at": len(arrays)}
     (tmp_path / "model.vi").write_bytes(file_of(json.dumps(header), arrays + data))
-    with pytest.raises(ModelFileError, match="no transformer of scikit-learn"):
+    with pytest.raises(ModelFileError, match="not a transformer of scikit-learn"):
         load(tmp_path / "model.vi")
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 from vanishing import ABM, AVI, OAVI, VCA
-from vanishing.experiments._authors import PublishedVCA
+from vanishing.experiments._protocols import PublishedVCA
 from vanishing.solvers import Status
 
 pytestmark = [

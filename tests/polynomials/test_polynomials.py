@@ -5,7 +5,7 @@ from sklearn.base import clone
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 from vanishing import ABM, AVI, OAVI, VCA
-from vanishing.experiments._authors import PublishedVCA
+from vanishing.experiments._protocols import PublishedVCA
 from vanishing.polynomials.affine import affine_map
 from vanishing.polynomials.joined import join_polynomials
 from vanishing.polynomials.polynomial import Polynomial

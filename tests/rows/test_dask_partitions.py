@@ -141,3 +141,22 @@ def test_files_are_read_with_no_more_columns_than_are_asked_for(tmp_path):
     assert len(pieces) == d.npartitions
     functions = [getattr(task, "func", None) for task in dict(pieces[0][0].dask).values()]
     assert {tuple(function.columns) for function in functions if hasattr(function, "columns")} == {tuple(COLUMNS)}
+
+
+@pytest.mark.parametrize("role", ["y", "sample_weight"])
+def test_rows_that_a_shuffle_puts_in_two_orders_are_refused(role, expected):
+    """Dask computes a shuffle once for the columns and once for the labels, each time in another order of the rows."""
+    whole, mixed = (dd.from_delayed([dask.delayed(p) for p in parts]) for parts in (PARTS, [p[::-1] for p in PARTS]))
+    X, y, weights = frames(whole)
+    others = {"y": (mixed["state"], weights), "sample_weight": (y, mixed["weight"])}
+    with pytest.raises(ValueError, match=rf"{role} has the rows of a block in another order than X.*: persist\(\)"):
+        VanishingIdealClassifier(OAVI(0.005)).fit(X, *others[role])
+    shuffled = whole.shuffle("state").persist()
+    assert_same_scores(VanishingIdealClassifier(OAVI(0.005)).fit(*frames(shuffled)), expected)
+
+
+def test_labels_with_an_index_of_their_own_go_by_place(expected):
+    numbered = TABLE["state"].set_axis(np.arange(5000, 5000 + len(TABLE)))
+    y = dd.from_pandas(numbered, npartitions=N_PARTITIONS)
+    found = VanishingIdealClassifier(OAVI(0.005)).fit(in_partitions()[COLUMNS], y, in_partitions()["weight"])
+    assert_same_scores(found, expected)

@@ -177,7 +177,7 @@ def test_the_text_nan_is_no_gap_in_numpy_source():
 @pytest.mark.slow
 def test_torch_fills_gaps_and_refuses_texts(program):
     torch = pytest.importorskip("torch")
-    with pytest.raises(ValueError, match="Texts are no tensors: export this model to onnx, numpy or sql"):
+    with pytest.raises(ValueError, match="Tensors cannot hold texts: export this model to onnx, numpy or sql"):
         to_torch(program[0])
     frame = table()[["age", "paid"]].astype(float)
     model = make_pipeline(TableEncoder(), VanishingIdealClassifier(OAVI(0.01))).fit(frame, frame["age"] > 40)

@@ -35,7 +35,7 @@ class _Table:
     doi: str
     openml: int  # data id
     digest: str  # digest of the values, see _digest
-    openml_shift: int = 0  # OpenML's labels minus those of the source
+    openml_shift: int = 0  # OpenML's labels minus the labels of the source
     left_out: int = 0  # number of first features that the paper does not use
     paper: str = ""  # a paper to cite as well
 
@@ -185,7 +185,7 @@ def load(
     Warns
     -----
     UserWarning
-        If the values are not exactly those of the source in the same order.
+        If the values or their order differ from the source.
 
     Examples
     --------
@@ -277,7 +277,7 @@ def _openml_name(known: _Table) -> str:
 def _read(path: Path, known: _Table) -> Float2D:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about a file without rows: the check of its shape reports it
+            warnings.simplefilter("ignore")  # the check of its shape reports a file without rows
             opened = gzip.open if path.suffix == ".gz" else open
             with opened(path, "rt", encoding="utf-8") as stream:
                 return np.loadtxt(_lines(stream, known), delimiter=",", skiprows=1, ndmin=2, comments=None)
@@ -302,7 +302,7 @@ def _download(name: str) -> Float2D:
     known, folder = _KNOWN[name], cache_folder()
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # one for every attempt; the error below reports them once
+            warnings.simplefilter("ignore")  # every attempt warns; the error below reports them once
             fetched = fetch_openml(data_id=known.openml, as_frame=False, data_home=str(folder), parser="liac-arff")
     except (OSError, HTTPException, ValueError) as error:  # no connection, or an invalid response
         raise FileNotFoundError(
@@ -331,7 +331,7 @@ def _as_table(fetched: Any, known: _Table) -> Float2D:
 
 
 def _verify(table: Float2D, known: _Table, where: str) -> None:
-    """Raise ValueError if the shape, values or labels of a table are not those of the data set."""
+    """Raise ValueError for a table with other rows, labels or columns than the data set, or with missing values."""
     labels, counts = np.unique(table[:, -1], return_counts=True)
     if table.shape != known.shape:
         actual, expected = (f"{rows} rows and {columns} columns" for rows, columns in (table.shape, known.shape))

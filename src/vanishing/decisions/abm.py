@@ -12,8 +12,9 @@ from scipy.linalg import solve_triangular
 from .._compiled import compiled
 from .._typing import Float1D, Float2D
 from ..solvers import Solution, Status
+from ..solvers.quadratic import EPS, ROUNDING
 from .border import Border, CholeskySweep, QRSweep
-from .decision import EPS, Decision
+from .decision import Decision
 
 
 def decide_abm(gram: Float2D, n_basis: int, *, psi: float) -> Decision | None:
@@ -59,7 +60,7 @@ def decide_abm_exact(factor: Float2D, n_basis: int, *, psi: float) -> Decision:
         columns = [*border.members, n_basis + j]
         residual = factor[:, columns] @ vector
         loss = float(residual @ residual)
-        rounding = 8.0 * factor.shape[0] * EPS * float(np.abs(vector) @ border.lengths[columns])
+        rounding = factor.shape[0] * ROUNDING * float(np.abs(vector) @ border.lengths[columns])
         if loss <= max(psi, rounding**2):
             vector = vector * np.copysign(1.0, vector[-1])
             x = border.without_negligible(j, vector[:-1], vector[-1])

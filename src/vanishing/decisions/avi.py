@@ -11,7 +11,8 @@ from scipy.linalg import solve_triangular
 
 from .._typing import Bool1D, Float1D, Float2D, Int1D
 from ..solvers import Status
-from .decision import EPS, Decision
+from ..solvers.quadratic import ROUNDING
+from .decision import Decision
 
 
 def decide_avi(gram: Float2D, n_basis: int, *, psi: float, pivot_tol: float) -> Decision | None:
@@ -25,7 +26,7 @@ def decide_avi(gram: Float2D, n_basis: int, *, psi: float, pivot_tol: float) -> 
     it is zero up to rounding.
     """
     values, vectors = np.linalg.eigh(gram)
-    if np.any(np.abs(values - psi) <= 8.0 * gram.shape[0] * EPS * values[-1]):
+    if np.any(np.abs(values - psi) <= gram.shape[0] * ROUNDING * values[-1]):
         return None
     small = values <= psi
     return _decide_by_echelon_form(gram, vectors[:, small], n_basis, psi, pivot_tol, _negligible(values, small))
@@ -34,7 +35,7 @@ def decide_avi(gram: Float2D, n_basis: int, *, psi: float, pivot_tol: float) -> 
 def decide_avi_exact(factor: Float2D, n_basis: int, *, psi: float, pivot_tol: float) -> Decision:
     """As :func:`decide_avi`, from singular values of the triangular factor: mean square <= psi, or 0 up to rounding."""
     _, singular, right = np.linalg.svd(factor)
-    rounding = 8.0 * factor.shape[0] * EPS * singular[0]
+    rounding = factor.shape[0] * ROUNDING * singular[0]
     small = singular <= max(np.sqrt(psi), rounding)
     bound, negligible = max(psi, float(rounding) ** 2), _negligible(singular, small)
     return _decide_by_echelon_form(factor, right[small].T, n_basis, bound, pivot_tol, negligible, exact=True)
@@ -98,7 +99,7 @@ def _negligible(spectrum: Float1D, small: Bool1D) -> float:
     if small.all() or not small.any():
         return 0.0
     spectral_gap = spectrum[~small].min() - spectrum[small].max()
-    return float(min(8.0 * spectrum.size * EPS * spectrum.max() / spectral_gap, 1e-7))
+    return float(min(spectrum.size * ROUNDING * spectrum.max() / spectral_gap, 1e-7))
 
 
 def _mean_squares(matrix: Float2D, rows: Float2D, exact: bool) -> Float1D:
@@ -116,7 +117,7 @@ def _stabilised_echelon_form(kernel: Float2D, n_basis: int, pivot_tol: float) ->
     """
     n_kernel = kernel.shape[1]
     basis = np.empty((n_kernel, n_kernel))
-    shortest = max(pivot_tol, 8.0 * kernel.shape[0] * EPS)
+    shortest = max(pivot_tol, kernel.shape[0] * ROUNDING)
     pivots: list[int] = []
     for column in range(kernel.shape[0] - 1, n_basis - 1, -1):
         directions, residual = basis[:, : len(pivots)], kernel[column]

@@ -16,7 +16,8 @@ from scipy.linalg import solve_triangular
 
 from .._typing import Float1D, Float2D, Int1D
 from ..solvers import Solution
-from .decision import EPS, Decision
+from ..solvers.quadratic import ROUNDING
+from .decision import Decision
 
 
 class _Generator(NamedTuple):
@@ -69,12 +70,12 @@ class Border:
     def noise(self, j: int, x: Float1D) -> float:
         """Bound on the rounding error of the mean square of ``u_j + sum_i x_i t_i`` from a float64 Gram."""
         size = self.size(j, x)
-        return 8.0 * len(self.members) * EPS * size * size
+        return len(self.members) * ROUNDING * size * size
 
     def without_negligible(self, j: int, x: Float1D, lead_coef: float = 1.0) -> Float1D:
         """x with exact zeros for coefficients whose terms contribute no more than rounding."""
         share = np.abs(x) * self.lengths[self.members]
-        return np.where(share <= 8.0 * self.gram.shape[0] * EPS * self.size(j, x, lead_coef), 0.0, x)
+        return np.where(share <= self.gram.shape[0] * ROUNDING * self.size(j, x, lead_coef), 0.0, x)
 
     def keep(self, j: int, n_iter: int = 0) -> None:
         """Add candidate j to the basis, after ``n_iter`` solver iterations."""
@@ -96,7 +97,7 @@ class Border:
         With ``unit``, the others are scaled to Euclidean norm 1 again.
 
         ``inverse`` is L^-1 for a Cholesky factor L of the basis' Gram Q (for ABM, of ``Q - psi I``). An error of
-        ``8 n EPS size |t_k|`` in the inner product of term k with the polynomial changes coefficient i by
+        ``n ROUNDING size |t_k|`` in the inner product of term k with the polynomial changes coefficient i by
         ``|Q^-1|_ik`` times that, and ``|Q^-1| <= |L^-1|' |L^-1|``. A leading block of L^-1 belongs to the same leading
         block of Q.
         """
@@ -106,7 +107,7 @@ class Border:
         for g in self.dense:
             j, solution, lead = self._generators[g]
             n = solution.x.size
-            error = 8.0 * self.gram.shape[0] * EPS * self.size(j, solution.x, lead) * (inverse[:n, :n].T @ spread[:n])
+            error = self.gram.shape[0] * ROUNDING * self.size(j, solution.x, lead) * (inverse[:n, :n].T @ spread[:n])
             x = np.where(np.abs(solution.x) <= error, 0.0, solution.x)
             if unit:
                 length = float(np.hypot(np.linalg.norm(x), lead))
@@ -202,7 +203,7 @@ class _Sweep(ABC):
         return factor
 
     def inverse(self) -> Float2D:
-        """The inverse of L; its leading rows and columns are the inverse of those of L."""
+        """The inverse of L; its leading block is the inverse of the leading block of L."""
         eye = np.eye(self.n)
         return np.asarray(solve_triangular(self.L[: self.n, : self.n], eye, lower=True, check_finite=False))
 
@@ -252,7 +253,7 @@ class CholeskySweep(_Sweep):
         return float(self._pivots[j])
 
     def _rounding(self, j: int) -> float:
-        return float(8.0 * self.n_members * EPS * self._cross[j, j])
+        return float(self.n_members * ROUNDING * self._cross[j, j])
 
     def append(self, j: int) -> None:
         """Candidate j joins the columns that the others are projected on."""
@@ -279,7 +280,7 @@ class QRSweep(_Sweep):
         if columns is None:
             columns = np.arange(n_basis)
         else:  # independent as far as the Gram can tell; the factor knows better
-            columns = columns[np.abs(np.diag(factor)[columns]) > 8.0 * factor.shape[0] * EPS * lengths[columns]]
+            columns = columns[np.abs(np.diag(factor)[columns]) > factor.shape[0] * ROUNDING * lengths[columns]]
             chosen = np.concatenate([columns, np.arange(n_basis, factor.shape[1])])
             factor = np.asarray(np.linalg.qr(factor[:, chosen], mode="r"))
         n = columns.size
@@ -291,7 +292,7 @@ class QRSweep(_Sweep):
         return float(self._residuals[:, j] @ self._residuals[:, j])
 
     def _rounding(self, j: int) -> float:
-        return float((8.0 * self.n_members * EPS * self._lengths[j]) ** 2)
+        return float((self.n_members * ROUNDING * self._lengths[j]) ** 2)
 
     def append(self, j: int) -> None:
         """Candidate j joins the columns that the others are projected on."""

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from .._typing import Array, Float1D, Float2D, Int1D
-
-EPS = float(np.finfo(np.float64).eps)
 
 
 class Decision(NamedTuple):
@@ -35,8 +31,8 @@ class Decision(NamedTuple):
     total_iter: int = 0
 
 
-class Mixture(NamedTuple):
-    """Decision about products: combinations of [basis|candidates], one per row, that are kept or vanish."""
+class Combinations(NamedTuple):
+    """Decision about products: the combinations of basis and candidates that are kept or vanish, one per row."""
 
     kept: Float2D
     vanishing: Float2D

@@ -16,8 +16,9 @@ from scipy.linalg import eigh, solve_triangular
 
 from .._typing import Float1D, Float2D, Int1D
 from ..solvers import Solution, Status, Stop, homotopy, matching_pursuit
+from ..solvers.quadratic import ROUNDING
 from .border import Border, CholeskySweep
-from .decision import EPS, Decision, Mixture
+from .decision import Combinations, Decision
 from .oavi import Oracle, Stage
 
 
@@ -94,7 +95,7 @@ def _solution(border: Border, j: int, x: Float1D, lead_coef: float = 1.0) -> Sol
     return Solution(x, border.mean_square(j, x, lead_coef), np.nan, 0, Status.VANISHING)
 
 
-def decide_vca_gradient(gram: Float2D, slopes: Float2D, n_basis: int, *, psi: float, length: float) -> Mixture:
+def decide_vca_gradient(gram: Float2D, slopes: Float2D, n_basis: int, *, psi: float, length: float) -> Combinations:
     """VCA's decision, with ``mean g^2 <= psi * mean |grad g|^2``.
 
     The residuals of the products on F are ``[P'|I]`` of [F|C], with Gram S and Gram of gradients T. A generalised
@@ -109,11 +110,11 @@ def decide_vca_gradient(gram: Float2D, slopes: Float2D, n_basis: int, *, psi: fl
     rows = np.hstack([projection.T, np.eye(len(corner))])
     metric = rows @ slopes @ rows.T
     # A product whose gradient is 0 on all rows must not vanish by division: rounding bounds the metric from below.
-    metric[np.diag_indices_from(metric)] += 8.0 * gram.shape[0] * EPS * max(float(np.trace(metric)), 1e-300)
+    metric[np.diag_indices_from(metric)] += gram.shape[0] * ROUNDING * max(float(np.trace(metric)), 1e-300)
     values, vectors = eigh(residual, (metric + metric.T) / 2.0)
-    vanishing = values <= psi + 8.0 * gram.shape[0] * EPS * float(np.diag(corner).max()) * (vectors**2).sum(axis=0)
+    vanishing = values <= psi + gram.shape[0] * ROUNDING * float(np.diag(corner).max()) * (vectors**2).sum(axis=0)
     coef = vectors.T @ rows
     kept: Int1D = np.flatnonzero(~vanishing)
-    return Mixture(
+    return Combinations(
         coef[kept] * (length / np.sqrt(values[kept]))[:, None], coef[vanishing], np.maximum(values[vanishing], 0.0)
     )

@@ -13,10 +13,11 @@ import numpy as np
 
 from .._typing import Float1D, Float2D, Int1D
 from ..solvers import SOLVERS, Solution, Status, Stop, agd, cg, loss_and_gap, matching_pursuit
+from ..solvers.quadratic import ROUNDING
 from .border import Border, CholeskySweep, QRSweep
-from .decision import EPS, Decision
+from .decision import Decision
 
-_FIRST_ITER = 1000  # iterations before the support is polished first; every further attempt has four times as many
+_FIRST_ITER = 1000  # iterations before the support is polished for the first time; each attempt takes four times more
 _SPARSE_WORK = 3_000_000  # iterations times terms that a sparse generator may cost if a dense one is known
 
 
@@ -94,7 +95,7 @@ def decide_oavi(gram: Float2D, n_basis: int, stage: Stage | None = None, *, orac
     for j in range(border.n_candidates):
         if sweep is not None:
             pivot, y0, inside, noise = sweep.pivot(j), None, False, 0.0
-            if pivot <= psi + 8.0 * sweep.n * EPS * (largest + border.lengths[n_basis + j]) ** 2:
+            if pivot <= psi + sweep.n * ROUNDING * (largest + border.lengths[n_basis + j]) ** 2:
                 y0 = sweep.minimiser(j)
                 inside, noise = oracle.inside(y0), border.noise(j, y0)
                 if abs(pivot - psi) <= noise and (inside or not oracle.exact):
@@ -159,7 +160,7 @@ def _sparse_or_dense(border: Border, j: int, y0: Float1D, lowest: float, oracle:
 
 
 def _pursue(border: Border, j: int, lowest: float, oracle: Oracle) -> Solution:
-    """A short polynomial by matching pursuit, whose loss is infinite unless it is at most psi beyond rounding.
+    """A short polynomial by matching pursuit; its loss is infinite unless it is below psi by more than rounding.
 
     Its gap is the distance to ``lowest``, the smallest mean square.
     """
@@ -176,7 +177,7 @@ def _pursue(border: Border, j: int, lowest: float, oracle: Oracle) -> Solution:
 
 
 def _solve_sparse(border: Border, j: int, oracle: Oracle) -> Solution:
-    """A sparse generator by the solver, whose loss is infinite unless it is at most psi beyond rounding.
+    """A sparse generator by the solver; its loss is infinite unless it is below psi by more than rounding.
 
     The solver has a budget of iterations if its solution will be polished.
     """
@@ -225,7 +226,7 @@ def _polish(border: Border, j: int, solution: Solution, oracle: Oracle) -> Solut
     x[support] = -inverse @ c[support]
     # Coefficients smaller than their rounding error, |inverse| times the error of c, are zero.
     lengths = border.lengths[border.members][support]
-    error = 8.0 * len(border.members) * EPS * border.size(j, x) * (np.abs(inverse) @ lengths)
+    error = len(border.members) * ROUNDING * border.size(j, x) * (np.abs(inverse) @ lengths)
     clean = x.copy()
     clean[support[np.abs(x[support]) <= error]] = 0.0
     for candidate in (clean, x):
@@ -310,7 +311,7 @@ def _least_squares(factor: Float2D, border: Border, j: int, support: Int1D) -> S
 
 def _vanishes(mse: float, border: Border, j: int, x: Float1D, psi: float) -> bool:
     """Whether a mean square from the factor is at most psi, or zero up to rounding."""
-    rounding = 8.0 * border.gram.shape[0] * EPS * border.size(j, x)
+    rounding = border.gram.shape[0] * ROUNDING * border.size(j, x)
     return bool(mse <= max(psi, rounding * rounding))
 
 

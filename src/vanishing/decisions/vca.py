@@ -10,10 +10,11 @@ import numpy as np
 from scipy.linalg import qr, solve_triangular
 
 from .._typing import Bool1D, Float1D, Float2D
-from .decision import EPS, Mixture
+from ..solvers.quadratic import ROUNDING
+from .decision import Combinations
 
 
-def decide_vca(gram: Float2D, n_basis: int, *, psi: float, length: float) -> Mixture | None:
+def decide_vca(gram: Float2D, n_basis: int, *, psi: float, length: float) -> Combinations | None:
     """Decide which combinations of the projected products vanish.
 
     With ``S = G_CC - G_CF G_FF^-1 G_FC``, the Gram of the products' residuals on F, an eigenvector v of S
@@ -27,22 +28,22 @@ def decide_vca(gram: Float2D, n_basis: int, *, psi: float, length: float) -> Mix
     W = solve_triangular(L, gram[:n_basis, n_basis:], lower=True)
     corner = gram[n_basis:, n_basis:]
     values, vectors = np.linalg.eigh(corner - W.T @ W)
-    noise = 8.0 * gram.shape[0] * EPS * np.diag(corner).max()
+    noise = gram.shape[0] * ROUNDING * np.diag(corner).max()
     if np.any(np.abs(values - psi) <= noise):
         return None
     vectors[:, values <= noise] = _canonical_basis(vectors[:, values <= noise])
     projection = -solve_triangular(L, W, lower=True, trans="T")
-    return _mixture(projection, values, vectors, values <= psi, length)
+    return _combinations(projection, values, vectors, values <= psi, length)
 
 
-def decide_vca_exact(factor: Float2D, n_basis: int, *, psi: float, length: float) -> Mixture:
+def decide_vca_exact(factor: Float2D, n_basis: int, *, psi: float, length: float) -> Combinations:
     """As :func:`decide_vca`, from the triangular factor, whose corner factorises S: t <= psi or 0 up to rounding."""
     _, singular, right = np.linalg.svd(factor[n_basis:, n_basis:])
-    rounding = 8.0 * factor.shape[0] * EPS * float(np.linalg.norm(factor[:, n_basis:], axis=0).max())
+    rounding = factor.shape[0] * ROUNDING * float(np.linalg.norm(factor[:, n_basis:], axis=0).max())
     projection = -solve_triangular(factor[:n_basis, :n_basis], factor[:n_basis, n_basis:])
     vanishing = singular <= max(np.sqrt(psi), rounding)
     right[singular <= rounding] = _canonical_basis(right[singular <= rounding].T).T
-    return _mixture(projection, singular[::-1] ** 2, right[::-1].T, vanishing[::-1], length)
+    return _combinations(projection, singular[::-1] ** 2, right[::-1].T, vanishing[::-1], length)
 
 
 def _canonical_basis(vectors: Float2D) -> Float2D:
@@ -60,8 +61,10 @@ def _canonical_basis(vectors: Float2D) -> Float2D:
     return np.asarray(basis[:, : vectors.shape[1]])
 
 
-def _mixture(projection: Float2D, values: Float1D, vectors: Float2D, vanishing: Bool1D, length: float) -> Mixture:
+def _combinations(
+    projection: Float2D, values: Float1D, vectors: Float2D, vanishing: Bool1D, length: float
+) -> Combinations:
     """Coefficients on [F|C] of the combinations ``vectors`` of residuals; ``projection`` maps the products to F."""
     rows = np.hstack([(projection @ vectors).T, vectors.T])
     scale = length / np.sqrt(values[~vanishing])
-    return Mixture(rows[~vanishing] * scale[:, None], rows[vanishing], np.maximum(values[vanishing], 0.0))
+    return Combinations(rows[~vanishing] * scale[:, None], rows[vanishing], np.maximum(values[vanishing], 0.0))

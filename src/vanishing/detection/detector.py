@@ -142,6 +142,7 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
         if not hasattr(self, "_monomials"):  # older files have those of the score alone
             self._monomials = self._model.score.christoffel.monomials
         require_columns(self._model, self._monomials, sums, getattr(self, "n_features_in_", -1))
+        self._check_parameters()
         self._stale = False
 
     def __init__(

@@ -11,7 +11,6 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -26,9 +25,9 @@ __all__ = ["BLOCK", "Basis", "Fit", "Grams", "Rule", "construct"]
 _logger = logging.getLogger("vanishing")
 _PROGRESS = "degree %d: %d candidates, %d kept so far, %d generators so far"
 
-#: Candidates examined in one pass. A wider border is cut into blocks, one pass each: this bounds the memory and skips
-#: most Gram entries between two candidates that both lead generators, which no decision uses.
-BLOCK = 512
+#: Candidates examined in one pass. A wider border is cut into blocks, one pass each, which skips most Gram entries
+#: between two candidates that both lead generators: no decision uses them.
+BLOCK = 512  # bounds the memory of a pass: 2 MB beside the entries with the basis
 
 
 class Basis(Protocol):
@@ -46,7 +45,7 @@ class Basis(Protocol):
 
 
 class Grams(Protocol):
-    """Gram matrices as the loop over degrees uses them; ``parts`` and ``basis`` are those of a fit."""
+    """Gram matrices as the loop over degrees uses them; a fit passes its own ``parts`` and ``basis``."""
 
     n_samples: int  # rows that a pass reads; 0 for moments
 
@@ -54,7 +53,7 @@ class Grams(Protocol):
         """The candidates of all fits."""
 
     def extend(self, bases: Sequence[Any], block: Any) -> None:
-        """Get the Gram entries of these candidates, beside those of the bases, in at most one pass."""
+        """Get the Gram entries of the candidates in a block with each other and with the bases, in at most one pass."""
 
     def intersection(self, block: Any, border: Any) -> Any:
         """The candidates of the block that belong to the border of a fit."""
@@ -72,9 +71,9 @@ class Grams(Protocol):
 class Rule(NamedTuple):
     """An algorithm: its decision from a Gram (None if rounding would decide), and from a triangular factor.
 
-    Both take the matrix, the size of the basis and the state of the fit, which a decision may change; ``state`` is the
-    initial one. ``whole`` says that all candidates of a degree must be decided together. With ``gradients``, a decision
-    from a Gram also takes the Gram of the gradients, after the first matrix, and never leaves it to a factor.
+    Both take the matrix, the size of the basis and the state of the fit, which a decision may change; ``state`` is its
+    value at the start. ``whole`` says that all candidates of a degree must be decided together. With ``gradients``, a
+    decision from a Gram also takes the Gram of the gradients, after the first matrix, and never needs a factor.
     """
 
     from_gram: Callable[..., Any]
@@ -84,7 +83,6 @@ class Rule(NamedTuple):
     gradients: bool = False
 
 
-@dataclass
 class Fit:
     """A fit: the basis so far, the algorithm and its state, and the parts of the data that it sees.
 
@@ -94,17 +92,14 @@ class Fit:
     its decisions so far.
     """
 
-    basis: Any
-    rule: Rule
-    parts: tuple[int, ...] = (0,)
-    state: Any = None  # that of the last decision
-    n_generators: int = 0
-    n_iter: int = 0
-    seconds: float = 0.0
-    degree: int = 0
-    ended: bool = False
-    complete: bool = False
-    overflow: bool = False
+    def __init__(self, basis: Any, rule: Rule, parts: tuple[int, ...] = (0,)):
+        self.basis = basis
+        self.rule = rule
+        self.parts = parts
+        self.state: Any = None  # after the last decision
+        self.n_generators = self.n_iter = self.degree = 0
+        self.seconds = 0.0
+        self.ended = self.complete = self.overflow = False
 
     def enter(self, degree: int, max_terms: int) -> Any:
         """The candidates of a degree. The fit ends if there are none or too many; an ended fit has none."""

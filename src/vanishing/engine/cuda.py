@@ -21,8 +21,8 @@ from ..rows.array_api import cupy_if_any, has_kernels
 __all__ = ["MOST_MONOMIALS", "closed", "has_kernels", "kernel_source", "sum_monomials"]
 
 MOST_MONOMIALS = 128  # sums that fit into the registers of a thread, roughly
-_THREADS = 256
-_BLOCKS_PER_PROCESSOR = 4
+_THREADS = 256  # leaves a thread the 255 registers that the sums need
+_BLOCKS_PER_PROCESSOR = 4  # no multiprocessor waits long for the last block
 _ROWS_AT_ONCE = 4  # rows that a thread reads before it computes
 
 

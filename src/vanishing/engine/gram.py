@@ -21,7 +21,7 @@ from ..polynomials.terms import Program, Term, multiply, padded_length
 from ..rows.array_api import namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows
 from ..rows.few import counted, finished, in_few_blocks
-from ..rows.protocol import Block, Cost, Reduction, Rows, reduce_together
+from ..rows.protocol import FEWEST_ROWS, Block, Cost, Reduction, Rows, reduce_together
 from . import cuda
 
 __all__ = [
@@ -40,15 +40,11 @@ __all__ = [
 ]
 
 _PANEL = 96  # candidates multiplied at a time; panels of C'C above the diagonal are skipped
-_SMALL_GEMM = 900_000  # OpenBLAS has a much faster path for products of up to a million multiplications
+_GEMM_WORK = 3_600_000  # multiplications of one product: many beside the cost of a call, few enough for the cache
 _CHUNK = 776  # rows whose terms fit into the second-level cache
-
-_LANES = 1024
-_FEW_ROWS = 4096
-_BATCH = 8192  # rows of one small product on a device
-
-_NO_WEIGHTS = np.empty(0)
-_NO_RANGE = np.array([[np.inf], [-np.inf]])  # of a column without rows
+_LANES = 1024  # independent minima and maxima, which the compiler vectorises
+_NUMPY_ROWS = 4096  # up to which NumPy finds a range before the compiled kernel is loaded
+_BATCH = 8192  # rows of one small product on a device, which computes many of them in parallel
 
 
 def mean_of_parts(grams: Sequence[Float2D], weights: Sequence[float]) -> Float2D:
@@ -159,7 +155,7 @@ def sum_block(block: Block, program: Program, n_basis: int = 1, *, ranged: bool 
     n_samples = _number_of_counted(block)
     if n_samples == 0:
         nothing = np.zeros((program.size - n_basis, program.size))
-        return RowSums(nothing, 0.0, 0, _NO_RANGE.repeat(block.X.shape[1] if ranged else 0, axis=1))
+        return RowSums(nothing, 0.0, 0, np.outer([np.inf, -np.inf], np.ones(block.X.shape[1] if ranged else 0)))
     block = counted(block)
     X, weights = block.X, block.weights
     on_gpu = ranged and not isinstance(X, np.ndarray) and cuda.has_kernels(X)
@@ -206,7 +202,7 @@ def value_gram(rows: Rows, values: Callable[[Any], Any], n_basis: int, n_terms: 
     There may be several values for each row of X, as derivatives by each column, all first ones before all second ones.
     """
     work = (n_terms - n_basis) * n_terms
-    longest = int(np.clip(4 * _SMALL_GEMM // work // 8 * 8, 512, 8192))
+    longest = int(np.clip(_GEMM_WORK // work // 8 * 8, 512, 8192))
 
     def kernel(block: Block) -> RowSums:
         n_samples, block = _number_of_counted(block), counted(block)
@@ -233,18 +229,18 @@ def sum_of_products(X: Any, weights: Any, program: Program, n_basis: int) -> Flo
     if len(X) <= _CHUNK:
         return _sum_chunk(X, weights, program, n_basis)
     n_chunks = -(-len(X) // _CHUNK)
-    n_terms, chunk = program.size, padded_length(-(-len(X) // n_chunks))  # of equal length: short ones are padded
+    n_terms, chunk = program.size, padded_length(-(-len(X) // n_chunks))  # equal lengths: short chunks are padded
     n_candidates = n_terms - n_basis
     columns, table = np.empty((X.shape[1], chunk)), np.empty((n_terms, chunk))
     weighted = np.empty((0 if weights is None else n_candidates, chunk))
     panels = np.empty((n_terms, min(_PANEL, n_candidates))), np.empty((n_terms, n_candidates % _PANEL))
     total = np.zeros((n_candidates, n_terms))
-    weights = _NO_WEIGHTS if weights is None else weights
+    weights = np.empty(0) if weights is None else weights
     _add_products(X, weights, program.left, program.right, columns, table, weighted, *panels, total)
     return total
 
 
-@np.errstate(over="ignore", invalid="ignore")  # as in compiled code: callers look at the sums
+@np.errstate(over="ignore", invalid="ignore")  # like compiled code; callers check the sums
 def _sum_chunk(X: Float2D, weights: Float1D | None, program: Program, n_basis: int) -> Float2D:
     """As :func:`sum_of_products` for rows of a single chunk: nothing has to be compiled for them but the terms."""
     table, total = np.empty((program.size, len(X))), np.zeros((program.size - n_basis, program.size))
@@ -315,7 +311,7 @@ def _batched_gram(X: Any, weights: Any, program: Program, n_basis: int) -> Float
 def _column_range(X: Float2D, weights: Float1D) -> Float2D:
     """Smallest and largest value of every column, ``(2, n_features)``, without rows of weight 0; NaN is skipped."""
     ends = np.empty((2, X.shape[1]))
-    low, high = np.empty(_LANES), np.empty(_LANES)  # independent lanes, which the compiler vectorises
+    low, high = np.empty(_LANES), np.empty(_LANES)
     for j in range(X.shape[1]):
         low[:], high[:] = np.inf, -np.inf
         for start in range(0, X.shape[0], _LANES):
@@ -336,9 +332,9 @@ def range_of(X: Any, weights: Any) -> Float2D:
     if not isinstance(X, np.ndarray):
         return _device_range(X, weights)
     # NumPy is faster on contiguous columns, and for a few rows it saves compiling.
-    if weights is None and (X.flags.f_contiguous or X.shape[0] <= _FEW_ROWS):
+    if weights is None and (X.flags.f_contiguous or X.shape[0] <= _NUMPY_ROWS):
         return np.array([X.min(axis=0), X.max(axis=0)])
-    return _column_range(X, _NO_WEIGHTS if weights is None else weights)
+    return _column_range(X, np.empty(0) if weights is None else weights)
 
 
 def _device_range(X: Any, weights: Any) -> Float2D:
@@ -383,7 +379,7 @@ def triangular_factor(rows: Rows, values: Callable[[Any], Any], n_terms: int) ->
     def combine(a: tuple[float, Float2D], b: tuple[float, Float2D]) -> tuple[float, Float2D]:
         return a[0] + b[0], _upper(np.vstack([a[1], b[1]]))
 
-    cost = Cost(n_terms * n_terms, 4 * n_terms, fewest=max(1024, 4 * n_terms))
+    cost = Cost(n_terms * n_terms, 4 * n_terms, fewest=max(FEWEST_ROWS, 4 * n_terms))
     ((weight, factor),) = _reduce([Reduction(rows, kernel, combine, cost)])
     square = np.zeros((n_terms, n_terms))
     square[: factor.shape[0]] = factor  # with fewer rows than terms, the rest of R is zero

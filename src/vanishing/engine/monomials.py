@@ -90,8 +90,8 @@ class MonomialBasis:
 class MonomialGrams:
     """Gram matrices over the terms that any fit keeps, one for each part of the data.
 
-    A fit sees one or more of the parts; its Gram is the weighted mean of theirs. Terms are those of the fits, products
-    of variables in the order of the features.
+    A fit sees one or more of the parts; its Gram is the weighted mean of their Grams. Terms are products of variables,
+    which the order of the features numbers.
     """
 
     def __init__(self, parts: Sequence[Rows], surveys: Sequence[Survey], basis: MonomialBasis):

@@ -9,7 +9,7 @@ from ..polynomials.terms import Term, multiply
 
 __all__ = ["can_be_sums"]
 
-_ROUNDING = 1e-7  # tolerance, relative to the largest value that each sum could have
+_TOLERANCE = 1e-7  # relative to the largest value of a sum; rounding of 1e9 rows stays below
 
 
 def _evaluate(terms: list[Term], point: Float1D) -> Float1D:
@@ -30,12 +30,12 @@ def _can_be_sums(total: Float2D, terms: list[Term], largest: Float1D) -> bool:
     """The same, if ``largest`` bounds the norms of the terms."""
     bound = np.outer(largest, largest)
     bound[np.isnan(bound)] = np.inf  # the product of a column of zeros and one that overflows
-    if (np.abs(total) > bound * (1.0 + _ROUNDING)).any() or abs(total[0, 0] - bound[0, 0]) > _ROUNDING * bound[0, 0]:
+    if (np.abs(total) > bound * (1.0 + _TOLERANCE)).any() or abs(total[0, 0] - bound[0, 0]) > _TOLERANCE * bound[0, 0]:
         return False
-    if (np.abs(total - total.T) > _ROUNDING * bound).any() or not _products_agree(total, terms, bound):
+    if (np.abs(total - total.T) > _TOLERANCE * bound).any() or not _products_agree(total, terms, bound):
         return False
     scaled = np.divide(total, bound, out=np.zeros_like(total), where=bound > 0.0)
-    scaled[np.diag_indices_from(scaled)] += _ROUNDING
+    scaled[np.diag_indices_from(scaled)] += _TOLERANCE
     try:
         np.linalg.cholesky(scaled)
     except np.linalg.LinAlgError:
@@ -51,6 +51,6 @@ def _products_agree(total: Float2D, terms: list[Term], bound: Float2D) -> bool:
         times_v = [place[multiply(term, (v,))] for term in lower]  # compare (t v) u with t (v u)
         without = [place[term] for term in lower]
         moved = np.abs(total[np.ix_(times_v, without)] - total[np.ix_(without, times_v)])
-        if (moved > _ROUNDING * bound[np.ix_(times_v, without)]).any():
+        if (moved > _TOLERANCE * bound[np.ix_(times_v, without)]).any():
             return False
     return True

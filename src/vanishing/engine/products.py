@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import Float2D
-from ..decisions import Mixture
+from ..decisions import Combinations
 from ..polynomials.products import Candidates, Layer, ProductForm, product_values
 from ..rows.array_api import namespace_of
 from ..rows.protocol import Rows
@@ -28,7 +28,7 @@ class ProductBasis:
     constant: float
     unique: bool
     layers: tuple[Layer, ...] = ()
-    decisions: tuple[Mixture, ...] = ()
+    decisions: tuple[Combinations, ...] = ()
 
     @property
     def size(self) -> int:
@@ -57,13 +57,13 @@ class ProductBasis:
         weights = np.concatenate([[self.constant], np.ones(self.n_features)])
         return gram * np.outer(weights, weights)
 
-    def extend(self, new: Candidates, decision: Mixture, gram: Float2D) -> ProductBasis:
+    def extend(self, new: Candidates, decision: Combinations, gram: Float2D) -> ProductBasis:
         """The basis after a decision about the candidates ``new``, from the Gram of basis and candidates."""
         layer = Layer(new, decision.kept, decision.vanishing)
         return replace(self, layers=(*self.layers, layer), decisions=(*self.decisions, decision))
 
     def form(self, *, kept: bool = False) -> ProductForm:
-        """The vanishing polynomials in a form for evaluation; with ``kept``, those of F without the constant."""
+        """The vanishing polynomials in a form for evaluation; with ``kept``, the polynomials of F but the constant."""
         layers = tuple(layer._replace(vanishing=layer.kept) for layer in self.layers) if kept else self.layers
         n = sum(int(layer.vanishing.shape[0]) for layer in layers)
         return ProductForm(

@@ -19,7 +19,7 @@ from ._store import Store
 
 __all__ = ["EXPERIMENTS", "Experiment", "reproduce"]
 
-N_RUNS = 10
+N_RUNS = 10  # the published splits
 
 
 class Experiment(NamedTuple):
@@ -91,9 +91,9 @@ def reproduce(
     ----------
     experiment : {"table3", "fig1", "fig2", "fig3", "bound"}
     data : sequence of str, optional
-        Data sets; those of the paper by default.
+        Data sets; by default, the data sets of the paper.
     algorithms : sequence of str, optional
-        Their published names, see ``ALGORITHMS``; those of the paper by default, except the polynomial-kernel SVM of
+        Their published names, see ``ALGORITHMS``; by default, all of the paper but the polynomial-kernel SVM of
         Table 3, which is slow on skin and credit.
     runs : int, default=10
         Random splits or subsets; 1 if ``quick``.

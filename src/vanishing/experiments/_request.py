@@ -12,6 +12,7 @@ import numpy as np
 
 from .._typing import Array, Float2D
 from ..datasets import load, make_synthetic
+from ._protocols import published_split
 
 __all__ = ["SYNTHETIC", "Request", "dataset", "origin", "permuted", "settings"]
 
@@ -72,9 +73,7 @@ def origin(name: str, data_dir: str | None = None) -> str:
 def permuted(name: str, run: int, data_dir: str | None) -> tuple[Float2D, Array]:
     """All rows in the permutation of a run, scaled to [0, 1]."""
     X, y = dataset(name, data_dir)
-    random = np.random.RandomState(3)
-    for _ in range(run + 1):
-        order = random.permutation(len(y))
+    order = np.concatenate(published_split(len(y), run))
     low, high = X.min(axis=0), X.max(axis=0)
     return (X[order] - low) / np.where(high > low, high - low, 1.0), y[order]
 

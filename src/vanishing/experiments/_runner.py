@@ -38,7 +38,7 @@ class Task(NamedTuple):
 
 
 def run_all(tasks: Sequence[Task], store: Store, *, jobs: int = 1, quiet: bool = True) -> dict[Key, Record]:
-    """The records of all tasks; runs those whose records are not in the store.
+    """The records of all tasks; runs the tasks without a record in the store.
 
     Raises
     ------

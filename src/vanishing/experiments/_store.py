@@ -76,7 +76,7 @@ class Store:
             return None
         if record["origin"] != origin:
             raise ValueError(
-                f"{path} is about other rows of {key[0]} than these: choose another folder with --results, or "
+                f"{path} is about other rows of {key[0]}: choose another folder with --results, or "
                 "--restart to delete it."
             )
         return record

@@ -22,11 +22,12 @@ from ._store import Record
 
 __all__ = ["figure", "report", "settings", "tasks"]
 
-TUNING_ROWS = 10_000
-N_SIZES, N_QUICK_SIZES = 7, 4
-QUICK_ROWS = 100_000
-FEWEST_ROWS = 100
-REPEATS = 3  # fits per point; the median counts
+TUNING_ROWS = 10_000  # as in the paper
+N_SIZES = 7  # points of a curve
+N_QUICK_SIZES = 4  # with `quick`: enough for the growth over the larger half
+QUICK_ROWS = 100_000  # with `quick`, which promises minutes
+SMALLEST_SIZE = 100  # rows; smaller fits measure the overhead of calls
+REPEATS = 3  # fits per point; the median is not one that another process disturbed
 
 
 def settings(request: Request) -> dict[str, Any]:
@@ -50,7 +51,7 @@ def tasks(request: Request) -> list[Task]:
 def _sizes(n_rows: int, *, quick: bool) -> list[int]:
     """Numbers of rows, evenly spaced on a logarithmic axis."""
     most = min(n_rows, QUICK_ROWS) if quick else n_rows
-    fewest = min(max(FEWEST_ROWS, most // 100), most)
+    fewest = min(max(SMALLEST_SIZE, most // 100), most)
     return [int(size) for size in np.unique(np.geomspace(fewest, most, N_QUICK_SIZES if quick else N_SIZES).round())]
 
 
@@ -82,7 +83,7 @@ def _point(ideal: VanishingIdeal, X: Float2D, y: Array) -> dict[str, Any]:
 
 
 def _fit_classes(ideal: VanishingIdeal, X: Float2D, y: Array) -> tuple[float, float, int, list[VanishingIdeal]]:
-    """Seconds to fit every class, those of them for decisions, the solvers' iterations, and the fitted estimators."""
+    """Seconds to fit every class, seconds of decisions among them, solver iterations, and the fitted estimators."""
     classes = [np.ascontiguousarray(X[y == label]) for label in np.unique(y)]
     models, deciding, n_iter = [clone(ideal) for _ in classes], 0.0, 0
     begin = time.perf_counter()
@@ -172,6 +173,6 @@ _CLAIMS = {
 
 
 def figure(request: Request, records: Mapping[Key, Record], path: Path) -> list[Path]:
-    """Draw the training times, and below them those of the decisions; return the files."""
+    """Draw the training times, and below them the times of decisions; return the files."""
     series = {data: {name: _runs(request, records, data, name) for name in request.algorithms} for data in request.data}
     return draw_times(series, path)

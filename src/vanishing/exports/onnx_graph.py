@@ -90,33 +90,26 @@ class OnnxOps(Ops):
         return name
 
     def take(self, table: str, columns: Int1D) -> str:
-        """Some columns, in this order."""
         return self.node("Gather", table, self.constant(np.asarray(columns, dtype=np.int64)), axis=1)
 
     def concat(self, tables: Sequence[str]) -> str:
-        """The columns of several tables side by side."""
         return tables[0] if len(tables) == 1 else self.node("Concat", *tables, axis=1)
 
     def multiply(self, left: str, right: str) -> str:
-        """Products of columns, pair by pair."""
         return self.node("Mul", left, right)
 
     def linear(self, table: str, weights: Float2D, offset: Float1D) -> str:
-        """``table @ weights.T + offset``."""
         product = self.node("MatMul", table, self.number(weights.T))
         return self.node("Add", product, self.number(offset))
 
     def affine(self, table: str, scale: Float1D, offset: Float1D) -> str:
-        """``scale * x + offset``, column by column."""
         return self.node("Add", self.node("Mul", table, self.number(scale)), self.number(offset))
 
     def clip(self, table: str, low: float, high: float) -> str:
-        """Values between ``low`` and ``high``."""
         ends = [self.number(end) if np.isfinite(end) else "" for end in (low, high)]
         return self.node("Clip", table, *ends)
 
     def absolute(self, table: str) -> str:
-        """Absolute values."""
         return self.node("Abs", table)
 
     def asinh(self, table: str) -> str:
@@ -137,7 +130,6 @@ class OnnxOps(Ops):
         return self.concat(columns)
 
     def fill(self, table: Any, column: int, value: float) -> str:
-        """A column of numbers, with a value in place of NaN."""
         numbers = table[column]
         return self.node("Where", self.node("IsNaN", numbers), self.number([[value]]), numbers)
 
@@ -148,7 +140,6 @@ class OnnxOps(Ops):
         return self.node("Cast", self.node("IsNaN", table[column]), to=self._kind)
 
     def one_hot(self, table: Any, column: int, texts: Sequence[str]) -> str:
-        """1 where a column has a text."""
         options = {"domain": _MACHINE_LEARNING, "cats_strings": list(texts), "zeros": 1}
         layers = self.node("OneHotEncoder", table[column], **options)  # (n, 1, texts)
         return self.node("Cast", self.node("Squeeze", layers, self.constant(np.array([1]))), to=self._kind)
@@ -158,18 +149,15 @@ class OnnxOps(Ops):
         return int(self.onnx.helper.np_dtype_to_tensor_dtype(self.dtype))
 
     def log(self, table: str) -> str:
-        """Natural logarithms."""
         return self.node("Log", table)
 
     def log_sum_exp(self, table: str) -> str:
-        """The logarithm of the sum of the exponentials of all columns, as one column."""
         columns = self.constant(np.array([1], dtype=np.int64))
         largest = self.node("ReduceMax", table, columns, keepdims=1)
         total = self.node("ReduceSum", self.node("Exp", self.node("Sub", table, largest)), columns, keepdims=1)
         return self.node("Add", largest, self.node("Log", total))
 
     def softmax(self, table: str) -> str:
-        """Exponentials of the columns over their sum."""
         return self.node("Softmax", table, axis=1)
 
     def best(self, scores: str) -> str:

@@ -96,4 +96,4 @@ class Ops(ABC):
 
 
 def _refuse_raw() -> ValueError:
-    return ValueError("Texts are no tensors: export this model to onnx, numpy or sql.")
+    return ValueError("Tensors cannot hold texts: export this model to onnx, numpy or sql.")

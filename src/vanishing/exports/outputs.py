@@ -22,7 +22,6 @@ from ..polynomials.polynomial import Polynomials
 from ..svm import L1SVC
 from ..tables import TableEncoder
 from .detectors import detector_outputs
-from .encoders import encoded_columns
 from .evaluation import polynomial_values
 from .operations import Ops
 
@@ -54,11 +53,11 @@ def outputs(model: Any, ops: Ops, x: Any) -> dict[str, Any]:
     if isinstance(model, Polynomials):
         return {"values": polynomial_values(ops, x, model)}
     check_is_fitted(model)
-    if isinstance(model, Pipeline):  # of an encoder, and scalers, which are affine, before a model
+    if isinstance(model, Pipeline):  # an encoder, and scalers, which are affine, stand before a model
         *before, last = [step for _, step in model.steps]
         for step in before:
             if isinstance(step, TableEncoder):
-                x = ops.keep(encoded_columns(ops, x, step), "column")
+                x = ops.keep(_encoded_columns(ops, x, step), "column")
             else:
                 x = ops.affine(x, *affine_map(step, int(step.n_features_in_)))
         return outputs(last, ops, x)
@@ -78,6 +77,20 @@ def outputs(model: Any, ops: Ops, x: Any) -> dict[str, Any]:
     if isinstance(model, VanishingIdealDetector):
         return detector_outputs(ops, x, model)
     raise _refuse(model)
+
+
+def _encoded_columns(ops: Ops, x: Any, encoder: TableEncoder) -> Any:
+    """The columns of numbers that an encoder makes of texts and gaps."""
+    parts = []
+    for j, column in enumerate(encoder.columns_):
+        is_text = column.categories is not None
+        if not is_text:
+            parts.append(ops.fill(x, j, column.median))
+        elif column.shown:
+            parts.append(ops.one_hot(x, j, column.shown))
+        if column.has_gaps:
+            parts.append(ops.missing(x, j, is_text))
+    return ops.concat(parts)
 
 
 def _refuse(model: Any) -> ValueError:

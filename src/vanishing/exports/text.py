@@ -42,15 +42,12 @@ class _Expressions(Ops):
         return [f"{name if number == 1 else f'{name}{number}'}_{k}" for k in range(n_columns)]
 
     def take(self, table: Columns, columns: Int1D) -> Columns:
-        """Some columns, in this order."""
         return [table[int(k)] for k in columns]
 
     def concat(self, tables: Sequence[Columns]) -> Columns:
-        """The columns of several tables side by side."""
         return [column for table in tables for column in table]
 
     def multiply(self, left: Columns, right: Columns) -> Columns:
-        """Products of columns, pair by pair."""
         return [
             f"{a} * {b}" if _is_product(a) and _is_product(b) else f"({a}) * ({b})"
             for a, b in zip(left, right, strict=True)
@@ -61,7 +58,6 @@ class _Expressions(Ops):
         return [self._sum(table, row, b) for row, b in zip(weights.tolist(), offset.tolist(), strict=True)]
 
     def affine(self, table: Columns, scale: Float1D, offset: Float1D) -> Columns:
-        """``scale * x + offset``, column by column."""
         return [
             self._sum([column], [a], b) for column, a, b in zip(table, scale.tolist(), offset.tolist(), strict=True)
         ]
@@ -77,22 +73,18 @@ class _Expressions(Ops):
         return terms[0] if len(terms) == 1 else f"({' + '.join(terms)})"
 
     def clip(self, table: Columns, low: float, high: float) -> Columns:
-        """Values between ``low`` and ``high``."""
         for name, end in (("max", low), ("min", high)):
             if np.isfinite(end):
                 table = [f"{self.functions[name]}({column}, {_number(end)})" for column in table]
         return table
 
     def absolute(self, table: Columns) -> Columns:
-        """Absolute values."""
         return [f"{self.functions['abs']}({column})" for column in table]
 
     def asinh(self, table: Columns) -> Columns:
-        """Inverse hyperbolic sines."""
         return [f"{self.functions['asinh']}({column})" for column in table]
 
     def log(self, table: Columns) -> Columns:
-        """Natural logarithms."""
         return [f"{self.functions['log']}({column})" for column in table]
 
 
@@ -141,25 +133,20 @@ class _NumpyOps(_Expressions):
         return names
 
     def fill(self, table: Columns, column: int, value: float) -> Columns:
-        """A column of numbers, with a value in place of missing ones."""
         self.reads_objects = True
         return [f"np.array([{_number(value)} if gap(v) else float(v) for v in {table[column]}])"]
 
     def missing(self, table: Columns, column: int, is_text: bool) -> Columns:
-        """1 where a value is missing."""
         return [f"np.array([float(gap(v)) for v in {table[column]}])"]
 
     def one_hot(self, table: Columns, column: int, texts: Sequence[str]) -> Columns:
-        """1 where a column has a text."""
         self.reads_objects = True
         return [f"np.array([float(str(v) == {text!a} and not gap(v)) for v in {table[column]}])" for text in texts]
 
     def interpolate(self, table: Columns, knots: Sequence[tuple[Float1D, Float1D]]) -> Columns:
-        """Piecewise linear through knots and levels."""
         return [f"np.interp({column}, {x.tolist()}, {y.tolist()})" for column, (x, y) in zip(table, knots, strict=True)]
 
     def softmax(self, table: Columns) -> Columns:
-        """Exponentials of the columns over their sum."""
         stacked = f"np.column_stack([{', '.join(table)}])"
         self.lines.append(f"odds = {stacked}")
         self.lines.append("odds = np.exp(odds - odds.max(axis=1, keepdims=True))")
@@ -167,7 +154,6 @@ class _NumpyOps(_Expressions):
         return [f"odds[:, {k}]" for k in range(len(table))]
 
     def log_sum_exp(self, table: Columns) -> Columns:
-        """The logarithm of the sum of the exponentials of all columns."""
         self._n_names += 1
         name = f"s{self._n_names}"
         self.lines.append(f"{name} = np.column_stack([{', '.join(table)}])")
@@ -175,7 +161,6 @@ class _NumpyOps(_Expressions):
         return [f"({name}[0] + np.log(np.exp({name}[1] - {name}[0][:, None]).sum(axis=1)))"]
 
     def best(self, scores: Columns) -> Columns:
-        """The number of the largest column, or whether the only one is positive."""
         if len(scores) == 1:
             return [f"({scores[0]} > 0.0).astype(int)"]
         return [f"np.argmax(np.column_stack([{', '.join(scores)}]), axis=1)"]
@@ -302,33 +287,26 @@ class _SqlOps(_Expressions):
         return "SELECT " + ",\n       ".join(selected) + f"\nFROM {source}"
 
     def fill(self, table: Columns, column: int, value: float) -> Columns:
-        """A column of numbers, with a value in place of missing ones."""
         return [f"COALESCE(CAST({table[column]} AS DOUBLE PRECISION), {_number(value)})"]
 
     def missing(self, table: Columns, column: int, is_text: bool) -> Columns:
-        """1 where a value is missing."""
         return [f"CASE WHEN {table[column]} IS NULL THEN 1.0 ELSE 0.0 END"]
 
     def one_hot(self, table: Columns, column: int, texts: Sequence[str]) -> Columns:
-        """1 where a column has a text."""
         return [f"CASE WHEN {table[column]} = {_text(text)} THEN 1.0 ELSE 0.0 END" for text in texts]
 
     def interpolate(self, table: Columns, knots: Sequence[tuple[Float1D, Float1D]]) -> Columns:
-        """Piecewise linear through knots and levels."""
         return [_cases(column, x.tolist(), y.tolist()) for column, (x, y) in zip(table, knots, strict=True)]
 
     def softmax(self, table: Columns) -> Columns:
-        """Exponentials of the columns over their sum."""
         return [f"1.0 / ({' + '.join(f'EXP(({other}) - ({column}))' for other in table)})" for column in table]
 
     def log_sum_exp(self, table: Columns) -> Columns:
-        """The logarithm of the sum of the exponentials of all columns."""
         table = self.keep(table, "exponent")
         (largest,) = self.keep([f"GREATEST({', '.join(table)})"], "largest")
         return [f"({largest} + LN({' + '.join(f'EXP({column} - {largest})' for column in table)}))"]
 
     def best(self, scores: Columns) -> Columns:
-        """The number of the largest column, or whether the only one is positive."""
         if len(scores) == 1:
             return [f"CASE WHEN {scores[0]} > 0 THEN 1 ELSE 0 END"]
         largest = f"GREATEST({', '.join(scores)})"

@@ -97,37 +97,29 @@ class _TorchOps(Ops):
         return getattr(self.module, name)
 
     def take(self, table: Any, columns: Int1D) -> Any:
-        """Some columns, in this order."""
         return self.torch.index_select(table, 1, self._number(np.asarray(columns, dtype=np.int64)))
 
     def concat(self, tables: Sequence[Any]) -> Any:
-        """The columns of several tables side by side."""
         return self.torch.cat(list(tables), dim=1)
 
     def multiply(self, left: Any, right: Any) -> Any:
-        """Products of columns, pair by pair."""
         return left * right
 
     def linear(self, table: Any, weights: Float2D, offset: Float1D) -> Any:
-        """``table @ weights.T + offset``."""
         return self.torch.nn.functional.linear(
             table, self._number(weights, trained=True), self._number(offset, trained=True)
         )
 
     def affine(self, table: Any, scale: Float1D, offset: Float1D) -> Any:
-        """``scale * x + offset``, column by column."""
         return table * self._number(scale) + self._number(offset)
 
     def clip(self, table: Any, low: float, high: float) -> Any:
-        """Values between ``low`` and ``high``."""
         return self.torch.clamp(table, low if np.isfinite(low) else None, high if np.isfinite(high) else None)
 
     def absolute(self, table: Any) -> Any:
-        """Absolute values."""
         return self.torch.abs(table)
 
     def asinh(self, table: Any) -> Any:
-        """Inverse hyperbolic sines."""
         return self.torch.asinh(table)
 
     def interpolate(self, table: Any, knots: Sequence[tuple[Float1D, Float1D]]) -> Any:
@@ -142,27 +134,21 @@ class _TorchOps(Ops):
         return self.torch.cat(columns, dim=1)
 
     def fill(self, table: Any, column: int, value: float) -> Any:
-        """A column of numbers, with a value in place of NaN."""
         return self.torch.nan_to_num(table[:, column : column + 1], nan=value)
 
     def missing(self, table: Any, column: int, is_text: bool) -> Any:
-        """1 where a number is NaN."""
         return self.torch.isnan(table[:, column : column + 1]).to(table.dtype)
 
     def log(self, table: Any) -> Any:
-        """Natural logarithms."""
         return self.torch.log(table)
 
     def log_sum_exp(self, table: Any) -> Any:
-        """The logarithm of the sum of the exponentials of all columns, as one column."""
         return self.torch.logsumexp(table, dim=1, keepdim=True)
 
     def softmax(self, table: Any) -> Any:
-        """Exponentials of the columns over their sum."""
         return self.torch.softmax(table, dim=1)
 
     def best(self, scores: Any) -> Any:
-        """The number of the largest column, or whether the only one is positive."""
         if scores.shape[1] == 1:
             return (scores[:, 0] > 0.0).to(self.torch.int64)
         return self.torch.argmax(scores, dim=1)

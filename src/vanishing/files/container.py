@@ -21,18 +21,18 @@ from ..rows.writing import complete_file
 
 __all__ = ["VERSION", "ArrayReader", "ArrayWriter", "ModelFileError", "damaged", "read_container", "write_container"]
 
-VERSION = 1
+VERSION = 1  # of the format; raised when older readers could not read a file
 
 _FORMAT = "vanishing model"
 _HEADER, _ARRAYS = "header.json", "arrays.bin"
 _MOST_HEADER = 2**23  # bytes; as Python objects they take about ten times as much memory
 _TYPES = {"f8": np.dtype("<f8"), "i8": np.dtype("<i8"), "b1": np.dtype("|b1"), "u1": np.dtype("|u1")}
-_MOST_USES = 8  # references to an array, on average
-_EARLIEST = (1980, 1, 1, 0, 0, 0)  # the date of all members: equal models have equal files
+_MOST_USES = 8  # references to an array, on average: bounds the memory that a hostile file can take
+_EARLIEST = (1980, 1, 1, 0, 0, 0)  # the date of all members, so that equal models have equal files
 
 
 class ModelFileError(ValueError):
-    """A file that holds no model, or a damaged one, or one of a newer version.
+    """Raised for a file without a model, with a damaged one, or with one of a newer version.
 
     Examples
     --------

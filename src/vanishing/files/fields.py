@@ -62,14 +62,12 @@ class Field(ABC):
 
 @dataclass(frozen=True)
 class Flag(Field):
-    """True or False."""
+    """A boolean."""
 
     def pack(self, value: Any, arrays: ArrayWriter) -> bool:
-        """The value as JSON, for the header."""
         return bool(value)
 
     def unpack(self, data: Any, arrays: ArrayReader) -> bool:
-        """The value."""
         require(isinstance(data, bool), f"{data!r} is neither true nor false")
         return bool(data)
 
@@ -82,12 +80,10 @@ class Integer(Field):
     high: int = _MOST_INT
 
     def pack(self, value: Any, arrays: ArrayWriter) -> int:
-        """The value as JSON, for the header."""
         return int(value)
 
     def unpack(self, data: Any, arrays: ArrayReader) -> int:
-        """The value."""
-        require(isinstance(data, int) and not isinstance(data, bool), f"{data!r} is no whole number")
+        require(isinstance(data, int) and not isinstance(data, bool), f"{data!r} is not a whole number")
         require(self.low <= data <= self.high, f"the number {data} is not between {self.low} and {self.high}")
         return int(data)
 
@@ -99,14 +95,12 @@ class Number(Field):
     finite: bool = True
 
     def pack(self, value: Any, arrays: ArrayWriter) -> float | str:
-        """The value as JSON, for the header."""
         return float(value) if np.isfinite(value) else str(float(value))
 
     def unpack(self, data: Any, arrays: ArrayReader) -> float:
-        """The value."""
         if isinstance(data, str) and not self.finite and data in _SPECIAL:
             return _SPECIAL[data]
-        require(isinstance(data, (int, float)) and not isinstance(data, bool), f"{data!r} is no number")
+        require(isinstance(data, (int, float)) and not isinstance(data, bool), f"{data!r} is not a number")
         value = float(data)
         require(bool(np.isfinite(value)), "a number is not finite")
         return value
@@ -116,17 +110,15 @@ class Number(Field):
 class Text(Field):
     """A string."""
 
-    longest: int = 100_000
+    longest: int = 100_000  # characters, far more than a name or a note has
 
     def pack(self, value: Any, arrays: ArrayWriter) -> str:
-        """The value as JSON, for the header."""
         text = str(value)
         if len(text) > self.longest:
             raise ValueError(f"A text of {len(text):,} characters cannot be saved: cut it to {self.longest:,}.")
         return text
 
     def unpack(self, data: Any, arrays: ArrayReader) -> str:
-        """The value."""
         require(isinstance(data, str) and len(data) <= self.longest, "a text is missing or of another type")
         data.encode()  # raises ValueError for lone surrogates
         return str(data)
@@ -137,11 +129,9 @@ class Ratio(Field):
     """A rational number."""
 
     def pack(self, value: Any, arrays: ArrayWriter) -> str:
-        """The value as JSON, for the header."""
         return str(value)
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Fraction:
-        """The value."""
         known = isinstance(data, str) and _RATIO.fullmatch(data)
         require(bool(known), "a rational number is missing or of another type")
         return Fraction(data)
@@ -158,11 +148,9 @@ class Numbers(Field):
     finite: bool = True
 
     def pack(self, value: Any, arrays: ArrayWriter) -> dict[str, Any]:
-        """The value as JSON, for the header."""
         return arrays.add(np.asarray(value))
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
-        """The value."""
         values = arrays.read(data, self.kind)
         agrees = len(values.shape) == len(self.shape) and all(
             wanted is None or length == wanted for length, wanted in zip(values.shape, self.shape, strict=True)
@@ -178,10 +166,9 @@ class Numbers(Field):
 
 @dataclass(frozen=True)
 class Labels(Field):
-    """The classes: texts, whole numbers, numbers or truth values, in an array of that type."""
+    """An array of class labels: texts, integers, floats or booleans."""
 
     def pack(self, value: Any, arrays: ArrayWriter) -> dict[str, Any]:
-        """The value as JSON, for the header."""
         values = np.asarray(value)
         plain = all(isinstance(label, (str, bool, int, float)) for label in values.tolist())
         if values.dtype.kind not in "OUbiuf" or not plain:
@@ -189,7 +176,6 @@ class Labels(Field):
         return {"dtype": values.dtype.str if values.dtype.kind != "U" else "U", "values": values.tolist()}
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
-        """The value."""
         require(isinstance(data, dict) and set(data) == {"dtype", "values"}, "labels are missing or of another type")
         kind, values = data["dtype"], data["values"]
         expected = {
@@ -214,11 +200,9 @@ class Optional(Field):
     inside: Field
 
     def pack(self, value: Any, arrays: ArrayWriter) -> Any:
-        """The value as JSON, for the header."""
         return None if value is None else self.inside.pack(value, arrays)
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
-        """The value."""
         return None if data is None else self.inside.unpack(data, arrays)
 
 
@@ -229,11 +213,9 @@ class ListOf(Field):
     inside: Field
 
     def pack(self, value: Any, arrays: ArrayWriter) -> list[Any]:
-        """The value as JSON, for the header."""
         return [self.inside.pack(entry, arrays) for entry in value]
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
-        """The value."""
         require(isinstance(data, list), "a list is missing or of another type")
         return [self.inside.unpack(entry, arrays) for entry in data]
 
@@ -242,7 +224,6 @@ class TupleOf(ListOf):
     """A tuple of values of one kind."""
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
-        """The value."""
         return tuple(super().unpack(data, arrays))
 
 
@@ -250,7 +231,7 @@ class TupleOf(ListOf):
 class Record(Field):
     """An object ``make(**values)``; ``check`` refuses values that do not agree with each other.
 
-    A value that may be missing is then left to the default of ``make``: older files do not have it.
+    A value that older files lack is left to the default of ``make``.
     """
 
     make: Callable[..., Any]
@@ -258,11 +239,9 @@ class Record(Field):
     check: Callable[[Any], None] | None = None
 
     def pack(self, value: Any, arrays: ArrayWriter) -> dict[str, Any]:
-        """The value as JSON, for the header."""
         return {name: field.pack(getattr(value, name), arrays) for name, field in self.fields.items()}
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
-        """The value."""
         needed = {name for name, field in self.fields.items() if not isinstance(field, MayBeMissing)}
         complete = isinstance(data, dict) and needed <= set(data) <= set(self.fields)
         require(complete, "an entry is missing, or there is one more")
@@ -279,14 +258,12 @@ class Either(Field):
     records: Sequence[tuple[type, Field]]
 
     def pack(self, value: Any, arrays: ArrayWriter) -> dict[str, Any]:
-        """The value as JSON, for the header."""
         for kind, record in self.records:
             if type(value) is kind:
                 return {"type": kind.__name__, "value": record.pack(value, arrays)}
         raise ValueError(f"{type(value).__name__} cannot be saved.")
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
-        """The value."""
         require(isinstance(data, dict) and set(data) == {"type", "value"}, "an object is missing or of another type")
         for kind, record in self.records:
             if data["type"] == kind.__name__:
@@ -301,11 +278,9 @@ class MayBeMissing(Field):
     inside: Field
 
     def pack(self, value: Any, arrays: ArrayWriter) -> Any:
-        """The value as JSON, for the header."""
         return self.inside.pack(value, arrays)
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
-        """The value."""
         return self.inside.unpack(data, arrays)
 
 
@@ -315,19 +290,17 @@ class Scaler(Field):
     _ATTRIBUTES = ("scale_", "min_", "data_min_", "data_max_", "data_range_")
 
     def pack(self, value: Any, arrays: ArrayWriter) -> dict[str, Any]:
-        """The value as JSON, for the header."""
         packed: dict[str, Any] = {name: arrays.add(np.asarray(getattr(value, name))) for name in self._ATTRIBUTES}
         return {**packed, "n_samples": int(value.n_samples_seen_)}
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
-        """The value."""
         expected = {*self._ATTRIBUTES, "n_samples"}
         require(isinstance(data, dict) and set(data) == expected, "a scaling is missing or of another type")
         scaler = MinMaxScaler()
         for name in self._ATTRIBUTES:
             setattr(scaler, name, Numbers("f8", (None,)).unpack(data[name], arrays))
         lengths = {getattr(scaler, name).size for name in self._ATTRIBUTES}
-        require(len(lengths) == 1 and bool((scaler.scale_ > 0.0).all()), "the scaling is no scaling to [0, 1]")
+        require(len(lengths) == 1 and bool((scaler.scale_ > 0.0).all()), "the scaling does not map to [0, 1]")
         scaler.n_features_in_ = lengths.pop()
         scaler.n_samples_seen_ = Integer(low=0).unpack(data["n_samples"], arrays)
         return scaler

@@ -29,11 +29,9 @@ class PipelineField(Field):
     """A fitted ``Pipeline``."""
 
     def pack(self, value: Any, arrays: ArrayWriter) -> list[dict[str, Any]]:
-        """The value as JSON, for the header."""
         return [{"name": str(name), **_pack_step(name, step, arrays)} for name, step in value.steps]
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Pipeline:
-        """The value."""
         require(isinstance(data, list) and len(data) > 0, "a pipeline is missing or of another type")
         names = [Text().unpack(step.get("name"), arrays) if isinstance(step, dict) else "" for step in data]
         require(len(set(names)) == len(names), "two steps of a pipeline have the same name")
@@ -111,7 +109,7 @@ def _loaded(data: bytes) -> Any:
         require(stored and sum(member.file_size for member in members) <= len(data), "it is compressed")
         step = skops.loads(data, trusted=_HARMLESS)
     except Exception as error:  # a forged state can make any code of scikit-learn fail in any way
-        raise ValueError(f"a step is no transformer of scikit-learn: {error}") from error
+        raise ValueError(f"a step is not a transformer of scikit-learn: {error}") from error
     known = isinstance(step, BaseEstimator) and type(step).__module__.startswith("sklearn.")
-    require(known, "a step is no transformer of scikit-learn")
+    require(known, "a step is not a transformer of scikit-learn")
     return step

@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 _CLASSES: dict[str, type[Saved]] = {}
-_PACKAGES = {  # where the classes are that a file may hold; imported when a file holds one
+_PACKAGES = {  # the package of each class that a file may hold; imported when a file holds one
     **dict.fromkeys(("Polynomials", "Terms"), "polynomials"),
     **dict.fromkeys(("OAVI", "ABM", "AVI", "VCA"), "ideals"),
     "L1SVC": "svm",
@@ -99,13 +99,13 @@ class Saved:
         fields = self._all_fields()
         needed = {name for name, field in fields.items() if not isinstance(field, MayBeMissing)}
         complete = isinstance(data, dict) and needed <= set(data) <= set(fields)
-        require(complete, f"there is no such {type(self).__name__}")
+        require(complete, f"the fields are not those of {type(self).__name__}")
         for name in data:
             self.__dict__[name] = fields[name].unpack(data[name], arrays)
         self._check_saved()
 
     def _check_saved(self) -> None:
-        """Refuse loaded attributes that do not agree with each other, and set those that follow from others."""
+        """Refuse loaded attributes that do not agree with each other, and set attributes that follow from them."""
 
 
 class SavedEstimator(ShownEstimator, Saved):
@@ -123,13 +123,13 @@ class SavedEstimator(ShownEstimator, Saved):
 
     @classmethod
     def _from_older(cls, parameters: dict[str, Any]) -> dict[str, Any]:
-        """The present parameters, from those of a file that an older version may have written."""
+        """The present parameters, from parameters that an older version may have written."""
         return parameters
 
     @classmethod
     def _unpack(cls, data: Any, arrays: ArrayReader, *, fitted: bool = True) -> Any:
         expected = {"parameters", "n_features", "feature_names", "fitted"}
-        require(isinstance(data, dict) and set(data) == expected, f"there is no such {cls.__name__}")
+        require(isinstance(data, dict) and set(data) == expected, f"the entries are not those of {cls.__name__}")
         require(isinstance(data["parameters"], dict), "it has unknown parameters")
         parameters = {name: Parameters().unpack(value, arrays) for name, value in data["parameters"].items()}
         parameters = cls._from_older(parameters)
@@ -154,11 +154,9 @@ class Object(Field):
         self.names = names
 
     def pack(self, value: Any, arrays: ArrayWriter) -> dict[str, Any]:
-        """The value as JSON, for the header."""
         return {"kind": type(value).__name__, "model": value._pack(arrays)}
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
-        """The value."""
         require(isinstance(data, dict) and set(data) == {"kind", "model"}, "an object is missing or of another type")
         require(isinstance(data["kind"], str) and data["kind"] in self.names, f"there is a {data['kind']!r}")
         known = class_of(data["kind"])
@@ -170,7 +168,6 @@ class Results(Field):
     """A dictionary from names to arrays of numbers, to parameters, to lists, or to such dictionaries."""
 
     def pack(self, value: Any, arrays: ArrayWriter) -> dict[str, Any]:
-        """The value as JSON, for the header."""
         return {str(key): self._pack_entry(entry, arrays) for key, entry in value.items()}
 
     def _pack_entry(self, entry: Any, arrays: ArrayWriter) -> dict[str, Any]:
@@ -187,7 +184,6 @@ class Results(Field):
         return {"value": Parameters().pack(entry, arrays)}
 
     def unpack(self, data: Any, arrays: ArrayReader) -> dict[str, Any]:
-        """The value."""
         require(isinstance(data, dict), "results are missing or of another type")
         return {Text().unpack(key, arrays): self._unpack_entry(entry, arrays) for key, entry in data.items()}
 
@@ -211,10 +207,9 @@ class Results(Field):
 
 
 class Parameters(Field):
-    """A parameter: None, a flag, a number, a text, lists and mappings of these, columns, or an estimator of ours."""
+    """A parameter: None, a boolean, a number, a text, a list or mapping of them, columns, or an estimator of ours."""
 
     def pack(self, value: Any, arrays: ArrayWriter) -> Any:
-        """The value as JSON, for the header."""
         if value is None or isinstance(value, (bool, str)):
             return value
         if isinstance(value, np.generic):
@@ -236,7 +231,6 @@ class Parameters(Field):
         )
 
     def unpack(self, data: Any, arrays: ArrayReader) -> Any:
-        """The value."""
         if data is None or isinstance(data, bool):
             return data
         if isinstance(data, str):

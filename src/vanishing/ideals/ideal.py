@@ -42,7 +42,7 @@ from .relations import MARGINS, Margins, Relations, find_relations, require_mome
 
 __all__ = ["MonomialIdeal", "VanishingIdeal", "check_unit_psi"]
 
-_LONGEST_NAME = 60
+_LONGEST_NAME = 60  # characters of an output column: a few terms
 
 
 class VanishingIdeal(Reported, SavedEstimator, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -145,7 +145,7 @@ class VanishingIdeal(Reported, SavedEstimator, TransformerMixin, BaseEstimator):
 
     def _check_saved(self) -> None:
         n = len(self.generators_.feature_names)
-        require(n == getattr(self, "n_features_in_", -1), "there are generators in other columns than those of the fit")
+        require(n == getattr(self, "n_features_in_", -1), "the generators and the fit have different columns")
 
     def __str__(self) -> str:
         return self._describe(self.generators_) if hasattr(self, "generators_") else repr(self)
@@ -244,7 +244,7 @@ class MonomialIdeal(VanishingIdeal):
     def _check_saved(self) -> None:
         super()._check_saved()
         n = len(self.generators_.feature_names)
-        require(isinstance(self.generators_.form, MonomialForm), "the generators are no sums of monomials")
+        require(isinstance(self.generators_.form, MonomialForm), "the generators are not sums of monomials")
         require(self.generators_._n_free is not None, "the generators do not say which terms they could have")
         require(len(self.order_ideal_.feature_names) == n, "the order ideal has other columns than the generators")
         require(

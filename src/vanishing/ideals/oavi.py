@@ -85,7 +85,7 @@ class OAVI(MonomialIdeal):
     n_undecided_ : int
         Terms that joined O without a certificate, because a solver gave up.
     n_iter_ : int
-        Solver iterations for all terms, including those that joined O; 1 if boosting decided about all terms.
+        Solver iterations for all terms, also for terms that joined O; 1 if boosting decided about all terms.
     n_features_in_, feature_names_in_ :
         As in scikit-learn.
 
@@ -113,7 +113,7 @@ class OAVI(MonomialIdeal):
     _fields: ClassVar = {"n_iter_": Integer(low=1)}
     _choices: ClassVar = {
         **MonomialIdeal._choices,
-        "solver": SOLVERS,  # as it is at the time of a fit: users may add theirs
+        "solver": SOLVERS,  # read in every fit, because users may add solvers
         "boost": ("none", "ihb", "wihb"),
         "normalization": ("leading", "gradient"),
     }

@@ -84,7 +84,7 @@ def fit_together(
 ) -> None:
     """Fit every model to the rows of its parts.
 
-    Fits of monomial algorithms share passes; VCA, whose polynomials differ from fit to fit, cannot.
+    Fits of monomial algorithms share passes. Fits of VCA do not, because their products differ.
 
     Parameters
     ----------

@@ -25,10 +25,10 @@ from ..polynomials.polynomial import Polynomials, Terms
 
 __all__ = ["MARGINS", "Margins", "Relations", "find_relations", "require_moments"]
 
-_SHARE = 0.5  # a relation has less than this share of its mean square on permuted columns
-_CHANCE = 0.05  # largest probability that permuted columns give as small a mean square; usually it is far smaller
-_ROUNDING = 1e-13  # rounding of moments, relative to the largest
-_POINTS = 101  # grid points for the maximum of a polynomial in one variable
+_RELATED_SHARE = 0.5  # of the mean square on permuted columns, below which a generator is a relation; by convention
+_SIGNIFICANCE = 0.05  # probability of as small a mean square on permuted columns; the usual level
+_MOMENT_ROUNDING = 1e-13  # rounding of moments, relative to the largest
+_GRID_POINTS = 101  # for the maximum of a polynomial in one variable, which is often at an end of the range
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +103,7 @@ class Relations:
 
     @property
     def rank(self) -> Int1D:
-        """0 for generators that relate columns, 1 for those that may, 2 for the others."""
+        """0 for generators that relate columns, 1 for generators that may relate them, 2 for the others."""
         return np.where(self.related, 0, np.where(self.unclear, 1, 2))
 
 
@@ -138,10 +138,10 @@ def find_relations(generators: Polynomials, order_ideal: Terms, margins: Margins
     kept, leads = (_products(peaks, exponents) for exponents in (order_ideal.exponents, generators.leading_terms))
     with np.errstate(divide="ignore", invalid="ignore"):
         share = generators.mse / permuted
-        better = (permuted > 0.0) & (share < _SHARE)
+        better = (permuted > 0.0) & (share < _RELATED_SHARE)
         n_strong = margins.n_rows / (np.cumsum(kept)[n_terms - 1] + leads)
         chance = (n_terms + 1) * np.exp(-n_strong * (1.0 - share + xlogy(share, share)))
-    related = better & (chance <= _CHANCE)
+    related = better & (chance <= _SIGNIFICANCE)
     return Relations(related, better & ~related, permuted, margins.n_rows, margins.low.size)
 
 
@@ -152,7 +152,7 @@ def _permuted_mse(generators: Polynomials, kept: Int2D, moments: Sequence[Any]) 
     gram, mixed, square = (_products(moments, e) for e in (kept[:, None] + kept, leads[:, None] + kept, 2 * leads))
     total = ((coef @ gram + 2.0 * lead[:, None] * mixed) * coef).sum(axis=1) + lead**2 * square
     largest = np.abs(coef) @ np.sqrt(gram.diagonal()) + np.abs(lead) * np.sqrt(square)
-    return np.where(total > _ROUNDING * largest**2, total, 0.0)
+    return np.where(total > _MOMENT_ROUNDING * largest**2, total, 0.0)
 
 
 def _products(tables: Sequence[Any], exponents: Array) -> Array:
@@ -168,7 +168,7 @@ def _peaks(margins: Margins) -> list[Float1D]:
     peaks = []
     for means, low, high in zip(margins.moments, margins.low, margins.high, strict=True):
         square, monic = _orthogonal(np.asarray(means))
-        values = np.vander(np.linspace(low, high, _POINTS), square.size, increasing=True) @ monic.T
+        values = np.vander(np.linspace(low, high, _GRID_POINTS), square.size, increasing=True) @ monic.T
         with np.errstate(divide="ignore", invalid="ignore"):
             peaks.append(np.max(values**2, axis=0) / square)
     return peaks
@@ -193,7 +193,7 @@ def _orthogonal(means: Float1D) -> tuple[Float1D, Float2D]:
             if square[i] > 0.0:
                 monic[k] -= (monic[i] @ gram[k]) / square[i] * monic[i]
         square[k] = monic[k] @ gram @ monic[k]
-        if square[k] <= _ROUNDING * gram[k, k]:  # the column has at most k distinct values
+        if square[k] <= _MOMENT_ROUNDING * gram[k, k]:  # the column has at most k distinct values
             square[k:] = 0.0
             break
     return square, monic

@@ -22,21 +22,21 @@ from ..report.page import Section, Story, Tile
 from ..report.reported import Subject
 from ..report.tables import figures, table
 
-__all__ = ["ideal_story", "tidy"]
+__all__ = ["ROUNDING", "ideal_story", "tidy"]
 
-_FAR = 4.0  # deviations from which on a row misses an equation
-_ROUNDING = 1e-20  # mean square of what is zero up to rounding, for columns in [0, 1]
-_NEGLIGIBLE = 1e-7  # terms below this share of the largest one are not written
+_FAR_OFF = 4.0  # root mean squares: one normal row in 16,000 misses an equation by more
+ROUNDING = 1e-20  # mean square of what is zero up to rounding, for columns in [0, 1]
+_NEGLIGIBLE = 1e-7  # share of the largest term, below which a term is rounding of the scaling and not written
 _RELATED = ("relates columns", "may relate columns", "range of the columns")
 
 
 class _Checked(NamedTuple):
-    """Generators in the units of the rows, how they hold there, and 0, 1, 2 as they relate columns, may, or do not."""
+    """Generators in the units of the rows, how they hold there, and their :attr:`Relations.rank`."""
 
     generators: Polynomials
     held: Held
     rank: Int1D | None
-    size: Float1D | None  # of the columns, where the equations were scaled
+    size: Float1D | None  # largest absolute value of each column, if the equations were scaled
 
     @property
     def mean_square(self) -> Float1D:
@@ -63,8 +63,8 @@ def ideal_story(ideal: Any, subject: Subject) -> Story:
 
 
 def _unit(generators: Polynomials) -> Float1D:
-    """Root mean squares at the fit, for exact generators that of rounding errors."""
-    return np.asarray(np.sqrt(np.maximum(generators.mse, _ROUNDING)))
+    """Root mean squares at the fit; for exact generators, the size of rounding errors."""
+    return np.asarray(np.sqrt(np.maximum(generators.mse, ROUNDING)))
 
 
 def _check(ideal: Any, subject: Subject, rank: Int1D | None) -> _Checked:
@@ -73,7 +73,7 @@ def _check(ideal: Any, subject: Subject, rank: Int1D | None) -> _Checked:
         generators = generators.in_units(scaler)
         size = np.maximum(np.abs(scaler.data_min_), np.abs(scaler.data_max_))
     values = values_of_polynomials(generators, _unit(generators))
-    return _Checked(generators, check_values(subject.rows, values, np.full(len(generators), _FAR)), rank, size)
+    return _Checked(generators, check_values(subject.rows, values, np.full(len(generators), _FAR_OFF)), rank, size)
 
 
 def _tiles(ideal: Any, checked: _Checked, relations: Any) -> list[Tile]:
@@ -107,7 +107,7 @@ def _table(checked: _Checked) -> Html:
         for g in _order(checked)
     ]
     heads = ["equation", "degree", "mean square at fit", "on these rows", "rows far off", "worst row"]
-    note = f"A row is far off where an equation is more than {_FAR:.0f} times its root mean square at fit."
+    note = f"A row is far off where an equation is more than {_FAR_OFF:.0f} times its root mean square at fit."
     return join(
         paragraph(note, class_="note"),
         table([*heads, *([] if rank is None else ["what it says"])], lines, name="equations", most=300),
@@ -139,7 +139,7 @@ def _order(checked: _Checked) -> list[int]:
 
 
 def _pictures(checked: _Checked, subject: Subject) -> Html:
-    caption = "Mean squares of the equations: on the rows of the fit, and on these."
+    caption = "Mean squares of the equations, on the rows of the fit and on the rows of this report."
     drawn = [figure(lambda ax: _compare(checked, ax), (4.6, 4.0), caption)]
     with suppress(ValueError):  # generators that are too long to be expanded
         drawn += _zero_sets(checked.generators, _order(checked), subject.seen.complete)
@@ -162,7 +162,7 @@ def _zero_sets(generators: Polynomials, best: list[int], rows: Float2D) -> list[
             lambda ax: plot_projection(first, rows, ax=ax),
             "The first equation in the plane of two columns.",
         )
-    deviation = float(np.sqrt(max(first.mse, _ROUNDING)))
+    deviation = float(np.sqrt(max(first.mse, ROUNDING)))
     return [
         figure(draw, (4.8, 4.4), caption, projection="3d" if n == 3 and has_surfaces() else None),
         figure(
@@ -174,8 +174,8 @@ def _zero_sets(generators: Polynomials, best: list[int], rows: Float2D) -> list[
 
 
 def _compare(checked: _Checked, ax: Any) -> Any:
-    """Mean squares at the fit against those on these rows."""
-    fitted, here = (np.maximum(values, _ROUNDING) for values in (checked.generators.mse, checked.mean_square))
+    """Plot the mean squares on the rows against the mean squares at the fit."""
+    fitted, here = (np.maximum(values, ROUNDING) for values in (checked.generators.mse, checked.mean_square))
     ends = [min(fitted.min(), here.min()) / 2.0, max(fitted.max(), here.max()) * 2.0]
     ax.plot(ends, ends, color=MUTED, linestyle="--", linewidth=1.2)
     ax.plot(fitted, here, "o", color=LINE, markersize=5, alpha=0.6)

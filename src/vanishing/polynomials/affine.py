@@ -1,4 +1,4 @@
-"""The affine map of a scaler: from the units of the data to those of a model."""
+"""The affine map of a scaler, from the units of the data to the units of a model."""
 
 from __future__ import annotations
 

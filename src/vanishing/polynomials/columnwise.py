@@ -11,7 +11,7 @@ __all__ = ["Places", "write_columnwise"]
 
 
 class Places(NamedTuple):
-    """Which values go where: those of polynomial ``source[k]``, or ``absolute`` ones, over ``width[k]``, to ``row[k]``.
+    """Where values go: row ``row[k]`` gets polynomial ``source[k]``, or its ``absolute`` value, over ``width[k]``.
 
     The columns are the rows of an array ``(n_columns, n_rows)``.
     """

@@ -13,7 +13,7 @@ from .terms import count_terms, exponents_of, multiply, terms_up_to
 
 __all__ = ["monomials_of"]
 
-_MOST_ENTRIES = 50_000_000  # most coefficients that an expansion may have
+_MOST_ENTRIES = 50_000_000  # coefficients of an expansion: 400 MB
 
 
 def monomials_of(form: MonomialForm | ProductForm, n_features: int) -> tuple[Int2D, Float2D, Int1D]:

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from .._typing import Array, Float1D, Float2D, Int1D, Int2D
-from ..display import lines_html
+from ..display import IN_HTML, IN_REPR, lines_html
 from ..files.container import ArrayReader, ArrayWriter
 from ..files.fields import Either, Field, Numbers, Optional, Text, TupleOf, require
 from ..files.saved import Saved
@@ -26,9 +26,6 @@ from .systems import to_macaulay2, to_sage, to_singular
 from .text import distinct_names, latex_name, monomial_text, signed_sum
 
 __all__ = ["Polynomial", "Polynomials", "Terms"]
-
-_SHOWN = 20  # polynomials in a printed list; the rest is counted
-_IN_REPR = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -357,18 +354,18 @@ class Polynomials(Saved, Sequence[Polynomial]):
         return [*lines, f"... and {len(self) - n_shown} more"] if len(self) > n_shown else lines
 
     def __str__(self) -> str:
-        return "\n".join(self.first_lines(_SHOWN))
+        return "\n".join(self.first_lines(IN_HTML))
 
     def __repr__(self) -> str:
         title = f"<Polynomials: {len(self)} in {len(self.feature_names)} variables"
-        return "\n  ".join([title, *(self.first_lines(_IN_REPR) if len(self) else [])]) + ">"
+        return "\n  ".join([title, *(self.first_lines(IN_REPR) if len(self) else [])]) + ">"
 
     def _repr_html_(self) -> str:
-        return lines_html(self.first_lines(_SHOWN))
+        return lines_html(self.first_lines(IN_HTML))
 
     def _repr_latex_(self) -> str | None:
         try:
-            return f"$\\displaystyle {self[:_SHOWN].to_latex()}$"
+            return f"$\\displaystyle {self[:IN_HTML].to_latex()}$"
         except ValueError:  # too large to expand
             return None
 
@@ -418,7 +415,7 @@ class Terms(Saved, Sequence[str]):
         return monomial_text(self.exponents[index], self.feature_names) or "1"
 
     def __repr__(self) -> str:
-        return f"<Terms: {', '.join(self[:_SHOWN])}{', ...' if len(self) > _SHOWN else ''}>"
+        return f"<Terms: {', '.join(self[:IN_HTML])}{', ...' if len(self) > IN_HTML else ''}>"
 
 
 def _check_width(X: Array, feature_names: Sequence[str]) -> None:

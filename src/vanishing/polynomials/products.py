@@ -15,7 +15,7 @@ from .columnwise import Places, write_columnwise
 
 __all__ = ["PRODUCT_FORM", "Candidates", "Layer", "ProductForm", "product_values"]
 
-_CACHE_ENTRIES = 262_144  # float64 values of one chunk: two megabytes
+_CHUNK_ENTRIES = 262_144  # float64 values of one chunk: two megabytes, within the third-level cache
 
 
 class Candidates(NamedTuple):
@@ -73,7 +73,7 @@ class ProductForm:
     def gradients(self, X: Any, new: Candidates) -> Any:
         """Derivatives of the basis polynomials and of further products, ``(n_polynomials, n_features * n_rows)``.
 
-        In the columns of ``X`` as they are: those of x = scale * z + offset by z.
+        With respect to the columns of ``X`` as given: they are z in x = scale * z + offset.
         """
         namespace = namespace_of(X)
         table, _ = self.basis_values(X)
@@ -113,7 +113,7 @@ class ProductForm:
         """Write the values on a block of rows to ``out``, ``(n_rows, n_polynomials)``."""
         if self.n_polynomials == 0:
             return
-        namespace, chunk = np, int(np.clip(_CACHE_ENTRIES // self._widest, 64, 8192))
+        namespace, chunk = np, int(np.clip(_CHUNK_ENTRIES // self._widest, 64, 8192))
         if not isinstance(block, np.ndarray):
             namespace, chunk = namespace_of(block), block.shape[0]
         chosen, factor = on_device_of(block, self.chosen), on_device_of(block, self.factor[:, None])
@@ -162,7 +162,7 @@ def product_values(table: Any, columns: Any, products: Candidates) -> Any:
 
 
 def _product_slopes(table: Any, derivative: Any, slopes: Any, products: Candidates) -> Any:
-    """Derivatives of products from values and derivatives of the factors; at degree 1 those of the columns."""
+    """Derivatives of products from values and derivatives of the factors; at degree 1, derivatives of columns."""
     namespace = namespace_of(table)
     left, right = (on_device_of(table, index) for index in products)
     if derivative.shape[0] == 1:

@@ -334,11 +334,23 @@ def _as_rows(X: Any, weights: Any, labels: Any) -> ArrayRows:
                 f"{name} has {len(given)} values in a block of {len(values)} rows: rechunk it like X, with known "
                 "lengths (compute_chunk_sizes(), to_dask_array(lengths=True))."
             )
+        _require_same_order(X, given, name)
     if weights is not None and len(values):
         weights = check_weights(np.asarray(weights) + 0.0, len(values), all_zero=True)
     rows = ArrayRows(values, weights if len(values) else None, _plain(labels), n_jobs=1)
     rows.quiet = True
     return rows
+
+
+def _require_same_order(X: Any, given: Any, name: str) -> None:
+    """Raise ValueError for a part of a frame and of a series with the same index in different orders."""
+    if not hasattr(getattr(X, "index", None), "equals") or not hasattr(getattr(given, "index", None), "equals"):
+        return  # arrays have no index, and lists have a method of this name
+    if not X.index.equals(given.index) and X.index.sort_values().equals(given.index.sort_values()):
+        raise ValueError(
+            f"{name} has the rows of a block in another order than X, as Dask shuffles each of them anew: persist() "
+            f"the collection before you take X and {name} from it."
+        )
 
 
 def _plain(labels: Any) -> Array | None:

@@ -11,11 +11,11 @@ from .._compiled import compiled
 from .._typing import Bool1D, Float1D, Float2D, Int1D
 from ..cholesky import append_column, delete_column, solve_factored
 from .conditional_gradients import bpcg
-from .quadratic import EPS, TIE, loss_and_gap, verdict
+from .quadratic import ROUNDING, TIE, loss_and_gap, verdict
 from .solution import Solution, Status, Stop
 
-_SINGULAR = 1e-13  # relative pivot up to which a column depends on those in the support
-_EVENTS = 20  # per coefficient; a path that takes more goes round in circles of rounding
+_SINGULAR = 1e-13  # relative pivot up to which a column depends on the columns in the support
+_EVENTS = 20  # per coefficient; a longer path runs in circles, because of rounding
 _REFRESH = 16  # events after which the gradient is computed anew
 
 
@@ -62,7 +62,7 @@ def _follow(
                 change[i] += d[a] * Q[face[a], i]
         step, entering, leaving, last = _next_event(x, g, change, d, face[:size], sign, barred, left, level)
         longest = (radius - norm) / rate
-        square = level * level - (loss - target) / rate  # of the level at which the loss is the target
+        square = level * level - (loss - target) / rate  # the squared level at which the loss is the target
         if square >= 0.0:
             longest = min(longest, level - np.sqrt(square))
         if longest <= step:
@@ -109,7 +109,7 @@ def _next_event(
             if speed > 0.0:
                 t = max(level - end * g[i], 0.0) / speed
                 # A column that has just left touches the level still.
-                if t < step and not (i == left and t <= 1e-9 * level):
+                if t < step and not (i == left and t <= TIE * level):
                     step, entering = t, i
     for a in range(face.size):
         value = x[face[a]]
@@ -165,7 +165,7 @@ def homotopy(Q: Float2D, c: Float1D, r: float, radius: float, stop: Stop, x0: Fl
     if n_iter == stop.max_iter:
         return Solution(x, loss, gap, n_iter, Status.MAX_ITER)
     largest = float((np.abs(Q) @ np.abs(x) + np.abs(c)).max())
-    if gap <= 8.0 * c.size * EPS * (radius + np.abs(x).sum()) * largest:  # no solver would prove more on this Gram
+    if gap <= c.size * ROUNDING * (radius + np.abs(x).sum()) * largest:  # no solver would prove more on this Gram
         return Solution(x, loss, gap, n_iter, Status.STALLED)
     detour = bpcg(Q, c, r, radius, stop._replace(max_iter=stop.max_iter - n_iter))
     return detour._replace(n_iter=n_iter + detour.n_iter)

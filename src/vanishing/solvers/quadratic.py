@@ -11,12 +11,12 @@ from .solution import Status
 # Status values as plain integers, for the compiled code.
 VANISHING, IMPOSSIBLE, OPTIMAL, STALLED, MAX_ITER = (int(s) for s in Status)
 
-# Solvers update Qx in place; after this many iterations they recompute it, so that rounding errors do not build up.
-REFRESH = 4096
+REFRESH = 4096  # iterations after which Qx, which solvers update in place, is computed anew: rounding adds up
 TIE = 1e-9  # slopes with a smaller relative difference count as equal
-DEPENDENT = 1e-10  # a term whose square lies outside the span of others by a smaller share counts as dependent on them
+DEPENDENT = 1e-10  # share of a term's square outside the span of others, below which it counts as dependent
 AGD_PERIOD = 512  # iterations of agd, O(n^2) each, between checks of the pace
 EPS = float(np.finfo(np.float64).eps)
+ROUNDING = 8.0 * EPS  # for each term of a sum of products, relative to their size: a bound with room for the solves
 
 
 @compiled
@@ -54,7 +54,7 @@ def strong_convexity(Q: Float2D) -> float:
 
 @compiled
 def first_check(n: int) -> int:
-    """Iteration at which a solver first computes the gap of strong convexity, whose eigenvalue then costs as much."""
+    """Iteration at which a solver first computes the gap of strong convexity, at the cost of all iterations so far."""
     return max(512, n * n // 4)
 
 
