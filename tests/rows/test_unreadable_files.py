@@ -77,7 +77,7 @@ def test_a_missing_value_in_an_array_is_named_with_its_file_row_and_column(order
     X = surface()
     X[613, 1] = np.nan
     write_npy(tmp_path, X, n_files=3, order=order)
-    with pytest.raises(ValueError, match=r"NaN in column 1: 1 such values, the first in row 13 of .*part2\.npy"):
+    with pytest.raises(ValueError, match=r"NaN in column 1: 1 such value, the first in row 13 of .*part2\.npy"):
         OAVI().fit(open_rows(tmp_path))
 
 
@@ -118,7 +118,7 @@ def test_a_missing_value_among_the_first_rows_is_named_with_its_place(value, mod
     X = surface()
     X[13, 1] = value
     rows = open_rows(write_npy(tmp_path, X, n_files=3), scale=isinstance(model, OAVI))
-    with pytest.raises(ValueError, match=r"column 1: .*1 such values, (the first|one) in row 13 of .*part0\.npy"):
+    with pytest.raises(ValueError, match=r"column 1: .*1 such value, (the first|one) in row 13 of .*part0\.npy"):
         clone(model).fit(rows)
 
 
