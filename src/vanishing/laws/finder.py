@@ -202,7 +202,8 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
                 removed = [dependency.column for dependency in dependencies]
                 judgement, attempts = self._noisy(judgement, table, kept, removed, settings)
         attempts = [*attempts, *judgement.rejected]
-        laws, notes = table.in_given_rows(judgement.laws), [*table.notes, *_notes(attempts)]
+        laws = table.in_given_rows(judgement.laws)
+        notes = [*table.notes(len(judgement.between_columns)), *_notes(attempts)]
         self.laws_ = self._gathered(laws, table.names, table.n_rows, dims, attempts, notes)
 
     def _noisy(

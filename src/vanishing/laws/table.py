@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from ..rows.gaps import Gaps, complete_rows
 from ..rows.protocol import Block, Cost, Rows
 from ..rows.reading import finite_blocks, input_names, is_source, open_table, read_rows, require_finite, require_numbers
 from ..rows.sampling import Lowest, lowest_of, merge
+from .exact import SPARE_ROWS, binary_denominator, few_points
 from .law import Law
 
 __all__ = ["Table", "column_names", "read_table", "standardised", "take"]
@@ -58,10 +60,13 @@ class Table:
         """Whether the selected rows are all there are."""
         return len(self.X) == self.n_rows
 
-    @property
-    def notes(self) -> list[str]:
-        """A sentence about rows that were left out, if some were."""
-        return [self.gaps.to_text(self.names)] if self.gaps is not None and self.gaps.n_missing else []
+    def notes(self, n_laws: int) -> list[str]:
+        """Sentences about rows that were left out, and about exact points that are too few for one law."""
+        left_out = [self.gaps.to_text(self.names)] if self.gaps is not None and self.gaps.n_missing else []
+        n_points = self.n_rows - SPARE_ROWS if self.whole else self.n_rows
+        if n_laws or comb(len(self.names) + 2, 2) <= n_points or binary_denominator(self.X) is None:
+            return left_out
+        return [*left_out, few_points(self.n_rows, 2)]
 
     def in_given_rows(self, laws: Sequence[Law]) -> list[Law]:
         """The laws with the places of their exceptions among all rows, those with missing values included."""
