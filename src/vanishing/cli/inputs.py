@@ -36,6 +36,7 @@ __all__ = [
     "open_rows_or_moments",
     "open_table",
     "progress_bars",
+    "read_moments",
 ]
 
 _FILES = "files, patterns or folders: .parquet, .arrow, .feather, .csv or .npy"
@@ -116,6 +117,21 @@ def open_table(
     return open_rows(files, columns=columns, label=label_id, weight=weight_id, dialect=dialect)  # type: ignore[return-value]
 
 
+def read_moments(files: Sequence[str]) -> Moments:
+    """The sum of the moments in files."""
+    from ..engine.moments import Moments
+    from ..rows.disk import find_files
+
+    first, *others = find_files(files)
+    total = Moments.load(first)
+    for file in others:
+        try:
+            total.merge(Moments.load(file))
+        except ValueError as error:
+            raise ValueError(f"{file} cannot be added to {first}: {error}") from error
+    return total
+
+
 def open_rows_or_moments(
     arguments: argparse.Namespace, *, label: str | None = None, weight: str | None = None, need_rows: Sequence[str] = ()
 ) -> DiskRows | Moments:
@@ -124,8 +140,6 @@ def open_rows_or_moments(
         rows = open_table(arguments, label=label, weight=weight)
         note_row_numbers(rows)
         return rows
-    from .moments import read_moments
-
     given = [flag for flag in ("--columns", "--exclude", *need_rows) if getattr(arguments, flag[2:].replace("-", "_"))]
     if given:
         raise ValueError(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .columns import note_row_numbers
-from .inputs import add_table_arguments, open_table, progress_bars
+from .inputs import add_table_arguments, open_table, progress_bars, read_moments
 from .outputs import add_output_arguments, check_output, print_json
 
 if TYPE_CHECKING:
@@ -49,21 +48,6 @@ def run(arguments: argparse.Namespace) -> None:
         print_json({**describe_moments(moments), "output": arguments.output})
     else:
         print(f"moments of {moments.n_samples:,} rows, degree {moments.degree}, written to {arguments.output}")
-
-
-def read_moments(files: Sequence[str]) -> Moments:
-    """The sum of the moments in files."""
-    from ..engine.moments import Moments
-    from ..rows.disk import find_files
-
-    first, *others = find_files(files)
-    total = Moments.load(first)
-    for file in others:
-        try:
-            total.merge(Moments.load(file))
-        except ValueError as error:
-            raise ValueError(f"{file} cannot be added to {first}: {error}") from error
-    return total
 
 
 def describe_moments(moments: Any) -> dict[str, Any]:
