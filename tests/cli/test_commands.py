@@ -265,6 +265,19 @@ def test_laws_and_rules_leave_out_rows_with_gaps(story, capsys):
     assert (story / "laws.png").stat().st_size > 10_000
 
 
+def test_moments_leave_out_rows_with_gaps(story, capsys):
+    table = pd.read_csv("pipes.csv")
+    table.drop(index=7).to_csv("complete.csv", index=False)
+    table.iloc[7, 1] = np.nan
+    table.to_csv("gap.csv", index=False)
+    assert main(["moments", "collect", "gap.csv", "--drop-missing", "-o", "gap.npz", "--quiet"]) == 0
+    assert "1 of 300 rows has missing values and was left out (1 in 'area')." in capsys.readouterr().err
+    run(capsys, "moments", "collect", "complete.csv", "-o", "complete.npz")
+    found, expected = Moments.load("gap.npz"), Moments.load("complete.npz")
+    assert found.n_samples == expected.n_samples == 299
+    np.testing.assert_allclose(found.gram, expected.gram, rtol=1e-12)
+
+
 def test_laws_of_moments_are_those_of_their_rows(story, capsys):
     found = run(capsys, "laws", "north.npz", "south.npz")
     assert found.startswith("x0^2 = x1")
