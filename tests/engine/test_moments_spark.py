@@ -47,17 +47,18 @@ def partition_of(X):
 @pytest.mark.parametrize("sizes", [[70], [30, 40], [0, 70, 0]])
 def test_a_partition_gives_the_sums_over_its_batches(sizes):
     X = surface(70)
-    found, expected = Moments(3, 2), Moments(3, 2).update(X)
+    scaler = MinMaxScaler(feature_range=(-1.0, 1.0)).fit(2.0 * X)
+    found, expected = (Moments(3, 2, scaler=scaler) for _ in range(2))
+    expected.update(X)
     parts = np.split(X, np.cumsum(sizes)[:-1])
-    columns = SparkColumns(partition_of(parts), ["a", "b", "c"], 70, X.min(axis=0), X.max(axis=0))
-    add_partitions(found, columns, np.zeros(3), np.ones(3), np.zeros(3))
-    np.testing.assert_allclose(found.gram, expected.gram, rtol=1e-13)
+    add_partitions(found, SparkColumns(partition_of(parts), ["a", "b", "c"], 70, X.min(axis=0), X.max(axis=0)))
+    np.testing.assert_allclose(found.gram, expected.gram, atol=1e-13)
     assert (found.n_samples, found.total_weight) == (70, 70.0)
-    np.testing.assert_array_equal([found._low, found._high], [X.min(axis=0), X.max(axis=0)])
+    np.testing.assert_allclose([found._low, found._high], [expected._low, expected._high], atol=1e-15)
 
 
 def test_an_empty_partition_gives_nothing():
-    assert list(_SumPartition(Moments, 2, *np.ones((3, 3)))(iter([]))) == []
+    assert list(_SumPartition(Moments, 2, MinMaxScaler().fit(np.eye(3)))(iter([]))) == []
 
 
 def test_executors_without_vanishing_are_named():
@@ -66,7 +67,7 @@ def test_executors_without_vanishing_are_named():
 
     columns = SparkColumns(SimpleNamespace(mapInArrow=refuse), ["a"], 1, np.zeros(1), np.ones(1))
     with pytest.raises(ImportError, match="The executors of Spark cannot import vanishing: install it"):
-        add_partitions(Moments(1, 1), columns, np.zeros(1), np.ones(1), np.zeros(1))
+        add_partitions(Moments(1, 1, scaler=MinMaxScaler().fit([[0.0], [1.0]])), columns)
 
 
 # --- with Spark -------------------------------------------------------------------------------------------------------

@@ -201,41 +201,28 @@ class Moments:
     ) -> Moments:
         """The moments of the rows of a Spark DataFrame, which its executors sum: no row comes to the driver.
 
-        The columns are scaled to [0, 1] as by :meth:`from_sql`; that takes two jobs, one for their ranges. Each
-        partition sends one row of sums. The executors need vanishing and pyarrow. A task that fails and is run again
-        changes nothing.
+        The columns are scaled to [0, 1] as by :meth:`from_sql`, by a job of its own. Each partition sends one row of
+        sums; a task that is run again changes nothing. The executors need vanishing and pyarrow.
 
         Parameters
         ----------
         df : pyspark.sql.DataFrame
-        columns : sequence of str, optional
-            The columns to use; all but ``weight`` by default.
-        degree : int, default=3
-            Largest degree of generators.
-        weight : str, optional
-            The column with the weights of the rows.
-        scaler : fitted MinMaxScaler, optional
-            The scaling to use instead of the columns' ranges, for moments that will be merged with others.
+        columns, degree, weight, scaler :
+            As for :meth:`from_sql`.
 
         Examples
         --------
-        >>> def law_of(path):  # a program for spark-submit
-        ...     from pyspark.sql import SparkSession
-        ...     df = SparkSession.builder.getOrCreate().read.parquet(path)
-        ...     return discover(Moments.from_spark(df, ["p", "V", "T"], degree=5))
+        >>> def equations_of(spark, path):
+        ...     moments = Moments.from_spark(spark.read.parquet(path), ["p", "V", "T"], degree=3)
+        ...     return OAVI(max_degree=3).fit(moments).generators_.in_units(moments.scaler)
         """
         from .spark_sums import add_partitions, survey_frame  # needs pyspark
 
         found = survey_frame(df, columns, weight)
-        shift, offset = found.low, np.zeros(len(found.names))  # the difference first: its digits do not cancel
-        if scaler is None:
-            scaler = scaler_of_range(found.low, found.high, found.n_samples)
-        else:
-            shift, offset = offset, check_scaler("scaler", scaler, len(found.names)).min_
+        scaler = scaler_of_range(found.low, found.high, found.n_samples) if scaler is None else scaler
         moments = cls(len(found.names), degree, scaler=scaler)
+        add_partitions(moments, found)
         moments.feature_names = tuple(found.names)
-        add_partitions(moments, found, shift, scaler.scale_, offset)
-        moments._require_rows()
         return moments
 
     def merge(self, other: Moments) -> Self:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.preprocessing import MinMaxScaler
 
 from .._typing import Float1D
 
@@ -75,9 +76,9 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def add_partitions(moments: Any, columns: SparkColumns, shift: Float1D, scale: Float1D, offset: Float1D) -> None:
-    """Add the sums over the partitions, in their order, to moments of ``(x - shift) * scale + offset``."""
-    task = _SumPartition(type(moments), moments.degree, shift, scale, offset)
+def add_partitions(moments: Any, columns: SparkColumns) -> None:
+    """Add the sums over the partitions, in their order, to moments with a scaler."""
+    task = _SumPartition(type(moments), moments.degree, moments.scaler)
     try:
         rows = columns.frame.mapInArrow(task, "sums binary").collect()
     except Exception as error:
@@ -108,20 +109,20 @@ class _SumPartition:
 
     kind: type
     degree: int
-    shift: Float1D
-    scale: Float1D
-    offset: Float1D
+    scaler: MinMaxScaler
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow
 
-        n = len(self.scale)
+        n = len(self.scaler.scale_)
         moments = self.kind(n, self.degree, n_jobs=1)
         for batch in batches:
             if batch.num_rows:
                 X = np.column_stack([column.to_numpy(zero_copy_only=False) for column in batch.columns])
-                scaled = (X[:, :n] - self.shift) * self.scale + self.offset
-                moments.update(scaled, X[:, n] if X.shape[1] > n else None)
+                scaled = (
+                    X[:, :n] - self.scaler.data_min_
+                ) * self.scaler.scale_  # the difference first: nothing cancels
+                moments.update(scaled + self.scaler.feature_range[0], X[:, n] if X.shape[1] > n else None)
         if moments.n_samples:
             counts, ends = [moments.n_samples, moments.total_weight], [moments._low, moments._high]
             numbers = np.concatenate([counts, *ends, moments._sum[np.tril_indices(len(moments.terms))]])
