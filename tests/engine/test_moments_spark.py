@@ -218,3 +218,10 @@ class TestSpark:
         rows = open_rows(tmp_path / "written")
         assert rows.feature_names == ("a", "b", "c")
         np.testing.assert_allclose(Moments(3, 2).update(rows).gram, Moments(3, 2).update(X).gram, rtol=1e-12)
+
+    def test_the_driver_reads_a_frame_as_a_stream(self, read):
+        X = surface(1000)
+        frame = read(dict(zip("abc", X.T, strict=True)))
+        if not hasattr(frame, "__arrow_c_stream__"):
+            pytest.skip("this version of pyspark gives no Arrow streams")
+        np.testing.assert_allclose(Moments(3, 2).update(frame).gram, Moments(3, 2).update(X).gram, rtol=1e-12)

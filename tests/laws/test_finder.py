@@ -159,6 +159,15 @@ def test_groups_follow_the_rows_that_are_left(rng):
     assert law.n_rows == 392
 
 
+@pytest.mark.parametrize("none", [None, np.nan, pd.NA])
+def test_a_missing_group_is_named(none, rng):
+    table = pd.DataFrame(rng.normal(size=(60, 2)), columns=["x", "v"])
+    table["run"] = pd.Series(np.repeat(["a", "b"], 30), dtype=object)
+    table.loc[7, "run"] = none
+    with pytest.raises(ValueError, match="A group is missing in row 7 of column 'run': drop those rows"):
+        discover(table, groups="run")
+
+
 def test_exceptions_keep_their_places_among_rows_with_gaps(rng):
     X = rng.uniform(1, 2, (200, 3))
     X[:, 2] = X[:, 0] * X[:, 1]

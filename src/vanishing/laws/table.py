@@ -14,6 +14,7 @@ from ..rows.array_api import namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows
 from ..rows.folds import fold_numbers
 from ..rows.gaps import Gaps, complete_rows
+from ..rows.labels import is_missing
 from ..rows.protocol import Block, Cost, Rows
 from ..rows.reading import finite_blocks, input_names, is_source, open_table, read_rows, require_finite, require_numbers
 from ..rows.sampling import Lowest, lowest_of, merge
@@ -149,7 +150,13 @@ def _split_groups(X: Any, groups: Any) -> tuple[Any, Any]:
         raise ValueError(f"There is no column {groups!r} for groups; the columns are {', '.join(map(str, X.columns))}.")
     labels = X[groups]
     rest = X.drop(columns=[groups]) if hasattr(X, "iloc") else X.drop(groups)
-    return rest, labels if is_source(X) else np.asarray(labels)
+    if is_source(X):
+        return rest, labels
+    labels = np.asarray(labels)
+    missing = [is_missing(label) for label in labels.tolist()]
+    if any(missing):
+        raise ValueError(f"A group is missing in row {missing.index(True)} of column {groups!r}: drop those rows.")
+    return rest, labels
 
 
 def _check_groups(codes: Int1D | None) -> None:
