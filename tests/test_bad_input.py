@@ -210,10 +210,16 @@ def test_a_huge_psi_makes_every_column_vanish(algorithm, psi, X):
     assert_valid(model, X, psi)
 
 
-@pytest.mark.parametrize("tau", [np.nextafter(2.0, 0.0), 1.0, -5, np.nan, np.inf, "many"])
-def test_tau_must_be_finite_and_at_least_2(tau, X):
+@pytest.mark.parametrize("tau", [np.nextafter(2.0, 0.0), 1.0, -5, np.nan, "many"])
+def test_tau_must_be_at_least_2(tau, X):
     with pytest.raises(ValueError, match="tau must be"):
         OAVI(tau=tau).fit(X)
+
+
+@pytest.mark.parametrize("solver", ["cg", "pcg", "bpcg"])
+def test_conditional_gradients_need_a_ball(solver, X):
+    with pytest.raises(ValueError, match="tau must be at least 2 and finite"):
+        OAVI(solver=solver, tau=np.inf).fit(X)
 
 
 def test_accelerated_gradients_take_an_infinite_tau(X):

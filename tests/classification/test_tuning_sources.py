@@ -414,7 +414,7 @@ def test_a_missing_value_is_named_with_its_file_and_row(value, word, scale_input
     X, y = three_classes()
     X[613, 1] = value
     model = tuner(scale_input=scale_input)
-    with pytest.raises(ValueError, match=rf"{word}.*column 1 \('b'\): 1 such values, the first in row 13 of .*part2"):
+    with pytest.raises(ValueError, match=rf"{word}.*column 1 \('b'\): 1 such value, the first in row 13 of .*part2"):
         model.fit(open_rows(write_parquet(tmp_path, X, y, n_files=3), label="y"))
     assert_not_fitted(model)
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
+import pandas as pd
 import pytest
 from command_story import write_story
 from scipy import stats
@@ -210,6 +211,77 @@ def test_rows_that_break_a_law_are_named(story, capsys):
     assert header == "file,row,equation,times_limit"
     assert line.startswith("broken.csv,7,speed*area = flow,")
     assert run(capsys, "check", "pipes.vi", "broken.csv", "--allow", "0.01").startswith("300 rows: passed")
+
+
+@pytest.mark.parametrize("model", ["pipes.vi", "invoices.vi", "normal.vi", "runs.vi"])
+def test_rows_with_gaps_are_left_out_of_a_check_and_counted(model, story, capsys):
+    tables = {"pipes.vi": "pipes.csv", "invoices.vi": "invoices.csv", "normal.vi": "new.csv", "runs.vi": "runs.parquet"}
+    path = story / tables[model]
+    table = pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path).astype(float)
+    complete, first = table.drop(index=[5, 30]), next(name for name in table.columns if name not in ("ts", "run"))
+    complete.to_csv("complete.csv", index=False)
+    table.loc[[5, 30], first] = np.nan
+    table.assign(remark="none").iloc[:, ::-1].to_csv("gaps.csv", index=False)
+    if model != "normal.vi":  # a detector scores rows with gaps
+        assert main(["check", model, "gaps.csv", "--quiet"]) == 2
+        assert (
+            f"Column '{first}' contains NaN: 2 such values, the first in row 5 of gaps.csv" in capsys.readouterr().err
+        )
+    status = int(model == "normal.vi")
+    expected = json.loads(run(capsys, "check", model, "complete.csv", "--json", status=status))
+    found = json.loads(run(capsys, "check", model, "gaps.csv", "--drop-missing", "--json", status=status))
+    assert (found["rows"], found["missing"], expected["missing"]) == (len(complete), 2, 0)
+    assert [check["offending"] for check in found["checks"]] == [check["offending"] for check in expected["checks"]]
+    moved = [
+        row["row"] + sum(row["row"] + k >= place for k, place in enumerate((5, 30))) for row in expected["offending"]
+    ]
+    assert [row["row"] for row in found["offending"]] == moved
+    text = run(capsys, "check", model, "gaps.csv", "--drop-missing", status=status)
+    assert f"have missing values and were left out (2 in '{first}')." in text
+
+
+def test_a_check_needs_the_columns_that_its_equations_use_and_no_others(story, capsys):
+    table = pd.read_csv("pipes.csv")
+    table.assign(noise=np.random.default_rng(0).normal(size=len(table))).to_csv("wide.csv", index=False)
+    for command in ("laws", "rules"):
+        run(capsys, command, "wide.csv", "-o", f"{command}.vi")
+        assert run(capsys, "check", f"{command}.vi", "pipes.csv").startswith("300 rows: passed")
+
+
+def test_laws_and_rules_leave_out_rows_with_gaps(story, capsys):
+    for name, command in (("pipes.csv", "laws"), ("invoices.csv", "rules")):
+        table = pd.read_csv(name)
+        table.iloc[7, 1] = np.nan
+        table.to_csv("gap.csv", index=False)
+        found = run(capsys, command, "gap.csv", "--drop-missing")
+        assert (
+            "rows left out, as values are missing: 1" if command == "rules" else "1 of 300 rows has missing"
+        ) in found
+    content = json.loads(run(capsys, "rules", "gap.csv", "--drop-missing", "--json"))
+    assert content["missing"] == 1
+    pytest.importorskip("matplotlib").use("Agg")
+    pd.read_csv("pipes.csv").mask(lambda table: table < 1.01).to_csv("gap.csv", index=False)
+    run(capsys, "laws", "gap.csv", "--drop-missing", "--plot", "laws.png")
+    assert (story / "laws.png").stat().st_size > 10_000
+
+
+def test_moments_leave_out_rows_with_gaps(story, capsys):
+    table = pd.read_csv("pipes.csv")
+    table.drop(index=7).to_csv("complete.csv", index=False)
+    table.iloc[7, 1] = np.nan
+    table.to_csv("gap.csv", index=False)
+    assert main(["moments", "collect", "gap.csv", "--drop-missing", "-o", "gap.npz", "--quiet"]) == 0
+    assert "1 of 300 rows has missing values and was left out (1 in 'area')." in capsys.readouterr().err
+    run(capsys, "moments", "collect", "complete.csv", "-o", "complete.npz")
+    found, expected = Moments.load("gap.npz"), Moments.load("complete.npz")
+    assert found.n_samples == expected.n_samples == 299
+    np.testing.assert_allclose(found.gram, expected.gram, rtol=1e-12)
+
+
+def test_laws_of_moments_are_those_of_their_rows(story, capsys):
+    found = run(capsys, "laws", "north.npz", "south.npz")
+    assert found.startswith("x0^2 = x1")
+    assert "need moments of --degree 5 or more" in found
 
 
 def test_the_table_of_a_law_passes_although_noise_makes_some_rows_offend(tmp_path, monkeypatch, capsys):

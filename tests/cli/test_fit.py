@@ -458,7 +458,7 @@ def test_a_missing_value_is_named_with_its_row(tmp_path, capsys):
     X, _ = curves()
     X[123, 1] = np.nan
     message = refused(capsys, write_parquet(tmp_path / "rows.parquet", X))
-    assert re.search(r"Column 'b' contains NaN: 1 such values, the first in row 123 of .*rows\.parquet", message)
+    assert re.search(r"Column 'b' contains NaN: 1 such value, the first in row 123 of .*rows\.parquet", message)
     assert "drop those rows" in message
 
 

@@ -62,7 +62,27 @@ REFUSED = {
     ),
     "classifiers cannot be checked": ("check churn.vi churn.csv", "check' needs laws, rules or a detector."),
     "a classifier is no ideal": ("export churn.vi --to sage", "export it to onnx, torch, numpy or sql"),
-    "moments as a table": ("laws north.npz", "north.npz holds no table"),
+    "moments as a table": ("predict churn.vi north.npz", "north.npz holds no table"),
+    "groups of moments": (
+        "laws north.npz --groups a --drop-missing --columns b",
+        "sums over rows that are gone: leave out --columns, --groups, --drop-missing, or give a table.",
+    ),
+    "weights of moments": ("detect north.npz --weight a", "are gone: leave out --weight, or give a table."),
+    "rules of moments": ("rules north.npz", "rules need rows, to count those that miss a rule: give a table, or look"),
+    "gaps in laws": ("laws holes.csv", "Column 'b' contains NaN: at least 1 such value, one in row 1 of holes.csv."),
+    "gaps in rules": (
+        "rules holes.csv",
+        "in row 1 of holes.csv. Impute them or leave such rows out with --drop-missing.",
+    ),
+    "gaps in a check": (
+        "check pipes.vi flow.csv",
+        "Column 'area' contains NaN: 1 such value, the first in row 2 of flow.csv",
+    ),
+    "nothing but gaps": (
+        "check pipes.vi void.csv --drop-missing",
+        "Every row has a missing value, so none can be checked: 2 of 2",
+    ),
+    "a column that a law needs": ("check pipes.vi new.csv", "new.csv lacks the columns 'speed', 'area', 'flow' that"),
     "moments that differ": ("moments merge north.npz clicks3.npz -o all.npz", "clicks3.npz cannot be added to north"),
     # outputs
     "an existing output": ("fit churn.csv --target churned -o churn.vi", "churn.vi exists: add --force"),
@@ -101,6 +121,9 @@ def spoiled_story(fitted_story, tmp_path_factory):
     (story / "header.csv").write_text("a,b\n")
     (story / "renamed.csv").write_text("age,calls\nold,3\n")
     (story / "gap.csv").write_text("age,calls\n30,1\n,2\n")
+    (story / "holes.csv").write_text("a,b\n" + "1,2\n3,\n" + "".join(f"{k},{k * k}\n" for k in range(9)))
+    (story / "flow.csv").write_text("area,speed,flow\n1,2,2\n1,3,3\n,1,1\n")
+    (story / "void.csv").write_text("area,speed,flow\n,2,2\n1,,3\n")
     (story / "damaged.vi").write_bytes((story / "churn.vi").read_bytes()[:1000])
     (story / "folder.vi").mkdir()
     vanishing.Moments(3).save(story / "clicks3.npz")

@@ -70,7 +70,8 @@ def test_redundant_monomials_of_binary_and_one_hot_columns_are_left_out():
 
 
 @pytest.mark.parametrize(
-    ("n", "m", "degree"), [(3, 1000, 4), (10, 3000, 3), (20, 3000, 2), (10, 10**7, 2), (60, 5000, 2), (60, 500, 1)]
+    ("n", "m", "degree"),
+    [(3, 1000, 4), (10, 3000, 3), (20, 3000, 2), (10, 10**7, 2), (6, 2 * 10**7, 3), (60, 5000, 2), (60, 500, 1)],
 )
 def test_the_degree_follows_from_columns_and_rows(n, m, degree):
     assert choose_degree(n, m) == degree

@@ -6,9 +6,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
-from vanishing import open_rows
+from vanishing import Moments, load, open_rows
 from vanishing.rules import Rule, Rules
 
 NAMES = ["price", "quantity", "discount", "total"]
@@ -141,15 +143,95 @@ def test_laws_that_are_known_become_rules():
         Rules.from_laws([SimpleNamespace(**vars(circle), conserved=True)], X)
 
 
-def test_tables_with_other_columns_are_refused(learnt):
+def test_tables_without_columns_of_the_rules_are_refused(learnt):
     rules, table, _ = learnt
-    with pytest.raises(ValueError, match="The table should have the columns of the rules"):
-        rules.check(table[["price", "total", "discount", "quantity"]])
-    with pytest.raises(ValueError, match="The table should have the columns of the rules"):
+    with pytest.raises(ValueError, match="The table lacks the columns 'discount', 'total': add"):
         rules.check(table.iloc[:, :2])
+    with pytest.raises(ValueError, match="The table should have the columns of the rules, in the same order: price"):
+        rules.check(table.iloc[:, :2].to_numpy())
     other = Rule(rules[0].polynomial.renamed(["a", "b", "c", "d"]), 1.0)
     with pytest.raises(ValueError, match="different columns"):
         Rules([rules[0], other])
+    with pytest.raises(ValueError, match="rules need rows, to count those that miss a rule"):
+        Rules.learn(Moments(2))
+
+
+def as_relation(table):
+    return pytest.importorskip("duckdb").from_df(table)
+
+
+def as_rows(table):
+    return open_rows(pl.from_pandas(table.select_dtypes("number")).lazy())
+
+
+@pytest.mark.parametrize(
+    "container", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas, as_relation, as_rows], ids=lambda of: of.__name__
+)
+def test_a_check_needs_the_columns_that_the_rules_use_and_no_others(container, learnt):
+    table, wrong = shipments(seed=1)
+    wide = table.assign(weight=np.random.default_rng(0).normal(size=len(table)))
+    rules = Rules.learn(wide)
+    assert rules[0].columns == tuple(NAMES)
+    expected = rules.check(wide)
+    other = table[NAMES[::-1]].assign(day="Monday", colour=np.nan)
+    found = rules.check(container(other))
+    np.testing.assert_array_equal(found.share, expected.share)
+    np.testing.assert_array_equal(found.worst_rows[0], expected.worst_rows[0])
+    assert str(found) == str(expected)
+    assert found.share[0] == pytest.approx(1.0 - len(wrong) / len(table))
+
+
+def with_gaps(seed=1):
+    """Shipments with missing values in three rows, one of them wrong; and the wrong rows that have none."""
+    table, wrong = shipments(seed=seed)
+    table.loc[[3, wrong[0]], "discount"] = np.nan
+    table.loc[[3, 200], "price"] = np.nan
+    return table, wrong[1:]
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_rows_with_gaps_are_left_out_and_counted(on_disk, learnt, tmp_path):
+    table, wrong = with_gaps()
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    source = open_rows(tmp_path / "rows.csv") if on_disk else table
+    rules = Rules.learn(source, missing="drop")
+    assert rules.n_missing == 3
+    assert (rules[0].n_rows, rules[0].exceptions) == (1497, len(wrong))
+    assert rules.exceptions.tolist() == wrong.tolist()  # places among all rows
+    expected = learnt[0].check(table.dropna())
+    report = learnt[0].check(source, missing="drop")
+    assert (report.n_rows, report.n_missing) == (1497, 3)
+    np.testing.assert_array_equal(report.share, expected.share)
+    np.testing.assert_array_equal(report.p_values, expected.p_values)
+    assert set(report.worst_rows[0]) <= set(wrong)
+    assert str(report).endswith(
+        "3 of 1,500 rows have missing values and were left out (2 in 'price', 2 in 'discount')."
+    )
+
+
+def test_gaps_are_refused_with_the_name_of_their_column(learnt):
+    table, _ = with_gaps()
+    for use in (Rules.learn, learnt[0].check, lambda X: Rules.from_laws([learnt[0][0].polynomial], X)):
+        with pytest.raises(ValueError, match=r"NaN in column 0 \('price'\): 2 such values, the first in row 3\."):
+            use(table)
+    with pytest.raises(ValueError, match="as missing='drop' does"):
+        Rules.learn(table)
+    with pytest.raises(ValueError, match="Every row has a missing value, 1,500 of them in column 'price'"):
+        Rules.learn(table.assign(price=np.nan), missing="drop")
+    with pytest.raises(ValueError, match="Every row has a missing value, so no row can be compared"):
+        learnt[0].check(table.assign(price=np.nan), missing="drop")
+    table.loc[9, "total"] = np.inf
+    for use in (Rules.learn, learnt[0].check):
+        with pytest.raises(ValueError, match="Column 'total' has an infinite value in row 9: correct it"):
+            use(table, missing="drop")
+    with pytest.raises(ValueError, match="missing must be"):
+        Rules.learn(table, missing="skip")
+
+
+def test_files_know_how_many_rows_were_left_out(tmp_path):
+    rules = Rules.learn(with_gaps()[0], missing="drop")
+    rules.save(tmp_path / "rules.vi")
+    assert load(tmp_path / "rules.vi").n_missing == 3
 
 
 def test_rows_that_are_all_equal_teach_nothing():

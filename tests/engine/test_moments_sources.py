@@ -90,9 +90,7 @@ def test_a_missing_value_is_refused_and_nothing_is_added(make, tmp_path):
 def test_a_missing_value_is_named_in_the_units_of_the_file(tmp_path):
     X = surface()
     X[613, 1] = np.nan
-    with pytest.raises(
-        ValueError, match=r"NaN in column 1 \('b'\): 1 such values, the first in row 613 of .*\.parquet"
-    ):
+    with pytest.raises(ValueError, match=r"NaN in column 1 \('b'\): 1 such value, the first in row 613 of .*\.parquet"):
         Moments(3, 2, scaler=SCALER).update(parquet_file(X, tmp_path))
 
 

@@ -86,10 +86,25 @@ def test_what_cannot_be_summed_is_named(empty):
         Moments.from_sql(connection, 'select c, -1.0 as w from "my rows"', weight="w")
     with pytest.raises(ValueError, match=r"8,008 products of terms.*lower degree"):
         Moments.from_sql(connection, QUERY, [f"x{j}" for j in range(10)], degree=3)
-    with pytest.raises(ValueError, match=r'2 rows have missing values.*add WHERE "c" IS NOT NULL to the query'):
+    with pytest.raises(
+        ValueError, match=r'2 rows have missing values \(2 in .c.\): add WHERE "c" IS NOT NULL to the query'
+    ):
         Moments.from_sql(connection, 'select c from "my rows" union all select null union all select null')
     constant = Moments.from_sql(connection, 'select c, 3 as k from "my rows"', degree=1)
     np.testing.assert_array_equal(constant.gram[2], 0.0)
+
+
+def test_columns_with_gaps_are_named(empty):
+    values = "(1.0, 2.0, 0.5), (null, 4.0, 0.0), (null, 3.0, 1.0), (5.0, 6.0, null), (7.0, 8.0, 2.0)"
+    empty.execute("create table gaps (a double precision, b double precision, w double precision)")
+    empty.execute(f"insert into gaps values {values}")
+    where = r"2 rows have missing values \(1 in 'a', 1 in 'w'\): add WHERE \"a\" IS NOT NULL AND \"w\" IS NOT NULL"
+    with pytest.raises(ValueError, match=where):
+        Moments.from_sql(empty, "select * from gaps", degree=1, weight="w")  # the row of weight 0 does not count
+    with pytest.raises(ValueError, match=r"2 rows have missing values \(2 in 'a'\)"):
+        Moments.from_sql(empty, "select * from gaps", ["a", "b"], degree=1)
+    with pytest.raises(ValueError, match="Column 'b' has a value that is NaN or infinite: leave such rows out"):
+        Moments.from_sql(empty, "select 1.0 as a, 9e999 as b union all select 2.0, 1.0", degree=1)
 
 
 def test_text_in_a_column_of_numbers_is_refused(sqlite):

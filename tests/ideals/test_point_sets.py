@@ -9,7 +9,7 @@ import pytest
 from point_sets import ESTIMATORS, FAMILIES, count_faults, fault, point_set
 from reference import rational_order_ideal
 
-from vanishing import AVI
+from vanishing import AVI, OAVI
 
 FIRST_ORDER_METHODS = ("OAVI ihb", "OAVI wihb", "OAVI agd")  # thousands of iterations for a set
 
@@ -32,6 +32,19 @@ def test_first_order_methods_find_the_order_ideals_of_points(name):
 def test_avi_keeps_no_more_terms_than_there_are_points_of_a_twisted_cubic(t):
     points = [tuple(Fraction(s) ** k for k in (1, 2, 3)) for s in t]
     assert fault(AVI(0.0), points, rational_order_ideal(points)) == ""
+
+
+@pytest.mark.parametrize("normalization", ["leading", "gradient"])
+def test_no_bound_on_the_coefficients_is_as_good_as_a_large_one(normalization):
+    for seed in range(len(FAMILIES)):
+        _, points = point_set(seed)
+        X = np.array(points, dtype=np.float64)
+        unit = (X - X.min(axis=0)) / np.maximum(np.ptp(X, axis=0), 1e-300)
+        parameters = {"psi": 1e-6, "normalization": normalization, "max_degree": 4}
+        bounded, free = (OAVI(tau=tau, **parameters).fit(unit) for tau in (1e7, np.inf))
+        assert list(free.order_ideal_) == list(bounded.order_ideal_)
+        assert all(g.mse <= 1e-6 for g in free.generators_) or normalization == "gradient"
+        np.testing.assert_array_equal(free.transform(unit), bounded.transform(unit))
 
 
 def test_the_pivot_tolerance_drops_no_coefficient_at_psi_zero():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from reference import rational_buchberger_moeller, rational_kernel, span_dimension
 
+from vanishing import ABM, discover
 from vanishing.laws.exact import exact_laws, groebner
 from vanishing.laws.modular import primes
 
@@ -192,6 +193,30 @@ def test_integers_of_every_type(dtype):
 def test_other_rows_are_refused_in_one_sentence(rows, message):
     with pytest.raises(ValueError, match=message):
         exact_laws(rows, 2)
+
+
+def test_an_empty_answer_says_why():
+    random = np.random.default_rng(0)
+    few = "8 points are too few to tell laws of degree 2 from interpolation: ABM(psi=0) gives the ideal of the points."
+    laws = exact_laws(random.integers(-5, 6, (8, 2)), 3)
+    assert (laws, laws.why, repr(laws)) == ([], few, f"[]  # {few}")
+    laws = exact_laws(random.integers(-50, 50, (200, 2)), 3)
+    assert (laws, laws.why) == ([], "All degrees up to 3 were looked at.")
+    laws = exact_laws([[t, 2 * t] for t in range(20)], 3, max_terms=5)
+    assert len(laws) == 1
+    assert laws.why == "Degree 2 has 6 terms, more than max_terms=5."
+    assert repr(laws) == repr(list(laws))
+
+
+def test_a_search_says_that_exact_points_are_too_few():
+    points = np.random.default_rng(0).integers(-5, 6, (8, 2))
+    few = "8 points are too few to tell laws of degree 2 from interpolation: ABM(psi=0) gives the ideal of the points."
+    assert few in discover(points).notes
+    assert few not in discover(points * np.pi).notes
+    assert few not in discover(np.column_stack([points[:, 0], 2 * points[:, 0]])).notes
+    ideal = ABM(0.0).fit((points + 5) / 10.0)
+    assert ideal.n_basis_ == len(np.unique(points, axis=0))  # as the sentence says
+    assert np.abs(ideal.transform((points + 5) / 10.0)).max() < 1e-12
 
 
 def test_no_laws_have_an_empty_basis():

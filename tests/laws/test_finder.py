@@ -124,6 +124,58 @@ def test_tables_that_cannot_have_laws_are_refused_with_the_reason(rng):
         discover(rng.normal(size=(50, 1)))
 
 
+@pytest.fixture
+def holed_gas(rng):
+    """A gas with three rows that miss a value, two of them in the second column; and the complete rows."""
+    table = pd.DataFrame(with_noise(gas(rng, 600), 0.01, rng), columns=["p", "V", "n", "T"])
+    table.loc[[3, 40], "V"] = np.nan
+    table.loc[[40, 599], "T"] = np.nan
+    return table, table.dropna()
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_rows_with_gaps_are_left_out_and_counted(on_disk, holed_gas, tmp_path):
+    table, complete = holed_gas
+    table.to_csv(tmp_path / "gas.csv", index=False)
+    options = {"logs": False, "max_degree": 2}
+    with pytest.raises(ValueError, match=r"NaN in column 1 \('V'\).*, as missing='drop' does"):
+        discover(open_rows(tmp_path / "gas.csv") if on_disk else table, **options)
+    laws = discover(open_rows(tmp_path / "gas.csv") if on_disk else table, missing="drop", **options)
+    (expected,) = discover(complete, **options)
+    assert laws[0].n_rows == laws.n_rows == 597
+    assert laws[0].exponents.tolist() == expected.exponents.tolist()
+    assert laws[0].coef == pytest.approx(expected.coef, rel=1e-9)
+    assert laws.notes[0] == "3 of 600 rows have missing values and were left out (2 in 'V', 2 in 'T')."
+    assert laws.notes[0] in str(laws)
+    assert discover(complete, missing="drop", **options).notes == ()
+
+
+def test_groups_follow_the_rows_that_are_left(rng):
+    energy, angle = np.repeat(rng.uniform(0.5, 3.0, 10), 40), rng.uniform(0, 2 * np.pi, 400)
+    table = np.column_stack([np.sqrt(energy) * np.cos(angle), np.sqrt(energy) * np.sin(angle)])
+    table[::50, 0] = np.nan
+    (law,) = discover(table, groups=np.repeat(np.arange(10), 40), missing="drop", max_degree=2)
+    assert law.conserved
+    assert law.n_rows == 392
+
+
+@pytest.mark.parametrize("none", [None, np.nan, pd.NA])
+def test_a_missing_group_is_named(none, rng):
+    table = pd.DataFrame(rng.normal(size=(60, 2)), columns=["x", "v"])
+    table["run"] = pd.Series(np.repeat(["a", "b"], 30), dtype=object)
+    table.loc[7, "run"] = none
+    with pytest.raises(ValueError, match="A group is missing in row 7 of column 'run': drop those rows"):
+        discover(table, groups="run")
+
+
+def test_exceptions_keep_their_places_among_rows_with_gaps(rng):
+    X = rng.uniform(1, 2, (200, 3))
+    X[:, 2] = X[:, 0] * X[:, 1]
+    X[[13, 70], 2] = [5.0, 90.0]
+    X[[1, 2, 50], 0] = np.nan
+    assert discover(X, missing="drop")[0].exceptions().tolist() == [70, 13]
+
+
 def test_degrees_that_are_skipped_are_named(rng):
     laws = discover(rng.normal(size=(100, 5)))
     assert "Degree 2 and above were skipped: 21 terms need 168 rows, and there are 100" in str(laws)

@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 from tables import circle, gas, with_noise
 
-from vanishing import discover, load
+from vanishing import Laws, discover, load
 from vanishing.laws.equation import coordinate_names, equation, number, with_error
+from vanishing.laws.settings import Attempt
 
 
 @pytest.fixture(scope="module")
@@ -134,6 +135,23 @@ def test_laws_are_shown_as_html_and_latex(gas_laws, rng):
     assert "<table>" in gas_laws._repr_html_()
     assert gas_laws.to_latex().startswith("\\begin{aligned}")
     assert "No law" in discover(rng.normal(size=(300, 2)))._repr_html_()
+
+
+def test_attempts_that_failed_for_the_same_reason_are_one_line():
+    needed = [(1, 4, "a law would need noise of 97.8%, more than the 7.5% that it may have")]
+    needed += [(2, 10, "a law would need noise of 63%, more than the 12.0% that it may have")]
+    rejected = [(2, 10, f"rejected: J = {J} with {dof} degrees of freedom") for J, dof in ((5068, 20), ("1e+04", 25))]
+    products = [(2, 3, "2*a*x1 = b^2: some rows do not obey it"), (2, 3, "3*a*x1 = b^2: some rows do not obey it")]
+    short = [(0, 0, "none is near to half of the rows")]
+    attempts = [Attempt(d, n, np.nan, reason) for d, n, reason in (*needed, *rejected, *products, *short)]
+    assert str(Laws([], ["a", "x1", "b"], 1000, attempts=attempts)).splitlines()[1:] == [
+        "  degrees 1 to 2, 4 to 10 terms: a law would need noise of 63% to 97.8%, more than the 7.5% to 12.0% that it "
+        "may have",
+        "  degree 2, 10 terms: rejected: J = 5068 to 1e+04 with 20 to 25 degrees of freedom",
+        "  degree 2, 3 terms: 2*a*x1 = b^2: some rows do not obey it",
+        "  degree 2, 3 terms: 3*a*x1 = b^2: some rows do not obey it",
+        "  short equations: none is near to half of the rows",
+    ]
 
 
 def test_laws_say_how_much_noise_each_column_has(gas_laws, gas_table):

@@ -10,7 +10,21 @@ from vanishing import OAVI, VanishingIdealClassifier, VanishingIdealDetector, di
 from vanishing.polynomials.text import monomial_text, powers_in, quoted_name, shown_names
 from vanishing.rules import Rules
 
-ODD = ["Weg s / m", "Zeit [s]", "v*t", "a-b", "1", "", "x^2", "T\N{SUPERSCRIPT TWO}", "it's", "a`b", "Sepal.Length"]
+ODD = [
+    "nan",
+    "-2e3",
+    "Weg s / m",
+    "Zeit [s]",
+    "v*t",
+    "a-b",
+    "1",
+    "",
+    "x^2",
+    "T\N{SUPERSCRIPT TWO}",
+    "it's",
+    "a`b",
+    "Sepal.Length",
+]
 
 
 @pytest.mark.parametrize("name", ODD)

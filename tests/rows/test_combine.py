@@ -42,6 +42,7 @@ REDUCTIONS = {
     ("gram", "combine"): "vanishing.engine.gram.triangular_factor.<locals>.combine",
     ("labels", "combine"): "vanishing.rows.labels._classes_of.<locals>.combine",
     ("sampling", "combine"): "vanishing.rows.sampling.stratified_sample.<locals>.combine",
+    ("gaps", "add_gaps"): "vanishing.rows.gaps.add_gaps",
     ("reading", "_add_non_finite"): "vanishing.rows.reading._add_non_finite",
     ("protocol", "operator.add"): "_operator.add",
     ("table", "combine"): "vanishing.laws.table.select_rows.<locals>.combine",
@@ -137,6 +138,7 @@ def test_no_reduction_changes_what_it_combines(combined, monkeypatch, tmp_path):
     summed = da.from_array(np.column_stack([X, X.sum(axis=1)]), chunks=(100, 3))
     rules = Rules.learn(summed)
     rules.check(summed)
+    Rules.learn(da.where(summed > 4.9, np.nan, summed), missing="drop")
     rules.report(summed)
     for name in ("a", "b"):
         (tmp_path / f"{name}.csv").write_text("kind,size\nred,1\nblue,2\n")

@@ -415,7 +415,7 @@ def test_categories_are_labels_too(client):
 def test_nan_is_found_in_its_column_and_block(client, model):
     X = with_bad_value(np.nan, 700)
     model = clone(model)
-    one = "at least 1 such values, one" if isinstance(model, VanishingIdealDetector) else "1 such values, the first"
+    one = "at least 1 such value, one" if isinstance(model, VanishingIdealDetector) else "1 such value, the first"
     with pytest.raises(ValueError, match=rf"NaN in column 1: {one} in row 100 of block 3"):
         model.fit(in_blocks(X))
     assert_not_fitted(model)
@@ -426,7 +426,7 @@ def test_nan_is_found_in_its_column_and_block(client, model):
 def test_nan_is_found_for_classes(client):
     X, y = with_bad_value(np.nan, 700), np.arange(1200) % 2
     for model in (PerClass(), VanishingIdealClassifier()):
-        with pytest.raises(ValueError, match=r"NaN in column 1: 1 such values, the first in row 100 of block 3"):
+        with pytest.raises(ValueError, match=r"NaN in column 1: 1 such value, the first in row 100 of block 3"):
             model.fit(in_blocks(X), y)
 
 
@@ -434,7 +434,7 @@ def test_nan_in_rows_to_transform_is_found_when_they_are_computed(client):
     X, y = with_bad_value(np.nan, 700), np.arange(1200) % 2
     model = OAVI(1e-3).fit(in_blocks(arc()))
     for lazy in (model.transform(in_blocks(X)), L1SVC().fit(arc(), y).predict(in_blocks(X))):
-        with pytest.raises(ValueError, match=r"NaN in column 1: at least 1 such values, one in row 100 of block 3"):
+        with pytest.raises(ValueError, match=r"NaN in column 1: at least 1 such value, one in row 100 of block 3"):
             lazy.compute()
 
 

@@ -18,7 +18,7 @@ bag = pytest.importorskip("dask.bag", reason="needs dask: pip install 'vanishing
 
 def test_missing_values_of_nullable_columns_are_found():
     frame = pd.DataFrame({"a": pd.array([1, 0, None, 1], dtype="Int64"), "b": [0.1, 0.2, 0.3, 0.4]})
-    with pytest.raises(ValueError, match=r"NaN in column 0 \('a'\): 1 such values, the first in row 0 of block 1"):
+    with pytest.raises(ValueError, match=r"NaN in column 0 \('a'\): 1 such value, the first in row 0 of block 1"):
         OAVI().fit(dd.from_pandas(frame, npartitions=2))
 
 
@@ -158,7 +158,7 @@ def test_labels_of_mixed_types_are_refused():
 
 
 def test_nan_is_found_for_the_svm():
-    with pytest.raises(ValueError, match=r"NaN in column 1: 1 such values, the first in row 100 of block 3"):
+    with pytest.raises(ValueError, match=r"NaN in column 1: 1 such value, the first in row 100 of block 3"):
         L1SVC().fit(in_blocks(with_bad_value(np.nan, 700)), np.arange(1200) % 2)
 
 

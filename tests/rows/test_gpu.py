@@ -109,7 +109,7 @@ def test_the_detector_stays_on_the_gpu(to_gpu, kernel):
 def test_nan_is_refused_with_its_place(to_gpu, kernel):
     X = surface()
     X[777, 1] = np.nan
-    with pytest.raises(ValueError, match="NaN in column 1: 1 such values, the first in row 777"):
+    with pytest.raises(ValueError, match="NaN in column 1: 1 such value, the first in row 777"):
         OAVI().fit(to_gpu(X))
     model = OAVI(0.001).fit(to_gpu(surface()))
     with pytest.raises(ValueError, match="NaN in column 1"):

@@ -184,20 +184,25 @@ def polynomial(*names):
 @pytest.mark.parametrize(
     ("names", "text", "latex"),
     [
-        (("", "b"), "'' + b - 0.5", r"\mathrm{''} + b - 0.5"),
-        (("1", "b"), "'1' + b - 0.5", r"\mathrm{'1'} + b - 0.5"),
-        (("-2e3", "nan"), "'-2e3' + 'nan' - 0.5", r"\mathrm{'-2e3'} + \mathrm{'nan'} - 0.5"),
-        (("a-b", "a"), "'a-b' + a - 0.5", r"\mathrm{'a-b'} + a - 0.5"),
-        (("a^2", "a*b"), "'a^2' + 'a*b' - 0.5", r"\mathrm{'a\hat{\ }2'} + \mathrm{'a*b'} - 0.5"),
-        (("a", "a"), "a[0] + a[1] - 0.5", r"\mathrm{a[0]} + \mathrm{a[1]} - 0.5"),
-        (("", ""), "''[0] + ''[1] - 0.5", r"\mathrm{''[0]} + \mathrm{''[1]} - 0.5"),
-        (("petal length (cm)", "x0"), "petal length (cm) + x0 - 0.5", r"\mathrm{petal length (cm)} + x_{0} - 0.5"),
+        (("", "b"), "`` + b - 0.5", r"\mathrm{<>} + b - 0.5"),
+        (("1", "b"), "`1` + b - 0.5", r"\mathrm{<1>} + b - 0.5"),
+        (("-2e3", "nan"), "`-2e3` + `nan` - 0.5", r"\mathrm{<-2e3>} + \mathrm{<nan>} - 0.5"),
+        (("inf", "Infinity"), "`inf` + `Infinity` - 0.5", r"\mathrm{<inf>} + \mathrm{<Infinity>} - 0.5"),
+        (("a-b", "a"), "`a-b` + a - 0.5", r"\mathrm{<a-b>} + a - 0.5"),
+        (("a^2", "a*b"), "`a^2` + `a*b` - 0.5", r"\mathrm{<a\hat{\ }2>} + \mathrm{<a*b>} - 0.5"),
+        (("a", "a"), "a[0] + a[1] - 0.5", "a[0] + a[1] - 0.5"),
+        (("", ""), "``[0] + ``[1] - 0.5", r"\mathrm{<>}[0] + \mathrm{<>}[1] - 0.5"),
+        (
+            ("petal length (cm)", "x0"),
+            "`petal length (cm)` + x0 - 0.5",
+            r"\mathrm{<petal\ length\ (cm)>} + x_{0} - 0.5",
+        ),
     ],
     ids=str,
 )
 def test_names_are_told_from_numbers_and_from_each_other(names, text, latex):
     assert polynomial(*names).to_text() == text
-    assert polynomial(*names).to_latex() == latex
+    assert polynomial(*names).to_latex() == latex.translate({ord("<"): "\u2018", ord(">"): "\u2019"})
     terms = Terms(np.vstack([np.eye(2, dtype=np.int64), [[0, 0], [2, 0]]]), names)
     assert [*terms[:3]] == [*text.split(" + ", 1)[:1], text.split(" + ", 1)[1].removesuffix(" - 0.5"), "1"]
     assert terms[3] == f"{terms[0]}^2"
@@ -210,11 +215,11 @@ def test_symbols_of_columns_with_the_same_name_are_different():
     assert {str(symbol) for symbol in polynomial("log-price", "b").to_sympy().free_symbols} == {"log-price", "b"}
 
 
-def test_a_model_of_a_frame_with_odd_names_prints_them_in_quotes():
+def test_a_model_of_a_frame_with_odd_names_prints_them_in_backticks():
     x = np.linspace(0.0, 1.0, 50)
     model = OAVI(1e-10).fit(pd.DataFrame({"": x, "1": x**2}))
-    assert str(model.generators_[0]) == "''^2 - '1'"
-    assert list(model.order_ideal_)[:3] == ["1", "''", "'1'"]
+    assert str(model.generators_[0]) == "``^2 - `1`"
+    assert list(model.order_ideal_)[:3] == ["1", "``", "`1`"]
 
 
 def test_numbers_in_a_column_of_objects_are_read():

@@ -524,5 +524,5 @@ def test_rows_that_do_not_fit_the_model_are_not_scored(tmp_path):
         model.score(open_rows(tmp_path / "rows.npy", columns=[0, 1], label=3))
     X[5, 1] = np.nan
     np.save(tmp_path / "rows.npy", np.column_stack([X, y]))
-    with pytest.raises(ValueError, match="NaN in column 1: at least 1 such values, one in row 5 of"):
+    with pytest.raises(ValueError, match="NaN in column 1: at least 1 such value, one in row 5 of"):
         model.score(open_rows(tmp_path / "rows.npy", label=3))

@@ -5,20 +5,23 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .inputs import add_format_arguments, progress_bars
+from .inputs import add_format_arguments, add_missing_argument, progress_bars
 from .outputs import SHOWN, TABLES, add_output_arguments, check_output, print_json, table_writer
 
 if TYPE_CHECKING:
     from .._typing import Array, Float2D, Int1D
     from ..rows.disk import DiskRows
+    from ..rows.gaps import Gaps
     from ..rows.protocol import Block
     from .models import Loaded
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
+
+_PARTS = ("origin", "noise", "scale")  # of a law, one number for each column
 
 EXAMPLES = (
     "vanishing check pipes.vi pipes.csv",
@@ -29,7 +32,8 @@ EXAMPLES = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
     parser.add_argument("model", metavar="MODEL", help="laws, rules or a detector")
-    parser.add_argument("files", nargs="+", metavar="FILE", help="tables with the columns of the model, among others")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="tables with the columns that the model uses")
+    add_missing_argument(parser)
     parser.add_argument(
         "--width",
         type=float,
@@ -65,14 +69,21 @@ def _check_rows(arguments: argparse.Namespace, loaded: Loaded) -> bool:
     from ..rules.report import SIGNIFICANT
 
     groups = arguments.groups or loaded.notes.get("groups")
+    loaded = _in_use(loaded, arguments.files)
     rows = loaded.open(arguments, label=groups if _conserved(loaded) else None)
-    standard = _standard(loaded, rows, arguments)
-    total, counts, shown = _scan(arguments, loaded, rows, standard)
+    names = loaded.names or [f"x{j}" for j in range(rows.n_features)]
+    complete = _Complete(tuple(names), arguments.drop_missing, loaded.kind == "detector")
+    standard = _standard(loaded, rows, arguments, complete)
+    gaps, counts, shown = _scan(arguments, loaded, rows, standard, complete)
+    total = gaps.n_rows - gaps.n_missing
+    if not total:
+        raise ValueError(f"Every row has a missing value, so none can be checked: {gaps.to_text(names)}")
     p_values = [standard.p_value(k, int(n), total, arguments.allow) for k, n in enumerate(counts)]
     passed = all(p * len(p_values) >= SIGNIFICANT for p in p_values)
     content = {
         "passed": passed,
         "rows": total,
+        "missing": gaps.n_missing,
         "checks": [
             {
                 "equation": name,
@@ -87,7 +98,7 @@ def _check_rows(arguments: argparse.Namespace, loaded: Loaded) -> bool:
     if arguments.json:
         print_json(content)
     else:
-        print("\n".join(_lines(content, arguments.output)))
+        print("\n".join([*_lines(content, arguments.output), *([gaps.to_text(names)] if gaps.n_missing else [])]))
     return passed
 
 
@@ -106,13 +117,32 @@ def _lines(content: dict[str, Any], output: str | None) -> list[str]:
     return lines
 
 
+def _in_use(loaded: Loaded, files: list[str]) -> Loaded:
+    """The model, about the columns that it uses; tables without names have all columns of the fit."""
+    if loaded.kind == "detector" or not len(loaded.model) or files[0].lower().endswith(".npy"):
+        return loaded
+    if loaded.kind == "rules":
+        return replace(loaded, model=loaded.model._in_use())
+    from ..laws import Laws
+
+    used = [j for j in range(len(loaded.model.columns)) if any(law.exponents[:, j].any() for law in loaded.model)]
+    names = tuple(loaded.model.columns[j] for j in used)
+    laws = [
+        replace(
+            law, columns=names, exponents=law.exponents[:, used], **{part: getattr(law, part)[used] for part in _PARTS}
+        )
+        for law in loaded.model
+    ]
+    return replace(loaded, model=Laws(laws, names, loaded.model.n_rows))
+
+
 # --- one pass over the rows -------------------------------------------------------------------------------------------
 
 
 class Offences(NamedTuple):
     """Offending rows of a block: their places, the equations that they miss, and their residuals over the limits."""
 
-    n_rows: int
+    gaps: Gaps
     file: Array
     row: Array
     equation: Array
@@ -120,18 +150,21 @@ class Offences(NamedTuple):
 
 
 def _scan(
-    arguments: argparse.Namespace, loaded: Loaded, rows: DiskRows, standard: Standard
-) -> tuple[int, Int1D, list[dict[str, Any]]]:
-    """Number of rows, offences against each equation, and the first offending rows; all go to the output file."""
+    arguments: argparse.Namespace, loaded: Loaded, rows: DiskRows, standard: Standard, complete: _Complete
+) -> tuple[Gaps, Int1D, list[dict[str, Any]]]:
+    """The gaps, offences against each equation, and the first offending rows; all go to the output file."""
     import numpy as np
 
-    total, counts = 0, np.zeros(len(standard.names), dtype=np.int64)
+    from ..rows.gaps import Gaps, add_gaps
+
+    gaps = Gaps(0, 0, np.zeros(len(complete.names), dtype=np.int64))
+    counts = np.zeros(len(standard.names), dtype=np.int64)
     shown: list[dict[str, Any]] = []
     with ExitStack() as stack:
         stack.enter_context(progress_bars(shown=not arguments.quiet))
         writer = stack.enter_context(table_writer(arguments.output, loaded.about())) if arguments.output else None
-        for offences in loaded.each_block(rows, partial(_offences, standard, rows)):
-            total += offences.n_rows
+        for offences in loaded.each_block(rows, partial(_offences, standard, rows, complete)):
+            gaps = add_gaps(gaps, offences.gaps)
             counts += np.bincount(offences.equation, minlength=len(counts))
             records = {
                 "file": offences.file,
@@ -143,17 +176,49 @@ def _scan(
             shown += [dict(zip(records, row, strict=True)) for row in zip(*columns, strict=True)]
             if writer is not None:
                 writer.write(records)
-    return total, counts, shown
+    return gaps, counts, shown
 
 
-def _offences(standard: Standard, rows: DiskRows, block: Block, inside: Any) -> Offences:
+def _offences(standard: Standard, rows: DiskRows, complete: _Complete, block: Block, inside: Any) -> Offences:
     """The offending rows of a block."""
     import numpy as np
 
-    sizes = standard.sizes(block, inside)
+    gaps, places, block, inside = complete(block, inside)
+    sizes = standard.sizes(block, inside) if len(inside) else np.empty((0, len(standard.names)))
     row, equation = np.nonzero(sizes > 1.0)
     file = np.full(row.size, rows.reader.name_of(block.part))
-    return Offences(len(sizes), file, row + block.start, equation, sizes[row, equation])
+    return Offences(gaps, file, places[row] + block.start, equation, sizes[row, equation])
+
+
+@dataclass(frozen=True)
+class _Complete:
+    """The complete rows of a block, beside the gaps in it and their places.
+
+    Without ``drop``, missing values raise an error that names the column; a model that ``takes_gaps`` gets them.
+    """
+
+    names: tuple[str, ...]
+    drop: bool
+    takes_gaps: bool
+
+    def __call__(self, block: Block, inside: Any) -> tuple[Gaps, Int1D, Block, Any]:
+        import numpy as np
+
+        from ..rows.gaps import Gaps, gaps_in
+        from ..rows.protocol import where
+        from ..rows.reading import require_finite
+
+        n_rows = len(inside)
+        if not (self.drop or self.takes_gaps):
+            require_finite(inside, self.names, may_drop=True)
+        gaps, kept = Gaps(n_rows, 0, np.zeros(len(self.names), dtype=np.int64)), None
+        if self.drop:
+            gaps, kept = gaps_in(block._replace(X=inside.X), self.names, inside.place)
+        if kept is None:
+            return gaps, np.arange(n_rows), block, inside
+        inside = inside.where(kept)
+        inside.quiet = True
+        return gaps, np.flatnonzero(kept), where(block, kept), inside
 
 
 # --- standards --------------------------------------------------------------------------------------------------------
@@ -195,7 +260,7 @@ class Standard:
         return float(stats.fisher_exact(table, alternative="greater").pvalue)
 
 
-def _standard(loaded: Loaded, rows: DiskRows, arguments: argparse.Namespace) -> Standard:
+def _standard(loaded: Loaded, rows: DiskRows, arguments: argparse.Namespace, complete: _Complete) -> Standard:
     """What a model asks of rows."""
     model = loaded.model
     if loaded.kind == "detector":
@@ -209,7 +274,7 @@ def _standard(loaded: Loaded, rows: DiskRows, arguments: argparse.Namespace) -> 
         return Standard([str(rule) for rule in model], partial(_rule_sizes, list(model)), 0.0, before)
     from scipy import stats
 
-    means = _group_means(loaded, rows) if _conserved(loaded) else {}
+    means = _group_means(loaded, rows, complete) if _conserved(loaded) else {}
     beyond = 2.0 * float(stats.norm.sf(arguments.width))  # normal noise beyond the limit: 5.7e-7 for five deviations
     sizes = partial(_law_sizes, list(model), means, arguments.width)
     return Standard([law.equation for law in model], sizes, beyond)
@@ -235,7 +300,7 @@ def _rule_sizes(rules: list[Any], _: Block, inside: Any) -> Float2D:
     from ..rules.rule import absolute_values
 
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        return np.asarray(absolute_values(rules, _finite(inside)) / [rule.tolerance for rule in rules])
+        return np.asarray(absolute_values(rules, inside.X) / [rule.tolerance for rule in rules])
 
 
 def _law_sizes(laws: list[Any], means: dict[Any, dict[int, float]], width: float, block: Block, inside: Any) -> Float2D:
@@ -244,7 +309,7 @@ def _law_sizes(laws: list[Any], means: dict[Any, dict[int, float]], width: float
 
     from ..laws.deviations import standard_deviations
 
-    X, sizes = _finite(inside), []
+    X, sizes = inside.X, []
     for law in laws:
         residual, deviation = standard_deviations(law, X)
         if law.conserved:
@@ -253,23 +318,12 @@ def _law_sizes(laws: list[Any], means: dict[Any, dict[int, float]], width: float
     return np.column_stack(sizes)
 
 
-def _finite(inside: Any) -> Float2D:
-    """The rows; an error names the place of a missing or infinite value."""
-    import numpy as np
-
-    X: Float2D = inside.X
-    if not np.isfinite(X).all():
-        row, column = (int(index[0]) for index in np.nonzero(~np.isfinite(X)))
-        raise ValueError(f"A value is missing or infinite in column number {column + 1} {inside.place(0, row)}.")
-    return X
-
-
 def _conserved(loaded: Loaded) -> bool:
     """Whether the model has quantities conserved along runs."""
     return loaded.kind == "laws" and any(law.conserved for law in loaded.model)
 
 
-def _group_means(loaded: Loaded, rows: DiskRows) -> dict[Any, dict[int, float]]:
+def _group_means(loaded: Loaded, rows: DiskRows, complete: _Complete) -> dict[Any, dict[int, float]]:
     """The mean of each conserved quantity in every group, in a pass of its own."""
     import numpy as np
 
@@ -280,8 +334,9 @@ def _group_means(loaded: Loaded, rows: DiskRows) -> dict[Any, dict[int, float]]:
     laws = [law for law in loaded.model if law.conserved]
 
     def sums(block: Block, inside: Any) -> tuple[Array, Float2D]:
+        _, _, block, inside = complete(block, inside)
         labels, place = np.unique(block.labels, return_inverse=True)
-        values = np.column_stack([np.ones(len(place)), *(standard_deviations(law, _finite(inside))[0] for law in laws)])
+        values = np.column_stack([np.ones(len(place)), *(standard_deviations(law, inside.X)[0] for law in laws)])
         total = np.zeros((len(labels), values.shape[1]))
         np.add.at(total, np.asarray(place).ravel(), values)
         return labels, total

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from .columns import note_row_numbers
-from .inputs import add_table_arguments, is_moments, open_table, progress_bars
+from .inputs import add_table_arguments, open_rows_or_moments, progress_bars
 from .outputs import add_output_arguments, check_output, print_json
 
 __all__ = ["EXAMPLES", "add_arguments", "describe_detector", "detector_lines", "run"]
@@ -45,7 +44,7 @@ def run(arguments: argparse.Namespace) -> None:
     check_output(arguments.output, arguments.force, (".vi",), find_files(arguments.files))
     if not 0.0 < arguments.false_alarms <= 0.5:
         raise ValueError(f"--false-alarms must be above 0 and at most 0.5, got {arguments.false_alarms}.")
-    data = _data(arguments)
+    data = open_rows_or_moments(arguments, weight=arguments.weight, need_rows=("--weight",))
     detector = VanishingIdealDetector(
         degree=arguments.degree,
         contamination=arguments.false_alarms,
@@ -62,16 +61,6 @@ def run(arguments: argparse.Namespace) -> None:
     print("\n".join(detector_lines(detector)))
     if arguments.output is not None:
         print(f"detector written to {arguments.output}")
-
-
-def _data(arguments: argparse.Namespace) -> Any:
-    if is_moments(arguments.files):
-        from .moments import read_moments
-
-        return read_moments(arguments.files)
-    rows = open_table(arguments, weight=arguments.weight)
-    note_row_numbers(rows)
-    return rows
 
 
 def describe_detector(detector: Any) -> dict[str, Any]:

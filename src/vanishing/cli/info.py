@@ -23,6 +23,7 @@ _EXTRAS = {  # of the package, and a module that each installs
     "dask": "dask",
     "gpu": "array_api_compat",
     "pandera": "pandera",
+    "spark": "pyspark",
 }
 
 

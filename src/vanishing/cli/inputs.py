@@ -8,21 +8,35 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from .columns import EMPTY, NUMBERS, TEXTS, asked_columns, column_types, names_in, refuse_columns, row_numbers
+from .columns import (
+    EMPTY,
+    NUMBERS,
+    TEXTS,
+    asked_columns,
+    column_types,
+    names_in,
+    note_row_numbers,
+    refuse_columns,
+    row_numbers,
+)
 
 if TYPE_CHECKING:
+    from ..engine.moments import Moments
     from ..rows.disk import DiskRows
     from ..tables import TableEncoder
     from ..tables.encoder import NoCategoriesError
 
 __all__ = [
     "add_format_arguments",
+    "add_missing_argument",
     "add_table_arguments",
     "dialect_of",
     "is_moments",
     "learn_columns",
+    "open_rows_or_moments",
     "open_table",
     "progress_bars",
+    "read_moments",
 ]
 
 _FILES = "files, patterns or folders: .parquet, .arrow, .feather, .csv or .npy"
@@ -46,6 +60,13 @@ def add_format_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--decimal", metavar="CHAR", help=f"decimal point of CSV files {default}")
     parser.add_argument("--encoding", metavar="NAME", help=f"of CSV files, for instance latin-1 {default}")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
+
+
+def add_missing_argument(parser: argparse.ArgumentParser) -> None:
+    """Whether rows with missing values are left out."""
+    parser.add_argument(
+        "--drop-missing", action="store_true", help="leave out rows with missing values, and count them"
+    )
 
 
 def is_moments(files: Sequence[str]) -> bool:
@@ -94,6 +115,37 @@ def open_table(
         columns = _columns_of_numbers(arguments, files, dialect, label_and_weight, names)
     label_id, weight_id = (_column_id(name, files[0]) for name in (label, weight))
     return open_rows(files, columns=columns, label=label_id, weight=weight_id, dialect=dialect)  # type: ignore[return-value]
+
+
+def read_moments(files: Sequence[str]) -> Moments:
+    """The sum of the moments in files."""
+    from ..engine.moments import Moments
+    from ..rows.disk import find_files
+
+    first, *others = find_files(files)
+    total = Moments.load(first)
+    for file in others:
+        try:
+            total.merge(Moments.load(file))
+        except ValueError as error:
+            raise ValueError(f"{file} cannot be added to {first}: {error}") from error
+    return total
+
+
+def open_rows_or_moments(
+    arguments: argparse.Namespace, *, label: str | None = None, weight: str | None = None, need_rows: Sequence[str] = ()
+) -> DiskRows | Moments:
+    """The rows of the files, or the sum of the moments in them; the flags ``need_rows`` are refused with moments."""
+    if not is_moments(arguments.files):
+        rows = open_table(arguments, label=label, weight=weight)
+        note_row_numbers(rows)
+        return rows
+    given = [flag for flag in ("--columns", "--exclude", *need_rows) if getattr(arguments, flag[2:].replace("-", "_"))]
+    if given:
+        raise ValueError(
+            f"{arguments.files[0]} holds sums over rows that are gone: leave out {', '.join(given)}, or give a table."
+        )
+    return read_moments(arguments.files)
 
 
 def _table_files(arguments: argparse.Namespace) -> list[str]:

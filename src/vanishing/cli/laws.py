@@ -6,8 +6,8 @@ import argparse
 import json
 from typing import Any
 
-from .columns import note_row_numbers
-from .inputs import add_table_arguments, open_table, progress_bars
+from .inputs import add_missing_argument, add_table_arguments, is_moments, open_rows_or_moments, progress_bars
+from .language import in_flags
 from .outputs import add_output_arguments, check_output, write_text
 
 __all__ = ["EXAMPLES", "add_arguments", "run"]
@@ -16,12 +16,14 @@ EXAMPLES = (
     "vanishing laws pipes.csv -o pipes.vi",
     "vanishing laws gas.csv --units p=Pa,V=m^3,n=mol,T=K --summary",
     "vanishing laws runs.parquet --groups run --json",
+    "vanishing laws north.npz south.npz",
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
     add_table_arguments(parser)
+    add_missing_argument(parser)
     parser.add_argument("--max-degree", type=int, help="largest degree of an equation (default: 4)")
     parser.add_argument(
         "--noise", choices=("relative", "absolute", "multiplicative"), help="kind of noise (default: found)"
@@ -51,8 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
     check_output(arguments.output, arguments.force, (".vi", ".json"), inputs)
     check_output(arguments.plot, arguments.force, (".png", ".pdf", ".svg"), inputs)
     units = None if arguments.units is None else _units_in(arguments.units)
-    rows = open_table(arguments, label=arguments.groups)
-    note_row_numbers(rows)
+    need_rows = ("--groups", "--robust", "--plot", "--drop-missing")
+    table = open_rows_or_moments(arguments, label=arguments.groups, need_rows=need_rows)
     options: dict[str, Any] = {
         "noise": arguments.noise,
         "max_noise": arguments.max_noise,
@@ -60,17 +62,26 @@ def run(arguments: argparse.Namespace) -> int:
         "snap": not arguments.no_snap,
         "units": units,
         "groups": arguments.groups,
+        "missing": "drop" if arguments.drop_missing else "error",
     }
     if arguments.max_degree is not None:
         options["max_degree"] = arguments.max_degree
     with progress_bars(shown=not arguments.quiet):
-        laws = discover(rows, **options)
+        laws = discover(table, **options)
     if arguments.output is not None:
         _write(laws, arguments)
     if arguments.plot is not None and (len(laws) or laws.dense):
-        laws.plot(rows.to_numpy()).savefig(arguments.plot, dpi=150)
+        laws.plot(_complete(table)).savefig(arguments.plot, dpi=150)
     _print(laws, arguments)
     return int(arguments.expect_laws and not len(laws))
+
+
+def _complete(table: Any) -> Any:
+    """The rows without missing values."""
+    import numpy as np
+
+    rows = table.to_numpy()
+    return rows[~np.isnan(rows).any(axis=1)]
 
 
 def _write(laws: Any, arguments: argparse.Namespace) -> None:
@@ -86,7 +97,8 @@ def _print(laws: Any, arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(json.dumps(json.loads(laws.to_json()), ensure_ascii=False))
         return
-    print(laws.summary() if arguments.summary else laws)
+    text = laws.summary() if arguments.summary else str(laws)
+    print(in_flags(text) if is_moments(arguments.files) else text)
     if arguments.output is not None:
         print(f"laws written to {arguments.output}")
     if arguments.plot is not None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .columns import note_row_numbers
-from .inputs import add_table_arguments, open_table, progress_bars
+from .inputs import add_missing_argument, add_table_arguments, open_table, progress_bars, read_moments
 from .outputs import add_output_arguments, check_output, print_json
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     collect = actions.add_parser("collect", help="sums over the rows of tables, in one pass")
     add_table_arguments(collect)
+    add_missing_argument(collect)
     collect.add_argument("--weight", metavar="COLUMN", help="column with sample weights")
     collect.add_argument("--degree", type=int, default=3, help="largest degree of a term (default: 3)")
     collect.add_argument(
@@ -51,21 +53,6 @@ def run(arguments: argparse.Namespace) -> None:
         print(f"moments of {moments.n_samples:,} rows, degree {moments.degree}, written to {arguments.output}")
 
 
-def read_moments(files: Sequence[str]) -> Moments:
-    """The sum of the moments in files."""
-    from ..engine.moments import Moments
-    from ..rows.disk import find_files
-
-    first, *others = find_files(files)
-    total = Moments.load(first)
-    for file in others:
-        try:
-            total.merge(Moments.load(file))
-        except ValueError as error:
-            raise ValueError(f"{file} cannot be added to {first}: {error}") from error
-    return total
-
-
 def describe_moments(moments: Any) -> dict[str, Any]:
     """Moments as JSON: rows, degree and columns."""
     names = moments.feature_names
@@ -79,15 +66,21 @@ def describe_moments(moments: Any) -> dict[str, Any]:
 
 def _collect(arguments: argparse.Namespace) -> Moments:
     from ..engine.moments import Moments
+    from ..rows.gaps import complete_rows
 
-    rows = open_table(arguments, weight=arguments.weight)
+    rows: Any = open_table(arguments, weight=arguments.weight)
     note_row_numbers(rows)
+    names = rows.feature_names or [f"x{j}" for j in range(rows.n_features)]
     with progress_bars(shown=not arguments.quiet):
-        scaler = _scaler(rows, arguments.ranges)
+        if arguments.drop_missing:
+            rows, gaps, _ = complete_rows(rows, names)
+            if gaps.n_missing:
+                print(gaps.to_text(names), file=sys.stderr)
+        scaler = _scaler(rows, names, arguments.ranges)
         return Moments(rows.n_features, arguments.degree, scaler=scaler).update(rows)
 
 
-def _scaler(rows: Any, ranges: str | None) -> Any:
+def _scaler(rows: Any, names: Sequence[str], ranges: str | None) -> Any:
     """The scaling to [0, 1], in which sums of high powers keep their digits, by ``--ranges`` or by a pass."""
     import numpy as np
     from sklearn.preprocessing import MinMaxScaler
@@ -95,7 +88,6 @@ def _scaler(rows: Any, ranges: str | None) -> Any:
     from ..engine.survey import scale_and_survey_parts
 
     if ranges is None:
-        names = rows.feature_names or [f"x{j}" for j in range(rows.n_features)]
         return scale_and_survey_parts(rows, list(names))[3]
     known = dict(_range(entry) for entry in ranges.split(","))
     missing = [name for name in rows.feature_names or () if name not in known]

@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 MOST_TERMS = 900  # of a detector: a factorisation of the Gram takes a fraction of a second
-_MOST_WORK = 20_000_000_000  # products of terms for a degree above 2, at most: about a second of one core
+_MOST_WORK = 200_000_000_000  # products of terms for a degree above 2, at most: about ten seconds of one core
 
 
 def choose_degree(n_features: int, n_samples: int) -> int:

@@ -14,16 +14,23 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from .._typing import Float1D, Float2D
+from .._typing import Bool1D, Float1D, Float2D
+from ..rows.array_api import namespace_of
+from ..rows.protocol import Block
 from .model import Model
 
-__all__ = ["drift_of_blocks"]
+__all__ = ["drift_of_blocks", "mark_incomplete"]
 
 _LEVEL, _ALLOWED = 0.05, 0.065  # p-values up to the first are counted; share of them among normal rows, at most
 
 
+def mark_incomplete(block: Block, out: Any) -> None:
+    """Write to ``out`` ``(n_rows, 1)`` NaN for rows with missing values, 0 for all others."""
+    out[:, 0] = namespace_of(block.X).sum(0.0 * block.X, axis=1)
+
+
 def drift_of_blocks(
-    model: Model, p_values: Float1D, deviations: Float2D, edges: Sequence[int], rate: float
+    model: Model, p_values: Float1D, deviations: Float2D, edges: Sequence[int], rate: float, left_out: Bool1D
 ) -> dict[str, list[Any]]:
     """One line for every block of rows: its p-value, and the equation whose mean has shifted most.
 
@@ -37,6 +44,8 @@ def drift_of_blocks(
         Where blocks start; the last one is the number of rows.
     rate : float
         Nominal share of alarms.
+    left_out : ndarray of shape (n_rows,)
+        Rows that do not count, as values are missing.
     """
     n_scores = len(model.left[0]) if model.left else np.inf
     names = [polynomial.to_text() for polynomial in model.equations.polynomials]
@@ -44,18 +53,20 @@ def drift_of_blocks(
         "first_row": [], "n_rows": [], "n_gaps": [], "alarms": [], "p_value": [], "equation": [], "shift": []
     }  # fmt: skip
     for start, stop in pairwise(edges):
-        n = stop - start
-        excess = float(np.mean(p_values[start:stop] <= _LEVEL)) - _ALLOWED
-        p_of_tests = [float(stats.norm.sf(excess / np.sqrt(_ALLOWED * (1.0 - _ALLOWED) * (1.0 / n + 1.0 / n_scores))))]
-        complete = deviations[start:stop][np.isfinite(deviations[start:stop]).all(axis=1)]
+        counted = start + np.flatnonzero(~left_out[start:stop])
+        n = counted.size
+        excess = float(np.mean(p_values[counted] <= _LEVEL)) - _ALLOWED if n else -np.inf
+        spread = np.sqrt(_ALLOWED * (1.0 - _ALLOWED) * (1.0 / max(n, 1) + 1.0 / n_scores))
+        p_of_tests = [float(stats.norm.sf(excess / spread))]
+        complete = deviations[counted][np.isfinite(deviations[counted]).all(axis=1)]
         shifts = complete.mean(axis=0) - model.equations.mean if len(complete) else np.empty(0)
         spread = np.sqrt(1.0 / max(len(complete), 1) + 1.0 / model.total_weight)
         p_of_tests += (2.0 * stats.norm.sf(np.abs(shifts) / spread)).tolist()
         worst = int(np.argmax(np.abs(shifts))) if len(shifts) else None
         table["first_row"].append(start)
         table["n_rows"].append(n)
-        table["n_gaps"].append(n - len(complete))
-        table["alarms"].append(float(np.mean(p_values[start:stop] <= rate)))
+        table["n_gaps"].append(stop - start - len(complete))
+        table["alarms"].append(float(np.mean(p_values[counted] <= rate)) if n else np.nan)
         table["p_value"].append(min(1.0, len(p_of_tests) * min(p_of_tests)))  # Bonferroni
         table["equation"].append("" if worst is None else names[worst])
         table["shift"].append(np.nan if worst is None else float(shifts[worst]))

@@ -17,10 +17,10 @@ from ..checks import check_choice, check_count, check_number
 from ..polynomials.forms import values_over
 from ..rows.array_api import to_host
 from ..rows.arrays import ArrayRows
-from ..rows.protocol import Rows
-from ..rows.reading import input_names, is_dask, read_rows
+from ..rows.protocol import Cost, Rows
+from ..rows.reading import input_names, is_dask, read_rows, require_finite
 from ..threads import one_blas_thread
-from .drift import drift_of_blocks
+from .drift import drift_of_blocks, mark_incomplete
 from .explain import as_table, explain_columns, explain_equations
 from .missing import Incomplete
 from .monitoring import Monitoring, monitor_rows
@@ -34,6 +34,7 @@ class RowExplanations(RowScores):
 
     n_features_in_: int
     n_jobs: int | None
+    missing: str
 
     def explain(self, x: Any, *, by: str = "equation") -> Any:
         """Why a row is abnormal.
@@ -69,21 +70,24 @@ class RowExplanations(RowScores):
         check_choice("by", by, ("equation", "column"))
         return as_table(self._explained(self._one_row(x), by))
 
-    def drift(self, X: Any, *, block_rows: int | None = None) -> Any:
+    def drift(self, X: Any, *, block_rows: int | None = None, missing: str | None = None) -> Any:
         """Test whether rows as a whole obey the equations, block by block: shifts that no single row shows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            New rows, in the order of time. Rows with missing values count among the alarms, not in the equations.
+            New rows, in the order of time.
         block_rows : int, optional
             Rows of a block; by default all rows are one.
+        missing : {"skip", "drop", "error"}, optional
+            What happens to rows with missing values: they count among the alarms, but not in the equations; they do
+            not count at all; or they are refused. By default as in the constructor.
 
         Returns
         -------
         DataFrame, or a dict of lists where pandas is not installed
-            For each block its first row, the number of rows, how many have gaps, the share of alarms, the probability
-            that normal rows differ as much from the training rows, the equation that has shifted most,
+            For each block its first row, the number of rows that count, how many rows have gaps, the share of alarms,
+            the probability that normal rows differ as much from the training rows, the equation that has shifted most,
             and its shift in deviations.
 
         Examples
@@ -101,14 +105,22 @@ class RowExplanations(RowScores):
         check_is_fitted(self)
         if block_rows is not None:
             check_count("block_rows", block_rows)
-        model = self._current()
+        missing = self.missing if missing is None else missing
+        check_choice("missing", missing, ("skip", "drop", "error"))
+        rows, model = self._rows(X), self._current()
+        if missing == "error":
+            require_finite(rows, input_names(self), may_drop=True)
         p_values = np.asarray(to_host(_computed(self.p_values(X))))
+        left_out = np.zeros(len(p_values), dtype=bool)
+        if missing == "drop":
+            marks = rows.map(mark_incomplete, 1, Cost(rows.n_features, rows.n_features))
+            left_out = np.isnan(to_host(_computed(marks))[:, 0])
         form = model.equations.standard_form
         deviations = np.zeros((len(p_values), 0))
         if form.n_polynomials:
-            deviations = np.asarray(to_host(_computed(values_over(form, self._rows(X)))))
+            deviations = np.asarray(to_host(_computed(values_over(form, rows))))
         edges = [*range(0, len(p_values), block_rows or len(p_values)), len(p_values)]
-        return as_table(drift_of_blocks(model, p_values, deviations, edges, self._rate))
+        return as_table(drift_of_blocks(model, p_values, deviations, edges, self._rate, left_out))
 
     def monitor(self, X: Any, times: Any = None, *, episodes_per_1000: float = 1.0) -> Monitoring:
         """Collect evidence over time: alarm episodes with their columns and equations in place of single rows.

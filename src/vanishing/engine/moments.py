@@ -189,6 +189,42 @@ class Moments:
         moments._require_rows()
         return moments
 
+    @classmethod
+    def from_spark(
+        cls,
+        df: Any,
+        columns: Sequence[str] | None = None,
+        degree: int = 3,
+        *,
+        weight: str | None = None,
+        scaler: Any = None,
+    ) -> Moments:
+        """The moments of the rows of a Spark DataFrame, which its executors sum: no row comes to the driver.
+
+        The columns are scaled to [0, 1] as by :meth:`from_sql`, by a job of its own. Each partition sends one row of
+        sums; a task that is run again changes nothing. The executors need vanishing and pyarrow.
+
+        Parameters
+        ----------
+        df : pyspark.sql.DataFrame
+        columns, degree, weight, scaler :
+            As for :meth:`from_sql`.
+
+        Examples
+        --------
+        >>> def equations_of(spark, path):
+        ...     moments = Moments.from_spark(spark.read.parquet(path), ["p", "V", "T"], degree=3)
+        ...     return OAVI(max_degree=3).fit(moments).generators_.in_units(moments.scaler)
+        """
+        from .spark_sums import add_partitions, survey_frame  # needs pyspark
+
+        found = survey_frame(df, columns, weight)
+        scaler = scaler_of_range(found.low, found.high, found.n_samples) if scaler is None else scaler
+        moments = cls(len(found.names), degree, scaler=scaler)
+        add_partitions(moments, found)
+        moments.feature_names = tuple(found.names)
+        return moments
+
     def merge(self, other: Moments) -> Self:
         """Add the rows of other moments.
 

@@ -55,14 +55,25 @@ def sum_in_sql(
         raise ValueError("The query has no rows: there is nothing to sum.")
     low, high = (np.array(_numbers(row[start : start + n], names)) for start in (3, 3 + n))
     if n_missing:
-        where = " AND ".join(f"{quote_name(name)} IS NOT NULL" for name in used)
-        raise ValueError(f"{n_missing} rows have missing values, which sums leave out: add WHERE {where} to the query.")
+        counts = fetch_row(connection, _counts(query, used, weight))
+        gaps = {name: n_samples - int(n) for name, n in zip(used, counts, strict=True) if int(n) < n_samples}
+        where = " AND ".join(f"{quote_name(name)} IS NOT NULL" for name in gaps)
+        listed = ", ".join(f"{n} in {name!r}" for name, n in gaps.items())
+        raise ValueError(f"{n_missing} rows have missing values ({listed}): add WHERE {where} to the query.")
     if weight is not None and float(row[2]) < 0.0:
         raise ValueError(f"A weight is negative in column {weight!r}: weights must be 0 or more.")
     sums = np.array([np.nan if value is None else float(value) for value in row[3 + 2 * n :]])
     if not np.isfinite([*sums, *low, *high]).all():
-        raise ValueError("A value is NaN or infinite, or sums overflow: leave such rows out of the query.")
+        odd = [repr(name) for name, finite in zip(names, np.isfinite(low + high), strict=True) if not finite]
+        what = f"Column {odd[0]} has a value that is NaN or infinite" if odd else "A weight is NaN, or sums overflow"
+        raise ValueError(f"{what}: leave such rows out of the query.")
     return SqlSums(names, _gram_of(sums, degree, n), low, high, n_samples, float(sums[0]))
+
+
+def _counts(query: str, names: Sequence[str], weight: str | None) -> str:
+    """The statement that counts the values of each column, in rows that count."""
+    some = "" if weight is None else f" WHERE {_column(weight)} IS NULL OR {_column(weight)} <> 0"
+    return f"SELECT {_list(f'count({_column(name)})' for name in names)} FROM (\n{query}\n) AS {_NAME}query{some}"
 
 
 def _require_columns(names: Sequence[str], given: Sequence[str]) -> None:

@@ -34,8 +34,8 @@ class OAVI(MonomialIdeal):
         Largest mean square of a generator over the data. Where a float64 Gram matrix cannot resolve it, and
         for 0 (exact vanishing up to rounding), triangular factors of the evaluated data decide.
     tau : float, default=1000.0
-        Bound on the l1 norm of a generator's coefficients, at least 2. The out-of-sample guarantees need it.
-        ``solver="agd"`` does not enforce it.
+        Bound on the l1 norm of a generator's coefficients, at least 2. The out-of-sample guarantees need it; the
+        terms and generators do not, and ``tau=inf`` sets no bound with "omp" and "agd". "agd" does not enforce any.
     solver : {"omp", "bpcg", "pcg", "cg", "agd"}, default="omp"
         "omp": orthogonal matching pursuit for generators of few terms; where the bound tau is active, the exact
         minimum over the l1 ball decides. The others are the paper's first-order methods: (blended) pairwise or plain
@@ -161,7 +161,7 @@ class OAVI(MonomialIdeal):
             )
         if self.normalization == "gradient" and (self.solver, self.boost) != ("omp", "wihb"):
             raise ValueError("normalization='gradient' works with solver='omp' and boost='wihb' only.")
-        check_number("tau", self.tau, low=2.0, finite=self.solver != "agd")
+        check_number("tau", self.tau, low=2.0, finite=self.solver not in ("agd", "omp"))
         check_number("tol", self.tol, low=0.0, below=1.0)
         check_flag("polish", self.polish)
         check_count("max_iter", self.max_iter)

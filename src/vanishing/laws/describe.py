@@ -296,7 +296,7 @@ def _typical_distance(law: FittedLaw) -> float:
     sample = law.conditions.sample
     if not sample.has_rows:
         G, D = law.conditions.noise_pencil(np.ones(sample.n_columns))
-        return float(np.sqrt((law.c @ G @ law.c) / (law.c @ D @ law.c)))
+        return float(np.sqrt(np.maximum(law.c @ G @ law.c, 0.0) / (law.c @ D @ law.c)))
     noise = law.conditions.noise_of(law.c, law.variances)
     slopes = noise.slopes * (sample.deviation / sample.scale)[:, None]
     residual = law.conditions.residuals(noise)

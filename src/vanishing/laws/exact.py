@@ -16,16 +16,43 @@ from ..checks import check_count
 from ..polynomials.terms import Term, exponents_of
 from .modular import combine, null_space, primes, rational, reduced_echelon, residues
 
-__all__ = ["ExactLaw", "binary_denominator", "exact_laws", "groebner"]
+__all__ = ["SPARE_ROWS", "ExactLaw", "ExactLaws", "binary_denominator", "exact_laws", "few_points", "groebner"]
 
 #: Exponents of the terms, shape ``(n_terms, n_columns)``, and their integer coefficients.
 ExactLaw: TypeAlias = tuple[Int2D, list[int]]
 
-_SPARE_ROWS = 5  # a law must hold on at least this many distinct rows beyond those that determine it
+SPARE_ROWS = 5  # a law must hold on at least this many distinct rows beyond those that determine it
 _SHUFFLES = 24  # random orders of the terms in which sparse laws are looked for
 
 
-def exact_laws(rows: Any, max_degree: int, max_terms: int = 1000) -> list[ExactLaw]:
+class ExactLaws(list[ExactLaw]):
+    """Laws in exact arithmetic, by degree.
+
+    Attributes
+    ----------
+    why : str
+        Why there are no more of them: what was looked at, and what stopped the search.
+    """
+
+    why = ""
+
+    def __repr__(self) -> str:
+        return super().__repr__() if self else f"[]  # {self.why}"
+
+
+def few_points(n_points: int, degree: int) -> str:
+    """A sentence about points that are too few for laws of a degree.
+
+    Examples
+    --------
+    >>> few_points(8, 2)
+    '8 points are too few to tell laws of degree 2 from interpolation: ABM(psi=0) gives the ideal of the points.'
+    """
+    too_few = f"{n_points:,} points are too few to tell laws of degree {degree} from interpolation"
+    return f"{too_few}: ABM(psi=0) gives the ideal of the points."
+
+
+def exact_laws(rows: Any, max_degree: int, max_terms: int = 1000) -> ExactLaws:
     """All polynomial laws of integer or rational rows up to a degree, as sparse minimal generators with proof.
 
     Let ``N_d`` be the polynomials of degree at most ``d`` that vanish on every row, and ``M_d = N_(d-1) + sum_j x_j
@@ -42,9 +69,10 @@ def exact_laws(rows: Any, max_degree: int, max_terms: int = 1000) -> list[ExactL
 
     Returns
     -------
-    list of (exponents, coefficients)
-        By degree; leading term first, with a positive coefficient. Empty when there is no law. Degrees at which fewer
-        than five distinct rows are left to confirm a law are not looked at: enough terms fit any rows.
+    ExactLaws
+        A list of (exponents, coefficients), by degree; leading term first, with a positive coefficient. Degrees at
+        which fewer than five distinct rows are left to confirm a law are not looked at: enough terms fit any rows. Its
+        attribute ``why`` says what ended the search; an empty list prints it.
 
     Notes
     -----
@@ -228,23 +256,26 @@ def _points_of(rows: Any) -> _Points:
     return _Points(numerators, None if (denominators == 1).all() else denominators)
 
 
-def _laws_modulo(points: _Points, max_degree: int, max_terms: int, prime: int) -> list[ExactLaw]:
+def _laws_modulo(points: _Points, max_degree: int, max_terms: int, prime: int) -> ExactLaws:
     """Laws with a null space from one prime; raises `_UnluckyPrimeError` when it does not lift."""
     n_columns = points.numerators.shape[1]
     distinct = points.distinct()
-    laws: list[ExactLaw] = []
+    laws = ExactLaws()
     kernel = np.zeros((0, 1), dtype=np.int64)
     terms: list[Term] = [()]
     for degree in range(1, max_degree + 1):
-        if comb(n_columns + degree, degree) > max_terms:
-            break
+        n_terms = comb(n_columns + degree, degree)
+        if n_terms > max_terms:
+            laws.why = f"Degree {degree} has {n_terms:,} terms, more than max_terms={max_terms}."
+            return laws
         lower, terms = terms, terms + list(combinations_with_replacement(range(n_columns), degree))
         multiples, _ = reduced_echelon(_multiples(kernel, lower, terms, n_columns), prime)
         sample = distinct[: 2 * len(terms) + 50]
         while True:
             here = points.at(sample)
             R, pivots = reduced_echelon(here.values(terms, degree, prime), prime)
-            if len(pivots) > len(distinct) - _SPARE_ROWS:
+            if len(pivots) > len(distinct) - SPARE_ROWS:
+                laws.why = few_points(len(distinct), degree)
                 return laws
             kernel = null_space(R, pivots, prime)
             supports = _sparse_supports(R, multiples, len(kernel) - len(multiples), terms, prime)
@@ -256,6 +287,7 @@ def _laws_modulo(points: _Points, max_degree: int, max_terms: int, prime: int) -
                 break
             sample = np.concatenate([sample, np.flatnonzero(wrong)[: len(terms)]])
         laws += [_sorted(*law, n_columns) for law in new]
+    laws.why = f"All degrees up to {max_degree} were looked at."
     return laws
 
 

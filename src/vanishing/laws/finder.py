@@ -17,6 +17,7 @@ from ..engine.moments import Moments
 from ..files.fields import require
 from ..files.saved import Object, SavedEstimator
 from ..report import Given, Reported
+from ..rows.gaps import MISSING
 from ..rows.reading import read_finite
 from . import units as dimensions
 from .candidates import allowed_terms, comparable_terms, dimension_classes
@@ -84,6 +85,8 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         Whether columns may be counted from another point than zero: ``(x - 20)^2 + (y + 15)^2 = 9``.
     names : sequence of str, optional
         Names of the columns, for arrays.
+    missing : {"error", "drop"}, default="error"
+        Whether rows with missing values are refused, or left out; then a note of ``laws_`` says how many.
     n_jobs : int, optional
         Threads for passes over rows; all cores by default.
 
@@ -126,6 +129,7 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         forbidden: Any = None,
         origin: Any = "auto",
         names: Sequence[str] | None = None,
+        missing: str = "error",
         n_jobs: int | None = None,
     ):
         self.max_degree = max_degree
@@ -140,6 +144,7 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         self.forbidden = forbidden
         self.origin = origin
         self.names = names
+        self.missing = missing
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -173,6 +178,7 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
             raise ValueError(f"logs must be 'auto', True or False; got {self.logs!r}.")
         if self.origin is not None:
             check_choice("origin", self.origin, ("auto",))
+        check_choice("missing", self.missing, MISSING)
         if isinstance(self.noise, str):
             check_choice("noise", self.noise, tuple(_MODELS)[1:])
 
@@ -180,7 +186,7 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         if isinstance(X, Moments):
             self._fit_sums(X)
             return
-        table = read_table(self, X, self.names, self.groups)
+        table = read_table(self, X, self.names, self.groups, drop_missing=self.missing == "drop")
         n = len(table.names)
         if n < 2:
             raise ValueError("A law relates columns to each other: this table has 1 feature(s) only; add columns.")
@@ -196,7 +202,9 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
                 removed = [dependency.column for dependency in dependencies]
                 judgement, attempts = self._noisy(judgement, table, kept, removed, settings)
         attempts = [*attempts, *judgement.rejected]
-        self.laws_ = self._gathered(judgement.laws, table.names, table.n_rows, dims, attempts, _notes(attempts))
+        laws = table.in_given_rows(judgement.laws)
+        notes = [*table.notes(len(judgement.between_columns)), *_notes(attempts)]
+        self.laws_ = self._gathered(laws, table.names, table.n_rows, dims, attempts, notes)
 
     def _noisy(
         self, judgement: Judgement, table: Table, kept: Sequence[int], removed: Sequence[int], settings: Settings
@@ -357,7 +365,7 @@ def discover(table: Any, **options: Any) -> Laws:
     table : DataFrame, array-like of shape (n_samples, n_columns), or another data source
     **options :
         Parameters of :class:`LawFinder`: ``max_degree``, ``noise``, ``max_noise``, ``groups``, ``units``, ``logs``,
-        ``robust``, ``snap``, ``allowed``, ``forbidden``, ``origin``, ``names``, ``n_jobs``.
+        ``robust``, ``snap``, ``allowed``, ``forbidden``, ``origin``, ``names``, ``missing``, ``n_jobs``.
 
     Returns
     -------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar, overload
@@ -23,6 +24,7 @@ from .settings import LAW, Attempt
 __all__ = ["Laws"]
 
 _FORMAT = 1
+_NUMBER = re.compile(r"(?<![\w.^])[0-9](?:[0-9,]*[0-9])?(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?%?")  # not within a name
 _ATTEMPT = Record(
     Attempt,
     {"degree": Integer(low=0), "n_terms": Integer(low=0), "noise": Number(finite=False), "reason": Text()}
@@ -145,11 +147,12 @@ class Laws(Saved, Reported, Sequence[Law]):
         return f"up to degree {degree}"
 
     def _tried(self) -> list[str]:
-        """A line for each attempt."""
-        return [
-            f"  degree {a.degree}, {a.n_terms} terms: {a.reason}" if a.degree else f"  short equations: {a.reason}"
-            for a in self.attempts
-        ]
+        """A line for each reason, with the attempts that failed for it."""
+        alike: dict[str, list[Attempt]] = {}
+        for attempt in self.attempts:
+            shape = attempt.reason if "*" in attempt.reason else _NUMBER.sub("0", attempt.reason)
+            alike.setdefault(shape if attempt.degree else f"short: {shape}", []).append(attempt)
+        return [f"  {_attempts(group)}: {_merged([a.reason for a in group])}" for group in alike.values()]
 
     def to_sympy(self) -> list[Any]:
         """The expressions that vanish. Needs ``pip install 'vanishing[sympy]'``."""
@@ -242,6 +245,35 @@ class Laws(Saved, Reported, Sequence[Law]):
         rows = ["".join(f"<td>{entry}</td>" for entry in _html_cells(law)) for law in (*self, *self.dense)]
         body = "".join(f"<tr>{row}</tr>" for row in rows)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _attempts(attempts: Sequence[Attempt]) -> str:
+    """The degrees and numbers of terms of attempts.
+
+    Examples
+    --------
+    >>> _attempts([Attempt(1, 4, 0.1, "a law"), Attempt(2, 10, 0.1, "a law")])
+    'degrees 1 to 2, 4 to 10 terms'
+    """
+    if not attempts[0].degree:
+        return "short equations"
+    degrees = sorted({a.degree for a in attempts})
+    text = _merged([f"degree {a.degree}, {a.n_terms} terms" for a in attempts])
+    return text if len(degrees) == 1 else f"degrees{text[6:]}"
+
+
+def _merged(texts: Sequence[str]) -> str:
+    """Texts that differ in numbers only, as one text with the range of each number.
+
+    Examples
+    --------
+    >>> _merged(["noise of 12.5% in 2,000 rows", "noise of 7% in 2,000 rows"])
+    'noise of 7% to 12.5% in 2,000 rows'
+    """
+    words, columns = _NUMBER.split(texts[0]), zip(*(_NUMBER.findall(text) for text in texts), strict=True)
+    ends = [sorted(column, key=lambda number: float(number.strip("%").replace(",", ""))) for column in columns]
+    numbers = [low if low == high else f"{low} to {high}" for low, *_, high in ([*end, end[-1]] for end in ends)]
+    return "".join(word + number for word, number in zip(words, [*numbers, ""], strict=True))
 
 
 def _html_cells(law: Law) -> list[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,9 +13,13 @@ from .._typing import Array, Float1D, Float2D, Int1D
 from ..rows.array_api import namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows
 from ..rows.folds import fold_numbers
+from ..rows.gaps import Gaps, complete_rows
+from ..rows.labels import is_missing
 from ..rows.protocol import Block, Cost, Rows
 from ..rows.reading import finite_blocks, input_names, is_source, open_table, read_rows, require_finite, require_numbers
 from ..rows.sampling import Lowest, lowest_of, merge
+from .exact import SPARE_ROWS, binary_denominator, few_points
+from .law import Law
 
 __all__ = ["Table", "column_names", "read_table", "standardised", "take"]
 
@@ -37,6 +42,10 @@ class Table:
         Up to 10,000 of the rows: all of them, or those whose places have the smallest hashes.
     groups : ndarray of shape (n_selected,), optional
         Number of each row's group.
+    gaps : Gaps, optional
+        Of all rows, those with missing values included, where these were left out.
+    places : ndarray of shape (n_rows,), optional
+        Places of the rows in memory among those with missing values.
     """
 
     names: tuple[str, ...]
@@ -44,14 +53,32 @@ class Table:
     n_rows: int
     X: Float2D
     groups: Int1D | None = None
+    gaps: Gaps | None = None
+    places: Int1D | None = None
 
     @property
     def whole(self) -> bool:
         """Whether the selected rows are all there are."""
         return len(self.X) == self.n_rows
 
+    def notes(self, n_laws: int) -> list[str]:
+        """Sentences about rows that were left out, and about exact points that are too few for one law."""
+        left_out = [self.gaps.to_text(self.names)] if self.gaps is not None and self.gaps.n_missing else []
+        n_points = self.n_rows - SPARE_ROWS if self.whole else self.n_rows
+        if n_laws or comb(len(self.names) + 2, 2) <= n_points or binary_denominator(self.X) is None:
+            return left_out
+        return [*left_out, few_points(self.n_rows, 2)]
 
-def read_table(estimator: Any, X: Any, names: Sequence[str] | None, groups: Any) -> Table:
+    def in_given_rows(self, laws: Sequence[Law]) -> list[Law]:
+        """The laws with the places of their exceptions among all rows, those with missing values included."""
+        if self.places is None or not self.whole:
+            return list(laws)
+        return [replace(law, off=tuple(self.places[list(law.off)].tolist())) for law in laws]
+
+
+def read_table(
+    estimator: Any, X: Any, names: Sequence[str] | None, groups: Any, *, drop_missing: bool = False
+) -> Table:
     """Check a table, store its columns in the estimator, and select rows.
 
     Parameters
@@ -62,6 +89,8 @@ def read_table(estimator: Any, X: Any, names: Sequence[str] | None, groups: Any)
         Of the columns, for arrays.
     groups : str or array-like of shape (n_samples,), optional
         A column of a frame, the label of rows on disk, or the group of each row.
+    drop_missing : bool, default=False
+        Whether rows with missing values are left out rather than refused.
     """
     X, labels = _split_groups(open_table(X), groups)
     require_numbers(X, "convert or drop {}, or name one in groups= if it says which run a row is from")
@@ -69,10 +98,14 @@ def read_table(estimator: Any, X: Any, names: Sequence[str] | None, groups: Any)
     shown = column_names(estimator, names)
     if groups is not None and not rows.labelled:
         raise ValueError("groups of rows on disk are their labels: name the column in open_rows(label=...).")
+    gaps, places = None, None
+    if drop_missing:
+        rows, gaps, kept = complete_rows(rows, shown)
+        places = None if kept is None else np.flatnonzero(kept)
     if isinstance(rows, ArrayRows):
-        require_finite(rows, shown)
+        require_finite(rows, shown, may_drop=True)
     else:
-        rows = finite_blocks(estimator, rows)
+        rows = finite_blocks(estimator, rows, may_drop=True)
     if isinstance(rows, ArrayRows) and len(rows) <= SELECTED:
         selected = _Selected(rows.to_numpy(), rows.labels, len(rows))
     else:
@@ -86,7 +119,7 @@ def read_table(estimator: Any, X: Any, names: Sequence[str] | None, groups: Any)
     if groups is not None and selected.labels is not None:
         codes = np.unique(selected.labels, return_inverse=True)[1].astype(np.int64)
     _check_groups(codes)
-    return Table(tuple(shown), rows, selected.n_rows, selected.X, codes)
+    return Table(tuple(shown), rows, selected.n_rows, selected.X, codes, gaps, places)
 
 
 def column_names(estimator: Any, names: Sequence[str] | None) -> list[str]:
@@ -117,7 +150,13 @@ def _split_groups(X: Any, groups: Any) -> tuple[Any, Any]:
         raise ValueError(f"There is no column {groups!r} for groups; the columns are {', '.join(map(str, X.columns))}.")
     labels = X[groups]
     rest = X.drop(columns=[groups]) if hasattr(X, "iloc") else X.drop(groups)
-    return rest, labels if is_source(X) else np.asarray(labels)
+    if is_source(X):
+        return rest, labels
+    labels = np.asarray(labels)
+    missing = [is_missing(label) for label in labels.tolist()]
+    if any(missing):
+        raise ValueError(f"A group is missing in row {missing.index(True)} of column {groups!r}: drop those rows.")
+    return rest, labels
 
 
 def _check_groups(codes: Int1D | None) -> None:
@@ -182,16 +221,6 @@ def take(X: Any, index: Int1D, axis: int) -> Any:
     return namespace_of(X).take(X, on_device_of(X, index), axis=axis)
 
 
-@dataclass(frozen=True)
-class _Columns:
-    """Some of the columns."""
-
-    chosen: tuple[int, ...]
-
-    def __call__(self, block: Block) -> Block:
-        return block._replace(X=take(block.X, np.array(self.chosen), axis=1))
-
-
 def standardised(rows: Rows, kept: Sequence[int], centre: Float1D, scale: Float1D) -> Rows:
     """Rows ``(x - centre) / scale`` of the columns ``kept``.
 
@@ -202,9 +231,7 @@ def standardised(rows: Rows, kept: Sequence[int], centre: Float1D, scale: Float1
     >>> rows.to_numpy()
     array([[1.]])
     """
-    if list(kept) != list(range(rows.n_features)):
-        rows = rows.changed(_Columns(tuple(kept)), len(kept))
-    return rows.changed(_Standardised(centre, scale))
+    return rows.select(kept).changed(_Standardised(centre, scale))
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ class Polynomial(Arithmetic):
 
     def to_latex(self, digits: int = 4) -> str:
         """LaTeX without dollar signs, for instance ``x_{0}^{2} + 0.5 x_{1} - 1``."""
-        names = [latex_name(name) for name in distinct_names(self.feature_names)]
+        names = distinct_names(tuple(latex_name(name) for name in self.feature_names))
         powers = [[(name, e) for name, e in zip(names, row, strict=True) if e] for row in self.exponents]
         terms = [" ".join(name if e == 1 else f"{name}^{{{e}}}" for name, e in term) for term in powers]
         return signed_sum(self.coef, terms, digits, times=" ", latex=True)

@@ -65,14 +65,14 @@ def powers_in(monomial: str) -> list[tuple[str, int]] | None:
 
 
 def quoted_name(name: str) -> str:
-    """A name as equations print it: in backticks if it is not an identifier, so that it cannot be read as a product.
+    """A name as equations print it: in backticks where it could be read as a number, a product or several names.
 
     Examples
     --------
-    >>> quoted_name("speed"), quoted_name("mean radius"), quoted_name("T / s"), quoted_name("3`")
-    ('speed', '`mean radius`', '`T / s`', '`3```')
+    >>> quoted_name("speed"), quoted_name("mean radius"), quoted_name("T / s"), quoted_name("3`"), quoted_name("nan")
+    ('speed', '`mean radius`', '`T / s`', '`3```', '`nan`')
     """
-    return name if name.isidentifier() else f"`{name.replace('`', '``')}`"
+    return name if name.isidentifier() and not is_number(name) else f"`{name.replace('`', '``')}`"
 
 
 @lru_cache(maxsize=16)
@@ -97,9 +97,17 @@ def is_number(name: str) -> bool:
 
 
 def latex_name(name: str) -> str:
-    """``x12`` becomes ``x_{12}``; other names are set upright, with their spaces."""
+    r"""``x12`` becomes ``x_{12}``; other names are set upright, in quotation marks where plain text has backticks.
+
+    Examples
+    --------
+    >>> print(latex_name("x12"), latex_name("mu_0"))
+    x_{12} \mathrm{mu\_0}
+    """
     if name[:1].isalpha() and name[1:].isdigit():
         return f"{name[0]}_{{{name[1:]}}}"
     special = {"\\": r"\backslash ", "^": r"\hat{\ }", "~": r"\sim ", **{ch: f"\\{ch}" for ch in " _%&#${}"}}
     escaped = "".join(special.get(ch, ch) for ch in name)
+    if quoted_name(name) != name:
+        return f"\\mathrm{{\N{LEFT SINGLE QUOTATION MARK}{escaped}\N{RIGHT SINGLE QUOTATION MARK}}}"
     return name if len(name) == 1 else f"\\mathrm{{{escaped}}}"

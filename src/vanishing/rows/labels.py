@@ -18,7 +18,7 @@ from .arrays import ArrayRows
 from .protocol import Block, Cost, Rows
 from .reading import input_names, is_dask, is_source, open_table, read_rows, require_finite, require_numbers
 
-__all__ = ["Labelled", "as_vector", "best_labels", "check_labels", "read_labelled"]
+__all__ = ["Labelled", "as_vector", "best_labels", "check_labels", "is_missing", "read_labelled"]
 
 _MOST_CLASSES = 1000  # a label column with more distinct values is taken for a mistake
 
@@ -149,7 +149,7 @@ def _plain_labels(y: Any) -> Any:
     values = np.asarray(y) if hasattr(y, "__array__") else np.asarray(y, dtype=object)
     if values.ndim != 1 or values.dtype.kind not in "OfmM":
         return y
-    missing = [_is_missing(label) for label in values] if values.dtype == object else values != values
+    missing = [is_missing(label) for label in values] if values.dtype == object else values != values
     if np.any(missing):
         raise ValueError(f"A label is missing in row {int(np.argmax(missing))}: drop those rows.")
     if values.dtype != object:
@@ -168,14 +168,14 @@ def _require_one_kind(labels: Collection[Any]) -> None:
             raise ValueError(f"Labels have to be text or numbers, but one is {label!r}: convert them.")
 
 
-def _is_missing(label: Any) -> bool:
+def is_missing(label: Any) -> bool:
     """Whether a label is None, NaN, or pandas' NA or NaT."""
     return label is None or type(label).__name__ in ("NAType", "NaTType") or label != label
 
 
 def _is_no_label(label: Any) -> bool:
     """Whether a label is missing; an empty cell of a CSV file is no class."""
-    return _is_missing(label) or label == ""
+    return is_missing(label) or label == ""
 
 
 def as_vector(scores: Any) -> Any:

@@ -143,6 +143,12 @@ class Rows(ABC):
         """A view that applies ``change`` to every block; ``n_features`` is its number of columns, if that changes."""
         return View(self, change, n_features)
 
+    def select(self, chosen: Sequence[int]) -> Rows:
+        """The rows with these columns only; all of them if they are the same."""
+        if list(chosen) == list(range(self.n_features)):
+            return self
+        return self.changed(_Selected(tuple(chosen)), len(chosen))
+
     def scaled(self, scale: Float1D, offset: Float1D) -> Rows:
         """Rows ``scale * x + offset``."""
         return self.changed(_Scaled(scale, offset))
@@ -200,6 +206,17 @@ class View(Rows):
     def label_rows(self) -> Rows:
         """A source of the same labels, which may leave out the columns."""
         return self.source.label_rows()
+
+
+@dataclass(frozen=True)
+class _Selected:
+    """Rows with some of the columns."""
+
+    chosen: tuple[int, ...]
+
+    def __call__(self, block: Block) -> Block:
+        index = on_device_of(block.X, np.array(self.chosen))
+        return block._replace(X=namespace_of(block.X).take(block.X, index, axis=1))
 
 
 @dataclass(frozen=True)

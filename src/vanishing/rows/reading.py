@@ -21,6 +21,7 @@ from .protocol import Block, Cost, Rows
 from .streams import is_stream
 
 __all__ = [
+    "choose_columns",
     "dense",
     "finite_blocks",
     "input_frame",
@@ -149,6 +150,22 @@ def open_table(X: Any) -> Any:
     return open_rows(X) if is_stream(X) else X
 
 
+def choose_columns(X: Any, names: Sequence[str]) -> Any:
+    """Some columns of a table, by their names; a table without names as it is."""
+    if is_stream(X):
+        return open_rows(X, columns=list(names))
+    given = X.feature_names if isinstance(X, Rows) else getattr(X, "column_names", getattr(X, "columns", None))
+    if given is None or not all(isinstance(name, str) for name in given):
+        return X
+    lacking = [name for name in names if name not in given]
+    if lacking:
+        columns = f"column{'s' if len(lacking) > 1 else ''} {', '.join(map(repr, lacking))}"
+        raise ValueError(f"The table lacks the {columns}: add it, or rename one; it has {', '.join(given)}.")
+    if isinstance(X, Rows):
+        return X.select([list(given).index(name) for name in names])
+    return X.select(list(names)) if hasattr(X, "column_names") else X[list(names)]
+
+
 def require_columns(X: Any) -> None:
     """Raise ValueError for a frame or table in memory without columns, or with several of one name."""
     if type(X).__module__.split(".")[0] not in ("pandas", "polars", "pyarrow") or not hasattr(X, "columns"):
@@ -199,10 +216,10 @@ def read_finite(estimator: Any, X: Any) -> Rows:
     return rows
 
 
-def finite_blocks(estimator: Any, rows: Rows) -> Rows:
+def finite_blocks(estimator: Any, rows: Rows, *, may_drop: bool = False) -> Rows:
     """The rows with the columns of the fit; reading a block with NaN or infinity raises ValueError."""
     learn_columns(estimator, rows, reset=False)
-    return rows.changed(_Finite(input_names(estimator), rows.place))
+    return rows.changed(_Finite(input_names(estimator), rows.place, may_drop))
 
 
 def learn_columns(estimator: Any, rows: Any, *, reset: bool) -> None:
@@ -322,23 +339,27 @@ def _add_non_finite(a: _NonFinite, b: _NonFinite) -> _NonFinite:
     return _NonFinite(a.counts + b.counts, b.first | a.first)
 
 
-def require_finite(rows: Rows, names: Sequence[str]) -> None:
-    """Raise ValueError for NaN and infinity, naming the first column that has one."""
+def require_finite(rows: Rows, names: Sequence[str], *, may_drop: bool = False) -> None:
+    """Raise ValueError for NaN and infinity, naming the first column that has one.
+
+    With ``may_drop``, the message names the parameter ``missing`` of the caller.
+    """
     n = rows.n_features
     non_finite = rows.reduce(_count_non_finite, _add_non_finite, Cost(n, 2 * n))
     if non_finite.counts.any():
-        raise ValueError(_non_finite_message(non_finite, names, rows))
+        raise ValueError(_non_finite_message(non_finite, names, rows, may_drop))
 
 
-def _non_finite_message(non_finite: _NonFinite, names: Sequence[str], rows: Rows | _Finite) -> str:
+def _non_finite_message(non_finite: _NonFinite, names: Sequence[str], rows: Rows | _Finite, may_drop: bool) -> str:
     """The error about the first column with a value that is not finite."""
     j = int(np.flatnonzero(non_finite.counts)[0])
     part, row, is_nan = non_finite.first[j]
     where = "" if names[j] == f"x{j}" else f" ({names[j]!r})"
     some, first = ("at least ", "one") if isinstance(rows, _Finite) else ("", "the first")
+    way_out = "or drop those rows, as missing='drop' does" if may_drop and is_nan else "or drop those rows"
     return (
         f"Input X contains {'NaN' if is_nan else 'infinity (inf)'} in column {j}{where}: {some}{non_finite.counts[j]} "
-        f"such values, {first} {rows.place(part, row)}. Impute them or drop those rows."
+        f"such value{'s' if non_finite.counts[j] > 1 else ''}, {first} {rows.place(part, row)}. Impute them {way_out}."
     )
 
 
@@ -348,9 +369,10 @@ class _Finite:
 
     names: list[str]
     place: Any
+    may_drop: bool
 
     def __call__(self, block: Block) -> Block:
         non_finite = _count_non_finite(block)
         if non_finite.counts.any():
-            raise ValueError(_non_finite_message(non_finite, self.names, self))
+            raise ValueError(_non_finite_message(non_finite, self.names, self, self.may_drop))
         return block

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from scipy import stats
 
 from .._typing import Array
 from ..detection.explain import as_table
-from ..rows.array_api import to_host
+from ..rows.gaps import Gaps, add_gaps, complete_part
 from ..rows.protocol import Block, Cost, Rows
 from .rule import Rule, absolute_values
 
@@ -21,19 +21,20 @@ _WORST = 10  # rows that a report names for each rule
 SIGNIFICANT = 0.01  # chance of a failed check although nothing has changed
 
 
-def report_on(rules: Sequence[Rule], rows: Rows) -> Report:
-    """Compare rows with rules, in one pass."""
+def report_on(rules: Sequence[Rule], rows: Rows, names: Sequence[str]) -> Report:
+    """Compare rows with rules, in one pass; rows with missing values are left out."""
     width = 4 * rows.n_features * max(len(rules), 1)
-    return Report(rules, rows.reduce(_Compare(tuple(rules)), _add_comparisons, Cost(width, width)))
+    compare = _Compare(tuple(rules), tuple(names), rows.place)
+    return Report(rules, rows.reduce(compare, _add_comparisons, Cost(width, width)), names)
 
 
 class Comparison(NamedTuple):
-    """The accumulator of a check: number of rows, how many obey each rule, and the worst rows of each rule.
+    """The accumulator of a check: the gaps in the rows, how many obey each rule, and the worst rows of each rule.
 
     A worst row is its residual, the part of the source and the number within the part.
     """
 
-    n_rows: int
+    gaps: Gaps
     held: Array
     worst: tuple[tuple[tuple[float, int, int], ...], ...]
 
@@ -43,21 +44,23 @@ class _Compare:
     """The kernel of a check."""
 
     rules: tuple[Rule, ...]
+    names: tuple[str, ...]
+    place: Callable[[int, int], str]
 
     def __call__(self, block: Block) -> Comparison:
-        X = np.asarray(to_host(block.X), dtype=np.float64)
+        gaps, rows, X = complete_part(block, self.names, self.place)
         residuals = absolute_values(self.rules, X)
         tolerance = np.array([rule.tolerance for rule in self.rules])
         worst = []
         for values in residuals.T:
             order = np.argsort(-values, kind="stable")[:_WORST]
-            worst.append(tuple((float(values[i]), block.part, block.start + int(i)) for i in order))
-        return Comparison(len(X), (residuals <= tolerance).sum(axis=0), tuple(worst))
+            worst.append(tuple((float(values[i]), block.part, block.start + int(rows[i])) for i in order))
+        return Comparison(gaps, (residuals <= tolerance).sum(axis=0), tuple(worst))
 
 
 def _add_comparisons(a: Comparison, b: Comparison) -> Comparison:
     worst = tuple(tuple(sorted((*x, *y), reverse=True)[:_WORST]) for x, y in zip(a.worst, b.worst, strict=True))
-    return Comparison(a.n_rows + b.n_rows, a.held + b.held, worst)
+    return Comparison(add_gaps(a.gaps, b.gaps), a.held + b.held, worst)
 
 
 class Report:
@@ -66,6 +69,9 @@ class Report:
     Attributes
     ----------
     n_rows : int
+        Rows without missing values, which are compared with the rules.
+    n_missing : int
+        Rows with missing values, which were left out.
     share : ndarray of shape (n_rules,)
         Rows that obey each rule.
     p_values : ndarray of shape (n_rules,)
@@ -75,10 +81,14 @@ class Report:
         For each rule the rows that miss it, the worst first, at most ten; rows are counted within their file.
     """
 
-    def __init__(self, rules: Sequence[Rule], comparison: Comparison):
-        n_rows, held = comparison.n_rows, comparison.held
+    def __init__(self, rules: Sequence[Rule], comparison: Comparison, names: Sequence[str] = ()):
+        gaps, held = comparison.gaps, comparison.held
+        n_rows = gaps.n_rows - gaps.n_missing
+        if not n_rows:
+            raise ValueError("Every row has a missing value, so no row can be compared with the rules: impute some.")
         self.rules = rules
-        self.n_rows = n_rows
+        self.n_rows, self.n_missing = n_rows, gaps.n_missing
+        self._left_out = gaps.to_text(names) if gaps.n_missing else None
         self.share = held / n_rows
         self.p_values = np.array([_p_value(rule, int(n_rows - n), n_rows) for rule, n in zip(rules, held, strict=True)])
         self.worst_rows = [
@@ -107,7 +117,8 @@ class Report:
             f"{share:8.2%}  p = {p:.2g}  {rule}" + (f"  rows {', '.join(map(str, rows))}" if rows.size else "")
             for rule, share, p, rows in zip(self.rules, self.share, self.p_values, self.worst_rows, strict=True)
         ]
-        return "\n".join([f"{self.n_rows:,} rows: {'passed' if self.passed else 'FAILED'}", *lines])
+        left_out = [] if self._left_out is None else [self._left_out]
+        return "\n".join([f"{self.n_rows:,} rows: {'passed' if self.passed else 'FAILED'}", *lines, *left_out])
 
 
 def _p_value(rule: Rule, missed: int, n_rows: int) -> float:

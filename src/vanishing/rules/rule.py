@@ -108,4 +108,6 @@ def rule_with_tolerance(polynomial: Polynomial, table: Float2D, width: float = W
 
 def absolute_values(rules: Sequence[Rule], X: Float2D) -> Float2D:
     """``|polynomial|`` for every row and rule, ``(n_rows, n_rules)``."""
+    if not len(X):
+        return np.empty((0, len(rules)))
     return np.abs(np.column_stack([rule.polynomial.evaluate(X) for rule in rules]))

@@ -16,6 +16,7 @@ from ..report.page import Section, Story, Tile
 from ..report.reported import Subject
 from ..report.tables import Cell, figures, percent, table
 from ..rows.array_api import to_host
+from ..rows.gaps import Gaps
 from ..rows.protocol import Block, Cost
 from .report import Comparison, Report
 from .rule import Rule, absolute_values
@@ -48,7 +49,8 @@ def rules_story(rules: Any, subject: Subject) -> Story:
     """What the page about rules says; one pass over subject.rows."""
     with subject.clock.part("checking rules"):
         missed = _compare(list(rules), subject)
-        report = Report(rules, Comparison(missed.n_rows, missed.held, ((),) * len(rules)))
+        gaps = Gaps(missed.n_rows, 0, np.zeros(len(subject.names), dtype=np.int64))
+        report = Report(rules, Comparison(gaps, missed.held, ((),) * len(rules)))
     with subject.clock.part("pictures"):
         sections = [
             Section("Rules", _rules(list(rules), missed, report)),
