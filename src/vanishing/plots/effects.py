@@ -12,6 +12,7 @@ __all__ = ["plot_effects"]
 
 _ROOM = 0.22  # of the height of a panel, for the histogram below its curves, and for the legend above several
 _CLIPPED = 5.0  # deviations of a map, beyond which colours stay the same: corners without rows can be far out
+_LEVELS = 17  # of the colours of a map
 _FEW = 10  # values of a column that are drawn one by one
 _PANEL = (3.4, 2.7)  # inches
 _ACROSS = 3  # panels side by side
@@ -100,12 +101,14 @@ def _map(pair: Any, ax: Any) -> Any:
         k = int(np.argmax(values.std(axis=(0, 1))))
         values, towards = values[:, :, k], pair.labels[k]
     reach = min(float(np.abs(values).max()), _CLIPPED * pair.importance) or 1.0
-    smooth = "gouraud" if min(values.shape) > 2 else "nearest"
-    mesh = ax.pcolormesh(
-        *pair.grids, values.T, cmap=DIVERGING, vmin=-reach, vmax=reach, shading=smooth, rasterized=True
-    )
     clipped = "both" if np.abs(values).max() > reach else "neither"
-    bar = ax.figure.colorbar(mesh, ax=ax, pad=0.02, extend=clipped)
+    if min(values.shape) > 2:
+        mesh = ax.contourf(*pair.grids, values.T, np.linspace(-reach, reach, _LEVELS), cmap=DIVERGING, extend=clipped)
+        bar = ax.figure.colorbar(mesh, ax=ax, pad=0.02, ticks=mesh.levels[:: _LEVELS // 4])
+        bar.ax.set_yticklabels([f"{level:.2g}" for level in mesh.levels[:: _LEVELS // 4]])
+    else:
+        mesh = ax.pcolormesh(*pair.grids, values.T, cmap=DIVERGING, vmin=-reach, vmax=reach, shading="nearest")
+        bar = ax.figure.colorbar(mesh, ax=ax, pad=0.02, extend=clipped)
     bar.outline.set_visible(False)
     bar.ax.tick_params(colors=MUTED, labelcolor=INK, labelsize=8)
     bar.set_label(escape(f"beyond both, towards {shorten(str(towards), 14)}"), color=INK, fontsize=8.5)

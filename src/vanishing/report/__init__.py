@@ -20,7 +20,7 @@ __all__ = ["Given", "HtmlReport", "Reported", "report_on", "write_report"]
 
 
 class _Callable(ModuleType):
-    """This package, which is also the function of its name: ``vanishing.report(model, X, y)``."""
+    """The package of reports, which is also a function: ``vanishing.report(model, X, y)``."""
 
     def __call__(
         self, model: Any, X: Any, y: Any = None, path: str | os.PathLike[str] | None = None, *, title: str | None = None
