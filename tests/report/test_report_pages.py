@@ -134,7 +134,7 @@ def test_a_classifier_says_what_thresholds_cost():
         flagged = given > 1.0 / (1.0 + float(cost))
         assert threshold == f"{1.0 / (1.0 + float(cost)):.2%}"
         near = np.abs(np.log(given / (1.0 - given)) + np.log(float(cost))) < 0.0101  # a hundredth of the log-odds
-        assert abs(int(predicted.replace(",", "")) - flagged.sum()) <= near.sum() < 30
+        assert abs(int(predicted.replace(",", "")) - flagged.sum()) <= near.sum() < 60
         assert float(found[:-1]) / 100.0 == pytest.approx(fault[flagged].sum() / fault.sum(), abs=0.02)
         assert float(right[:-1] or "nan") / 100.0 == pytest.approx(fault[flagged].mean(), abs=0.02, nan_ok=True)
         costs = [float(cost) * (fault & ~above).mean() + (~fault & above).mean() for above in (flagged, given > 0.5)]
