@@ -14,8 +14,6 @@ _ROOM = 0.22  # of the height of a panel, for the histogram below its curves, an
 _CLIPPED = 5.0  # deviations of a map, beyond which colours stay the same: corners without rows can be far out
 _LEVELS = 17  # of the colours of a map
 _FEW = 10  # values of a column that are drawn one by one
-_PANEL = (3.4, 2.7)  # inches
-_ACROSS = 3  # panels side by side
 
 
 def plot_effects(effects: Any, *, n_shown: int = 6, ax: Any = None) -> Any:
@@ -52,9 +50,9 @@ def plot_effects(effects: Any, *, n_shown: int = 6, ax: Any = None) -> Any:
         raise ValueError("ax is for one effect: leave it out, or give effects[0] or effects.pairs[0].")
     both = sorted([*effects, *effects.pairs], key=lambda one: -one.importance)[:n_shown]
     shown = sorted((one for one in both if one.importance > 0.0), key=lambda one: hasattr(one, "grids"))
-    across = min(max(len(shown), 1), _ACROSS)
+    across = min(max(len(shown), 1), 3)
     down = max(-(-len(shown) // across), 1)
-    figure = new_axes(None, (_PANEL[0] * across, _PANEL[1] * down)).figure
+    figure = new_axes(None, (3.4 * across, 2.7 * down)).figure
     figure.clear()
     return [_panel(one, figure.add_subplot(down, across, k + 1)) for k, one in enumerate(shown)]
 

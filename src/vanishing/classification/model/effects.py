@@ -24,8 +24,7 @@ from .transforms import cube_rows
 
 __all__ = ["Effect", "Effects", "Interaction", "effects_of"]
 
-_POINTS, _SIDE = 32, 10  # values of a column: of a curve, and of each side of a map
-_BINS = 24  # of a histogram
+_POINTS = 32  # values of a column in a curve, and bins of its histogram; a map has a third of them on each side
 
 
 @dataclass(frozen=True)
@@ -250,14 +249,16 @@ def effects_of(model: Any, rows: Float2D, names: Sequence[str], pairs: Any) -> E
         at_rows = np.column_stack([np.interp(rows[:, j], grid, column) for column in values.T])
         left = left - at_rows
         few = np.array_equal(np.unique(rows[:, j]), grid)
-        counts, edges = (np.unique(rows[:, j], return_counts=True)[1], grid) if few else np.histogram(rows[:, j], _BINS)
+        counts, edges = (
+            (np.unique(rows[:, j], return_counts=True)[1], grid) if few else np.histogram(rows[:, j], _POINTS)
+        )
         shown = values[:, 0] if single else values
         effects.append(Effect(name, grid, shown, counts, edges, float(at_rows.std(axis=0).max()), labels))
     total = float(((decisions - mean) ** 2).sum())
     by_curves = _share(left, total)
     maps = []
     for i, j in _chosen_pairs(terms, inside, left, names, pairs):
-        grids = _grid(rows[:, i], _SIDE), _grid(rows[:, j], _SIDE)
+        grids = _grid(rows[:, i], _POINTS // 3), _grid(rows[:, j], _POINTS // 3)
         corners = np.stack(np.meshgrid(*grids, indexing="ij"), axis=2).reshape(-1, 2)
         shape = (grids[0].size, grids[1].size, -1)
         values = terms.change((i, j), _points(model, rows, [i, j], corners)).reshape(shape)

@@ -19,7 +19,6 @@ from .rates import Rates, rates_of
 
 __all__ = ["REHEARSAL", "Rehearsal", "rehearse"]
 
-_SCREEN = 30  # terms that a terminal shows at once
 _SHORTER = (5, 10, 20, 40)  # terms of a formula that is offered
 _POINT = 0.01  # what it may lose
 
@@ -105,7 +104,7 @@ def rehearse(model: Any, rows: ArrayRows) -> Rehearsal | None:
         if lost.mean() <= np.sqrt((lost**2).mean() / len(lost)):
             n_kept = k
             break
-    n_printed = n_kept if n_kept <= _SCREEN else N_PRINTED
+    n_printed = n_kept if n_kept <= 3 * N_PRINTED else N_PRINTED
     printed = shares.get(n_printed, rates.accuracy)
     weights = None if rows.sample_weight is None else rows.sample_weight[thin]
     offer = _shorter(model, columns[:, order], codes, weights, min(n_kept, n_terms - 1))

@@ -17,7 +17,6 @@ from .rates import Thresholds
 __all__ = ["areas", "threshold_section"]
 
 _COSTS = (1, 2, 5, 10, 20, 50, 100)  # false alarms that a miss costs as much as
-_SIZE = (4.6, 3.9)
 
 
 def areas(by_score: Array) -> list[float]:
@@ -42,10 +41,11 @@ def threshold_section(by_score: Array, classes: Sequence[Any], *, log_odds: bool
     which = (
         f"Those of {names[0]}, the rarer class." if two else f"Each class against the rest, up to {len(CYCLE)} of them."
     )
+    size = (4.6, 3.9)
     drawn = tag(
         "div",
-        figure(lambda ax: _roc(shown, ax), _SIZE, f"ROC curves; in brackets the areas below them. {which}"),
-        figure(lambda ax: _precision(shown, ax), _SIZE, f"Precision and recall; in brackets mean precisions. {which}"),
+        figure(lambda ax: _roc(shown, ax), size, f"ROC curves; in brackets the areas below them. {which}"),
+        figure(lambda ax: _precision(shown, ax), size, f"Precision and recall; in brackets mean precisions. {which}"),
         class_="figures",
     )
     return join(drawn, _costs(*known[0]) if two and log_odds else None)
