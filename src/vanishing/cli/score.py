@@ -135,7 +135,8 @@ def _codes(labels: Array, classes: Array) -> Array:
 def _of_detector(loaded: Loaded, rows: DiskRows, abnormal: str | None) -> dict[str, Any]:
     """The share of alarms; and, if labels mark abnormal rows, the area under the ROC curve."""
     import numpy as np
-    from scipy.stats import rankdata
+
+    from ..classification.model.rates import area_under_roc
 
     model = loaded.model
 
@@ -156,9 +157,7 @@ def _of_detector(loaded: Loaded, rows: DiskRows, abnormal: str | None) -> dict[s
         raise ValueError(
             f"No rows are abnormal, or all are: say with --abnormal which value marks them, not {abnormal!r}."
         )
-    ranks, n = rankdata(-scores), int(labels.sum())
-    area = (ranks[labels].sum() - n * (n + 1) / 2) / (n * (len(labels) - n))
-    return {**content, "abnormal_rows": n, "area_under_roc": float(area)}
+    return {**content, "abnormal_rows": int(labels.sum()), "area_under_roc": area_under_roc(-scores, labels)}
 
 
 def _marked(labels: Any, abnormal: str) -> Array:

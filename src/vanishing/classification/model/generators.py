@@ -93,7 +93,8 @@ class ClassGenerators(Sequence[ClassGenerator]):
             lines.append(f"... and {len(shown) - _SHOWN} more")
         n_used = len({i for i, *_ in shown})
         if n_used < len(self):
-            lines.append(f"{counted(len(self) - n_used, 'generator')} with weight 0")
+            n_left = len(self) - n_used
+            lines.append(f"{counted(n_left, 'generator')} {'has' if n_left == 1 else 'have'} weight 0")
         if self.exact.any():
             n_exact = int(self.exact.sum())
             verb, verb2 = ("vanishes", "tells") if n_exact == 1 else ("vanish", "tell")
