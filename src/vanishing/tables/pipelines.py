@@ -153,7 +153,7 @@ def explain(model: Any, X: Any, *, by: str = "term", towards: Any = None, refere
     """
     is_one = np.ndim(X) == 1
     last, encoded, groups = take_apart(model, _as_rows(X) if is_one and isinstance(model, Pipeline) else X)
-    options: dict[str, Any] = {"by": by, "towards": towards}
+    options: dict[str, Any] = {"by": by} if towards is None else {"by": by, "towards": towards}
     if reference is not None:
         options["reference"] = _first(take_apart(model, _as_rows(reference)).X)
     if by == "column" and groups:

@@ -97,8 +97,8 @@ class ClassGenerators(Sequence[ClassGenerator]):
             lines.append(f"{counted(n_left, 'generator')} {'has' if n_left == 1 else 'have'} weight 0")
         if self.exact.any():
             n_exact = int(self.exact.sum())
-            verb, verb2 = ("vanishes", "tells") if n_exact == 1 else ("vanish", "tell")
-            lines.append(f"{counted(n_exact, 'generator')} {verb} exactly on every class, and {verb2} none apart")
+            vanish, tell = ("vanishes", "tells") if n_exact == 1 else ("vanish", "tell")
+            lines.append(f"{counted(n_exact, 'generator')} {vanish} exactly on every class, and {tell} none apart")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
