@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 import vanishing
 from vanishing import OAVI, TableEncoder, VanishingIdealClassifier, VanishingIdealClassifierCV, discover
@@ -85,6 +86,19 @@ def test_terms_have_the_names_that_the_encoder_gives(fitted):
     np.testing.assert_allclose(found.sum(axis=1), model.decision_function(X[:4]))
     assert any("color" in name and "red" in name for name in found)
     assert not any("x0" in name for name in found)
+
+
+@pytest.mark.parametrize("step", [np.log1p, lambda X: np.hstack([X, X[:, :1] * X]), None])
+def test_steps_that_name_or_mix_columns_otherwise_keep_the_sum(step):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.gamma(2.0, 1.0, (200, 2)), columns=["a", "b"])
+    first = PCA(2) if step is None else FunctionTransformer(step)
+    model = make_pipeline(StandardScaler(with_mean=False), first, search())
+    model.fit(X.to_numpy() if step else X, np.where(X["a"] > X["b"], "up", "down"))
+    rows = X.to_numpy() if step else X
+    found = vanishing.explain(model, rows[:9], by="column")
+    np.testing.assert_allclose(found.sum(axis=1), model.decision_function(rows[:9]))
+    assert len(list(found)) == 1 + model[-1].n_features_in_
 
 
 def test_a_model_alone_is_explained_as_by_its_method():

@@ -40,9 +40,14 @@ def take_apart(model: Any, X: Any) -> Apart:
     sources = list(names)
     for step in before:
         X = step.transform(X)
-        after = [str(name) for name in step.get_feature_names_out(names)]
         known = dict(zip(names, sources, strict=True))
-        sources = [known.get(name, name) for name in _sources(step, names, after)]
+        try:
+            after = [str(name) for name in step.get_feature_names_out(names)]
+        except AttributeError:  # a function, say, which names nothing
+            after = names if X.shape[1] == len(names) else [f"{step}[{j}]" for j in range(X.shape[1])]
+            sources = [known.get(name, name) for name in after]
+        else:
+            sources = [known.get(name, name) for name in _sources(step, names, after)]
         names = after
     values = np.asarray(dense(X), dtype=np.float64)
     groups: dict[str, list[int]] = {}
