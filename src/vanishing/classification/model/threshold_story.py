@@ -85,9 +85,9 @@ def _costs(name: str, curve: Thresholds) -> Html:
         alarms = [figures(int(true + false)), percent(true / n_true), right]
         lines.append([figures(cost), percent(1.0 / (1.0 + cost)), *alarms, figures(spent), figures(at_half)])
     text = (
-        f"Each line assumes that to miss a row of {name} costs as much as this number of false alarms. To predict {name} "
-        "from the threshold on is then cheapest, if probabilities are calibrated. Costs are in false alarms per 1,000 "
-        "of these rows."
+        f"Each line assumes that to miss a row of {name} costs as much as this number of false alarms. To predict "
+        f"{name} from the threshold on is then cheapest, if probabilities are calibrated. Costs are in false "
+        "alarms per 1,000 of these rows."
     )
     heads = ["false alarms per miss", "threshold", "predicted", "found", "right if predicted", "cost", "cost at 50%"]
     return join(tag("h3", "Thresholds and what they cost"), paragraph(text), table(heads, lines, name="thresholds"))
