@@ -32,9 +32,11 @@ if _TYPE_CHECKING:
     from .laws import Law, LawFinder, Laws, discover
     from .polynomials import Polynomial, Polynomials, Terms
     from .progress import show_progress
+    from .report import report_on as report
     from .rows.disk import open_rows
     from .svm import L1SVC, svm_path
     from .tables import TableEncoder
+    from .tables.pipelines import explain
 
 # Where the names are, imported when they are asked for: the command line answers --help at once.
 _LATER = {
@@ -60,6 +62,8 @@ _LATER = {
         ".rows.disk": ("open_rows",),
         ".svm": ("L1SVC", "svm_path"),
         ".tables": ("TableEncoder",),
+        ".tables.pipelines": ("explain",),
+        ".report": ("report",),
     }.items()
     for name in names
 }
@@ -89,10 +93,12 @@ __all__ = [
     "VanishingIdealDetector",
     "degree_bound",
     "discover",
+    "explain",
     "ideal_path",
     "load",
     "open_rows",
     "out_of_sample_bound",
+    "report",
     "save",
     "show_progress",
     "size_bound",
@@ -104,7 +110,8 @@ __all__ = [
 def __getattr__(name: str) -> _Any:
     if name not in _LATER:
         raise AttributeError(f"module 'vanishing' has no attribute {name!r}")
-    value = getattr(_importlib.import_module(_LATER[name], __name__), name)
+    module = _importlib.import_module(_LATER[name], __name__)
+    value = module if name == "report" else getattr(module, name)  # the package of reports can be called itself
     globals()[name] = value
     return value
 

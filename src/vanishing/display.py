@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_html_repr
 
-__all__ = ["IN_HTML", "IN_REPR", "ShownEstimator", "first_lines", "lines_html"]
+__all__ = ["IN_HTML", "IN_REPR", "ShownEstimator", "as_table", "counted", "first_lines", "lines_html"]
 
 IN_REPR = 5  # lines of a repr
 IN_HTML = 20  # lines in a notebook, and of a printed list of generators
@@ -37,6 +37,27 @@ def lines_html(lines: Sequence[str]) -> str:
     """
     text = html.escape("\n".join(lines))
     return "<pre>" + re.sub(r"\^(\d+)", r"<sup>\1</sup>", text) + "</pre>"
+
+
+def counted(n: int, noun: str) -> str:
+    """A number of things, whose plural ends in s or, after s, in es.
+
+    Examples
+    --------
+    >>> counted(1, "class"), counted(2, "class"), counted(1200, "row")
+    ('1 class', '2 classes', '1,200 rows')
+    """
+    plural = "" if n == 1 else "es" if noun.endswith("s") else "s"
+    return f"{n:,} {noun}{plural}"
+
+
+def as_table(columns: Mapping[str, Any]) -> Any:
+    """A pandas DataFrame of these columns; a dict of them where pandas is not installed."""
+    try:
+        import pandas as pd
+    except ImportError:
+        return dict(columns)
+    return pd.DataFrame(dict(columns))
 
 
 class ShownEstimator:

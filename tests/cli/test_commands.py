@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from command_story import write_story
 from scipy import stats
+from sklearn.metrics import balanced_accuracy_score, recall_score, roc_auc_score
 
 from vanishing import Moments, load
 from vanishing.classification.model.features import FeatureMap
@@ -159,9 +160,15 @@ def test_a_classifier_is_scored_on_the_column_that_it_was_fitted_to(story, capsy
     pandas = pytest.importorskip("pandas")
     frame = pandas.read_csv("churn.csv")
     model = load("churn.vi")
-    expected = (model.predict(frame[["age", "calls"]]) == frame["churned"]).mean()
-    assert content["accuracy"] == pytest.approx(expected)
-    assert set(content["accuracy_of_class"]) == {"no", "yes"}
+    true, said = frame["churned"], model.predict(frame[["age", "calls"]])
+    assert content["accuracy"] == pytest.approx((true == said).mean())
+    assert content["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(true, said))
+    decisions = model.decision_function(frame[["age", "calls"]])
+    assert content["area_under_roc"] == pytest.approx(roc_auc_score(true == "yes", decisions), abs=1e-4)
+    assert content["rows_of_commonest_class"] == {"yes": pytest.approx((true == "yes").mean())}
+    assert content["recall"] == pytest.approx(
+        dict(zip(model.classes_, recall_score(true, said, average=None), strict=True))
+    )
 
 
 def test_a_monitor_lists_episodes_with_their_times_columns_and_equations(story, capsys):

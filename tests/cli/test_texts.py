@@ -58,7 +58,7 @@ def test_a_table_with_texts_and_gaps_needs_no_preparation(customers, tmp_path, m
     assert "town=Ulm" in (tmp_path / "left.html").read_text()
     assert main(["export", "left.vi", "--to", "sql", "--table", "new", "-o", "left.sql"]) == 0
     found = pytest.importorskip("duckdb").sql((tmp_path / "left.sql").read_text()).df()["label"]
-    assert model.classes_[found].tolist() == labels.tolist()
+    assert found.tolist() == labels.tolist()
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow"])
@@ -83,3 +83,45 @@ def test_all_unusable_columns_are_named_at_once_with_the_flag(suffix, customers,
         assert "text in 'id', 'town', 'left', 'share'" in told
         assert f"leave them out with --exclude id,since,town,left,{','.join(unusable[1:])}.\n" in told
     assert not (tmp_path / "left.vi").exists()
+
+
+def test_a_classifier_is_chosen_by_what_the_flags_ask_for(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(600, 3))
+    rare = np.where(x[:, 0] + 0.5 * rng.normal(size=600) > 1.5, "yes", "no")
+    pd.DataFrame(x, columns=list("abc")).assign(fault=rare).to_csv("rows.csv", index=False)
+    fit = ["fit", "rows.csv", "--target", "fault", "--quiet"]
+    assert main([*fit, "-o", "model.vi"]) == 0
+    shown = capsys.readouterr().out
+    assert f"{np.mean(rare == 'no'):.1%} of the rows are 'no'; AUC 0." in shown
+    assert "recall" in shown
+    flags = ["--scoring", "roc_auc", "--max-columns", "3", "--class-weight", "no=1,yes=4", "--sparsity"]
+    assert main([*fit, *flags, "-o", "few.vi", "--json"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    model, plain = load("few.vi"), load("model.vi")
+    assert (model.scoring, model.refit, model.max_columns) == ("roc_auc", "1se", 3)
+    assert model.class_weight == {"no": 1.0, "yes": 4.0}
+    assert model.best_estimator_.n_columns_ <= 3
+    assert content["roc_auc"] == pytest.approx(model.best_score_)
+    said = model.predict(pd.DataFrame(x, columns=list("abc")))
+    assert content["on_training_rows"]["recall"]["yes"] == pytest.approx(np.mean(said[rare == "yes"] == "yes"))
+    assert np.sum(said == "yes") > np.sum(plain.predict(pd.DataFrame(x, columns=list("abc"))) == "yes")
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--target", "fault", "--scoring", "beauty"], "--scoring must be a score of scikit-learn"),
+        (["--target", "fault", "--class-weight", "maybe=2"], "the classes are no, yes"),
+        (["--target", "fault", "--class-weight", "yes=much"], "--class-weight must be 'balanced' or a weight"),
+        (["--target", "fault", "--max-columns", "0"], "--max-columns must be an integer of at least 1"),
+        (["--columns", "a", "--sparsity"], "--sparsity is for classifiers"),
+    ],
+)
+def test_flags_of_the_search_are_refused_in_the_words_of_the_shell(flags, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    a = np.arange(60.0)
+    pd.DataFrame({"a": a, "fault": np.where(a > 30, "yes", "no")}).to_csv("rows.csv", index=False)
+    assert main(["fit", "rows.csv", "--quiet", *flags]) == 2
+    assert message in capsys.readouterr().err

@@ -99,8 +99,8 @@ def test_numpy_source_and_sql_score_like_the_detector(short):
     connection = duckdb.connect()
     connection.register("new", pandas.DataFrame(new, columns=[f"x{j}" for j in range(new.shape[1])]))
     selected = connection.sql(to_sql(detector, "new")).df()
-    np.testing.assert_allclose(selected["scores_0"], scores, rtol=1e-9, atol=1e-9)
-    np.testing.assert_array_equal(selected["label"], labels)
+    np.testing.assert_allclose(selected["score"], scores, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(selected["outlier"], 1 - labels)
     assert set(labels) == {0, 1}
 
 

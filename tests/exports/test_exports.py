@@ -20,6 +20,7 @@ from vanishing import (
     VanishingIdealClassifierCV,
     discover,
 )
+from vanishing.cli.main import main
 from vanishing.exports import to_numpy_source, to_onnx, to_sql, to_torch
 
 
@@ -131,9 +132,52 @@ def test_sql_agrees_in_duckdb(name, model_of):
     table = connection.execute(to_sql(model)).df()
     found = {}
     for column in table.columns:
-        found.setdefault(column.rpartition("_")[0] or column, []).append(table[column].to_numpy())
-    found = {key: np.column_stack(columns) for key, columns in found.items()}
-    assert_agree(found, expected_of(model, new), 1e-9)
+        found.setdefault(column.split("_")[0], []).append(table[column].to_numpy())
+    found = {key: columns[0] if key == "label" else np.column_stack(columns) for key, columns in found.items()}
+    expected = expected_of(model, new)
+    if "label" in expected:
+        found = {"label": found["label"], "scores": found["score"]} | (
+            {"probabilities": found["probability"]} if "probability" in found else {}
+        )
+        assert found["label"].tolist() == model.predict(new).tolist()
+        found["label"] = np.searchsorted(model.classes_, found["label"])
+    assert_agree(found, expected, 1e-9)
+
+
+LABELS = {
+    "texts": np.array(["it's", "Über 9", "no"]),
+    "numbers": np.array([7, -1, 30]),
+    "flags": np.array([True, False]),
+    "floats": np.array([0.0, 2.0]),
+}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_sql_onnx_and_the_shell_give_the_labels_and_names_of_predict(kind, tmp_path, monkeypatch, capsys):
+    duckdb, pandas = pytest.importorskip("duckdb"), pytest.importorskip("pandas")
+    labels = LABELS[kind]
+    y = rows(n_classes=len(labels))[1]
+    model = classifier(labels[y])
+    table = pandas.DataFrame(rows(100, seed=1)[0], columns=["x0", "x1", "x2"])
+    model.feature_names_in_ = np.array(list(table), dtype=object)
+    model.best_estimator_.feature_names_in_ = model.feature_names_in_
+    monkeypatch.chdir(tmp_path)
+    table.to_parquet("new.parquet")
+    model.save("model.vi")
+    assert main(["predict", "model.vi", "new.parquet", "-o", "said.parquet", "--quiet"]) == 0
+    said = pandas.read_parquet("said.parquet")
+    expected = model.predict(table).tolist()
+    assert said["label"].tolist() == expected
+    connection = duckdb.connect()
+    connection.register("rows", table)
+    selected = connection.execute(to_sql(model)).df()
+    assert list(selected) == list(said)
+    assert selected["label"].tolist() == expected
+    runtime = pytest.importorskip("onnxruntime")
+    session = runtime.InferenceSession(to_onnx(model, np.float64).SerializeToString())
+    assert session.run(["label"], {"X": table.to_numpy()})[0].tolist() == expected
+    named = session.get_modelmeta().custom_metadata_map
+    assert ["label", *named["scores"].split(","), *named["probabilities"].split(",")] == list(said)
 
 
 def test_sql_quotes_names():

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 from vanishing import OAVI, VanishingIdealClassifier, VanishingIdealClassifierCV
-from vanishing.plots import plot_confusion, plot_contributions, plot_control_chart, plot_tuning, plot_weights
+from vanishing.plots import (
+    plot_confusion,
+    plot_contributions,
+    plot_control_chart,
+    plot_effects,
+    plot_tuning,
+    plot_weights,
+)
+from vanishing.plots.style import distinct_labels
 
 
 def rings(n_classes):
@@ -19,7 +27,9 @@ def test_weights_are_those_of_the_largest_terms(n_classes):
     clf = VanishingIdealClassifier(OAVI(0.001)).fit(*rings(n_classes))
     ax = plot_weights(clf, n_terms=3)
     terms = clf.formula_.ordered()[:3]
-    assert [label.get_text()[:20] for label in ax.get_yticklabels()] == [term.text[:20] for term in terms]
+    shown = [label.get_text() for label in ax.get_yticklabels()]
+    assert [label[:15] for label in shown] == [term.text[:15] for term in terms]
+    assert len(set(shown)) == len(terms)
     drawn = (
         np.array([bar.get_width() for bar in ax.patches]) if n_classes == 2 else np.asarray(ax.images[0].get_array())
     )
@@ -60,3 +70,43 @@ def test_a_long_chart_keeps_every_alarm():
     assert alarm.get_xdata().tolist() == [17, 40_001]
     assert [line.get_ydata()[0] for line in limits] == [3.0, 4.0]
     assert {"17", "40001"} <= {text.get_text() for text in ax.texts}
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_an_effect_is_drawn_as_its_curve_above_the_distribution(n_classes):
+    X, y = rings(n_classes)
+    effects = VanishingIdealClassifier(OAVI(0.001), features="both").fit(X, y).effects(X)
+    ax = plot_effects(effects[0])
+    values = effects[0].values.reshape(len(effects[0].grid), -1)
+    for line, expected in zip(ax.lines, values.T, strict=False):
+        np.testing.assert_array_equal(line.get_xdata(), effects[0].grid)
+        np.testing.assert_array_equal(line.get_ydata(), expected)
+    heights = np.array([bar.get_height() for bar in ax.patches])
+    np.testing.assert_allclose(heights / heights.max(), effects[0].counts / effects[0].counts.max())
+    low, high = ax.get_ylim()
+    assert low + heights.max() * (high - low) < values.min()  # the bars, in shares of the axis, stay below the curve
+
+
+def test_all_effects_are_drawn_with_their_maps_last():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=(300, 2)), rng.integers(0, 2, 300)])
+    clf = VanishingIdealClassifier(OAVI(0.01), monomials=2).fit(X, X[:, 0] + X[:, 1] * X[:, 2] > 0.0)
+    effects = clf.effects(X)
+    axes = plot_effects(effects, n_shown=20)
+    curves = [effect.name for effect in effects if effect.importance > 0.0]
+    maps = [pair.name for pair in effects.pairs if pair.importance > 0.0]
+    assert [ax.get_title(loc="left") for ax in axes] == curves + maps
+    assert axes[curves.index("x2")].get_xticks().tolist() == [0.0, 1.0]
+    pair = plot_effects(effects["x1", "x2"])
+    drawn = np.asarray(pair.collections[0].get_array()).reshape(2, -1)
+    np.testing.assert_allclose(drawn.T, effects["x1", "x2"].values)
+    with pytest.raises(ValueError, match="ax is for one effect"):
+        plot_effects(effects, ax=pair)
+
+
+def test_bars_of_terms_that_begin_alike_have_different_labels():
+    texts = ["|0.5*length + 0.25*width - 0.125*height + 1|", "|0.5*length + 0.25*width - 0.125*height + 2|", "width"]
+    labels = distinct_labels([*texts, "width", "height"], 30)
+    assert len(set(labels)) == 5
+    assert all(len(label) <= 30 for label in labels)
+    assert labels[4] == "height"

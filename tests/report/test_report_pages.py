@@ -6,9 +6,10 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from sklearn.metrics import accuracy_score
+from sklearn.metrics import accuracy_score, average_precision_score, balanced_accuracy_score, roc_auc_score
 
-from vanishing import OAVI, VanishingIdealClassifier, discover, open_rows
+from vanishing import OAVI, VanishingIdealClassifier, VanishingIdealClassifierCV, discover, open_rows
+from vanishing.classification.model.rates import Thresholds, counts_by_score
 from vanishing.report.glance import look_at
 from vanishing.report.markup import Html, join, tag
 from vanishing.report.mathml import Summand, equation, number, variable
@@ -115,6 +116,42 @@ def test_a_classifier_counts_its_errors(pages, subjects):
     assert f"<strong>{right:.2%}</strong>" in text
     loss = -np.log(model.predict_proba(X)[np.arange(len(y)), np.searchsorted(model.classes_, y)]).mean()
     assert f"<strong>{loss:.3g}</strong>" in text
+
+
+def test_a_classifier_says_what_thresholds_cost():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 2))
+    y = np.where(X.sum(axis=1) + 2.0 * rng.normal(size=3000) > 4.0, "fault", "sound")
+    model = VanishingIdealClassifierCV(psis=[1e-5], Cs=[1.0], cv=2).fit(X, y)
+    text = model.report(X, y).html
+    given, fault = model.predict_proba(X)[:, 0], y == "fault"
+    (area,) = re.findall(r"<strong>([\d.]+)</strong><span>area under the ROC curve", text)
+    assert float(area) == pytest.approx(roc_auc_score(fault, given), abs=1e-3)
+    assert f"<strong>{balanced_accuracy_score(y, model.predict(X)):.2%}</strong>" in text
+    lines = [line for table in Elements(text).tables for line in table if len(line) == 7 and line[1].endswith("%")]
+    assert [line[0] for line in lines] == ["1", "2", "5", "10", "20", "50", "100"]
+    for cost, threshold, predicted, found, right, spent, at_half in lines:
+        flagged = given > 1.0 / (1.0 + float(cost))
+        assert threshold == f"{1.0 / (1.0 + float(cost)):.2%}"
+        near = np.abs(np.log(given / (1.0 - given)) + np.log(float(cost))) < 0.0101  # a hundredth of the log-odds
+        assert abs(int(predicted.replace(",", "")) - flagged.sum()) <= near.sum() < 60
+        assert float(found[:-1]) / 100.0 == pytest.approx(fault[flagged].sum() / fault.sum(), abs=0.02)
+        assert float(right[:-1] or "nan") / 100.0 == pytest.approx(fault[flagged].mean(), abs=0.02, nan_ok=True)
+        costs = [float(cost) * (fault & ~above).mean() + (~fault & above).mean() for above in (flagged, given > 0.5)]
+        assert [float(spent.replace(",", "")), float(at_half.replace(",", ""))] == pytest.approx(
+            [1000.0 * cost for cost in costs], rel=0.05
+        )
+
+
+def test_the_curves_of_a_report_are_those_of_every_threshold():
+    rng = np.random.default_rng(0)
+    scores = np.round(rng.normal(size=4000), 2) + 0.005
+    positive = rng.random(4000) < 1.0 / (1.0 + np.exp(3.0 - 2.0 * scores))
+    parts = [counts_by_score(scores[part], positive[part]) for part in (slice(1000), slice(1000, None))]
+    curve = Thresholds.of(sum(parts))
+    assert curve.area_under_roc == pytest.approx(roc_auc_score(positive, scores))
+    assert curve.average_precision == pytest.approx(average_precision_score(positive, scores))
+    assert curve.above(0.5) == ((scores[~positive] > 0.5).sum(), (scores[positive] > 0.5).sum())
 
 
 def test_ideals_of_classes_say_how_they_separate(read, pages, subjects):

@@ -162,7 +162,7 @@ def test_exports_take_texts_and_gaps(program):
     np.testing.assert_allclose(scope["predict"](new)["scores"][:, 0], scores, rtol=1e-9, atol=1e-9)
     duckdb = pytest.importorskip("duckdb")
     found = duckdb.sql(to_sql(model, "new")).df()
-    np.testing.assert_allclose(found["scores_0"], scores, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found["score"], scores, rtol=1e-9, atol=1e-9)
 
 
 def test_the_text_nan_is_no_gap_in_numpy_source():

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import Array
+from ..display import counted as count_of
 from ..rows.disk import find_files
 from .inputs import progress_bars
 from .models import Loaded
@@ -41,7 +42,7 @@ def write_columns(
         print_json({**content, "counts": dict(counted)} if counted else content)
     elif arguments.output is not None:
         shown = ", ".join(f"{name}: {n:,}" for name, n in sorted(counted.items())[:10])
-        print(f"{total:,} rows written to {arguments.output}" + (f" ({shown})" if shown else ""))
+        print(f"{count_of(total, 'row')} written to {arguments.output}" + (f" ({shown})" if shown else ""))
 
 
 def _target(arguments: argparse.Namespace) -> str | None:

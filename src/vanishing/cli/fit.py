@@ -29,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--label", metavar="COLUMN", help="column with classes: equations for each of them")
     parser.add_argument("--weight", metavar="COLUMN", help="column with sample weights")
+    _add_search_arguments(parser)
     parser.add_argument(
         "--psi", type=float, help=f"largest mean square of an equation (default: {_PSI}; tuned with --target)"
     )
@@ -42,6 +43,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
+def _add_search_arguments(parser: argparse.ArgumentParser) -> None:
+    """What a classifier is to be good at, and how long its formula may be."""
+    parser.add_argument(
+        "--scoring", metavar="NAME", help="with --target: choose by this score of scikit-learn, for instance roc_auc"
+    )
+    parser.add_argument("--max-columns", type=int, metavar="N", help="with --target: at most N terms in the formula")
+    parser.add_argument(
+        "--sparsity", action="store_true", help="with --target: the shortest formula within one standard error"
+    )
+    parser.add_argument(
+        "--class-weight", metavar="WEIGHTS", help="with --target: 'balanced', or weights such as 'yes=5,no=1'"
+    )
+
+
 def run(arguments: argparse.Namespace) -> None:
     """Fit a model, write the files that flags name, and print the model."""
     from ..rows.disk import find_files
@@ -53,8 +68,13 @@ def run(arguments: argparse.Namespace) -> None:
         raise ValueError("--target gives a classifier and --label equations for each class: choose one of them.")
     if arguments.target is not None:
         _fit_classifier(arguments)
-    else:
-        _fit_ideal(arguments)
+        return
+    given = [flag for flag in ("scoring", "max_columns", "sparsity", "class_weight") if getattr(arguments, flag)]
+    if given:
+        raise ValueError(
+            f"--{given[0].replace('_', '-')} is for classifiers: name the column of the classes by --target."
+        )
+    _fit_ideal(arguments)
 
 
 def _algorithm(arguments: argparse.Namespace) -> Any:
@@ -79,7 +99,12 @@ def _fit_classifier(arguments: argparse.Namespace) -> None:
         encoder = learn_columns(arguments, **columns)
     rows = open_table(arguments, **columns, encoder=encoder)
     note_row_numbers(rows)
-    options: dict[str, Any] = {"estimator": _algorithm(arguments)}
+    options: dict[str, Any] = {"estimator": _algorithm(arguments), "scoring": _scoring(arguments.scoring)}
+    options["max_columns"] = arguments.max_columns
+    if arguments.sparsity:
+        options["refit"] = "1se"
+    if arguments.class_weight is not None:
+        options["class_weight"] = _class_weight(arguments.class_weight, rows)
     if arguments.psi is not None:
         options["psis"] = [arguments.psi]
     if arguments.no_scale:
@@ -91,15 +116,50 @@ def _fit_classifier(arguments: argparse.Namespace) -> None:
     _print_classifier(model, encoder, arguments, time.perf_counter() - start)
 
 
+def _scoring(name: str | None) -> str | None:
+    from sklearn.metrics import get_scorer_names
+
+    if name is not None and name not in get_scorer_names():
+        known = "accuracy, balanced_accuracy, roc_auc, average_precision, neg_log_loss or f1_macro"
+        raise ValueError(f"--scoring must be a score of scikit-learn, for instance {known}; got {name!r}.")
+    return name
+
+
+def _class_weight(text: str, rows: Any) -> Any:
+    """``balanced``, or the weights of labels as they are in the table."""
+    if text == "balanced":
+        return text
+    from ..rows.labels import read_labelled
+    from ..svm import L1SVC
+
+    labels = {str(label): label for label in read_labelled(L1SVC(), rows, None).classes.tolist()}
+    weights = {}
+    for part in text.split(","):
+        name, _, weight = part.rpartition("=")
+        try:
+            weights[labels[name.strip()]] = float(weight)
+        except (KeyError, ValueError):
+            known = ", ".join(labels)
+            raise ValueError(
+                f"--class-weight must be 'balanced' or a weight for each class, such as '{next(iter(labels))}=2'; the "
+                f"classes are {known}; got {part!r}."
+            ) from None
+    return weights
+
+
 def _print_classifier(model: Any, encoder: Any, arguments: argparse.Namespace, seconds: float) -> None:
     encoded = [] if encoder is None else encoder.describe()
-    accuracy = float(model.best_score_)
+    score, noted = float(model.best_score_), model.best_estimator_._rehearsal
+    measure = arguments.scoring or "accuracy"
     if arguments.json:
-        content = {"kind": "classifier", "classes": model.classes_, "target": arguments.target, "accuracy": accuracy}
+        content = {"kind": "classifier", "classes": model.classes_, "target": arguments.target, measure: score}
+        if noted is not None:
+            content["on_training_rows"] = {"accuracy": noted.accuracy, **noted.rates.details(model.classes_)}
         content |= {"parameters": model.best_params_, "formula": str(model), "encoded": encoded}
         print_json({**content, "output": arguments.output})
         return
-    print(f"classifier of {arguments.target}, accuracy {accuracy:.2%} in cross-validation, {seconds:.1f} s")
+    shown = f"{score:.2%}" if measure == "accuracy" else f"{score:.4g}"
+    print(f"classifier of {arguments.target}, {measure} {shown} in cross-validation, {seconds:.1f} s")
     print(model)
     print("\n".join(encoded), end="\n" if encoded else "")
     _say_written(arguments.output)

@@ -33,7 +33,7 @@ _PHRASES = [
     (r"\bIs the label the right column", "Is --target or --label the right column"),
     (r"give both the same n_features and degree", "collect both with the same --columns, --degree and --ranges"),
 ]
-_KEYWORDS = re.compile(r"\b(max_degree|max_noise|max_terms|block_rows)\b(=\S+)?")
+_KEYWORDS = re.compile(r"\b(max_columns|max_degree|max_noise|max_terms|block_rows)\b(=\S+)?")
 _CONVERSION = re.compile(r"^(.+?) cannot be read as csv.*In CSV column #(\d+).*invalid value '(.*?)'", re.DOTALL)
 _NOT_UTF8 = re.compile(r"^(.+?) cannot be read as csv.*invalid UTF8", re.DOTALL | re.IGNORECASE)
 

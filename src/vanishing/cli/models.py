@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._typing import Array, Float1D, Float2D
 from ..classification import PerClass, VanishingIdealClassifier, VanishingIdealClassifierCV
 from ..detection import VanishingIdealDetector
+from ..exports.outputs import predicted_names
 from ..files import load, notes_of
 from ..ideals.ideal import VanishingIdeal
 from ..laws import Law, LawFinder, Laws
@@ -32,7 +32,7 @@ from ..svm import L1SVC
 from ..tables import TableEncoder
 from .inputs import open_table
 
-__all__ = ["Loaded", "load_model", "scores_and_p_values", "short_names"]
+__all__ = ["Loaded", "load_model", "scores_and_p_values"]
 
 T = TypeVar("T")
 
@@ -136,11 +136,11 @@ class Loaded:
         alone = isinstance(model, L1SVC)
         scores, shares = (model.decision_function(rows), None) if alone else model._decisions_and_probabilities(rows)
         columns = {"label": best_labels(scores, model.classes_)}
-        suffixes = short_names(model.classes_)
-        by_class = scores.ndim == 2
-        columns |= {f"score_{name}": scores[:, k] for k, name in enumerate(suffixes)} if by_class else {"score": scores}
+        table = scores.reshape(len(scores), -1)
+        of_scores, of_shares = predicted_names(model.classes_, table.shape[1])
+        columns |= dict(zip(of_scores, table.T, strict=True))
         if shares is not None:
-            columns |= {f"probability_{name}": shares[:, k] for k, name in enumerate(suffixes)}
+            columns |= dict(zip(of_shares, shares.T, strict=True))
         return columns
 
     def equations(self) -> dict[str, str]:
@@ -222,20 +222,3 @@ def _violations(detector: VanishingIdealDetector, rows: Any) -> Float2D:
     if values.shape[1] and complete.any():
         values[complete] = detector.violations(_BlockRows(rows.X[complete], None))
     return values
-
-
-def short_names(labels: Any) -> list[str]:
-    """Names that need no quotes in SQL, one for each label, all different.
-
-    Examples
-    --------
-    >>> short_names(["Iris setosa", "1", "1!"]), short_names(["a_2", "a", "a!"])
-    (['iris_setosa', '1', '1_2'], ['a_2', 'a', 'a_2_2'])
-    """
-    names: list[str] = []
-    for label in labels:
-        name = re.sub(r"[^a-z0-9]+", "_", str(label).lower()).strip("_") or "class"
-        while name in names:
-            name = f"{name}_{len(names)}"
-        names.append(name)
-    return names

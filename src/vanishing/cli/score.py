@@ -71,34 +71,54 @@ def _shown(value: Any) -> str:
 
 
 def _of_classifier(loaded: Loaded, rows: DiskRows) -> dict[str, Any]:
-    """Accuracy, also for each class, and log loss where there are probabilities."""
+    """Accuracy beside what uneven classes hide, and log loss where there are probabilities."""
     import numpy as np
+
+    from ..classification.model.rates import Thresholds, counts_by_score
 
     classes = loaded.model.classes_
 
-    def count(block: Block, inside: Any) -> tuple[Array, float]:
+    def count(block: Block, inside: Any) -> tuple[Array, Array, float]:
         predicted = loaded.predictions(inside)
         truth = _codes(np.asarray(block.labels), classes)
         guess = _codes(predicted["label"], classes)
         table = np.zeros((len(classes) + 1, len(classes)), dtype=np.int64)  # the last row is for unknown labels
         np.add.at(table, (truth, guess), 1)
         shares = [values for name, values in predicted.items() if name.startswith("probability_")]
-        if not shares:
-            return table, np.nan
         known = truth < len(classes)
+        scores = [predicted["score"]] if "score" in predicted else _log_odds(predicted, shares)
+        first = len(classes) - len(scores)
+        by_score = np.stack([counts_by_score(s[known], truth[known] == k) for k, s in enumerate(scores, first)])
+        if not shares:
+            return table, by_score, np.nan
         chosen = np.column_stack(shares)[known, truth[known]]
-        return table, float(-np.log(np.maximum(chosen, 1e-300)).sum())
+        return table, by_score, float(-np.log(np.maximum(chosen, 1e-300)).sum())
 
-    counted, losses = zip(*loaded.each_block(rows, count), strict=True)
-    table, loss = sum(counted), float(np.sum(losses))
+    tables, counted, losses = zip(*loaded.each_block(rows, count), strict=True)
+    table, loss = sum(tables), float(np.sum(losses))
+    areas = [Thresholds.of(own).area_under_roc for own in sum(counted) if own.sum(axis=1).all()]
     n_rows, n_known = int(table.sum()), int(table[:-1].sum())
     right, each = np.diag(table[:-1]), table[:-1].sum(axis=1)
     by_class = {str(name): float(right[k] / each[k]) for k, name in enumerate(classes) if each[k]}
     content: dict[str, Any] = {"rows": n_rows, "accuracy": float(right.sum() / n_rows)}
-    content |= {"balanced_accuracy": float(np.mean(list(by_class.values()))) if by_class else np.nan}
+    if by_class:
+        commonest = int(np.argmax(each))
+        content |= {"rows_of_commonest_class": {str(classes[commonest]): float(each[commonest] / n_known)}}
+        content |= {"balanced_accuracy": float(np.mean(list(by_class.values())))}
+    content |= {"area_under_roc": float(np.mean(areas))} if areas else {}
     content |= {"log_loss": loss / n_known} if np.isfinite(loss) and n_known else {}
     content |= {"unknown_labels": n_rows - n_known} if n_known < n_rows else {}
-    return {**content, "accuracy_of_class": by_class}
+    return {**content, "recall": by_class}
+
+
+def _log_odds(predicted: dict[str, Any], shares: list[Any]) -> list[Any]:
+    """A score of each class against the rest: the log-odds of its probability, or its decision."""
+    import numpy as np
+
+    if not shares:
+        return [values for name, values in predicted.items() if name.startswith("score_")]
+    with np.errstate(divide="ignore"):
+        return [np.log(share) - np.log1p(-share) for share in shares]
 
 
 def _codes(labels: Array, classes: Array) -> Array:
@@ -115,7 +135,8 @@ def _codes(labels: Array, classes: Array) -> Array:
 def _of_detector(loaded: Loaded, rows: DiskRows, abnormal: str | None) -> dict[str, Any]:
     """The share of alarms; and, if labels mark abnormal rows, the area under the ROC curve."""
     import numpy as np
-    from scipy.stats import rankdata
+
+    from ..classification.model.rates import area_under_roc
 
     model = loaded.model
 
@@ -136,9 +157,7 @@ def _of_detector(loaded: Loaded, rows: DiskRows, abnormal: str | None) -> dict[s
         raise ValueError(
             f"No rows are abnormal, or all are: say with --abnormal which value marks them, not {abnormal!r}."
         )
-    ranks, n = rankdata(-scores), int(labels.sum())
-    area = (ranks[labels].sum() - n * (n + 1) / 2) / (n * (len(labels) - n))
-    return {**content, "abnormal_rows": n, "area_under_roc": float(area)}
+    return {**content, "abnormal_rows": int(labels.sum()), "area_under_roc": area_under_roc(-scores, labels)}
 
 
 def _marked(labels: Any, abnormal: str) -> Array:

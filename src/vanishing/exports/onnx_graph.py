@@ -10,7 +10,7 @@ import numpy as np
 from .._typing import Array, Float1D, Float2D, Int1D
 from ..detection import VanishingIdealDetector
 from .operations import Ops
-from .outputs import n_inputs, outputs, starts_with_encoder
+from .outputs import n_inputs, outputs, predicted_names, starts_with_encoder
 
 __all__ = ["OnnxOps", "graph_of"]
 
@@ -44,7 +44,14 @@ def graph_of(model: Any, dtype: np.dtype[Any]) -> Any:
     graph = helper.make_graph(ops.nodes, type(model).__name__, inputs, declared, ops.constants)
     domains = [helper.make_opsetid("", _OPSET), helper.make_opsetid(_MACHINE_LEARNING, _OPSET_LEARNING)]
     opsets = domains if starts_with_encoder(model) else domains[:1]
-    return helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="vanishing")
+    whole = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="vanishing")
+    if (
+        "label" in results and classes is not None and not is_detector
+    ):  # what the columns of scores and probabilities are called
+        columns = predicted_names(classes, len(classes) if len(classes) > 2 else 1)
+        named = {"scores": columns[0], "probabilities": columns[1]}
+        helper.set_model_props(whole, {key: ",".join(names) for key, names in named.items() if key in results})
+    return whole
 
 
 def _inputs(onnx: Any, model: Any, kind: int) -> list[Any]:
@@ -165,7 +172,7 @@ class OnnxOps(Ops):
         return scores
 
     def labels(self, scores: str, classes: Any) -> tuple[str, int]:
-        """Labels of the largest scores, and their type; labels that are no integers or texts give class numbers."""
+        """Labels of the largest scores, and their type; those that are neither numbers nor truth values are texts."""
         n_classes = 2 if classes is None else len(classes)
         if n_classes == 2:
             positive = self.node("Greater", scores, self.number(0.0))
@@ -174,11 +181,15 @@ class OnnxOps(Ops):
         else:
             number = self.node("ArgMax", scores, axis=1, keepdims=0)
         kind = self.onnx.TensorProto.INT64
-        if classes is None or np.asarray(classes).dtype.kind not in "iUO":
+        if classes is None:
             return number, kind
-        texts = np.asarray(classes).dtype.kind != "i"
-        values = np.asarray(classes).astype(object if texts else np.int64)
-        if texts:
-            kind = self.onnx.TensorProto.STRING
-            values = np.array([str(label) for label in classes], dtype=object)
+        values = np.asarray(classes)
+        if values.dtype.kind in "iu":
+            values = values.astype(np.int64)
+        elif values.dtype.kind == "f":
+            kind, values = self.onnx.TensorProto.DOUBLE, values.astype(np.float64)
+        elif values.dtype.kind == "b":
+            kind = self.onnx.TensorProto.BOOL
+        else:
+            kind, values = self.onnx.TensorProto.STRING, np.array([str(label) for label in classes], dtype=object)
         return self.node("Gather", self.constant(values), number, axis=0), kind

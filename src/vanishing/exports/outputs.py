@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -25,7 +26,7 @@ from .detectors import detector_outputs
 from .evaluation import polynomial_values
 from .operations import Ops
 
-__all__ = ["n_inputs", "outputs", "starts_with_encoder"]
+__all__ = ["n_inputs", "outputs", "predicted_names", "short_names", "starts_with_encoder"]
 
 
 def starts_with_encoder(model: Any) -> bool:
@@ -41,6 +42,35 @@ def n_inputs(model: Any) -> int:
         raise _refuse(model)
     check_is_fitted(model)
     return int(model.n_features_in_)
+
+
+def predicted_names(classes: Any, n_scores: int) -> tuple[list[str], list[str]]:
+    """The columns of scores and of probabilities, as ``vanishing predict`` writes them.
+
+    Examples
+    --------
+    >>> predicted_names(["no", "yes"], 1)
+    (['score'], ['probability_no', 'probability_yes'])
+    """
+    names = short_names(classes)
+    return ["score"] if n_scores == 1 else [f"score_{name}" for name in names], [f"probability_{n}" for n in names]
+
+
+def short_names(labels: Any) -> list[str]:
+    """Names that need no quotes in SQL, one for each label, all different.
+
+    Examples
+    --------
+    >>> short_names(["Iris setosa", "1", "1!"]), short_names(["a_2", "a", "a!"])
+    (['iris_setosa', '1', '1_2'], ['a_2', 'a', 'a_2_2'])
+    """
+    names: list[str] = []
+    for label in labels:
+        name = re.sub(r"[^a-z0-9]+", "_", str(label).lower()).strip("_") or "class"
+        while name in names:
+            name = f"{name}_{len(names)}"
+        names.append(name)
+    return names
 
 
 def outputs(model: Any, ops: Ops, x: Any) -> dict[str, Any]:
@@ -107,7 +137,7 @@ def _classifiers(ops: Ops, x: Any, weighted: Iterable[tuple[float, VanishingIdea
         parts = [_limited(ops, part, model) for part, (_, model) in zip(parts, members, strict=True)]
     weights = np.hstack([weight * np.eye(n_scores) for weight, _ in members])
     scores = parts[0] if len(parts) == 1 else ops.linear(ops.concat(parts), weights, np.zeros(n_scores))
-    scores = ops.keep(scores, "score")
+    scores = ops.keep(scores, "decision")
     results = {"scores": scores, "label": ops.best(scores)}
     if calibrated:
         log_odds = scores if len(members) > 1 else _limited(ops, scores, members[0][1])

@@ -122,7 +122,8 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     ops, table = _start(scope, operator, container)
     model = operator.raw_operator
     results = outputs(model, ops, table)
-    labels, _ = ops.labels(results["label"], None if container.get_options(model, {}).get("nocl") else model.classes_)
+    numbers = container.get_options(model, {}).get("nocl") or model.classes_.dtype.kind not in "iuUO"
+    labels, _ = ops.labels(results["label"], None if numbers else model.classes_)
     scores = results["scores"]
     if len(model.classes_) == 2:
         scores = ops.linear(scores, np.array([[-1.0], [1.0]]), np.zeros(2))

@@ -15,7 +15,7 @@ from ..polynomials.polynomial import Polynomials
 from ..rows.reading import input_names
 from ..rows.sql import quote_name
 from .operations import Ops
-from .outputs import n_inputs, outputs
+from .outputs import n_inputs, outputs, predicted_names
 
 __all__ = ["to_numpy_source", "to_sql"]
 
@@ -328,6 +328,28 @@ def _cases(column: str, knots: list[float], levels: list[float]) -> str:
     return f"CASE {' '.join(cases)} ELSE {_number(levels[-1])} END"
 
 
+def _selected(model: Any, results: dict[str, Columns]) -> dict[str, str]:
+    """The columns of a query by their names: for classifiers and detectors those of ``vanishing predict``."""
+    if "label" not in results:
+        return {f"{key}_{k}": column for key, columns in results.items() for k, column in enumerate(columns)}
+    scores, (number,) = results["scores"], results["label"]
+    classes = getattr(model, "classes_", None)
+    if classes is None:  # a detector, whose label is 0 for outliers
+        return {"outlier": f"1 - ({number})", "score": scores[0]}
+    cases = " ".join(f"WHEN {k} THEN {_literal(label)}" for k, label in enumerate(np.asarray(classes).tolist()))
+    of_scores, of_shares = predicted_names(classes, len(scores))
+    shares = results.get("probabilities", [])
+    named = zip([*of_scores, *of_shares[: len(shares)]], [*scores, *shares], strict=True)
+    return {"label": f"CASE ({number}) {cases} END", **dict(named)}
+
+
+def _literal(label: Any) -> str:
+    """A label in SQL: numbers and truth values as they are, all others as text."""
+    if isinstance(label, bool):
+        return "TRUE" if label else "FALSE"
+    return repr(label) if isinstance(label, (int, float)) else _text(str(label))
+
+
 def to_sql(model: Any, table: str = "rows") -> str:
     """A SELECT that computes what a fitted model computes, one expression for each generator, score or probability.
 
@@ -342,8 +364,10 @@ def to_sql(model: Any, table: str = "rows") -> str:
     Returns
     -------
     str
-        With columns ``features_0``, ``scores_0``, ``probabilities_0``, ..., ``label`` (the number of the class). It
-        reads those columns of the table that the model uses, and takes no notice of the others, whatever their names.
+        With columns ``features_0``, ... for transformers and ``values_0``, ... for polynomials. For classifiers and
+        detectors its columns are named as those of ``vanishing predict``: ``label`` (the label itself), ``score`` or
+        ``score_no``, ``score_yes``, ... by class, ``probability_no``, ...; ``outlier`` (1 or 0) and ``score``. It reads
+        those columns of the table that the model uses, and takes no notice of the others, whatever their names.
 
     Examples
     --------
@@ -363,10 +387,7 @@ def to_sql(model: Any, table: str = "rows") -> str:
     ops = _SqlOps()
     inputs = {quote_name(f"input_{j}"): quote_name(str(name)) for j, name in enumerate(_names_of(model))}
     results = outputs(model, ops, list(inputs))
-    listed = []
-    for key, columns in results.items():
-        names = [key] if key == "label" else [f"{key}_{k}" for k in range(len(columns))]
-        listed += [f"{column} AS {quote_name(name)}" for column, name in zip(columns, names, strict=True)]
+    listed = [f"{column} AS {quote_name(name)}" for name, column in _selected(model, results).items()]
     if not listed:
         raise ValueError("There is nothing to select: the model has no generators.")
     return ops.query(listed, inputs, quote_name(table))

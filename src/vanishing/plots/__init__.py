@@ -2,8 +2,8 @@
 
 Every function takes an axis (``ax=``), or makes a new figure, and returns the axis. ``style`` has the colours and
 helpers of all pictures; ``zero_sets`` draws where equations hold, ``residuals`` how far rows are from them,
-``coefficients`` their terms, ``searches`` how they were found, ``decisions`` what a classifier does with them, and
-``charts`` the scores of a detector over time.
+``coefficients`` their terms, ``searches`` how they were found, ``decisions`` what a classifier does with them,
+``effects`` how each column moves its decision, and ``charts`` the scores of a detector over time.
 
 >>> import numpy as np
 >>> from vanishing import OAVI
@@ -18,6 +18,7 @@ helpers of all pictures; ``zero_sets`` draws where equations hold, ``residuals``
 from .charts import plot_control_chart, plot_episodes
 from .coefficients import plot_coefficients
 from .decisions import plot_confusion, plot_contributions, plot_weights
+from .effects import plot_effects
 from .residuals import plot_distances, plot_prediction, plot_residuals
 from .searches import plot_attempts, plot_psi_path, plot_tuning
 from .zero_sets import plot_projection, plot_zero_set
@@ -29,6 +30,7 @@ __all__ = [
     "plot_contributions",
     "plot_control_chart",
     "plot_distances",
+    "plot_effects",
     "plot_episodes",
     "plot_prediction",
     "plot_projection",

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .style import ALARM, DARK, DIVERGING, INK, LINE, MUTED, escape, finish, new_axes, shorten
+from ..display import counted
+from .style import ALARM, DARK, DIVERGING, INK, LINE, MUTED, distinct_labels, escape, finish, new_axes, shorten
 
 __all__ = ["plot_confusion", "plot_contributions", "plot_weights"]
 
@@ -51,7 +52,8 @@ def plot_weights(classifier: Any, *, n_terms: int = 12, ax: Any = None) -> Any:
         bar.outline.set_visible(False)
         bar.ax.tick_params(colors=MUTED, labelcolor=INK, labelsize=8)
         x = "class whose decision the term speaks for"
-    ax.set_yticks(np.arange(len(terms)), [escape(shorten(term.text, _LONGEST)) for term in terms], fontsize=8.5)
+    names = distinct_labels([term.text for term in terms], _LONGEST)
+    ax.set_yticks(np.arange(len(terms)), [escape(name) for name in names], fontsize=8.5)
     ax.set_ylim(len(terms) - 0.4, -0.6)
     return finish(ax, title="Largest terms of the decision", x=x, grid="x" if size.shape[1] == 1 else None)
 
@@ -98,7 +100,7 @@ def _plot_decision(explanation: Any, n_terms: int, ax: Any) -> Any:
     rest = explanation.contributions[n_terms:]
     names, values = [text for text, _ in shown], [value for _, value in shown]
     if rest:
-        names, values = [*names, f"{len(rest)} smaller terms"], [*values, sum(value for _, value in rest)]
+        names, values = [*names, counted(len(rest), "smaller one")], [*values, sum(value for _, value in rest)]
     names, values = [*names, "intercept"], [*values, explanation.intercept]
     colours = [LINE if value > 0.0 else ALARM for value in values]
     ax = _bars(names, np.array(values), new_axes(ax, (7.0, 1.3 + 0.34 * len(names))), colours)
@@ -109,7 +111,8 @@ def _plot_decision(explanation: Any, n_terms: int, ax: Any) -> Any:
 
 def _bars(names: Sequence[Any], values: Any, ax: Any, colours: Sequence[str]) -> Any:
     ax.barh(np.arange(len(names)), values, color=colours, height=0.7)
-    ax.set_yticks(np.arange(len(names)), [escape(shorten(str(name), _LONGEST)) for name in names], fontsize=8.5)
+    labels = distinct_labels([str(name) for name in names], _LONGEST)
+    ax.set_yticks(np.arange(len(names)), [escape(label) for label in labels], fontsize=8.5)
     ax.set_ylim(len(names) - 0.4, -0.6)
     return ax
 

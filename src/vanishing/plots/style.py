@@ -26,6 +26,7 @@ __all__ = [
     "POINT",
     "add_legend",
     "columns_of",
+    "distinct_labels",
     "escape",
     "finish",
     "monomial_label",
@@ -102,6 +103,23 @@ def shorten(text: str, length: int = 70) -> str:
     'x0^2 ...'
     """
     return text if len(text) <= length else f"{text[: length - 4].rstrip()} ..."
+
+
+def distinct_labels(texts: Sequence[str], length: int) -> list[str]:
+    """The beginnings of texts; beginning and end of those that begin alike, and a number where these are alike, too.
+
+    Examples
+    --------
+    >>> distinct_labels(["x0 + x1 + x2 + x3", "x0 + x1 + x2 + x4", "x5", "x5"], 16)
+    ['x0 + ... + x3', 'x0 + ... + x4', 'x5', 'x5 (2)']
+    """
+    labels = [shorten(text, length) for text in texts]
+    half = (length - 5) // 2
+    for k in [k for k, label in enumerate(labels) if labels.count(label) > 1]:
+        if len(texts[k]) > length:
+            labels[k] = f"{texts[k][:half].rstrip()} ... {texts[k][-half:].lstrip()}"
+    before = [labels[:k].count(label) for k, label in enumerate(labels)]
+    return [f"{label} ({n + 1})" if n else label for label, n in zip(labels, before, strict=True)]
 
 
 def raised(exponent: str) -> str:

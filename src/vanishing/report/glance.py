@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._typing import Array, Float1D, Float2D, Int1D
+from ..display import counted
 from ..rows.array_api import to_host
 from ..rows.protocol import Block, Cost, Rows
 from ..rows.sampling import lowest_places, row_numbers
@@ -124,7 +125,8 @@ def describe_columns(seen: Glance, names: Any) -> Html:
         for j, name in enumerate(names)
     ]
     heads = ["column", "distribution", "smallest", "mean", "largest", "deviation", "missing"]
-    note = f"{seen.n_rows:,} rows, {len(names)} columns. Ranges, means and deviations are those of all rows"
+    size = f"{counted(seen.n_rows, 'row')}, {counted(len(names), 'column')}"
+    note = f"{size}. Ranges, means and deviations are those of all rows"
     some = "" if len(seen.X) == seen.n_rows else f"; histograms and pictures show {len(seen.X):,} of them"
     return join(paragraph(f"{note}{some}."), table(heads, lines, name="columns"))
 

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 from .._typing import Array
 from ..rows.protocol import Rows
+from ..tables.pipelines import take_apart
 from .glance import Glance, describe_columns, look_at
 from .page import Clock, HtmlReport, Section, Story, write_page
 
-__all__ = ["Given", "Reported", "Subject", "write_report"]
+__all__ = ["Given", "Reported", "Subject", "report_on", "write_report"]
 
 
 class Given(NamedTuple):
@@ -100,4 +101,48 @@ def write_report(
     page = HtmlReport(write_page(story, clock, parameters))
     if path is not None:
         page.save(path)
+    return page
+
+
+def report_on(
+    model: Any, X: Any, y: Any = None, path: str | os.PathLike[str] | None = None, *, title: str | None = None
+) -> HtmlReport:
+    """A page about a model and rows, also for a pipeline of encoders, scalers and imputers before a model.
+
+    As :meth:`Reported.report`; the page of a pipeline shows its last step, on the columns that the steps before make.
+    ``vanishing.report`` is this function, too.
+
+    Parameters
+    ----------
+    model : fitted model, or Pipeline that ends in one
+    X : array-like of shape (n_samples, n_features)
+        Rows as the pipeline takes them.
+    y : array-like of shape (n_samples,), optional
+        Labels, for classifiers.
+    path : str or path, optional
+        File to write the page to.
+    title : str, optional
+        Heading of the page.
+
+    Returns
+    -------
+    HtmlReport
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import vanishing
+    >>> from sklearn.pipeline import make_pipeline
+    >>> table = pd.DataFrame({"color": ["red", "blue"] * 100, "size": [1.0, 2.0, 3.0, 4.0] * 50})
+    >>> y = (table["color"] == "red") & (table["size"] < 2)
+    >>> steps = vanishing.TableEncoder(), vanishing.VanishingIdealClassifier()
+    >>> page = vanishing.report(make_pipeline(*steps).fit(table, y), table, y)
+    >>> "color=red" in page.html
+    True
+    """
+    last, rows, _ = take_apart(model, X)
+    if not hasattr(last, "report"):
+        kind = type(last).__name__
+        raise ValueError(f"{kind} has no report: give a model of vanishing, or a pipeline that ends in one.")
+    page: HtmlReport = last.report(rows, y, path, title=title)
     return page

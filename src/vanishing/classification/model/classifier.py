@@ -10,22 +10,22 @@ from sklearn.preprocessing import MinMaxScaler
 
 from ..._typing import Array, Float2D
 from ...checks import all_or_nothing, check_number
-from ...files.fields import Either, Labels, Number, Optional, Scaler, TupleOf, require
+from ...files.fields import Either, Labels, MayBeMissing, Number, Numbers, Optional, Scaler, TupleOf, require
 from ...files.saved import Object, SavedEstimator
 from ...ideals.default import DefaultIdeal
 from ...rows.arrays import ArrayRows
-from ...rows.labels import Labelled, as_vector, best_labels, read_labelled
+from ...rows.labels import Labelled, read_labelled
 from ...rows.reading import dense, take_input_from
 from ...rows.sampling import Sample
 from ...svm import L1SVC
 from .columns import Columns
-from .explain import N_PRINTED
 from .features import FEATURE_MAP, FeatureMap
-from .fitting import SAMPLE_ROWS, fit_pieces
+from .fitting import fit_pieces
 from .per_class import PerClass
 from .predictions import Predicts
 from .probabilities import CALIBRATION, Calibration
-from .transforms import INPUT_TRANSFORM, InputTransform, check_scaling
+from .rehearsal import REHEARSAL, rehearse
+from .transforms import INPUT_TRANSFORM, InputTransform, check_scaling, in_unit_cube
 
 __all__ = ["VanishingIdealClassifier"]
 
@@ -117,7 +117,9 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         "final_estimator_": Object("L1SVC"),
         "_map": FEATURE_MAP,
         "_calibration": Optional(CALIBRATION),
-        "_accuracies": Optional(TupleOf(Number())),
+        "_centre": MayBeMissing(Numbers("f8", (None,))),  # none of these three is in files of older versions
+        "_rehearsal": MayBeMissing(Optional(REHEARSAL)),
+        "_accuracies": MayBeMissing(Optional(TupleOf(Number()))),  # these alone are
     }
 
     def _check_saved(self) -> None:
@@ -131,6 +133,9 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         require(svm.classes_.tolist() == self.classes_.tolist(), "its parts have different classes")
         calibrated = self._calibration is None or self._calibration.offset.size == len(svm.coef_)
         require(calibrated, "a class is not calibrated")
+        noted = self._rehearsal
+        require(noted is None or noted.counts.size == len(self.classes_), "a class has no recall")
+        require(getattr(self, "_centre", np.empty(n)).size == n, "the mean row has other columns")
         self._set_planes()
 
     def save(self, path: Any) -> None:
@@ -222,33 +227,25 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         known = pieces.rows if isinstance(pieces.rows, ArrayRows) else pieces.sampled
         if known is None:
             return
+        self._centre = np.average(known.X, axis=0, weights=known.sample_weight)
         if isinstance(pieces.final, L1SVC):
-            self._accuracies = self._accuracy_of_printed(known)
+            self._rehearsal = rehearse(self, known)
         else:
             self._linear = _is_linear(pieces.final, self._map.over(ArrayRows(known.X[:100])))
 
-    def _accuracy_of_printed(self, rows: ArrayRows) -> tuple[float, float] | None:
-        """The share of some training rows that the printed terms alone are right on, and that of all terms.
-
-        Terms that are left out count with their mean.
-        """
-        coef, intercept = self._planes
-        if coef.shape[1] <= N_PRINTED or rows.labels is None:
-            return None
-        columns = self._used_map.over(ArrayRows(rows.X[:SAMPLE_ROWS], n_jobs=self.n_jobs))
-        order = np.argsort(-np.abs(coef).max(axis=0), kind="stable")
-        parts = columns.copy()
-        parts[:, order[N_PRINTED:]] = columns[:, order[N_PRINTED:]].mean(axis=0)
-        labels, classes = rows.labels[:SAMPLE_ROWS], np.arange(len(self.classes_))
-        said = [best_labels(as_vector(values @ coef.T + intercept), classes) for values in (parts, columns)]
-        return float(np.mean(said[0] == labels)), float(np.mean(said[1] == labels))
+    def _rehearse(self, known: ArrayRows) -> None:
+        """Note what the decisions say about rows of the fit, now that they are calibrated."""
+        rows = in_unit_cube(known, self.scaler_)
+        if isinstance(rows, ArrayRows):
+            self._rehearsal = rehearse(self, rows)
 
     def _store(self, classes: Array, scaler: Any, ideals: PerClass, mapping: FeatureMap, final: Any) -> None:
         """Set what predictions need."""
         self.classes_, self.scaler_, self.ideals_, self.final_estimator_ = classes, scaler, ideals, final
         self._map = mapping
         self._calibration = None
-        self._accuracies = None
+        for name in ("_centre", "_rehearsal", "_accuracies"):  # of an earlier fit
+            self.__dict__.pop(name, None)
         self._set_planes()
 
     def _set_planes(self) -> None:

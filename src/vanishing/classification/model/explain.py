@@ -8,16 +8,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._typing import Array, Float1D, Float2D
+from ..._typing import Array, Float1D, Float2D, Int1D
+from ...display import counted
 from ...polynomials.text import shown_names
 from .features import FeatureMap
 from .transforms import InputTransform, in_variables
 
-__all__ = ["N_PRINTED", "Change", "Explanation", "Formula", "Term", "changes_of_label"]
+__all__ = ["N_PRINTED", "Change", "Explanation", "Formula", "Term", "changes_of_label", "shares_of_columns"]
 
 N_PRINTED = 10  # terms that are printed before a formula is cut
-_GRID = 101  # values of an input that are tried to change a label
-_HALVINGS = 40
+_GRID, _HALVINGS = 101, 40  # values of an input that are tried to change a label, and steps to the first that does
+_ORDERS = 8  # of columns, each also turned around, in which a row is changed into another one
 
 
 class Term(NamedTuple):
@@ -99,15 +100,15 @@ class Formula:
         products = [float(scale[i] * scale[j]) for i, j in zip(extras.left, extras.right, strict=True)]
         return [*ones, *(float(scale[j]) for j in (*extras.inputs, *extras.hinges)), *products]
 
-    def contributions(self, columns: Float2D, variables: Float2D) -> Float2D:
-        """What every term adds to the scores of one row, ``(n_scores, n_terms)``; with the intercepts, all of them.
+    def contributions(self, columns: Float2D, variables: Float2D, scores: Int1D) -> Float2D:
+        """What every term adds to one score of each row, ``(n_rows, n_terms)``; with its intercept, all of it.
 
-        ``columns`` is the row under the map, ``variables`` its values u.
+        ``columns`` are the rows under the map, ``variables`` their values u.
         """
         extras, first = self._mapping.extras, self._mapping.absolute.size + self._mapping.signed.size
-        parts = self._coef * columns
-        for place, j in enumerate(extras.inputs):
-            parts[:, first + place] = self.terms[first + place].weight * variables[0, j]
+        parts = self._coef[scores] * columns
+        for place, j in enumerate(extras.inputs, first):
+            parts[:, place] = self.terms[place].weight[scores] * variables[:, j]
         return np.asarray(parts)
 
     def ordered(self) -> list[Term]:
@@ -120,7 +121,7 @@ class Formula:
         lines = [f"{', '.join(scores)} =", f"{_numbers(self.intercept)}"]
         lines += [f"{_numbers(term.weight)} * {term.text}" for term in shown]
         if len(shown) < len(self.terms):
-            lines.append(f"... and {len(self.terms) - len(shown)} smaller terms")
+            lines.append(f"... and {counted(len(self.terms) - len(shown), 'smaller term')}")
         return lines + [f"where {line}" for line in self.meanings(shown)]
 
     def meanings(self, terms: Sequence[Term]) -> list[str]:
@@ -193,8 +194,9 @@ class Explanation(NamedTuple):
     towards : object
         The class that the decision speaks for where it is positive.
     decision, intercept : float
+        By column, the intercept is the decision for the reference.
     contributions : list of (text, float)
-        What each term adds, the largest first.
+        What each term or column adds, the largest first.
     changes : list of Change
         For each input that can do so alone within the training range, the smallest change that changes the label; the
         smallest in terms of that range first.
@@ -215,7 +217,7 @@ class Explanation(NamedTuple):
         lines += [f"{value:+10.4g}  {text}" for text, value in self.contributions[:N_PRINTED]]
         rest = self.contributions[N_PRINTED:]
         if rest:
-            lines.append(f"{sum(value for _, value in rest):+10.4g}  {len(rest)} smaller terms")
+            lines.append(f"{sum(value for _, value in rest):+10.4g}  {counted(len(rest), 'smaller one')}")
         lines += [
             f"{change.new_label} if {change.name} were {change.new_value:.4g} instead of {change.value:.4g}"
             for change in self.changes[:3]
@@ -248,3 +250,38 @@ def changes_of_label(
                 outside, new = float(row[0, j]), said
         changes.append((abs(outside - x[j]) / (high[j] - low[j]), Change(names[j], float(x[j]), outside, new)))
     return [change for _, change in sorted(changes, key=lambda pair: pair[0])]
+
+
+def shares_of_columns(
+    decide: Callable[[Float2D], Float2D], rows: Float2D, reference: Float1D, groups: Sequence[Sequence[int]]
+) -> Array:
+    """What each group of columns adds to the decision on the way from a reference to a row, by Shapley's rule.
+
+    The columns take the values of the row one group after the other, and each adds what the decision then changes by.
+    The mean over some orders, each also turned around, is Shapley's value for terms of one or two groups, and near it
+    for others. The sums over the groups are exact: the decision for the row less that for the reference.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_groups, n_scores)
+
+    Examples
+    --------
+    >>> product = lambda X: X[:, :1] * X[:, 1:]
+    >>> shares_of_columns(product, np.array([[3.0, 4.0]]), np.array([1.0, 1.0]), [[0], [1]])[0, :, 0]
+    array([5., 6.])
+    """
+    rng = np.random.default_rng(0)
+    drawn = [rng.permutation(len(groups)) for _ in range(_ORDERS if len(groups) > 2 else 1)]
+    total: Any = 0.0
+    for order in [turned for one in drawn for turned in (one, one[::-1])]:
+        current = np.repeat(reference[None, :], len(rows), axis=0)
+        before = decide(current)
+        steps = np.empty((len(rows), len(groups), before.shape[1]))
+        for k in order:
+            current[:, list(groups[k])] = rows[:, list(groups[k])]
+            after = decide(current)
+            steps[:, k] = after - before
+            before = after
+        total = total + steps
+    return np.asarray(total / (2 * len(drawn)))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._typing import Array, Bool1D, Float2D, Int1D
-from ...display import first_lines, lines_html
+from ...display import counted, first_lines, lines_html
 from ...polynomials.polynomial import Polynomial, Polynomials
 from .halves import owner_name
 
@@ -93,9 +93,12 @@ class ClassGenerators(Sequence[ClassGenerator]):
             lines.append(f"... and {len(shown) - _SHOWN} more")
         n_used = len({i for i, *_ in shown})
         if n_used < len(self):
-            lines.append(f"{len(self) - n_used} generators have weight 0")
+            n_left = len(self) - n_used
+            lines.append(f"{counted(n_left, 'generator')} {'has' if n_left == 1 else 'have'} weight 0")
         if self.exact.any():
-            lines.append(f"{self.exact.sum()} generators vanish exactly on every class, and tell none apart")
+            n_exact = int(self.exact.sum())
+            vanish, tell = ("vanishes", "tells") if n_exact == 1 else ("vanish", "tell")
+            lines.append(f"{counted(n_exact, 'generator')} {vanish} exactly on every class, and {tell} none apart")
         return "\n".join(lines)
 
     def __repr__(self) -> str:

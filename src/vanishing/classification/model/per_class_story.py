@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._typing import Array, Float1D, Float2D
+from ...display import counted
 from ...ideals.story import tidy
 from ...plots import plot_confusion
 from ...polynomials.polynomial import Polynomial, Polynomials
@@ -47,11 +48,15 @@ def per_class_story(model: Any, subject: Subject) -> Story:
     tiles = [
         *_right_tile(model, fits, subject),
         Tile(f"{len(classes)}", "classes", shown),
-        Tile(f"{total:,}", "equations", f"of degree up to {max(each.degree for each in lists)}"),
+        Tile(
+            f"{total:,}",
+            "equation" if total == 1 else "equations",
+            f"of degree up to {max(each.degree for each in lists)}",
+        ),
         Tile(f"{model.estimators_[0].psi:.3g}", "psi", "largest mean square of an equation on its class"),
     ]
     kind = f"Vanishing ideals of classes, by {type(model.estimators_[0]).__name__}"
-    return Story(kind, f"{total:,} equations of {len(classes)} classes", tiles, sections)
+    return Story(kind, f"{counted(total, 'equation')} of {counted(len(classes), 'class')}", tiles, sections)
 
 
 def _in_units(model: Any, scaler: Any) -> list[Polynomials]:
@@ -159,9 +164,9 @@ def _equations(model: Any, lists: list[Polynomials], fits: _Fits, subject: Subje
         lines = [line[:4] for line in lines]
         heads, text = [*heads[:3], "times that on these rows"], "These rows came without labels."
     more = len(generators) - len(lines)
-    note = paragraph(f"{more:,} more are not shown.", class_="note") if more else None
+    note = paragraph(f"{more:,} more {'is' if more == 1 else 'are'} not shown.", class_="note") if more else None
     n_halves = sum(len(half.generators_) for own in model.halves_ for half in own)
-    text_of_halves = f"The {n_halves:,} equations of halves of classes are not shown."
+    text_of_halves = f"Not shown: {counted(n_halves, 'equation')} of halves of classes."
     halves = paragraph(text_of_halves, class_="note") if n_halves else None
     return join(paragraph(text), table(heads, lines, name="equations", most=_MOST), note, halves)
 

@@ -11,12 +11,13 @@ from ..._typing import Array, Float1D, Float2D
 from ...display import first_lines
 from ...rows.arrays import as_rows
 from ...rows.labels import as_vector, best_labels
-from ...rows.reading import input_names, require_finite
+from ...rows.reading import input_names
 from ...svm import L1SVC
-from .explain import Explanation, Formula, changes_of_label
+from .explain import Formula
 from .features import FeatureMap
 from .generators import ClassGenerators
 from .probabilities import Calibration
+from .rehearsal import Rehearsal
 from .reported import ReportedClassifier
 from .transforms import InputTransform, in_unit_cube, in_variables
 
@@ -35,7 +36,7 @@ class ReadableClassifier(ReportedClassifier):
     _used_map: FeatureMap
     _linear: bool  # whether decisions are ``coef_ @ columns + intercept_`` of the last step
     _planes: tuple[Float2D, Float1D]
-    _accuracies: tuple[float, float] | None = None  # of the printed terms, and of all, on training rows
+    _rehearsal: Rehearsal | None = None  # what a fit has noted about its rows
     _calibration: Calibration | None = None
     _generators: ClassGenerators | None = None  # where they have been read
 
@@ -102,12 +103,15 @@ class ReadableClassifier(ReportedClassifier):
         assert self._map.width is not None
         return np.asarray(self._weights[0] / self._map.width)
 
-    @property
-    def formula_(self) -> Formula:
-        """The decision as a formula in the units of the table, for the built-in SVM."""
+    def _require_formula(self) -> None:
         check_is_fitted(self)
         if not isinstance(self.final_estimator_, L1SVC):
             raise AttributeError(f"{type(self.final_estimator_).__name__} gives no formula: use final_estimator=None.")
+
+    @property
+    def formula_(self) -> Formula:
+        """The decision as a formula in the units of the table, for the built-in SVM."""
+        self._require_formula()
         transform = self.scaler_ if isinstance(self.scaler_, InputTransform) else None
         return Formula(self._used_map, *self._planes, self._units, input_names(self), transform)
 
@@ -129,42 +133,6 @@ class ReadableClassifier(ReportedClassifier):
         """
         expressions = self.formula_.to_sympy()
         return expressions[0] if len(expressions) == 1 else expressions
-
-    def explain(self, x: Any, towards: Any = None) -> Explanation:
-        """What each term contributes to the decision for one row, and which input to change to change its label.
-
-        Parameters
-        ----------
-        x : array-like of shape (n_features,)
-        towards : label, optional
-            The class whose decision to explain, among more than two; the predicted one by default.
-
-        Returns
-        -------
-        Explanation
-            Printed, the largest contributions come first.
-        """
-        formula = self.formula_
-        row = np.asarray(x, dtype=np.float64).reshape(1, -1)
-        if row.shape[1] != self.n_features_in_:
-            raise ValueError(f"The row has {row.shape[1]} values, the fit had {self.n_features_in_}: pass one of each.")
-        require_finite(as_rows(row), input_names(self))
-        label = self._predict_checked(row)[0]
-        if len(self.classes_) == 2:
-            towards, k = self.classes_[1], 0
-        else:
-            towards = label if towards is None else towards
-            k = int(np.flatnonzero(self.classes_ == towards)[0]) if towards in self.classes_ else -1
-            if k < 0:
-                raise ValueError(f"towards must be one of {self.classes_.tolist()}, got {towards!r}.")
-        variables = row if formula.transform is None else formula.transform.curve(row)
-        parts = formula.contributions(self._used_map.over(in_unit_cube(as_rows(row), self.scaler_)), variables)[k]
-        pairs = sorted(
-            zip((term.text for term in formula.terms), parts.tolist(), strict=True), key=lambda p: -abs(p[1])
-        )
-        changes = changes_of_label(self._predict_checked, row[0], *self._input_range, input_names(self))
-        decision = float(formula.intercept[k] + parts.sum())
-        return Explanation(label, towards, decision, float(formula.intercept[k]), pairs, changes)
 
     def _predict_checked(self, X: Float2D) -> Array:
         """Labels of rows with the columns of the fit, whose names are not asked for."""
@@ -189,10 +157,8 @@ class ReadableClassifier(ReportedClassifier):
         return first_lines(self._formula_lines(), n_shown)
 
     def _formula_lines(self) -> list[str]:
-        """The formula, the largest contributions first, and what the terms that are not printed are worth."""
-        lines = self.formula_.to_text(self._score_names)
-        if self._accuracies is None:
-            return lines
-        part, whole = self._accuracies
-        alone = f"with the printed terms alone on {100.0 * part:.1f}%"
-        return [*lines, f"right on {100.0 * whole:.1f}% of the training rows, {alone}"]
+        """The formula, the largest contributions first, and what it says about the rows of the fit."""
+        formula, noted = self.formula_, self._rehearsal
+        if noted is None:
+            return formula.to_text(self._score_names)
+        return [*formula.to_text(self._score_names, noted.n_printed), *noted.lines(self.classes_, len(formula.terms))]

@@ -13,6 +13,7 @@ from ...rows.arrays import ArrayRows
 from ...rows.labels import read_labelled
 from ...rows.protocol import Rows
 from ...rows.reading import finite_blocks, input_names, read_finite
+from .explained import Explains
 
 __all__ = ["ReportedClassifier", "ReportedPerClass"]
 
@@ -33,8 +34,8 @@ class _ReportedClasses(Reported):
         return Given(finite_blocks(self, data.rows), names, data.classes, data.keys)
 
 
-class ReportedClassifier(_ReportedClasses, ClassifierMixin):  # type: ignore[misc]
-    """A classifier that writes reports about itself."""
+class ReportedClassifier(Explains, _ReportedClasses, ClassifierMixin):  # type: ignore[misc]
+    """A classifier that explains its decisions and writes reports about itself."""
 
     def _report_story(self, subject: Any) -> Any:
         from .story import classifier_story  # only reports need it

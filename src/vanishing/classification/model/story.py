@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..._typing import Array, Float1D, Float2D
 from ...checks import RangeWarning
-from ...plots import plot_confusion, plot_tuning, plot_weights
+from ...display import counted
+from ...plots import plot_confusion, plot_effects, plot_tuning, plot_weights
 from ...report.figures import figure
 from ...report.markup import Html, join, paragraph, tag
 from ...report.mathml import polynomial, variable
@@ -21,24 +23,32 @@ from ...rows.array_api import to_host
 from ...rows.arrays import ArrayRows
 from ...rows.protocol import Block, Cost
 from ...svm import L1SVC
+from .effects import effects_of
 from .explain import Formula
 from .halves import owner_name
+from .rates import counts_by_score
+from .threshold_story import areas, threshold_section
 
 __all__ = ["classifier_story"]
 
 _MOST = 300  # lines of a table
 _MOST_CLASSES = 40  # that a picture of confusions has room for
 _BINS = 10  # of probabilities
+_MOST_CURVES, _MOST_MAPS, _PANEL = 9, 3, (3.6, 2.8)  # pictures of effects, and their inches
 
 
 class _Predicted(NamedTuple):
-    """Sums over rows: counts of labels by predictions, log-likelihood, and confidence and success by confidence."""
+    """Sums over rows: counts of labels by predictions, log-likelihood, and confidence and success by confidence.
+
+    ``by_score`` counts the rows of each class and the others by their scores for it; that of the second of two.
+    """
 
     counts: Float2D
     log_likelihood: float
     confidence: Float1D
     right: Float1D
     sizes: Float1D
+    by_score: Any = 0.0
 
 
 def classifier_story(classifier: Any, subject: Subject) -> Story:
@@ -52,6 +62,7 @@ def classifier_story(classifier: Any, subject: Subject) -> Story:
         sections.append(Section("Predictions", _predictions(classifier, predicted, subject)))
         if linear:
             sections.append(Section("The decision", _decision(model)))
+            sections.append(Section("Effects of the columns", _effects(model, subject)))
         sections.append(Section("Generators of each class", _generators(model)))
         if hasattr(classifier, "cv_results_"):
             sections.append(Section("Search for psi and C", _search(classifier)))
@@ -70,18 +81,27 @@ def _predict(classifier: Any, subject: Subject) -> _Predicted:
     classes, (true, keys) = classifier.classes_, (subject.given.classes, list(subject.given.keys))
     known = {label: k for k, label in enumerate(classes.tolist())}
     own = np.array([known.get(label, -1) for label in ([] if true is None else true.tolist())], dtype=np.int64)
-    has_probabilities = hasattr(classifier, "predict_proba")
+    has_probabilities, has_decisions = (hasattr(classifier, name) for name in ("predict_proba", "decision_function"))
 
     def look(block: Block) -> _Predicted:
         rows = ArrayRows(np.asarray(to_host(block.X), dtype=np.float64), n_jobs=1)
         rows.quiet = True
         chosen = np.searchsorted(classes, np.asarray(to_host(classifier.predict(rows))))
         labels = _codes(block.labels, keys)
-        counts = np.zeros((max(len(keys), 1), len(classes)))
+        counts, nothing = np.zeros((max(len(keys), 1), len(classes))), np.zeros(_BINS)
         np.add.at(counts, (labels, chosen), 1.0)
-        if not (has_probabilities and len(own)):
-            return _Predicted(counts, 0.0, *(np.zeros(_BINS) for _ in range(3)))
-        return _Predicted(counts, *_likelihood(np.asarray(classifier.predict_proba(rows)), own[labels], chosen))
+        if not len(own):
+            return _Predicted(counts, 0.0, nothing, nothing, nothing)
+        if not has_probabilities:
+            scores = np.asarray(classifier.decision_function(rows)) if has_decisions else None
+            by_score = 0.0 if scores is None else _by_score(scores.reshape(len(chosen), -1), own[labels])
+            return _Predicted(counts, 0.0, nothing, nothing, nothing, by_score)
+        given = np.asarray(classifier.predict_proba(rows))
+        with np.errstate(divide="ignore"):
+            log_odds = np.log(given) - np.log1p(-given)
+        scores = _by_score(log_odds[:, 1:] if len(classes) == 2 else log_odds, own[labels])
+        loss, sure, right, sizes = _likelihood(given, own[labels], chosen)
+        return _Predicted(counts, loss, sure, right, sizes, scores)
 
     n = subject.rows.n_features
     with warnings.catch_warnings():
@@ -95,6 +115,12 @@ def _codes(labels: Any, keys: Sequence[Any]) -> Array:
         return np.asarray(0)
     own = np.asarray(to_host(labels))
     return np.asarray(np.argmax(own[:, None] == np.array(keys, dtype=own.dtype)[None, :], axis=1))
+
+
+def _by_score(scores: Float2D, own: Array) -> Array:
+    """Counts by the score for each class, or for the second one of two."""
+    first = 2 - scores.shape[1] if scores.shape[1] == 1 else 0
+    return np.stack([counts_by_score(column, own == k) for k, column in enumerate(scores.T, first)])
 
 
 def _likelihood(probability: Float2D, own: Array, chosen: Array) -> tuple[float, Float1D, Float1D, Float1D]:
@@ -119,6 +145,7 @@ def _score_tiles(classifier: Any, predicted: _Predicted, subject: Subject) -> li
     if subject.given.classes is not None:
         right = _right(classifier, predicted, subject)
         tiles.append(Tile(f"{right / n:.2%}", "of these rows are right", f"{right:,.0f} of {n:,.0f}"))
+        tiles += _uneven_tiles(classifier, predicted, subject)
     if hasattr(classifier, "best_score_"):
         tiles.append(Tile(f"{classifier.best_score_:.4g}", "cross-validated score", f"{classifier.n_splits_} folds"))
     if predicted.sizes.any():
@@ -126,6 +153,31 @@ def _score_tiles(classifier: Any, predicted: _Predicted, subject: Subject) -> li
         error = float(np.abs(predicted.confidence - predicted.right).sum() / n)
         tiles.append(Tile(f"{error:.2%}", "calibration error", "confidence against success, ten bins"))
     return tiles
+
+
+def _uneven_tiles(classifier: Any, predicted: _Predicted, subject: Subject) -> list[Tile]:
+    """What the share of right rows hides where a class is common: the mean of the recalls, and the order of scores."""
+    square = _square(classifier, predicted, subject)
+    sizes, classes = square.sum(axis=1), [str(label) for label in classifier.classes_]
+    if not sizes.any():
+        return []
+    commonest, recalls = int(np.argmax(sizes)), np.diag(square)[sizes > 0.0] / sizes[sizes > 0.0]
+    note = f"{sizes[commonest] / sizes.sum():.1%} of the rows are {classes[commonest]}"
+    tiles = [Tile(f"{recalls.mean():.2%}", "balanced accuracy", note)]
+    if np.ndim(predicted.by_score) and (found := areas(predicted.by_score)):
+        against = "of the probabilities" if len(classes) == 2 else "mean of each class against the rest"
+        tiles.append(Tile(f"{np.mean(found):.3f}", "area under the ROC curve", against))
+    return tiles
+
+
+def _square(classifier: Any, predicted: _Predicted, subject: Subject) -> Float2D:
+    """Rows of each known class by the predicted one."""
+    classes, true = classifier.classes_.tolist(), subject.given.classes
+    square = np.zeros((len(classes), len(classes)))
+    for k, label in enumerate([] if true is None else true.tolist()):
+        if label in classes:
+            square[classes.index(label)] = predicted.counts[k]
+    return square
 
 
 def _right(classifier: Any, predicted: _Predicted, subject: Subject) -> float:
@@ -160,6 +212,31 @@ def _decision(model: Any) -> Html:
     )
 
 
+def _effects(model: Any, subject: Subject) -> Html:
+    """Curves and maps of the columns that move the decision most."""
+    effects = effects_of(model, subject.seen.complete, subject.names, _MOST_MAPS)
+    curves: list[Any] = [effect for effect in effects if effect.importance > 0.0]
+    maps: list[Any] = [pair for pair in effects.pairs if pair.importance > 0.0]
+    by_curves, by_all = (f"{share:.1%}" for share in effects.explained)
+    text = (
+        "The mean decision over these rows if a column had one value in all of them, less the mean decision; grey: how "
+        "many rows have it. Maps: what two columns do beyond both curves. "
+        f"The curves account for {by_curves} of the variance of the decision"
+        + (f", with these maps {by_all}." if maps else ".")
+    )
+    lines = [[effect.name, *(figures(v, 3) for v in (effect.importance, effect.values.min(), effect.values.max()))]
+             for effect in [*curves, *maps]]  # fmt: skip
+    drawn = [
+        figure(partial(_draw_effect, one), _PANEL, f"Effect of {one.name}.") for one in [*curves[:_MOST_CURVES], *maps]
+    ]
+    heads = ["column", "deviation", "lowest", "highest"]
+    return join(paragraph(text), tag("div", *drawn, class_="figures thirds"), table(heads, lines, name="effects"))
+
+
+def _draw_effect(effect: Any, ax: Any) -> None:
+    plot_effects(effect, ax=ax)
+
+
 def _write_terms(formula: Formula) -> list[Html]:
     """The terms of a formula as mathematics, in its order."""
     mapping, polynomials = formula._mapping, formula._polynomials()
@@ -178,11 +255,7 @@ def _predictions(classifier: Any, predicted: _Predicted, subject: Subject) -> Ht
         ]
         text = "These rows came without labels, so nothing can be said about errors."
         return join(paragraph(text), table(["class", "predicted", "share"], lines, name="classes"))
-    true = subject.given.classes.tolist()
-    square = np.zeros((len(classes), len(classes)))
-    for k, label in enumerate(true):
-        if label in classes:
-            square[classes.index(label)] = counts[k]
+    true, square = subject.given.classes.tolist(), _square(classifier, predicted, subject)
     lines = [_class_line(str(label), square, k) for k, label in enumerate(classes)]
     unknown = [str(label) for label in true if label not in classes]
     note = paragraph(f"The classifier does not know the labels {', '.join(unknown)}.") if unknown else None
@@ -195,7 +268,12 @@ def _predictions(classifier: Any, predicted: _Predicted, subject: Subject) -> Ht
             figure(lambda ax: plot_confusion(square, classes, ax=ax), (side + 0.6, side), caption),
             class_="figures",
         )
-    return join(note, drawn, table(["class", "rows", "found", "right if predicted", "F1"], lines, name="classes"))
+    by_class = table(["class", "rows", "found", "right if predicted", "F1"], lines, name="classes")
+    if not np.ndim(predicted.by_score):
+        return join(note, drawn, by_class)
+    return join(
+        note, drawn, by_class, threshold_section(predicted.by_score, classes, log_odds=bool(predicted.sizes.any()))
+    )
 
 
 def _class_line(label: str, square: Float2D, k: int) -> list[Any]:
@@ -226,8 +304,9 @@ def _generators(model: Any) -> Html:
     numbers = np.bincount(generators.owners, [len(own) for own in generators.lists])
     counts = ", ".join(f"{label}: {n:.0f}" for label, n in zip(generators.labels, numbers, strict=True))
     used = int(np.count_nonzero(size))
-    text = f"{len(generators):,} generators ({counts}), {used:,} with a weight; those with the largest weights first."
-    more = paragraph(f"{len(order) - _MOST:,} more are not shown.", class_="note") if len(order) > _MOST else None
+    size_of = counted(len(generators), "generator")
+    text = f"{size_of} ({counts}), {used:,} with a weight; those with the largest weights first."
+    more = paragraph(f"Not shown: {len(order) - _MOST:,} more.", class_="note") if len(order) > _MOST else None
     return join(paragraph(text), table(heads, lines, name="generators", most=_MOST), more)
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "TRANSFORMS",
     "InputTransform",
     "check_scaling",
+    "cube_rows",
     "in_unit_cube",
     "in_variables",
     "transform_of",
@@ -276,6 +277,13 @@ def in_unit_cube(rows: Rows, scaler: Any) -> Rows:
     if isinstance(scaler, InputTransform):
         return scaler.over(rows)
     return rows if scaler is None else scaled_rows(rows, scaler)
+
+
+def cube_rows(X: Float2D, scaler: Any) -> Float2D:
+    """The same for an array, as an array."""
+    rows = in_unit_cube(ArrayRows(X), scaler)
+    assert isinstance(rows, ArrayRows)
+    return np.asarray(rows.X, dtype=np.float64)
 
 
 def in_variables(polynomials: Polynomials, names: Sequence[str]) -> Polynomials:

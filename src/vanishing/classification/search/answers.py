@@ -14,7 +14,6 @@ from ...rows.labels import best_labels
 from ...rows.reading import is_source
 from ...svm import L1SVC
 from ..model.classifier import VanishingIdealClassifier
-from ..model.explain import Explanation
 from ..model.generators import ClassGenerators
 from ..model.probabilities import probabilities
 from ..model.reported import ReportedClassifier
@@ -179,22 +178,6 @@ class AnswersByTheBest(ReportedClassifier, TransformerMixin):  # type: ignore[mi
         sympy expression, or list of them
         """
         return self._single().to_sympy()
-
-    def explain(self, x: Any, towards: Any = None) -> Explanation:
-        """What each term contributes to the decision for one row, and which input to change to change its label.
-
-        Parameters
-        ----------
-        x : array-like of shape (n_features,)
-        towards : label, optional
-            The class whose decision to explain, among more than two; the predicted one by default.
-
-        Returns
-        -------
-        Explanation
-            Printed, the largest contributions come first.
-        """
-        return self._single().explain(x, towards)
 
     def __str__(self) -> str:
         best = getattr(self, "best_estimator_", None)

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..._typing import Array, Float1D
 from ...ideals.ideal import VanishingIdeal
+from ...rows.arrays import ArrayRows
 from ...rows.labels import Labelled
 from ...rows.reading import take_input_from
 from ...rows.sampling import Sample
@@ -95,6 +96,9 @@ def refit(
     calibration = _calibration(score, evaluator, may_mix=may_mix) if in_memory else None
     if calibration is not None:
         model._calibrate(calibration)
+        known = data.rows if sample is None else sample.rows
+        if isinstance(known, ArrayRows):  # calibrated decisions may give other labels
+            model._rehearse(known)
     return model
 
 

@@ -1,0 +1,190 @@
+"""What a classifier says about its columns and about rows: their effects on the decision, and their contributions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..._typing import Float1D, Float2D, Int1D
+from ...checks import check_choice
+from ...display import as_table
+from ...polynomials.text import distinct_names
+from ...report.glance import look_at
+from ...rows.arrays import ArrayRows, as_rows
+from ...rows.labels import as_vector, best_labels
+from ...rows.reading import dense, input_names, read_finite
+from .effects import Effects, effects_of
+from .explain import Explanation, changes_of_label, shares_of_columns
+from .transforms import cube_rows
+
+__all__ = ["Explains"]
+
+
+class Explains:
+    """The methods of a classifier that explain its decisions, and those of a search, by its best model."""
+
+    def _single(self) -> Any:
+        """The model that predicts."""
+        return self
+
+    def effects(self, X: Any, *, pairs: Any = 6) -> Effects:
+        """How each column moves the decision over its range, and which pairs of columns do so beyond that.
+
+        The effect of a column is its partial dependence: the mean decision over the rows of ``X`` if the column had a
+        value in all of them, less the mean decision. A formula gives it exactly, as sums over its terms. Decisions are
+        log-odds wherever there are probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or another data source
+            Rows over which to take means. Of more than 5,000 rows, as many are drawn.
+        pairs : int or list of pairs of names, default=6
+            How many interactions of two columns to give, the strongest ones by a screening; or of which columns.
+
+        Returns
+        -------
+        Effects
+            Of all columns, the largest first; ``effects["age"]`` is that of one column, ``effects["age", "income"]``
+            the map of two, and :func:`~vanishing.plots.plot_effects` draws them.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from vanishing import OAVI, VanishingIdealClassifier
+        >>> X = np.random.default_rng(0).uniform(-1, 1, (500, 3))
+        >>> clf = VanishingIdealClassifier(OAVI(0.01), monomials=2).fit(X, X[:, 0] + X[:, 1] * X[:, 2] > 0)
+        >>> effects = clf.effects(X, pairs=1)
+        >>> effects[0].name, effects.pairs[0].name
+        ('x0', 'x1 & x2')
+        """
+        model = self._single()
+        model._require_formula()
+        if not (isinstance(pairs, (int, np.integer)) and pairs >= 0) and not isinstance(pairs, (list, tuple)):
+            raise ValueError(f"pairs must be a number of at least 0 or a list of pairs of names; got {pairs!r}.")
+        seen = look_at(read_finite(model, dense(X)))
+        return effects_of(model, np.ascontiguousarray(seen.X), input_names(model), pairs)
+
+    def explain(
+        self,
+        X: Any,
+        towards: Any = None,
+        *,
+        by: str = "term",
+        reference: Any = None,
+        groups: Mapping[str, Sequence[int]] | None = None,
+    ) -> Any:
+        """What each term or column contributes to the decision for rows; for one row also how to change its label.
+
+        By term, the contributions and the intercept sum to the decision. By column, they sum to what the decision is
+        beyond that for a ``reference`` row: Shapley's values, of which those of a term of two columns are exact, and
+        those of more columns a mean over 16 orders of the columns.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_features,) or (n_samples, n_features)
+            One row, or several.
+        towards : label, optional
+            The class whose decision to explain, among more than two; that predicted for each row by default.
+        by : {"term", "column"}, default="term"
+        reference : array-like of shape (n_features,), optional
+            The row to compare with, by column; by default the mean of the training rows (as the formula sees them:
+            of ranks or of arcsinh where the columns are scaled so).
+        groups : mapping from str to list of int, optional
+            Columns that are one thing, as those of a category, by column; the others stay alone.
+
+        Returns
+        -------
+        Explanation or table
+            For one row an :class:`Explanation`, which prints the largest contributions first. For several a pandas
+            DataFrame (a dict of columns without pandas) with a line for each row: the columns "intercept" and those of
+            the contributions, whose sum is the decision.
+        """
+        check_choice("by", by, ("term", "column"))
+        model = self._single()
+        formula = model.formula_
+        rows, is_one = _rows_of(model, X)
+        inside = as_rows(cube_rows(rows, model.scaler_))
+        scores = model._used_map.scores(inside, *model._planes)
+        labels = np.asarray(best_labels(as_vector(scores), model.classes_))
+        chosen = _scores_towards(model, labels, towards)
+        if by == "term":
+            names: Sequence[str] = [term.text for term in formula.terms]
+            curved = rows if formula.transform is None else formula.transform.curve(rows)
+            columns = model._used_map.over(inside)
+            parts, intercept = formula.contributions(columns, curved, chosen), formula.intercept[chosen]
+        else:
+            names, parts, intercept = _by_column(model, rows, chosen, reference, groups)
+        if not is_one:
+            listed = distinct_names(("intercept", *names))
+            return as_table(dict(zip(listed, np.column_stack([intercept, parts]).T, strict=True)))
+        if by == "column":
+            names = [_with_value(name, rows[0], input_names(model)) for name in names]
+        pairs = sorted(zip(names, parts[0].tolist(), strict=True), key=lambda pair: -abs(pair[1]))
+        low, high = model._input_range
+        changes = changes_of_label(model._predict_checked, rows[0], low, high, input_names(model))
+        towards = model.classes_[1] if len(model.classes_) == 2 else model.classes_[chosen[0]]
+        first = float(intercept[0])
+        return Explanation(labels[0], towards, float(first + parts[0].sum()), first, pairs, changes)
+
+
+def _with_value(name: str, row: Float1D, inputs: Sequence[str]) -> str:
+    """``age = 41``; the name of a group as it is."""
+    return f"{name} = {row[inputs.index(name)]:.6g}" if name in inputs else name
+
+
+def _rows_of(model: Any, X: Any) -> tuple[Float2D, bool]:
+    """Checked rows in memory, and whether they are a single one."""
+    X = dense(X)
+    is_one = np.ndim(X) == 1
+    if is_one:
+        row = np.asarray(X, dtype=np.float64)
+        if row.size != model.n_features_in_:
+            raise ValueError(f"The row has {row.size} values, the fit had {model.n_features_in_}: pass one of each.")
+        X = ArrayRows(row[None, :])
+    rows = read_finite(model, X)
+    if not isinstance(rows, ArrayRows):
+        raise ValueError("explain takes rows in memory: give it an array or a frame of those that you ask about.")
+    return np.ascontiguousarray(rows.X[:], dtype=np.float64), is_one
+
+
+def _scores_towards(model: Any, labels: Any, towards: Any) -> Int1D:
+    """The number of the score that each row is explained by."""
+    classes = model.classes_
+    if len(classes) == 2:
+        return np.zeros(len(labels), dtype=np.int64)
+    if towards is None:
+        return np.asarray(np.searchsorted(classes, labels))
+    if towards not in classes:
+        raise ValueError(f"towards must be one of {classes.tolist()}, got {towards!r}.")
+    return np.full(len(labels), int(np.flatnonzero(classes == towards)[0]))
+
+
+def _by_column(
+    model: Any, rows: Float2D, chosen: Int1D, reference: Any, groups: Mapping[str, Sequence[int]] | None
+) -> tuple[list[str], Float2D, Float1D]:
+    """Names, contributions of columns ``(n_rows, n_names)``, and the decisions for the reference."""
+    names, (coef, intercept) = input_names(model), model._planes
+    players = {name: [int(j) for j in members] for name, members in (groups or {}).items()}
+    grouped = [j for members in players.values() for j in members]
+    if len(set(grouped)) < len(grouped) or not set(grouped) <= set(range(len(names))):
+        raise ValueError(f"groups must hold numbers of columns from 0 to {len(names) - 1}, each once; got {groups!r}.")
+    players |= {name: [j] for j, name in enumerate(names) if j not in set(grouped)}
+    if reference is None:
+        centre = getattr(model, "_centre", None)
+        if centre is None:
+            raise ValueError("The model does not know the mean of its training rows: give a row as reference.")
+    else:
+        row, is_one = _rows_of(model, reference)
+        if not is_one:
+            raise ValueError(f"reference must be one row of {len(names)} values; got an array of shape {row.shape}.")
+        centre = cube_rows(row, model.scaler_)[0]
+    inside = cube_rows(rows, model.scaler_)
+
+    def decide(X: Float2D) -> Float2D:
+        return np.asarray(model._used_map.scores(as_rows(X), coef, intercept))
+
+    shares = shares_of_columns(decide, inside, centre, list(players.values()))
+    start = decide(centre[None, :])[0]
+    return list(players), shares[np.arange(len(rows)), :, chosen], start[chosen]
