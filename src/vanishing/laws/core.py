@@ -10,10 +10,11 @@ as narrow as the narrowest is the core; ``criteria`` decides whether it is a law
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from itertools import combinations, product
-from math import comb, gcd
+from math import comb, gcd, log2
 
 import numpy as np
 from scipy.linalg import LinAlgError, eigh
@@ -23,6 +24,7 @@ from .._typing import Array, Bool1D, Float1D, Float2D, Int2D
 from .criteria import CRITERIA, information
 from .monomials import monomials
 from .relation import HALF_OF_NORMAL, middle_spread
+from .snapping import rational_bits
 
 __all__ = ["Core", "find_core"]
 
@@ -33,10 +35,16 @@ _FEW_ROWS, _SOME_ROWS, _MANY_ROWS = 64, 240, 2000  # that candidates are compare
 _STARTS = 24  # equations through random rows, for every set of terms
 _SEMIFINALISTS, _FINALISTS = 500, 20  # candidates of each kind that are compared again, and fitted
 _ABOUT_AS_NARROW = 1.25  # width over the smallest one, of equations among which the shortest is chosen
+_LEAST_ROWS = 6  # half of fewer are on an equation through three of them
+_LUMP = 0.25  # share of the searched rows that one value of a column may have: two such columns stay below half
+_DENOMINATORS = 4  # largest denominator of a ratio of coefficients
 _LEAST_SIZE = 0.01  # of a value, over a typical one of its column, that its deviation is a share of
 _STEPS, _MOST_STEPS = 8, 50  # of concentration, and towards the width of the core
 _ROUNDING = 1e-9  # width, in deviations of the columns, that float64 may leave
 _SEED = 3_180_442_907_551  # large, so that no table was made with the same random numbers
+
+
+_Comparable = Callable[[Int2D, int], Bool1D]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +63,8 @@ class Core:
         Relative error of the equation on the rows that obey: two of three are nearer.
     smooth : float
         Share of the variance of their distances that neighbouring rows predict.
+    rational : tuple of Fraction or None
+        Coefficients that are rational multiples of the first rational one, which is 1.
     """
 
     exponents: Int2D
@@ -63,6 +73,7 @@ class Core:
     obeys: Bool1D
     within: float
     smooth: float
+    rational: tuple[Fraction | None, ...] = ()
 
     @property
     def degree(self) -> int:
@@ -77,16 +88,35 @@ class Core:
 
 @dataclass(eq=False)
 class _Candidate:
-    """Terms, coefficients in scaled columns, and the width on some rows."""
+    """Terms, coefficients in scaled columns, and the width on some rows.
+
+    ``sizes`` has the typical sizes of the terms, in deviations; ``rational`` the coefficients, in the units of the
+    table, that are rational multiples of the first of them.
+    """
 
     exponents: Int2D
     coef: Float1D
     width: float
+    sizes: Float1D = field(default_factory=lambda: np.zeros(0))
+    rational: tuple[Fraction | None, ...] = ()
 
-    @property
-    def length(self) -> float:
-        """Terms and exponents; of the same length, the one of lower degree is shorter."""
-        return float(len(self.exponents) + self.exponents.sum() + 0.3 * self.exponents.sum(axis=1).max())
+    def bits(self, n_rows: int) -> float:
+        """Bits to write it down: its terms among all of its columns up to its degree, and its coefficients.
+
+        Half of the rows know the coefficient of a term to ``width / sqrt(n_rows / 2)`` over the size of the term. One
+        coefficient is free.
+        """
+        n_columns, degree = int(self.exponents.any(axis=0).sum()), int(self.exponents.sum(axis=1).max())
+        terms = log2(comb(comb(n_columns + degree, degree), len(self.coef)))
+        error = (self.width + _ROUNDING) / np.sqrt(n_rows / 2.0)
+        real = 1.0 + np.log2(np.maximum(self.sizes / error, 1.0))
+        exact = [rational_bits(abs(r.numerator), r.denominator) for r in self.rational if r is not None]
+        left = [bits for k, bits in enumerate(real) if not self.rational or self.rational[k] is None]
+        return terms + sum(exact) + float(sum(left)) - (0.0 if exact else float(max(left)))
+
+    def score(self, n_rows: int) -> float:
+        """Bits that the nearer half of the rows take, a row: ``log2 width``, and the share of writing it down."""
+        return log2(self.width + _ROUNDING) + 2.0 * self.bits(n_rows) / n_rows
 
 
 class _Columns:
@@ -122,7 +152,7 @@ def _spread(column: Float1D) -> float:
     return max(float(middle_spread(column[:, None])[0]), 1e-12) if len(column) else 1e-12
 
 
-def find_core(X: Float2D, every: Float2D | None = None) -> Core | None:
+def find_core(X: Float2D, every: Float2D | None = None, comparable: _Comparable | None = None) -> Core | None:
     """The shortest of the narrowest equations of a table; None if no short equation is narrow.
 
     Parameters
@@ -131,6 +161,8 @@ def find_core(X: Float2D, every: Float2D | None = None) -> Core | None:
         Rows to search in; no column is constant.
     every : ndarray of shape (n_all, n_columns), optional
         Rows that may obey, or not; ``X`` by default.
+    comparable : callable, optional
+        ``comparable(exponents, k)`` says which terms may have rational multiples of the coefficient of term k.
 
     Examples
     --------
@@ -143,33 +175,91 @@ def find_core(X: Float2D, every: Float2D | None = None) -> Core | None:
     ([[1, 0, 0], [0, 2, 1]], 150)
     """
     every, X = X if every is None else every, np.unique(X, axis=0)  # repeated rows are no evidence
-    columns, random = _Columns(X), np.random.default_rng(_SEED)
-    X = X[random.permutation(len(X))]
+    random = np.random.default_rng(_SEED)
+    X = _without_lumps(X, random)
+    n_rows = len(X)
+    if n_rows < _LEAST_ROWS:
+        return None
+    columns = _Columns(X)
     many = columns.scaled(X[:_MANY_ROWS])
     found = [*_power_laws(columns, X), *_sums(columns, X, random)]
-    for candidate in found:
-        candidate.coef, candidate.width = _concentrated(*many, candidate.exponents, candidate.coef)
-    found = [c for c in found if c.width <= 2.0 * CRITERIA.core and _needs_its_terms(*many, c)]
+    for c in found:
+        values, slopes = _tables(*many, c.exponents)
+        c.coef, c.width = _concentrated(values, slopes, c.coef)
+        c.sizes = _sizes(values, slopes, c.coef)
+    found = [c for c in found if c.width <= 2.0 * CRITERIA.core and c.sizes.min() > c.width + _ROUNDING]
     found = [c for c in found if _is_one_sheet(*many, c)]
     if not found:
         return None
-    slack = _ABOUT_AS_NARROW + 2.0 / np.sqrt(len(X))
-    tiled = np.tile(X[:_MANY_ROWS], (-(-_MANY_ROWS // len(X)), 1))
+    tiled = np.tile(X[:_MANY_ROWS], (-(-_MANY_ROWS // n_rows), 1))
     drawn = random.permuted(tiled, axis=0)
     bits = np.array([_bits_a_row(columns, tiled, drawn, c) for c in found])
-    found = [c for c, own in zip(found, bits, strict=True) if own >= bits.max() - np.log2(slack)]
-    narrowest = min(c.width for c in found)
-    near = slack * narrowest + _ROUNDING
-    best = min((c for c in found if c.width <= near), key=lambda c: (c.length, c.width))
-    return _described(columns, best, every, random)
+    near = log2(_ABOUT_AS_NARROW)
+    found = [c for c, own in zip(found, bits, strict=True) if own >= bits.max() - near - 2.0 / np.sqrt(n_rows)]
+    limit = min(c.score(n_rows) for c in found) + near
+    close = [_with_plain_ratios(columns, many, c, comparable) for c in found if c.score(n_rows) <= limit]
+    return _described(columns, min(close, key=lambda c: (c.bits(n_rows), c.width)), every, random)
 
 
-def _needs_its_terms(Z: Float2D, unit: Float2D, candidate: _Candidate) -> bool:
-    """Whether every term moves the equation by more than its width: one that does not says nothing."""
-    _, slopes = _on_rows(Z, unit, candidate.exponents, candidate.coef)
-    steepness = np.maximum(np.linalg.norm(slopes, axis=1), 1e-300)
-    sizes = np.median(np.abs(_monomials(Z, candidate.exponents) * candidate.coef) / steepness[:, None], axis=0)
-    return bool(sizes.min() > candidate.width + _ROUNDING)
+def _without_lumps(X: Float2D, random: np.random.Generator) -> Float2D:
+    """The rows in random order, without some of those that have the most common value of a column.
+
+    Any equation about a value that half of the rows have is near to half of the rows. So rows with the most common
+    value of a column, of share f, stay with probability ``(1 - f) / f * s / (1 - s)``, which leaves a share s of them.
+    """
+    stays = np.ones(len(X))
+    for column in X.T:
+        values, places, counts = np.unique(column, return_inverse=True, return_counts=True)
+        share = counts.max() / len(X)
+        if share > _LUMP and len(values) > 1:
+            stays[places == counts.argmax()] *= (1.0 - share) / share * _LUMP / (1.0 - _LUMP)
+    rows = random.permutation(len(X))
+    return X[rows[random.random(len(X)) < stays[rows]]]
+
+
+def _with_plain_ratios(
+    columns: _Columns, rows: tuple[Float2D, Float2D], candidate: _Candidate, comparable: _Comparable | None
+) -> _Candidate:
+    """The equation with rational ratios of its coefficients, in the units of the table, where these save bits."""
+    k, n_rows = len(candidate.coef), len(rows[0])
+    values, slopes = _tables(*rows, candidate.exponents)
+    with np.errstate(over="ignore", under="ignore"):
+        unit = np.prod(columns.size**candidate.exponents, axis=1)
+    best = candidate
+    for reference in range(k if k > 2 and np.isfinite(unit).all() and unit.all() else 0):
+        allowed = np.ones(k, dtype=bool) if comparable is None else comparable(candidate.exponents, reference)
+        current = replace(candidate, rational=tuple(Fraction(1) if t == reference else None for t in range(k)))
+        for term in range(k):
+            if term == reference or not allowed[term]:
+                continue
+            own = current.coef / unit
+            value = own[term] / own[reference]
+            ratios = [Fraction(round(value * q), q) for q in range(1, _DENOMINATORS + 1) if abs(value) < 1.0 / _ROUNDING]
+            tried = [_with_ratio(values, slopes, unit, current, term, ratio) for ratio in ratios if ratio]
+            current = min([current, *tried], key=lambda c: c.score(n_rows))
+        best = min(best, current, key=lambda c: c.score(n_rows))
+    return best
+
+
+def _with_ratio(
+    values: Float2D, slopes: Array, unit: Float1D, candidate: _Candidate, term: int, ratio: Fraction
+) -> _Candidate:
+    """The equation with one more rational coefficient; the others are fitted again."""
+    rational = tuple(ratio if t == term else own for t, own in enumerate(candidate.rational))
+    fixed = np.array([0.0 if own is None else float(own) for own in rational]) * unit
+    free = [t for t, own in enumerate(rational) if own is None]
+    mixing = np.column_stack([fixed, *(np.eye(len(fixed))[t] for t in free)])
+    reference = next(t for t, own in enumerate(candidate.rational) if own is not None)
+    start = np.r_[candidate.coef[reference] / fixed[reference], candidate.coef[free]]
+    coef, width = _concentrated(values @ mixing, np.einsum("ikj,km->imj", slopes, mixing), start)
+    coef = mixing @ coef
+    return _Candidate(candidate.exponents, coef, width, _sizes(values, slopes, coef), rational)
+
+
+def _sizes(values: Float2D, slopes: Array, coef: Float1D) -> Float1D:
+    """Typical sizes of the terms of an equation, in deviations of the columns."""
+    steepness = np.maximum(np.linalg.norm(np.einsum("ikj,k->ij", slopes, coef), axis=1), 1e-300)
+    return np.asarray(np.median(np.abs(values * coef) / steepness[:, None], axis=0))
 
 
 def _bits_a_row(columns: _Columns, X: Float2D, drawn: Float2D, candidate: _Candidate) -> float:
@@ -209,7 +299,7 @@ def _described(columns: _Columns, best: _Candidate, X: Float2D, random: np.rando
         smooth = _smoothness(place[:, best.exponents.any(axis=0)], distance[rows], random)
     with np.errstate(over="ignore", under="ignore"):
         coef = best.coef / np.prod(columns.size**best.exponents, axis=1)
-    return Core(best.exponents, coef / np.abs(coef).max(), width, obeys, within, smooth)
+    return Core(best.exponents, coef / np.abs(coef).max(), width, obeys, within, smooth, best.rational)
 
 
 def _peak(distance: Float1D) -> float:
@@ -448,9 +538,8 @@ def _null_vector(work: Float2D, k: int) -> bool:
 # The best candidates
 
 
-def _concentrated(Z: Float2D, unit: Float2D, exponents: Int2D, coef: Float1D) -> tuple[Float1D, float]:
+def _concentrated(values: Float2D, slopes: Array, coef: Float1D) -> tuple[Float1D, float]:
     """Coefficients that minimise ``sum g^2 / w`` over ``sum |u grad g|^2 / w`` on the nearest half, again and again."""
-    values, slopes = _tables(Z, unit, exponents)
     best, width = coef, np.inf
     for _ in range(_STEPS):
         along = np.einsum("ikj,k->ij", slopes, coef)
@@ -460,9 +549,9 @@ def _concentrated(Z: Float2D, unit: Float2D, exponents: Int2D, coef: Float1D) ->
         if not own < width:
             break
         best, width = coef, own
-        half = np.argpartition(distance, len(Z) // 2)[: len(Z) // 2 + 1]
+        half = np.argpartition(distance, len(values) // 2)[: len(values) // 2 + 1]
         half = half[np.isfinite(distance[half])]
-        weights = 1.0 / np.maximum(steepness[half], 1e-300) ** 2
+        weights = 1.0 / np.maximum(steepness[half], 1e-100) ** 2
         size = np.maximum(np.sqrt((values[half] ** 2 * weights[:, None]).sum(axis=0)), 1e-100)
         A = (values[half] * weights[:, None]).T @ values[half]
         B = np.einsum("ikj,ilj,i->kl", slopes[half], slopes[half], weights)
@@ -507,7 +596,8 @@ def _smoothness(place: Float2D, distance: Float1D, random: np.random.Generator) 
     ``E[r_i r_neighbour] / var r``: nothing for noise, all of it for a smooth function that the equation approximates.
     """
     finite = np.isfinite(place).all(axis=1)
-    place, distance = place[finite], distance[finite]
+    place, first = np.unique(place[finite], axis=0, return_index=True)  # repeated rows have the same distance
+    distance = distance[finite][first]
     if len(place) > _MANY_ROWS:
         rows = random.choice(len(place), _MANY_ROWS, replace=False)
         place, distance = place[rows], distance[rows]

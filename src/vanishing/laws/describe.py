@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ from .moments import MULTIPLICATIVE
 from .snapping import nearest_rational, real_bits
 from .table import Table
 
-__all__ = ["dependency_law", "describe", "exact_law", "few_rows_law", "power_law", "with_units"]
+__all__ = ["dependency_law", "describe", "exact_law", "few_rows_law", "power_law", "with_rational", "with_units"]
 
 _ROUNDING = 1e-7  # noise level below which a power law is exact
 _LEAST_ERROR = 1e-12  # of a power law's constant, as a share: what rounding leaves
@@ -96,6 +96,29 @@ def _numbers(law: FittedLaw, lead: int) -> _Numbers:
     sign = -1 if coef[lead] < 0.0 else 1
     rational = [None if number is None else number * sign * factor for number in rational]
     return _Numbers(coef * sign * factor, stderr * factor, rational, free * sign * factor, free_stderr * factor)
+
+
+def with_rational(law: Law, rational: Mapping[tuple[int, ...], Fraction | None]) -> Law:
+    """The law with some coefficients as rational multiples of each other, given by the exponents of their terms.
+
+    The others are multiples of the first of these terms, as the rows give them. Where all of more than two are rational,
+    they become integers.
+    """
+    numbers = [rational[tuple(row)] for row in law.exponents.tolist()]
+    fixed = [k for k, number in enumerate(numbers) if number is not None]
+    share = np.array([float(numbers[k] or 0) / law.free_coef[k] for k in fixed]).mean()
+    known = [numbers[k] for k in fixed]
+    factor = common_denominator(known) if len(known) == len(numbers) > 2 else 1
+    lead = float(numbers[0]) if numbers[0] is not None else law.free_coef[0] * share
+    factor = -factor if lead < 0.0 else factor
+    free = law.free_coef * share * factor
+    coef = np.array([free[k] if number is None else float(number) * factor for k, number in enumerate(numbers)])
+    free_stderr = law.free_stderr * abs(share * factor)
+    stderr = np.where([number is None for number in numbers], free_stderr, 0.0)
+    rational_coef = tuple(None if number is None else number * factor for number in numbers)
+    return replace(
+        law, coef=coef, stderr=stderr, rational=rational_coef, free_coef=free, free_stderr=free_stderr
+    )
 
 
 def power_law(law: PowerLaw, table: Table, kept: Sequence[int], *, snap: bool = True) -> Law:

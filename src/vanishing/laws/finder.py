@@ -35,7 +35,6 @@ from .table import Table, column_names, read_table
 __all__ = ["LawFinder", "discover"]
 
 _DEGREE = 4  # max_degree="auto"
-_ALL_ROWS = 0.999  # share of rows from which on none is an exception
 _FOLLOWED, _FOLLOWED_PER_LEVEL = 5.0, 2.0  # limit of a residual's correlation with a column: over sqrt(N), and by noise
 _MODELS: dict[str, tuple[tuple[str, str], ...]] = {
     "auto": ((ADDITIVE, "level"), (ADDITIVE, "columns"), (MULTIPLICATIVE, "level")),
@@ -201,7 +200,7 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
     def _noisy(
         self, judgement: Judgement, table: Table, kept: Sequence[int], removed: Sequence[int], settings: Settings
     ) -> tuple[Judgement, list[Attempt]]:
-        """Laws that all rows obey up to noise; where none is likely, those that some rows do not obey come first."""
+        """Laws that all rows obey up to noise, or that some rows do not obey, whichever are worth more bits."""
         noisy: list[Law] = []
         attempts: list[Attempt] = []
         if self.robust is not True:
@@ -209,16 +208,18 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
             noisy = _independent(noisy, table, removed)
         by_noise = judgement.copy()
         by_noise.add(noisy)
-        products = [law.degree for law in by_noise.between_columns if _may_be_a_product(law)]
-        likely = any(law.p_value >= LIKELY for law in by_noise.between_columns)
-        if not self._allows_cores(table) or (likely and not products):
+        if not self._allows_cores(table):
             return by_noise, attempts
         cores, tried = core_laws(table, kept, settings)
-        first = [law for law in cores if law.share < _ALL_ROWS and (not likely or law.degree < max(products))]
-        judgement.add([*first, *noisy])
-        if not likely:
-            judgement.add([law for law in cores if law not in first])
-        return judgement, [*attempts, *tried]
+        by_core = judgement.copy()
+        by_core.add(cores)
+        attempts = [*attempts, *tried]
+        n_known = len(judgement.between_columns)
+        likely = [law for law in by_noise.between_columns[n_known:] if law.p_value >= LIKELY]
+        if likely and (by_core.net <= by_noise.net or _same_terms(by_core.between_columns[n_known], likely)):
+            return by_noise, attempts
+        by_core.add(noisy)
+        return by_core, attempts
 
     def _allows_cores(self, table: Table) -> bool:
         """Whether some rows may follow no law: nothing is said about noise and terms, and there are no groups."""
@@ -334,10 +335,9 @@ def _independent(laws: Sequence[Law], table: Table, removed: Sequence[int]) -> l
     return kept
 
 
-def _may_be_a_product(law: Law) -> bool:
-    """Whether a law may be the product of two: a column divides it, or it has four terms and degree three."""
-    divisible = bool(law.exponents.min(axis=0).any())
-    return len(law.variables) > 1 and law.degree > 1 and (divisible or (len(law.coef) > 3 and law.degree > 2))
+def _same_terms(law: Law, others: Sequence[Law]) -> bool:
+    """Whether one of the others has the same terms as a law."""
+    return any({*map(tuple, law.exponents)} == {*map(tuple, other.exponents)} for other in others)
 
 
 def _notes(attempts: Sequence[Attempt]) -> list[str]:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from .._typing import Bool1D, Float1D, Float2D
+from .._typing import Bool1D, Float1D, Float2D, Int2D
 from ..rows.array_api import to_host
 from ..rows.protocol import Block, Cost
 from .core import Core, find_core
 from .criteria import CRITERIA, Judgement
-from .describe import describe, power_law
+from .describe import describe, power_law, with_rational
 from .fitted import FittedLaw, fit_terms
 from .gmm import Conditions
 from .law import Law
@@ -41,7 +41,8 @@ def core_laws(table: Table, kept: Sequence[int], settings: Settings) -> tuple[li
     columns = [j for j in kept if _varies(X[:, j])]
     rows = np.ones(len(X), dtype=bool)
     while len(columns) > 1 and (np.ptp(X[rows][:, columns], axis=0) > 0.0).all():
-        core = find_core(X[rows][:, columns], X[:, columns])
+        own = _comparable(settings, [list(kept).index(j) for j in columns], len(kept))
+        core = find_core(X[rows][:, columns], X[:, columns], own)
         reason = _reason(core, widest)
         if core is not None and not np.ptp(X[core.obeys][:, columns], axis=0)[core.columns].all():
             reason = "one is near to half of the rows, but a column is constant on these"
@@ -65,10 +66,16 @@ def core_laws(table: Table, kept: Sequence[int], settings: Settings) -> tuple[li
     return judgement.laws, [*attempts, *judgement.rejected]
 
 
+def _comparable(settings: Settings, columns: Sequence[int], n_kept: int) -> Callable[[Int2D, int], Bool1D] | None:
+    """Which terms in some of the columns may have rational multiples of each other's coefficients."""
+    if not settings.snap:
+        return lambda exponents, k: np.arange(len(exponents)) == k
+    return settings.of_columns(columns, n_kept).comparable
+
+
 def _varies(column: Float1D) -> bool:
-    """Whether a column has a few values at least, none of them on half of the rows: that half would be any law's."""
-    counts = np.unique(column, return_counts=True)[1]
-    return len(counts) >= _FEWEST_VALUES and 2 * int(counts.max()) < len(column)
+    """Whether a column has a few values at least."""
+    return len(np.unique(column)) >= _FEWEST_VALUES
 
 
 def _reason(core: Core | None, widest: float) -> str:
@@ -89,9 +96,11 @@ def _law(core: Core, table: Table, kept: Sequence[int], settings: Settings) -> L
         law = power_law(found, replace(table, X=X, n_rows=len(X)), range(len(table.names)), snap=snap)
     else:
         fitted = _fitted(core, X, settings.of_columns([list(kept).index(j) for j in used], len(kept)))
-        law = describe(fitted, table.names, used)
+        law = describe(replace(fitted, dense=False), table.names, used)  # the terms are few, and their numbers plain
+        if any(core.rational):
+            law = with_rational(law, {tuple(e): r for e, r in zip(core.exponents.tolist(), core.rational, strict=True)})
         n_real = sum(exact is None for exact in law.rational)
-        if fitted.dense or (law.degree > 1 and n_real > 1):
+        if law.degree > 1 and n_real > 1:
             return None
     return with_exceptions(law, table, core.obeys, core.within)
 

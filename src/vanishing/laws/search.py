@@ -52,7 +52,10 @@ class _Search:
     def find(self, degree: int, trial: list[int], laws: Sequence[FittedLaw]) -> FittedLaw | None:
         """One law of these candidate terms besides those known, under the first noise model that is not rejected."""
         best: FittedLaw | None = None
+        settled: set[str] = set()  # kinds of noise under which no other nuisance changes the answer
         for model, nuisance in self._models(degree, laws):
+            if model in settled:
+                continue
             one = self._one_law(degree, model, trial, nuisance, laws)
             try:
                 with one.conditions.sample.work.limit():
@@ -68,8 +71,10 @@ class _Search:
                 best = law
             if best is not None and best.p_value >= LIKELY:
                 break
-            if attempt.dof == 0 or attempt.reason == FOLLOWS:  # other noise models change neither
+            if attempt.reason == FOLLOWS:
                 break
+            if attempt.dof == 0:
+                settled.add(model)
         return best
 
     def _quotient(self, law: FittedLaw, laws: Sequence[FittedLaw]) -> FittedLaw | None:

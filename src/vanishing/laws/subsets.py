@@ -45,7 +45,7 @@ def best_subsets(
     if size > n or comb(n, size) > _MOST_SUBSETS:
         return []
     at = np.ix_(chosen, chosen)
-    least = 1e-14 * float(np.trace(P[at])) / n
+    least = max(1e-14 * float(np.trace(P[at])) / n, 1e-300)
     if size == 1:
         traces = np.diag(D[at]) / np.maximum(np.diag(P[at]), least)
         best = [[int(chosen[k])] for k in np.argsort(-traces) if traces[k] > 0.0 and chosen[k] >= last]
