@@ -8,7 +8,7 @@ import pytest
 from reference import rational_buchberger_moeller, rational_kernel, span_dimension
 
 from vanishing.laws.exact import exact_laws, groebner
-from vanishing.laws.modular import primes
+from vanishing.laws.exact.modular import primes
 
 sympy = pytest.importorskip("sympy", reason="SymPy is not installed")
 

@@ -8,7 +8,7 @@ import pytest
 from tables import circle, gas, with_noise
 
 from vanishing import discover, load
-from vanishing.laws.equation import coordinate_names, equation, number, with_error
+from vanishing.laws.say.equation import coordinate_names, equation, number, with_error
 
 
 @pytest.fixture(scope="module")

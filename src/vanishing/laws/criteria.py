@@ -20,9 +20,9 @@ from math import comb, log2, sqrt
 import numpy as np
 
 from .._typing import Float1D, Float2D, Int1D
-from .law import Law
-from .relation import HALF_OF_NORMAL, Relation, middle_spread, moved_onto
-from .settings import Attempt
+from .estimate.settings import Attempt
+from .rows.relation import HALF_OF_NORMAL, Relation, information, middle_spread, moved_onto
+from .say.law import Law
 
 __all__ = [
     "CRITERIA",
@@ -31,7 +31,6 @@ __all__ = [
     "Known",
     "Verdict",
     "bits_of_equation",
-    "information",
     "judge",
     "tolerance",
 ]
@@ -103,8 +102,8 @@ class Verdict:
     width : float
         Noise between rows, as a share of the columns' steps; 0 for exact laws.
     net : float
-        Bits that the law is worth beside others: ``-log2`` of the distance within which rows obey, for each distinct row
-        that does, less ``cost``. Unlike ``saved``, it has no limit where chance never obeys.
+        Bits that the law is worth beside others: ``-log2`` of the distance within which rows obey, for each distinct
+        row that does, less ``cost``. Unlike ``saved``, it has no limit where chance never obeys.
     """
 
     accepted: bool
@@ -237,7 +236,9 @@ class Judgement:
                 elif all(law.variables != other.variables for other in self.laws):
                     self.laws.append(law)
                 continue
-            if law.kind == "dense" and any(set(other.variables) <= set(law.variables) for other in self.between_columns):
+            if law.kind == "dense" and any(
+                set(other.variables) <= set(law.variables) for other in self.between_columns
+            ):
                 continue  # a law says what these columns have in common
             verdict, own = judge(law, self.X, self._known, self.groups)
             if verdict.accepted:
@@ -319,13 +320,6 @@ def bits_of_equation(law: Law, n_rows: int) -> float:
     free = max(bits) if all(exact is None for exact in law.rational) else 0.0
     terms = log2(comb(comb(n_columns + law.degree, law.degree), n_terms))
     return terms + sum(bits) - free + _BITS_OF_ORIGIN * int(np.count_nonzero(law.origin))
-
-
-def information(p: float, q: float) -> float:
-    """``KL(p || q)`` in bits, 0 where chance obeys as often."""
-    if p <= q:
-        return 0.0
-    return p * log2(p / q) + ((1.0 - p) * log2((1.0 - p) / (1.0 - q)) if p < 1.0 else 0.0)
 
 
 def _share_within(distance: Float1D, reach: float) -> float:

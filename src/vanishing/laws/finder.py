@@ -18,19 +18,19 @@ from ..files.fields import require
 from ..files.saved import Object, SavedEstimator
 from ..report import Given, Reported
 from ..rows.reading import read_finite
-from . import units as dimensions
-from .candidates import allowed_terms, comparable_terms, dimension_classes
+from .candidates.allowed import allowed_terms, comparable_terms, dimension_classes
+from .candidates.sums import NOT_AUDITED, find_laws_of_sums
 from .criteria import Judgement
-from .dependencies import affine_dependencies
-from .describe import dependency_law, describe, with_units
-from .law import Law
-from .laws import Laws
-from .moments import ADDITIVE, MULTIPLICATIVE
+from .estimate.moments import ADDITIVE, MULTIPLICATIVE
+from .estimate.settings import LIKELY, Attempt, Settings, known_noise
 from .obeyed import core_laws
 from .routes import Routes, proven_laws
-from .settings import LIKELY, Attempt, Settings, known_noise
-from .sums import NOT_AUDITED, find_laws_of_sums
-from .table import Table, column_names, read_table
+from .rows import units as dimensions
+from .rows.dependencies import affine_dependencies
+from .rows.table import Table, column_names, read_table
+from .say.describe import dependency_law, describe, with_units
+from .say.law import Law
+from .say.laws import Laws
 
 __all__ = ["LawFinder", "discover"]
 

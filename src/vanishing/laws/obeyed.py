@@ -11,17 +11,17 @@ import numpy as np
 from .._typing import Bool1D, Float1D, Float2D, Int2D
 from ..rows.array_api import to_host
 from ..rows.protocol import Block, Cost
-from .core import Core, find_core
+from .candidates.core import Core, find_core
+from .candidates.fitted import FittedLaw, fit_terms
+from .candidates.power_laws import power_law_of
 from .criteria import CRITERIA, Judgement
-from .describe import describe, power_law, with_rational
-from .fitted import FittedLaw, fit_terms
-from .gmm import Conditions
-from .law import Law
-from .logs import power_law_of
-from .moments import ADDITIVE, MULTIPLICATIVE
-from .sample import make_sample
-from .settings import DENSE, LIKELY, Attempt, Settings
-from .table import Table
+from .estimate.gmm import Conditions
+from .estimate.moments import ADDITIVE, MULTIPLICATIVE
+from .estimate.sample import make_sample
+from .estimate.settings import DENSE, LIKELY, Attempt, Settings
+from .rows.table import Table
+from .say.describe import describe, power_law, with_rational
+from .say.law import Law
 
 __all__ = ["core_laws", "with_exceptions"]
 
@@ -42,7 +42,7 @@ def core_laws(table: Table, kept: Sequence[int], settings: Settings) -> tuple[li
     rows = np.ones(len(X), dtype=bool)
     while len(columns) > 1 and (np.ptp(X[rows][:, columns], axis=0) > 0.0).all():
         own = _comparable(settings, [list(kept).index(j) for j in columns], len(kept))
-        core = find_core(X[rows][:, columns], X[:, columns], own)
+        core = find_core(X[rows][:, columns], X[:, columns], own, widest=CRITERIA.core)
         reason = _reason(core, widest)
         if core is not None and not np.ptp(X[core.obeys][:, columns], axis=0)[core.columns].all():
             reason = "one is near to half of the rows, but a column is constant on these"

@@ -13,20 +13,20 @@ from math import gcd
 import numpy as np
 
 from .._typing import Float2D, Int1D
-from .confirm import confirm, confirm_power_law
-from .describe import describe, exact_law, few_rows_law, power_law
-from .exact import binary_denominator, exact_laws
-from .few_rows import FEW_ROWS, FEWEST_ROWS, LinearLaw, find_in_few_rows, largest_noise
-from .fitted import FittedLaw
-from .law import Law
-from .logs import PowerLaw, find_power_law
-from .moments import ADDITIVE
-from .origin import far_origin, recentre_all
-from .rounding import dithered, explains_linear, rounding_steps
-from .sample import Sample, make_sample
-from .search import find_laws, skipped
-from .settings import DENSE, LAW, Attempt, Settings
-from .table import Table
+from .candidates.confirm import confirm, confirm_power_law
+from .candidates.few_rows import FEW_ROWS, FEWEST_ROWS, LinearLaw, find_in_few_rows, largest_noise
+from .candidates.fitted import FittedLaw
+from .candidates.origin import far_origin, recentre_all
+from .candidates.power_laws import PowerLaw, find_power_law
+from .candidates.search import find_laws, skipped
+from .estimate.moments import ADDITIVE
+from .estimate.sample import Sample, make_sample
+from .estimate.settings import DENSE, LAW, Attempt, Settings
+from .exact.ideals import binary_denominator, exact_laws
+from .rows.rounding import dithered, explains_linear, rounding_steps
+from .rows.table import Table
+from .say.describe import describe, exact_law, few_rows_law, power_law
+from .say.law import Law
 
 __all__ = ["Routes", "proven_laws"]
 
