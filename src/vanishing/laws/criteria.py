@@ -65,9 +65,6 @@ class Criteria:
         are merely correlated are near to one.
     smooth : float
         Largest share of the distances' variance that neighbouring rows predict, of such an equation.
-    narrow : float
-        Width, in deviations of the columns, up to which such an equation may leave a smooth deviation: rounding does
-        that, too, and hardly any other curve comes as near to a short equation.
     parallel : float
         Singular value of unit gradients, in deviations of the columns, below which these count as dependent.
     noise : float
@@ -80,7 +77,6 @@ class Criteria:
     whiteness: float = 1.0
     core: float = 0.03
     smooth: float = 0.25
-    narrow: float = 0.001
     parallel: float = 0.15
     noise: float = 0.12
 

@@ -11,9 +11,11 @@ as narrow as the narrowest is the core; ``criteria`` decides whether it is a law
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import combinations, product
+from functools import cached_property
+from itertools import combinations, islice, product
 from math import comb, gcd, log2
 
 import numpy as np
@@ -23,9 +25,10 @@ from ..._compiled import compiled
 from ..._typing import Array, Bool1D, Float1D, Float2D, Int2D
 from ..estimate.monomials import monomials
 from ..rows.relation import HALF_OF_NORMAL, information, middle_spread
+from ..rows.rounding import rounding_steps
 from .snapping import rational_bits
 
-__all__ = ["Core", "find_core"]
+__all__ = ["Core", "find_core", "without_term"]
 
 _CANDIDATES = 25_000  # equations of one kind that are compared; degrees and exponents are as large as that allows
 _LARGEST_EXPONENT, _LARGEST_DEGREE = 5, 3  # of power laws, and of equations of three and four terms
@@ -142,6 +145,13 @@ class _Columns:
         shares = np.maximum(np.abs(Z), _LEAST_SIZE) * self.log_spread
         return Z, np.where(self.positive, shares, self.spread)
 
+    def some(self, chosen: Bool1D) -> _Columns:
+        """Some of the columns."""
+        part = copy(self)
+        for name, values in vars(self).items():
+            setattr(part, name, values[chosen])
+        return part
+
     def place(self, X: Float2D) -> Float2D:
         """Rows in coordinates in which all deviations are 1."""
         return np.asarray(np.where(self.positive, self.logs(X) / self.log_spread, X / self.size / self.spread))
@@ -177,31 +187,93 @@ def find_core(
     >>> core.exponents.tolist(), int(core.obeys.sum())
     ([[1, 0, 0], [0, 2, 1]], 150)
     """
-    every, X = X if every is None else every, np.unique(X, axis=0)  # repeated rows are no evidence
-    random = np.random.default_rng(_SEED)
-    X = _without_lumps(X, random)
-    n_rows = len(X)
-    if n_rows < _LEAST_ROWS:
+    every = X if every is None else every
+    search = _Search.on(X)
+    if search is None:
         return None
-    columns = _Columns(X)
-    many = columns.scaled(X[:_MANY_ROWS])
-    found = [*_power_laws(columns, X, 2.0 * widest), *_sums(columns, X, 4.0 * widest, random)]
-    for c in found:
-        values, slopes = _tables(*many, c.exponents)
-        c.coef, c.width = _concentrated(values, slopes, c.coef)
-        c.sizes = _sizes(values, slopes, c.coef)
+    columns, X, random, many = search.columns, search.X, search.random, search.scaled
+    n_rows = len(X)
+    found = [*_power_laws(columns, X, 2.0 * widest), *_sums(search, 4.0 * widest)]
+    found = [search.concentrated(c) for c in found]
     found = [c for c in found if c.width <= 2.0 * widest and c.sizes.min() > c.width + _ROUNDING]
     found = [c for c in found if _is_one_sheet(*many, c)]
     if not found:
         return None
-    tiled = np.tile(X[:_MANY_ROWS], (-(-_MANY_ROWS // n_rows), 1))
-    drawn = random.permuted(tiled, axis=0)
-    bits = np.array([_bits_a_row(columns, tiled, drawn, c) for c in found])
+    bits = np.array([search.bits_a_row(c, _MANY_ROWS) for c in found])
     near = log2(_ABOUT_AS_NARROW)
     found = [c for c, own in zip(found, bits, strict=True) if own >= bits.max() - near - 2.0 / np.sqrt(n_rows)]
     limit = min(c.score(n_rows) for c in found) + near
     close = [_with_plain_ratios(columns, many, c, comparable) for c in found if c.score(n_rows) <= limit]
     return _described(columns, min(close, key=lambda c: (c.bits(n_rows), c.width)), every, random)
+
+
+def without_term(
+    core: Core, term: int, X: Float2D, every: Float2D, comparable: _Comparable | None = None
+) -> Core | None:
+    """The core with one term less, fitted again; None if nothing of it is left between columns."""
+    left = np.delete(np.arange(len(core.coef)), term)
+    exponents = core.exponents[left] - core.exponents[left].min(axis=0)
+    search = _Search.on(X)
+    if search is None or len(left) < 2 or exponents.any(axis=0).sum() < 2:
+        return None
+    with np.errstate(over="ignore", under="ignore"):
+        coef = core.coef[left] * np.prod(search.columns.size**exponents, axis=1)
+    shorter = search.concentrated(_Candidate(exponents, coef / np.abs(coef).max(), np.inf))
+    shorter = _with_plain_ratios(search.columns, search.scaled, shorter, comparable)
+    return _described(search.columns, shorter, every, search.random)
+
+
+@dataclass(eq=False)
+class _Search:
+    """The rows of a search in random order, without repeated ones and lumps, and their columns."""
+
+    columns: _Columns
+    X: Float2D
+    scaled: tuple[Float2D, Float2D]
+    random: np.random.Generator
+
+    @classmethod
+    def on(cls, X: Float2D) -> _Search | None:
+        """The search on some rows; None if these are too few."""
+        random = np.random.default_rng(_SEED)
+        X = _without_lumps(np.unique(X, axis=0), random)  # repeated rows are no evidence
+        if len(X) < _LEAST_ROWS:
+            return None
+        columns = _Columns(X)
+        return cls(columns, X, columns.scaled(X[:_MANY_ROWS]), random)
+
+    def concentrated(self, candidate: _Candidate) -> _Candidate:
+        """The candidate after concentration steps."""
+        values, slopes = _tables(*self.scaled, candidate.exponents)
+        coef, width = _concentrated(values, slopes, candidate.coef)
+        return replace(candidate, coef=coef, width=width, sizes=_sizes(values, slopes, coef))
+
+    @cached_property
+    def drawn(self) -> tuple[Float2D, Float2D]:
+        """Rows, again and again where they are few, and the same rows with every column drawn anew."""
+        tiled = np.tile(self.X[:_MANY_ROWS], (-(-_MANY_ROWS // len(self.X)), 1))
+        return tiled, self.random.permuted(tiled, axis=0)
+
+    def bits_a_row(self, candidate: _Candidate, n_rows: int) -> float:
+        """Bits that an equation says about the column it says least about, by some draws, as in the judge.
+
+        The product of a law with a column that is zero on the other rows is as narrow as the law, and says less.
+        """
+        X, drawn = (rows[:n_rows] for rows in self.drawn)
+        reach = 3.0 * candidate.width + _ROUNDING
+        share, least = _share_within(self.columns, X, candidate, reach), np.inf
+        for j in np.flatnonzero(candidate.exponents.any(axis=0)):
+            changed = X.copy()
+            changed[:, j] = drawn[:, j]
+            chance = _share_within(self.columns, changed, candidate, reach)
+            least = min(least, information(share, max(chance, 0.5 / len(X))))
+        return float(least)
+
+    def saves_bits(self, candidate: _Candidate) -> bool:
+        """Whether a candidate saves more bits on the rows than it takes to write it down."""
+        values, slopes = _tables(self.scaled[0][:_SOME_ROWS], self.scaled[1][:_SOME_ROWS], candidate.exponents)
+        candidate.sizes = _sizes(values, slopes, candidate.coef)
+        return self.bits_a_row(candidate, _SOME_ROWS) * len(self.X) > candidate.bits(len(self.X))
 
 
 def _without_lumps(X: Float2D, random: np.random.Generator) -> Float2D:
@@ -267,20 +339,6 @@ def _sizes(values: Float2D, slopes: Array, coef: Float1D) -> Float1D:
     return np.asarray(np.median(np.abs(values * coef) / steepness[:, None], axis=0))
 
 
-def _bits_a_row(columns: _Columns, X: Float2D, drawn: Float2D, candidate: _Candidate) -> float:
-    """Bits that an equation says about the column it says least about, as in :func:`.judge`.
-
-    The product of a law with a column that is zero on the other rows is as narrow as the law, and says less.
-    """
-    reach = 3.0 * candidate.width + _ROUNDING
-    share, least = _share_within(columns, X, candidate, reach), np.inf
-    for j in np.flatnonzero(candidate.exponents.any(axis=0)):
-        changed = X.copy()
-        changed[:, j] = drawn[:, j]
-        least = min(least, information(share, max(_share_within(columns, changed, candidate, reach), 0.5 / len(X))))
-    return float(least)
-
-
 def _share_within(columns: _Columns, X: Float2D, candidate: _Candidate, reach: float) -> float:
     values, slopes = _on_rows(*columns.scaled(X), candidate.exponents, candidate.coef)
     return float(np.mean(np.abs(_ratio(values, np.linalg.norm(slopes, axis=1))) <= reach))
@@ -296,12 +354,7 @@ def _described(columns: _Columns, best: _Candidate, X: Float2D, random: np.rando
     obeys = np.abs(distance) <= 4.0 * width + _ROUNDING
     terms = np.abs(_monomials(Z, best.exponents) * best.coef).max(axis=1)
     within = float(np.quantile(np.abs(values[obeys]) / np.maximum(terms[obeys], 1e-300), 0.68))
-    smooth = 0.0
-    if width > _ROUNDING:
-        rows = np.flatnonzero(obeys & np.isfinite(columns.logs(X)).all(axis=1))
-        normal = slopes[rows] / np.maximum(steepness[rows], 1e-300)[:, None]
-        place = columns.place(X[rows]) - distance[rows, None] * normal
-        smooth = _smoothness(place[:, best.exponents.any(axis=0)], distance[rows], random)
+    smooth = _smoothness(columns, best, X[obeys], width, random) if width > _ROUNDING else 0.0
     with np.errstate(over="ignore", under="ignore"):
         coef = best.coef / np.prod(columns.size**best.exponents, axis=1)
     return Core(best.exponents, coef / np.abs(coef).max(), width, obeys, within, smooth, best.rational)
@@ -387,21 +440,22 @@ def _shortest_halves(logs: Float2D, vectors: Int2D, spread: Float1D) -> tuple[Fl
 # Equations of three and four terms
 
 
-def _sums(columns: _Columns, X: Float2D, widest: float, random: np.random.Generator) -> Iterator[_Candidate]:
-    """The equations of three and four terms with the least median distance."""
+def _sums(search: _Search, widest: float) -> Iterator[_Candidate]:
+    """The equations of three and four terms with the least median distance that save bits."""
+    columns, X, random = search.columns, search.X, search.random
     for n_terms in (3, 4):
         terms, supports = _supports(X.shape[1], n_terms)
-        for number, n_rows, starts in ((_SEMIFINALISTS, _FEW_ROWS, _STARTS // 2), (_FINALISTS, _SOME_ROWS, _STARTS)):
+        for n_rows, starts in ((_FEW_ROWS, _STARTS // 2), (_SOME_ROWS, _STARTS)):
             rows = X[:n_rows]
             values, slopes = _tables(*columns.scaled(rows), terms)
             through = np.array([random.choice(len(rows), n_terms - 1, replace=False) for _ in range(starts)])
             widths, coef = np.full(len(supports), widest), np.zeros((len(supports), n_terms))
             distance, work = np.empty(len(rows)), np.empty((n_terms, n_terms))
             _least_medians(values, slopes, supports, through, widths, coef, distance, work)
-            best = [k for k in np.argsort(widths, kind="stable")[:number] if coef[k].any()]
+            best = [k for k in np.argsort(widths, kind="stable")[:_SEMIFINALISTS] if coef[k].any()]
             supports, widths, coef = supports[best], widths[best], coef[best]
-        for support, width, c in zip(supports, widths, coef, strict=True):
-            yield _Candidate(terms[support], c, float(width))
+        candidates = map(_Candidate, terms[supports], coef, widths.tolist())
+        yield from islice(filter(search.saves_bits, candidates), _FINALISTS)
 
 
 def _supports(n: int, n_terms: int) -> tuple[Int2D, Int2D]:
@@ -595,23 +649,32 @@ def _is_one_sheet(Z: Float2D, unit: Float2D, candidate: _Candidate, reach: float
     return bool(linear.mean() > 0.7)
 
 
-def _smoothness(place: Float2D, distance: Float1D, random: np.random.Generator) -> float:
+def _smoothness(
+    columns: _Columns, candidate: _Candidate, X: Float2D, width: float, random: np.random.Generator
+) -> float:
     """Share of the distances' variance that neighbours, after projection onto the equation, predict.
 
     ``E[r_i r_neighbour] / var r``: nothing for noise, all of it for a smooth function that the equation approximates.
+    Rounding errors are smooth functions of the place, too, so that rounded columns are dithered. Places are blurred by
+    the width, within which the projection itself would sort the rows.
     """
+    used: Bool1D = np.asarray(candidate.exponents.any(axis=0))
+    exponents, columns = candidate.exponents[:, used], columns.some(used)
+    X = np.unique(X[:, used], axis=0)  # repeated rows have the same distance
+    X = X + rounding_steps(X) * random.uniform(-0.5, 0.5, X.shape)
+    X = X[random.permutation(len(X))[:_MANY_ROWS]]
+    X = X[np.isfinite(columns.logs(X)).all(axis=1)]
+    values, slopes = _on_rows(*columns.scaled(X), exponents, candidate.coef)
+    steepness = np.maximum(np.linalg.norm(slopes, axis=1), 1e-300)
+    distance = _ratio(values, steepness)
+    place = columns.place(X) - (distance / steepness)[:, None] * slopes
+    place = place + 2.0 * width * random.normal(size=place.shape)
     finite = np.isfinite(place).all(axis=1)
-    place, first = np.unique(place[finite], axis=0, return_index=True)  # repeated rows have the same distance
-    distance = distance[finite][first]
-    if len(place) > _MANY_ROWS:
-        rows = random.choice(len(place), _MANY_ROWS, replace=False)
-        place, distance = place[rows], distance[rows]
+    place, residual = place[finite], distance[finite] - distance[finite].mean()
     n_neighbours = int(np.clip(len(place) // 15, 4, 12))
     if len(place) <= n_neighbours:
         return 1.0
-    residual = distance - distance.mean()
     from scipy.spatial import cKDTree  # here, so that importing the package stays quick
 
-    jitter = _ROUNDING * random.normal(size=place.shape)
-    neighbours = cKDTree(place + jitter).query(place, n_neighbours + 1)[1][:, 1:]
+    neighbours = cKDTree(place).query(place, n_neighbours + 1)[1][:, 1:]
     return max(float(np.mean(residual * residual[neighbours].mean(axis=1)) / max(residual.var(), 1e-300)), 0.0)

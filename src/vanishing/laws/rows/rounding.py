@@ -16,6 +16,7 @@ from ..._typing import Float1D, Float2D
 from ...rows.array_api import namespace_of, on_device_of
 from ...rows.folds import fold_numbers
 from ...rows.protocol import Block
+from .relation import middle_spread
 from .table import Table
 
 __all__ = ["dithered", "explains_linear", "rounding_steps"]
@@ -41,7 +42,7 @@ def rounding_steps(X: Float2D) -> Float1D:
 
 
 def _step(column: Float1D) -> float:
-    deviation = float(column.std())
+    deviation = float(middle_spread(column[:, None])[0])
     for power in _POWERS:
         step = 10.0**power
         if step <= _MATTERS * deviation:
