@@ -11,7 +11,7 @@ import numpy as np
 from .._typing import Bool1D, Float1D, Float2D, Int2D
 from ..rows.array_api import to_host
 from ..rows.protocol import Block, Cost
-from .candidates.core import Core, find_core, without_term
+from .candidates.core import Core, find_core, without_lumps, without_term
 from .candidates.fitted import FittedLaw, fit_terms
 from .candidates.power_laws import power_law_of
 from .criteria import CRITERIA, Judgement
@@ -38,10 +38,12 @@ def core_laws(table: Table, kept: Sequence[int], settings: Settings) -> tuple[li
     judgement = Judgement(table.X)
     attempts: list[Attempt] = []
     X, widest = table.X, CRITERIA.core
-    columns = [j for j in kept if _varies(X[:, j])]
-    rows = np.ones(len(X), dtype=bool)
+    varying = [j for j in kept if _varies(X[:, j])]
+    columns, rows = [*varying], np.ones(len(X), dtype=bool)
     while len(columns) > 1 and (np.ptp(X[rows][:, columns], axis=0) > 0.0).all():
-        some, every = X[rows][:, columns], X[:, columns]
+        distinct = np.unique(X[rows][:, varying], axis=0)
+        some = distinct[without_lumps(distinct)][:, np.isin(varying, columns)]
+        every = X[:, columns]
         comparable = _comparable(settings, [list(kept).index(j) for j in columns], len(kept))
         core, law = find_core(some, every, comparable, widest=CRITERIA.core), None
         while core is not None and not _reason(core, every, widest):
@@ -114,12 +116,11 @@ def _law(core: Core, table: Table, kept: Sequence[int], settings: Settings) -> L
         law = power_law(found, replace(table, X=X, n_rows=len(X)), range(len(table.names)), snap=snap)
     else:
         fitted = _fitted(core, X, settings.of_columns([list(kept).index(j) for j in used], len(kept)))
-        law = describe(replace(fitted, dense=False), table.names, used)  # the terms are few, and their numbers plain
-        if any(core.rational):
-            law = with_rational(law, {tuple(e): r for e, r in zip(core.exponents.tolist(), core.rational, strict=True)})
-        n_real = sum(exact is None for exact in law.rational)
-        if law.degree > 1 and n_real > 1:
+        if fitted.dense and not core.special:
             return None
+        law = describe(replace(fitted, dense=False), table.names, used)
+        if sum(map(bool, core.rational)) > sum(map(bool, law.rational)):
+            law = with_rational(law, {tuple(e): r for e, r in zip(core.exponents.tolist(), core.rational, strict=True)})
     return with_exceptions(law, table, core.obeys, core.within)
 
 

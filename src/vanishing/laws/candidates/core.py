@@ -22,13 +22,14 @@ import numpy as np
 from scipy.linalg import LinAlgError, eigh
 
 from ..._compiled import compiled
-from ..._typing import Array, Bool1D, Float1D, Float2D, Int2D
+from ..._typing import Array, Bool1D, Float1D, Float2D, Int1D, Int2D
 from ..estimate.monomials import monomials
 from ..rows.relation import HALF_OF_NORMAL, information, middle_spread
 from ..rows.rounding import rounding_steps
+from .audits import is_surprising
 from .snapping import rational_bits
 
-__all__ = ["Core", "find_core", "without_term"]
+__all__ = ["Core", "find_core", "without_lumps", "without_term"]
 
 _CANDIDATES = 25_000  # equations of one kind that are compared; degrees and exponents are as large as that allows
 _LARGEST_EXPONENT, _LARGEST_DEGREE = 5, 3  # of power laws, and of equations of three and four terms
@@ -67,6 +68,8 @@ class Core:
         Share of the variance of their distances that neighbouring rows predict.
     rational : tuple of Fraction or None
         Coefficients that are rational multiples of the first rational one, which is 1.
+    special : bool
+        Whether a smooth curve hardly has such an equation.
     """
 
     exponents: Int2D
@@ -76,6 +79,7 @@ class Core:
     within: float
     smooth: float
     rational: tuple[Fraction | None, ...] = ()
+    special: bool = True
 
     @property
     def degree(self) -> int:
@@ -115,6 +119,17 @@ class _Candidate:
         exact = [rational_bits(abs(r.numerator), r.denominator) for r in self.rational if r is not None]
         left = [bits for k, bits in enumerate(real) if not self.rational or self.rational[k] is None]
         return terms + sum(exact) + float(sum(left)) - (0.0 if exact else float(max(left)))
+
+    def is_special(self, n_rows: int) -> bool:
+        """Whether a smooth curve hardly has such an equation: it is linear, a power law, or its numbers are plain."""
+        n_columns, degree = int(self.exponents.any(axis=0).sum()), int(self.exponents.sum(axis=1).max())
+        plain = [k for k, number in enumerate(self.rational) if number is not None]
+        if degree == 1 or len(self.coef) == 2:
+            return True
+        saved = replace(self, rational=()).bits(n_rows) - self.bits(n_rows)
+        return len(plain) >= len(self.coef) - 1 and is_surprising(
+            saved, comb(n_columns + degree, degree), len(self.coef)
+        )
 
     def score(self, n_rows: int) -> float:
         """Bits that the nearer half of the rows take, a row: ``log2 width``, and the share of writing it down."""
@@ -236,7 +251,7 @@ class _Search:
     def on(cls, X: Float2D) -> _Search | None:
         """The search on some rows; None if these are too few."""
         random = np.random.default_rng(_SEED)
-        X = _without_lumps(np.unique(X, axis=0), random)  # repeated rows are no evidence
+        X = random.permutation(np.unique(X, axis=0))  # repeated rows are no evidence
         if len(X) < _LEAST_ROWS:
             return None
         columns = _Columns(X)
@@ -276,20 +291,26 @@ class _Search:
         return self.bits_a_row(candidate, _SOME_ROWS) * len(self.X) > candidate.bits(len(self.X))
 
 
-def _without_lumps(X: Float2D, random: np.random.Generator) -> Float2D:
-    """The rows in random order, without some of those that have the most common value of a column.
+def without_lumps(X: Float2D) -> Int1D:
+    """The places of the rows without some of those that have the most common value of a column.
 
     Any equation about a value that half of the rows have is near to half of the rows. So rows with the most common
     value of a column, of share f, stay with probability ``(1 - f) / f * s / (1 - s)``, which leaves a share s of them.
+
+    Examples
+    --------
+    >>> column = np.r_[np.zeros(900), np.arange(1.0, 101.0)]
+    >>> left = without_lumps(column[:, None])
+    >>> int((column[left] > 0.0).sum()), bool(20 < (column[left] == 0.0).sum() < 50)
+    (100, True)
     """
-    stays = np.ones(len(X))
+    random, stays = np.random.default_rng(_SEED), np.ones(len(X))
     for column in X.T:
         values, places, counts = np.unique(column, return_inverse=True, return_counts=True)
         share = counts.max() / len(X)
         if share > _LUMP and len(values) > 1:
             stays[places == counts.argmax()] *= (1.0 - share) / share * _LUMP / (1.0 - _LUMP)
-    rows = random.permutation(len(X))
-    return X[rows[random.random(len(X)) < stays[rows]]]
+    return np.flatnonzero(random.random(len(X)) < stays)
 
 
 def _with_plain_ratios(
@@ -357,7 +378,9 @@ def _described(columns: _Columns, best: _Candidate, X: Float2D, random: np.rando
     smooth = _smoothness(columns, best, X[obeys], width, random) if width > _ROUNDING else 0.0
     with np.errstate(over="ignore", under="ignore"):
         coef = best.coef / np.prod(columns.size**best.exponents, axis=1)
-    return Core(best.exponents, coef / np.abs(coef).max(), width, obeys, within, smooth, best.rational)
+    return Core(
+        best.exponents, coef / np.abs(coef).max(), width, obeys, within, smooth, best.rational, best.is_special(len(X))
+    )
 
 
 def _peak(distance: Float1D) -> float:
