@@ -19,7 +19,8 @@ from unittest.mock import patch
 import numpy as np
 
 from vanishing import discover
-from vanishing.laws import audits, criteria, finder, origin, routes, search
+from vanishing.laws import criteria, finder, routes
+from vanishing.laws.candidates import audits, origin, search
 
 from .laws.__main__ import Details, run_case
 from .laws.cases import CASES

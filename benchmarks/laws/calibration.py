@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import kstest
 
 from vanishing import discover
-from vanishing.laws.law import Law
+from vanishing.laws.say.law import Law
 
 from .case import Case, Poly, noisy
 from .cases import CASES

@@ -19,7 +19,7 @@ import sympy
 
 from vanishing._typing import Array
 from vanishing.laws.exact import ExactLaw
-from vanishing.laws.modular import primes, reduced_echelon
+from vanishing.laws.exact.modular import primes, reduced_echelon
 from vanishing.polynomials.terms import exponents_of
 
 State = tuple[int | Fraction, ...]

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from vanishing import discover
-from vanishing.laws.core import _exponent_vectors, _null_vector, _peak, _shortest_halves, _supports, find_core
+from vanishing.laws.candidates.core import (
+    _exponent_vectors,
+    _null_vector,
+    _peak,
+    _shortest_halves,
+    _supports,
+    find_core,
+)
 
 
 def dirty(name, share, n_rows=400, noise=0.0, seed=0):

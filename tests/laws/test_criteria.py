@@ -7,9 +7,9 @@ import pytest
 
 from vanishing import discover
 from vanishing.laws.criteria import Judgement, bits_of_equation, judge
-from vanishing.laws.describe import exact_law
-from vanishing.laws.relation import Relation, middle_spread, moved_onto
-from vanishing.laws.table import Table
+from vanishing.laws.rows.relation import Relation, middle_spread, moved_onto
+from vanishing.laws.rows.table import Table
+from vanishing.laws.say.describe import exact_law
 
 
 def law_of(X, exponents, coef, *, kind="exact"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vanishing import discover
-from vanishing.laws.deviations import standard_deviations
+from vanishing.laws.say.deviations import standard_deviations
 
 
 @pytest.mark.parametrize("level", [0.01, 0.1])

@@ -9,7 +9,7 @@ from reference import rational_buchberger_moeller, rational_kernel, span_dimensi
 
 from vanishing import ABM, discover
 from vanishing.laws.exact import exact_laws, groebner
-from vanishing.laws.modular import primes
+from vanishing.laws.exact.modular import primes
 
 sympy = pytest.importorskip("sympy", reason="SymPy is not installed")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vanishing import discover
-from vanishing.laws.few_rows import _relation, find_in_few_rows
+from vanishing.laws.candidates.few_rows import _relation, find_in_few_rows
 
 # Semi-major axes in astronomical units and sidereal periods in years (NASA's planetary fact sheet).
 AXES = [0.387, 0.723, 1.0, 1.524, 5.203, 9.58, 19.2, 30.05]

@@ -5,11 +5,11 @@ import pytest
 from scipy.stats import chi2, kstest
 from tables import circle, with_noise
 
-from vanishing.laws.gmm import Conditions, System, whitener
-from vanishing.laws.monomials import monomials
-from vanishing.laws.noise import column_variances, effective_level, noise_level, refined_variances, reweighted
-from vanishing.laws.sample import make_sample
-from vanishing.laws.weights import row_noise
+from vanishing.laws.estimate.gmm import Conditions, System, whitener
+from vanishing.laws.estimate.monomials import monomials
+from vanishing.laws.estimate.noise import column_variances, effective_level, noise_level, refined_variances, reweighted
+from vanishing.laws.estimate.sample import make_sample
+from vanishing.laws.estimate.weights import row_noise
 
 CIRCLE = [0, 3, 5]  # 1, x^2, y^2
 

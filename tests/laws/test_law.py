@@ -8,8 +8,8 @@ import pytest
 from tables import circle, gas, with_noise
 
 from vanishing import Laws, discover, load
-from vanishing.laws.equation import coordinate_names, equation, number, with_error
-from vanishing.laws.settings import Attempt
+from vanishing.laws.estimate.settings import Attempt
+from vanishing.laws.say.equation import coordinate_names, equation, number, with_error
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from vanishing.laws.modular import combine, null_space, primes, rational, reduced_echelon, residues
+from vanishing.laws.exact.modular import combine, null_space, primes, rational, reduced_echelon, residues
 
 PRIME = next(primes())
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from vanishing.laws.moments import ADDITIVE, MULTIPLICATIVE, collect_moments, debias, group_means, slope
-from vanishing.laws.monomials import binomial_matrix, monomials
-from vanishing.laws.sample import make_sample
+from vanishing.laws.estimate.moments import ADDITIVE, MULTIPLICATIVE, collect_moments, debias, group_means, slope
+from vanishing.laws.estimate.monomials import binomial_matrix, monomials
+from vanishing.laws.estimate.sample import make_sample
 from vanishing.rows.arrays import as_rows
 
 

@@ -6,21 +6,21 @@ import numpy as np
 import pytest
 from tables import circle, saddle, with_noise
 
-from vanishing.laws.audits import exactness, neighbour_correlation
-from vanishing.laws.candidates import allowed_terms, parse_term
-from vanishing.laws.dependencies import affine_dependencies
-from vanishing.laws.gmm import Conditions, System
-from vanishing.laws.logs import find_power_law
-from vanishing.laws.moments import ADDITIVE
-from vanishing.laws.monomials import monomials
-from vanishing.laws.noise import noise_level, reweighted
-from vanishing.laws.origin import centre_of, far_origin, round_within
-from vanishing.laws.sample import make_sample
-from vanishing.laws.search import _Search, find_law
-from vanishing.laws.settings import Settings
-from vanishing.laws.snapping import nearest_rational, polish, snap
-from vanishing.laws.subsets import best_subsets
-from vanishing.laws.support import _best_supports, eliminate
+from vanishing.laws.candidates.allowed import allowed_terms, parse_term
+from vanishing.laws.candidates.audits import exactness, neighbour_correlation
+from vanishing.laws.candidates.origin import centre_of, far_origin, round_within
+from vanishing.laws.candidates.power_laws import find_power_law
+from vanishing.laws.candidates.search import _Search, find_law
+from vanishing.laws.candidates.snapping import nearest_rational, polish, snap
+from vanishing.laws.candidates.subsets import best_subsets
+from vanishing.laws.candidates.support import _best_supports, eliminate
+from vanishing.laws.estimate.gmm import Conditions, System
+from vanishing.laws.estimate.moments import ADDITIVE
+from vanishing.laws.estimate.monomials import monomials
+from vanishing.laws.estimate.noise import noise_level, reweighted
+from vanishing.laws.estimate.sample import make_sample
+from vanishing.laws.estimate.settings import Settings
+from vanishing.laws.rows.dependencies import affine_dependencies
 
 
 def planted_system(rng, n_terms=7, planted=((2, 1.0), (4, -2.0), (5, 0.5))):

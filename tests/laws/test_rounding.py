@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from vanishing import discover
-from vanishing.laws.rounding import dithered, explains_linear, rounding_steps
-from vanishing.laws.table import Table
+from vanishing.laws.rows.rounding import dithered, explains_linear, rounding_steps
+from vanishing.laws.rows.table import Table
 from vanishing.rows.arrays import as_rows
 
 

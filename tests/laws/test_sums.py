@@ -5,9 +5,9 @@ import pytest
 from tables import circle, gas, with_noise
 
 from vanishing import Moments, discover
-from vanishing.laws.gmm import Conditions
-from vanishing.laws.sample import make_sample
-from vanishing.laws.sums import SummedConditions, summed_sample
+from vanishing.laws.candidates.sums import SummedConditions, summed_sample
+from vanishing.laws.estimate.gmm import Conditions
+from vanishing.laws.estimate.sample import make_sample
 
 GAS = ["p", "V", "n", "T"]
 

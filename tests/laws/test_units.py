@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from vanishing.laws import units
+from vanishing.laws.rows import units
 
 GAS = {"p": "Pa", "V": "m^3", "n": "mol", "T": "K"}
 

@@ -45,7 +45,7 @@ REDUCTIONS = {
     ("gaps", "add_gaps"): "vanishing.rows.gaps.add_gaps",
     ("reading", "_add_non_finite"): "vanishing.rows.reading._add_non_finite",
     ("protocol", "operator.add"): "_operator.add",
-    ("table", "combine"): "vanishing.laws.table.select_rows.<locals>.combine",
+    ("table", "combine"): "vanishing.laws.rows.table.select_rows.<locals>.combine",
     ("gram", "_wider"): "vanishing.engine.gram._wider",
     ("report", "_add_comparisons"): "vanishing.rules.report._add_comparisons",
     ("glance", "_add_glances"): "vanishing.report.glance._add_glances",
@@ -144,7 +144,7 @@ def test_no_reduction_changes_what_it_combines(combined, monkeypatch, tmp_path):
         (tmp_path / f"{name}.csv").write_text("kind,size\nred,1\nblue,2\n")
     learn_encoder(tmp_path, ["kind", "size"])
     Moments(2, 2).update(U)
-    monkeypatch.setattr("vanishing.laws.table.SELECTED", 200)
+    monkeypatch.setattr("vanishing.laws.rows.table.SELECTED", 200)
     for power, degree in ((2, 2), (7, 1)):
         x = 1.0 + unit[:, 0]
         laws = discover(da.from_array(np.column_stack([x, x**power]), chunks=(100, 2)), max_degree=degree)

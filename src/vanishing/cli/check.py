@@ -307,7 +307,7 @@ def _law_sizes(laws: list[Any], means: dict[Any, dict[int, float]], width: float
     """Residuals of laws over ``width`` standard deviations."""
     import numpy as np
 
-    from ..laws.deviations import standard_deviations
+    from ..laws.say.deviations import standard_deviations
 
     X, sizes = inside.X, []
     for law in laws:
@@ -327,7 +327,7 @@ def _group_means(loaded: Loaded, rows: DiskRows, complete: _Complete) -> dict[An
     """The mean of each conserved quantity in every group, in a pass of its own."""
     import numpy as np
 
-    from ..laws.deviations import standard_deviations
+    from ..laws.say.deviations import standard_deviations
 
     if not rows.labelled:
         raise ValueError(f"{loaded.path} holds quantities conserved along runs: name their column with --groups.")

@@ -1,21 +1,18 @@
 """Laws of noisy tables: the few equations that hold, with their uncertainties, or none.
 
-Users meet ``finder`` (the estimator), ``laws``, ``law`` with ``equation`` (its text) and ``deviations`` (how far rows
-are from it), ``plots`` and ``story`` (reports). The parts below them:
+A table goes through the folders in this order:
 
-- rows: ``table``, ``sample``, ``rounding``, ``dependencies`` (columns that are functions of others);
-- moments and the test: ``monomials``, ``moments``, ``weights``, ``gmm``, ``noise``;
-- one law: ``settings``, ``candidates`` and ``units`` (terms that may occur), ``subsets`` and ``support`` (which terms),
-  ``snapping`` (rational numbers), ``audits``, ``fitted``, ``one_law``;
-- many laws: ``independence``, ``search`` (the loop over degrees), ``origin``, ``confirm`` (on all rows);
-- other routes: ``logs`` (power laws), ``few_rows``, ``exact`` with ``modular``, ``sums`` (without rows);
-- ``relation`` and ``criteria`` decide which candidates are laws; ``core`` and ``obeyed`` find those that some rows do
-  not obey;
-- ``routes`` goes from a table to its laws, ``describe`` from a law of the search to one that users read.
+- ``rows``: the table, its rounding, its units, columns that are functions of others;
+- ``estimate``: moments, noise, and the test of a polynomial;
+- ``exact``: laws in exact arithmetic;
+- ``candidates``: the searches, each of which proposes equations;
+- ``say``: laws as users read them;
+- ``criteria`` decides which candidates are laws, ``obeyed`` adds those that some rows do not obey, ``routes`` goes from
+  a table to its laws, ``finder`` is what users meet.
 """
 
 from .finder import LawFinder, discover
-from .law import Law
-from .laws import Laws
+from .say.law import Law
+from .say.laws import Laws
 
 __all__ = ["Law", "LawFinder", "Laws", "discover"]

@@ -20,9 +20,9 @@ from math import comb, log2, sqrt
 import numpy as np
 
 from .._typing import Float1D, Float2D, Int1D
-from .law import Law
-from .relation import HALF_OF_NORMAL, Relation, middle_spread, moved_onto
-from .settings import Attempt
+from .estimate.settings import Attempt
+from .rows.relation import HALF_OF_NORMAL, Relation, information, middle_spread, moved_onto
+from .say.law import Law
 
 __all__ = [
     "CRITERIA",
@@ -31,13 +31,13 @@ __all__ = [
     "Known",
     "Verdict",
     "bits_of_equation",
-    "information",
     "judge",
     "tolerance",
 ]
 
 _DRAWS = 8000  # of one column, in the estimate of how often chance obeys a relation
 _MOST_ROWS = 2000  # that columns are drawn for
+_GRADIENTS = 200  # rows at which gradients are compared
 _BITS_OF_ORIGIN = 8.0  # to write down where a column is counted from
 _REACH = 3.0  # deviations of its noise within which a row obeys a relation
 _ROUNDING = 1e-7  # distance, in deviations of the columns, that float64 may leave
@@ -65,9 +65,10 @@ class Criteria:
         are merely correlated are near to one.
     smooth : float
         Largest share of the distances' variance that neighbouring rows predict, of such an equation.
-    narrow : float
-        Width, in deviations of the columns, up to which such an equation may leave a smooth deviation: rounding does
-        that, too, and hardly any other curve comes as near to a short equation.
+    parallel : float
+        Singular value of unit gradients, in deviations of the columns, below which these count as dependent.
+    noise : float
+        Largest noise of a law of one column, in robust deviations of it.
     """
 
     bits: float = 1.0
@@ -76,7 +77,8 @@ class Criteria:
     whiteness: float = 1.0
     core: float = 0.03
     smooth: float = 0.25
-    narrow: float = 0.001
+    parallel: float = 0.15
+    noise: float = 0.12
 
 
 CRITERIA = Criteria()
@@ -95,6 +97,9 @@ class Verdict:
         Bits that the equation saves on the distinct rows, and bits of the equation.
     width : float
         Noise between rows, as a share of the columns' steps; 0 for exact laws.
+    net : float
+        Bits that the law is worth beside others: ``-log2`` of the distance within which rows obey, for each distinct
+        row that does, less ``cost``. Unlike ``saved``, it has no limit where chance never obeys.
     """
 
     accepted: bool
@@ -102,6 +107,7 @@ class Verdict:
     saved: float
     cost: float
     width: float = 0.0
+    net: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,11 +181,14 @@ def judge(
     if width > criteria.width and not _is_sharp(near, criteria) and not _is_white(near, criteria):
         reason = f"the relation of the steps from row to row is {width:.0%} wide: a trend that columns share, not a law"
         return Verdict(False, reason, saved, cost, width), own
+    if groups is None and _leaves_points_only(near, known, X[obeys]):
+        reason = "with the laws found before it would leave points only"
+        return Verdict(False, reason, saved, cost, width), own
     if groups is None and _may_follow(relation, known):
         q = _chance_on_known(X, relation, reach, known, random)
         if n_distinct * information(share, q) <= cost:
             return Verdict(False, "it follows from the laws found before", saved, cost, width), own
-    return Verdict(True, "", saved, cost, width), own
+    return Verdict(True, "", saved, cost, width, -n_distinct * share * log2(reach) - cost), own
 
 
 @dataclass(eq=False)
@@ -193,12 +202,15 @@ class Judgement:
     laws : list of Law
         Those accepted, and those of a single column, which no other column can speak for.
     rejected : list of Attempt
+    net : float
+        The most that one of the laws is worth, in bits.
     """
 
     X: Float2D
     groups: Int1D | None = None
     laws: list[Law] = field(default_factory=list)
     rejected: list[Attempt] = field(default_factory=list)
+    net: float = -np.inf
     _known: list[Known] = field(default_factory=list)
 
     @property
@@ -207,45 +219,69 @@ class Judgement:
         return [law for law in self.laws if len(law.variables) > 1 and law.kind != "dense"]
 
     def copy(self) -> Judgement:
-        """The same judgement, to which other laws may be added."""
-        return replace(self, laws=[*self.laws], rejected=[*self.rejected], _known=[*self._known])
+        """The same judgement, to which other laws may be added; ``net`` is that of these."""
+        return replace(self, laws=[*self.laws], rejected=[*self.rejected], net=-np.inf, _known=[*self._known])
 
     def add(self, laws: Sequence[Law]) -> None:
         """Judge more laws, in this order."""
         for law in laws:
             if len(law.variables) < 2:
-                if _claims_zeros(law, self.X):
-                    reason = f"{law.equation[:_SHOWN]}: most values are not zero"
+                if _is_wide(law, self.X):
+                    reason = f"{law.equation[:_SHOWN]}: most values are not near it"
                     self.rejected.append(Attempt(law.degree, len(law.coef), law.level, reason, law.J, law.dof))
                 elif all(law.variables != other.variables for other in self.laws):
                     self.laws.append(law)
                 continue
+            if law.kind == "dense" and any(
+                set(other.variables) <= set(law.variables) for other in self.between_columns
+            ):
+                continue  # a law says what these columns have in common
             verdict, own = judge(law, self.X, self._known, self.groups)
             if verdict.accepted:
                 self.laws.append(law)
-                self._known += [own] if law.kind != "dense" else []
+                if law.kind != "dense":
+                    self._known.append(own)
+                    self.net = max(self.net, verdict.net)
             else:
                 reason = f"{law.equation[:_SHOWN]}: {verdict.reason}"
                 self.rejected.append(Attempt(law.degree, len(law.coef), law.level, reason, law.J, law.dof))
 
 
-def _claims_zeros(law: Law, X: Float2D) -> bool:
-    """Whether a law is a power of one column, ``x^k = 0``, and most values of that column are not zero."""
-    values = X[:, np.asarray(law.exponents).any(axis=0)] - np.asarray(law.origin)[np.asarray(law.exponents).any(axis=0)]
-    return len(law.coef) == 1 and bool(np.median(np.abs(values)) > 0.0)
+def _is_wide(law: Law, X: Float2D) -> bool:
+    """Whether a law of one column leaves half of its values further away than a law may be, in robust deviations."""
+    relation = relation_of(law, X)
+    return bool(np.median(relation.distance(relation.Z)) / HALF_OF_NORMAL > CRITERIA.noise)
+
+
+def _leaves_points_only(relation: Relation, known: Sequence[Known], X: Float2D) -> bool:
+    """Whether a relation and the laws of its columns have as many independent gradients as there are columns.
+
+    The line through a curve is near to the rows, too; with the curve it would leave their intersections.
+    """
+    inside = [entry.relation for entry in known if set(entry.relation.columns) <= set(relation.columns)]
+    if not inside:
+        return False
+    rows = np.linspace(0, len(X) - 1, min(len(X), _GRADIENTS)).astype(np.int64)
+    place = {j: k for k, j in enumerate(relation.columns)}
+    gradients = np.zeros((len(rows), len(inside) + 1, len(place)))
+    for k, each in enumerate([*inside, relation]):
+        Z = each.scaled(X[rows])
+        slopes = each.values_and_slopes(Z)[1] * each.spread
+        gradients[:, k, [place[j] for j in each.columns]] = slopes
+    length = np.linalg.norm(gradients, axis=2, keepdims=True)
+    gradients = gradients / np.where(length > 0.0, length, 1.0)
+    ranks = np.linalg.matrix_rank(np.nan_to_num(gradients), tol=CRITERIA.parallel)
+    return bool(np.median(ranks) == len(place))
 
 
 def _may_follow(relation: Relation, known: Sequence[Known]) -> bool:
-    """Whether a relation has a higher degree than all known laws, or the terms of one and more.
+    """Whether a relation has another degree than all known laws, or the terms of one and more.
 
     Another equation of the same degree is a generator of its own, as ``xz = y^2`` is beside ``y = x^2`` and ``z = xy``.
     """
-    if not known:
-        return False
-    if relation.degree > max(entry.relation.degree for entry in known):
-        return True
     own = relation.terms()
-    return any(entry.relation.terms() <= own for entry in known)
+    other_degree = all(entry.relation.degree != relation.degree for entry in known)
+    return bool(known) and (other_degree or any(entry.relation.terms() <= own for entry in known))
 
 
 def _too_long(saved: float, n_distinct: int, cost: float) -> str:
@@ -280,13 +316,6 @@ def bits_of_equation(law: Law, n_rows: int) -> float:
     free = max(bits) if all(exact is None for exact in law.rational) else 0.0
     terms = log2(comb(comb(n_columns + law.degree, law.degree), n_terms))
     return terms + sum(bits) - free + _BITS_OF_ORIGIN * int(np.count_nonzero(law.origin))
-
-
-def information(p: float, q: float) -> float:
-    """``KL(p || q)`` in bits, 0 where chance obeys as often."""
-    if p <= q:
-        return 0.0
-    return p * log2(p / q) + ((1.0 - p) * log2((1.0 - p) / (1.0 - q)) if p < 1.0 else 0.0)
 
 
 def _share_within(distance: Float1D, reach: float) -> float:

@@ -19,24 +19,23 @@ from ..files.saved import Object, SavedEstimator
 from ..report import Given, Reported
 from ..rows.gaps import MISSING
 from ..rows.reading import read_finite
-from . import units as dimensions
-from .candidates import allowed_terms, comparable_terms, dimension_classes
+from .candidates.allowed import allowed_terms, comparable_terms, dimension_classes
+from .candidates.sums import NOT_AUDITED, find_laws_of_sums
 from .criteria import Judgement
-from .dependencies import affine_dependencies
-from .describe import dependency_law, describe, with_units
-from .law import Law
-from .laws import Laws
-from .moments import ADDITIVE, MULTIPLICATIVE
+from .estimate.moments import ADDITIVE, MULTIPLICATIVE
+from .estimate.settings import LIKELY, Attempt, Settings, known_noise
 from .obeyed import core_laws
-from .routes import Routes, proven_laws
-from .settings import LIKELY, Attempt, Settings, known_noise
-from .sums import NOT_AUDITED, find_laws_of_sums
-from .table import Table, column_names, read_table
+from .routes import Routes, in_given_rows, notes_about, proven_laws
+from .rows import units as dimensions
+from .rows.dependencies import affine_dependencies
+from .rows.table import Table, column_names, read_table
+from .say.describe import dependency_law, describe, with_units
+from .say.law import Law
+from .say.laws import Laws
 
 __all__ = ["LawFinder", "discover"]
 
 _DEGREE = 4  # max_degree="auto"
-_ALL_ROWS = 0.999  # share of rows from which on none is an exception
 _FOLLOWED, _FOLLOWED_PER_LEVEL = 5.0, 2.0  # limit of a residual's correlation with a column: over sqrt(N), and by noise
 _MODELS: dict[str, tuple[tuple[str, str], ...]] = {
     "auto": ((ADDITIVE, "level"), (ADDITIVE, "columns"), (MULTIPLICATIVE, "level")),
@@ -202,14 +201,14 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
                 removed = [dependency.column for dependency in dependencies]
                 judgement, attempts = self._noisy(judgement, table, kept, removed, settings)
         attempts = [*attempts, *judgement.rejected]
-        laws = table.in_given_rows(judgement.laws)
-        notes = [*table.notes(len(judgement.between_columns)), *_notes(attempts)]
+        laws = in_given_rows(table, judgement.laws)
+        notes = [*notes_about(table, len(judgement.between_columns)), *_notes(attempts)]
         self.laws_ = self._gathered(laws, table.names, table.n_rows, dims, attempts, notes)
 
     def _noisy(
         self, judgement: Judgement, table: Table, kept: Sequence[int], removed: Sequence[int], settings: Settings
     ) -> tuple[Judgement, list[Attempt]]:
-        """Laws that all rows obey up to noise; where none is likely, those that some rows do not obey come first."""
+        """Laws that all rows obey up to noise, or that some rows do not obey, whichever are worth more bits."""
         noisy: list[Law] = []
         attempts: list[Attempt] = []
         if self.robust is not True:
@@ -217,16 +216,18 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
             noisy = _independent(noisy, table, removed)
         by_noise = judgement.copy()
         by_noise.add(noisy)
-        products = [law.degree for law in by_noise.between_columns if _may_be_a_product(law)]
-        likely = any(law.p_value >= LIKELY for law in by_noise.between_columns)
-        if not self._allows_cores(table) or (likely and not products):
+        if not self._allows_cores(table):
             return by_noise, attempts
         cores, tried = core_laws(table, kept, settings)
-        first = [law for law in cores if law.share < _ALL_ROWS and (not likely or law.degree < max(products))]
-        judgement.add([*first, *noisy])
-        if not likely:
-            judgement.add([law for law in cores if law not in first])
-        return judgement, [*attempts, *tried]
+        by_core = judgement.copy()
+        by_core.add(cores)
+        attempts = [*attempts, *tried]
+        n_known = len(judgement.between_columns)
+        likely = [law for law in by_noise.between_columns[n_known:] if law.p_value >= LIKELY]
+        if likely and (by_core.net <= by_noise.net or _same_terms(by_core.between_columns[n_known], likely)):
+            return by_noise, attempts
+        by_core.add(noisy)
+        return by_core, attempts
 
     def _allows_cores(self, table: Table) -> bool:
         """Whether some rows may follow no law: nothing is said about noise and terms, and there are no groups."""
@@ -342,10 +343,9 @@ def _independent(laws: Sequence[Law], table: Table, removed: Sequence[int]) -> l
     return kept
 
 
-def _may_be_a_product(law: Law) -> bool:
-    """Whether a law may be the product of two: a column divides it, or it has four terms and degree three."""
-    divisible = bool(law.exponents.min(axis=0).any())
-    return len(law.variables) > 1 and law.degree > 1 and (divisible or (len(law.coef) > 3 and law.degree > 2))
+def _same_terms(law: Law, others: Sequence[Law]) -> bool:
+    """Whether one of the others has the same terms as a law."""
+    return any({*map(tuple, law.exponents)} == {*map(tuple, other.exponents)} for other in others)
 
 
 def _notes(attempts: Sequence[Attempt]) -> list[str]:

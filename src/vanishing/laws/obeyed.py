@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from .._typing import Bool1D, Float1D, Float2D
+from .._typing import Bool1D, Float1D, Float2D, Int2D
 from ..rows.array_api import to_host
 from ..rows.protocol import Block, Cost
-from .core import Core, find_core
+from .candidates.core import Core, find_core, without_lumps, without_term
+from .candidates.fitted import FittedLaw, fit_terms
+from .candidates.power_laws import power_law_of
 from .criteria import CRITERIA, Judgement
-from .describe import describe, power_law
-from .fitted import FittedLaw, fit_terms
-from .gmm import Conditions
-from .law import Law
-from .logs import power_law_of
-from .moments import ADDITIVE, MULTIPLICATIVE
-from .sample import make_sample
-from .settings import DENSE, LIKELY, Attempt, Settings
-from .table import Table
+from .estimate.gmm import Conditions
+from .estimate.moments import ADDITIVE, MULTIPLICATIVE
+from .estimate.sample import make_sample
+from .estimate.settings import DENSE, LIKELY, Attempt, Settings
+from .rows.table import Table
+from .say.describe import describe, power_law, with_rational
+from .say.law import Law
 
 __all__ = ["core_laws", "with_exceptions"]
 
@@ -38,21 +38,24 @@ def core_laws(table: Table, kept: Sequence[int], settings: Settings) -> tuple[li
     judgement = Judgement(table.X)
     attempts: list[Attempt] = []
     X, widest = table.X, CRITERIA.core
-    columns = [j for j in kept if _varies(X[:, j])]
-    rows = np.ones(len(X), dtype=bool)
+    varying = [j for j in kept if _varies(X[:, j])]
+    columns, rows = [*varying], np.ones(len(X), dtype=bool)
     while len(columns) > 1 and (np.ptp(X[rows][:, columns], axis=0) > 0.0).all():
-        core = find_core(X[rows][:, columns], X[:, columns])
-        reason = _reason(core, widest)
-        if core is not None and not np.ptp(X[core.obeys][:, columns], axis=0)[core.columns].all():
-            reason = "one is near to half of the rows, but a column is constant on these"
-        if core is None or reason:
-            attempts.append(Attempt(0, 0, float("nan") if core is None else core.width, reason))
-            break
-        exponents = np.zeros((len(core.exponents), X.shape[1]), dtype=np.int64)
-        exponents[:, columns] = core.exponents
-        law = _law(replace(core, exponents=exponents), table, kept, settings)
-        if law is None:
-            attempts.append(Attempt(core.degree, len(core.coef), core.width, DENSE))
+        distinct = np.unique(X[rows][:, varying], axis=0)
+        some = distinct[without_lumps(distinct)][:, np.isin(varying, columns)]
+        every = X[:, columns]
+        comparable = _comparable(settings, [list(kept).index(j) for j in columns], len(kept))
+        core, law = find_core(some, every, comparable, widest=CRITERIA.core), None
+        while core is not None and not _reason(core, every, widest):
+            whole = _in_table(core, columns, X.shape[1])
+            law = _law(whole, table, kept, settings)
+            idle = None if law is None else _idle_term(law, whole)
+            if idle is None:
+                break
+            core = without_term(core, idle, some, every, comparable)
+        reason = _reason(core, every, widest)
+        if core is None or law is None or reason:
+            attempts.append(Attempt(0, 0, float("nan") if core is None else core.width, reason or DENSE))
             break
         n_before = len(judgement.laws)
         judgement.add([law])
@@ -60,22 +63,46 @@ def core_laws(table: Table, kept: Sequence[int], settings: Settings) -> tuple[li
             break
         rows &= core.obeys
         widest = min(widest, max(_MORE_WIDTH * core.width, _LEAST_WIDTH))
-        used = [j for j in columns if exponents[:, j].any()]
-        columns.remove(min(used, key=lambda j: int(exponents[:, j].sum())))
+        lowest = min(core.columns, key=lambda j: int(core.exponents[:, j].sum()))
+        columns.remove(columns[lowest])
     return judgement.laws, [*attempts, *judgement.rejected]
 
 
+def _in_table(core: Core, columns: Sequence[int], n: int) -> Core:
+    """A core of some columns as one of the table."""
+    exponents = np.zeros((len(core.exponents), n), dtype=np.int64)
+    exponents[:, columns] = core.exponents
+    return replace(core, exponents=exponents)
+
+
+def _idle_term(law: Law, core: Core) -> int | None:
+    """The term of a core whose coefficient in the law is smaller than its error, the one with the largest share."""
+    real = [exact is None for exact in law.rational]
+    shares = np.where(real, law.stderr / np.abs(law.coef), 0.0)
+    if len(law.coef) < 3 or not shares.max() >= 1.0:
+        return None
+    return int(core.exponents.tolist().index(law.exponents[int(shares.argmax())].tolist()))
+
+
+def _comparable(settings: Settings, columns: Sequence[int], n_kept: int) -> Callable[[Int2D, int], Bool1D] | None:
+    """Which terms in some of the columns may have rational multiples of each other's coefficients."""
+    if not settings.snap:
+        return lambda exponents, k: np.arange(len(exponents)) == k
+    return settings.of_columns(columns, n_kept).comparable
+
+
 def _varies(column: Float1D) -> bool:
-    """Whether a column has a few values at least, none of them on half of the rows: that half would be any law's."""
-    counts = np.unique(column, return_counts=True)[1]
-    return len(counts) >= _FEWEST_VALUES and 2 * int(counts.max()) < len(column)
+    """Whether a column has a few values at least."""
+    return len(np.unique(column)) >= _FEWEST_VALUES
 
 
-def _reason(core: Core | None, widest: float) -> str:
+def _reason(core: Core | None, X: Float2D, widest: float) -> str:
     """The reason that a core is not reported; empty if it is to be judged."""
     if core is None or core.width > widest:
         return "none is near to half of the rows"
-    if core.smooth >= CRITERIA.smooth and core.width > CRITERIA.narrow:
+    if not np.ptp(X[core.obeys], axis=0)[core.columns].all():
+        return "one is near to half of the rows, but a column is constant on these"
+    if core.smooth >= CRITERIA.smooth:
         return f"one is near to half of the rows, but {core.smooth:.0%} of their distances are smooth"
     return ""
 
@@ -89,10 +116,11 @@ def _law(core: Core, table: Table, kept: Sequence[int], settings: Settings) -> L
         law = power_law(found, replace(table, X=X, n_rows=len(X)), range(len(table.names)), snap=snap)
     else:
         fitted = _fitted(core, X, settings.of_columns([list(kept).index(j) for j in used], len(kept)))
-        law = describe(fitted, table.names, used)
-        n_real = sum(exact is None for exact in law.rational)
-        if fitted.dense or (law.degree > 1 and n_real > 1):
+        if fitted.dense and not core.special:
             return None
+        law = describe(replace(fitted, dense=False), table.names, used)
+        if sum(map(bool, core.rational)) > sum(map(bool, law.rational)):
+            law = with_rational(law, {tuple(e): r for e, r in zip(core.exponents.tolist(), core.rational, strict=True)})
     return with_exceptions(law, table, core.obeys, core.within)
 
 

@@ -8,27 +8,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import gcd
+from math import comb, gcd
 
 import numpy as np
 
 from .._typing import Float2D, Int1D
-from .confirm import confirm, confirm_power_law
-from .describe import describe, exact_law, few_rows_law, power_law
-from .exact import binary_denominator, exact_laws
-from .few_rows import FEW_ROWS, FEWEST_ROWS, LinearLaw, find_in_few_rows, largest_noise
-from .fitted import FittedLaw
-from .law import Law
-from .logs import PowerLaw, find_power_law
-from .moments import ADDITIVE
-from .origin import far_origin, recentre_all
-from .rounding import dithered, explains_linear, rounding_steps
-from .sample import Sample, make_sample
-from .search import find_laws, skipped
-from .settings import DENSE, LAW, Attempt, Settings
-from .table import Table
+from .candidates.confirm import confirm, confirm_power_law
+from .candidates.few_rows import FEW_ROWS, FEWEST_ROWS, LinearLaw, find_in_few_rows, largest_noise
+from .candidates.fitted import FittedLaw
+from .candidates.origin import far_origin, recentre_all
+from .candidates.power_laws import PowerLaw, find_power_law
+from .candidates.search import find_laws, skipped
+from .estimate.moments import ADDITIVE
+from .estimate.sample import Sample, make_sample
+from .estimate.settings import DENSE, LAW, Attempt, Settings
+from .exact import SPARE_ROWS, binary_denominator, exact_laws, few_points
+from .rows.rounding import dithered, explains_linear, rounding_steps
+from .rows.table import Table
+from .say.describe import describe, exact_law, few_rows_law, power_law
+from .say.law import Law
 
-__all__ = ["Routes", "proven_laws"]
+__all__ = ["Routes", "in_given_rows", "notes_about", "proven_laws"]
 
 _EXACT_DEGREE, _EXACT_TERMS = 6, 500  # largest degree, and most terms, of the search in exact arithmetic
 _PASSED = 1e-3  # p-value of a power law that leaves nothing to find beyond degree _BESIDES
@@ -52,6 +52,22 @@ def proven_laws(table: Table, max_degree: int | None) -> list[Law]:
         coef = [Fraction(c, gcd(*scaled)) for c in scaled]
         laws.append(exact_law(table, exponents, np.array(coef, dtype=np.float64), coef, why))
     return laws
+
+
+def notes_about(table: Table, n_laws: int) -> list[str]:
+    """Sentences about rows that were left out, and about exact points that are too few for one law."""
+    gaps, n_points = table.gaps, table.n_rows - SPARE_ROWS if table.whole else table.n_rows
+    notes = [gaps.to_text(table.names)] if gaps is not None and gaps.n_missing else []
+    if n_laws or comb(len(table.names) + 2, 2) <= n_points or binary_denominator(table.X) is None:
+        return notes
+    return [*notes, few_points(table.n_rows, 2)]
+
+
+def in_given_rows(table: Table, laws: Sequence[Law]) -> list[Law]:
+    """The laws with the places of their exceptions among all rows, those with missing values included."""
+    if table.places is None or not table.whole:
+        return list(laws)
+    return [replace(law, off=tuple(table.places[list(law.off)].tolist())) for law in laws]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,285 @@
+"""Laws of a search: from a polynomial that passes its test, by rational numbers and audits; and on other moments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import chdtrc
+
+from ..._typing import Float1D, Int2D
+from ..estimate.gmm import FLOOR, Conditions, System, critical_value
+from ..estimate.moments import ADDITIVE
+from ..estimate.noise import effective_level, noise_level, refined_variances, reweighted
+from ..estimate.settings import DENSE, Settings
+from . import audits
+from .snapping import J_PER_BIT, SnappedLaw, polish, rational_bits, real_bits
+from .support import DROP_SHARE
+
+__all__ = [
+    "MOST_TERMS",
+    "SMALL_LEVEL",
+    "WIDEST_COLUMN",
+    "FittedLaw",
+    "FittedPolynomial",
+    "audited",
+    "description_bits",
+    "fit_terms",
+    "is_plain",
+    "refit",
+]
+
+WIDEST_COLUMN = 0.25  # noise of one column, at most
+MOST_TERMS = 12  # of a law whose coefficients are read as rational numbers
+SMALL_LEVEL = 4 * FLOOR  # noise levels up to this are rounding
+_PLAIN_BITS = 3.5  # of a rational coefficient, on average, in a law of plain numbers
+
+
+class FittedPolynomial(NamedTuple):
+    """A polynomial with weights and noise of its own: its terms, noise variances, system and coefficients."""
+
+    support: list[int]
+    variances: Float1D
+    system: System
+    c: Float1D
+
+    @property
+    def statistic(self) -> float:
+        """The test statistic J."""
+        return self.system.statistic(self.c)
+
+    @property
+    def dof(self) -> int:
+        """Its degrees of freedom."""
+        return self.system.dof(len(self.support))
+
+
+@dataclass(frozen=True, eq=False)
+class FittedLaw:
+    """A law of a search.
+
+    Attributes
+    ----------
+    conditions : Conditions
+        Of its degree, on the rows of the sample or with moments of all rows.
+    support : list of int
+        Places of its terms.
+    c, free : ndarray of shape (n_terms,)
+        Coefficients of all terms: with rational numbers where ``snapped``, and as the rows give them.
+    variances : ndarray of shape (n_columns,)
+        Noise variances of the standardised columns.
+    nuisance : str
+        What was free in the noise: "level", "columns" or "none".
+    system : System
+        Whitened conditions with the weights of the law.
+    J, dof : float, int
+        Test.
+    snapped : SnappedLaw or None
+        Coefficients read as rational numbers.
+    level : float
+        Noise, as a share of the columns' deviations.
+    exact, dense : bool
+        Whether it holds up to rounding; whether it may be the approximation of a smooth curve.
+    correlation : float
+        Of the distances of neighbouring rows; NaN without rows.
+    """
+
+    conditions: Conditions
+    support: list[int]
+    c: Float1D
+    free: Float1D
+    variances: Float1D
+    nuisance: str
+    system: System
+    J: float
+    dof: int
+    snapped: SnappedLaw | None
+    level: float
+    exact: bool
+    dense: bool
+    correlation: float
+
+    @property
+    def p_value(self) -> float:
+        """Chance of a larger J at a true law."""
+        return float(chdtrc(max(self.dof, 1), self.J))
+
+
+def audited(
+    conditions: Conditions,
+    settings: Settings,
+    polynomial: FittedPolynomial,
+    *,
+    trial: Sequence[int],
+    nuisance: str,
+    column_cap: float,
+    plain: bool = False,
+    special: bool = False,
+) -> FittedLaw | str:
+    """The law with rational numbers and audits, or why it is none; the slow audits, on rows, come last.
+
+    Parameters
+    ----------
+    conditions : Conditions
+    settings : Settings
+    polynomial : FittedPolynomial
+        A polynomial that passes its test.
+    trial : sequence of int
+        Terms that the law may have.
+    nuisance : str
+        What is free in the noise.
+    column_cap : float
+        Largest noise of one column.
+    plain : bool, default=False
+        Whether all coefficients must be small rational numbers.
+    special : bool, default=False
+        Whether a dense polynomial is no law.
+    """
+    support, variances, system, free = polynomial
+    c, J, dof = free, polynomial.statistic, polynomial.dof
+    snapped = _snapped_law(conditions, settings, system, support, trial, J)
+    if snapped is not None:
+        support, c, J = snapped.support, snapped.c, snapped.J
+        _, free = system.minimise(support)
+        dof = system.dof(len(support)) + len(snapped.rational) - 1
+    if plain and not is_plain(snapped):
+        return "its coefficients are no small rational numbers"
+    noisy = bool(np.sqrt(variances.mean()) > SMALL_LEVEL)
+    level = effective_level(conditions, c, variances)
+    dense = audits.is_dense(conditions, support, snapped, system, level)
+    if dense and special and noisy:  # without noise it may be exact
+        return DENSE
+    exact, correlation = False, float("nan")
+    if conditions.sample.has_rows:
+        audit = _audit_rows(conditions, support, c, variances, column_cap)
+        if isinstance(audit, str):
+            return audit
+        exact, correlation = audit
+    return FittedLaw(
+        conditions, support, c, free, variances, nuisance, system, J, dof, snapped, level, exact,
+        dense and not exact, correlation,
+    )  # fmt: skip
+
+
+def _audit_rows(
+    conditions: Conditions, support: list[int], c: Float1D, variances: Float1D, column_cap: float
+) -> tuple[bool, float] | str:
+    """Whether the law is exact, and the correlation of neighbours; or the reason it was rejected."""
+    n_rows, exact, residual, correlation = conditions.sample.n_rows, False, None, 0.0
+    if not audits.is_noisy(variances):
+        exact, residual = audits.exactness(conditions, support)
+    if not exact:
+        correlation = audits.neighbour_correlation(conditions, c, variances, column_cap, residual)
+    if correlation > audits.correlation_limit(n_rows):
+        return (
+            f"the residual is a smooth function of the place (neighbours correlate by {correlation:.2f}): an "
+            "approximation, not a law"
+        )
+    return exact, correlation
+
+
+def is_plain(snapped: SnappedLaw | None, slack: float = 0.0) -> bool:
+    """Whether all coefficients are small rational numbers: more terms have more numbers that fit by chance."""
+    if snapped is None or len(snapped.rational) < len(snapped.support):
+        return False
+    bits = [rational_bits(float(number.numerator), float(number.denominator)) for number in snapped.rational.values()]
+    return float(np.mean(bits)) <= _PLAIN_BITS + slack
+
+
+def _snapped_law(
+    conditions: Conditions, settings: Settings, system: System, support: list[int], trial: Sequence[int], J: float
+) -> SnappedLaw | None:
+    """The law with coefficients read as rational numbers, unless that makes it much worse."""
+    if not settings.snap or len(support) > MOST_TERMS:
+        return None
+    comparable, exponents = settings.comparable, conditions.terms.exponents
+    pure = None if comparable is None else (lambda term: comparable(exponents, term))
+    law = polish(system, support, trial, conditions.unit, pure)
+    if law is None or J + max(critical_value(1e-3, len(support)), DROP_SHARE * conditions.n_rows) <= law.J:
+        return None
+    return law
+
+
+def fit_terms(conditions: Conditions, settings: Settings, exponents: Int2D, nuisance: str = "level") -> FittedLaw:
+    """The polynomial with these terms, with a noise level or one for each column, as a law that no test accepted."""
+    support = sorted(int(place) for place in conditions.terms.places(exponents))
+    profile = np.ones(conditions.sample.n_columns)
+    variances = max(noise_level(conditions, support, profile), FLOOR) ** 2 * profile
+    _, c = conditions.first_system(variances).minimise(support)
+    for _ in range(3):
+        if nuisance == "columns":
+            variances = refined_variances(conditions, c, variances, WIDEST_COLUMN)
+        system, J, c = reweighted(conditions, support, variances, c, nuisance, 1)
+    exact = not audits.is_noisy(variances) and audits.exactness(conditions, support)[0]
+    snapped = _snapped_law(conditions, settings, system, support, support, J)
+    free, dof = c, system.dof(len(support))
+    if snapped is not None and len(snapped.support) == len(support):
+        c, J, dof = snapped.c, snapped.J, dof + len(snapped.rational) - 1
+    else:
+        snapped = None
+    level = effective_level(conditions, c, variances)
+    dense = not exact and audits.is_dense(conditions, support, snapped, system, level)
+    return FittedLaw(
+        conditions, support, c, free, variances, nuisance, system, J, max(dof, 0), snapped, level, exact, dense,
+        float("nan"),
+    )  # fmt: skip
+
+
+def refit(law: FittedLaw, conditions: Conditions, settings: Settings, exponents: Int2D, n_fixed: int = 0) -> FittedLaw:
+    """The same law with moments of more rows or of shifted columns: new coefficients, noise and test.
+
+    Parameters
+    ----------
+    law : FittedLaw
+    conditions : Conditions
+        Of the other moments.
+    settings : Settings
+    exponents : ndarray of shape (n_terms, n_columns)
+        The terms of the law there.
+    n_fixed : int, default=0
+        Degrees of freedom of the test that other fitted numbers have used up.
+    """
+    support = sorted(int(place) for place in conditions.terms.places(exponents))
+    variances, profile = law.variances, _profile(law, conditions, settings)
+    _, c = conditions.first_system(variances).minimise(support)
+    for _ in range(3):
+        if law.nuisance == "level":
+            variances = max(noise_level(conditions, support, profile), FLOOR) ** 2 * profile
+        elif law.nuisance == "columns" and not law.exact:
+            variances = refined_variances(conditions, c, variances, WIDEST_COLUMN)
+        system, J, c = reweighted(conditions, support, variances, c, law.nuisance, 1)
+    snapped = _snapped_law(conditions, settings, system, support, support, J)
+    free, dof = c, system.dof(len(support)) - n_fixed
+    if snapped is not None and len(snapped.support) == len(support):
+        c, J, dof = snapped.c, snapped.J, dof + len(snapped.rational) - 1
+    else:
+        snapped = None
+    level = effective_level(conditions, c, variances)
+    return replace(
+        law, conditions=conditions, support=support, c=c, free=free, variances=variances, system=system, J=J, dof=dof,
+        snapped=snapped, level=level,
+        dense=not law.exact and audits.is_dense(conditions, support, snapped, system, level),
+    )  # fmt: skip
+
+
+def _profile(law: FittedLaw, conditions: Conditions, settings: Settings) -> Float1D:
+    """The noise variances of the columns over the squared level, in deviations over all rows.
+
+    The deviations of the selected rows differ from these by chance, and a test on many rows would notice.
+    """
+    profile = law.variances / law.variances.mean()
+    relative = law.conditions.sample.model == ADDITIVE and not settings.absolute and settings.sigma is None
+    return np.asarray(profile * conditions.moments.column_variances) if relative else profile
+
+
+def description_bits(law: FittedLaw) -> float:
+    """Description length of a law: of its test, its terms and its coefficients."""
+    if law.snapped is not None:
+        return law.snapped.bits
+    values = np.abs(law.free[law.support])
+    errors = np.sqrt(1.0 / np.maximum(np.diag(law.system.information(law.free, law.support)), 1e-300))
+    bits = [real_bits(value, error) for value, error in zip(values, errors, strict=True)]
+    numbers = sum(bits) - max(bits)
+    return float(law.J / J_PER_BIT + len(law.support) * np.log2(len(law.conditions.terms)) + numbers)

@@ -1,0 +1,211 @@
+"""One law after another: the lowest degree whose test passes, its support, its audits; then further laws."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ...polynomials.terms import count_terms
+from ..estimate.gmm import Conditions
+from ..estimate.monomials import monomials
+from ..estimate.sample import Sample, WorkIsDoneError, make_sample
+from ..estimate.settings import LIKELY, Attempt, Settings
+from .fitted import FittedLaw
+from .independence import candidate_terms, is_new, jacobian_rank, pivot_term
+from .one_law import FOLLOWS, OneLaw, noise_cap, noise_limit
+
+_logger = logging.getLogger("vanishing")
+
+__all__ = ["find_law", "find_laws", "skipped"]
+
+_STOPPED = "stopped: it takes too many multiplications; leave out columns, or pass a smaller max_degree"
+_MULTIPLE = "a column divides all terms, and the quotient is no law"
+_FEW = 4  # terms: a law of higher degree hardly replaces one with fewer
+
+
+@dataclass(eq=False)
+class _Search:
+    """The search in one sample, with the conditions of every degree and noise model."""
+
+    sample: Sample
+    settings: Settings
+    make_conditions: Callable[[Sample, int], Conditions] = Conditions
+    attempts: list[Attempt] = field(default_factory=list)
+    cap: float = np.inf  # of the noise of further laws
+    dense: list[FittedLaw] = field(default_factory=list)  # polynomials that hold within the noise
+    _conditions: dict[tuple[str, int], Conditions] = field(default_factory=dict)
+    _samples: dict[str, Sample] = field(default_factory=dict)
+
+    def conditions(self, degree: int, model: str) -> Conditions:
+        """The conditions of a degree under a kind of noise, computed once."""
+        if model not in self._samples:
+            same = model == self.sample.model
+            table = self.sample.X + self.sample.origin  # multiplicative noise knows where zero is
+            self._samples[model] = self.sample if same else make_sample(table, self.sample.groups, model)
+        if (model, degree) not in self._conditions:
+            self._conditions[model, degree] = self.make_conditions(self._samples[model], degree)
+        return self._conditions[model, degree]
+
+    def find(self, degree: int, trial: list[int], laws: Sequence[FittedLaw]) -> FittedLaw | None:
+        """One law of these candidate terms besides those known, under the first noise model that is not rejected."""
+        best: FittedLaw | None = None
+        settled: set[str] = set()  # kinds of noise under which no other nuisance changes the answer
+        for model, nuisance in self._models(degree, laws):
+            if model in settled:
+                continue
+            one = self._one_law(degree, model, trial, nuisance, laws)
+            try:
+                with one.conditions.sample.work.limit():
+                    law, attempt = one.run()
+            except WorkIsDoneError:
+                self.attempts.append(Attempt(degree, len(trial), float("nan"), _STOPPED))
+                return best
+            if law is not None and one.has_factor(law.support, law.variances):
+                law = self._quotient(law, laws)
+                attempt = attempt if law is not None else replace(attempt, reason=_MULTIPLE)
+            self.attempts.append(attempt)
+            if law is not None and (best is None or (not law.dense, law.p_value) > (not best.dense, best.p_value)):
+                best = law
+            if best is not None and best.p_value >= LIKELY:
+                break
+            if attempt.reason == FOLLOWS:
+                break
+            if attempt.dof == 0:
+                settled.add(model)
+        return best
+
+    def _quotient(self, law: FittedLaw, laws: Sequence[FittedLaw]) -> FittedLaw | None:
+        """The law without the columns that divide all of its terms, if that is a law: it says more."""
+        exponents = law.conditions.terms.exponents[law.support]
+        left = exponents - exponents.min(axis=0)
+        degree, sample = int(left.sum(axis=1).max()), law.conditions.sample
+        if not degree:
+            return None
+        if self.settings.allowed is not None and not self.settings.allowed(left).all():
+            return law
+        terms = monomials(sample.n_columns, degree)
+        trial = candidate_terms(terms, laws, sample, self.settings)
+        one = self._one_law(degree, sample.model, trial, law.nuisance, laws)
+        return one.law_of(sorted(int(place) for place in terms.places(left)), law.variances)
+
+    def _models(self, degree: int, laws: Sequence[FittedLaw]) -> list[tuple[str, str]]:
+        """The noise models to try: those of known laws, or of dense polynomials, which say as much about the noise.
+
+        A linear law does not say which column the noise is in, so it has no noise by column.
+        """
+        likely = [law for law in [*laws, *self.dense] if law.p_value >= LIKELY]
+        known = {(law.conditions.sample.model, law.nuisance) for law in likely}
+        models = [entry for entry in self.settings.models if not known or entry in known] or [*self.settings.models]
+        return [entry for k, entry in enumerate(models) if not k or degree > 1 or entry[1] != "columns"]
+
+    def homogeneous(self, degree: int, trial: list[int], laws: Sequence[FittedLaw]) -> FittedLaw | None:
+        """A law all of whose terms have the same dimension, where the columns have units."""
+        if self.settings.classes is None:
+            return None
+        terms = monomials(self.sample.n_columns, degree)
+        for members in self.settings.classes(terms.exponents):
+            inside = [term for term in members.tolist() if term in trial]
+            if len(inside) > 1 and max(terms.total[inside]) == degree and len(inside) < len(trial):
+                law = self.find(degree, inside, laws)
+                if law is not None and not law.dense and is_new(law, laws):
+                    return law
+        return None
+
+    def simpler(self, law: FittedLaw, laws: Sequence[FittedLaw]) -> FittedLaw | None:
+        """A law of higher degree with fewer terms that says the same as ``law`` in fewer bits, if there is one."""
+        degree, sample = law.conditions.degree, self.sample
+        if degree == 1 or law.exact or (not law.dense and _is_short(law)):
+            return None
+        most = degree + (2 if law.dense or len(law.support) >= _FEW else 1)
+        for higher in range(degree + 1, min(most, self.settings.max_degree) + 1):
+            if not _affordable(sample, higher):
+                break
+            trial = candidate_terms(monomials(sample.n_columns, higher), laws, sample, self.settings)
+            one = self._one_law(higher, law.conditions.sample.model, trial, law.nuisance, laws)
+            try:
+                with one.conditions.sample.work.limit():
+                    shorter = one.simpler(law)
+            except WorkIsDoneError:
+                break
+            if shorter is not None:
+                return shorter
+        return None
+
+    def _one_law(self, degree: int, model: str, trial: list[int], nuisance: str, laws: Sequence[FittedLaw]) -> OneLaw:
+        conditions = self.conditions(degree, model)
+        known, limit = bool(self.dense), self.max_noise(degree)
+        return OneLaw(self.settings, conditions, trial, nuisance, laws, limit, short_only=known)
+
+    def max_noise(self, degree: int) -> float:
+        """The noise that a law may have."""
+        return min(noise_limit(self.settings, degree), self.cap)
+
+
+def find_laws(
+    sample: Sample, settings: Settings, make_conditions: Callable[[Sample, int], Conditions] = Conditions
+) -> tuple[list[FittedLaw], list[Attempt]]:
+    """The laws of a sample, degree by degree, and all attempts.
+
+    ``make_conditions(sample, degree)`` gives the moment conditions of a degree: those of rows, or of sums over rows.
+
+    After a dense polynomial the search goes on: one of higher degree with few terms may explain the same rows.
+    """
+    search = _Search(sample, settings, make_conditions)
+    laws: list[FittedLaw] = []
+    dense = search.dense
+    for degree in range(1, settings.max_degree + 1):
+        _logger.info("Laws of degree %d of %d rows x %d columns.", degree, sample.n_rows, sample.n_columns)
+        terms = monomials(sample.n_columns, degree) if _affordable(sample, degree) else None
+        if terms is None:
+            search.attempts.append(skipped(degree, sample.n_rows, sample.n_columns))
+            break
+        trial = candidate_terms(terms, laws, sample, settings)
+        if not any(terms.total[trial] == degree):
+            continue
+        while len(trial) > 1:
+            law = search.homogeneous(degree, trial, laws) or search.find(degree, trial, laws)
+            if law is None or not is_new(law, laws):
+                break
+            law = search.simpler(law, laws) or law
+            if law.dense:
+                dense.append(law)
+                break
+            laws.append(law)
+            search.cap = noise_cap(laws)
+            if law.conditions.degree > degree:
+                break
+            trial = [term for term in trial if term != pivot_term(law)]
+        if jacobian_rank([*laws, *dense]) >= sample.n_columns - 1:
+            break
+    return laws + [law for law in dense[:1] if is_new(law, laws)], search.attempts
+
+
+def skipped(degree: int, n_rows: int, n_columns: int) -> Attempt:
+    """The note that a degree has too many terms for the rows."""
+    n_terms = count_terms(degree, n_columns)
+    needed = n_terms * _rows_per_term(degree)
+    reason = f"skipped: {n_terms} terms need {needed:,} rows, and there are {n_rows:,}"
+    return Attempt(degree, n_terms, float("nan"), reason)
+
+
+def find_law(sample: Sample, settings: Settings, degree: int) -> FittedLaw | None:
+    """One law of a degree, if there is one."""
+    terms = monomials(sample.n_columns, degree)
+    return _Search(sample, settings).find(degree, candidate_terms(terms, [], sample, settings), [])
+
+
+def _is_short(law: FittedLaw) -> bool:
+    """Whether a law has two terms, or three with rational numbers: no other one will be shorter."""
+    n_rational = 1 if law.snapped is None else len(law.snapped.rational)
+    return len(law.support) < (_FEW if n_rational == len(law.support) else _FEW - 1)
+
+
+def _affordable(sample: Sample, degree: int) -> bool:
+    return count_terms(degree, sample.n_columns) * _rows_per_term(degree) <= sample.n_rows
+
+
+def _rows_per_term(degree: int) -> int:
+    return 4 if degree == 1 else 8

@@ -1,0 +1,269 @@
+"""Coefficients that are small rational numbers, chosen by description length.
+
+A law costs ``J / (2 log 2)`` bits for its misfit, the logarithm of the number of candidates for every term, and the
+bits of its coefficients: those of a rational number ``p/q``, or those of a real number up to its standard error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import log2
+
+import numpy as np
+
+from ..._compiled import compiled
+from ..._typing import Bool1D, Float1D, Float2D
+from ..estimate.gmm import System
+
+__all__ = ["J_PER_BIT", "SnappedLaw", "nearest_rational", "polish", "rational_bits", "real_bits", "snap"]
+
+J_PER_BIT = 2.0 * np.log(2.0)  # J is twice a log-likelihood, in nats
+_DENOMINATORS = 4  # largest denominator
+_FAR = 14.0  # squared standard errors beyond which a number is another one: a law has several, and all have to be near
+_STRONG = 5.0  # bits saved, beyond which a rational number is hardly chance
+_ALONE = 6.0  # the same for the only number of a law: 4.02 +- 0.02 may be 4, and may be 4 pi^2 / 9.81
+_SMALL, _SMALL_BESIDE = 4, 12  # numerators of thirds and quarters that are no chance: alone, and beside other numbers
+_GAIN, _GAIN_OF_MORE = 0.5, 6.0  # bits that a change of terms has to save: with fewer terms, and with more
+_MOST_CHANGES, _MOST_ADDED = 4, 5  # of the terms in one local search; terms tried at each
+_MANY = 4  # rational numbers beside which a real one is odd
+
+
+@dataclass(frozen=True, eq=False)
+class SnappedLaw:
+    """A law some of whose coefficients are rational multiples of that of a reference term.
+
+    Attributes
+    ----------
+    bits : float
+        Description length.
+    support : list of int
+    c : ndarray
+        Coefficients of all terms.
+    rational : dict
+        Multiples of the reference term's coefficient, in the users' coordinates; the reference's own is 1.
+    J : float
+        With these coefficients.
+    reference : int
+    n_strong : int
+        How many of them are hardly chance.
+    saved : float
+        Bits that they save, compared with real numbers.
+    """
+
+    bits: float
+    support: list[int]
+    c: Float1D
+    rational: dict[int, Fraction]
+    J: float
+    reference: int
+    n_strong: int
+    saved: float
+
+
+@compiled
+def real_bits(value: float, error: float) -> float:
+    """The bits of a real number that is known up to an error.
+
+    Examples
+    --------
+    >>> real_bits(1.0, 0.25)
+    5.0
+    """
+    return log2(max(abs(value) / error, 1.0)) + 3.0
+
+
+@compiled
+def rational_bits(p: float, q: float) -> float:
+    """The bits of a rational number ``p/q``: ``log2(1 + |p|) + 2 log2 q``, and one for the sign.
+
+    Examples
+    --------
+    >>> rational_bits(3.0, 2.0)
+    5.0
+    """
+    return log2(1.0 + abs(p)) + 2.0 * log2(q) + 1.0
+
+
+@compiled
+def nearest_rational(value: float, error: float, n_numbers: int = 1) -> tuple[float, float, float, float]:
+    """The rational number of fewest bits near a value: bits with misfit (infinity for none), p, q, squared distance.
+
+    By chance, most numbers have a third or a quarter within their error. So ``1/3`` and ``3/4`` are read as rational
+    numbers, but ``20/3`` only if it saves more bits than chance does: ``6.674 +- 0.003`` is a decimal. In a law of
+    several numbers (``n_numbers``) larger numerators will do, as in ``x^2 + 9/4 y^2 = 9``.
+
+    Examples
+    --------
+    >>> nearest_rational(0.5001, 0.001)[1:3], nearest_rational(6.6667, 0.0001)[1:3]
+    ((1.0, 2.0), (20.0, 3.0))
+    >>> nearest_rational(6.674, 0.003)[0]
+    inf
+    """
+    best, best_p, best_q, best_far = np.inf, 0.0, 1.0, np.inf
+    small = _SMALL if n_numbers == 1 else _SMALL_BESIDE
+    for q in range(1, _DENOMINATORS + 1):
+        for step in (0.0, 1.0, -1.0):
+            p = np.rint(value * q) + step
+            far = ((value - p / q) / error) ** 2
+            reducible = q > 1 and (p % q == 0.0 or (q == 4 and p % 2.0 == 0.0))
+            if p == 0.0 or reducible or far >= _FAR:
+                continue
+            bits = rational_bits(p, float(q)) + far / J_PER_BIT
+            saved = real_bits(value, error) - bits
+            by_chance = (q > 2 and abs(p) > small and saved <= _STRONG) or (n_numbers == 1 and saved <= _ALONE)
+            if bits < best and not by_chance:
+                best, best_p, best_q, best_far = bits, p, float(q), far
+    return best, best_p, best_q, best_far
+
+
+def snap(
+    system: System,
+    support: Sequence[int],
+    unit: Float1D,
+    *,
+    reference: int | None = None,
+    required: int | None = None,
+    comparable: Callable[[int], Bool1D] | None = None,
+) -> SnappedLaw | None:
+    """The shortest description of the law with these terms; None if a coefficient vanishes or is unknown.
+
+    Parameters
+    ----------
+    system : System
+    support : sequence of int
+    unit : ndarray
+        A coefficient divided by it is the users'.
+    reference : int, optional
+        Term that others are multiples of; every term is tried by default.
+    required : int, optional
+        Term whose coefficient has to be rational.
+    comparable : callable, optional
+        ``comparable(reference)`` says which terms have the reference's dimension; a ratio of others is no pure number.
+    """
+    support = list(support)
+    _, c = system.minimise(support)
+    if not np.isfinite(c).all() or not c[support].all():
+        return None
+    best: SnappedLaw | None = None
+    for r in [support.index(reference)] if reference in support else range(len(support)):
+        pure = np.ones(len(unit), dtype=bool) if comparable is None else comparable(support[r])
+        snapped = _snap_to(system, support, c, unit, r, pure)
+        if snapped is None or (required is not None and required not in snapped.rational):
+            continue
+        if best is None or snapped.bits < best.bits:
+            best = snapped
+    return best
+
+
+def _snap_to(system: System, support: list[int], c: Float1D, unit: Float1D, r: int, pure: Bool1D) -> SnappedLaw | None:
+    """The law with multiples of term ``support[r]`` as coefficients, read greedily by :func:`_fix_greedily`."""
+    units = unit[support]
+    ratio = c[support] / units
+    values = ratio / ratio[r]
+    information = system.information(c / ratio[r], support) * np.outer(units, units)
+    others = [i for i in range(len(support)) if i != r]
+    covariance = _inverse(information[np.ix_(others, others)])
+    if covariance is None:
+        return None
+    left, numbers, totals = values[others], np.zeros((len(others), 2)), np.zeros(3)
+    _fix_greedily(left, covariance, pure[np.array(support)[others]], numbers, totals)
+    values[others] = left
+    snapped = np.zeros_like(c)
+    snapped[support] = values * units
+    J = system.statistic(snapped)
+    bits = 1.0 + totals[0] + J / J_PER_BIT + len(support) * log2(len(unit))
+    fixed = [(support[i], Fraction(int(p), int(q))) for i, (p, q) in zip(others, numbers, strict=True) if q]
+    return SnappedLaw(
+        bits, support, snapped, {support[r]: Fraction(1), **dict(fixed)}, J, support[r], int(totals[1]), totals[2]
+    )
+
+
+@compiled
+def _fix_greedily(values: Float1D, covariance: Float2D, pure: Bool1D, numbers: Float2D, totals: Float1D) -> None:
+    """Values become rational one by one, the one that saves most bits first, as long as one does.
+
+    The others move as normal variables do when one of them is fixed: ``v += C_k / C_kk (number - v_k)``, and
+    ``C -= C_k C_k' / C_kk``. ``numbers`` becomes p and q (0 for real values); ``totals`` the bits of all numbers, how
+    many rational ones are hardly chance, and the bits that these save.
+    """
+    n = len(values)
+    for _ in range(n + 1):
+        k, most, real_total = -1, 0.0, 0.0
+        p_k, q_k, cost_k = 0.0, 0.0, 0.0
+        for i in range(n):
+            if numbers[i, 1] > 0.0:
+                continue
+            error = np.sqrt(max(covariance[i, i], 1e-300))
+            real = real_bits(values[i], error)
+            real_total += real
+            if pure[i]:
+                bits, p, q, far = nearest_rational(values[i], error, n)
+                if real - bits > most:
+                    k, most, p_k, q_k, cost_k = i, real - bits, p, q, bits - far / J_PER_BIT
+        if k < 0:
+            totals[0] += real_total
+            return
+        totals[0] += cost_k
+        totals[1] += 1.0 if most > _STRONG else 0.0
+        totals[2] += most
+        numbers[k, 0], numbers[k, 1] = p_k, q_k
+        moved, variance = p_k / q_k - values[k], max(covariance[k, k], 1e-300)
+        for i in range(n):
+            along = covariance[i, k] / variance
+            if numbers[i, 1] == 0.0:
+                values[i] += along * moved
+                for j in range(n):
+                    if j != k:
+                        covariance[i, j] -= along * covariance[k, j]
+        values[k] = p_k / q_k
+
+
+def _inverse(matrix: Float2D) -> Float2D | None:
+    try:
+        return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        return None
+
+
+def polish(
+    system: System,
+    support: Sequence[int],
+    trial: Sequence[int],
+    unit: Float1D,
+    comparable: Callable[[int], Bool1D] | None = None,
+) -> SnappedLaw | None:
+    """Local search around a support by description length: a term leaves, or one with a rational coefficient joins."""
+    current = snap(system, support, unit, comparable=comparable)
+    if current is None:
+        return None
+    for _ in range(_MOST_CHANGES):
+        support = current.support
+        others = [term for term in trial if term not in support]
+        gains = system.gains(support, others)
+        added = [others[k] for k in np.argsort(-gains, kind="stable")[:_MOST_ADDED]]
+        changes: list[tuple[list[int], int | None]] = [(sorted([*support, term]), term) for term in added]
+        if len(support) > 2:
+            changes += [([term for term in support if term != left], None) for left in support]
+        tried = [
+            snap(system, terms, unit, reference=current.reference, required=required, comparable=comparable)
+            for terms, required in changes
+            if any(terms)
+        ]
+        better = [law for law in tried if law is not None and law.bits < current.bits - _least_gain(law, current)]
+        if not better:
+            break
+        current = min(better, key=lambda law: law.bits)
+    return current
+
+
+def _least_gain(law: SnappedLaw, current: SnappedLaw) -> float:
+    """The bits that a change of terms has to save: more for an additional term, as many are tried.
+
+    An additional term that makes the only real number beside many rational ones rational needs no more than fewer terms
+    do; a real constant beside one or two rational ones is nothing unusual.
+    """
+    one_is_real = len(current.rational) == len(current.support) - 1 >= _MANY
+    explained = one_is_real and len(law.rational) == len(law.support)
+    return _GAIN if explained or len(law.support) <= len(current.support) else _GAIN_OF_MORE

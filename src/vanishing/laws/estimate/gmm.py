@@ -1,0 +1,347 @@
+"""Moment conditions of a law, their covariance, and the statistic J that tests them.
+
+If the rows without noise satisfy ``g(x) = sum_a c_a x^a = 0``, then ``E[t(x) g(x)] = 0`` for every test polynomial t.
+Unbiased estimates of these are ``A c`` with ``A = E[t m']`` debiased, whose covariance is known, so the generalised
+method of moments (Hansen 1982) gives the coefficients, their standard errors, and a test of the law itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import LinAlgError, eigh
+from scipy.linalg.lapack import dpstrf, dsygvx, dtrtri
+from scipy.special import chdtri
+
+from ..._typing import Array, Float1D, Float2D
+from ...polynomials.terms import count_terms
+from .moments import MomentTable
+from .monomials import binomial_matrix, monomials
+from .sample import Sample
+from .weights import RowNoise, covariance_of_tests, row_noise
+
+__all__ = [
+    "FLOOR",
+    "LOG_VARIANCE_PRIOR",
+    "Conditions",
+    "System",
+    "critical_value",
+    "is_rejected",
+    "smallest_ratio",
+    "whitener",
+]
+
+FLOOR = 1e-6  # relative noise that moments in float64 can resolve
+LOG_VARIANCE_PRIOR = 4.0  # prior variance of a column's log noise variance, where each column has its own
+_RANK = 1e-11  # share of all variances below which what is left of one is rounding
+_ZERO = 1e-7  # root mean square below which a term is zero on all rows, but for rounding
+_ROWS_PER_TEST = 6  # fewer rows for each test condition make their covariance unreliable
+_REDUCED_TESTS = (20, 50)  # numbers of tests that a polynomial has to pass before all tests are tried
+_REDUCED_ROWS = 1000  # rows that weigh these
+_ESTIMATED_WEIGHTS = 8.0  # estimating the weights loses this times conditions over rows of the information
+_CHANCE, _MARGIN, _NEGLIGIBLE = 1e-4, 1.15, 0.01  # of a rejection: by chance; J over its limit; J per row, at least
+
+
+def critical_value(chance: float, dof: int) -> float:
+    """The quantile of chi^2 that J exceeds with this chance at a true law.
+
+    Examples
+    --------
+    >>> round(critical_value(0.05, 1), 2)
+    3.84
+    """
+    return float(chdtri(max(dof, 1), chance))
+
+
+def is_rejected(J: float, dof: int, n_rows: int) -> bool:
+    """Whether a test rejects a law: ``J`` is beyond chance, and departs by more than a hundredth of the noise variance.
+
+    Without the second limit, many rows would reject laws for departures that are too small to matter.
+
+    Examples
+    --------
+    >>> is_rejected(60.0, 10, 1000), is_rejected(60.0, 10, 1_000_000), is_rejected(12.0, 10, 1000)
+    (True, False, False)
+    """
+    return dof > 0 and _MARGIN * critical_value(_CHANCE, dof) < J and _NEGLIGIBLE * n_rows < J
+
+
+def whitener(covariance: Float2D) -> Float2D:
+    """``W`` with ``W' V W = 1`` on the range of ``V``, one column for each direction of it.
+
+    Examples
+    --------
+    >>> whitener(np.diag([0.0, 4.0])).T.tolist()
+    [[0.0, 0.5]]
+    """
+    factor, pivots, rank, _ = dpstrf(covariance, tol=_RANK * float(np.trace(covariance)), lower=1)
+    W = np.zeros((len(covariance), rank))
+    if not rank:  # LAPACK inverts no empty matrix
+        return W
+    W[pivots[:rank] - 1] = np.tril(dtrtri(factor[:rank, :rank], lower=1)[0]).T  # LAPACK leaves the other half
+    return W
+
+
+def smallest_ratio(P: Float2D, D: Float2D) -> tuple[float, Float1D]:
+    """The smallest ``c'Pc / c'Dc``, and its ``c``.
+
+    Examples
+    --------
+    >>> smallest_ratio(np.diag([4.0, 1.0]), np.eye(2))[0]
+    1.0
+    """
+    values, vectors, _, _, failed = dsygvx(P, D, range="I", il=1, iu=1, lwork=64 * len(D))
+    if failed:  # a term that varies with no column
+        D = D + 1e-12 * np.trace(D) / len(D) * np.eye(len(D))
+        values, vectors, _, _, failed = dsygvx(P, D, range="I", il=1, iu=1, lwork=64 * len(D))
+    if failed:
+        raise LinAlgError("The noise variances of the terms are not positive.")
+    return float(values[0]), np.asarray(vectors[:, 0])
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """Whitened conditions ``R c`` of a law, and ``D`` with ``c'Dc`` the mean noise variance of ``c``.
+
+    ``J(S) = N min over c supported on S of c'R'Rc / c'Dc`` is chi^2 with :meth:`dof` degrees of freedom at a true law.
+    The first term is the constant, which has no noise.
+    """
+
+    R: Float2D
+    D: Float2D
+    rank: int
+    n_nuisance: int
+    n_rows: int
+
+    @cached_property
+    def normal(self) -> Float2D:
+        """The matrix ``R'R`` of the normal equations."""
+        return np.asarray(self.R.T @ self.R)
+
+    @cached_property
+    def _without_constant(self) -> Float2D:
+        """``R'R`` with the constant at its best."""
+        along = self.normal[0]
+        return np.asarray(self.normal - np.outer(along, along / max(float(along[0]), 1e-300)))
+
+    def minimise(self, support: Sequence[int]) -> tuple[float, Float1D]:
+        """``J`` of the best polynomial with these terms, and that polynomial with ``c'Dc = 1``; infinity for none."""
+        inner = [i for i in support if i]
+        c = np.zeros(len(self.D))
+        if not inner:
+            return np.inf, c
+        at = np.array(inner)[:, None], inner
+        constant = len(inner) < len(support)
+        P, D = (self._without_constant if constant else self.normal)[at], self.D[at]
+        ratio, v = smallest_ratio(P, D)
+        least = 1e-12 * float(np.trace(D)) / len(D) * float(v @ v)  # the debiased D may be indefinite
+        c[inner] = v / np.sqrt(max(float(v @ D @ v), least, 1e-300))
+        if constant:
+            c[0] = -float(self.normal[0] @ c) / max(float(self.normal[0, 0]), 1e-300)
+        return self.n_rows * max(ratio, 0.0), c
+
+    def gains(self, support: Sequence[int], others: Sequence[int]) -> Float1D:
+        """By how much ``J / N`` falls, to first order, when each of the other terms joins the best polynomial.
+
+        With ``M = P - J/N D`` and the best c of the support S, for which ``M_SS c = 0``:
+        ``(M_tS c)^2 / (M_tt - M_tS M_SS^+ M_St)``.
+        """
+        J, c = self.minimise(support)
+        M = self.normal - J / self.n_rows * self.D
+        inside, across = M[np.ix_(support, support)], M[np.ix_(others, support)]
+        left = M.diagonal()[others] - np.einsum("ti,ti->t", across @ np.linalg.pinv(inside, hermitian=True), across)
+        return np.asarray((across @ c[support]) ** 2 / np.maximum(left, 1e-300))
+
+    def spectrum(self, support: Sequence[int]) -> Float1D:
+        """``J`` of a basis of all polynomials with these terms, ascending: the small ones nearly vanish."""
+        inner = [i for i in support if i]
+        at = np.ix_(inner, inner)
+        P, D = (self._without_constant if len(inner) < len(support) else self.normal)[at], self.D[at]
+        D = D + 1e-12 * np.trace(D) / len(D) * np.eye(len(D))
+        return np.asarray(self.n_rows * np.maximum(eigh(P, D, eigvals_only=True), 0.0))
+
+    def statistic(self, c: Float1D) -> float:
+        """``N c'R'Rc / c'Dc``."""
+        return float(self.n_rows * np.sum((self.R @ c) ** 2) / (c @ self.D @ c))
+
+    def dof(self, n_terms: int) -> int:
+        """Degrees of freedom of ``J`` of a law with this many coefficients, one of which is fixed."""
+        return self.rank - self.n_nuisance - (n_terms - 1)
+
+    def information(self, c: Float1D, support: Sequence[int]) -> Float2D:
+        """Fisher information of the coefficients of ``c`` on its support: ``N R'R / c'Dc``.
+
+        Weights that are estimated from the same rows make it look larger than it is (Windmeijer 2005); dividing by
+        ``1 + 8 rank / N`` makes up for that in simulations.
+        """
+        at = np.ix_(support, support)
+        shrunk = 1.0 + _ESTIMATED_WEIGHTS * self.rank / self.n_rows
+        return np.asarray(self.n_rows * self.normal[at] / (c @ self.D @ c) / shrunk)
+
+
+class Conditions:
+    """The moment conditions of laws of one degree, on the rows of a sample.
+
+    Terms are the monomials of the users' coordinates, in units in which each has root mean square 1; they are tied to
+    those of the standardised columns by a binomial matrix, so that conditioning is good and sparsity is judged where
+    the user reads it.
+
+    Parameters
+    ----------
+    sample : Sample
+    degree : int
+        Of the terms.
+    extra : int, default=2
+        Degree of the test polynomials above that of the terms, less where rows are few; with 1, parity could hide a
+        misfit.
+    moments : MomentTable, optional
+        Of more rows than the sample has, in the same standardised columns; weights are the sample's all the same.
+
+    Attributes
+    ----------
+    basis : ndarray of shape (n_terms, n_terms)
+        Coefficients of the terms in monomials of the standardised columns, one term per column.
+    unit : ndarray of shape (n_terms,)
+        A coefficient divided by it is the one of the users' monomial.
+    """
+
+    def __init__(self, sample: Sample, degree: int, extra: int = 2, moments: MomentTable | None = None):
+        n = sample.n_columns
+        while extra > 0 and count_terms(degree + extra, n) > sample.n_rows / _ROWS_PER_TEST:
+            extra -= 1
+        self.sample, self.degree = sample, degree
+        self.terms, self.tests = monomials(n, degree), monomials(n, degree + extra)
+        self.moments = sample.moments(2 * degree + extra, degree + extra) if moments is None else moments
+        self.n_rows = self.moments.n_rows
+        raw = binomial_matrix(self.terms, sample.centre / sample.size, sample.scale / sample.size)
+        gram = self.moments.means[self.moments.terms.products(self.terms, self.terms)]
+        rms = np.sqrt(np.maximum(np.einsum("ik,ik->k", raw, gram @ raw), 0.0))
+        rms[rms < _ZERO] = 1.0
+        self.basis = raw / rms
+        self.unit = rms * np.prod(sample.size**self.terms.exponents, axis=1)
+        self.screened: dict[tuple[tuple[int, ...], int], list[list[int]]] = {}  # small sets of terms, by candidates
+        self._means: dict[bytes, Float2D] = {}  # for the variances asked for last
+        self._slopes: dict[bytes, list[Float2D]] = {}
+
+    @cached_property
+    def reduced(self) -> list[Conditions]:
+        """The same terms with tests of lower degrees only, ascending: most polynomials that are no law fail these.
+
+        The cost of a test grows with the rows that weigh it, and with the square of the number of its conditions.
+        """
+        n, fewer = self.sample.n_columns, []
+        some = self.sample.thinned(_REDUCED_ROWS)
+        for n_tests in _REDUCED_TESTS:
+            degree = 1
+            while count_terms(degree, n) < n_tests:
+                degree += 1
+            if 2 * count_terms(degree, n) <= len(self.tests):
+                fewer.append(Conditions(some, self.degree, degree - self.degree, self.moments))
+        return fewer
+
+    @property
+    def table(self) -> Float2D:
+        """The monomials of the standardised columns on the rows, up to the larger degree of terms and tests."""
+        return self.sample.values(max(self.degree, self.tests.degree))
+
+    @property
+    def test_values(self) -> Float2D:
+        """The values of the tests on the rows."""
+        return self.table[: len(self.tests)]
+
+    def noise_of(self, c: Float1D, variances: Float1D) -> RowNoise:
+        """Values, slopes and variance of the polynomial ``c`` on the rows."""
+        return row_noise(self.terms, self.table, self.basis @ c, self.sample.variances_on_rows(variances))
+
+    def residuals(self, noise: RowNoise) -> Float1D:
+        """The values of a polynomial, minus their mean within each group."""
+        return self.sample.without_group_means(noise.values)
+
+    def covariance(self, c: Float1D, variances: Float1D) -> tuple[Float2D, float]:
+        """The covariance of the conditions at the law ``c``, times N and over its mean variance; and the latter."""
+        self.sample.work.spend(float(self.sample.n_rows) * len(self.tests) ** 2)
+        noise = self.noise_of(c, variances)
+        spread = self.sample.variances_on_rows(variances)
+        total = covariance_of_tests(self.tests, self.test_values, noise, spread, self._centred_tests)
+        mean = float(noise.variance.mean())
+        return total / (self.sample.n_rows * mean), mean
+
+    def means(self, variances: Float1D) -> Float2D:
+        """``A = E[t m']``, debiased; one column for each term."""
+        key = variances.tobytes()
+        if key not in self._means:
+            self._means.clear()
+            self._means[key] = np.asarray(self.moments.products(variances, self.tests, self.terms) @ self.basis)
+        return self._means[key]
+
+    def spread(self, variances: Float1D) -> Float2D:
+        """``D = sum_j s_j^2 E[d_j m d_j m']``: ``c'Dc`` is the mean noise variance of a polynomial, to first order."""
+        return np.asarray(np.tensordot(variances, self._gradients, 1))
+
+    @cached_property
+    def _gradients(self) -> Array:
+        """``E[d_j m d_j m']`` for every column j."""
+        unit = np.eye(self.sample.n_columns)
+        return np.array([self.basis.T @ self.moments.gradient_products(e, self.terms) @ self.basis for e in unit])
+
+    def noise_pencil(self, profile: Float1D) -> tuple[Float2D, Float2D]:
+        """``G = E[m m']`` and ``D = sum_j p_j E[d_j m d_j m']``, both of the noisy rows.
+
+        To first order, a polynomial ``c`` vanishes at the noise variance ``c'Gc / c'Dc``.
+        """
+        gram = self.moments.products(0.0 * profile, self.terms, self.terms)
+        return np.asarray(self.basis.T @ gram @ self.basis), self.spread(profile)
+
+    def first_system(self, variances: Float1D) -> System:
+        """The system before a law is known: every row has the same weight."""
+        W = self._first_whitener
+        return System(W.T @ self.means(variances), self.spread(variances), W.shape[1], 0, self.n_rows)
+
+    @property
+    def _centred_tests(self) -> Float2D:
+        return self.sample.without_group_means(self.test_values)
+
+    @cached_property
+    def _first_whitener(self) -> Float2D:
+        centred = self._centred_tests
+        return whitener(centred @ centred.T / self.sample.n_rows)
+
+    def system(self, variances: Float1D, c: Float1D, nuisance: str) -> System:
+        """The system whose weights belong to the law ``c``.
+
+        The directions in which the conditions move with the noise variances are no evidence: with ``nuisance="level"``
+        that of the common level is projected out, with ``"columns"`` those of all columns are, up to a prior; with
+        ``"none"`` the noise is known.
+        """
+        covariance, mean = self.covariance(c, variances)
+        W = whitener(covariance)
+        R = W.T @ self.means(variances)
+        n_nuisance = 0
+        if nuisance != "none" and variances.max() > 4 * FLOOR**2:
+            slopes = W.T @ self.noise_slopes(variances, c) / np.sqrt(mean)
+            R, n_nuisance = _without_nuisance(R, slopes, nuisance, self.n_rows)
+        return System(R, self.spread(variances), W.shape[1], n_nuisance, self.n_rows)
+
+    def noise_slopes(self, variances: Float1D, c: Float1D) -> Float2D:
+        """Derivatives of ``A c`` with respect to the log noise variances, ``(n_tests, n_columns)``."""
+        key = variances.tobytes()
+        if key not in self._slopes:
+            self._slopes.clear()
+            self._slopes[key] = self.moments.product_slopes(variances, self.tests, self.terms)
+        z = self.basis @ c
+        return np.column_stack([change @ z for change in self._slopes[key]])
+
+
+def _without_nuisance(R: Float2D, slopes: Float2D, nuisance: str, n_rows: int) -> tuple[Float2D, int]:
+    """Conditions without the directions in which they move with the noise, and the number of these directions."""
+    if nuisance == "level":
+        q = slopes.sum(axis=1)
+        q /= max(float(np.linalg.norm(q)), 1e-300)
+        return R - np.outer(q, q @ R), 1
+    # (1 + U U' N prior)^(-1/2) R, by the singular values of U.
+    u, s, _ = np.linalg.svd(slopes, full_matrices=False)
+    shrunk = 1.0 / np.sqrt(1.0 + n_rows * LOG_VARIANCE_PRIOR * s**2) - 1.0
+    return R + u @ (shrunk[:, None] * (u.T @ R)), slopes.shape[1]

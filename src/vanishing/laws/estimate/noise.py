@@ -1,0 +1,147 @@
+"""The noise of the columns: one level for all of them, or one for each.
+
+Noise variances are those of the standardised columns: ``sigma_j^2 / scale_j^2``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy.linalg import LinAlgError
+
+from ..._typing import Float1D, Float2D
+from .gmm import FLOOR, LOG_VARIANCE_PRIOR, Conditions, System, smallest_ratio, whitener
+from .moments import ADDITIVE
+
+__all__ = ["column_variances", "deviation_level", "effective_level", "noise_level", "refined_variances", "reweighted"]
+
+_STEPS = 12  # of the fixed point, at most
+_LARGE = 4.0  # noise variance over that of the column itself, beyond which there is no law
+_LEAST_SHARE = 0.01  # share of its part of the residual that a column's noise explains at least
+
+
+def noise_level(conditions: Conditions, support: Sequence[int], profile: Float1D) -> float:
+    """The noise ``s`` at which a polynomial with these terms vanishes on the rows behind the noise.
+
+    With ``variances = s^2 profile``, G(s) the debiased Gram of the terms and D the Gram of their gradients, weighted by
+    the profile, it is the fixed point of ``s^2 <- s^2 + min over c of c'G(s)c / c'Dc`` from 0 on.
+
+    Examples
+    --------
+    >>> from vanishing.laws.sample import make_sample
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=20_000)
+    >>> sample = make_sample(np.column_stack([x, 2.0 * x]) + rng.normal(size=(20_000, 2)) * [0.1, 0.2])
+    >>> conditions = Conditions(sample, 1)
+    >>> round(noise_level(conditions, [0, 1, 2], np.ones(2)), 2)
+    0.1
+    """
+    frame = _frame(conditions, support)
+    gram, D = _pencil(conditions, profile, frame)
+    level = 0.0
+    for _ in range(_STEPS):
+        ratio, _ = smallest_ratio(_schur(gram(level)), D[1:, 1:])
+        raised = max(level + ratio, 0.0)
+        done = abs(raised - level) < 1e-3 * raised + 1e-15 or raised > _LARGE
+        level = raised
+        if done:
+            break
+    return float(np.sqrt(level))
+
+
+def _frame(conditions: Conditions, support: Sequence[int]) -> Float2D:
+    """An orthonormal basis of the span of the terms and the constant; the constant is its first column."""
+    used = conditions.basis[:, sorted(support)]  # the constant is the first term
+    q, _ = np.linalg.qr(used / np.linalg.norm(used, axis=0))
+    return q if 0 in support else np.hstack([np.zeros((len(used), 1)), q])
+
+
+def _pencil(conditions: Conditions, profile: Float1D, frame: Float2D) -> tuple[Callable[[float], Float2D], Float2D]:
+    """The debiased Gram of some functions, as a function of the squared noise level, and the Gram of their gradients.
+
+    ``frame`` has the coefficients of the functions, one function per column.
+    """
+    moments, terms = conditions.moments, conditions.terms
+    if moments.model == ADDITIVE and moments.group_terms is None:
+        powers, D = moments.level_pencil(profile, terms)
+        parts = frame.T @ powers @ frame
+        return lambda level: np.asarray(np.tensordot(level ** np.arange(len(parts)), parts, 1)), frame.T @ D @ frame
+
+    def gram(level: float) -> Float2D:
+        return np.asarray(frame.T @ moments.products(level * profile, terms, terms) @ frame)
+
+    return gram, frame.T @ moments.gradient_products(profile, terms) @ frame
+
+
+def _schur(gram: Float2D) -> Float2D:
+    """The Gram of the other functions after a projection that takes out the first."""
+    if gram[0, 0] <= 1e-9:  # with groups the constant is gone already
+        return gram[1:, 1:]
+    return np.asarray(gram[1:, 1:] - np.outer(gram[0, 1:], gram[0, 1:]) / gram[0, 0])
+
+
+def column_variances(conditions: Conditions, c: Float1D, variances: Float1D, cap: float, steps: int = 3) -> Float1D:
+    """Noise variances of the columns by regression: ``g(y)^2`` on ``d_j g(y)^2``, with weights, not negative.
+
+    A column keeps at least a small share of the residual: none at all would make the law an equation for it.
+    """
+    from scipy.optimize import nnls  # here, so that importing the package stays quick
+
+    for _ in range(steps):
+        noise = conditions.noise_of(c, variances)
+        slopes = _slope_squares(conditions, noise.slopes)
+        weights = 1.0 / noise.variance
+        try:
+            fitted, _ = nnls(slopes.T * weights[:, None], conditions.residuals(noise) ** 2 * weights)
+        except (RuntimeError, LinAlgError):  # SciPy before 1.15 gives up on slopes that are nearly dependent
+            break
+        mean = slopes.mean(axis=1)
+        with np.errstate(over="ignore"):  # no noise of a column without a slope is least
+            least = _LEAST_SHARE * (variances * mean).sum() / np.maximum(mean, 1e-300) / len(variances)
+        variances = np.clip(np.maximum(fitted, np.minimum(least, variances)), FLOOR**2, cap**2)
+    return variances
+
+
+def _slope_squares(conditions: Conditions, slopes: Float2D) -> Float2D:
+    """Variance of the polynomial on the rows per unit of each column's noise variance, ``(n_columns, n_rows)``."""
+    return np.asarray(slopes**2 * conditions.sample.variances_on_rows(np.ones(len(slopes))))
+
+
+def refined_variances(conditions: Conditions, c: Float1D, variances: Float1D, cap: float) -> Float1D:
+    """One Gauss-Newton step of the log noise variances in the metric of the moment conditions."""
+    covariance, mean = conditions.covariance(c, variances)
+    W = whitener(covariance) / np.sqrt(mean)
+    residual = W.T @ (conditions.means(variances) @ c)
+    slopes = W.T @ conditions.noise_slopes(variances, c)
+    prior = np.eye(len(variances)) / (LOG_VARIANCE_PRIOR * conditions.n_rows)
+    step = -np.linalg.solve(slopes.T @ slopes + prior, slopes.T @ residual)
+    return np.asarray(np.clip(variances * np.exp(np.clip(step, -1.0, 1.0)), FLOOR**2, cap**2))
+
+
+def effective_level(conditions: Conditions, c: Float1D, variances: Float1D) -> float:
+    """The common level that would give the law as much noise: the root of ``sum_j s_j^2 E g_j^2 / sum_j E g_j^2``."""
+    ones = np.ones(len(variances))
+    return float(np.sqrt((c @ conditions.spread(variances) @ c) / (c @ conditions.spread(ones) @ c)))
+
+
+def deviation_level(conditions: Conditions, c: Float1D, variances: Float1D) -> float:
+    """The noise of a law in deviations of the columns: the root of ``E var g / sum_j var x_j E g_j^2``.
+
+    For multiplicative noise this is more than its share of the values, where these are far from zero.
+    """
+    sample, terms = conditions.sample, conditions.terms
+    spread = (sample.deviation / sample.scale) ** 2
+    plain = conditions.basis.T @ conditions.moments.gradient_products(spread, terms, ADDITIVE) @ conditions.basis
+    return float(np.sqrt((c @ conditions.spread(variances) @ c) / (c @ plain @ c)))
+
+
+def reweighted(
+    conditions: Conditions, support: Sequence[int], variances: Float1D, c: Float1D, nuisance: str, steps: int
+) -> tuple[System, float, Float1D]:
+    """Coefficients and weights in turn: the system, ``J`` and the law after ``steps`` steps, at least one."""
+    assert steps > 0
+    for _ in range(steps):
+        system = conditions.system(variances, c, nuisance)
+        J, c = system.minimise(support)
+    return system, J, c

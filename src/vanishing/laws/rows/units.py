@@ -1,0 +1,305 @@
+"""Units of columns: which terms of a law have the same dimension, and in which unit its constants are.
+
+A unit is a product of powers of symbols, ``"kg*m^2/s^2"``. With pint installed (``pip install 'vanishing[units]'``)
+every symbol is resolved into base dimensions, so that Pa and N/m^2 agree; without it each symbol is a base dimension
+of its own, which is right as long as all columns are written in the same base units.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from functools import cache
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..._typing import Array, Int1D, Int2D
+
+__all__ = ["groups", "label", "parse"]
+
+#: Exponents of symbols, or of base dimensions.
+Powers: TypeAlias = dict[str, Fraction]
+
+_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
+_RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+")
+_SYMBOL = re.compile(r"[^\W\d_]\w*(?: \w+)*|%|°\w*")  # in a mapping; in a text, a symbol does not end in digits
+_LONGEST_SHOWN = 60  # characters of a unit in a message
+_TOKEN = re.compile(
+    r"\s*(?:(?P<exponent>(?:\^|\*\*)\s*(?:[-+]?\d+(?:\.\d+)?|\(\s*[-+]?\d+(?:\.\d+)?(?:\s*/\s*\d+)?\s*\)))"
+    r"|(?P<operator>[*·/()])|(?P<one>1(?![\d.]))|(?P<symbol>[^\W\d_](?:\w*[^\W\d])?|%|°\w*))\s*"
+)
+
+
+def parse(units: Mapping[str, str | Mapping[str, Any]], columns: Sequence[str]) -> Array:
+    """Dimension of every column, as exponents of base dimensions.
+
+    Parameters
+    ----------
+    units : mapping from the name of a column to its unit
+        A text such as ``"kg*m^2/s^2"`` or ``"1"``, or the exponents themselves, ``{"kg": 1, "m": 2, "s": -2}``. A
+        symbol of such a mapping that pint does not know is a base dimension of its own.
+    columns : sequence of str
+
+    Returns
+    -------
+    array of Fraction, shape (n_columns, n_base)
+        ``n_base`` is the number of base dimensions that occur; zero when every column is a pure number.
+
+    Examples
+    --------
+    >>> dims = parse({"distance": "m", "time": "s", "speed": "m/s"}, ["distance", "time", "speed"])
+    >>> dims.astype(int)
+    array([[ 1,  0],
+           [ 0,  1],
+           [ 1, -1]])
+    """
+    _check_columns(units, columns)
+    dimensions = [_dimension(name, units[name]) for name in columns]
+    base = list(dict.fromkeys(symbol for powers in dimensions for symbol in powers))
+    exponents = np.empty((len(columns), len(base)), dtype=object)
+    for row, powers in enumerate(dimensions):
+        exponents[row] = [powers.get(symbol, Fraction(0)) for symbol in base]
+    return exponents
+
+
+def groups(exponents: Int2D, dims: Array) -> list[Int1D]:
+    """Positions of the terms that have the same dimension, group by group, in order of first appearance.
+
+    The term ``x^a`` has the dimension ``a @ dims``. Terms of one group can be added with pure numbers as
+    coefficients; a law with terms of ``k`` groups needs ``k - 1`` constants with units.
+
+    Parameters
+    ----------
+    exponents : array of int, shape (n_terms, n_columns)
+    dims : array of Fraction, shape (n_columns, n_base)
+        From `parse`.
+
+    Returns
+    -------
+    list of arrays of int
+
+    Examples
+    --------
+    Distance, time, speed times time and the squared time:
+
+    >>> dims = parse({"distance": "m", "time": "s", "speed": "m/s"}, ["distance", "time", "speed"])
+    >>> groups([[1, 0, 0], [0, 1, 0], [0, 1, 1], [0, 2, 0]], dims)
+    [array([0, 2]), array([1]), array([3])]
+    """
+    members: dict[tuple[Fraction, ...], list[int]] = {}
+    for position, term in enumerate(np.asarray(exponents).astype(object) @ dims):
+        members.setdefault(tuple(term), []).append(position)
+    return [np.array(positions) for positions in members.values()]
+
+
+def label(powers: Sequence[Any], units: Sequence[str | Mapping[str, Any]]) -> str:
+    """The unit of a product of powers of columns, written in the users' own symbols.
+
+    In ``x^b = k x^a`` the constant ``k`` has the unit of ``x^(b - a)``, so ``powers`` is ``b - a``. The result is in
+    the units of the columns, not in base units, because the number in front belongs to those.
+
+    Parameters
+    ----------
+    powers : sequence of int or Fraction, one per column
+    units : sequence of str or mapping, one per column
+        As for `parse`.
+
+    Returns
+    -------
+    str
+        ``""`` for a pure number.
+
+    Examples
+    --------
+    The gas constant in ``p V = k n T``:
+
+    >>> label([1, 1, -1, -1], ["kPa", "L", "mol", "K"])
+    'kPa*L/(mol*K)'
+    >>> label([1, -1], ["kg*m^2", "m^2"])
+    'kg'
+    """
+    total: Powers = {}
+    for power, unit in zip(powers, units, strict=True):
+        total = _product(total, _read("the constant", unit), Fraction(power))
+    above = [_power_text(symbol, power) for symbol, power in total.items() if power > 0]
+    below = [_power_text(symbol, -power) for symbol, power in total.items() if power < 0]
+    denominator = "*".join(below) if len(below) < 2 else f"({'*'.join(below)})"
+    return ("*".join(above) or ("1" if below else "")) + (f"/{denominator}" if below else "")
+
+
+def _check_columns(units: Mapping[str, Any], columns: Sequence[str]) -> None:
+    unknown = [name for name in units if name not in columns]
+    if unknown:
+        raise ValueError(
+            f"units names a column that the data lack: {unknown[0]!r}; the columns are {', '.join(map(repr, columns))}."
+        )
+    missing = [name for name in columns if name not in units]
+    if missing:
+        raise ValueError(f"units says nothing about column {missing[0]!r}: give its unit, or '1' for a pure number.")
+
+
+def _dimension(name: str, unit: str | Mapping[str, Any]) -> Powers:
+    """Exponents of the base dimensions of one column."""
+    total: Powers = {}
+    for symbol, power in _read(name, unit).items():
+        known = _resolved(symbol)
+        if known is None and isinstance(unit, str):
+            raise ValueError(
+                f"The unit {_shown(unit)} of column {name!r} has a symbol that pint does not know, {_shown(symbol)}: "
+                f"correct it, or declare it as a base unit of your own with {{{_shown(symbol)}: 1}} in place of the "
+                "text."
+            )
+        total = _product(total, {symbol: Fraction(1)} if known is None else known, power)
+    return total
+
+
+@cache
+def _registry() -> Any:
+    """pint's registry, made once (it takes most of a second); None without pint."""
+    try:
+        import pint
+    except ImportError:
+        return None
+    return pint.UnitRegistry()
+
+
+@cache
+def _resolved(symbol: str) -> Powers | None:
+    """Base dimensions of a symbol: itself without pint; None when pint does not know it.
+
+    pint looks the symbol up as a name with a prefix; its parser of expressions never sees any other text.
+    """
+    registry = _registry()
+    if registry is None:
+        return {symbol: Fraction(1)}
+    name = "degree" if symbol == "°" else symbol
+    if not registry.parse_unit_name(name):
+        return None
+    powers = registry.get_dimensionality(name)
+    return {name: Fraction(power).limit_denominator(60) for name, power in powers.items()}
+
+
+def _read(name: str, unit: str | Mapping[str, Any]) -> Powers:
+    """Exponents of the symbols of a unit."""
+    if isinstance(unit, Mapping):
+        return _read_mapping(name, unit)
+    if not isinstance(unit, str):
+        raise ValueError(f"The unit of {name!r} must be a text such as 'm/s^2' or a mapping; got {_shown(unit)}.")
+    raised = _RAISED.sub(lambda match: f"^({match[0].translate(_SUPERSCRIPTS)})", unit).replace("%", "percent")
+    try:
+        return _powers(list(_tokens(raised)))
+    except (_NotAUnitError, ZeroDivisionError, ValueError):  # as for ^(1/0), and for exponents of thousands of digits
+        raise ValueError(
+            f"Can't read the unit {_shown(unit)} of {name!r}: write powers of symbols, such as 'kg*m^2/s^2', or '1'."
+        ) from None
+
+
+def _read_mapping(name: str, unit: Mapping[str, Any]) -> Powers:
+    try:
+        powers = {str(symbol): Fraction(power) for symbol, power in unit.items() if power}
+    except (TypeError, ValueError, ArithmeticError):  # as for None, "two", infinity
+        raise ValueError(
+            f"The unit of {name!r} must map symbols to numbers, such as {{'m': 1, 's': -2}}; got {_shown(unit)}."
+        ) from None
+    for symbol in powers:
+        if not _SYMBOL.fullmatch(symbol):
+            raise ValueError(
+                f"The unit of {name!r} must map symbols to numbers, such as {{'m': 1, 's': -2}}; the symbol "
+                f"{_shown(symbol)} must start with a letter, and have letters, digits and underscores."
+            )
+    return powers
+
+
+def _shown(value: object) -> str:
+    """A value in a message, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
+
+
+class _NotAUnitError(Exception):
+    """The text is no unit."""
+
+
+def _tokens(text: str) -> Iterator[tuple[str, str]]:
+    """Kind and text of every token."""
+    position = 0
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None or match.lastgroup is None:
+            raise _NotAUnitError
+        yield match.lastgroup, match[match.lastgroup]
+        position = match.end()
+
+
+def _powers(tokens: list[tuple[str, str]]) -> Powers:
+    """The exponents of the symbols of an expression, in one pass from left to right.
+
+    A factor is a symbol, a 1 or a bracket, perhaps with an exponent; factors follow each other with ``*``, ``/`` or
+    nothing in between, and a slash divides by the next factor alone. The exponent of a symbol is the product of its
+    own and those of the brackets around it, which stand behind them: the places of the closing ones are found first.
+    """
+    closing = _closing_brackets(tokens)
+    total: Powers = {}
+    around = [Fraction(1)]  # exponents of the open brackets, each times those around it
+    sign, expected = 1, True  # sign of the next factor; whether one has to follow
+    for place, (kind, text) in enumerate(tokens):
+        if kind == "exponent":
+            if expected or tokens[place - 1][0] == "exponent":
+                raise _NotAUnitError
+            continue
+        if text in "*·/":
+            if expected:
+                raise _NotAUnitError
+            sign, expected = -1 if text == "/" else 1, True
+            continue
+        if text == ")":
+            if expected:
+                raise _NotAUnitError
+            around.pop()
+            continue
+        power = sign * around[-1] * _exponent(tokens, closing.get(place, place) + 1)
+        sign, expected = 1, text == "("
+        if text == "(":
+            around.append(power)
+        elif kind == "symbol":
+            total[text] = total.get(text, Fraction(0)) + power
+    if expected:
+        raise _NotAUnitError
+    return {symbol: power for symbol, power in total.items() if power}
+
+
+def _closing_brackets(tokens: list[tuple[str, str]]) -> dict[int, int]:
+    """The place of the closing bracket for that of each opening one."""
+    places, opened = {}, []
+    for place, (_, text) in enumerate(tokens):
+        if text == "(":
+            opened.append(place)
+        elif text == ")":
+            if not opened:
+                raise _NotAUnitError
+            places[opened.pop()] = place
+    if opened:
+        raise _NotAUnitError
+    return places
+
+
+def _exponent(tokens: list[tuple[str, str]], place: int) -> Fraction:
+    """The exponent that stands at a place; 1 if there is none."""
+    kind, text = tokens[place] if place < len(tokens) else ("", "")
+    return Fraction(re.sub(r"[\s()^*]", "", text)) if kind == "exponent" else Fraction(1)
+
+
+def _product(left: Powers, right: Powers, power: Fraction) -> Powers:
+    """``left * right^power``, without the symbols that cancel."""
+    total = dict(left)
+    for symbol, exponent in right.items():
+        total[symbol] = total.get(symbol, Fraction(0)) + exponent * power
+    return {symbol: exponent for symbol, exponent in total.items() if exponent}
+
+
+def _power_text(symbol: str, power: Fraction) -> str:
+    if power == 1:
+        return symbol
+    return f"{symbol}^{power}" if power.denominator == 1 else f"{symbol}^({power})"

@@ -1,0 +1,1 @@
+"""Laws as users read them: equations, summaries, files, pictures and reports."""
