@@ -10,9 +10,12 @@ SOURCE = Path(__file__).resolve().parents[1] / "src"
 
 
 def stamp() -> str:
-    """The commit and the day, as in "commit abc1234, 2026-11-18"; the version, where there is no repository."""
+    """The last commit that changed the package, and today; the version, where there is no repository.
+
+    "commit abc1234, 2026-11-18": later commits of pages or tests leave the numbers as they are.
+    """
     try:
-        commit, changes = _git("rev-parse", "--short=7", "HEAD"), _git("status", "--porcelain", ".")
+        commit, changes = _git("log", "-1", "--abbrev=7", "--format=%h", "."), _git("status", "--porcelain", ".")
     except (OSError, subprocess.CalledProcessError):
         return f"version {__version__}, {date.today()}"
     return f"commit {commit}{' with local changes' if changes else ''}, {date.today()}"

@@ -95,7 +95,7 @@ MODELS = {
 }
 
 
-def size_of(model) -> dict[str, float]:
+def size_of(model) -> dict[str, Any]:
     """What a reader of a model has to take in: its terms, and the numbers behind them.
 
     Ours are columns with a weight, and the weights, coefficients and scalings of these; those of EBM are curves and
@@ -130,7 +130,7 @@ def measure(make, X, y, seed: int) -> dict[str, Any]:
     model = make().fit(X_train, y_train)
     seconds = time.process_time() - begin
     run = {"error": 100.0 * (1.0 - np.mean(model.predict(X_test) == y_test)), "s": seconds}
-    run |= {"stamp": stamp(), **size_of(model)}
+    run |= {key: float(value) for key, value in size_of(model).items()} | {"stamp": stamp()}
     if hasattr(model, "predict_proba"):
         probabilities = model.predict_proba(X_test)
         codes = np.searchsorted(model.classes_, y_test)
