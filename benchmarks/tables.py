@@ -106,7 +106,7 @@ def size_of(model) -> dict[str, Any]:
     if hasattr(model, "_predictors"):
         return {"numbers": sum(tree.get_n_leaf_nodes() for trees in model._predictors for tree in trees)}
     best = getattr(model, "best_estimator_", None)
-    if not hasattr(best, "n_columns_"):
+    if not hasattr(best, "n_columns_") or model.refit == "average":  # a mean of models is no single formula
         return {}
     used = [g.polynomial for g in best.generators_ if np.any(g.weight) or np.any(g.signed_weight)]
     planes = len(np.atleast_2d(best.final_estimator_.coef_))
