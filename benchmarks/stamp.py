@@ -21,6 +21,11 @@ def stamp() -> str:
     return f"commit {commit}{' with local changes' if changes else ''}, {date.today()}"
 
 
+def heading(title: str) -> None:
+    """Print the heading of a table, with its stamp below."""
+    print(f"\n## {title}\n\nAt {stamp()}.\n", flush=True)
+
+
 def _git(*arguments: str) -> str:
     done = subprocess.run(["git", *arguments], cwd=SOURCE, capture_output=True, text=True, check=True)
     return done.stdout.strip()

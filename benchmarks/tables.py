@@ -171,7 +171,7 @@ def main() -> None:
             runs = [measure_once(arguments.store, name, model, X, y, seed) for seed in range(arguments.seeds)]
             stamps |= {run.pop("stamp") for run in runs}
             results[name][model] = {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
-    print(f"Stamp: {'; '.join(sorted(stamps))}. Splits: {arguments.seeds}.")
+    print(f"At {'; '.join(sorted(stamps))}. Splits: {arguments.seeds}.")
     for title, key, digits in (("Test errors in percent", "error", 2), ("Log loss", "log loss", 3), ("CPU s", "s", 1)):
         print(f"\n{title}:\n\n| table | rows x columns | {' | '.join(models)} |\n|---|---{'|---' * len(models)}|")
         for name, found in results.items():

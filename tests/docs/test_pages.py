@@ -67,7 +67,8 @@ def test_pages_have_no_long_sentences():
 def test_the_words_of_a_sentence_are_counted():
     text = """# A heading of five words
 
-One two `three words of code`, [four five](https://a.link/that/does/not/count) six. Is this a second one? It is; e.g. this
+One two `three words of code`, [four five](https://a.link/that/does/not/count) six.
+Is this a second one? It is; e.g. this
 
 - item one. Item two
 | a | table | is | no | sentence |
