@@ -23,7 +23,7 @@ __all__ = ["COMMANDS", "build_parser", "main"]
 COMMANDS = {
     "laws": "find the laws of a noisy table with their uncertainties, or say that there are none",
     "fit": "train a classifier and tune it (--target), or find the equations between the columns",
-    "detect": "learn what normal rows have in common, to detect those that differ",
+    "detect": "learn what normal rows have in common, to detect rows that differ",
     "monitor": "list alarm episodes over time, with their columns and equations; exit status 1 if there are any",
     "rules": "learn the rules between columns that nearly all rows obey, and list the rows that do not",
     "predict": "write labels and probabilities of new rows; p-values and violations for a detector",
