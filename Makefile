@@ -52,7 +52,8 @@ lint: $(VENV)/.installed-test
 benchmark: $(VENV)/.installed
 	$(BIN)/python benchmarks/speed.py
 
-# The site, in docs/_build/html: warnings are errors, links are checked, nothing needs the network.
+# The site, in docs/_build/html: warnings are errors, links are checked, nothing needs the network. The one example of
+# PyTorch is left out where that is not installed.
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 	$(BIN)/python tools/website/check.py docs/_build/html
@@ -75,7 +76,6 @@ $(VENV)/.installed-test: $(VENV)/.installed
 
 $(VENV)/.installed-docs: $(VENV)/.installed
 	$(BIN)/$(PIP) --editable '.[docs]'
-	$(if $(TORCH),-$(BIN)/$(PIP) '$(TORCH)')
 	touch $@
 
 .venv-lowest/.installed-test: pyproject.toml

@@ -23,6 +23,7 @@ from sklearn.neighbors import LocalOutlierFactor, NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import OneClassSVM
+from stamp import heading
 
 from vanishing import VanishingIdealDetector
 from vanishing.engine.gram import mean_gram
@@ -334,20 +335,15 @@ def explained(detector, row, sensor):
 
 
 def faults(n_draws=5):
-    print("| fault | AUROC, ours | LOF | alarms at 1% | violated law first | sensor among the first two columns |")
-    print("|---" * 6 + "|")
-    models = []
-    for draw in range(n_draws):
-        rows = plant(2000, 100 + draw)
-        models.append(
-            (
-                VanishingIdealDetector().fit(rows),
-                make_pipeline(StandardScaler(), LocalOutlierFactor(novelty=True)).fit(rows),
-            )
-        )
+    others = {"KNN": knn, "Mahalanobis": mahalanobis, "LOF": lof, "isolation forest": forest}
+    heads = ["AUROC, ours", *others, "alarms at 1%", "violated law first", "sensor among the first two columns"]
+    print(f"| fault | {' | '.join(heads)} |")
+    print("|---" * (len(heads) + 1) + "|")
+    rows = [plant(2000, 100 + draw) for draw in range(n_draws)]
+    detectors = [VanishingIdealDetector().fit(train) for train in rows]
     for fault, sensor in FAULTS.items():
         figures = []
-        for draw, (detector, other) in enumerate(models):
+        for draw, (detector, train) in enumerate(zip(detectors, rows, strict=True)):
             normal, faulty = plant(1000, 200 + draw), plant(1000, 300 + draw, fault)
             both, y = np.vstack([normal, faulty]), np.repeat([0, 1], 1000)
             alarming = faulty[detector.predict(faulty) == -1]
@@ -355,13 +351,14 @@ def faults(n_draws=5):
             figures.append(
                 [
                     roc_auc_score(y, -detector.score_samples(both)),
-                    roc_auc_score(y, -other.score_samples(both)),
+                    *(roc_auc_score(y, other(train, both)) for other in others.values()),
                     np.mean(detector.predict(faulty) == -1),
                     *np.mean(shown, axis=0),
                 ]
             )
-        a, b, alarms, law, column = np.mean(figures, axis=0)
-        print(f"| {fault} ({sensor}) | {a:.3f} | {b:.3f} | {alarms:.0%} | {law:.0%} | {column:.0%} |", flush=True)
+        *areas, alarms, law, column = np.mean(figures, axis=0)
+        shares = f"{alarms:.0%} | {law:.0%} | {column:.0%}"
+        print(f"| {fault} ({sensor}) | {' | '.join(f'{area:.3f}' for area in areas)} | {shares} |", flush=True)
     print()
 
 
@@ -453,5 +450,5 @@ PARTS = {
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     for part in sys.argv[1:] or PARTS:
-        print(f"## {part}\n", flush=True)
+        heading(part)
         PARTS[part]()

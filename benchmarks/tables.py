@@ -1,6 +1,6 @@
-"""The classifier on tables that it was not made for: errors, log loss, calibration, columns, CPU time, and its rivals.
+"""The classifier on tables that it was not made for: errors, log loss, calibration, size, CPU time, and its rivals.
 
-    OMP_NUM_THREADS=1 python benchmarks/tables.py > benchmarks/tables.md    about half an hour of CPU
+    OMP_NUM_THREADS=1 python benchmarks/tables.py    an hour of CPU, most of it for EBM
     python benchmarks/tables.py --models default boosting --tables pima glass
     python benchmarks/tables.py --store runs    keeps finished runs in a folder, and goes on from there
     python benchmarks/tables.py --tables keel/*.dat    files of the KEEL repository (sci2s.ugr.es/keel)
@@ -8,15 +8,16 @@
 
 Stratified 60/40 splits, seeds 0 to 2; everything is tuned on the training rows. The tables are looked for in the folder
 VANISHING_DATA: its tables/*.npz (X, y), and the paper's six; three come with scikit-learn. Tables of more than 10,000
-rows are sampled.
+rows are sampled. EBM is that of the package interpret-core, and is left out where that is not installed.
 """
 
 import argparse
+import importlib.util
 import json
-import platform
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from data import FOLDER, keel, table
@@ -27,8 +28,9 @@ from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.svm import SVC
+from stamp import stamp
 
-from vanishing import Columns, VanishingIdealClassifierCV, __version__
+from vanishing import Columns, VanishingIdealClassifierCV
 
 SKLEARN = {"breast_cancer": load_breast_cancer, "wine": load_wine, "digits": load_digits}
 PAPER = ("bank", "credit", "htru", "seeds", "skin", "spam")
@@ -73,16 +75,46 @@ def without_ideals():
     return VanishingIdealClassifierCV(psis=[1e3], columns=Columns("absolute", hinges=5, monomials=2), n_jobs=1)
 
 
+def ebm():
+    """InterpretML's explainable boosting machine, as it comes: a sum of curves of columns, and of maps of pairs."""
+    from interpret.glassbox import ExplainableBoostingClassifier
+
+    return ExplainableBoostingClassifier(n_jobs=1, random_state=0)
+
+
 MODELS = {
     "default": lambda: VanishingIdealClassifierCV(n_jobs=1),
     "average": lambda: VanishingIdealClassifierCV(refit="average", n_jobs=1),
     "1se": lambda: VanishingIdealClassifierCV(refit="1se", n_jobs=1),
     "boosting": lambda: HistGradientBoostingClassifier(random_state=0),
+    "EBM": ebm,
     "RBF SVM": kernel_svm,
     "logistic": lambda: logistic(1),
     "logistic, degree 2": lambda: logistic(2),
     "no ideals": without_ideals,
 }
+
+
+def size_of(model) -> dict[str, Any]:
+    """What a reader of a model has to take in: its terms, and the numbers behind them.
+
+    Ours are columns with a weight, and the weights, coefficients and scalings of these; those of EBM are curves and
+    maps, and their entries; boosting has leaves.
+    """
+    if hasattr(model, "term_scores_"):
+        return {"terms": len(model.term_scores_), "numbers": sum(scores.size for scores in model.term_scores_)}
+    if hasattr(model, "_predictors"):
+        return {"numbers": sum(tree.get_n_leaf_nodes() for trees in model._predictors for tree in trees)}
+    best = getattr(model, "best_estimator_", None)
+    if not hasattr(best, "n_columns_") or model.refit == "average":  # a mean of models is no single formula
+        return {}
+    used = [g.polynomial for g in best.generators_ if np.any(g.weight) or np.any(g.signed_weight)]
+    planes = len(np.atleast_2d(best.final_estimator_.coef_))
+    coefficients = sum(np.count_nonzero(polynomial.coef) for polynomial in used)
+    return {
+        "terms": best.n_columns_,
+        "numbers": best.n_columns_ * planes + coefficients + 2 * best.n_features_in_ + planes,
+    }
 
 
 def calibration_error(probabilities: np.ndarray, right: np.ndarray, n_bins: int = 10) -> float:
@@ -92,13 +124,13 @@ def calibration_error(probabilities: np.ndarray, right: np.ndarray, n_bins: int 
     return float(sum(abs((confidence[bins == b] - right[bins == b]).sum()) for b in range(n_bins)) / len(right))
 
 
-def measure(make, X, y, seed: int) -> dict[str, float]:
+def measure(make, X, y, seed: int) -> dict[str, Any]:
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.4, stratify=y, random_state=seed)
     begin = time.process_time()
     model = make().fit(X_train, y_train)
     seconds = time.process_time() - begin
     run = {"error": 100.0 * (1.0 - np.mean(model.predict(X_test) == y_test)), "s": seconds}
-    run["columns"] = getattr(getattr(model, "best_estimator_", None), "n_columns_", np.nan)
+    run |= {key: float(value) for key, value in size_of(model).items()} | {"stamp": stamp()}
     if hasattr(model, "predict_proba"):
         probabilities = model.predict_proba(X_test)
         codes = np.searchsorted(model.classes_, y_test)
@@ -107,7 +139,7 @@ def measure(make, X, y, seed: int) -> dict[str, float]:
     return run
 
 
-def measure_once(store: Path | None, table: str, model: str, X, y, seed: int) -> dict[str, float]:
+def measure_once(store: Path | None, table: str, model: str, X, y, seed: int) -> dict[str, Any]:
     """One run, or what is stored of it."""
     file = None if store is None else store / f"{Path(table).stem}-{model}-{seed}.json".replace(" ", "_")
     if file is not None and file.exists():
@@ -128,21 +160,24 @@ def main() -> None:
     parser.add_argument("--distinct", action="store_true", help="keep one of equal rows; use another --store")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    print("# Tables\n")
-    print(f"`python benchmarks/tables.py`, vanishing {__version__}, Python {platform.python_version()}.\n")
+    models = [name for name in arguments.models if name != "EBM" or importlib.util.find_spec("interpret")]
     results: dict[str, dict[str, dict[str, float]]] = {}
-    print("| table | rows x columns | " + " | ".join(arguments.models) + " |")
-    print("|---|---|" + "---|" * len(arguments.models))
+    shapes, stamps = {}, set()
     for name in arguments.tables:
         X, y = distinct(*load(name)) if arguments.distinct else load(name)
         warm_up(X, y)
-        results[name] = {}
-        for model in arguments.models:
+        results[name], shapes[name] = {}, f"{X.shape[0]:,} x {X.shape[1]}"
+        for model in models:
             runs = [measure_once(arguments.store, name, model, X, y, seed) for seed in range(arguments.seeds)]
+            stamps |= {run.pop("stamp") for run in runs}
             results[name][model] = {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
-        cells = [f"{found['error']:.2f} ({found['s']:.1f} s)" for found in results[name].values()]
-        print(f"| {Path(name).stem} | {X.shape[0]:,} x {X.shape[1]} | " + " | ".join(cells) + " |", flush=True)
-    summary(results, arguments.models)
+    print(f"At {'; '.join(sorted(stamps))}. Splits: {arguments.seeds}.")
+    for title, key, digits in (("Test errors in percent", "error", 2), ("Log loss", "log loss", 3), ("CPU s", "s", 1)):
+        print(f"\n{title}:\n\n| table | rows x columns | {' | '.join(models)} |\n|---|---{'|---' * len(models)}|")
+        for name, found in results.items():
+            cells = [f"{found[model][key]:.{digits}f}" if key in found[model] else "" for model in models]
+            print(f"| {Path(name).stem} | {shapes[name]} | {' | '.join(cells)} |")
+    summary(results, models)
 
 
 def warm_up(X, y) -> None:
@@ -151,19 +186,20 @@ def warm_up(X, y) -> None:
 
 
 def summary(results, models) -> None:
-    print("\n## Means over the tables\n")
+    print("\nOver the tables (medians of terms and numbers, means of the rest):\n")
     print("| | " + " | ".join(models) + " |\n|---|" + "---|" * len(models))
-    for key in ("error", "log loss", "ECE", "columns", "s"):
+    for key in ("error", "log loss", "ECE", "s", "terms", "numbers"):
         cells = [[found[model].get(key, np.nan) for found in results.values()] for model in models]
-        middle = np.median if key == "columns" else np.mean
-        print(f"| {key} | " + " | ".join(f"{middle(cell):.3g}" for cell in cells) + " |")
-    if "boosting" in models:
-        rest = [model for model in models if model != "boosting"]
-        print("\n## Against boosting: difference of errors in points\n")
+        middle = np.median if key in ("terms", "numbers") else np.mean
+        print(
+            f"| {key} | " + " | ".join("" if np.isnan(cell).all() else f"{middle(cell):.3g}" for cell in cells) + " |"
+        )
+    for rival in [name for name in ("boosting", "EBM") if name in models]:
+        print(f"\nDifference of errors to {rival}, in points:\n")
         print("| | mean | standard error | better on | worst |\n|---|---|---|---|---|")
-        for model in rest:
-            gaps = np.array([found[model]["error"] - found["boosting"]["error"] for found in results.values()])
-            worst = max(results, key=lambda name: results[name][model]["error"] - results[name]["boosting"]["error"])
+        for model in [name for name in models if name != rival]:
+            gaps = np.array([found[model]["error"] - found[rival]["error"] for found in results.values()])
+            worst = max(results, key=lambda name: results[name][model]["error"] - results[name][rival]["error"])
             print(
                 f"| {model} | {gaps.mean():+.2f} | {gaps.std(ddof=1) / np.sqrt(len(gaps)) if len(gaps) > 1 else 0:.2f} "
                 f"| {(gaps < 0).sum()} of {len(gaps)} | {Path(worst).stem} {gaps.max():+.2f} |"

@@ -4,6 +4,7 @@
     python -m benchmarks.laws --suite varieties --noise absolute multiplicative "one column" --levels 0.01
     python -m benchmarks.laws --suite feynman nla ode nulls
     python -m benchmarks.laws --suite calibration --levels 0.01 --trials 200 --first-seed 5000
+    python -m benchmarks.laws --suite times --seeds 3
     python -m benchmarks.laws --suite varieties --method vanishing polyinv --seeds 1
 
 ``--details FILE`` writes a line for every failure. Seconds are CPU seconds; run with OMP_NUM_THREADS=1 to make them
@@ -25,7 +26,8 @@ import numpy as np
 
 from vanishing.laws.exact import exact_laws
 
-from . import calibration, nla
+from ..stamp import heading
+from . import calibration, nla, times
 from .case import NOISES, Case, Noise, noisy
 from .cases import CASES
 from .feynman import feynman_cases, is_power_law
@@ -137,7 +139,8 @@ def noise_table(
     title: str, cases: Sequence[Case], groups: dict[str, Callable[[Case], bool]], options: argparse.Namespace
 ) -> None:
     """A line for each method, kind of noise, level and group of cases; every table is made once."""
-    print(f"\n## {title}\n\n| cases | method | noise | {HEAD}\n|---|---|---|---|---|---|---|---|---|")
+    heading(title)
+    print(f"| cases | method | noise | {HEAD}\n|---|---|---|---|---|---|---|---|---|")
     details = Details(options.details)
     for method, noise, level in product(options.method, options.noise, options.levels):
         results = [
@@ -178,7 +181,8 @@ def ode(options: argparse.Namespace) -> None:
 def run_programs(options: argparse.Namespace) -> None:
     """The NLA suite: integer traces, scored in exact arithmetic."""
     details = Details(options.details)
-    print("\n## NLA programs\n\n| program | columns, degree | method | laws | missing | false | s |")
+    heading("NLA programs")
+    print("| program | columns, degree | method | laws | missing | false | s |")
     print("|---|---|---|---|---|---|---|")
     methods = {"exact_laws": lambda X, told: exact_laws(X, told.degree), "discover": exactly_by_vanishing}
     solved = dict.fromkeys(methods, 0)
@@ -204,7 +208,8 @@ def run_programs(options: argparse.Namespace) -> None:
 def run_nulls(options: argparse.Namespace) -> None:
     """Tables without a law."""
     details = Details(options.details)
-    print("\n## Tables without a law\n\n| kind | method | rows | tables | with a law | with a dense one | s |")
+    heading("Tables without a law")
+    print("| kind | method | rows | tables | with a law | with a dense one | s |")
     print("|---|---|---|---|---|---|---|")
     totals: dict[tuple[str, bool], list[int]] = {}
     for null in chosen(NULLS, options.cases):
@@ -240,6 +245,12 @@ def run_calibration(options: argparse.Namespace) -> None:
     calibration.table(options.first_seed, options.trials, options.rows, options.levels[0], options.cases)
 
 
+def run_times(options: argparse.Namespace) -> None:
+    """Up to which size a search is a matter of a second."""
+    heading("Time by size")
+    times.table(options.first_seed, options.seeds)
+
+
 SUITES = {
     "varieties": varieties,
     "feynman": feynman,
@@ -247,6 +258,7 @@ SUITES = {
     "ode": ode,
     "nulls": run_nulls,
     "calibration": run_calibration,
+    "times": run_times,
 }
 
 

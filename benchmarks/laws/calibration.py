@@ -10,6 +10,7 @@ from scipy.stats import kstest
 from vanishing import discover
 from vanishing.laws.say.law import Law
 
+from ..stamp import heading
 from .case import Case, Poly, noisy
 from .cases import CASES
 
@@ -63,7 +64,8 @@ def _standardised_errors(law: Law, truth: Poly) -> np.ndarray:
 
 def table(first_seed: int, draws: int, rows: int, level: float, names: list[str] | None) -> None:
     """A line for each law, and one for all."""
-    print("\n## Calibration\n\n| law | tables | not found | 95% intervals that cover | rms error, in errors | KS |")
+    heading("Calibration")
+    print("| law | tables | not found | 95% intervals that cover | rms error, in errors | KS |")
     print("|---|---|---|---|---|---|", flush=True)
     covered = intervals = 0
     for case in CASES:

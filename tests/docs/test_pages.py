@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from website.blocks import agrees, run_page
+from website.sentences import long_sentences, n_words, pages, sentences
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -52,8 +53,34 @@ def test_the_readme_is_short():
     text = (ROOT / "README.md").read_text()
     assert len(text.splitlines()) <= 120
     snippets = re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S)
-    assert len(snippets) == 3
+    assert len(snippets) == 4
     assert all(len(snippet.splitlines()) <= 6 for snippet in snippets)
+    assert all(f"\nmake {target} " in text for target in ("demo", "test"))
+
+
+def test_pages_have_no_long_sentences():
+    found = {page.name: long_sentences(page.read_text(encoding="utf-8")) for page in pages()}
+    assert len(found) >= len(PAGES)
+    assert not {page: sentences for page, sentences in found.items() if sentences}
+
+
+def test_the_words_of_a_sentence_are_counted():
+    text = """# A heading of five words
+
+One two `three words of code`, [four five](https://a.link/that/does/not/count) six.
+Is this a second one? It is; e.g. this
+
+- item one. Item two
+| a | table | is | no | sentence |
+
+```text
+Neither is code. Nor is this.
+```
+
+A formula $a + b + c$ is one word - dashes are none."""
+    counts = [n_words(sentence) for sentence in sentences(text)]
+    assert counts == [6, 5, 4, 2, 2, 9]
+    assert long_sentences(text, 5) == [sentence for sentence in sentences(text) if n_words(sentence) > 5]
 
 
 def links_of(page):

@@ -38,16 +38,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--width",
         type=float,
         default=5.0,
-        help="standard deviations of its noise by which a row may miss a law (default: 5)",
+        help="how far a row may be from a law, in standard deviations of its noise (default: 5)",
     )
     parser.add_argument(
         "--allow",
         type=float,
         metavar="SHARE",
-        help="share of rows that may offend (default: for laws what normal noise explains, 6e-7 for a width of 5; for "
-        "rules and detectors what they had before; none for rules written by hand)",
+        help="share of rows that may offend (default: for laws, what normal noise explains, 6e-7 for a width of 5; "
+        "for rules and detectors, what they had before; none for rules written by hand)",
     )
-    parser.add_argument("--groups", metavar="COLUMN", help="column with runs, for quantities conserved along each")
+    parser.add_argument(
+        "--groups", metavar="COLUMN", help="column that numbers the runs, for quantities conserved along each run"
+    )
     add_output_arguments(parser, "write all offending rows to a .csv, .parquet or .json file")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_format_arguments(parser)

@@ -23,7 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--false-alarms", type=float, default=0.01, help="share of alarms among normal rows (default: 0.01)"
     )
-    parser.add_argument("--degree", type=int, help="largest degree of products of columns (default: by the size)")
+    parser.add_argument(
+        "--degree", type=int, help="largest degree of products of columns (default: by the size of the table)"
+    )
     parser.add_argument("--no-regimes", action="store_true", help="equations only: do not look for several regimes")
     parser.add_argument(
         "--series",

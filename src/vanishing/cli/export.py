@@ -32,11 +32,11 @@ _BINARY = ("onnx", "torch")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
     parser.add_argument("model", metavar="MODEL", help="a .vi file")
-    parser.add_argument("--to", choices=tuple(_SUFFIXES), required=True, help="the system")
-    add_output_arguments(parser, "the file (default: the standard output; onnx and torch need one)")
+    parser.add_argument("--to", choices=tuple(_SUFFIXES), required=True, help="the system to write for")
+    add_output_arguments(parser, "write to this file (default: standard output; onnx and torch need a file)")
     parser.add_argument("--table", default="rows", help="name of the table in SQL (default: rows)")
     parser.add_argument(
-        "--tol", type=float, help="fractions within this relative distance of coefficients, for computer algebra"
+        "--tol", type=float, help="write coefficients as fractions within this relative distance, for computer algebra"
     )
     parser.add_argument("--float64", action="store_true", help="double precision in ONNX (default: single)")
 

@@ -25,9 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     add_table_arguments(parser)
     parser.add_argument(
-        "--target", metavar="COLUMN", help="column with classes: a classifier, tuned by cross-validation"
+        "--target", metavar="COLUMN", help="column with the classes: train a classifier, tuned by cross-validation"
     )
-    parser.add_argument("--label", metavar="COLUMN", help="column with classes: equations for each of them")
+    parser.add_argument("--label", metavar="COLUMN", help="column with the classes: find the equations of each class")
     parser.add_argument("--weight", metavar="COLUMN", help="column with sample weights")
     _add_search_arguments(parser)
     parser.add_argument(
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--algorithm", choices=_ALGORITHMS, default="oavi", help="(default: oavi)")
     parser.add_argument("--max-degree", type=int, default=10, help="largest degree of an equation (default: 10)")
-    parser.add_argument("--no-scale", action="store_true", help="the columns are in [0, 1] already")
+    parser.add_argument("--no-scale", action="store_true", help="do not scale: the columns are in [0, 1] already")
     parser.add_argument(
         "--features", metavar="FILE", help="write |g(x)| of all rows to a .parquet, .csv, .json or .npy file"
     )

@@ -56,10 +56,12 @@ def add_table_arguments(parser: argparse.ArgumentParser) -> None:
 def add_format_arguments(parser: argparse.ArgumentParser) -> None:
     """How CSV files are written, and whether progress is shown."""
     default = "(default: found from the first lines)"
-    parser.add_argument("--delimiter", metavar="CHAR", help=f"between the columns of CSV files; tab for tabs {default}")
-    parser.add_argument("--decimal", metavar="CHAR", help=f"decimal point of CSV files {default}")
-    parser.add_argument("--encoding", metavar="NAME", help=f"of CSV files, for instance latin-1 {default}")
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    parser.add_argument(
+        "--delimiter", metavar="CHAR", help=f"separator of the columns in CSV files; tab for tabs {default}"
+    )
+    parser.add_argument("--decimal", metavar="CHAR", help=f"decimal point in CSV files {default}")
+    parser.add_argument("--encoding", metavar="NAME", help=f"encoding of CSV files, such as latin-1 {default}")
+    parser.add_argument("--quiet", action="store_true", help="hide the progress")
 
 
 def add_missing_argument(parser: argparse.ArgumentParser) -> None:

@@ -26,17 +26,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_missing_argument(parser)
     parser.add_argument("--max-degree", type=int, help="largest degree of an equation (default: 4)")
     parser.add_argument(
-        "--noise", choices=("relative", "absolute", "multiplicative"), help="kind of noise (default: found)"
+        "--noise",
+        choices=("relative", "absolute", "multiplicative"),
+        help="kind of noise (default: the first that the rows allow)",
     )
-    parser.add_argument("--max-noise", type=float, default=0.12, help="noise of a law, in deviations (default: 0.12)")
+    parser.add_argument("--max-noise", type=float, default=0.12, help="largest noise, in deviations (default: 0.12)")
     parser.add_argument("--units", help="unit of each column, for instance p=Pa,V=m^3,n=mol,T=K")
-    parser.add_argument("--groups", metavar="COLUMN", help="column with runs: quantities conserved along each of them")
+    parser.add_argument("--groups", metavar="COLUMN", help="column that numbers the runs: find what each run conserves")
     parser.add_argument(
         "--robust",
         action="store_true",
         help="look only for laws that some rows do not obey",
     )
-    parser.add_argument("--no-snap", action="store_true", help="read no coefficient as a rational number")
+    parser.add_argument("--no-snap", action="store_true", help="keep estimates, do not round to rational numbers")
     parser.add_argument("--expect-laws", action="store_true", help="exit status 1 if there is no law")
     parser.add_argument("--summary", action="store_true", help="print coefficients, tests and audits")
     add_output_arguments(parser, "write the laws to a .vi file, for check, show and export, or to a .json file")

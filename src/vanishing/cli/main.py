@@ -21,27 +21,27 @@ __all__ = ["COMMANDS", "build_parser", "main"]
 #: The commands and what they do. Each has a module with ``EXAMPLES``, ``add_arguments(parser)`` and ``run(arguments)``,
 #: which returns the exit status where that is not 0.
 COMMANDS = {
-    "laws": "find the laws of a noisy table, with uncertainties, or none",
-    "fit": "a tuned classifier of tables of any size (--target), or the equations of their columns",
-    "detect": "learn what normal rows have in common",
-    "monitor": "alarm episodes of rows over time, with columns and equations; exit status 1 if there are any",
-    "rules": "learn the rules between columns that nearly all rows obey",
-    "predict": "labels, scores and probabilities of new rows; p-values and violations for a detector",
-    "transform": "the values of a model's equations on new rows, as features",
-    "score": "how good a model is on rows that it has not seen",
-    "check": "do laws, rules or a detector still hold on new rows? exit status 1 and the rows if not",
-    "show": "the equations in a file",
-    "report": "a page about a model and rows, in one HTML file: equations, checks, pictures, data",
-    "export": "a model for other systems: ONNX, PyTorch, NumPy, SQL, LaTeX, computer algebra",
-    "moments": "collect and merge sums over rows, to which models can be fitted without the rows",
-    "info": "what is in a file of data, a model or moments; without a file, what is installed",
-    "demo": "the law of a noisy table, an ellipsoid in two million points, two classes",
-    "reproduce": "run the paper's experiments, beside the published results",
+    "laws": "find the laws of a noisy table with their uncertainties, or say that there are none",
+    "fit": "train a classifier and tune it (--target), or find the equations between the columns",
+    "detect": "learn what normal rows have in common, to detect rows that differ",
+    "monitor": "list alarm episodes over time, with their columns and equations; exit status 1 if there are any",
+    "rules": "learn the rules between columns that nearly all rows obey, and list the rows that do not",
+    "predict": "write labels and probabilities of new rows; p-values and violations for a detector",
+    "transform": "write the values of a model's equations on new rows, as features",
+    "score": "measure how good a model is on rows that it has not seen",
+    "check": "check new rows against laws, rules or a detector; exit status 1 and the worst rows if they fail",
+    "show": "print the equations in a file",
+    "report": "write one HTML page about a model and rows: equations, checks, pictures, data",
+    "export": "write a model for other systems: ONNX, PyTorch, NumPy, SQL, LaTeX, computer algebra",
+    "moments": "collect and merge sums over rows; models can be fitted to the sums alone",
+    "info": "say what is in a table, a model or moments; without a file, what is installed",
+    "demo": "find a law, an ellipsoid in two million points, and a classifier, in half a minute",
+    "reproduce": "run the paper's experiments, and print them beside the published results",
     "completion": "print the completion of commands, options and files for bash, zsh or tcsh",
 }
 _STATUS = """exit status:
   0    done
-  1    a check failed, there were alarm episodes, or no law was found with --expect-laws
+  1    a check failed, there were alarm episodes, or --expect-laws found no law
   2    bad input: one sentence on standard error, nothing was written
   130  interrupted: nothing was written"""
 
@@ -64,7 +64,7 @@ def build_parser(chosen: str | None = None, *, every: bool = False) -> argparse.
     plain = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(
         prog="vanishing",
-        description="The polynomials that (almost) vanish on your data: laws, classifiers, detectors, features.",
+        description="Learn the equations between the columns of a table: laws, rules, classifiers, detectors.",
         epilog=f"'vanishing COMMAND --help' explains a command and shows examples.\n\n{_STATUS}",
         formatter_class=plain,
     )

@@ -25,7 +25,7 @@ EXAMPLES = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    collect = actions.add_parser("collect", help="sums over the rows of tables, in one pass")
+    collect = actions.add_parser("collect", help="sum over the rows of tables, in one pass")
     add_table_arguments(collect)
     add_missing_argument(collect)
     collect.add_argument("--weight", metavar="COLUMN", help="column with sample weights")
@@ -33,12 +33,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     collect.add_argument(
         "--ranges",
         metavar="NAME=LOW:HIGH,...",
-        help="ranges of all columns, the same at every site (default: those of these rows, by one more pass)",
+        help="ranges of all columns, the same at every site (default: those of these rows, found by one more pass)",
     )
     merge = actions.add_parser("merge", help="add up the sums of several files")
     merge.add_argument("files", nargs="+", metavar="FILE", help="files of moments (.npz)")
     for action in (collect, merge):
-        add_output_arguments(action, "a .npz file, for fit and detect", required=True)
+        add_output_arguments(action, "write the sums to a .npz file, for fit and detect", required=True)
         action.add_argument("--json", action="store_true", help="print one JSON object")
 
 

@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=1.0,
         metavar="NUMBER",
-        help="alarm episodes among 1,000 normal rows (default: 1)",
+        help="alarm episodes that 1,000 normal rows may have (default: 1)",
     )
     parser.add_argument("--plot", metavar="FILE", help="draw the evidence over time to a .png, .svg or .pdf file")
     add_output_arguments(parser, "write the episodes to a .csv, .parquet or .json file")

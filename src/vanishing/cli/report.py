@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target",
         metavar="COLUMN",
-        help="column with the classes, or with the groups of a conserved quantity (default: that of the fit, if there)",
+        help="column with the classes, or with the runs of a conserved quantity (default: that of the fit, if present)",
     )
     parser.add_argument("--title", metavar="TEXT", help="heading of the page")
     add_output_arguments(parser, "an .html file, which needs nothing else to be shown", required=True)

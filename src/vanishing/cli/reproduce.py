@@ -38,17 +38,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="correct",
         help="the paper's method, or what the authors' code does (default: correct)",
     )
-    parser.add_argument("--psi", type=float, help="for figures (default: 0.005 for fig1 and fig2, tuned for fig3)")
+    parser.add_argument(
+        "--psi", type=float, help="psi of the figures (default: 0.005 for fig1 and fig2, tuned for fig3)"
+    )
     parser.add_argument("--quick", action="store_true", help="one run, small data: a minute or two")
     parser.add_argument(
         "--data-dir", metavar="DIR", help="folder of the data sets (default: VANISHING_DATA, or a cache)"
     )
     parser.add_argument(
-        "--results", metavar="DIR", default="vanishing-results", help="folder (default: vanishing-results)"
+        "--results",
+        metavar="DIR",
+        default="vanishing-results",
+        help="folder of finished runs (default: vanishing-results)",
     )
     parser.add_argument("--jobs", type=int, default=1, help="processes, for table3 and bound (default: 1)")
-    parser.add_argument("--restart", action="store_true", help="first delete the runs in the folder")
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    parser.add_argument("--restart", action="store_true", help="delete the runs in the folder first")
+    parser.add_argument("--quiet", action="store_true", help="hide the progress")
 
 
 def run(arguments: argparse.Namespace) -> None:

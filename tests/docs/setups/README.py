@@ -1,4 +1,4 @@
-"""The repository's example table, where the README looks for it."""
+"""The repository's example tables, where the README looks for them."""
 
 import shutil
 from pathlib import Path
@@ -6,4 +6,5 @@ from pathlib import Path
 import vanishing
 
 Path("examples").mkdir()
-shutil.copy(Path(vanishing.__file__).parents[2] / "examples" / "gas.csv", "examples/gas.csv")
+for name in ("gas.csv", "orders.csv"):
+    shutil.copy(Path(vanishing.__file__).parents[2] / "examples" / name, f"examples/{name}")
