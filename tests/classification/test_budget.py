@@ -5,7 +5,7 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 
-from vanishing.classification.search.budget import Budget
+from vanishing.classification.search.strategies import Budget
 
 
 def test_psis_are_half_decades_from_the_largest():

@@ -9,9 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, RepeatedStratifiedKFold, ShuffleSplit, StratifiedKFold
 
 from vanishing import OAVI, VanishingIdealClassifierCV
-from vanishing.classification.search.budget import Budget
-from vanishing.classification.search.fold_ideals import class_ideals
-from vanishing.classification.search.folds import Fold, split
+from vanishing.classification.search.folds import Fold, class_ideals, split
+from vanishing.classification.search.strategies import Budget
 from vanishing.rows.labels import read_labelled
 
 

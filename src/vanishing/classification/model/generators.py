@@ -10,7 +10,7 @@ import numpy as np
 from ..._typing import Array, Bool1D, Float2D, Int1D
 from ...display import first_lines, lines_html
 from ...polynomials.polynomial import Polynomial, Polynomials
-from .halves import owner_name
+from .per_class import owner_name
 
 __all__ = ["ClassGenerator", "ClassGenerators"]
 

@@ -22,7 +22,7 @@ from ...rows.arrays import ArrayRows
 from ...rows.protocol import Block, Cost
 from ...svm import L1SVC
 from .explain import Formula
-from .halves import owner_name
+from .per_class import owner_name
 
 __all__ = ["classifier_story"]
 

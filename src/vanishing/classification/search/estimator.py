@@ -24,11 +24,9 @@ from ..model.columns import Columns
 from ..model.fitting import takes_no_weight
 from ..model.transforms import TRANSFORMS, check_scaling
 from .answers import AnswersByTheBest
-from .budget import Budget
 from .in_memory import InMemory
-from .refitting import Maker, average_models, refit
-from .searching import Options, Outcome, search
-from .trials import Trial, choose, tabulate
+from .searching import Maker, Options, Outcome, average_models, refit, search
+from .strategies import Budget, Trial, choose, tabulate
 
 __all__ = ["VanishingIdealClassifierCV"]
 

@@ -25,12 +25,11 @@ from ...rows.sampling import Sample
 from ...svm import svms_along
 from ...threads import n_threads, one_blas_thread
 from ..model.features import FeatureMap
-from ..model.screening import relevant_columns
+from ..model.fitting import relevant_columns
 from ..model.transforms import InputTransform, transform_of
-from .fold_ideals import Ideals, class_ideals
-from .folds import Fold
+from .folds import Fold, Ideals, class_ideals
 from .scoring import Criterion, HeldOut, takes_weights
-from .trials import Trial, TrialScore
+from .strategies import Trial, TrialScore
 
 __all__ = ["FoldModel", "InMemory", "Inputs", "Problem"]
 
