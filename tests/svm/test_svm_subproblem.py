@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import quadratic_l1_descent, quadratic_l1_minimum, quadratic_l1_objective, quadratic_l1_violation
 
-from vanishing.svm.subproblem import minimise, violation
+from vanishing.svm.newton import minimise, violation
 
 QUADRATICS = ("well-conditioned", "bad scaling", "duplicate", "opposite", "low rank", "nearly equal", "zero optimum")
 
