@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_html_repr
 
-__all__ = ["ShownEstimator", "first_lines", "lines_html"]
+__all__ = ["IN_HTML", "ShownEstimator", "first_lines", "lines_html"]
 
 _IN_REPR = 5  # lines of a repr
-_IN_HTML = 20
+IN_HTML = 20  # lines in a notebook, and of a printed list of generators
 
 
 def first_lines(lines: Sequence[str], n_shown: int = _IN_REPR) -> list[str]:
@@ -58,7 +58,7 @@ class ShownEstimator:
 
     def _repr_html_inner(self) -> str:
         """HTML for notebooks: scikit-learn's diagram, and the equations below it."""
-        lines = self._lines(_IN_HTML)
+        lines = self._lines(IN_HTML)
         return str(estimator_html_repr(self)) + (lines_html(lines) if lines else "")
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:

@@ -12,13 +12,14 @@ def test_psis_are_half_decades_from_the_largest():
     psis = Budget().psis(0.2)
     assert psis[0] == 0.2
     np.testing.assert_allclose(np.diff(np.log10(psis)), -1.0 / Budget().psis_per_decade)
-    assert len(psis) == Budget().n_psis
-    assert len(Budget(n_psis=3).psis(0.2)) == 3
+    assert psis[-1] >= 2.0**-26 > psis[-1] * 10.0**-0.5  # the root of the machine epsilon
+    assert Budget().psis(0.0) == [2.0**-26]
+    assert [float(f"{psi:.3g}") for psi in Budget(psis_per_decade=1).psis(0.2)[:3]] == [0.2, 0.02, 0.002]
 
 
 @pytest.mark.parametrize(
     ("n_rows", "n_features", "n_classes", "expected"),
-    [(100, 3, 2, 60), (10**6, 3, 2, 6000), (100, 50, 2, 102), (30, 2, 3, 40), (10_000, 4, 10, 120)],
+    [(100, 3, 2, 60), (10**6, 3, 2, 6000), (100, 50, 2, 102), (30, 2, 3, 21), (10_000, 4, 10, 120)],
 )
 def test_terms_grow_with_the_root_of_the_rows_of_a_class(n_rows, n_features, n_classes, expected):
     assert Budget().max_terms(n_rows, n_features, n_classes) == expected

@@ -68,7 +68,7 @@ def test_many_rows_have_one_draw_of_the_folds():
 
 def test_the_budget_sets_the_number_of_folds():
     *_, data = labelled()
-    assert len(split("auto", data, Budget(n_folds=5, n_repeats=2))) == 10
+    assert len(split("auto", data, Budget(n_folds=5))) == 25
     assert len(split(2, data, Budget(n_folds=5))) == 2
 
 

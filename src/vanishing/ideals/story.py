@@ -22,10 +22,10 @@ from ..report.page import Section, Story, Tile
 from ..report.reported import Subject
 from ..report.tables import figures, table
 
-__all__ = ["ideal_story", "tidy"]
+__all__ = ["ROUNDING", "ideal_story", "tidy"]
 
 _FAR = 4.0  # deviations from which on a row misses an equation
-_ROUNDING = 1e-20  # mean square of what is zero up to rounding, for columns in [0, 1]
+ROUNDING = 1e-20  # mean square of what is zero up to rounding, for columns in [0, 1]
 _NEGLIGIBLE = 1e-7  # terms below this share of the largest one are not written
 _RELATED = ("relates columns", "may relate columns", "range of the columns")
 
@@ -64,7 +64,7 @@ def ideal_story(ideal: Any, subject: Subject) -> Story:
 
 def _unit(generators: Polynomials) -> Float1D:
     """Root mean squares at the fit, for exact generators that of rounding errors."""
-    return np.asarray(np.sqrt(np.maximum(generators.mse, _ROUNDING)))
+    return np.asarray(np.sqrt(np.maximum(generators.mse, ROUNDING)))
 
 
 def _check(ideal: Any, subject: Subject, rank: Int1D | None) -> _Checked:
@@ -162,7 +162,7 @@ def _zero_sets(generators: Polynomials, best: list[int], rows: Float2D) -> list[
             lambda ax: plot_projection(first, rows, ax=ax),
             "The first equation in the plane of two columns.",
         )
-    deviation = float(np.sqrt(max(first.mse, _ROUNDING)))
+    deviation = float(np.sqrt(max(first.mse, ROUNDING)))
     return [
         figure(draw, (4.8, 4.4), caption, projection="3d" if n == 3 and has_surfaces() else None),
         figure(
@@ -175,7 +175,7 @@ def _zero_sets(generators: Polynomials, best: list[int], rows: Float2D) -> list[
 
 def _compare(checked: _Checked, ax: Any) -> Any:
     """Mean squares at the fit against those on these rows."""
-    fitted, here = (np.maximum(values, _ROUNDING) for values in (checked.generators.mse, checked.mean_square))
+    fitted, here = (np.maximum(values, ROUNDING) for values in (checked.generators.mse, checked.mean_square))
     ends = [min(fitted.min(), here.min()) / 2.0, max(fitted.max(), here.max()) * 2.0]
     ax.plot(ends, ends, color=MUTED, linestyle="--", linewidth=1.2)
     ax.plot(fitted, here, "o", color=LINE, markersize=5, alpha=0.6)

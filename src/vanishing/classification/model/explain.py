@@ -17,7 +17,7 @@ __all__ = ["N_PRINTED", "Change", "Explanation", "Formula", "Term", "changes_of_
 
 N_PRINTED = 10  # terms that are printed before a formula is cut
 _GRID = 101  # values of an input that are tried to change a label
-_HALVINGS = 40
+_HALVINGS = 40  # of the step between two tried values: to 1e-12 of it
 
 
 class Term(NamedTuple):

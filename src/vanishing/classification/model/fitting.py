@@ -134,7 +134,7 @@ def _relevance(columns: Float2D, codes: Int1D, weights: Float1D | None) -> Float
 
 
 SAMPLE_ROWS = 10_000  # rows whose quantiles stand for those of all rows, outside of memory
-SCREENING_TOL = 5e-3  # relative duality gap of the SVM on a sample that chooses the columns
+CHOOSING_TOL = 5e-3  # relative duality gap of SVMs that choose a model or columns: 0.5% more of the objective
 
 
 class Pieces(NamedTuple):
@@ -236,7 +236,7 @@ def _screened(model: Any, mapping: FeatureMap, rows: ArrayRows, reach: Float1D) 
     """The map to the columns that the SVM on a sample of the rows uses: the others would only burden that on all."""
     columns = mapping.over(rows)
     mapping.fitted_by(columns, rows.sample_weight, reach, scale=model.scale_features)
-    svm = L1SVC(model.C, tol=SCREENING_TOL, n_jobs=model.n_jobs)
+    svm = L1SVC(model.C, tol=CHOOSING_TOL, n_jobs=model.n_jobs)
     used: Bool1D = np.abs(svm.fit(columns, rows.labels, rows.sample_weight).coef_).max(axis=0) > 0.0
     return mapping.select(used) if used[: mapping.absolute.size + mapping.signed.size].any() else mapping
 

@@ -16,7 +16,7 @@ from ...report.markup import Html, join, paragraph, tag
 from ...report.mathml import polynomial, variable
 from ...report.page import Section, Story, Tile
 from ...report.reported import Subject
-from ...report.tables import Cell, figures, percent, table
+from ...report.tables import MOST_ROWS, Cell, figures, percent, table
 from ...rows.array_api import to_host
 from ...rows.arrays import ArrayRows
 from ...rows.protocol import Block, Cost
@@ -24,11 +24,10 @@ from ...svm import L1SVC
 from .explain import Formula
 from .per_class import owner_name
 
-__all__ = ["classifier_story"]
+__all__ = ["MOST_CLASSES", "classifier_story"]
 
-_MOST = 300  # lines of a table
-_MOST_CLASSES = 40  # that a picture of confusions has room for
-_BINS = 10  # of probabilities
+MOST_CLASSES = 40  # that a picture of confusions has room for: cells of a fifth of an inch
+_BINS = 10  # of confidences, from 0 to 1: each has rows enough for its share of right answers
 
 
 class _Predicted(NamedTuple):
@@ -155,7 +154,7 @@ def _decision(model: Any) -> Html:
         paragraph(text),
         paragraph(f"Intercept of {start}."),
         picture,
-        table(heads, lines, name="terms", most=_MOST),
+        table(heads, lines, name="terms"),
         tag("details", tag("summary", "Variables u of the formula"), tag("pre", "\n".join(used))) if used else None,
     )
 
@@ -187,7 +186,7 @@ def _predictions(classifier: Any, predicted: _Predicted, subject: Subject) -> Ht
     unknown = [str(label) for label in true if label not in classes]
     note = paragraph(f"The classifier does not know the labels {', '.join(unknown)}.") if unknown else None
     drawn = None
-    if len(classes) <= _MOST_CLASSES:
+    if len(classes) <= MOST_CLASSES:
         side = min(2.6 + 0.55 * len(classes), 8.0)
         caption = "True classes against predicted ones: rows, and shares of the true class."
         drawn = tag(
@@ -215,7 +214,7 @@ def _generators(model: Any) -> Html:
     )
     order = np.argsort(-np.asarray(size), kind="stable")
     lines = []
-    for i in order[:_MOST]:
+    for i in order[:MOST_ROWS]:
         label, g, weight, exact, signed, half = generators[int(i)]
         both = [] if weight is None else [_weight_cell(weight), _weight_cell(signed)]
         sizes = [figures(g.degree), figures(g.mse, 3)]
@@ -227,8 +226,10 @@ def _generators(model: Any) -> Html:
     counts = ", ".join(f"{label}: {n:.0f}" for label, n in zip(generators.labels, numbers, strict=True))
     used = int(np.count_nonzero(size))
     text = f"{len(generators):,} generators ({counts}), {used:,} with a weight; those with the largest weights first."
-    more = paragraph(f"{len(order) - _MOST:,} more are not shown.", class_="note") if len(order) > _MOST else None
-    return join(paragraph(text), table(heads, lines, name="generators", most=_MOST), more)
+    more = (
+        paragraph(f"{len(order) - MOST_ROWS:,} more are not shown.", class_="note") if len(order) > MOST_ROWS else None
+    )
+    return join(paragraph(text), table(heads, lines, name="generators"), more)
 
 
 def _weight_cell(weight: Any) -> Cell:

@@ -44,7 +44,7 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
     """:class:`VanishingIdealClassifier` with ``psi``, ``C`` and the columns chosen by cross-validation.
 
     The default search walks down psi, in half-decades from the largest variance of a column within a class, and tries
-    each with the C that was best before and its neighbours, until four values in a row are not better. At the best psi
+    each with the C that was best before and its neighbours, until three values in a row are not better. At the best psi
     it then tries other columns, one change after the other: hinges, products, the ideals of halves of each class. A
     change stays if the probabilities of held-out rows become better by more than one standard error. Gram matrices add
     over rows, so those of the training folds are sums of those of the parts; the SVMs are warm-started along C. With
@@ -79,7 +79,7 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
         Threads; all cores by default. The result does not depend on it.
     psis : "auto" or array-like, default="auto"
         Values of psi; "auto" is the walk. There, the ideal of a class may have ``12 sqrt(m) / K`` terms and generators
-        for m rows of K classes, but at least 40, and ``2 n + 2`` for n columns.
+        for m rows of K classes, but at least ``2 n + 2`` for n columns.
     Cs : "auto" or array-like, default="auto"
         Values of C; "auto" chooses among 0.01, 0.03, 0.1, 0.3, 1 and 10.
     cv : "auto", int, splitter or iterable of (train, test), default="auto"
@@ -291,7 +291,7 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
             maker = maker._replace(max_terms=outcome.max_terms)
         may_mix = self.refit != "1se" and self.max_columns is None
         self.best_estimator_ = refit(maker, data, best, history[best], evaluator, sample, may_mix=may_mix)
-        if self._averages:
+        if self.refit == "average":
             assert isinstance(evaluator, InMemory)
             self.estimators_, self.weights_ = average_models(
                 maker, data, history, best, evaluator, sample, self.best_estimator_
@@ -306,7 +306,7 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
         template = clone(self._template())
         take_input_from(self, template)
         few_rows = (data.rows.n_samples or np.inf) < self._budget.rows_of_one_draw
-        scalings = ("arcsinh",) if few_rows and not self._averages else ("arcsinh", "rank")
+        scalings = ("arcsinh",) if few_rows and self.refit != "average" else ("arcsinh", "rank")
         return Options(
             template,
             input_names(self),
@@ -321,7 +321,7 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
             self.n_jobs,
             self._final,
             self.final_estimator is None,
-            self._averages,
+            self.refit == "average",
             partial(maker.from_fold, data.classes),
             self._budget,
         )

@@ -76,7 +76,7 @@ def _splitter(cv: Any, codes: Int1D, classes: Array, budget: Budget) -> Any:
             "class, or fit VanishingIdealClassifier with a psi and a C of your own."
         )
     if len(codes) < budget.rows_of_one_draw:
-        return RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=budget.n_repeats, random_state=0)
+        return RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=budget.n_folds, random_state=0)
     return StratifiedKFold(n_splits, shuffle=True, random_state=0)
 
 
@@ -95,8 +95,6 @@ def _require_rows(folds: list[Fold], codes: Int1D, classes: Array) -> None:
                 "stratified folds (cv=3), or leave out the class."
             )
 
-
-_BITS = 62  # of the number that says which training sets a row is in
 
 Ideals = tuple[tuple[VanishingIdeal, ...], ...]  # for each class that of all its rows, and those of its halves
 
@@ -146,18 +144,9 @@ def _parts(chosen: Bool1D, folds: Sequence[Fold]) -> tuple[list[Int1D], list[tup
     """The chosen rows cut into parts that training sets have in common, and the parts of each training set."""
     rows = np.flatnonzero(chosen)
     times = np.array([np.bincount(fold.train, minlength=chosen.size)[rows] for fold in folds])
-    if times.max() > 1 or len(folds) > _BITS:
-        return _apart(chosen, folds)
-    bits = np.arange(len(folds))[::-1]
-    codes = times.T @ (1 << bits)  # the folds of a row as the bits of a number
-    found, part_of = np.unique(codes, return_inverse=True)
-    if found.size > 2 * len(folds):  # drawn at random, with little in common
-        return _apart(chosen, folds)
-    used = np.flatnonzero(found)
-    members = [tuple(np.flatnonzero(found[used] >> k & 1).tolist()) for k in bits]
-    return [rows[part_of == k] for k in used], members
-
-
-def _apart(chosen: Bool1D, folds: Sequence[Fold]) -> tuple[list[Int1D], list[tuple[int, ...]]]:
-    """The chosen rows of each training set as a part of its own."""
-    return [fold.train[chosen[fold.train]] for fold in folds], [(k,) for k in range(len(folds))]
+    found, part_of = np.unique(times.T, axis=0, return_inverse=True)  # the folds that a row is trained on
+    if times.max() > 1 or len(found) > 2 * len(folds):  # drawn at random, with little in common: each set is a part
+        return [fold.train[chosen[fold.train]] for fold in folds], [(k,) for k in range(len(folds))]
+    used = np.flatnonzero(found.any(axis=1))
+    members = [tuple(np.flatnonzero(own).tolist()) for own in found[used].T]
+    return [rows[part_of.ravel() == k] for k in used], members

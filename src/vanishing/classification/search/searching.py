@@ -26,7 +26,7 @@ from ...rows.reading import take_input_from
 from ...rows.sampling import Sample, stratified_sample
 from ..model.classifier import VanishingIdealClassifier
 from ..model.columns import Columns
-from ..model.fitting import SAMPLE_ROWS, class_factors, class_weighted, rows_by_class
+from ..model.fitting import CHOOSING_TOL, SAMPLE_ROWS, class_factors, class_weighted, rows_by_class
 from ..model.per_class import PerClass
 from ..model.probabilities import Calibration, calibrate
 from ..model.transforms import transform_of
@@ -49,8 +49,6 @@ from .strategies import (
 )
 
 __all__ = ["Maker", "Options", "Outcome", "average_models", "refit", "search"]
-
-_ABM_PSI = 0.5  # largest psi that is proposed for ABM and AVI, whose psi has to be below 1
 
 
 @dataclass(frozen=True)
@@ -196,7 +194,7 @@ def _strategies(options: Options, evaluator: InMemory, from_psi: float | None) -
     n_features, most = evaluator.problem.rows.n_features, evaluator.problem.max_columns or np.inf
     small = [other for other in options.columns[1:] if other.n_extras(n_features) <= most]
     changes = [_difference(columns, other) for other in small]
-    return [BetterScaling(walks, budget.psis_to_compare), RicherColumns(changes, Cs)]
+    return [BetterScaling(walks, budget.patience), RicherColumns(changes, Cs)]
 
 
 def _difference(columns: Columns, other: Columns) -> dict[str, Any]:
@@ -207,8 +205,7 @@ def _difference(columns: Columns, other: Columns) -> dict[str, Any]:
 
 def _largest_psi(template: VanishingIdeal, variance: float) -> float:
     """The psi to start from: for the largest variance of a column within a class every column is a generator."""
-    largest = variance or 0.1
-    return min(largest, _ABM_PSI) if isinstance(template, (ABM, AVI)) else largest
+    return min(variance, float(np.nextafter(1.0, 0.0))) if isinstance(template, (ABM, AVI)) else variance
 
 
 def _for_folds(options: Options, max_terms: int) -> VanishingIdeal:
@@ -225,8 +222,9 @@ def _n_steps(options: Options, n_folds: int) -> int:
     budget, n_scalings, n_columns = options.budget, len(options.scalings), len(options.columns)
     if options.psis is not None:
         return len(options.psis) * n_scalings * n_columns * n_folds
-    n_compared = budget.n_psis if options.average else budget.psis_to_compare
-    return (budget.n_psis + n_compared * (n_scalings - 1) + n_columns - 1) * n_folds
+    n_psis = len(budget.psis(1.0))
+    n_compared = n_psis if options.average else budget.patience
+    return (n_psis + n_compared * (n_scalings - 1) + n_columns - 1) * n_folds
 
 
 def _fit_weights(class_weight: Any, data: Labelled) -> Float1D | None:
@@ -277,7 +275,6 @@ def _number_of_folds(cv: Any, budget: Budget) -> int:
     return int(n_folds)
 
 
-_SAMPLED_TOL = 1e-3  # relative duality gap of the SVM after a search on a sample
 _AVERAGED_TRIALS = 3  # models of the best values of psi that are averaged for each scaling
 
 
@@ -323,7 +320,7 @@ class Maker(NamedTuple):
     ) -> VanishingIdealClassifier:
         """The classifier of a trial fitted to all rows; ``svm_columns`` bounds the columns that its SVM sees."""
         model = self.new(trial)
-        tol = 1e-6 if sample is None else _SAMPLED_TOL
+        tol = 1e-6 if sample is None else CHOOSING_TOL
         with warnings.catch_warnings():
             if self.max_terms is not None:  # the search has compared ideals that are bounded like this one
                 warnings.filterwarnings("ignore", ".*max_terms", ConvergenceWarning)

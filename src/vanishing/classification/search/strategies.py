@@ -11,6 +11,7 @@ from scipy.stats import rankdata
 
 from ..._typing import Bool1D, Float1D, Float2D
 from ..model.columns import Columns
+from ..model.fitting import CHOOSING_TOL
 from ..model.probabilities import Calibration
 
 __all__ = [
@@ -178,27 +179,20 @@ class Budget:
 
     Parameters
     ----------
-    n_psis : int
-        Values of psi, from the largest variance of a column within a class down.
     psis_per_decade : int
         Values of psi in a power of ten.
-    psis_to_compare : int
-        Values of psi after which the walk goes on with the better scaling of the inputs.
     patience : int
-        Values of psi in a row without a better one, after which the walk ends.
+        Values of psi that decide: so many without a better one end the walk, and after so many it goes on with the
+        better scaling of the inputs.
     Cs : tuple of float
         Weights of the SVM's loss: the largest psi is tried with all of them, later ones with the last best and those
         beside it.
     n_folds : int
-        Folds of the cross-validation.
-    n_repeats : int
-        How often folds are drawn for fewer rows than ``rows_of_one_draw``.
+        Folds of the cross-validation, and how often they are drawn for fewer rows than ``rows_of_one_draw``.
     rows_of_one_draw : int
         Rows from which on one draw of the folds says enough.
     terms_per_root_row : float
         The ideal of one of K classes of m rows may have ``terms_per_root_row * sqrt(m) / K`` terms.
-    fewest_terms : int
-        Terms that the ideal of a class may have however few rows there are.
     step_work : float
         Multiplications of the Hessians of one Newton step; they bound the columns that the SVMs see.
     hinges : int
@@ -211,31 +205,29 @@ class Budget:
         Relative duality gap of an SVM that only helps to choose.
     """
 
-    n_psis: int = 14
     psis_per_decade: int = 2
-    psis_to_compare: int = 3
-    patience: int = 4
+    patience: int = 3
     Cs: tuple[float, ...] = (0.01, 0.03, 0.1, 0.3, 1.0, 10.0)
     n_folds: int = 3
-    n_repeats: int = 3
     rows_of_one_draw: int = 1000
     terms_per_root_row: float = 12.0
-    fewest_terms: int = 40
     step_work: float = 6e9
     hinges: int = 5
     few_errors: int = 100
     larger: int = 4
-    svm_tol: float = 5e-3
+    svm_tol: float = CHOOSING_TOL
 
     def psis(self, largest: float) -> list[float]:
-        """Values of psi from the largest down.
+        """Values of psi from the largest down to the root of the machine epsilon, below which Grams are rounding.
 
         Examples
         --------
         >>> [float(f"{psi:.2g}") for psi in Budget().psis(0.1)[:3]]
         [0.1, 0.032, 0.01]
         """
-        return [largest * 10.0 ** (-step / self.psis_per_decade) for step in range(self.n_psis)]
+        smallest = float(np.sqrt(np.finfo(np.float64).eps))
+        n_steps = int(self.psis_per_decade * np.log10(max(largest / smallest, 1.0)))
+        return [max(largest, smallest) * 10.0 ** (-step / self.psis_per_decade) for step in range(n_steps + 1)]
 
     def max_terms(self, n_rows: int, n_features: int, n_classes: int) -> int:
         """Terms and generators that the ideal of a class may have; always enough for degree 1.
@@ -245,8 +237,7 @@ class Budget:
         >>> Budget().max_terms(100, 4, 2), Budget().max_terms(10_000, 4, 2), Budget().max_terms(10_000, 500, 2)
         (60, 600, 1002)
         """
-        by_rows = int(self.terms_per_root_row * np.sqrt(n_rows) / n_classes)
-        return max(by_rows, self.fewest_terms, 2 * n_features + 2)
+        return max(int(self.terms_per_root_row * np.sqrt(n_rows) / n_classes), 2 * n_features + 2)
 
     def max_columns(self, n_rows: int, n_classes: int) -> int:
         """Columns that the SVMs may see, ``sqrt(step_work / (planes * rows))``.
