@@ -176,7 +176,14 @@ class FeatureMap:
 
     def fitted_by(self, columns: Float2D, sample_weight: Float1D | None, reach: Float1D, *, scale: bool) -> FeatureMap:
         """The same from the columns of these rows, the output of this map, which become those of the fitted one."""
-        fitted = self._fitted(*_spread(columns, sample_weight), reach, scale=scale)
+        weights = np.ones(len(columns)) if sample_weight is None else sample_weight
+        mean = weights @ columns / weights.sum()
+        square, length = np.zeros(columns.shape[1]), CACHE_ENTRIES // columns.shape[1] + 1
+        for start in range(0, len(columns), length):
+            part = columns[start : start + length] - mean
+            part *= part
+            square += weights[start : start + length] @ part
+        fitted = self._fitted(mean, np.sqrt(square / weights.sum()), reach, scale=scale)
         assert fitted.width is not None
         columns /= fitted.width
         return fitted
@@ -306,18 +313,6 @@ def _sizes_of_mixtures(form: ProductForm, reach: float) -> Float1D:
         lengths = np.repeat([form.constant, form.constant**2 if k else reach], [n_basis, len(layer.products)])
         sizes.append(np.abs(layer.vanishing) @ lengths)
     return np.concatenate(sizes)
-
-
-def _spread(columns: Float2D, sample_weight: Float1D | None) -> tuple[Float1D, Float1D]:
-    """Mean and standard deviation of every column."""
-    weights = np.ones(len(columns)) if sample_weight is None else sample_weight
-    mean = weights @ columns / weights.sum()
-    square, n_rows = np.zeros(columns.shape[1]), CACHE_ENTRIES // columns.shape[1] + 1
-    for start in range(0, len(columns), n_rows):
-        part = columns[start : start + n_rows] - mean
-        part *= part
-        square += weights[start : start + n_rows] @ part
-    return mean, np.sqrt(square / weights.sum())
 
 
 def _table_on_device(block: Block, predicted: Any, keys: Sequence[Any], n_classes: int) -> Float2D:

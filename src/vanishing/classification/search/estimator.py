@@ -336,7 +336,9 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
         plain = (
             few_rows or isinstance(self.refit, str) or self.max_columns is not None or not isinstance(self.psis, str)
         )
-        return _richer_columns(self._budget)[: 1 if plain else None]
+        first = Columns()
+        hinges = replace(first, hinges=self._budget.hinges)
+        return [first] if plain else [first, hinges, replace(hinges, monomials=2), replace(first, halves=True)]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -355,7 +357,9 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
             self.__dict__.pop(name, None)
 
     def _check_options(self) -> None:
-        _check_columns(self.columns)
+        asked = self.columns if isinstance(self.columns, (list, tuple)) and self.columns else [self.columns]
+        if self.columns != "auto" and not all(isinstance(each, Columns) for each in asked):
+            raise ValueError(f"columns must be 'auto', Columns(...) or a list of them; got {self.columns!r}.")
         check_scaling(self.scale_input, ("auto", *TRANSFORMS))
         if isinstance(self.refit, str):
             check_choice("refit", self.refit, ("1se", "average"))
@@ -368,30 +372,8 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
         if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
             raise ValueError(f"scoring must be None, a name or a function; got {self.scoring!r}.")
         for name in ("psis", "Cs"):
-            _check_auto(name, getattr(self, name))
+            if isinstance(value := getattr(self, name), str) and value != "auto":
+                raise ValueError(f"{name} must be 'auto' or a list of numbers; got {value!r}.")
         final = self.final_estimator
         if final is not None and (isinstance(final, type) or not hasattr(final, "C")):
             raise ValueError(f"final_estimator must be None or a classifier with a parameter C; got {final!r}.")
-
-
-def _check_auto(name: str, value: Any) -> None:
-    if isinstance(value, str) and value != "auto":
-        raise ValueError(f"{name} must be 'auto' or a list of numbers; got {value!r}.")
-
-
-def _check_columns(columns: Any) -> None:
-    if isinstance(columns, Columns) or (isinstance(columns, str) and columns == "auto"):
-        return
-    if not (isinstance(columns, (list, tuple)) and columns and all(isinstance(each, Columns) for each in columns)):
-        raise ValueError(f"columns must be 'auto', Columns(...) or a list of them; got {columns!r}.")
-
-
-def _richer_columns(budget: Budget) -> list[Columns]:
-    """What "auto" stands for: the columns of the walk, and those that are tried at its best psi."""
-    first, hinges = Columns(), budget.hinges
-    return [
-        first,
-        replace(first, hinges=hinges),
-        replace(first, hinges=hinges, monomials=2),
-        replace(first, halves=True),
-    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -83,14 +83,9 @@ def is_ahead(one: TrialScore, other: TrialScore) -> bool:
     Both are scored on the same m rows, so that the error is that of the mean of their differences d,
     ``std(d) / sqrt(m)``.
     """
-    lead, error = _paired_difference(one, other)
-    return lead > error
-
-
-def _paired_difference(one: TrialScore, other: TrialScore) -> tuple[float, float]:
     difference, weights = one.row_values - other.row_values, one.row_weights
     mean = float(np.average(difference, weights=weights))
-    return mean, float(np.sqrt(weights**2 @ (difference - mean) ** 2) / weights.sum())
+    return mean > float(np.sqrt(weights**2 @ (difference - mean) ** 2) / weights.sum())
 
 
 def best_trial(history: History) -> Trial | None:
@@ -100,26 +95,19 @@ def best_trial(history: History) -> Trial | None:
     C. The columns come in the order in which they were tried, and each group needs a clear lead over the best before.
     None, if no trial has a value.
     """
+    groups: dict[Any, Trial] = {}
+
+    def rank(trial: Trial) -> tuple[float, float, float]:
+        return float(np.nan_to_num(-history[trial].value, nan=np.inf)), -trial.psi, trial.C
+
+    for trial in history:
+        group = trial.scaling, trial.columns
+        groups[group] = min(groups.get(group, trial), trial, key=rank)
     best = None
-    for group in _groups(history):
-        own = min(group, key=lambda trial: _order(trial, history[trial]))
-        if np.isnan(history[own].value):
-            continue
-        if best is None or is_ahead(history[own], history[best]):
+    for own in groups.values():
+        if not np.isnan(history[own].value) and (best is None or is_ahead(history[own], history[best])):
             best = own
     return best
-
-
-def _order(trial: Trial, score: TrialScore) -> tuple[Any, ...]:
-    return np.isnan(score.value), -score.value, -trial.psi, trial.C
-
-
-def _groups(history: History) -> Iterable[list[Trial]]:
-    """The trials with the same scaling and columns, in the order in which they were first tried."""
-    groups: dict[Any, list[Trial]] = {}
-    for trial in history:
-        groups.setdefault((trial.scaling, trial.columns), []).append(trial)
-    return groups.values()
 
 
 def choose(history: History, *, sparse: bool, max_columns: int | None) -> Trial:
@@ -151,7 +139,8 @@ def tabulate(history: History, best: Trial) -> tuple[dict[str, Any], int]:
     others: Bool1D = np.array([(trial.scaling, trial.columns) != (best.scaling, best.columns) for trial in trials])
     order = np.lexsort([np.where(np.isnan(value), np.inf, -value), others])
     key = np.empty(len(trials))
-    key[order] = np.cumsum(np.append(0, _differs(np.column_stack([others, value])[order])))
+    ranked = np.column_stack([others, np.nan_to_num(value, nan=-np.inf)])[order]
+    key[order] = np.cumsum(np.append(0, (ranked[1:] != ranked[:-1]).any(axis=1)))
     return {
         "params": [{"psi": trial.psi, "C": trial.C} for trial in trials],
         "param_psi": np.array([trial.psi for trial in trials]),
@@ -165,12 +154,6 @@ def tabulate(history: History, best: Trial) -> tuple[dict[str, Any], int]:
         "mean_n_generators": np.array([score.n_generators for score in found]),
         "mean_n_columns": np.array([score.n_columns for score in found]),
     }, trials.index(best)
-
-
-def _differs(rows: Float2D) -> Bool1D:
-    """Which rows differ from the one before; NaN counts as equal to NaN."""
-    same = (rows[1:] == rows[:-1]) | (np.isnan(rows[1:]) & np.isnan(rows[:-1]))
-    return np.asarray(~same.all(axis=1))
 
 
 @dataclass(frozen=True)
