@@ -274,9 +274,9 @@ def _join(
 def _factor(H: Float2D) -> Float2D:
     """The Cholesky factor of H, below the diagonal; where rounding has made H indefinite, of one slightly larger."""
     factor, failed = dpotrf(H, lower=1, clean=0)
-    ridge = _EPS
-    while failed:
-        factor, failed = dpotrf(H + ridge * np.diag(H.diagonal()), lower=1, clean=0)
+    ridge = _EPS * float(np.abs(H).max(initial=0.0))
+    while failed and np.isfinite(ridge):
+        factor, failed = dpotrf(H + ridge * np.eye(len(H)), lower=1, clean=0)
         ridge *= 10.0
     return np.asarray(factor)
 
