@@ -19,7 +19,6 @@ __all__ = ["CALIBRATION", "Calibration", "calibrate", "mix_decisions", "probabil
 _UNCERTAIN = 1e-3  # probability that a label is wrong: scales stay finite where decisions separate the classes
 _REACH = 1.5  # decisions of two classes beyond which rows are no more certain; the SVM asks for 1
 _LEAST = 1e-3  # log-odds of a typical decision, and on either side of a tie: labels and probabilities agree in float32
-_TO_ROUNDING = {"ftol": float(np.finfo(np.float64).eps), "gtol": float(np.finfo(np.float64).eps)}
 
 
 class Calibration(NamedTuple):
@@ -144,7 +143,7 @@ def calibrate(
 
     start = np.append(np.ones(k), np.zeros(k))
     bounds = [(_LEAST, None)] * k + [(None, None)] * k  # no decision is turned around
-    point = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=_TO_ROUNDING).x
+    point = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
     return Calibration(point[:k] / size, point[k:] - point[k:].mean() if k > 1 else point[k:])
 
 

@@ -79,7 +79,7 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
         Threads; all cores by default. The result does not depend on it.
     psis : "auto" or array-like, default="auto"
         Values of psi; "auto" is the walk. There, the ideal of a class may have ``12 sqrt(m) / K`` terms and generators
-        for m rows of K classes, but at least ``2 n + 2`` for n columns.
+        for m rows of K classes, but at least 40, and ``2 n + 2`` for n columns.
     Cs : "auto" or array-like, default="auto"
         Values of C; "auto" chooses among 0.01, 0.03, 0.1, 0.3, 1 and 10.
     cv : "auto", int, splitter or iterable of (train, test), default="auto"

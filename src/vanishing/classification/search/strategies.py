@@ -176,6 +176,8 @@ class Budget:
         Rows from which on one draw of the folds says enough.
     terms_per_root_row : float
         The ideal of one of K classes of m rows may have ``terms_per_root_row * sqrt(m) / K`` terms.
+    fewest_terms : int
+        Terms that the ideal of a class may have however few rows there are.
     step_work : float
         Multiplications of the Hessians of one Newton step; they bound the columns that the SVMs see.
     hinges : int
@@ -194,6 +196,7 @@ class Budget:
     n_folds: int = 3
     rows_of_one_draw: int = 1000
     terms_per_root_row: float = 12.0
+    fewest_terms: int = 40
     step_work: float = 6e9
     hinges: int = 5
     few_errors: int = 100
@@ -220,7 +223,8 @@ class Budget:
         >>> Budget().max_terms(100, 4, 2), Budget().max_terms(10_000, 4, 2), Budget().max_terms(10_000, 500, 2)
         (60, 600, 1002)
         """
-        return max(int(self.terms_per_root_row * np.sqrt(n_rows) / n_classes), 2 * n_features + 2)
+        by_rows = int(self.terms_per_root_row * np.sqrt(n_rows) / n_classes)
+        return max(by_rows, self.fewest_terms, 2 * n_features + 2)
 
     def max_columns(self, n_rows: int, n_classes: int) -> int:
         """Columns that the SVMs may see, ``sqrt(step_work / (planes * rows))``.
