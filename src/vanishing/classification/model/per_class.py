@@ -171,11 +171,11 @@ class PerClass(SavedEstimator, DefaultIdeal, ReportedPerClass, TransformerMixin,
     }
 
     def _check_saved(self) -> None:
-        require(len(self.classes_) == len(self.estimators_), "there are other classes than estimators")
+        require(len(self.classes_) == len(self.estimators_), "numbers of classes and estimators differ")
         if not hasattr(self, "halves_"):
             self.halves_: list[list[VanishingIdeal]] = [[] for _ in self.classes_]
-        require(len(self.classes_) == len(self.halves_), "there are other classes than halves")
-        require(all(len(own) in (0, 2) for own in self.halves_), "a class has other halves than two")
+        require(len(self.classes_) == len(self.halves_), "numbers of classes and halves differ")
+        require(all(len(own) in (0, 2) for own in self.halves_), "a class has neither none nor two halves")
         widths = {model.n_features_in_ for own in self._by_class for model in own}
         require(widths == {getattr(self, "n_features_in_", -1)}, "the estimators have other columns")
 

@@ -154,7 +154,7 @@ class _Task(NamedTuple):
 
 
 class _Fit(NamedTuple):
-    """One trial on one fold: its decisions about the held-out rows, or where these do not do, its score."""
+    """One trial on one fold: its decisions about the held-out rows, or its score if that needs the whole model."""
 
     decisions: Float2D | None
     score: float
