@@ -45,8 +45,8 @@ class Count:
         newton._search = self
 
     def __call__(self, data, C, x, sums, *rest):
-        self.spared += data.n_rows * proven_zeros(x, C, sums, data)
-        self.all += data.n_rows * data.n_columns
+        self.spared += data.rows.n_samples * proven_zeros(x, C, sums, data)
+        self.all += data.rows.n_samples * data.n_columns
         self.steps += 1
         return self._search(data, C, x, sums, *rest)
 

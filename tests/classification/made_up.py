@@ -3,7 +3,7 @@
 import numpy as np
 
 from vanishing import Columns
-from vanishing.classification.search.trials import Trial, TrialScore
+from vanishing.classification.search.strategies import Trial, TrialScore
 
 PLAIN = Columns()
 

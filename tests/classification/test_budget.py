@@ -5,15 +5,16 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 
-from vanishing.classification.search.budget import Budget
+from vanishing.classification.search.strategies import Budget
 
 
 def test_psis_are_half_decades_from_the_largest():
     psis = Budget().psis(0.2)
     assert psis[0] == 0.2
     np.testing.assert_allclose(np.diff(np.log10(psis)), -1.0 / Budget().psis_per_decade)
-    assert len(psis) == Budget().n_psis
-    assert len(Budget(n_psis=3).psis(0.2)) == 3
+    assert psis[-1] >= 2.0**-26 > psis[-1] * 10.0**-0.5  # the root of the machine epsilon
+    assert Budget().psis(0.0) == [2.0**-26]
+    assert [float(f"{psi:.3g}") for psi in Budget(psis_per_decade=1).psis(0.2)[:3]] == [0.2, 0.02, 0.002]
 
 
 @pytest.mark.parametrize(

@@ -20,14 +20,12 @@ from vanishing import (
     load,
     open_rows,
 )
-from vanishing.classification.model.class_weights import class_factors
 from vanishing.classification.model.columns import Extras, hinge_knots
 from vanishing.classification.model.features import FeatureMap
+from vanishing.classification.model.fitting import class_factors, relevant_columns
 from vanishing.classification.model.probabilities import Calibration
-from vanishing.classification.model.screening import relevant_columns
-from vanishing.classification.search.refitting import Maker
-from vanishing.classification.search.searching import search
-from vanishing.classification.search.trials import best_trial
+from vanishing.classification.search.searching import Maker, search
+from vanishing.classification.search.strategies import best_trial
 from vanishing.rows.arrays import as_rows
 from vanishing.rows.labels import read_labelled
 from vanishing.rows.sampling import stratified_sample

@@ -9,9 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, RepeatedStratifiedKFold, ShuffleSplit, StratifiedKFold
 
 from vanishing import OAVI, VanishingIdealClassifierCV
-from vanishing.classification.search.budget import Budget
-from vanishing.classification.search.fold_ideals import class_ideals
-from vanishing.classification.search.folds import Fold, split
+from vanishing.classification.search.folds import Fold, class_ideals, split
+from vanishing.classification.search.strategies import Budget
 from vanishing.rows.labels import read_labelled
 
 
@@ -69,7 +68,7 @@ def test_many_rows_have_one_draw_of_the_folds():
 
 def test_the_budget_sets_the_number_of_folds():
     *_, data = labelled()
-    assert len(split("auto", data, Budget(n_folds=5, n_repeats=2))) == 10
+    assert len(split("auto", data, Budget(n_folds=5))) == 25
     assert len(split(2, data, Budget(n_folds=5))) == 2
 
 

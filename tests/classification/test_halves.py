@@ -12,7 +12,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.model_selection import GridSearchCV, KFold
 
 from vanishing import L1SVC, OAVI, Columns, PerClass, VanishingIdealClassifier, VanishingIdealClassifierCV, load
-from vanishing.classification.model.halves import FEWEST_IN_HALF, Cut
+from vanishing.classification.model.per_class import FEWEST_IN_HALF, Cut
 
 
 def two_arcs(m=600, seed=0, noise=0.02):

@@ -5,8 +5,14 @@ import pytest
 from made_up import PLAIN, score, trial
 
 from vanishing import Columns
-from vanishing.classification.search.strategies import BetterScaling, Grid, RicherColumns, WalkDown, neighbours
-from vanishing.classification.search.trials import best_trial
+from vanishing.classification.search.strategies import (
+    BetterScaling,
+    Grid,
+    RicherColumns,
+    WalkDown,
+    best_trial,
+    neighbours,
+)
 
 PSIS = [1.0, 0.1, 0.01, 1e-3, 1e-4, 1e-5]
 CS = [0.1, 1.0]

@@ -6,7 +6,7 @@ from made_up import PLAIN, score, trial
 from scipy.stats import ttest_rel
 
 from vanishing import Columns
-from vanishing.classification.search.trials import best_trial, choose, is_ahead, tabulate
+from vanishing.classification.search.strategies import best_trial, choose, is_ahead, tabulate
 
 HINGES = Columns(hinges=5)
 

@@ -613,7 +613,7 @@ def test_an_automatic_grid_stays_below_one_where_it_has_to(kind, tmp_path):
         warnings.simplefilter("ignore", RangeWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = tuner(kind(max_degree=1), psis="auto", Cs=[1.0], scale_input=False, refit=False).fit(rows)
-    assert model.cv_results_["param_psi"].max() == 0.5
+    assert 0.99 < model.cv_results_["param_psi"].max() < 1.0
 
 
 # --- progress ---------------------------------------------------------------------------------------------------------

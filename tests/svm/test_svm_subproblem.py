@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import quadratic_l1_descent, quadratic_l1_minimum, quadratic_l1_objective, quadratic_l1_violation
 
-from vanishing.svm.subproblem import minimise, violation
+from vanishing.svm.newton import _factor, minimise, violation
 
 QUADRATICS = ("well-conditioned", "bad scaling", "duplicate", "opposite", "low rank", "nearly equal", "zero optimum")
 
@@ -152,3 +152,13 @@ def test_columns_that_repeat_or_combine_others_are_no_obstacle(seed):
     x = np.zeros(n)
     minimise(H, r, penalty, x, 1e-8)
     assert violation(H @ x + r, penalty, x) <= 1e-6
+
+
+@pytest.mark.parametrize("spoiled", [-1e-17, -1.0, 0.0, np.nan])
+def test_a_matrix_that_rounding_made_indefinite_is_factored_or_left(spoiled):
+    H = np.diag([2.0, 1.0, spoiled])
+    found = _factor(H)
+    assert found.shape == H.shape
+    if spoiled == -1e-17:
+        lower = np.tril(found)
+        np.testing.assert_allclose(lower @ lower.T, H, atol=1e-14)

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 _FEW = 32  # rows for which plain NumPy is quick, so that nothing has to be compiled or loaded for them
-_CACHE_ENTRIES = 65_536  # float64 values of one chunk: half a megabyte, within a core's second-level cache
+CACHE_ENTRIES = 65_536  # float64 values of one chunk: half a megabyte, within a core's second-level cache
 
 
 @compiled
@@ -218,7 +218,7 @@ class MonomialForm:
     @property
     def _chunk(self) -> int:
         """Rows that are computed together on the host."""
-        return padded_length(int(np.clip(_CACHE_ENTRIES // self.width, 32, 1024)))
+        return padded_length(int(np.clip(CACHE_ENTRIES // self.width, 32, 1024)))
 
     @property
     def _program(self) -> tuple[Int1D, Int1D, Float2D, Int1D, Int1D, Float1D]:

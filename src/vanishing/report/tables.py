@@ -9,10 +9,10 @@ import numpy as np
 
 from .markup import EMPTY, Html, tag
 
-__all__ = ["Cell", "facts", "figures", "percent", "table"]
+__all__ = ["MOST_ROWS", "Cell", "facts", "figures", "percent", "table"]
 
 _SEARCHED = 8  # rows from which on a table has a search field
-_MOST_ROWS = 500  # of a table on a page
+MOST_ROWS = 500  # of a table on a page
 
 
 class Cell(NamedTuple):
@@ -51,7 +51,7 @@ def percent(share: Any) -> Cell:
     return Cell(f"{float(share):.2%}", float(share))
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, name: str, most: int = _MOST_ROWS) -> Html:
+def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, name: str, most: int = MOST_ROWS) -> Html:
     """A table with a heading for each column, whose buttons sort it; longer ones have a field to search in.
 
     Parameters

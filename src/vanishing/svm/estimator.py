@@ -89,9 +89,9 @@ class L1SVC(SavedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[mis
     def _check_saved(self) -> None:
         n_scores = 1 if len(self.classes_) == 2 else len(self.classes_)
         shape = n_scores, getattr(self, "n_features_in_", -1)
-        require(self.coef_.shape == shape, "there are other weights than columns")
+        require(self.coef_.shape == shape, "numbers of weights and columns differ")
         lengths = {values.size for values in (self.intercept_, self.objective_, self.gap_, self.n_iter_)}
-        require(lengths == {n_scores}, "there are other intercepts than classes")
+        require(lengths == {n_scores}, "numbers of intercepts and classes differ")
 
     def __init__(self, C: float = 1.0, *, tol: float = 1e-6, max_iter: int = 200, n_jobs: int | None = None):
         self.C = C

@@ -1,4 +1,15 @@
-"""Proximal Newton method for the l1-penalised squared hinge, with a duality gap."""
+"""Proximal Newton method for the l1-penalised squared hinge, with a duality gap.
+
+A step minimises a quadratic model of the loss plus the penalty over a working set of columns, by an active-set method.
+Among the points with given zeros and signs (a face), the minimiser solves a linear system. The way to it goes as far as
+the signs last, and drops what reaches zero; from the minimiser of a face, coordinates whose gradient exceeds their
+penalty join. Every step lowers the model, so no face comes twice. A Cholesky factor of the face's matrix follows at a
+quadratic price per change.
+
+A coordinate may depend on the face: H is singular where columns repeat each other. The model is then linear along the
+null direction of H that contains it, so it goes down that way until a coordinate of the face reaches zero, whose place
+it takes.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +17,31 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import cho_solve
+from scipy.linalg.lapack import dpotrf
 
+from .._compiled import compiled
 from .._typing import Float1D, Float2D, Int1D
-from .subproblem import minimise, violation
+from ..cholesky import append_column, delete_column, solve_factored
 from .sums import SquaredHinge, Sums
 
-_PART_TOL = 1e-2  # relative duality gap to which a part of the rows is fitted, to start from
+__all__ = ["Hyperplane", "duality_gap", "hyperplanes", "minimise", "violation"]
+
+_EPS = float(np.finfo(np.float64).eps)
+_DAMPING = float(np.sqrt(_EPS))  # share of the diagonal that damps the step after one that had to be cut
+_START_TOL = 1e-2  # relative duality gap of planes to start from: a part of the rows errs by as much
+_ROWS_PER_COLUMN = 4  # fewer rows are approached from smaller C: a Newton step from zero knows too little of them
+_NEW_COLUMNS = 64  # columns that may enter the working set in one step: 3 times the time for many classes without
 _WIDEST = 3  # times the columns of the working set, up to which a Hessian is kept up to date in more of them
-_STEPS = 0.5 ** np.arange(1.0, 13.0)  # lengths that are tried when a full step does not lower the objective enough
-_ENOUGH = 1e-3  # share of the decrease foreseen that a step has to reach
-_ROUNDING = 1e-13  # relative changes of the objective below this one are rounding
-_IDLE = 4  # steps in a row without any change but rounding, after which the method ends
-_RIDGE = 1e-12  # share of the Hessian's diagonal over all rows that is always added to it
-_DAMPING = 1e-6  # share that is added after a step that had to be cut; then four times as much, or a third
-_INEXACT = 0.01  # a step's problem is solved to this share of the present violation
+_STEPS = 0.5 ** np.arange(1.0, 13.0)  # lengths that one pass tries when a full step does not lower the objective
+_INEXACT = 0.01  # share of the present violation to which the problem of a step is solved
+_DEPENDENT = 1e-10  # relative pivot up to which a column depends on the face: rounding alone reaches n eps cond(L)
 
 
 class Hyperplane(NamedTuple):
     """A minimiser ``x = (w, b)``: its objective is at most ``gap`` above the optimum, after ``n_iter`` steps.
 
-    ``converged`` says whether that is as little as was asked for.
+    ``converged`` says whether the gap is as small as it had to be.
     """
 
     x: Float1D
@@ -35,75 +51,69 @@ class Hyperplane(NamedTuple):
     converged: bool
 
 
-def hyperplanes(data: SquaredHinge, Cs: Sequence[float], *, tol: float, max_iter: int) -> Iterator[Hyperplane]:
-    """Minimisers of ``|w|_1 + C * sum of |s| max(0, 1 - y (w'z + b))^2`` for each C, each from the one before.
-
-    Ends with a duality gap of at most ``tol`` times the objective (or 1e-15 of that at zero, if it is larger). Where
-    there are many rows, a part of them that fits into memory is minimised first, and the move of its minimiser from
-    one C to the next foresees that of all rows: steps on the part need no pass over the rows.
-    """
-    x = np.zeros(data.n_columns + 1)
-    part, foreseen, curvature = data.part(), x, None
-    for C in _approach(data, x, float(Cs[0])):
-        plane, curvature = _minimise(data, C, x, curvature, 0.1, max_iter)
-        x = plane.x
-    for C in Cs:
-        start = x
-        if part is not None:
-            plane, _ = _minimise(part, float(C), foreseen, None, _PART_TOL, max_iter)
-            start, foreseen = x + (plane.x - foreseen), plane.x
-        plane, curvature = _minimise(data, float(C), start, curvature, tol, max_iter)
-        x = plane.x
-        yield plane
-
-
-def _approach(data: SquaredHinge, x: Float1D, C: float) -> list[float]:
-    """Smaller values of C to come from, where rows are so few that a Newton step from zero knows too little."""
-    if 4 * data.n_columns < data.n_rows:
-        return []
-    steepest = float(np.abs(data.sums(x).slope).max())
-    n_decades = int(np.clip(np.log10(max(C * steepest, 1.0)), 0, 30))
-    return [C * 10.0**-k for k in range(n_decades, 0, -1)]
-
-
 class _Curvature(NamedTuple):
-    """The Hessian of the loss in some columns, and the point where it was taken."""
+    """The Hessian of the loss in some columns of w and in b, and the point where it was taken."""
 
     x: Float1D
     columns: Int1D
     hessian: Float2D
 
 
+def hyperplanes(data: SquaredHinge, Cs: Sequence[float], *, tol: float, max_iter: int) -> Iterator[Hyperplane]:
+    """Minimisers of ``|w|_1 + C * sum of |s| max(0, 1 - y (w'z + b))^2`` for each C, each from the one before.
+
+    Ends with a duality gap of at most ``tol`` times the objective. Where there are many rows, a part of them that fits
+    into memory is minimised first, and the move of its minimiser from one C to the next predicts that of all rows:
+    steps on the part need no pass over the rows.
+    """
+    x = np.zeros(data.n_columns + 1)
+    part, predicted, curvature = data.part(), x, None
+    for C in _approach(data, x, float(Cs[0])):
+        plane, curvature = _minimise(data, C, x, curvature, _START_TOL, max_iter)
+        x = plane.x
+    for C in Cs:
+        start = x
+        if part is not None:
+            plane, _ = _minimise(part, float(C), predicted, None, _START_TOL, max_iter)
+            start, predicted = x + (plane.x - predicted), plane.x
+        plane, curvature = _minimise(data, float(C), start, curvature, tol, max_iter)
+        x = plane.x
+        yield plane
+
+
+def _approach(data: SquaredHinge, x: Float1D, C: float) -> list[float]:
+    """The smaller powers of ten of C, ascending, from the first with a weight on; none where there are many rows."""
+    if (data.rows.n_samples or np.inf) > _ROWS_PER_COLUMN * data.n_columns:
+        return []
+    steepest = float(np.abs(data.sums(x).slope).max())
+    return [C * 10.0**-k for k in range(int(np.log10(max(C * steepest, 1.0))), 0, -1)]
+
+
 def _minimise(
-    data: SquaredHinge,
-    C: float,
-    x: Float1D,
-    curvature: _Curvature | None,
-    tol: float,
-    max_iter: int,
+    data: SquaredHinge, C: float, x: Float1D, curvature: _Curvature | None, tol: float, max_iter: int
 ) -> tuple[Hyperplane, _Curvature | None]:
-    """Newton steps from x, where the Hessian may be known at another point."""
+    """Newton steps from x, where the Hessian may be known at another point.
+
+    Ends at a gap of ``tol`` times the objective, or at a step that lowers neither objective nor gap: then rounding is
+    all that is left.
+    """
     sums = data.sums(x)
     value, gap = _objective(x, C, sums.loss), duality_gap(x, C, sums)
-    floor = 1e-15 * C * data.total_weight
-    n_iter, damping, n_idle, least = 0, _RIDGE, 0, gap
-    while gap > tol * max(value, floor) and n_iter < max_iter and n_idle < _IDLE:
+    floor = _EPS * C * data.total_weight
+    n_iter, damping = 0, 0.0
+    while gap > tol * max(value, floor) and n_iter < max_iter:
         n_iter += 1
-        before = value
         slope = C * sums.slope
-        working = _working_set(x, slope)
-        curvature = _curvature(data, x, working, curvature)
-        direction = _direction(data, C, x, slope, working, curvature, damping)
-        foreseen = _foreseen_change(x, slope, direction)
-        step, x, sums = _search(data, C, x, sums, foreseen, direction)
-        if step == 0.0 and damping >= 1.0:  # rounding is all that is left
+        columns = _working_set(x, slope)
+        curvature = _curvature(data, x, columns, curvature)
+        direction = _direction(data, C, x, slope, columns, curvature, damping)
+        step, x, sums = _search(data, C, x, sums, direction)
+        before, value = value, _objective(x, C, sums.loss)
+        least, gap = gap, duality_gap(x, C, sums)
+        if damping >= 1.0 if step == 0.0 else value >= before and gap >= least:
             break
-        value, gap = _objective(x, C, sums.loss), duality_gap(x, C, sums)
-        if step > 0.0:  # else more damping may help
-            n_idle = n_idle + 1 if gap >= least and abs(value - before) <= _ROUNDING * value else 0
-        least = min(least, gap)
         if step == 1.0:
-            damping = max(damping / 3.0, _RIDGE)
+            damping /= 3.0
         elif step < 0.5:
             damping = max(4.0 * damping, _DAMPING)
     return Hyperplane(x, value, gap, n_iter, converged=gap <= tol * max(value, floor)), curvature
@@ -114,7 +124,7 @@ def duality_gap(x: Float1D, C: float, sums: Sums) -> float:
 
     The dual is ``max sum_i a_i - a_i^2 / (4 C |s_i|)`` over ``a >= 0`` with ``sum_i a_i y_i = 0`` and
     ``|sum_i a_i y_i z_i| <= 1`` in every column. The point ``a_i = 2 C |s_i| xi_i`` becomes feasible when each label's
-    share is scaled to the same total, and both together to fit the columns' bounds; all that is known from the sums.
+    share is scaled to the same total, and both together to fit the columns' bounds; the sums tell all of that.
     """
     negative, positive = sums.shortfall.tolist()
     if min(negative, positive) == 0.0:
@@ -132,7 +142,17 @@ def duality_gap(x: Float1D, C: float, sums: Sums) -> float:
 
 
 def _objective(x: Float1D, C: float, loss: float) -> float:
-    return _length(x) + C * loss
+    return float(np.abs(x[:-1]).sum()) + C * loss
+
+
+def _working_set(x: Float1D, slope: Float1D) -> Int1D:
+    """Columns in use, and the violating ones, largest violation first: a third as many as are used, or some."""
+    used = x[:-1] != 0.0
+    excess = np.where(used, 0.0, np.abs(slope[:-1]))
+    most = max(int(np.count_nonzero(used)) // 3, _NEW_COLUMNS)
+    if np.count_nonzero(excess > 1.0) <= most:
+        return np.flatnonzero(used | (excess > 1.0))
+    return np.sort(np.append(np.flatnonzero(used), np.argsort(-excess, kind="stable")[:most]))
 
 
 def _curvature(data: SquaredHinge, x: Float1D, columns: Int1D, known: _Curvature | None) -> _Curvature:
@@ -149,17 +169,6 @@ def _curvature(data: SquaredHinge, x: Float1D, columns: Int1D, known: _Curvature
     return _Curvature(x, columns, data.hessian(x, columns, (known.x, known.hessian)))
 
 
-def _working_set(x: Float1D, slope: Float1D) -> Int1D:
-    """Columns in use, and the violating ones, largest violation first: up to a third as many as are used, or 64."""
-    used = x[:-1] != 0.0
-    eager = np.where(used, 0.0, np.abs(slope[:-1]))
-    wanted = eager > 1.0
-    most = max(int(np.count_nonzero(used)) // 3, 64)
-    if np.count_nonzero(wanted) <= most:
-        return np.flatnonzero(used | wanted)
-    return np.sort(np.concatenate([np.flatnonzero(used), np.argsort(-eager, kind="stable")[:most]]))
-
-
 def _direction(
     data: SquaredHinge, C: float, x: Float1D, slope: Float1D, columns: Int1D, curvature: _Curvature, damping: float
 ) -> Float1D:
@@ -168,51 +177,158 @@ def _direction(
     The model counts the rows with xi > 0 only. Where these are few, it knows nothing of the rows that a step would
     bring in; damping, by a share of the diagonal over all rows, keeps the step short then.
     """
-    place = np.empty(x.size, dtype=np.int64)
+    chosen, place = np.append(columns, x.size - 1), np.empty(x.size, dtype=np.int64)
     place[curvature.columns], place[-1] = np.arange(curvature.columns.size), curvature.columns.size
-    chosen = np.append(columns, x.size - 1)
-    places, penalty = place[chosen], np.ones(chosen.size)
+    places = place[chosen]
+    penalty = np.ones(chosen.size)
     penalty[-1] = 0.0
-    H = curvature.hessian[places[:, None], places]
-    H *= C
-    H.ravel()[:: chosen.size + 1] += damping * C * data.diagonal[chosen] + 1e-300
+    H = C * curvature.hessian[places[:, None], places]
+    H.ravel()[:: chosen.size + 1] += damping * C * data.diagonal[chosen] + np.finfo(np.float64).tiny
     start, slope = x[chosen], slope[chosen]
-    target, tol = start.copy(), max(_INEXACT * violation(slope, penalty, start), 1e-9)
-    minimise(H, slope - H @ start, penalty, target, tol)
+    target = start.copy()
+    minimise(H, slope - H @ start, penalty, target, _INEXACT * violation(slope, penalty, start))
     direction = np.zeros(x.size)
     direction[chosen] = target - start
     return direction
 
 
-def _search(
-    data: SquaredHinge, C: float, x: Float1D, sums: Sums, foreseen: float, direction: Float1D
-) -> tuple[float, Float1D, Sums]:
-    """A step along the direction that lowers the objective enough; 0 if there is none.
+def _search(data: SquaredHinge, C: float, x: Float1D, sums: Sums, direction: Float1D) -> tuple[float, Float1D, Sums]:
+    """A step along the direction that lowers the objective; 0 if there is none.
 
     Near the optimum the objective changes by less than its rounding; there a step counts that lowers the gap.
     """
-    w, dw, value = x[:-1], direction[:-1], _objective(x, C, sums.loss)
-    whole = x + direction
+    value, whole = _objective(x, C, sums.loss), x + direction
     there = data.sums(whole)
     change = _objective(whole, C, there.loss) - value
-    if change <= _ENOUGH * foreseen:
+    if change < 0.0 or (change <= _EPS * value and duality_gap(whole, C, there) < duality_gap(x, C, sums)):
         return 1.0, whole, there
-    if abs(change) <= _ROUNDING * value and duality_gap(whole, C, there) < duality_gap(x, C, sums):
-        return 1.0, whole, there
-    values = C * data.losses(x, direction, _STEPS) + np.abs(w + _STEPS[:, None] * dw).sum(axis=1)
-    good = np.flatnonzero(values <= value + _ENOUGH * _STEPS * foreseen)
-    if foreseen >= 0.0 or good.size == 0:
+    lengths = np.abs(x[:-1] + _STEPS[:, None] * direction[:-1]).sum(axis=1)
+    values = C * data.losses(x, direction, _STEPS) + lengths
+    best = int(np.argmin(values))
+    if not values[best] < value:
         return 0.0, x, sums
-    step = float(_STEPS[good[np.argmin(values[good])]])
-    moved = x + step * direction
-    return step, moved, data.sums(moved)
+    moved = x + float(_STEPS[best]) * direction
+    return float(_STEPS[best]), moved, data.sums(moved)
 
 
-def _foreseen_change(x: Float1D, slope: Float1D, direction: Float1D) -> float:
-    """Of the objective along the direction, to first order in the loss."""
-    return float(slope @ direction) + _length(x + direction) - _length(x)
+# The problem of a step: a quadratic with an l1 penalty.
 
 
-def _length(x: Float1D) -> float:
-    """The sum of the absolute weights."""
-    return float(np.abs(x[:-1]).sum())
+def minimise(H: Float2D, r: Float1D, penalty: Float1D, x: Float1D, tol: float) -> None:
+    """Minimise ``x'Hx/2 + r'x + sum_j penalty[j] |x_j|`` in place, from the given x.
+
+    Ends when no entry of the shortest subgradient is larger than ``tol``.
+    """
+    n, start = x.size, np.flatnonzero((x != 0.0) | (penalty == 0.0))
+    face, L, sign, gradient = np.empty(n, np.int64), np.empty((n, n)), np.sign(x), np.empty(n)
+    size = start.size
+    face[:size], L[:size, :size] = start, _factor(H[start[:, None], start])
+    for _ in range(10 * n):
+        size = _to_the_minimiser_of_the_face(r, penalty, x, sign, L, face, size, gradient)
+        largest = _largest_excess(H, r, penalty, x, sign, face, size, gradient)
+        if largest <= tol:
+            return
+        excess = np.abs(gradient) - penalty
+        for j in np.flatnonzero((sign == 0.0) & (excess > 0.5 * largest) & (penalty > 0.0)).tolist():
+            size = _join(H, r, penalty, x, sign, L, face, size, j, -np.sign(gradient[j]))
+
+
+def _join(
+    H: Float2D,
+    r: Float1D,
+    penalty: Float1D,
+    x: Float1D,
+    sign: Float1D,
+    L: Float2D,
+    face: Int1D,
+    size: int,
+    j: int,
+    direction: float,
+) -> int:
+    """Let coordinate j, which is zero, join the face in a direction; returns the face's size.
+
+    Where j depends on the face, ``H v = 0`` for v with ``v_j = direction`` and
+    ``H[face, face] v_face = -H[face, j] v_j``. Along v the objective changes by ``r'v + sum of penalty_a sign_a v_a``
+    per length. If it falls, the step ends where the first coordinate of the face reaches zero, and j takes its place.
+    """
+    if append_column(H, L, face, size, j, _DEPENDENT) <= _DEPENDENT:
+        chosen = face[:size].copy()
+        v = -direction * cho_solve((L[:size, :size], True), H[chosen, j], check_finite=False)
+        slope = float(r[chosen] @ v + penalty[chosen] * sign[chosen] @ v) + direction * r[j] + penalty[j]
+        ends = (penalty[chosen] > 0.0) & (v * sign[chosen] < 0.0)
+        if slope >= 0.0 or not ends.any():  # j has nothing to gain
+            return size
+        lengths = np.where(ends, np.abs(x[chosen]) / np.where(ends, np.abs(v), 1.0), np.inf)
+        k = int(np.argmin(lengths))
+        x[chosen] += lengths[k] * v
+        x[j] = lengths[k] * direction
+        x[chosen[k]] = sign[chosen[k]] = 0.0
+        rest = np.delete(chosen, k)
+        size = rest.size
+        face[:size], L[:size, :size] = rest, _factor(H[rest[:, None], rest])
+        append_column(H, L, face, size, j, _DEPENDENT)
+    sign[j] = direction
+    return size + 1
+
+
+def _factor(H: Float2D) -> Float2D:
+    """The Cholesky factor of H, below the diagonal; where rounding has made H indefinite, of one slightly larger."""
+    factor, failed = dpotrf(H, lower=1, clean=0)
+    ridge = _EPS * float(np.abs(H).max(initial=0.0))
+    while failed and np.isfinite(ridge):
+        factor, failed = dpotrf(H + ridge * np.eye(len(H)), lower=1, clean=0)
+        ridge *= 10.0
+    return np.asarray(factor)
+
+
+def violation(gradient: Float1D, penalty: Float1D, x: Float1D) -> float:
+    """Largest entry of the shortest subgradient."""
+    sizes = np.where(x == 0.0, np.abs(gradient) - penalty, np.abs(gradient + np.sign(x) * penalty))
+    return float(sizes.max(initial=0.0))
+
+
+@compiled
+def _largest_excess(
+    H: Float2D, r: Float1D, penalty: Float1D, x: Float1D, sign: Float1D, face: Int1D, size: int, gradient: Float1D
+) -> float:
+    """Write ``gradient = Hx + r``, and return by how much it exceeds the penalty of a zero at most."""
+    for j in range(x.size):
+        gradient[j] = r[j]
+    for a in range(size):
+        value = x[face[a]]
+        for j in range(x.size):
+            gradient[j] += value * H[face[a], j]
+    largest = 0.0
+    for j in range(x.size):
+        if sign[j] == 0.0 and abs(gradient[j]) - penalty[j] > largest:
+            largest = abs(gradient[j]) - penalty[j]
+    return largest
+
+
+@compiled
+def _to_the_minimiser_of_the_face(
+    r: Float1D, penalty: Float1D, x: Float1D, sign: Float1D, L: Float2D, face: Int1D, size: int, target: Float1D
+) -> int:
+    """Go to the minimiser of a face, dropping coordinates that reach zero on the way; returns the face's size."""
+    while True:
+        for a in range(size):
+            j = face[a]
+            target[a] = -r[j] - sign[j] * penalty[j]
+        solve_factored(L, target, size)
+        step = 1.0
+        for a in range(size):
+            j = face[a]
+            if penalty[j] > 0.0 and target[a] * sign[j] <= 0.0:
+                length = x[j] / (x[j] - target[a]) if x[j] != 0.0 else 0.0
+                if length < step:
+                    step = length
+        for a in range(size - 1, -1, -1):
+            j = face[a]
+            x[j] = target[a] if step == 1.0 else x[j] + step * (target[a] - x[j])  # not rounded like a far start
+            if penalty[j] > 0.0 and target[a] * sign[j] <= 0.0 and x[j] * sign[j] <= 1e-14 * abs(target[a]):
+                x[j] = 0.0
+                sign[j] = 0.0
+                delete_column(L, face, a, size)
+                size -= 1
+        if step == 1.0:
+            return size

@@ -15,16 +15,14 @@ import numpy as np
 
 from .._compiled import compiled
 from .._typing import Bool1D, Float1D, Float2D, Int1D
+from ..polynomials.forms import CACHE_ENTRIES
 from ..rows.array_api import in_float64, namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows, as_block, block_rows
 from ..rows.protocol import Block, Cost, Rows
 from ..rows.sampling import Lowest, lowest_of, merge
 
-_CACHE_ENTRIES = 262_144  # float64 values of one chunk of rows: two megabytes
-_REMEMBERED = 3  # points whose scores are kept: the last one, that of the Hessian, and one more
-_SHORTEST = 8192  # rows of a block, at least
+_SHORTEST = 8192  # rows of a block: for fewer, the matrix of a block costs more than its rows
 _ROWS_PER_COLUMN = 600  # rows of each label in the part to start from: they know the Hessian of all rows to some 5%
-_FEWEST_PARTS = 4  # a part of the rows is used only if there are at least this many times its rows
 
 T = TypeVar("T")
 
@@ -93,77 +91,58 @@ class SquaredHinge:
     def __init__(self, rows: Rows):
         self.rows = rows
         self.n_columns = rows.n_features
-        self._known: tuple[Float2D, list[Lowest]] | None = None
-        self._diagonal: Float1D | None = None
-        self._scores: list[tuple[Float1D, Float1D]] = []
+        self._known: tuple[Float1D, list[Lowest]] | None = None
         self._last: tuple[Float1D, Sums] | None = None
+        self._scores: dict[int, tuple[Float1D, Float1D]] = {}  # with their points, so that no id comes twice
 
-    @classmethod
-    def in_memory(cls, Z: Float2D, signed: Float1D) -> SquaredHinge:
-        """The loss over rows that are kept in memory."""
-        rows = ArrayRows(Z, signed, n_jobs=1)
-        rows.quiet = True
-        return cls(rows)
-
-    def _look(self) -> tuple[Float2D, list[Lowest]]:
-        """What one pass, the first time, finds: moments, and a sample of the rows of either label.
-
-        The moments are sums of ``|s| (z, 1)`` and of ``|s| (z^2, 1)``, and the number of rows.
-        """
+    def _look(self) -> tuple[Float1D, list[Lowest]]:
+        """Sums of ``|s| (z^2, 1)``, and a sample of the rows of either label, by one pass the first time."""
         if self._known is not None:
             return self._known
         most = _ROWS_PER_COLUMN * (self.n_columns + 1)
-        few = type(self.rows) is ArrayRows and self.rows.n_samples < 2 * _FEWEST_PARTS * most
+        few = self.rows.n_samples is not None and self.rows.n_samples <= 2 * most
         labels = [] if few else [False, True]
 
-        def kernel(Z: Any, signed: Any) -> tuple[Float2D, list[Lowest]]:
-            return _moments_of(Z, signed), [_drawn(Z, signed, positive=sign, most=most) for sign in labels]
+        def kernel(Z: Any, signed: Any) -> tuple[Float1D, list[Lowest]]:
+            return _squares_of(Z, signed), [_drawn(Z, signed, positive=sign, most=most) for sign in labels]
 
-        def combine(a: Any, b: Any) -> tuple[Float2D, list[Lowest]]:
+        def combine(a: Any, b: Any) -> tuple[Float1D, list[Lowest]]:
             return a[0] + b[0], [merge(x, y, most) for x, y in zip(a[1], b[1], strict=True)]
 
-        moments, samples = self._reduce(kernel, combine, 4 * self.n_columns)
-        self._known = _require_finite(moments), samples
+        squares, samples = self._reduce(kernel, combine, 2 * self.n_columns)
+        self._known = _require_finite(squares), samples
         return self._known
+
+    @property
+    def diagonal(self) -> Float1D:
+        """Diagonal of the Hessian with every row counted."""
+        return 2.0 * self._look()[0]
 
     @property
     def total_weight(self) -> float:
         """Sum of |s|."""
-        return float(self._look()[0][0, -2])
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.rows.n_samples if type(self.rows) is ArrayRows else int(self._look()[0][0, -1])
+        return float(self._look()[0][-1])
 
     def part(self) -> SquaredHinge | None:
-        """The loss over some rows of either label in memory, weighted like all; None where all rows are few.
+        """The loss over some rows of either label in memory, weighted like all; None where that would be all rows.
 
         The part is handed out once, so that nothing holds its rows any longer.
         """
-        moments, drawn = self._look()
-        self._known = moments, []
-        if not drawn or _FEWEST_PARTS * sum(own.signed.size for own in drawn) > self.n_rows:
+        squares, drawn = self._look()
+        self._known = squares, []
+        if all(own.limit == 1.0 for own in drawn):
             return None
-        # Rows are drawn uniformly, so a label's share of the draw is known from the limit of its numbers.
-        signed = [own.signed / own.limit for own in drawn]
-        return SquaredHinge.in_memory(np.concatenate([own.Z for own in drawn]), np.concatenate(signed))
-
-    @property
-    def diagonal(self) -> Float1D:
-        """Diagonal of the Hessian with every row counted and columns centred; for b, with every row counted."""
-        if self._diagonal is None:
-            first, second = self._look()[0][:, :-1]
-            centred = second - first * first / max(first[-1], 1e-300)
-            centred[-1] = second[-1]
-            self._diagonal = np.asarray(2.0 * np.maximum(centred, 1e-6 * second))
-        return self._diagonal
+        # Rows are drawn uniformly, so the limit of a label's numbers is the share of its rows that was drawn.
+        signed = np.concatenate([own.signed / own.limit for own in drawn])
+        rows = ArrayRows(np.concatenate([own.Z for own in drawn]), signed, n_jobs=1)
+        rows.quiet = True
+        return SquaredHinge(rows)
 
     def sums(self, x: Float1D) -> Sums:
         """The sums at ``x = (w, b)``: loss, gradient and what a certificate needs, in one pass; known at the last x."""
+        scores_at = self._scores_at
         if self._last is not None and self._last[0] is x:
             return self._last[1]
-        scores_at = self._scores_at
 
         def kernel(Z: Any, signed: Any) -> Float2D:
             return _sums_at(Z, signed, scores_at(Z, x))
@@ -190,7 +169,7 @@ class SquaredHinge:
         """
         size = columns.size + 1
         n_new = size if start is None else size - start[1].shape[0]
-        chunk = min(max(_CACHE_ENTRIES // size, 64), 2048)
+        chunk = min(max(CACHE_ENTRIES // size, 64), 2048)
         scores_at = self._scores_at
 
         def kernel(Z: Any, signed: Any) -> Float2D:
@@ -231,14 +210,12 @@ class SquaredHinge:
         return self._remembered_scores if type(self.rows) is ArrayRows else scores_of
 
     def _remembered_scores(self, Z: Any, x: Float1D) -> Any:
-        """``w'z + b`` for every row of a block; remembered for the last points where all rows are one block."""
+        """``w'z + b`` for every row of a block; remembered where all rows are one block."""
         if Z.shape[0] != self.rows.n_samples:
             return scores_of(Z, x)
-        known = next((score for point, score in self._scores if point is x), None)
-        score = scores_of(Z, x) if known is None else known
-        if known is None:
-            self._scores = [*self._scores[1 - _REMEMBERED :], (x, score)]
-        return score
+        if id(x) not in self._scores:
+            self._scores[id(x)] = x, scores_of(Z, x)
+        return self._scores[id(x)][1]
 
     def _reduce(
         self,
@@ -280,16 +257,15 @@ def scores_of(Z: Any, x: Float1D) -> Any:
     return Z @ on_device_of(Z, np.ascontiguousarray(x[:-1])) + float(x[-1])
 
 
-def _moments_of(Z: Any, signed: Any) -> Float2D:
-    weights = abs(signed)
-    chunk = max(_CACHE_ENTRIES // (4 * Z.shape[1] + 1), 64) if isinstance(Z, np.ndarray) else max(Z.shape[0], 1)
-    first = second = np.zeros(Z.shape[1])
+def _squares_of(Z: Any, signed: Any) -> Float1D:
+    """Sums of ``|s| (z^2, 1)`` over a block."""
+    weights, squares = abs(signed), np.zeros(Z.shape[1])
+    chunk = CACHE_ENTRIES // Z.shape[1] + 1 if isinstance(Z, np.ndarray) else max(Z.shape[0], 1)
     with np.errstate(over="ignore", invalid="ignore"):
         for start in range(0, Z.shape[0], chunk):  # squares that stay in the cache
-            part, own = Z[start : start + chunk, :], weights[start : start + chunk]
-            first, second = first + to_host(own @ part), second + to_host(own @ (part * part))
-    total, n_rows = float(namespace_of(Z).sum(weights)), float(Z.shape[0])
-    return np.array([np.append(first, [total, n_rows]), np.append(second, [total, n_rows])])
+            part = Z[start : start + chunk, :]
+            squares = squares + to_host(weights[start : start + chunk] @ (part * part))
+    return np.append(squares, float(namespace_of(Z).sum(weights)))
 
 
 def _sums_at(Z: Any, signed: Any, score: Any) -> Float2D:

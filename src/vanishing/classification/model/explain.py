@@ -17,7 +17,8 @@ from .transforms import InputTransform, in_variables
 __all__ = ["N_PRINTED", "Change", "Explanation", "Formula", "Term", "changes_of_label", "shares_of_columns"]
 
 N_PRINTED = 10  # terms that are printed before a formula is cut
-_GRID, _HALVINGS = 101, 40  # values of an input that are tried to change a label, and steps to the first that does
+_GRID = 101  # values of an input that are tried to change a label
+_HALVINGS = 40  # of the step between two tried values: to 1e-12 of it
 _ORDERS = 8  # of columns, each also turned around, in which a row is changed into another one
 
 

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ..._compiled import compiled
 from ..._typing import Array, Bool1D, Float1D, Float2D, Int1D
 from ...files.fields import Numbers, Optional, Record, TupleOf, require
 from ...files.saved import Object
 from ...ideals.ideal import VanishingIdeal
 from ...polynomials.columnwise import Places
-from ...polynomials.forms import MonomialForm, term_values
+from ...polynomials.forms import CACHE_ENTRIES, MonomialForm, term_values
 from ...polynomials.polynomial import Polynomials
 from ...polynomials.products import ProductForm
 from ...polynomials.text import shown_names
@@ -25,12 +24,8 @@ from .columns import EXTRAS, Extras, take_columns
 
 __all__ = ["FEATURE_MAP", "FeatureMap", "column_names"]
 
-_FEW_ROWS = 4096  # for which plain NumPy saves compiling
-_PART_ROWS = 1024  # whose values are computed together on the host
-_CACHE_ENTRIES = 65_536  # numbers that are computed together
 _EPS = float(np.finfo(np.float64).eps)
-_CONSTANT = 1e-12  # spread of an input column that is constant up to rounding, relative to its values ...
-_ROUNDED = 8.0 * _EPS  # ... and to 1, where scaling has moved them to 0
+_CONSTANT = 1e-12  # spread of a column that is constant up to rounding, relative to its values or the unit cube
 
 
 @dataclass(frozen=True)
@@ -181,7 +176,14 @@ class FeatureMap:
 
     def fitted_by(self, columns: Float2D, sample_weight: Float1D | None, reach: Float1D, *, scale: bool) -> FeatureMap:
         """The same from the columns of these rows, the output of this map, which become those of the fitted one."""
-        fitted = self._fitted(*_spread(columns, sample_weight), reach, scale=scale)
+        weights = np.ones(len(columns)) if sample_weight is None else sample_weight
+        mean = weights @ columns / weights.sum()
+        square, length = np.zeros(columns.shape[1]), CACHE_ENTRIES // columns.shape[1] + 1
+        for start in range(0, len(columns), length):
+            part = columns[start : start + length] - mean
+            part *= part
+            square += weights[start : start + length] @ part
+        fitted = self._fitted(mean, np.sqrt(square / weights.sum()), reach, scale=scale)
         assert fitted.width is not None
         columns /= fitted.width
         return fitted
@@ -189,25 +191,25 @@ class FeatureMap:
     def _fitted(self, mean: Float1D, deviation: Float1D, reach: Float1D, *, scale: bool) -> FeatureMap:
         noise = np.concatenate([_noise(polynomials.form, np.maximum(reach, 1.0)) for polynomials in self.lists])
         places = np.concatenate([self.absolute, self.signed])
-        rounding = np.maximum(_CONSTANT * (np.abs(mean) + deviation), _ROUNDED)
+        rounding = _CONSTANT * np.maximum(np.abs(mean) + deviation, 1.0)
         bound = np.append(noise[places], rounding[places.size :])
         exact = np.zeros(self.n_generators, dtype=bool)
         exact[places] = np.hypot(mean, deviation)[: places.size] <= noise[places]
         return replace(self, width=np.where(deviation <= bound, np.inf, deviation if scale else 1.0), exact=exact)
 
     def _fill(self, block: Block, out: Any) -> None:
-        X = block.X
-        first, second = self.absolute.size, self.absolute.size + self.signed.size
+        X, first, second = block.X, self.absolute.size, self.absolute.size + self.signed.size
         if first == self.n_generators and first == second:
             self._fill_generators(X, out[:, :first], absolute=True)
-        elif isinstance(X, np.ndarray) and len(X) > _FEW_ROWS:
-            self._fill_in_parts(X, out)
-            return
         else:
-            values = empty_like(X, self.n_generators)
-            self._fill_generators(X, values)
-            out[:, :first] = namespace_of(X).abs(take_columns(values, self.absolute))
-            out[:, first:second] = take_columns(values, self.signed)
+            on_host = isinstance(X, np.ndarray)
+            length = CACHE_ENTRIES // max(self.n_generators, 1) + 1 if on_host else max(X.shape[0], 1)
+            for start in range(0, X.shape[0], length):  # values that stay in the cache
+                part = slice(start, start + length)
+                values = empty_like(X[part, :], self.n_generators)
+                self._fill_generators(X[part, :], values)
+                out[part, :first] = namespace_of(X).abs(take_columns(values, self.absolute))
+                out[part, first:second] = take_columns(values, self.signed)
         self.extras.fill(X, out[:, second:])
         if self.width is not None:
             out /= on_device_of(X, self.width)
@@ -235,19 +237,6 @@ class FeatureMap:
         _fill_extras(self.extras, np.ascontiguousarray(X.T), out[second:])
         out[second:] /= width[second:, None]
 
-    def _fill_in_parts(self, X: Float2D, out: Float2D) -> None:
-        """The columns on the host, a few rows at a time, so that the values stay in the cache."""
-        width = np.ones(self.n_columns) if self.width is None else self.width
-        values = np.empty((min(len(X), _PART_ROWS), self.n_generators))
-        for start in range(0, len(X), _PART_ROWS):
-            part = slice(start, start + _PART_ROWS)
-            given = values[: len(X[part])]
-            self._fill_generators(X[part], given)
-            _distribute(given, self.absolute, self.signed, width, out[part])
-            extras = out[part, self.absolute.size + self.signed.size :]
-            self.extras.fill(X[part], extras)
-            extras /= width[self.absolute.size + self.signed.size :]
-
 
 @dataclass(frozen=True)
 class _Columnwise:
@@ -272,16 +261,6 @@ def _fill_extras(extras: Extras, columns: Float2D, out: Float2D) -> None:
         np.maximum(np.subtract(columns[j], knot, out=row), 0.0, out=row)
     for row, i, j in zip(out[n_inputs + n_hinges :], extras.left, extras.right, strict=True):
         np.multiply(columns[i], columns[j], out=row)
-
-
-@compiled
-def _distribute(values: Float2D, absolute: Int1D, signed: Int1D, width: Float1D, out: Float2D) -> None:
-    """Write |g| and g over their widths to the first columns."""
-    for i in range(values.shape[0]):
-        for k in range(absolute.size):
-            out[i, k] = abs(values[i, absolute[k]]) / width[k]
-        for k in range(signed.size):
-            out[i, absolute.size + k] = values[i, signed[k]] / width[absolute.size + k]
 
 
 def _check_map(mapping: FeatureMap) -> None:
@@ -334,18 +313,6 @@ def _sizes_of_mixtures(form: ProductForm, reach: float) -> Float1D:
         lengths = np.repeat([form.constant, form.constant**2 if k else reach], [n_basis, len(layer.products)])
         sizes.append(np.abs(layer.vanishing) @ lengths)
     return np.concatenate(sizes)
-
-
-def _spread(columns: Float2D, sample_weight: Float1D | None) -> tuple[Float1D, Float1D]:
-    """Mean and standard deviation of every column."""
-    weights = np.ones(len(columns)) if sample_weight is None else sample_weight
-    mean = weights @ columns / weights.sum()
-    square, n_rows = np.zeros(columns.shape[1]), max(_CACHE_ENTRIES // columns.shape[1], 16)
-    for start in range(0, len(columns), n_rows):
-        part = columns[start : start + n_rows] - mean
-        part *= part
-        square += weights[start : start + n_rows] @ part
-    return mean, np.sqrt(square / weights.sum())
 
 
 def _table_on_device(block: Block, predicted: Any, keys: Sequence[Any], n_classes: int) -> Float2D:

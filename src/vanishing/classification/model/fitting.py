@@ -1,8 +1,9 @@
-"""The fit of a classifier, piece by piece: scaling, ideals, the columns, the last step."""
+"""The fit of a classifier, piece by piece: weights of classes, scaling, ideals, the columns, the last step."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -10,27 +11,130 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from ..._typing import Bool1D, Float1D
-from ...checks import no_generator, warn_outside_unit_cube
+from ..._typing import Array, Bool1D, Float1D, Float2D, Int1D
+from ...checks import no_generator, quoted, warn_outside_unit_cube
 from ...engine.survey import Survey, scale_and_survey_parts, survey_parts
+from ...rows.array_api import on_device_of, to_host
 from ...rows.arrays import ArrayRows
 from ...rows.labels import Labelled
-from ...rows.protocol import Rows
+from ...rows.protocol import Block, Rows
 from ...rows.reading import input_names, take_input_from
 from ...rows.sampling import Sample, stratified_sample
 from ...svm import L1SVC, svms_along
 from ...threads import one_blas_thread
-from .class_weights import class_factors, class_weighted
 from .columns import Columns
 from .features import FeatureMap
 from .per_class import PerClass
-from .screening import relevant_columns
 from .transforms import in_unit_cube, transform_of
 
-__all__ = ["SAMPLE_ROWS", "Pieces", "fit_pieces", "rows_by_class", "takes_no_weight"]
+__all__ = [
+    "SAMPLE_ROWS",
+    "Pieces",
+    "class_factors",
+    "class_weighted",
+    "fit_pieces",
+    "relevant_columns",
+    "rows_by_class",
+    "takes_no_weight",
+]
+
+
+def class_factors(class_weight: Any, classes: Array, n_rows: Float1D) -> Float1D | None:
+    """What ``class_weight`` multiplies the weights of the rows of each class by; None for None.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class_factors("balanced", np.array(["a", "b"]), np.array([30.0, 10.0]))
+    array([0.66666667, 2.        ])
+    >>> class_factors({"a": 3.0}, np.array(["a", "b"]), np.array([30.0, 10.0]))
+    array([3., 1.])
+    """
+    if class_weight is None:
+        return None
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        return np.asarray(n_rows.sum() / (len(classes) * n_rows))
+    if not isinstance(class_weight, Mapping):
+        raise ValueError(f"class_weight must be None, 'balanced' or a dict of labels; got {class_weight!r}.")
+    known = {label.item() if isinstance(label, np.generic) else label: k for k, label in enumerate(classes)}
+    factors = np.ones(len(classes))
+    for label, weight in class_weight.items():
+        label = label.item() if isinstance(label, np.generic) else label
+        if label not in known:
+            raise ValueError(f"class_weight names the class {quoted(label)}, but the classes are {list(known)}.")
+        if isinstance(weight, bool) or not np.isreal(weight) or not 0.0 < float(weight) < np.inf:
+            raise ValueError(f"class_weight of {quoted(label)} must be a positive number, got {weight!r}.")
+        factors[known[label]] = float(weight)
+    return factors
+
+
+def class_weighted(data: Labelled, factors: Float1D | None) -> Labelled:
+    """The rows with their weights times the factor of their class."""
+    if factors is None:
+        return data
+    if isinstance(data.rows, ArrayRows):
+        rows, own = data.rows, factors[data.rows.labels]
+        weights = own if rows.sample_weight is None else own * rows.sample_weight
+        return data._replace(rows=ArrayRows(rows.X, weights, rows.labels, rows.n_jobs))
+    return data._replace(rows=data.rows.changed(_ClassWeighted(tuple(data.keys), factors)))
+
+
+@dataclass(frozen=True)
+class _ClassWeighted:
+    """Weights times the factor of the row's class."""
+
+    keys: tuple[Any, ...]
+    factors: Float1D
+
+    def __call__(self, block: Block) -> Block:
+        own = np.ones(block.X.shape[0])
+        for key, factor in zip(self.keys, self.factors, strict=True):
+            own[to_host(block.labels == key)] = factor
+        weights = on_device_of(block.X, own)
+        return block._replace(weights=weights if block.weights is None else weights * block.weights)
+
+
+def relevant_columns(mapping: FeatureMap, columns: Float2D, codes: Int1D, weights: Float1D | None, most: int) -> Bool1D:
+    """Which ``most`` columns to keep, from their values on labelled rows; those beside the generators always stay.
+
+    The relevance of a column is its largest absolute correlation with the label of a class. Classes share most leading
+    terms, and g of one class differs from g of another by smaller terms: of the signed columns, the first of each
+    leading term can be kept. They share the places with the columns |g|.
+    """
+    first, second = mapping.absolute.size, mapping.absolute.size + mapping.signed.size
+    relevance = _relevance(columns[:, :second], codes, weights)
+    once = first + _first_of_each(mapping)
+    signed = once[np.argsort(-relevance[once], kind="stable")[: most // 2]]
+    n_left = max(most - signed.size - mapping.extras.n_columns, 0)
+    absolute = np.argsort(-relevance[:first], kind="stable")[:n_left]
+    keep = np.zeros(mapping.n_columns, dtype=bool)
+    keep[signed] = keep[absolute] = keep[second:] = True
+    return keep
+
+
+def _first_of_each(mapping: FeatureMap) -> Int1D:
+    """The places of the signed columns whose leading term no earlier one has."""
+    terms = np.concatenate([polynomials.leading_terms for polynomials in mapping.lists])[mapping.signed]
+    return np.sort(np.unique(terms, axis=0, return_index=True)[1]) if terms.size else np.empty(0, dtype=np.int64)
+
+
+def _relevance(columns: Float2D, codes: Int1D, weights: Float1D | None) -> Float1D:
+    """The largest absolute correlation of every column with the label of a class."""
+    weights = np.ones(len(codes)) if weights is None else weights
+    share = weights / weights.sum()
+    mean = share @ columns
+    deviation = np.sqrt(np.maximum(share @ columns**2 - mean**2, 0.0))
+    largest = np.zeros(columns.shape[1])
+    for code in np.unique(codes):
+        own = share * (codes == code)
+        total = own.sum()
+        covariance = own @ columns - total * mean
+        largest = np.maximum(largest, np.abs(covariance) / np.sqrt(max(total * (1.0 - total), 1e-300)))
+    return np.asarray(np.where(deviation > 0.0, largest / np.where(deviation > 0.0, deviation, 1.0), 0.0))
+
 
 SAMPLE_ROWS = 10_000  # rows whose quantiles stand for those of all rows, outside of memory
-SCREENING_TOL = 5e-3  # relative duality gap of the SVM on a sample that chooses the columns
+CHOOSING_TOL = 5e-3  # relative duality gap of SVMs that choose a model or columns: 0.5% more of the objective
 
 
 class Pieces(NamedTuple):
@@ -132,7 +236,7 @@ def _screened(model: Any, mapping: FeatureMap, rows: ArrayRows, reach: Float1D) 
     """The map to the columns that the SVM on a sample of the rows uses: the others would only burden that on all."""
     columns = mapping.over(rows)
     mapping.fitted_by(columns, rows.sample_weight, reach, scale=model.scale_features)
-    svm = L1SVC(model.C, tol=SCREENING_TOL, n_jobs=model.n_jobs)
+    svm = L1SVC(model.C, tol=CHOOSING_TOL, n_jobs=model.n_jobs)
     used: Bool1D = np.abs(svm.fit(columns, rows.labels, rows.sample_weight).coef_).max(axis=0) > 0.0
     return mapping.select(used) if used[: mapping.absolute.size + mapping.signed.size].any() else mapping
 

@@ -8,13 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._typing import Array, Bool1D, Float2D, Int1D
-from ...display import counted, first_lines, lines_html
+from ...display import IN_HTML, counted, first_lines, lines_html
 from ...polynomials.polynomial import Polynomial, Polynomials
-from .halves import owner_name
+from .per_class import owner_name
 
 __all__ = ["ClassGenerator", "ClassGenerators"]
-
-_SHOWN = 20  # generators that a printed list shows before it is cut
 
 
 class ClassGenerator(NamedTuple):
@@ -85,12 +83,12 @@ class ClassGenerators(Sequence[ClassGenerator]):
             order = np.argsort(-np.abs(both).max(axis=0), kind="stable")
             order = order[np.abs(both).max(axis=0)[order] > 0.0]
             shown = [(int(i) % len(self), both[:, i], "|" if i < len(self) else "") for i in order]
-        for i, weight, bar in shown[:_SHOWN]:
+        for i, weight, bar in shown[:IN_HTML]:
             label, polynomial, *_, half = self[i]
             numbers = "" if weight is None else " ".join(f"{w:+10.3g}" for w in weight) + "  "
             lines.append(f"{numbers}{bar}{polynomial}{bar}  (class {owner_name(label, half)})")
-        if len(shown) > _SHOWN:
-            lines.append(f"... and {len(shown) - _SHOWN} more")
+        if len(shown) > IN_HTML:
+            lines.append(f"... and {len(shown) - IN_HTML} more")
         n_used = len({i for i, *_ in shown})
         if n_used < len(self):
             n_left = len(self) - n_used

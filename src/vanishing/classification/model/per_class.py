@@ -1,8 +1,9 @@
-"""One ideal per class."""
+"""One ideal per class, and one for each half of a class, where these are asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -10,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ..._typing import Array, Int1D
+from ..._typing import Array, Float1D, Float2D, Int1D
 from ...checks import (
     all_or_nothing,
     check_flag,
@@ -26,17 +27,82 @@ from ...files.saved import Object, SavedEstimator
 from ...ideals.default import DefaultIdeal
 from ...ideals.ideal import VanishingIdeal
 from ...ideals.path import fit_together
+from ...rows.array_api import on_device_of
 from ...rows.arrays import ArrayRows
 from ...rows.labels import Labelled, read_labelled
-from ...rows.protocol import Rows
+from ...rows.protocol import Block, Rows, where
 from ...rows.reading import input_names, read_finite, take_input_from, with_names
 from ...rows.together import together
 from ...threads import n_threads
 from .features import FeatureMap
-from .halves import FEWEST_IN_HALF, Cut, owner_name
 from .reported import ReportedPerClass
 
-__all__ = ["PerClass"]
+__all__ = ["FEWEST_IN_HALF", "Cut", "PerClass", "owner_name"]
+
+FEWEST_IN_HALF = 20  # rows; a class with fewer in one of its halves is not cut
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The plane through the mean of a class across its longest direction: ``normal @ x = level``.
+
+    ``normal`` is the eigenvector of the covariance with the largest eigenvalue, with its largest entry positive, so
+    that the cut is known from the Gram of the columns, which the first pass sums.
+    """
+
+    normal: Float1D
+    level: float
+
+    @classmethod
+    def of(cls, gram: Float2D) -> Cut:
+        """From the means of the products of (1, x), a matrix of shape ``(n_features + 1, n_features + 1)``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> x = np.array([[0.0, 0.0], [1.0, 0.1], [2.0, 0.2]])
+        >>> table = np.column_stack([np.ones(3), x])
+        >>> Cut.of(table.T @ table / 3).above(x)
+        array([False, False,  True])
+        """
+        mean = gram[0, 1:]
+        normal = np.linalg.eigh(gram[1:, 1:] - np.outer(mean, mean))[1][:, -1]
+        normal = normal * np.sign(normal[np.argmax(np.abs(normal))])
+        return cls(normal, float(normal @ mean))
+
+    def above(self, X: Any) -> Any:
+        """Which rows lie above the plane."""
+        return X @ on_device_of(X, self.normal) > self.level
+
+    def halves(self, rows: Rows) -> list[Rows]:
+        """The rows that do not lie above the plane, and those that do."""
+        if isinstance(rows, ArrayRows):
+            above = self.above(rows.X)
+            return [rows.where(~above), rows.where(above)]
+        return [rows.changed(_Half(self, above)) for above in (False, True)]
+
+
+@dataclass(frozen=True)
+class _Half:
+    """The rows above a plane, or the others."""
+
+    leaves_out_rows: ClassVar = True
+    cut: Cut
+    is_above: bool
+
+    def __call__(self, block: Block) -> Block:
+        return where(block, self.cut.above(block.X) == self.is_above)
+
+
+def owner_name(label: Any, half: int) -> str:
+    """What polynomials vanish on: a class (0), or one of its halves (1 or 2).
+
+    Examples
+    --------
+    >>> owner_name("A", 0), owner_name("A", 2)
+    ('A', 'A, half 2')
+    """
+    return f"{label}, half {half}" if half else f"{label}"
 
 
 class _ClassRows(NamedTuple):
@@ -105,11 +171,11 @@ class PerClass(SavedEstimator, DefaultIdeal, ReportedPerClass, TransformerMixin,
     }
 
     def _check_saved(self) -> None:
-        require(len(self.classes_) == len(self.estimators_), "there are other classes than estimators")
+        require(len(self.classes_) == len(self.estimators_), "numbers of classes and estimators differ")
         if not hasattr(self, "halves_"):
             self.halves_: list[list[VanishingIdeal]] = [[] for _ in self.classes_]
-        require(len(self.classes_) == len(self.halves_), "there are other classes than halves")
-        require(all(len(own) in (0, 2) for own in self.halves_), "a class has other halves than two")
+        require(len(self.classes_) == len(self.halves_), "numbers of classes and halves differ")
+        require(all(len(own) in (0, 2) for own in self.halves_), "a class has neither none nor two halves")
         widths = {model.n_features_in_ for own in self._by_class for model in own}
         require(widths == {getattr(self, "n_features_in_", -1)}, "the estimators have other columns")
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..._typing import Array, Float1D, Float2D
 from ...display import counted
-from ...ideals.story import tidy
+from ...ideals.story import ROUNDING, tidy
 from ...plots import plot_confusion
 from ...polynomials.polynomial import Polynomial, Polynomials
 from ...report.checks import values_of_polynomials
@@ -17,15 +17,12 @@ from ...report.markup import Html, join, paragraph, tag
 from ...report.mathml import polynomial
 from ...report.page import Section, Story, Tile
 from ...report.reported import Subject
-from ...report.tables import figures, table
+from ...report.tables import MOST_ROWS, figures, table
 from ...rows.array_api import to_host
 from ...rows.protocol import Block, Cost
+from .story import MOST_CLASSES
 
 __all__ = ["per_class_story"]
-
-_ROUNDING = 1e-20  # mean square of what is zero up to rounding, for columns in [0, 1]
-_MOST = 300  # lines of the table
-_MOST_CLASSES = 40  # that a picture has room for
 
 
 class _Fits(NamedTuple):
@@ -67,7 +64,7 @@ def _in_units(model: Any, scaler: Any) -> list[Polynomials]:
 def _compare(lists: list[Polynomials], subject: Subject) -> _Fits:
     """Evaluate all generators on all rows, in one pass."""
     keys = list(subject.given.keys)
-    units = [np.sqrt(np.maximum(each.mse, _ROUNDING)) for each in lists]
+    units = [np.sqrt(np.maximum(each.mse, ROUNDING)) for each in lists]
     evaluated = [
         values_of_polynomials(each, unit) if len(each) else None for each, unit in zip(lists, units, strict=True)
     ]
@@ -124,7 +121,7 @@ def _nearest(model: Any, fits: _Fits, subject: Subject) -> Html:
     if subject.given.classes is None:
         lines = [[label, figures(int(n))] for label, n in zip(labels, fits.nearest[0], strict=True)]
         return join(paragraph(text), table(["class", "rows that fit it best"], lines, name="classes"))
-    if len(labels) > _MOST_CLASSES:
+    if len(labels) > MOST_CLASSES:
         return paragraph(text)
     square, side = _square_of(model, fits, subject), min(2.6 + 0.55 * len(labels), 8.0)
 
@@ -144,7 +141,7 @@ def _equations(model: Any, lists: list[Polynomials], fits: _Fits, subject: Subje
     labels = [str(label) for label, each in zip(model.classes_, lists, strict=True) for _ in each]
     generators = [g for each in lists for g in each]
     with np.errstate(divide="ignore", invalid="ignore"):
-        order = np.argsort(-np.nan_to_num(others / np.maximum(own, 1.0)), kind="stable")[:_MOST]
+        order = np.argsort(-np.nan_to_num(others / np.maximum(own, 1.0)), kind="stable")[:MOST_ROWS]
     lines = [
         [_write(generators[g], size), labels[g], *(figures(v, 3) for v in (generators[g].mse, own[g], others[g]))]
         for g in order
@@ -168,7 +165,7 @@ def _equations(model: Any, lists: list[Polynomials], fits: _Fits, subject: Subje
     n_halves = sum(len(half.generators_) for own in model.halves_ for half in own)
     text_of_halves = f"Not shown: {counted(n_halves, 'equation')} of halves of classes."
     halves = paragraph(text_of_halves, class_="note") if n_halves else None
-    return join(paragraph(text), table(heads, lines, name="equations", most=_MOST), note, halves)
+    return join(paragraph(text), table(heads, lines, name="equations"), note, halves)
 
 
 def _ratios(model: Any, lists: list[Polynomials], fits: _Fits, subject: Subject) -> tuple[Float1D, Float1D]:

@@ -14,17 +14,11 @@ from ...files.fields import Field, Numbers, Record, require
 from ...rows.array_api import namespace_of, on_device_of
 from ...rows.reading import is_dask
 
-__all__ = ["CALIBRATION", "ROUGHLY", "Calibration", "calibrate", "mix_decisions", "probabilities"]
+__all__ = ["CALIBRATION", "Calibration", "calibrate", "mix_decisions", "probabilities"]
 
-ROUGHLY = 1e-5  # of the log-likelihood, to which decisions are calibrated where models are compared
-_UNCERTAIN = 1e-3  # probability that a label is wrong
-_LEAST_SCALE = 1e-3  # of decisions of mean square 1: none is turned around
-_RIDGE = 1e-9  # added to a Hessian that a common offset leaves singular
-_MOST_STEPS = 100
-_MOST_MIXING = 200  # steps of L-BFGS
-_ROUNDING = 1e-14  # of the likelihood, in which its changes are lost
+_UNCERTAIN = 1e-3  # probability that a label is wrong: scales stay finite where decisions separate the classes
 _REACH = 1.5  # decisions of two classes beyond which rows are no more certain; the SVM asks for 1
-_NO_TIE = 1e-3  # log-odds that probabilities reach at least on either side, so that they agree with the labels
+_LEAST = 1e-3  # log-odds of a typical decision, and on either side of a tie: labels and probabilities agree in float32
 
 
 class Calibration(NamedTuple):
@@ -68,7 +62,7 @@ class Calibration(NamedTuple):
         if self.offset.size > 1:
             return -np.inf, np.inf
         centre, reach = float(self.offset[0]), _REACH * float(self.scale[0])
-        return min(centre - reach, -_NO_TIE), max(centre + reach, _NO_TIE)
+        return min(centre - reach, -_LEAST), max(centre + reach, _LEAST)
 
     def limited(self, log_odds: Any) -> Any:
         """The log-odds that the probabilities are made of."""
@@ -131,50 +125,26 @@ def probabilities(log_odds: Any) -> Any:
 
 
 def calibrate(
-    decisions: Float2D,
-    codes: Int1D,
-    weights: Float1D | None = None,
-    *,
-    reach: float = _REACH,
-    tol: float = _ROUNDING,
+    decisions: Float2D, codes: Int1D, weights: Float1D | None = None, *, reach: float = _REACH
 ) -> Calibration:
     """The calibration of held-out decisions ``(n_rows, n_scores)`` with the largest likelihood of the labels.
 
-    Newton steps end where the next one promises less than ``tol`` of the log-likelihood.
-
-    As Platt (1999) does, the labels count as slightly uncertain, here by 0.001, so that the scale stays finite where
-    the decisions separate the classes. Decisions for two classes count as ``reach`` at most: the few rows far beyond
-    the margin would move the threshold.
+    As Platt (1999) does, the labels count as slightly uncertain, here by 0.001. Decisions for two classes count as
+    ``reach`` at most: the few rows far beyond the margin would move the threshold.
     """
-    n_scores = decisions.shape[1]
-    decisions = decisions if n_scores > 1 else np.clip(decisions, -reach, reach)
-    weights = np.ones(len(codes)) if weights is None else weights
-    weights = weights / weights.sum()
-    size = np.maximum(np.sqrt(weights @ decisions**2), 1e-300)
-    units = decisions / size
-    point = np.concatenate([np.ones(n_scores), np.zeros(n_scores)])  # scales, then offsets
-    value, slope, curvature = _likelihood(point, units, codes, weights)
-    lowest = np.concatenate([np.full(n_scores, _LEAST_SCALE), np.full(n_scores, -np.inf)])
-    for _ in range(_MOST_STEPS):
-        free = np.flatnonzero((point > lowest) | (slope < 0.0))  # the others stay at their bound
-        step = np.zeros(point.size)
-        step[free] = np.linalg.solve(curvature[np.ix_(free, free)] + _RIDGE * np.eye(free.size), -slope[free])
-        if -float(slope @ step) <= tol * value:  # the likelihood cannot tell
-            break
-        length = 1.0
-        while True:
-            moved = np.maximum(point + length * step, lowest)
-            there = _likelihood(moved, units, codes, weights)
-            if there[0] <= value or length < 1e-6:
-                break
-            length *= 0.5
-        done = np.abs(moved - point).max() <= 1e-12 * np.abs(moved).max() or there[0] > value
-        if there[0] <= value:
-            point, (value, slope, curvature) = moved, there
-        if done:
-            break
-    offset = point[n_scores:]
-    return Calibration(point[:n_scores] / size, offset - offset.mean() if n_scores > 1 else offset)
+    k = decisions.shape[1]
+    decisions = decisions if k > 1 else np.clip(decisions, -reach, reach)
+    units, size, weights = _in_units(decisions, weights)
+    target = _uncertain_labels(codes, k)
+
+    def loss(point: Float1D) -> tuple[float, Float1D]:
+        value, residual = _log_loss(units * point[:k] + point[k:], target, weights)
+        return value, np.append((residual * units).sum(axis=0), residual.sum(axis=0))
+
+    start = np.append(np.ones(k), np.zeros(k))
+    bounds = [(_LEAST, None)] * k + [(None, None)] * k  # no decision is turned around
+    point = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
+    return Calibration(point[:k] / size, point[k:] - point[k:].mean() if k > 1 else point[k:])
 
 
 def mix_decisions(
@@ -188,70 +158,44 @@ def mix_decisions(
         mean of -log p(label) + |M - diag(scale)|^2 / (2 n_rows)
 
     over the matrix M and the offsets, from a ``calibration`` with a ``scale`` for each class: what the rows do not tell
-    stays as it is. ``n_rows`` are those that differ: folds that repeat know no more.
+    stays as it is. ``n_rows`` counts different rows: folds that repeat know no more.
     """
-    n_scores = decisions.shape[1]
-    weights = np.ones(len(codes)) if weights is None else weights
-    weights = weights / weights.sum()
-    size = np.maximum(np.sqrt(weights @ decisions**2), 1e-300)
-    units = np.column_stack([decisions / size, np.ones(len(codes))])
-    target = _uncertain_labels(codes, n_scores)
+    units, size, weights = _in_units(decisions, weights)
+    units = np.column_stack([units, np.ones(len(codes))])
+    target = _uncertain_labels(codes, decisions.shape[1])
     start = np.column_stack([np.diag(calibration.scale * size), calibration.offset])
 
     def loss(flat: Float1D) -> tuple[float, Float1D]:
-        matrix = flat.reshape(start.shape)
-        change = matrix - start
+        change = flat.reshape(start.shape) - start
         change[:, -1] = 0.0
-        logs = log_softmax(units @ matrix.T, axis=1)
-        residual = weights[:, None] * (np.exp(logs) - target)
-        value = -float(weights @ (target * logs).sum(axis=1)) + 0.5 * float((change**2).sum()) / n_rows
-        return value, (residual.T @ units + change / n_rows).ravel()
+        value, residual = _log_loss(units @ flat.reshape(start.shape).T, target, weights)
+        return value + 0.5 * float((change**2).sum()) / n_rows, (residual.T @ units + change / n_rows).ravel()
 
-    mixed = minimize(loss, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": _MOST_MIXING})
-    matrix = mixed.x.reshape(start.shape)
-    offset = matrix[:, -1]
-    return Calibration(np.ascontiguousarray(matrix[:, :-1] / size), offset - offset.mean())
+    matrix = minimize(loss, start.ravel(), jac=True, method="L-BFGS-B").x.reshape(start.shape)
+    return Calibration(np.ascontiguousarray(matrix[:, :-1] / size), matrix[:, -1] - matrix[:, -1].mean())
 
 
-def _uncertain_labels(codes: Int1D, n_classes: int) -> Float2D:
-    target = np.full((len(codes), n_classes), _UNCERTAIN / (n_classes - 1))
+def _in_units(decisions: Float2D, weights: Float1D | None) -> tuple[Float2D, Float1D, Float1D]:
+    """Decisions in units of their root mean square, these units, and weights with the sum 1."""
+    weights = np.ones(len(decisions)) if weights is None else weights
+    weights = weights / weights.sum()
+    size = np.maximum(np.sqrt(weights @ decisions**2), np.finfo(np.float64).tiny)
+    return decisions / size, size, weights
+
+
+def _uncertain_labels(codes: Int1D, n_scores: int) -> Float2D:
+    """The probability of the class of each score for every row; for a single score, that of the second class."""
+    if n_scores == 1:
+        return np.where(codes == 1, 1.0 - _UNCERTAIN, _UNCERTAIN)[:, None]
+    target = np.full((len(codes), n_scores), _UNCERTAIN / (n_scores - 1))
     target[np.arange(len(codes)), codes] = 1.0 - _UNCERTAIN
     return target
 
 
-def _likelihood(point: Float1D, units: Float2D, codes: Int1D, weights: Float1D) -> tuple[float, Float1D, Float2D]:
-    """The mean negative log-likelihood of uncertain labels, its gradient and its Hessian, in scales and offsets."""
-    n_scores = units.shape[1]
-    if n_scores == 1:
-        return _likelihood_of_two(point, units[:, 0], codes, weights)
-    log_odds = units * point[:n_scores] + point[n_scores:]
-    target = _uncertain_labels(codes, n_scores)
+def _log_loss(log_odds: Float2D, target: Float2D, weights: Float1D) -> tuple[float, Float2D]:
+    """The mean negative log-likelihood of uncertain labels, and its gradient in the log-odds of every row."""
+    if log_odds.shape[1] == 1:
+        losses = np.logaddexp(0.0, log_odds) - target * log_odds
+        return float(weights @ losses[:, 0]), weights[:, None] * (expit(log_odds) - target)
     logs = log_softmax(log_odds, axis=1)
-    given = np.exp(logs)
-    residual = weights[:, None] * (given - target)
-    slope = np.concatenate([(residual * units).sum(axis=0), residual.sum(axis=0)])
-    both = np.concatenate([given * units, given], axis=1)
-    weighted = weights[:, None] * both
-    curvature = -weighted.T @ both
-    of_scales, of_offsets = np.arange(n_scores), np.arange(n_scores, 2 * n_scores)
-    mixed = weighted[:, :n_scores].sum(axis=0)
-    curvature[of_scales, of_scales] += (weighted[:, :n_scores] * units).sum(axis=0)
-    curvature[of_offsets, of_offsets] += weighted[:, n_scores:].sum(axis=0)
-    curvature[of_scales, of_offsets] += mixed
-    curvature[of_offsets, of_scales] += mixed
-    value = -float(weights @ (target * logs).sum(axis=1))
-    return value, slope, curvature
-
-
-def _likelihood_of_two(
-    point: Float1D, units: Float1D, codes: Int1D, weights: Float1D
-) -> tuple[float, Float1D, Float2D]:
-    """The same for two classes, of which the second alone has parameters."""
-    log_odds = units * point[0] + point[1]
-    target = np.where(codes == 1, 1.0 - _UNCERTAIN, _UNCERTAIN)
-    given = expit(log_odds)
-    residual, spread = weights * (given - target), weights * given * (1.0 - given)
-    mixed = float(spread @ units)
-    curvature = np.array([[float(spread @ units**2), mixed], [mixed, float(spread.sum())]])
-    value = float(weights @ (np.logaddexp(0.0, log_odds) - target * log_odds))
-    return value, np.array([float(residual @ units), float(residual.sum())]), curvature
+    return -float(weights @ (target * logs).sum(axis=1)), weights[:, None] * (np.exp(logs) - target)

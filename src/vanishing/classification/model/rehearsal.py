@@ -14,7 +14,7 @@ from ...rows.arrays import ArrayRows
 from ...rows.labels import as_vector, best_labels
 from ...svm import L1SVC
 from .explain import N_PRINTED
-from .fitting import SAMPLE_ROWS, SCREENING_TOL
+from .fitting import CHOOSING_TOL, SAMPLE_ROWS
 from .rates import Rates, rates_of
 
 __all__ = ["REHEARSAL", "Rehearsal", "rehearse"]
@@ -134,7 +134,7 @@ def _shorter(model: Any, columns: Float2D, codes: Int1D, weights: Any, most: int
             break
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            again = L1SVC(model.C, tol=SCREENING_TOL, n_jobs=model.n_jobs).fit(columns[:, :k], codes, weights)
+            again = L1SVC(model.C, tol=CHOOSING_TOL, n_jobs=model.n_jobs).fit(columns[:, :k], codes, weights)
         lost = before - _score(columns[:, :k] @ again.coef_.T + again.intercept_, codes)
         if lost < _POINT:
             return k, float(max(lost, 0.0))

@@ -18,22 +18,21 @@ from ...report.markup import Html, join, paragraph, tag
 from ...report.mathml import polynomial, variable
 from ...report.page import Section, Story, Tile
 from ...report.reported import Subject
-from ...report.tables import Cell, figures, percent, table
+from ...report.tables import MOST_ROWS, Cell, figures, percent, table
 from ...rows.array_api import to_host
 from ...rows.arrays import ArrayRows
 from ...rows.protocol import Block, Cost
 from ...svm import L1SVC
 from .effects import effects_of
 from .explain import Formula
-from .halves import owner_name
+from .per_class import owner_name
 from .rates import counts_by_score
 from .threshold_story import areas, threshold_section
 
-__all__ = ["classifier_story"]
+__all__ = ["MOST_CLASSES", "classifier_story"]
 
-_MOST = 300  # lines of a table
-_MOST_CLASSES = 40  # that a picture of confusions has room for
-_BINS = 10  # of probabilities
+MOST_CLASSES = 40  # that a picture of confusions has room for: cells of a fifth of an inch
+_BINS = 10  # of confidences, from 0 to 1: each has rows enough for its share of right answers
 _MOST_CURVES, _MOST_MAPS, _PANEL = 9, 3, (3.6, 2.8)  # pictures of effects, and their inches
 
 
@@ -207,7 +206,7 @@ def _decision(model: Any) -> Html:
         paragraph(text),
         paragraph(f"Intercept of {start}."),
         picture,
-        table(heads, lines, name="terms", most=_MOST),
+        table(heads, lines, name="terms"),
         tag("details", tag("summary", "Variables u of the formula"), tag("pre", "\n".join(used))) if used else None,
     )
 
@@ -260,7 +259,7 @@ def _predictions(classifier: Any, predicted: _Predicted, subject: Subject) -> Ht
     unknown = [str(label) for label in true if label not in classes]
     note = paragraph(f"The classifier does not know the labels {', '.join(unknown)}.") if unknown else None
     drawn = None
-    if len(classes) <= _MOST_CLASSES:
+    if len(classes) <= MOST_CLASSES:
         side = min(2.6 + 0.55 * len(classes), 8.0)
         caption = "True classes against predicted ones: rows, and shares of the true class."
         drawn = tag(
@@ -293,7 +292,7 @@ def _generators(model: Any) -> Html:
     )
     order = np.argsort(-np.asarray(size), kind="stable")
     lines = []
-    for i in order[:_MOST]:
+    for i in order[:MOST_ROWS]:
         label, g, weight, exact, signed, half = generators[int(i)]
         both = [] if weight is None else [_weight_cell(weight), _weight_cell(signed)]
         sizes = [figures(g.degree), figures(g.mse, 3)]
@@ -306,8 +305,9 @@ def _generators(model: Any) -> Html:
     used = int(np.count_nonzero(size))
     size_of = counted(len(generators), "generator")
     text = f"{size_of} ({counts}), {used:,} with a weight; those with the largest weights first."
-    more = paragraph(f"Not shown: {len(order) - _MOST:,} more.", class_="note") if len(order) > _MOST else None
-    return join(paragraph(text), table(heads, lines, name="generators", most=_MOST), more)
+    n_more = len(order) - MOST_ROWS
+    more = paragraph(f"Not shown: {n_more:,} more.", class_="note") if n_more > 0 else None
+    return join(paragraph(text), table(heads, lines, name="generators"), more)
 
 
 def _weight_cell(weight: Any) -> Cell:

@@ -33,11 +33,9 @@ __all__ = [
 TRANSFORMS = ("minmax", "arcsinh", "rank")
 
 _HEAVY = 0.15  # inter-quartile range over range, below which a column has heavy tails
-_MARGIN = 0.25  # how far outside of [0, 1] a value may lie before it is clipped
 _EXTREME = 1.0  # how far outside of [0, 1] it has to lie to be called an outlier
 _N_KNOTS = 200  # of the piecewise linear rank
 _NARROWEST = float(np.finfo(np.float64).tiny)  # range of a column whose reciprocal is finite; others count as constant
-_ENOUGH_ROWS = 100_000  # whose quantiles stand for those of more: the levels err by 0.2%
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ class InputTransform:
     low: Float1D
     high: Float1D
     knots: tuple[tuple[Float1D, Float1D], ...] | None = None
-    limits: ClassVar = (-_MARGIN, 1.0 + _MARGIN)  # where transformed values are clipped
+    limits: ClassVar = (-0.25, 1.25)  # where values are clipped: polynomials grow fast outside of the training range
 
     @classmethod
     def fitted(cls, kind: str, X: Float2D, low: Float1D | None = None, high: Float1D | None = None) -> InputTransform:
@@ -83,8 +81,6 @@ class InputTransform:
         if kind == "minmax":
             return plain
         several = np.asarray(((low < X) & (high > X)).any(axis=0))
-        if len(X) > _ENOUGH_ROWS:
-            X = X[np.random.default_rng(0).choice(len(X), _ENOUGH_ROWS, replace=False)]
         if kind == "rank":
             levels = np.linspace(0.0, 1.0, min(_N_KNOTS, len(X)) if len(X) > 1 else 2)
             quantiles = np.quantile(X, levels, axis=0)
@@ -261,15 +257,14 @@ def check_scaling(scale_input: Any, choices: Sequence[str] = TRANSFORMS) -> None
 
 
 def transform_of(kind: str, rows: Rows, sample: Sample | None) -> InputTransform:
-    """The transform of rows in memory, or of those that a sample stands for; both are known to be finite.
+    """The transform of finite rows in memory, or by the quantiles of a sample and the range of all rows.
 
-    Where there is a sample, the range is that of all rows, so that psi means the same for the sample and for all.
+    So psi means the same for the sample and for all rows.
     """
-    if isinstance(rows, ArrayRows):
-        low, high = (None, None) if sample is None else (sample.low, sample.high)
-        return InputTransform.fitted(kind, rows.X, low, high)
-    assert sample is not None
-    return InputTransform.fitted(kind, sample.rows.X, sample.low, sample.high)
+    if sample is not None:
+        return InputTransform.fitted(kind, sample.rows.X, sample.low, sample.high)
+    assert isinstance(rows, ArrayRows)
+    return InputTransform.fitted(kind, rows.X)
 
 
 def in_unit_cube(rows: Rows, scaler: Any) -> Rows:

@@ -24,11 +24,9 @@ from ..model.columns import Columns
 from ..model.fitting import takes_no_weight
 from ..model.transforms import TRANSFORMS, check_scaling
 from .answers import AnswersByTheBest
-from .budget import Budget
 from .in_memory import InMemory
-from .refitting import Maker, average_models, refit
-from .searching import Options, Outcome, search
-from .trials import Trial, choose, tabulate
+from .searching import Maker, Options, Outcome, average_models, refit, search
+from .strategies import Budget, Trial, choose, tabulate
 
 __all__ = ["VanishingIdealClassifierCV"]
 
@@ -46,7 +44,7 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
     """:class:`VanishingIdealClassifier` with ``psi``, ``C`` and the columns chosen by cross-validation.
 
     The default search walks down psi, in half-decades from the largest variance of a column within a class, and tries
-    each with the C that was best before and its neighbours, until four values in a row are not better. At the best psi
+    each with the C that was best before and its neighbours, until three values in a row are not better. At the best psi
     it then tries other columns, one change after the other: hinges, products, the ideals of halves of each class. A
     change stays if the probabilities of held-out rows become better by more than one standard error. Gram matrices add
     over rows, so those of the training folds are sums of those of the parts; the SVMs are warm-started along C. With
@@ -293,7 +291,7 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
             maker = maker._replace(max_terms=outcome.max_terms)
         may_mix = self.refit != "1se" and self.max_columns is None
         self.best_estimator_ = refit(maker, data, best, history[best], evaluator, sample, may_mix=may_mix)
-        if self._averages:
+        if self.refit == "average":
             assert isinstance(evaluator, InMemory)
             self.estimators_, self.weights_ = average_models(
                 maker, data, history, best, evaluator, sample, self.best_estimator_
@@ -308,7 +306,7 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
         template = clone(self._template())
         take_input_from(self, template)
         few_rows = (data.rows.n_samples or np.inf) < self._budget.rows_of_one_draw
-        scalings = ("arcsinh",) if few_rows and not self._averages else ("arcsinh", "rank")
+        scalings = ("arcsinh",) if few_rows and self.refit != "average" else ("arcsinh", "rank")
         return Options(
             template,
             input_names(self),
@@ -323,7 +321,7 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
             self.n_jobs,
             self._final,
             self.final_estimator is None,
-            self._averages,
+            self.refit == "average",
             partial(maker.from_fold, data.classes),
             self._budget,
         )
@@ -338,7 +336,9 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
         plain = (
             few_rows or isinstance(self.refit, str) or self.max_columns is not None or not isinstance(self.psis, str)
         )
-        return _richer_columns(self._budget)[: 1 if plain else None]
+        first = Columns()
+        hinges = replace(first, hinges=self._budget.hinges)
+        return [first] if plain else [first, hinges, replace(hinges, monomials=2), replace(first, halves=True)]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -357,7 +357,9 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
             self.__dict__.pop(name, None)
 
     def _check_options(self) -> None:
-        _check_columns(self.columns)
+        asked = self.columns if isinstance(self.columns, (list, tuple)) and self.columns else [self.columns]
+        if self.columns != "auto" and not all(isinstance(each, Columns) for each in asked):
+            raise ValueError(f"columns must be 'auto', Columns(...) or a list of them; got {self.columns!r}.")
         check_scaling(self.scale_input, ("auto", *TRANSFORMS))
         if isinstance(self.refit, str):
             check_choice("refit", self.refit, ("1se", "average"))
@@ -370,30 +372,8 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
         if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
             raise ValueError(f"scoring must be None, a name or a function; got {self.scoring!r}.")
         for name in ("psis", "Cs"):
-            _check_auto(name, getattr(self, name))
+            if isinstance(value := getattr(self, name), str) and value != "auto":
+                raise ValueError(f"{name} must be 'auto' or a list of numbers; got {value!r}.")
         final = self.final_estimator
         if final is not None and (isinstance(final, type) or not hasattr(final, "C")):
             raise ValueError(f"final_estimator must be None or a classifier with a parameter C; got {final!r}.")
-
-
-def _check_auto(name: str, value: Any) -> None:
-    if isinstance(value, str) and value != "auto":
-        raise ValueError(f"{name} must be 'auto' or a list of numbers; got {value!r}.")
-
-
-def _check_columns(columns: Any) -> None:
-    if isinstance(columns, Columns) or (isinstance(columns, str) and columns == "auto"):
-        return
-    if not (isinstance(columns, (list, tuple)) and columns and all(isinstance(each, Columns) for each in columns)):
-        raise ValueError(f"columns must be 'auto', Columns(...) or a list of them; got {columns!r}.")
-
-
-def _richer_columns(budget: Budget) -> list[Columns]:
-    """What "auto" stands for: the columns of the walk, and those that are tried at its best psi."""
-    first, hinges = Columns(), budget.hinges
-    return [
-        first,
-        replace(first, hinges=hinges),
-        replace(first, hinges=hinges, monomials=2),
-        replace(first, halves=True),
-    ]

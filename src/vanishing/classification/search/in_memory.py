@@ -25,12 +25,11 @@ from ...rows.sampling import Sample
 from ...svm import svms_along
 from ...threads import n_threads, one_blas_thread
 from ..model.features import FeatureMap
-from ..model.screening import relevant_columns
+from ..model.fitting import relevant_columns
 from ..model.transforms import InputTransform, transform_of
-from .fold_ideals import Ideals, class_ideals
-from .folds import Fold
+from .folds import Fold, Ideals, class_ideals
 from .scoring import Criterion, HeldOut, takes_weights
-from .trials import Trial, TrialScore
+from .strategies import Trial, TrialScore
 
 __all__ = ["FoldModel", "InMemory", "Inputs", "Problem"]
 
@@ -111,10 +110,6 @@ class Inputs(NamedTuple):
         scaler = self.scalers[fold.number]
         return self.X[places] if scaler is None else scaler.transform(self.X[places])
 
-    def scaler(self, fold: Fold) -> MinMaxScaler | InputTransform | None:
-        """What takes rows to the units of a fold."""
-        return self.scalers[fold.number] if self.transform is None else self.transform
-
     def groups(self, folds: Sequence[Fold]) -> Iterable[list[Fold]]:
         """The folds in the same units together: only these have Grams in common."""
         groups: dict[bytes, list[Fold]] = {}
@@ -159,7 +154,7 @@ class _Task(NamedTuple):
 
 
 class _Fit(NamedTuple):
-    """One trial on one fold: its decisions about the held-out rows, or where these do not do, its score."""
+    """One trial on one fold: its decisions about the held-out rows, or its score if that needs the whole model."""
 
     decisions: Float2D | None
     score: float
@@ -194,7 +189,12 @@ class InMemory:
         span = np.ptp(X[counts], axis=0) if scaling is True else np.ones(X.shape[1])
         span = np.where(span > 0.0, span, 1.0)
         classes = [counts & (codes == code) for code in np.unique(codes)]
-        return max(_largest_variance(X[own] / span, weights[own]) for own in classes)
+        largest = 0.0
+        for own in classes:
+            part, shares = X[own] / span, weights[own]
+            deviations = part - np.average(part, axis=0, weights=shares)
+            largest = max(largest, float(np.average(deviations**2, axis=0, weights=shares).max()))
+        return largest
 
     def evaluate(self, trials: Sequence[Trial]) -> list[TrialScore]:
         """The scores of trials, in their order."""
@@ -296,11 +296,6 @@ def _without_columns(trial: Trial) -> tuple[Any, float, bool]:
     return trial.scaling, trial.psi, trial.columns.halves
 
 
-def _largest_variance(X: Float2D, weights: Float1D) -> float:
-    mean = np.average(X, axis=0, weights=weights)
-    return float(np.average((X - mean) ** 2, axis=0, weights=weights).max())
-
-
 def _models_along(problem: Problem, task: _Task, n_jobs: int) -> tuple[FeatureMap, Iterator[FoldModel]]:
     """The columns of a task, and its models for ascending Cs, fitted when they are asked for."""
     fold, columns = task.fold, task.trial.columns
@@ -315,7 +310,8 @@ def _models_along(problem: Problem, task: _Task, n_jobs: int) -> tuple[FeatureMa
         mapping, values = mapping.select(chosen), np.ascontiguousarray(values[:, chosen])
     mapping = mapping.fitted_by(values, weights, np.abs(train).max(axis=0), scale=columns.scale_features)
     finals = problem.finals(values, fold.train, task.Cs, n_jobs)
-    return mapping, (FoldModel(task.inputs.scaler(fold), task.ideals, mapping, final) for final in finals)
+    scaler = task.inputs.transform or task.inputs.scalers[fold.number]
+    return mapping, (FoldModel(scaler, task.ideals, mapping, final) for final in finals)
 
 
 def _fit_fold(problem: Problem, n_jobs: int, task: _Task) -> list[_Fit]:

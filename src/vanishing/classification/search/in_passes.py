@@ -32,9 +32,9 @@ from ...svm import L1SVC
 from ...threads import one_blas_thread
 from ..model.columns import Columns, Extras
 from ..model.features import FeatureMap
-from .fold_ideals import Ideals
+from .folds import Ideals
 from .scoring import Criterion, tabulated_score
-from .trials import Trial, TrialScore
+from .strategies import Trial, TrialScore
 
 __all__ = ["Folds", "InPasses", "survey_folds"]
 

@@ -56,7 +56,7 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What held-out rows say about a trial, see :class:`~.trials.TrialScore`."""
+    """What held-out rows say about a trial, see :class:`~.strategies.TrialScore`."""
 
     scores: Float1D
     value: float
