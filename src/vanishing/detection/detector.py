@@ -37,7 +37,7 @@ from .completeness import Complete, complete_array, require_some
 from .explanations import RowExplanations
 from .model import Model
 from .records import MODEL, MONOMIALS, SUMS, require_columns
-from .series import is_correlated, lag_one
+from .series import Neighbours
 from .summaries import model_of_moments, survey_of_moments
 from .sums import RUN, Sums, sum_rows
 from .training import Trained, train
@@ -74,7 +74,7 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
     series : {"auto", True, False}, default="auto"
         Whether rows follow each other in time. Then they are left out in blocks, the degree is the largest that holds
         out of block, columns that drift by themselves leave the score, and the limit counts independent rows. "auto":
-        if the lag-1 correlation of a column is above 0.7.
+        if the lag-1 correlation of a column is more than five standard errors above 0.
     missing : {"skip", "error"}, default="skip"
         Score rows with NaN by the equations that do not involve the missing columns, or refuse them.
     n_jobs : int, optional
@@ -381,12 +381,12 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
     def _fit_sums(self) -> None:
         """Fit equations, regimes and calibration to the sums."""
         names, sums = input_names(self), self._sums
-        correlation = lag_one(sums.sample, whole=sums.n_samples == len(sums.sample.X)) if self.series else 0.0
         with one_blas_thread:
-            if self.series is True or is_correlated(correlation):
+            found = Neighbours.of_sample(sums.sample, whole=sums.n_samples == len(sums.sample.X))
+            if self.series is True or (self.series and found.are_dependent):
                 model = Model.of_series(
                     sums, self._christoffel(), names, regimes=self.regimes, degree=self.degree,
-                    correlation=correlation, rate=self._rate,
+                    correlation=found.correlation, rate=self._rate,
                 )  # fmt: skip
             else:
                 model = Model.of_sums(sums, self._christoffel(), names, regimes=self.regimes)

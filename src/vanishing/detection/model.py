@@ -233,7 +233,7 @@ class Model:
             violation = _log_mean_square(blocks.violations(found, equations.tight))
         raw = _present(log_q, violation, scores)
         score, total, standard = _calibrated((steady, form, mixtures), raw, sums.sample, rate)
-        series = Series(correlation, tuple(drifting), degree, effective_rows(total), rate)
+        series = Series(correlation, tuple(drifting), degree, effective_rows(total), blocks.n_levels(), rate)
         equations = equations.among(np.arange(len(equations.polynomials)), steady)
         tail = _tail(total, weights, series)
         return cls(score, tail, standard, equations, sums.total_weight, sums.sample, series)

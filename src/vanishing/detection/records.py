@@ -115,7 +115,7 @@ def _check_sample(sample: Sample) -> None:
 
 
 def _check_series(series: Series) -> None:
-    require(series.n_effective > 1.0 and 0.0 < series.rate < 1.0, "the limit of the series is no limit")
+    require(min(series.n_effective, series.n_levels) > 1.0 and 0.0 < series.rate < 1.0, "the limit of the series is no limit")
 
 
 def _check_sums(sums: Sums) -> None:
@@ -215,7 +215,7 @@ SUMS = Record(
 _SERIES = Record(
     Series,
     {"correlation": Number(), "left_out": TupleOf(Integer(low=0)), "degree": Integer(low=1)}
-    | {"n_effective": Number(), "rate": Number()},
+    | {"n_effective": Number(), "n_levels": Number(), "rate": Number()},
     _check_series,
 )
 MODEL = Record(
