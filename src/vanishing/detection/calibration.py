@@ -17,9 +17,11 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import stats
 
-from .._typing import Float1D
+from .._typing import Bool1D, Float1D
 
-__all__ = ["NORMAL_RANGE", "GammaTail", "Left", "Tail", "Typical", "weighted_quantiles"]
+__all__ = ["NORMAL_RANGE", "GammaTail", "Left", "Tail", "Typical", "weighted_quantiles", "within_fence"]
+
+FENCE = 3.0  # inter-quartile ranges beyond the third quartile (Tukey's outer fence): 4.7 deviations of normal scores
 
 #: The inter-quartile range of a normal distribution, in deviations.
 NORMAL_RANGE = float(stats.norm.isf(0.25) - stats.norm.isf(0.75))
@@ -52,6 +54,19 @@ def weighted_quantiles(values: Float1D, weights: Float1D, shares: Sequence[float
         last = min(int(np.searchsorted(below, share + 1e-12)), len(values) - 1)
         quantiles[k] = (values[order[first]] + values[order[last]]) / 2.0
     return quantiles
+
+
+def within_fence(scores: Float1D, weights: Float1D) -> Bool1D:
+    """Which scores are not beyond the outer fence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> within_fence(np.array([1.0, 2.0, 3.0, 4.0, 20.0]), np.ones(5))
+    array([ True,  True,  True,  True, False])
+    """
+    low, high = weighted_quantiles(scores, weights, [0.25, 0.75])
+    return np.asarray(scores <= high + FENCE * (high - low))
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ from .series import Neighbours
 from .summaries import model_of_moments, survey_of_moments
 from .sums import RUN, Sums, sum_rows
 from .training import Trained, train
-from .trimming import Inside, concentrate, within_fence
+from .trimming import Inside, concentrate
 from .words import describe_calibration, warn_about_series
 
 __all__ = ["VanishingIdealDetector"]
@@ -65,7 +65,7 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
     contamination : float in (0, 0.5] or "auto", default=0.01
         Share of false alarms among fresh normal rows, which sets ``offset_``. "auto": 0.01, and the rows of the fit may
         hold anomalies: the fifth that fits worst is left out, twice; the score then has degree 1, unless another one is
-        given, and no regimes. Rows that follow each other are not trimmed.
+        given. Rows that follow each other are not trimmed.
     regimes : bool, default=True
         Look for several regimes. Without, the score is a function of one Gram.
     degree : int, default=None
@@ -356,9 +356,9 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
         self._accept(train(core, names, self.degree or 1, skip=True, run=self._run))
         self.n_samples_seen_ = trained.sums.n_samples
         with one_blas_thread:
-            model = Model.of_sums(self._sums, self._christoffel(), names, regimes=False)
-            near = within_fence(np.asarray(model.score.of_rows(sample.X)), sample.weights)
-            self._settle(model.calibrated_by(sample.among(near), kept[near]))
+            self._settle(
+                Model.of_core(self._sums, self._christoffel(), names, sample, kept, regimes=self.regimes)
+            )
 
     @property
     def _rate(self) -> float:

@@ -27,7 +27,7 @@ from ..files.fields import require
 from ..polynomials.forms import MonomialForm
 from ..polynomials.products import ProductForm
 from ..rows.array_api import empty_like, namespace_of, on_device_of, to_host
-from .calibration import Left, Tail, Typical
+from .calibration import Left, Tail, Typical, within_fence
 from .christoffel import Christoffel, left_out
 from .equations import Equations, equations_of, find_equations, search_equations
 from .hashes import row_keys
@@ -194,17 +194,39 @@ class Model:
         score, total, standard = _calibrated((christoffel, form, mixtures), raw, sums.sample)
         return cls(score, Left.of_scores(total, weights), standard, equations, sums.total_weight, sums.sample)
 
-    def calibrated_by(self, sample: Sample, kept: Bool1D) -> Model:
-        """The same score of G and E, calibrated by a larger sample; ``kept`` says which rows the model knows.
+    @classmethod
+    def of_core(
+        cls,
+        sums: Sums,
+        christoffel: Christoffel,
+        names: Sequence[str],
+        sample: Sample,
+        kept: Bool1D,
+        *,
+        regimes: bool,
+    ) -> Model:
+        """The model of the ``kept`` rows of a sample, whose sums are given, with the limit of all rows near them.
 
-        Known rows are left out by themselves, the others are new ones.
+        Kept rows are left out by themselves, the others are new ones. The limit comes from the rows within the outer
+        fence of the scores.
         """
-        christoffel, form = self.score.christoffel, self.score.equations
-        q = in_chunks(christoffel.of_rows, sample.X)
-        left = np.where(kept, left_out(q, sample.weights, self.total_weight), q)
-        raw = _present(np.log(left), None if form is None else _violation(form, sample.X))
-        score, total, standard = _calibrated((christoffel, form, None), raw, sample)
-        return replace(self, score=score, tail=Left.of_scores(total, sample.weights), left=standard, sample=sample)
+        X, weights = sample.X, sample.weights
+        equations = find_equations(christoffel, sums.total_weight, names, (X[kept], weights[kept]))
+        form = _scored(equations, equations.tight)
+        q = in_chunks(christoffel.of_rows, X)
+        log_q = np.log(np.where(kept, left_out(q, weights, sums.total_weight), q))
+        mixtures, C = None, None
+        if regimes:
+            mixtures, own = fit_regimes(X[kept], weights[kept])
+            C = in_chunks(mixtures.of_rows, X)
+            C[kept] = own
+        raw = _present(log_q, None if form is None else _violation(form, X), C)
+        total = _calibrated((christoffel, form, mixtures), raw, sample)[1]
+        near = within_fence(total, weights)
+        sample = sample.among(near)
+        score, total, standard = _calibrated((christoffel, form, mixtures), [part[near] for part in raw], sample)
+        tail = Left.of_scores(total, sample.weights)
+        return cls(score, tail, standard, equations, sums.total_weight, sample)
 
     @classmethod
     def of_series(
