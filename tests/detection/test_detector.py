@@ -345,7 +345,7 @@ def test_many_patterns_of_missing_columns_take_little_memory(ring, monkeypatch):
     rows = np.repeat(detector._current().sample.X[:1], 7, axis=0)
     rows[(np.arange(7)[:, None] >> np.arange(3)) % 2 == 1] = np.nan
     expected = Incomplete(detector._current()).of_rows(rows)
-    monkeypatch.setattr(missing, "_MOST_NUMBERS", 0)
+    monkeypatch.setattr(missing, "MOST_NUMBERS", 0)
     few = Incomplete(detector._current())
     np.testing.assert_array_equal(few.of_rows(rows), expected)
     assert len(few.models) == 1

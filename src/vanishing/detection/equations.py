@@ -30,7 +30,7 @@ from ..polynomials.products import ProductForm
 from ..polynomials.terms import Program, Term, derivatives, gram_of_gradients
 from ..solvers import Status
 from .calibration import NORMAL_RANGE, weighted_quantiles
-from .christoffel import MOST_TERMS, Christoffel, Monomials, expansion
+from .christoffel import MOST_TERMS, Christoffel, Monomials, expansion, keeps_digits
 from .columns import RIDGE
 from .hashes import distinct_rows
 
@@ -40,13 +40,9 @@ _TIGHT = 1e-3  # mean square of an equation over that of its gradient in standar
 _STEP = 3.0  # from one level of tightness to the next, and from one degree to the next
 _SLACK = 0.5  # residual mean square of a sparse equation over that of the dense one, less 1, at most
 _MOST_TERMS = 12  # of an equation
-_MOST_COLUMNS = 100  # of a table that is searched
 _ROWS_PER_TERM = 4.0  # weight behind each term of a search, at least
-_DEPENDENT = 1e-9  # residual mean square over that of the term, of a combination of the terms before it
 _HEAVY = 1.5  # root mean square of a residual over that of normal ones with its inter-quartile range, at most
-_POINTS = 300  # rows at which gradients are compared
-_FAR = 30.0  # deviations from zero beyond which a column is centred before terms are chosen
-_SINGULAR = 1e-13  # share of a mean square that is rounding
+_ROUNDING = 1e-13  # share of a mean square that is rounding
 
 
 @dataclass(frozen=True)
@@ -144,7 +140,7 @@ def search_equations(
     """Search for equations of the rows behind a Gram.
 
     ``sample`` has some of the rows with their weights, if there are any. Neither the order of the rows nor that of the
-    columns matters: gradients are compared at rows that a hash of their values chooses, and columns are visited in the
+    columns matters: gradients are compared at 900 rows that a hash of their values chooses, and columns are visited in the
     order of how well the others determine them.
     """
     monomials = christoffel.monomials
@@ -154,7 +150,7 @@ def search_equations(
     n = monomials.n_columns
     points, weights = np.empty((0, n)), np.empty(0)
     if sample is not None:
-        X, weights = distinct_rows(*sample, _POINTS)
+        X, weights = distinct_rows(*sample, MOST_TERMS)
         points = monomials.units.units(X)[:, :n]
     visit, sequence, renamed = _visiting_order(terms, gram, n)
     scale, offset = _origin(christoffel)
@@ -209,9 +205,7 @@ def _visiting_order(terms: Sequence[Term], gram: Float2D, n_columns: int) -> tup
 
 
 def _searched(monomials: Monomials) -> list[Term]:
-    """The terms of columns, up to the largest degree that has not too many; for wide tables the constant only."""
-    if monomials.n_columns > _MOST_COLUMNS:
-        return [()]
+    """The terms of columns, up to the largest degree that has not too many."""
     terms = [term for term in monomials.terms if all(v < monomials.n_columns for v in term)]
     degree = len(terms[-1])
     while degree > 1 and sum(len(term) <= degree for term in terms) > MOST_TERMS:
@@ -222,10 +216,10 @@ def _searched(monomials: Monomials) -> list[Term]:
 def _origin(christoffel: Christoffel) -> tuple[Float1D, Float1D]:
     """Scale and offset of the coordinates ``y = scale z + offset`` in which terms are chosen.
 
-    They are the columns of the table up to scale; columns far from zero are centred.
+    They are the columns of the table up to scale; columns so far from zero that a Gram would lose digits are centred.
     """
     units = christoffel.monomials.units
-    near = np.abs(units.centre) <= _FAR * units.scale
+    near = keeps_digits(np.abs(units.centre) / units.scale, len(christoffel.monomials.terms[-1]))
     size = np.where(near, np.hypot(units.centre, units.scale), units.scale)
     return units.scale / size, np.where(near, units.centre / size, 0.0)
 
@@ -259,7 +253,7 @@ class _Search:
 
     def run(self) -> None:
         """Find the equations, the tightest first."""
-        tightest = level = _SINGULAR
+        tightest = level = _ROUNDING
         while tightest <= level:
             tightest = self._visit(level)
             level = min(_STEP * tightest, _TIGHT)
@@ -276,7 +270,7 @@ class _Search:
                 break
             if any(_divides(self.terms[lead], term) for lead in self.leads):
                 continue
-            residual = max(append_column(H, L, face, size, j, _SINGULAR), 0.0)
+            residual = max(append_column(H, L, face, size, j, _ROUNDING), 0.0)
             if size and j not in self.refused:
                 dense = np.zeros(len(self.terms))
                 dense[face[:size]] = solve_triangular(L[:size, :size], -L[size, :size], lower=True, trans="T")
@@ -289,7 +283,7 @@ class _Search:
                     tightest[len(term)] = min(tightest.get(len(term), np.inf), tightness)
                 elif self._accept(j, face[:size].copy(), square):
                     continue
-            size += residual > _DEPENDENT
+            size += residual > _ROUNDING
         self.tightest = tightest
         return next_level
 
@@ -345,7 +339,7 @@ class _Search:
 
     def _sparse(self, lead: int, before: Int1D, residual: float) -> tuple[Int1D, Float1D]:
         """Support and coefficients of the fewest terms whose residual is close to that of all terms."""
-        goal = (1.0 + _SLACK) * residual * self.change[lead, lead] ** 2 + _SINGULAR * self.gram_y[lead, lead]
+        goal = (1.0 + _SLACK) * residual * self.change[lead, lead] ** 2 + _ROUNDING * self.gram_y[lead, lead]
         support = self._forward(lead, before, goal)
         while len(support) > 1:
             trials = [self._solve(lead, np.delete(support, k))[1] for k in range(len(support))]
@@ -359,7 +353,7 @@ class _Search:
         """Terms one by one, each the one that leaves the smallest residual (orthogonal least squares)."""
         G = self.gram_y
         power, products = np.diag(G)[before].copy(), G[before, lead].copy()
-        least, left = _SINGULAR * power, float(G[lead, lead])
+        least, left = _ROUNDING * power, float(G[lead, lead])
         rows: list[Float1D] = []
         chosen: list[int] = []
         while left > goal and len(chosen) < min(len(before), _MOST_TERMS):

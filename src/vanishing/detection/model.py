@@ -29,18 +29,19 @@ from ..polynomials.products import ProductForm
 from ..rows.array_api import empty_like, namespace_of, on_device_of, to_host
 from .calibration import Left, Tail, Typical, within_fence
 from .christoffel import Christoffel, left_out
+from .columns import RIDGE
 from .equations import Equations, equations_of, find_equations, search_equations
 from .hashes import row_keys
 from .regimes import Regimes, fit_regimes, fit_regimes_of_series
 from .series import OVERFIT, BlockSums, Series, effective_rows
-from .sums import Sample, Sums
+from .sums import ROWS_AT_ONCE, Sample, Sums
 
 __all__ = ["MOST_DEVIATIONS", "Form", "Model", "Score", "in_chunks"]
 
 Form: TypeAlias = MonomialForm | ProductForm
 
-MOST_DEVIATIONS = 1e6  # of an equation; clipping keeps squares finite
-_CHUNK = 1024  # rows scored at a time on the host
+#: Deviations at which values of an equation are clipped: those that the ridge leaves of a relation that holds exactly.
+MOST_DEVIATIONS = 1.0 / RIDGE
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ class Score:
 
         With ``above``, scores above it are exact, and others may be too large, but not larger than ``above``.
         """
-        if not isinstance(X, np.ndarray) or len(X) <= _CHUNK:
+        if not isinstance(X, np.ndarray) or len(X) <= ROWS_AT_ONCE:
             bounded = isinstance(X, np.ndarray) and self.regimes is not None
             scores = (
                 self._above(X, above)
@@ -108,7 +109,7 @@ class Score:
                 else join(self.parts(X), strongest=self.strongest)
             )
             return scores if self.known is None else self.known.replace_in(scores, X)
-        return np.concatenate([self.of_rows(X[start : start + _CHUNK], above) for start in range(0, len(X), _CHUNK)])
+        return np.concatenate([self.of_rows(X[start : start + ROWS_AT_ONCE], above) for start in range(0, len(X), ROWS_AT_ONCE)])
 
     def _above(self, X: Float2D, above: float) -> Float1D:
         """The scores above a limit, and upper bounds below the limit in place of the others."""
@@ -383,4 +384,4 @@ def _calibrated(
 
 def in_chunks(function: Any, X: Float2D) -> Float1D:
     """``function`` on rows in memory, a chunk at a time."""
-    return np.concatenate([function(X[start : start + _CHUNK]) for start in range(0, len(X), _CHUNK)])
+    return np.concatenate([function(X[start : start + ROWS_AT_ONCE]) for start in range(0, len(X), ROWS_AT_ONCE)])
