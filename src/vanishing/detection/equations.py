@@ -41,7 +41,7 @@ _STEP = 3.0  # from one level of tightness to the next, and from one degree to t
 _SLACK = 0.5  # residual mean square of a sparse equation over that of the dense one, less 1, at most
 _MOST_TERMS = 12  # of an equation
 _ROWS_PER_TERM = 4.0  # weight behind each term of a search, at least
-_HEAVY = 1.5  # root mean square of a residual over that of normal ones with its inter-quartile range, at most
+_HEAVY_TAILS = 1.5  # root mean square of a residual over that of normal ones with its inter-quartile range, at most
 _ROUNDING = 1e-13  # share of a mean square that is rounding
 
 
@@ -335,7 +335,7 @@ class _Search:
         low, high = weighted_quantiles(polynomial @ self.values, self.weights, [0.25, 0.75])
         square = float(polynomial @ self.gram @ polynomial)
         slope = float(polynomial @ self.slopes @ polynomial)
-        return square > RIDGE**2 * slope and square > (_HEAVY * (high - low) / NORMAL_RANGE) ** 2
+        return square > RIDGE**2 * slope and square > (_HEAVY_TAILS * (high - low) / NORMAL_RANGE) ** 2
 
     def _sparse(self, lead: int, before: Int1D, residual: float) -> tuple[Int1D, Float1D]:
         """Support and coefficients of the fewest terms whose residual is close to that of all terms."""

@@ -31,7 +31,7 @@ from .sums import MOST_NUMBERS, ROWS_AT_ONCE, SAMPLE, Sample, Sums, join_samples
 
 __all__ = ["Collected", "OnePass", "add_collected", "collect"]
 
-_FAR = 6.0  # provisional deviations from the provisional centre, beyond which a row is set aside
+SET_ASIDE = 6.0  # provisional deviations from the provisional centre, beyond which a row is set aside
 
 
 class Far(NamedTuple):
@@ -95,7 +95,7 @@ class _Collect:
         n_rows = int(block.X.shape[0])
         products, ends = self._sum(block), self._range(block)
         near, far = block, Far(np.empty((0, len(self.names))), np.empty(0))
-        if n_rows and (not np.isfinite(products).all() or self._reach(ends) > _FAR):
+        if n_rows and (not np.isfinite(products).all() or self._reach(ends) > SET_ASIDE):
             block = complete_block(block, self.place, self.names)
             near, far = self._separate(block)
             products, ends = self._sum(near), self._range(block)
@@ -129,7 +129,7 @@ class _Collect:
     def _separate(self, block: Block) -> tuple[Block, Far]:
         """The rows near the provisional centre, and the others with their weights."""
         namespace = namespace_of(block.X)
-        is_far = namespace.any(namespace.abs(self.units.units(block.X)) > _FAR, axis=1)
+        is_far = namespace.any(namespace.abs(self.units.units(block.X)) > SET_ASIDE, axis=1)
         others = where(block, is_far)
         X = np.asarray(to_host(others.X), dtype=np.float64)
         weights = np.ones(len(X)) if others.weights is None else np.asarray(to_host(others.weights), dtype=np.float64)
@@ -191,7 +191,7 @@ class OnePass:
 
     def _clips_only_far_rows(self, survey: ColumnSurvey) -> bool:
         """Whether all values beyond the clip are in rows set aside."""
-        reach, deviation = _FAR * self.units.scale, survey.deviation
+        reach, deviation = SET_ASIDE * self.units.scale, survey.deviation
         above = (survey.high > survey.mean + CLIP * deviation) & (survey.high > survey.low)
         below = (survey.low < survey.mean - CLIP * deviation) & (survey.high > survey.low)
         beyond_above = self.units.centre + reach > survey.mean + CLIP * deviation

@@ -26,15 +26,14 @@ from ..polynomials.terms import Program, terms_up_to
 from ..rows.array_api import in_float64, namespace_of, on_device_of
 from .calibration import NORMAL_RANGE, weighted_quantiles
 from .christoffel import MOST_TERMS
-from .columns import CLIP, principal_directions
+from .columns import CLIP, RIDGE, principal_directions
 from .hashes import symmetric_keys
 
 __all__ = ["MOST_CENTRES", "Mixture", "Regimes", "Shape", "fit_regimes", "fit_regimes_of_series"]
 
 _SEEDS = 5  # mixtures whose C is averaged
 MOST_CENTRES = 128  # of a mixture: five mixtures of 66 terms take ten microseconds for a row
-_HEAVY = 0.15  # inter-quartile range over range, of columns with heavy tails, at most
-_FLAT = 1e-3  # share of the mean variance within regimes that every direction has in addition
+NARROW = 0.15  # inter-quartile range over range, below which a column has heavy tails: about 0.2 for 300 normal rows
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class Shape:
         low, centre, high = np.array([weighted_quantiles(x, weights, [0.25, 0.5, 0.75]) for x in X.T]).T
         spread = np.sqrt(np.average((X - np.average(X, axis=0, weights=weights)) ** 2, axis=0, weights=weights))
         scale = np.where(high > low, (high - low) / NORMAL_RANGE, spread)
-        heavy = (high - low < _HEAVY * np.ptp(X, axis=0)).astype(np.float64)
+        heavy = (high - low < NARROW * np.ptp(X, axis=0)).astype(np.float64)
         first = cls(np.arange(len(kept)), centre, scale, heavy, np.zeros(len(kept)), np.ones(len(kept)))
         Z = first.units(X)
         mean = np.average(Z, axis=0, weights=weights)
@@ -295,7 +294,7 @@ def _mixture(Z: Float2D, weights: Float1D, labels: Int1D) -> tuple[Mixture, floa
     scatters = np.array([deviations[part].T @ deviations[part] for part in parts])
     freedom = max(total - len(parts), 1.0)
     pooled = scatters.sum(axis=0) / freedom
-    pooled[np.diag_indices(n)] += _FLAT * max(np.trace(pooled) / n, 1e-9) + 1e-9
+    pooled[np.diag_indices(n)] += RIDGE * max(np.trace(pooled) / n, 1e-9) + 1e-9
     pull = float(n)
     covariances = (scatters + pull * pooled) / (sizes + pull)[:, None, None]
     return Mixture(sizes, centres, covariances), pull / freedom
