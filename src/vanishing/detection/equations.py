@@ -43,6 +43,7 @@ _MOST_TERMS = 12  # of an equation
 _ROWS_PER_TERM = 4.0  # weight behind each term of a search, at least
 _HEAVY_TAILS = 1.5  # root mean square of a residual over that of normal ones with its inter-quartile range, at most
 _ROUNDING = 1e-13  # share of a mean square that is rounding
+_DEPENDENT = 1e-9  # residual mean square over that of the term: below it, rounding decides about the terms that follow
 
 
 @dataclass(frozen=True)
@@ -283,7 +284,7 @@ class _Search:
                     tightest[len(term)] = min(tightest.get(len(term), np.inf), tightness)
                 elif self._accept(j, face[:size].copy(), square):
                     continue
-            size += residual > _ROUNDING
+            size += residual > _DEPENDENT
         self.tightest = tightest
         return next_level
 
