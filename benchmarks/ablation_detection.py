@@ -81,11 +81,15 @@ def rows_in_time():
 
 def main():
     warnings.simplefilter("ignore")
-    print("| rule | value | ADBench | heating plant | Tennessee, flagged | detected | plants | rig, F1 | false alarms |")
+    print(
+        "| rule | value | ADBench | heating plant | Tennessee, flagged | detected | plants | rig, F1 | false alarms |"
+    )
     print("|---" * 9 + "|")
 
     def line(name, value):
-        independent = "same | same" if name.startswith("series.") and name != "series.SIGNIFICANT" else independent_rows()
+        independent = (
+            "same | same" if name.startswith("series.") and name != "series.SIGNIFICANT" else independent_rows()
+        )
         print(f"| {name} | {value:g} | {independent} | {rows_in_time()} |", flush=True)
 
     line("as it is", np.nan)

@@ -1,5 +1,7 @@
 """Evidence over time: its limit, its episodes, and what they say."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.signal import lfilter
@@ -108,7 +110,7 @@ def test_blocks_cover_all_rows_once_and_the_gaps_only_their_neighbours(n_rows):
     edges = block_edges(n_rows)
     assert edges[0][0] == 0
     assert edges[-1][1] == n_rows
-    assert all(b == c for (_, b), (c, _) in zip(edges, edges[1:], strict=False))
+    assert all(b == c for (_, b), (c, _) in pairwise(edges))
     for a, b in edges:
         start, stop = without_block((a, b), n_rows)
         assert 0 <= start <= a < b <= stop <= n_rows

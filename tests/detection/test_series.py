@@ -13,7 +13,7 @@ from vanishing.detection.calibration import Left
 from vanishing.detection.christoffel import Christoffel
 from vanishing.detection.model import join
 from vanishing.detection.monitoring import find_episodes, weighted_mean
-from vanishing.detection.series import BlockSums, block_edges, effective_rows, without_block, Neighbours
+from vanishing.detection.series import BlockSums, Neighbours, block_edges, effective_rows, without_block
 from vanishing.detection.sums import RUN, SAMPLE, Sample, sample_array, sample_block
 from vanishing.rows.arrays import as_rows
 from vanishing.rows.protocol import Block

@@ -78,13 +78,13 @@ class Typical:
 
     @classmethod
     def of_scores(cls, scores: Float1D, weights: Float1D) -> Typical:
-        """Of the scores of rows with weights."""
+        """Centre and spread of the scores of rows with weights."""
         low, middle, high = weighted_quantiles(scores, weights, [0.25, 0.5, 0.75])
         return cls(float(middle), float(high - low) if high - low > 1e-9 * (1.0 + abs(middle)) else 1.0)
 
     @classmethod
     def of_tail(cls, scores: Float1D, weights: Float1D, rate: float) -> Typical:
-        """With a spread that puts the scores which a share ``rate`` exceeds where a normal distribution has them."""
+        """The spread puts the score that a share ``rate`` exceeds where a normal distribution has it."""
         middle, high = weighted_quantiles(scores, weights, [0.5, 1.0 - rate])
         spread = float(high - middle) / max(float(stats.norm.isf(rate)), 0.1)
         return cls(float(middle), spread if spread > 1e-9 * (1.0 + abs(middle)) else 1.0)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from sys import float_info
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,9 +73,10 @@ def require_squares(survey: ColumnSurvey, names: Sequence[str]) -> None:
     tiny = np.flatnonzero((width > 0.0) & (width < _NARROWEST))
     if tiny.size:
         j = int(tiny[0])
+        power = min(-int(np.floor(np.log10(width[j]))), float_info.max_10_exp)
         raise ValueError(
             f"Squares of values in column {names[j]!r} underflow, as its range is {width[j]:.2g}: multiply it by "
-            f"1e{min(-int(np.floor(np.log10(width[j]))), np.finfo(np.float64).max_10_exp)}, which is a change of its unit."
+            f"1e{power}, which is a change of its unit."
         )
 
 

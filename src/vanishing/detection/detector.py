@@ -47,7 +47,7 @@ from .words import describe_calibration, warn_about_series
 __all__ = ["VanishingIdealDetector"]
 
 _USUAL_RATE = 0.01  # share of false alarms where contamination is "auto"
-_GROWTH = 1.5  # of the number of rows, after which a stream's equations, regimes and calibration are fitted again
+_GROWTH = 1.5  # growth of the number of rows after which a stream's equations, regimes and calibration are fitted again
 
 
 class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierMixin, BaseEstimator):  # type: ignore[misc]
@@ -356,9 +356,7 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
         self._accept(train(core, names, self.degree or 1, skip=True, run=self._run))
         self.n_samples_seen_ = trained.sums.n_samples
         with one_blas_thread:
-            self._settle(
-                Model.of_core(self._sums, self._christoffel(), names, sample, kept, regimes=self.regimes)
-            )
+            self._settle(Model.of_core(self._sums, self._christoffel(), names, sample, kept, regimes=self.regimes))
 
     @property
     def _rate(self) -> float:

@@ -109,7 +109,9 @@ class Score:
                 else join(self.parts(X), strongest=self.strongest)
             )
             return scores if self.known is None else self.known.replace_in(scores, X)
-        return np.concatenate([self.of_rows(X[start : start + ROWS_AT_ONCE], above) for start in range(0, len(X), ROWS_AT_ONCE)])
+        return np.concatenate(
+            [self.of_rows(X[start : start + ROWS_AT_ONCE], above) for start in range(0, len(X), ROWS_AT_ONCE)]
+        )
 
     def _above(self, X: Float2D, above: float) -> Float1D:
         """The scores above a limit, and upper bounds below the limit in place of the others."""

@@ -6,8 +6,8 @@ of z is a combination E of the monomials of z' that divide it: the Gram in stand
 
 Only the clipping at ten deviations is not affine. The pass therefore sets rows aside that have a value more than six
 provisional deviations from the provisional centre, and adds them, clipped, once the units are known. That is right as
-long as the six lie within the ten. Otherwise, or if the rows set aside exceed 128 MB, or if the first rows are so unlike
-the others that the conversion would lose digits, :meth:`OnePass.sums` gives None, and a second pass is needed.
+long as the six lie within the ten. Otherwise, or if the rows set aside exceed 128 MB, or if the first rows are so
+unlike the others that the conversion would lose digits, :meth:`OnePass.sums` gives None: a second pass is needed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,17 @@ from ..rows.protocol import Block, Cost, Rows, where
 from .christoffel import Monomials, expansion, keeps_digits
 from .columns import CLIP, ColumnSurvey, Standardised
 from .completeness import Place, complete_block
-from .sums import MOST_NUMBERS, ROWS_AT_ONCE, SAMPLE, Sample, Sums, join_samples, sample_block, sample_complete, sampling_rate
+from .sums import (
+    MOST_NUMBERS,
+    ROWS_AT_ONCE,
+    SAMPLE,
+    Sample,
+    Sums,
+    join_samples,
+    sample_block,
+    sample_complete,
+    sampling_rate,
+)
 
 __all__ = ["Collected", "OnePass", "add_collected", "collect"]
 

@@ -114,7 +114,10 @@ def _check_sample(sample: Sample) -> None:
 
 
 def _check_series(series: Series) -> None:
-    require(min(series.n_effective, series.n_levels) > 1.0 and 0.0 < series.rate < 1.0, "the limit of the series is no limit")
+    require(
+        min(series.n_effective, series.n_levels) > 1.0 and 0.0 < series.rate < 1.0,
+        "the limit of the series is no limit",
+    )
 
 
 def _check_sums(sums: Sums) -> None:

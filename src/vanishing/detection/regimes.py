@@ -32,7 +32,7 @@ from .hashes import symmetric_keys
 __all__ = ["MOST_CENTRES", "Mixture", "Regimes", "Shape", "fit_regimes", "fit_regimes_of_series"]
 
 _SEEDS = 5  # mixtures whose C is averaged
-MOST_CENTRES = 128  # of a mixture: five mixtures of 66 terms take ten microseconds for a row
+MOST_CENTRES = 128  # centres of a mixture: five mixtures of 66 terms take ten microseconds for a row
 NARROW = 0.15  # inter-quartile range over range, below which a column has heavy tails: about 0.2 for 300 normal rows
 FLOOR = 1e-3  # share of the mean variance within regimes that every direction has besides: tables of 40 rows need it
 

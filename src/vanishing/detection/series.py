@@ -33,7 +33,7 @@ from .sums import Sample
 __all__ = ["BlockSums", "Neighbours", "Series", "block_edges", "effective_rows", "n_levels_needed"]
 
 N_BLOCKS = 10  # blocks of consecutive rows: five vary too much in number, twenty take longer and change little
-GAP = 0.5  # of a block, left out on either side of it: rows there are neighbours in time
+GAP = 0.5  # share of a block that is left out on either side of it: rows there are neighbours in time
 SIGNIFICANT = 5.0  # standard errors of a lag-1 correlation: one of a hundred columns exceeds them once in 30,000 tables
 OVERFIT = 0.25  # median of log q or log C out of block less in sample, at most: five effective rows per term
 DRIFTING = 0.3  # unexplained variance of block means over variance: a level seen fewer than 10 / 0.3 = 33 times
@@ -94,7 +94,7 @@ class Neighbours(NamedTuple):
     @property
     def are_dependent(self) -> bool:
         """Whether the correlation is beyond chance; that of independent rows has the standard error 1 / sqrt(pairs)."""
-        return self.correlation * np.sqrt(self.n_pairs) > SIGNIFICANT
+        return bool(self.correlation * np.sqrt(self.n_pairs) > SIGNIFICANT)
 
 
 def block_edges(n_rows: int, n_blocks: int | None = None) -> list[tuple[int, int]]:

@@ -45,7 +45,9 @@ RUN = 100  # consecutive rows that a sample takes or leaves as a whole: ten time
 
 _AMPLE = 2  # rows with a key over rows of a sample, where their number is known
 ROWS_AT_ONCE = 2048  # rows whose monomials are evaluated together: more leave the cache, fewer cost calls
-MOST_NUMBERS = 2**24  # numbers that are kept besides the sample: rows set aside, models of gaps, tables of reports; 128 MB
+MOST_NUMBERS = (
+    2**24
+)  # numbers that are kept besides the sample: rows set aside, models of gaps, tables of reports; 128 MB
 
 
 class Sample(NamedTuple):

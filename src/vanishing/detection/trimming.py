@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .._typing import Bool1D, Float1D
+from .._typing import Bool1D
 from ..rows.array_api import namespace_of
 from ..rows.arrays import ArrayRows
 from ..rows.protocol import Block, where
