@@ -43,6 +43,7 @@ _MOST_TERMS = 12  # terms of an equation: longer ones cannot be read and lose 0.
 _ROWS_PER_TERM = 4.0  # weight behind each term of a search, at least
 _HEAVY_TAILS = 1.5  # root mean square of a residual over that of normal ones with its inter-quartile range, at most
 _ROUNDING = 1e-13  # share of a mean square that is rounding
+_POINTS = 300  # rows at which gradients are compared
 _DEPENDENT = 1e-9  # residual mean square over that of the term: below it, rounding decides about the terms that follow
 
 
@@ -141,7 +142,7 @@ def search_equations(
     """Search for equations of the rows behind a Gram.
 
     ``sample`` has some of the rows with their weights, if there are any. Neither the order of the rows nor that of the
-    columns matters: gradients are compared at 900 rows that a hash of their values chooses, and the columns that the
+    columns matters: gradients are compared at 300 rows that a hash of their values chooses, and the columns that the
     others determine best are visited first.
     """
     monomials = christoffel.monomials
@@ -151,7 +152,7 @@ def search_equations(
     n = monomials.n_columns
     points, weights = np.empty((0, n)), np.empty(0)
     if sample is not None:
-        X, weights = distinct_rows(*sample, MOST_TERMS)
+        X, weights = distinct_rows(*sample, _POINTS)
         points = monomials.units.units(X)[:, :n]
     visit, sequence, renamed = _visiting_order(terms, gram, n)
     scale, offset = _origin(christoffel)
