@@ -1,7 +1,7 @@
 """Detection: ADBench, plants, real sensors over time, alarms, and speed. ``python benchmarks/detection.py [part ...]``.
 
-Parts: adbench, unsupervised, plant, alarms, tennessee, skab, series, binary, large, stream, monitor. The tables come
-from ``VANISHING_DATA``/adbench and ``VANISHING_DATA``/series.
+Parts: adbench, unsupervised, plant, alarms, tennessee, skab, series, dependence, binary, large, stream, monitor. The
+tables come from ``VANISHING_DATA``/adbench and ``VANISHING_DATA``/series.
 """
 
 from __future__ import annotations
@@ -225,6 +225,20 @@ def tennessee():
     print()
 
 
+def skab_rows():
+    """F1 of the evidence, and false alarms of rows, on the pump rig."""
+    truth, rows, evidence = [], [], []
+    with np.load(DATA / "series" / "skab.npz", allow_pickle=True) as file:
+        for name in file.files:
+            X, y = file[name][:, :8], file[name][:, 8].astype(bool)
+            model = VanishingIdealDetector().fit(X[:400])
+            truth.append(y[400:])
+            rows.append(model.predict(X[400:]) == -1)
+            evidence.append(model.monitor(X[400:]).alarms)
+    y, flagged = np.concatenate(truth), np.concatenate(rows)
+    return f1_score(y, np.concatenate(evidence)), flagged[~y].mean()
+
+
 def skab():
     """A pump rig: fit on 400 rows of a run, judge the rest; flagging every row has F1 0.70."""
     truth, flagged = [], {}
@@ -270,6 +284,30 @@ def series(n_draws=20):
             f"{episodes.mean():.2f} |",
             flush=True,
         )
+    print()
+
+
+def dependence(n_draws=4):
+    """Later normal rows flagged, and in alarm by evidence, for rows that follow each other more or less closely."""
+    memories = (0.0, 0.1, 0.3, 0.5, 0.8, 0.95, 0.99)
+    print("| rows x columns | " + " | ".join(map(str, memories)) + " |\n" + "|---" * (1 + len(memories)) + "|")
+    for m, n in ((200, 3), (500, 10), (2000, 10), (1000, 30)):
+        cells = []
+        for rho in memories:
+            found = []
+            for seed in range(n_draws):
+                rng = np.random.default_rng(seed)
+                mixing = rng.normal(size=(n, n))
+                inputs = lfilter([np.sqrt(1 - rho**2)], [1, -rho], rng.normal(size=(m + 4300, n)), axis=0)[300:]
+                rows = inputs @ mixing + 0.1 * rng.normal(size=inputs.shape)
+                with warnings.catch_warnings(record=True) as caught:
+                    warnings.simplefilter("always")
+                    model = VanishingIdealDetector().fit(rows[:m])
+                flagged = np.mean(model.predict(rows[m:]) == -1)
+                found.append([flagged, model.monitor(rows[m:]).alarms.mean(), bool(caught)])
+            a, b, warned = np.mean(found, axis=0)
+            cells.append(f"{a:.1%}, {b:.1%}" + ("*" if warned else ""))
+        print(f"| {m} x {n} | " + " | ".join(cells) + " |", flush=True)
     print()
 
 
@@ -441,6 +479,7 @@ PARTS = {
     "tennessee": tennessee,
     "skab": skab,
     "series": series,
+    "dependence": dependence,
     "binary": binary,
     "large": large,
     "stream": stream,

@@ -239,6 +239,20 @@ def test_weights_count_like_repeated_rows(table, request):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_repeated_rows_count_like_weights_in_any_order_beyond_the_block_that_is_sorted(tumours, seed):
+    """More than 1,024 rows are summed as they come: rounding must not decide about an equation."""
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(1, 4, len(tumours))
+    repeated = np.repeat(tumours, counts, axis=0)
+    assert len(repeated) > 1024
+    weighted = VanishingIdealDetector(series=False).fit(tumours, sample_weight=counts)
+    for _ in range(2):
+        shuffled = VanishingIdealDetector(series=False).fit(repeated[rng.permutation(len(repeated))])
+        same_model(weighted, shuffled, tumours * 1.01, tumours * 1.01)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["ring", "tumours"])
 @pytest.mark.parametrize("seed", range(4))
 def test_the_order_of_rows_and_columns_does_not_matter(table, seed, request):
@@ -345,7 +359,7 @@ def test_many_patterns_of_missing_columns_take_little_memory(ring, monkeypatch):
     rows = np.repeat(detector._current().sample.X[:1], 7, axis=0)
     rows[(np.arange(7)[:, None] >> np.arange(3)) % 2 == 1] = np.nan
     expected = Incomplete(detector._current()).of_rows(rows)
-    monkeypatch.setattr(missing, "_MOST_NUMBERS", 0)
+    monkeypatch.setattr(missing, "MOST_NUMBERS", 0)
     few = Incomplete(detector._current())
     np.testing.assert_array_equal(few.of_rows(rows), expected)
     assert len(few.models) == 1

@@ -77,7 +77,7 @@ def test_few_rows_give_the_same_model_to_the_last_bit(passes, tmp_path):
 
 @pytest.mark.parametrize("most", [1000, 2**22])
 def test_first_rows_unlike_the_others_cost_memory_or_a_second_pass(most, passes, tmp_path, monkeypatch):
-    monkeypatch.setattr(onepass, "_MOST_FAR", most)
+    monkeypatch.setattr(onepass, "MOST_NUMBERS", most)
     shifted = X.copy()
     shifted[:5000] = 0.001 * X[:5000]
     expected = VanishingIdealDetector(regimes=False, degree=2).fit(rng.permutation(shifted))

@@ -13,7 +13,7 @@ from vanishing.detection.calibration import Left
 from vanishing.detection.christoffel import Christoffel
 from vanishing.detection.model import join
 from vanishing.detection.monitoring import find_episodes, weighted_mean
-from vanishing.detection.series import BlockSums, block_edges, effective_rows, lag_one, without_block
+from vanishing.detection.series import BlockSums, Neighbours, block_edges, effective_rows, without_block
 from vanishing.detection.sums import RUN, SAMPLE, Sample, sample_array, sample_block
 from vanishing.rows.arrays import as_rows
 from vanishing.rows.protocol import Block
@@ -49,7 +49,7 @@ def test_rows_in_time_are_recognised_and_shuffled_ones_are_not(week, watched):
 def test_repeated_rows_are_no_series():
     X = np.random.default_rng(0).normal(size=(200, 3))
     repeated = np.repeat(X, 5, axis=0)
-    assert lag_one(Sample(np.zeros(1000), repeated, np.ones(1000)), whole=True) < 0.3
+    assert Neighbours.of_sample(Sample(np.zeros(1000), repeated, np.ones(1000)), whole=True).correlation < 0.3
 
 
 def test_later_normal_rows_raise_few_alarms(week, watched):

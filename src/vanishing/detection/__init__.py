@@ -4,8 +4,10 @@
 
 - from rows to sums: ``completeness`` (missing values), ``columns`` (units, constant and binary columns), ``products``,
   ``sums``, ``onepass``, ``training`` (which passes), ``summaries`` (from moments);
-- from sums to a model: ``christoffel``, ``equations``, ``regimes``, ``calibration`` (p-values), ``model``;
-- what a model says: ``explain``, ``drift``, ``missing`` (rows with gaps), ``charts``, ``story`` (reports);
+- from sums to a model: ``christoffel``, ``equations``, ``regimes``, ``calibration`` (p-values), ``series`` (rows that
+  follow each other), ``trimming`` (dirty rows), ``model``;
+- what a model says: ``explain``, ``drift``, ``monitoring`` (episodes), ``missing`` (rows with gaps), ``words``,
+  ``charts``, ``story`` (reports);
 - ``records`` are the fields of detectors in files.
 
 The names of :mod:`vanishing.rules` can be imported from here, too.

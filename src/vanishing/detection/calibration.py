@@ -17,11 +17,14 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import stats
 
-from .._typing import Float1D
+from .._typing import Bool1D, Float1D
 
-__all__ = ["NORMAL_RANGE", "GammaTail", "Left", "Tail", "Typical", "weighted_quantiles"]
+__all__ = ["NORMAL_RANGE", "GammaTail", "Left", "Tail", "Typical", "weighted_quantiles", "within_fence"]
 
-NORMAL_RANGE = 1.349  # inter-quartile range of a normal distribution, in deviations
+FENCE = 3.0  # inter-quartile ranges beyond the third quartile (Tukey's outer fence): 4.7 deviations of normal scores
+
+#: The inter-quartile range of a normal distribution, in deviations.
+NORMAL_RANGE = float(stats.norm.isf(0.25) - stats.norm.isf(0.75))
 
 
 class Tail(Protocol):
@@ -53,6 +56,19 @@ def weighted_quantiles(values: Float1D, weights: Float1D, shares: Sequence[float
     return quantiles
 
 
+def within_fence(scores: Float1D, weights: Float1D) -> Bool1D:
+    """Which scores are not beyond the outer fence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> within_fence(np.array([1.0, 2.0, 3.0, 4.0, 20.0]), np.ones(5))
+    array([ True,  True,  True,  True, False])
+    """
+    low, high = weighted_quantiles(scores, weights, [0.25, 0.75])
+    return np.asarray(scores <= high + FENCE * (high - low))
+
+
 @dataclass(frozen=True)
 class Typical:
     """Centre and spread of a score over normal rows: the median and the inter-quartile range."""
@@ -62,13 +78,13 @@ class Typical:
 
     @classmethod
     def of_scores(cls, scores: Float1D, weights: Float1D) -> Typical:
-        """Of the scores of rows with weights."""
+        """Centre and spread of the scores of rows with weights."""
         low, middle, high = weighted_quantiles(scores, weights, [0.25, 0.5, 0.75])
         return cls(float(middle), float(high - low) if high - low > 1e-9 * (1.0 + abs(middle)) else 1.0)
 
     @classmethod
     def of_tail(cls, scores: Float1D, weights: Float1D, rate: float) -> Typical:
-        """With a spread that puts the scores which a share ``rate`` exceeds where a normal distribution has them."""
+        """The spread puts the score that a share ``rate`` exceeds where a normal distribution has it."""
         middle, high = weighted_quantiles(scores, weights, [0.5, 1.0 - rate])
         spread = float(high - middle) / max(float(stats.norm.isf(rate)), 0.1)
         return cls(float(middle), spread if spread > 1e-9 * (1.0 + abs(middle)) else 1.0)
@@ -89,12 +105,12 @@ class Left:
 
     scores: Float1D
     weight_from: Float1D
-    centre: float = 0.0
-    stretch: float = 1.0
+    centre: float
+    stretch: float
 
     @classmethod
-    def of_scores(cls, scores: Float1D, weights: Float1D) -> Left:
-        """Of the scores of rows with weights.
+    def of_scores(cls, scores: Float1D, weights: Float1D, centre: float = 0.0, stretch: float = 1.0) -> Left:
+        """The tail of the scores of rows with weights.
 
         Examples
         --------
@@ -104,16 +120,15 @@ class Left:
         (array([0.5, 1. ]), 1.999999997)
         """
         order = np.argsort(scores, kind="stable")
-        return cls(scores[order], np.append(np.cumsum(weights[order][::-1])[::-1], 0.0))
+        return cls(scores[order], np.append(np.cumsum(weights[order][::-1])[::-1], 0.0), centre, stretch)
 
     @classmethod
     def of_dependent(cls, scores: Float1D, weights: Float1D, n_effective: float, rate: float) -> Left:
         """The tail of scores behind which ``n_effective`` independent rows stand, for a rate of false alarms.
 
-        For n independent normal scores of mean m and deviation s, a further one exceeds ``m + c s'`` with probability
-        ``rate``, where ``c = t_{n-1}(1 - rate) sqrt(1 + 1/n)`` and ``s' = s sqrt(n / (n - 1))``. The limit is the
-        larger one of this and of the empirical quantile, moved away from the mean by c over the quantile of the normal
-        distribution.
+        A further normal score exceeds the mean of n independent ones by more than ``c`` of their deviations with
+        probability ``rate``, where ``c = t_{n-1}(1 - rate) sqrt(1 + 1/n)``. The tail is stretched away from the mean by
+        c over the quantile of the normal distribution, which is c for many rows.
 
         Examples
         --------
@@ -123,17 +138,10 @@ class Left:
         >>> bool(few > many > 2.2)
         True
         """
-        plain = cls.of_scores(scores, weights)
-        mean = float(np.average(scores, weights=weights))
-        deviation = float(np.sqrt(np.average((scores - mean) ** 2, weights=weights)))
-        c = float(stats.t.ppf(1.0 - rate, n_effective - 1.0) * np.sqrt(1.0 + 1.0 / n_effective))
-        quantile = plain.threshold(rate)
-        limit = max(
-            mean + (quantile - mean) * c / max(float(stats.norm.isf(rate)), 1e-6),
-            mean + c * deviation * np.sqrt(n_effective / (n_effective - 1.0)),
-        )
-        stretch = (limit - mean) / (quantile - mean) if quantile > mean else 1.0
-        return cls(plain.scores, plain.weight_from, mean, max(stretch, 1.0))
+        c = float(stats.t.isf(rate, n_effective - 1.0) * np.sqrt(1.0 + 1.0 / n_effective))
+        usual = float(stats.norm.isf(rate))
+        stretch = c / usual if usual > 0.0 else 1.0  # a rate of a half has its limit at the centre
+        return cls.of_scores(scores, weights, float(np.average(scores, weights=weights)), max(stretch, 1.0))
 
     def _shrunk(self, scores: Any) -> Any:
         return self.centre + (np.asarray(scores) - self.centre) / self.stretch

@@ -11,10 +11,9 @@ from .._typing import Float1D, Float2D, Int1D
 from ..plots import plot_contributions, plot_control_chart, plot_residuals
 from ..plots.style import new_axes
 from ..polynomials.polynomial import Polynomials
+from .explain import N_LISTED
 
 __all__ = ["control_chart", "residuals"]
-
-_MOST_PANELS = 8
 
 
 def control_chart(
@@ -48,7 +47,7 @@ def control_chart(
 
 
 def residuals(polynomials: Polynomials, deviation: Float1D, table: Float2D) -> Any:
-    """The values of equations over time, in units of their deviations, with a band of three of them; the worst eight.
+    """The values of equations over time, in units of their deviations, with a band of three of them; the worst ten.
 
     Parameters
     ----------
@@ -61,7 +60,7 @@ def residuals(polynomials: Polynomials, deviation: Float1D, table: Float2D) -> A
     matplotlib Figure
     """
     worst = np.abs(polynomials.evaluate(table) / deviation).max(axis=0)
-    shown = np.sort(np.argsort(-worst, kind="stable")[:_MOST_PANELS])
+    shown = np.sort(np.argsort(-worst, kind="stable")[:N_LISTED])
     figure = _figure((9.5, 0.8 + 1.7 * len(shown)))
     panels = figure.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
     for axes, k in zip(panels, shown, strict=True):

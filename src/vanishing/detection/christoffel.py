@@ -38,8 +38,8 @@ __all__ = [
     "n_terms_needed",
 ]
 
-MOST_TERMS = 900  # of a detector: a factorisation of the Gram takes a fraction of a second
-_MOST_WORK = 200_000_000_000  # products of terms for a degree above 2, at most: about ten seconds of one core
+MOST_TERMS = 900  # monomials of a detector: a factorisation of the Gram takes a fraction of a second
+_MOST_WORK = 200_000_000_000  # products of terms that a degree above 2 may cost: about ten seconds of one core
 
 
 def choose_degree(n_features: int, n_samples: int) -> int:

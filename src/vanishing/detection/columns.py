@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from sys import float_info
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,7 +36,6 @@ __all__ = [
 CLIP = 10.0  # deviations from the mean at which values are clipped
 _ROUNDING = 1e-10  # mean over [0, 1] that is zero but for rounding
 _NARROWEST = float(np.sqrt(np.finfo(np.float64).tiny))  # range of a column whose squares have all digits
-_LARGEST_POWER = 300  # largest power of ten that a message proposes as a factor; 1e309 is infinite
 RIDGE = 1e-6  # mean square, in standard units, below which a relation holds exactly
 
 
@@ -73,9 +73,10 @@ def require_squares(survey: ColumnSurvey, names: Sequence[str]) -> None:
     tiny = np.flatnonzero((width > 0.0) & (width < _NARROWEST))
     if tiny.size:
         j = int(tiny[0])
+        power = min(-int(np.floor(np.log10(width[j]))), float_info.max_10_exp)
         raise ValueError(
             f"Squares of values in column {names[j]!r} underflow, as its range is {width[j]:.2g}: multiply it by "
-            f"1e{min(-int(np.floor(np.log10(width[j]))), _LARGEST_POWER)}, which is a change of its unit."
+            f"1e{power}, which is a change of its unit."
         )
 
 

@@ -37,17 +37,17 @@ from .completeness import Complete, complete_array, require_some
 from .explanations import RowExplanations
 from .model import Model
 from .records import MODEL, MONOMIALS, SUMS, require_columns
-from .series import is_correlated, lag_one
+from .series import Neighbours
 from .summaries import model_of_moments, survey_of_moments
 from .sums import RUN, Sums, sum_rows
 from .training import Trained, train
-from .trimming import Inside, concentrate, within_fence
+from .trimming import Inside, concentrate
 from .words import describe_calibration, warn_about_series
 
 __all__ = ["VanishingIdealDetector"]
 
 _USUAL_RATE = 0.01  # share of false alarms where contamination is "auto"
-_GROWTH = 1.5  # of the number of rows, after which a stream's equations, regimes and calibration are fitted again
+_GROWTH = 1.5  # growth of the number of rows after which a stream's equations, regimes and calibration are fitted again
 
 
 class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierMixin, BaseEstimator):  # type: ignore[misc]
@@ -65,7 +65,7 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
     contamination : float in (0, 0.5] or "auto", default=0.01
         Share of false alarms among fresh normal rows, which sets ``offset_``. "auto": 0.01, and the rows of the fit may
         hold anomalies: the fifth that fits worst is left out, twice; the score then has degree 1, unless another one is
-        given, and no regimes. Rows that follow each other are not trimmed.
+        given. Rows that follow each other are not trimmed.
     regimes : bool, default=True
         Look for several regimes. Without, the score is a function of one Gram.
     degree : int, default=None
@@ -74,7 +74,7 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
     series : {"auto", True, False}, default="auto"
         Whether rows follow each other in time. Then they are left out in blocks, the degree is the largest that holds
         out of block, columns that drift by themselves leave the score, and the limit counts independent rows. "auto":
-        if the lag-1 correlation of a column is above 0.7.
+        if the lag-1 correlation of a column is more than five standard errors above 0.
     missing : {"skip", "error"}, default="skip"
         Score rows with NaN by the equations that do not involve the missing columns, or refuse them.
     n_jobs : int, optional
@@ -357,9 +357,7 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
         self._accept(train(core, names, self.degree or 1, skip=True, run=self._run))
         self.n_samples_seen_ = trained.sums.n_samples
         with one_blas_thread:
-            model = Model.of_sums(self._sums, self._christoffel(), names, regimes=False)
-            near = within_fence(np.asarray(model.score.of_rows(sample.X)), sample.weights)
-            self._settle(model.calibrated_by(sample.among(near), kept[near]))
+            self._settle(Model.of_core(self._sums, self._christoffel(), names, sample, kept, regimes=self.regimes))
 
     @property
     def _rate(self) -> float:
@@ -382,12 +380,12 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
     def _fit_sums(self) -> None:
         """Fit equations, regimes and calibration to the sums."""
         names, sums = input_names(self), self._sums
-        correlation = lag_one(sums.sample, whole=sums.n_samples == len(sums.sample.X)) if self.series else 0.0
         with one_blas_thread:
-            if self.series is True or is_correlated(correlation):
+            found = Neighbours.of_sample(sums.sample, whole=sums.n_samples == len(sums.sample.X))
+            if self.series is True or (self.series and found.are_dependent):
                 model = Model.of_series(
                     sums, self._christoffel(), names, regimes=self.regimes, degree=self.degree,
-                    correlation=correlation, rate=self._rate,
+                    correlation=found.correlation, rate=self._rate,
                 )  # fmt: skip
             else:
                 model = Model.of_sums(sums, self._christoffel(), names, regimes=self.regimes)

@@ -20,9 +20,20 @@ from .christoffel import Christoffel
 from .columns import CLIP, RIDGE
 from .model import Model, in_chunks
 
-__all__ = ["as_table", "blamed_columns", "explain_columns", "explain_equations", "nearest_values"]
+__all__ = [
+    "MOST_EXPLAINED",
+    "N_LISTED",
+    "N_NAMED",
+    "as_table",
+    "blamed_columns",
+    "explain_columns",
+    "explain_equations",
+    "nearest_values",
+]
 
-_MOST_COLUMNS = 10  # columns of one explanation
+N_NAMED = 3  # columns in a line, pictures of rows
+N_LISTED = 10  # lines of an explanation, rows in a table, panels of a figure
+MOST_EXPLAINED = 100  # rows or episodes with reasons, the worst ones: each costs some hundred scores
 
 
 def as_table(columns: Mapping[str, Sequence[Any]]) -> Any:
@@ -81,7 +92,7 @@ def _single_columns(model: Model, x: Float1D, names: Sequence[str]) -> list[tupl
     )
     usual = float(np.sum((loose.whitening @ christoffel.gram) * loose.whitening))  # mean over the rows of the fit
     row, lines = x.copy(), []
-    for step in range(min(_MOST_COLUMNS, monomials.n_columns)):
+    for step in range(min(N_LISTED, monomials.n_columns)):
         expected, least, q = nearest_values(loose, row)
         if q <= usual and step:
             break

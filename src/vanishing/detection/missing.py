@@ -18,10 +18,9 @@ from ..rows.protocol import Block
 from .calibration import Left
 from .completeness import refuse_infinity, sum_is_finite
 from .model import Model, Score
+from .sums import MOST_NUMBERS
 
 __all__ = ["Incomplete", "score_block"]
-
-_MOST_NUMBERS = 2**27  # in the models that are kept: 1 GB
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ class Incomplete:
     @property
     def _most_models(self) -> int:
         """How many models fit into the memory for them: each has three matrices of its terms, and its regimes."""
-        return max(_MOST_NUMBERS // (5 * self.model.score.christoffel.n_terms**2), 1)
+        return max(MOST_NUMBERS // (5 * self.model.score.christoffel.n_terms**2), 1)
 
     def _of_pattern(self, X: Float2D, missing: Bool1D) -> Float1D:
         if not missing.any():

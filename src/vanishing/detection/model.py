@@ -27,20 +27,21 @@ from ..files.fields import require
 from ..polynomials.forms import MonomialForm
 from ..polynomials.products import ProductForm
 from ..rows.array_api import empty_like, namespace_of, on_device_of, to_host
-from .calibration import Left, Tail, Typical
+from .calibration import Left, Tail, Typical, within_fence
 from .christoffel import Christoffel, left_out
+from .columns import RIDGE
 from .equations import Equations, equations_of, find_equations, search_equations
 from .hashes import row_keys
 from .regimes import Regimes, fit_regimes, fit_regimes_of_series
 from .series import OVERFIT, BlockSums, Series, effective_rows
-from .sums import Sample, Sums
+from .sums import ROWS_AT_ONCE, Sample, Sums
 
 __all__ = ["MOST_DEVIATIONS", "Form", "Model", "Score", "in_chunks"]
 
 Form: TypeAlias = MonomialForm | ProductForm
 
-MOST_DEVIATIONS = 1e6  # of an equation; clipping keeps squares finite
-_CHUNK = 1024  # rows scored at a time on the host
+#: Deviations at which values of an equation are clipped: those that the ridge leaves of a relation that holds exactly.
+MOST_DEVIATIONS = 1.0 / RIDGE
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ class Score:
 
         With ``above``, scores above it are exact, and others may be too large, but not larger than ``above``.
         """
-        if not isinstance(X, np.ndarray) or len(X) <= _CHUNK:
+        if not isinstance(X, np.ndarray) or len(X) <= ROWS_AT_ONCE:
             bounded = isinstance(X, np.ndarray) and self.regimes is not None
             scores = (
                 self._above(X, above)
@@ -108,7 +109,9 @@ class Score:
                 else join(self.parts(X), strongest=self.strongest)
             )
             return scores if self.known is None else self.known.replace_in(scores, X)
-        return np.concatenate([self.of_rows(X[start : start + _CHUNK], above) for start in range(0, len(X), _CHUNK)])
+        return np.concatenate(
+            [self.of_rows(X[start : start + ROWS_AT_ONCE], above) for start in range(0, len(X), ROWS_AT_ONCE)]
+        )
 
     def _above(self, X: Float2D, above: float) -> Float1D:
         """The scores above a limit, and upper bounds below the limit in place of the others."""
@@ -194,17 +197,39 @@ class Model:
         score, total, standard = _calibrated((christoffel, form, mixtures), raw, sums.sample)
         return cls(score, Left.of_scores(total, weights), standard, equations, sums.total_weight, sums.sample)
 
-    def calibrated_by(self, sample: Sample, kept: Bool1D) -> Model:
-        """The same score of G and E, calibrated by a larger sample; ``kept`` says which rows the model knows.
+    @classmethod
+    def of_core(
+        cls,
+        sums: Sums,
+        christoffel: Christoffel,
+        names: Sequence[str],
+        sample: Sample,
+        kept: Bool1D,
+        *,
+        regimes: bool,
+    ) -> Model:
+        """The model of the ``kept`` rows of a sample, whose sums are given, with the limit of all rows near them.
 
-        Known rows are left out by themselves, the others are new ones.
+        Kept rows are left out by themselves, the others are new ones. The limit comes from the rows within the outer
+        fence of the scores.
         """
-        christoffel, form = self.score.christoffel, self.score.equations
-        q = in_chunks(christoffel.of_rows, sample.X)
-        left = np.where(kept, left_out(q, sample.weights, self.total_weight), q)
-        raw = _present(np.log(left), None if form is None else _violation(form, sample.X))
-        score, total, standard = _calibrated((christoffel, form, None), raw, sample)
-        return replace(self, score=score, tail=Left.of_scores(total, sample.weights), left=standard, sample=sample)
+        X, weights = sample.X, sample.weights
+        equations = find_equations(christoffel, sums.total_weight, names, (X[kept], weights[kept]))
+        form = _scored(equations, equations.tight)
+        q = in_chunks(christoffel.of_rows, X)
+        log_q = np.log(np.where(kept, left_out(q, weights, sums.total_weight), q))
+        mixtures, C = None, None
+        if regimes:
+            mixtures, own = fit_regimes(X[kept], weights[kept])
+            C = in_chunks(mixtures.of_rows, X)
+            C[kept] = own
+        raw = _present(log_q, None if form is None else _violation(form, X), C)
+        total = _calibrated((christoffel, form, mixtures), raw, sample)[1]
+        near = within_fence(total, weights)
+        sample = sample.among(near)
+        score, total, standard = _calibrated((christoffel, form, mixtures), [part[near] for part in raw], sample)
+        tail = Left.of_scores(total, sample.weights)
+        return cls(score, tail, standard, equations, sums.total_weight, sample)
 
     @classmethod
     def of_series(
@@ -233,7 +258,7 @@ class Model:
             violation = _log_mean_square(blocks.violations(found, equations.tight))
         raw = _present(log_q, violation, scores)
         score, total, standard = _calibrated((steady, form, mixtures), raw, sums.sample, rate)
-        series = Series(correlation, tuple(drifting), degree, effective_rows(total), rate)
+        series = Series(correlation, tuple(drifting), degree, effective_rows(total), blocks.n_levels(), rate)
         equations = equations.among(np.arange(len(equations.polynomials)), steady)
         tail = _tail(total, weights, series)
         return cls(score, tail, standard, equations, sums.total_weight, sums.sample, series)
@@ -361,4 +386,4 @@ def _calibrated(
 
 def in_chunks(function: Any, X: Float2D) -> Float1D:
     """``function`` on rows in memory, a chunk at a time."""
-    return np.concatenate([function(X[start : start + _CHUNK]) for start in range(0, len(X), _CHUNK)])
+    return np.concatenate([function(X[start : start + ROWS_AT_ONCE]) for start in range(0, len(X), ROWS_AT_ONCE)])

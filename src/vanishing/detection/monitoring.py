@@ -21,16 +21,13 @@ from scipy.signal import lfilter
 
 from .._typing import Array, Bool1D, Float1D, Float2D
 from .calibration import Left
-from .explain import as_table, blamed_columns, explain_equations
+from .explain import MOST_EXPLAINED, N_NAMED, as_table, blamed_columns, explain_equations
 from .model import Model, join
-from .series import effective_rows
+from .series import N_BLOCKS, effective_rows
 
 __all__ = ["Episode", "Monitoring", "evidence_limit", "find_episodes", "monitor_rows", "weighted_mean"]
 
 MEMORY = 10  # rows: the weight of a row in the evidence is a tenth, and halves every seven rows
-_COUNTED = 10  # episodes among the rows of the fit, at least, that say how long episodes are
-_NAMED = 3  # columns that a line about an episode names
-_EXPLAINED = 100  # episodes with reasons, the worst ones: each costs some hundred scores
 
 
 def weighted_mean(scores: Float1D, start: float) -> Float1D:
@@ -94,7 +91,7 @@ def _rate_of_rows(evidence: Float1D, episodes: float) -> float:
     while True:
         above = evidence > np.quantile(evidence, 1.0 - share / 2.0)
         n_episodes = len(find_episodes(above))
-        if n_episodes < _COUNTED and share < 0.2:
+        if n_episodes < N_BLOCKS and share < 0.2:
             break
         share, length = share / 2.0, float(above.sum()) / max(n_episodes, 1)
     counted = float(stats.norm.isf(share))
@@ -129,7 +126,7 @@ class Episode:
 
     def __str__(self) -> str:
         span = f"{self.start} to {self.end}" if self.last_row > self.first_row else f"{self.start}"
-        named = ", ".join(list(self.columns)[:_NAMED])
+        named = ", ".join(list(self.columns)[:N_NAMED])
         return f"{span}: {self.n_rows} rows, worst {self.worst}" + (f"; {named}" if named else "")
 
 
@@ -159,7 +156,7 @@ class Monitoring:
     limit: float
     episodes: list[Episode]
     times: Array
-    n_missing: int = 0
+    n_missing: int
 
     @property
     def alarms(self) -> Bool1D:
@@ -170,7 +167,7 @@ class Monitoring:
         """One line for each episode: a DataFrame, or a dict of lists where pandas is not installed."""
         fields = ("start", "end", "worst", "first_row", "last_row", "worst_row", "n_rows", "evidence")
         table = {name: [getattr(episode, name) for episode in self.episodes] for name in fields}
-        table["columns"] = [", ".join(list(episode.columns)[:_NAMED]) for episode in self.episodes]
+        table["columns"] = [", ".join(list(episode.columns)[:N_NAMED]) for episode in self.episodes]
         table["equations"] = [next(iter(episode.equations), "") for episode in self.episodes]
         return as_table(table)
 
@@ -206,7 +203,7 @@ def monitor_rows(
     evidence = weighted_mean(scores, start)
     spans = find_episodes(evidence > limit)
     peaks = [first + int(np.argmax(evidence[first : last + 1])) for first, last in spans]
-    worst = set(np.argsort([-evidence[peak] for peak in peaks], kind="stable")[:_EXPLAINED].tolist())
+    worst = set(np.argsort([-evidence[peak] for peak in peaks], kind="stable")[:MOST_EXPLAINED].tolist())
     found = []
     for k, ((first, last), peak) in enumerate(zip(spans, peaks, strict=True)):
         columns, equations = _reasons(model, X[first : first + MEMORY], names) if k in worst else ({}, {})

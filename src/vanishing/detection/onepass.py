@@ -6,8 +6,8 @@ of z is a combination E of the monomials of z' that divide it: the Gram in stand
 
 Only the clipping at ten deviations is not affine. The pass therefore sets rows aside that have a value more than six
 provisional deviations from the provisional centre, and adds them, clipped, once the units are known. That is right as
-long as the six lie within the ten. Otherwise, or if the rows set aside exceed 32 MB, or if the first rows are so unlike
-the others that the conversion would lose digits, :meth:`OnePass.sums` gives None, and a second pass is needed.
+long as the six lie within the ten. Otherwise, or if the rows set aside exceed 128 MB, or if the first rows are so
+unlike the others that the conversion would lose digits, :meth:`OnePass.sums` gives None: a second pass is needed.
 """
 
 from __future__ import annotations
@@ -27,14 +27,21 @@ from ..rows.protocol import Block, Cost, Rows, where
 from .christoffel import Monomials, expansion, keeps_digits
 from .columns import CLIP, ColumnSurvey, Standardised
 from .completeness import Place, complete_block
-from .sums import SAMPLE, Sample, Sums, join_samples, sample_block, sample_complete, sampling_rate
+from .sums import (
+    MOST_NUMBERS,
+    ROWS_AT_ONCE,
+    SAMPLE,
+    Sample,
+    Sums,
+    join_samples,
+    sample_block,
+    sample_complete,
+    sampling_rate,
+)
 
 __all__ = ["Collected", "OnePass", "add_collected", "collect"]
 
-_FAR = 6.0  # provisional deviations from the provisional centre, beyond which a row is set aside
-_MOST_FAR = 2**22  # numbers in the rows that are set aside
-_ROWS = 4096  # of a block, at least, as each has a fixed cost; and rows in memory behind the provisional units
-_CONSTANT = 1e-12  # deviation over mean, of a column that is constant in the first rows
+SET_ASIDE = 6.0  # provisional deviations from the provisional centre, beyond which a row is set aside
 
 
 class Far(NamedTuple):
@@ -77,7 +84,7 @@ def add_collected(a: Collected, b: Collected) -> Collected:
         a.n_missing + b.n_missing,
         samples,
         n_sampled,
-        (*a.far, *b.far) if a.n_far + b.n_far <= _MOST_FAR else (),
+        (*a.far, *b.far) if a.n_far + b.n_far <= MOST_NUMBERS else (),
         a.n_far + b.n_far,
     )
 
@@ -98,7 +105,7 @@ class _Collect:
         n_rows = int(block.X.shape[0])
         products, ends = self._sum(block), self._range(block)
         near, far = block, Far(np.empty((0, len(self.names))), np.empty(0))
-        if n_rows and (not np.isfinite(products).all() or self._reach(ends) > _FAR):
+        if n_rows and (not np.isfinite(products).all() or self._reach(ends) > SET_ASIDE):
             block = complete_block(block, self.place, self.names)
             near, far = self._separate(block)
             products, ends = self._sum(near), self._range(block)
@@ -132,7 +139,7 @@ class _Collect:
     def _separate(self, block: Block) -> tuple[Block, Far]:
         """The rows near the provisional centre, and the others with their weights."""
         namespace = namespace_of(block.X)
-        is_far = namespace.any(namespace.abs(self.units.units(block.X)) > _FAR, axis=1)
+        is_far = namespace.any(namespace.abs(self.units.units(block.X)) > SET_ASIDE, axis=1)
         others = where(block, is_far)
         X = np.asarray(to_host(others.X), dtype=np.float64)
         weights = np.ones(len(X)) if others.weights is None else np.asarray(to_host(others.weights), dtype=np.float64)
@@ -174,7 +181,7 @@ class OnePass:
     def is_exact(self, survey: ColumnSurvey) -> bool:
         """Whether the means and deviations of the columns have kept their digits and contain all rows."""
         precise = keeps_digits(survey.distance_from(self.units.centre), max(self.degree, 2)).all()
-        return bool(precise) and self.collected.n_far <= _MOST_FAR
+        return bool(precise) and self.collected.n_far <= MOST_NUMBERS
 
     def sums(self, survey: ColumnSurvey, monomials: Monomials) -> Sums | None:
         """The sums in standard units; None if only another pass can give them."""
@@ -194,7 +201,7 @@ class OnePass:
 
     def _clips_only_far_rows(self, survey: ColumnSurvey) -> bool:
         """Whether all values beyond the clip are in rows set aside."""
-        reach, deviation = _FAR * self.units.scale, survey.deviation
+        reach, deviation = SET_ASIDE * self.units.scale, survey.deviation
         above = (survey.high > survey.mean + CLIP * deviation) & (survey.high > survey.low)
         below = (survey.low < survey.mean - CLIP * deviation) & (survey.high > survey.low)
         beyond_above = self.units.centre + reach > survey.mean + CLIP * deviation
@@ -204,13 +211,13 @@ class OnePass:
 
 def collect(rows: Rows, degree: int, names: Sequence[str], run: int = 1) -> OnePass:
     """Make the pass, for monomials up to a degree and a sample of runs of rows."""
-    head = rows.X[:: max(len(rows) // _ROWS, 1)] if isinstance(rows, ArrayRows) else rows.head()
+    head = rows.X[:: max(len(rows) // ROWS_AT_ONCE, 1)] if isinstance(rows, ArrayRows) else rows.head()
     units = _provisional(np.asarray(head, dtype=np.float64))
     program = Program.of(terms_up_to(degree, rows.n_features))
     kernel = _Collect(
         units, program, 0.0 if isinstance(rows, ArrayRows) else sampling_rate(rows), run, rows.place, tuple(names)
     )
-    collected = rows.reduce(kernel, add_collected, Cost(program.size**2, 2 * program.size, _ROWS))
+    collected = rows.reduce(kernel, add_collected, Cost(program.size**2, 2 * program.size, ROWS_AT_ONCE))
     sample = sample_complete(rows, run) if isinstance(rows, ArrayRows) else join_samples(collected.samples)
     return OnePass(units, program, collected, sample)
 
@@ -220,6 +227,5 @@ def _provisional(head: Float2D) -> Standardised:
     head = head[np.isfinite(head).all(axis=1)]
     if not len(head):
         head = np.zeros((1, head.shape[1]))
-    deviation = head.std(axis=0)
-    centre = head.mean(axis=0)
-    return Standardised(centre, np.where(deviation > _CONSTANT * np.abs(centre), deviation, 1.0), clip=np.inf)
+    varies = head.min(axis=0) < head.max(axis=0)
+    return Standardised(head.mean(axis=0), np.where(varies, head.std(axis=0), 1.0), clip=np.inf)

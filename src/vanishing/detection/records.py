@@ -29,13 +29,13 @@ from .christoffel import Christoffel, Monomials
 from .columns import Exact, Standardised
 from .equations import Equations
 from .model import Model, Score
-from .regimes import Mixture, Regimes, Shape
+from .regimes import MOST_CENTRES, Mixture, Regimes, Shape
 from .series import Series
 from .sums import Sample, Sums
 
 __all__ = ["MODEL", "MONOMIALS", "SUMS", "require_columns"]
 
-_MOST_TERMS, _MOST_DEGREE, _MOST_CENTRES = 10_000, 50, 1000  # limits on the memory that a file can ask for
+_MOST_FACTORS = 500_000  # in the terms of a file: a limit on the memory that it can ask for
 _VECTOR, _MATRIX, _INDICES = Numbers("f8", (None,)), Numbers("f8", (None, None)), Numbers("i8", (None,), low=0)
 
 
@@ -54,11 +54,10 @@ def _check_units(units: Standardised) -> None:
 
 
 def _monomials(units: Standardised, exact: tuple[Exact, ...], program: Program) -> Monomials:
-    require(program.size <= _MOST_TERMS, "there are too many monomials")
     degree = [0] * program.size
     for k, parent in enumerate(program.left[1:].tolist(), start=1):
         degree[k] = degree[parent] + 1
-    require(max(degree) <= _MOST_DEGREE, "a monomial has too high a degree")
+    require(sum(degree) <= _MOST_FACTORS, "there are too many factors in the monomials")
     width = units.centre.size + (0 if units.directions is None else units.directions.shape[1])
     require(int(program.right.max(initial=0)) < max(width, 1), "a monomial has a missing factor")
     return Monomials(units, tuple(program.terms), exact, program)
@@ -90,7 +89,7 @@ def _check_mixture(mixture: Mixture) -> None:
     k, n = mixture.centres.shape
     require(mixture.sizes.size == k > 0 and mixture.covariances.shape == (k, n, n), "a regime has no centre")
     require(bool((mixture.sizes > 0.0).all()), "a regime is empty")
-    require(k <= _MOST_CENTRES, "there are too many regimes")
+    require(k <= MOST_CENTRES, "there are too many regimes")
 
 
 def _check_regimes(regimes: Regimes) -> None:
@@ -115,7 +114,10 @@ def _check_sample(sample: Sample) -> None:
 
 
 def _check_series(series: Series) -> None:
-    require(series.n_effective > 1.0 and 0.0 < series.rate < 1.0, "the limit of the series is no limit")
+    require(
+        min(series.n_effective, series.n_levels) > 1.0 and 0.0 < series.rate < 1.0,
+        "the limit of the series is no limit",
+    )
 
 
 def _check_sums(sums: Sums) -> None:
@@ -215,7 +217,7 @@ SUMS = Record(
 _SERIES = Record(
     Series,
     {"correlation": Number(), "left_out": TupleOf(Integer(low=0)), "degree": Integer(low=1)}
-    | {"n_effective": Number(), "rate": Number()},
+    | {"n_effective": Number(), "n_levels": Number(), "rate": Number()},
     _check_series,
 )
 MODEL = Record(

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import count
+from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,16 +25,16 @@ from ..polynomials.forms import term_values
 from ..polynomials.terms import Program, terms_up_to
 from ..rows.array_api import in_float64, namespace_of, on_device_of
 from .calibration import NORMAL_RANGE, weighted_quantiles
+from .christoffel import MOST_TERMS
 from .columns import CLIP, principal_directions
 from .hashes import symmetric_keys
 
-__all__ = ["Mixture", "Regimes", "Shape", "fit_regimes", "fit_regimes_of_series"]
+__all__ = ["MOST_CENTRES", "Mixture", "Regimes", "Shape", "fit_regimes", "fit_regimes_of_series"]
 
 _SEEDS = 5  # mixtures whose C is averaged
-_MOST_CENTRES = 128
-_MOST_COLUMNS = 40  # more are replaced by their principal directions
-_HEAVY = 0.15  # inter-quartile range over range, of columns with heavy tails, at most
-_FLAT = 1e-3  # share of the mean variance within regimes that every direction has in addition
+MOST_CENTRES = 128  # centres of a mixture: five mixtures of 66 terms take ten microseconds for a row
+NARROW = 0.15  # inter-quartile range over range, below which a column has heavy tails: about 0.2 for 300 normal rows
+FLOOR = 1e-3  # share of the mean variance within regimes that every direction has besides: tables of 40 rows need it
 
 
 @dataclass(frozen=True)
@@ -55,16 +57,16 @@ class Shape:
         low, centre, high = np.array([weighted_quantiles(x, weights, [0.25, 0.5, 0.75]) for x in X.T]).T
         spread = np.sqrt(np.average((X - np.average(X, axis=0, weights=weights)) ** 2, axis=0, weights=weights))
         scale = np.where(high > low, (high - low) / NORMAL_RANGE, spread)
-        heavy = (high - low < _HEAVY * np.ptp(X, axis=0)).astype(np.float64)
+        heavy = (high - low < NARROW * np.ptp(X, axis=0)).astype(np.float64)
         first = cls(np.arange(len(kept)), centre, scale, heavy, np.zeros(len(kept)), np.ones(len(kept)))
         Z = first.units(X)
         mean = np.average(Z, axis=0, weights=weights)
         deviation = np.sqrt(np.average((Z - mean) ** 2, axis=0, weights=weights))
         shape = replace(first, kept=kept, mean=mean, deviation=np.where(deviation > 0.0, deviation, 1.0))
-        if len(kept) <= _MOST_COLUMNS:
+        if len(kept) <= _most_columns():
             return shape
         Z = (Z - mean) / shape.deviation
-        return replace(shape, directions=principal_directions((Z * weights[:, None]).T @ Z, _MOST_COLUMNS)[1])
+        return replace(shape, directions=principal_directions((Z * weights[:, None]).T @ Z, _most_columns())[1])
 
     def units(self, X: Any) -> Any:
         """Rows in these units."""
@@ -169,6 +171,12 @@ class Regimes:
         return Regimes.of_mixtures(shape, [mixture.of_coordinates(chosen) for mixture in self.mixtures])
 
 
+@lru_cache(maxsize=1)
+def _most_columns() -> int:
+    """The most columns whose quadratics have no more terms than q; more are replaced by principal directions."""
+    return next(n for n in count(1) if comb(n + 3, 2) > MOST_TERMS)
+
+
 @lru_cache(maxsize=8)
 def _quadratic_program(n: int) -> Program:
     return Program.of(terms_up_to(2, n))
@@ -200,7 +208,7 @@ def fit_regimes(X: Float2D, weights: Float1D) -> tuple[Regimes, Float1D]:
     table = term_values(Z, _quadratic_program(Z.shape[1]))
     mixtures, scores = [], []
     for seed in range(_SEEDS):
-        labels = _k_means(Z, weights, _MOST_CENTRES, symmetric_keys(X, seed))
+        labels = _k_means(Z, weights, MOST_CENTRES, symmetric_keys(X, seed))
         mixture, strength = _mixture(Z, weights, labels)
         mixtures.append(mixture)
         scores.append(_left_out(mixture, strength, mixture.quadratics() @ table, labels, weights))
@@ -225,7 +233,7 @@ def fit_regimes_of_series(
     Z = shape.units(X)
     table = term_values(Z, _quadratic_program(Z.shape[1]))
     best, n_centres = 0, 2
-    while n_centres <= min(_MOST_CENTRES, len(X) // 2):
+    while n_centres <= min(MOST_CENTRES, len(X) // 2):
         labels = _k_means(Z, weights, n_centres, symmetric_keys(X))
         inside = -_log_sum(_mixture(Z, weights, labels)[0].quadratics() @ table, np)
         outside = _out_of_block(Z, weights, labels, blocks, table)
@@ -287,7 +295,7 @@ def _mixture(Z: Float2D, weights: Float1D, labels: Int1D) -> tuple[Mixture, floa
     scatters = np.array([deviations[part].T @ deviations[part] for part in parts])
     freedom = max(total - len(parts), 1.0)
     pooled = scatters.sum(axis=0) / freedom
-    pooled[np.diag_indices(n)] += _FLAT * max(np.trace(pooled) / n, 1e-9) + 1e-9
+    pooled[np.diag_indices(n)] += FLOOR * max(np.trace(pooled) / n, 1e-9) + 1e-9
     pull = float(n)
     covariances = (scatters + pull * pooled) / (sizes + pull)[:, None, None]
     return Mixture(sizes, centres, covariances), pull / freedom

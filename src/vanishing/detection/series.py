@@ -21,72 +21,80 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from scipy import stats
 
 from .._typing import Bool1D, Float1D, Float2D, Int1D
 from .calibration import weighted_quantiles
 from .christoffel import Christoffel
+from .columns import RIDGE, principal_directions
 from .equations import Sparse
 from .sums import Sample
 
-__all__ = ["BlockSums", "Series", "block_edges", "effective_rows", "is_correlated", "lag_one", "n_levels_needed"]
+__all__ = ["BlockSums", "Neighbours", "Series", "block_edges", "effective_rows", "n_levels_needed"]
 
 N_BLOCKS = 10  # blocks of consecutive rows: five vary too much in number, twenty take longer and change little
-GAP = 0.5  # of a block, left out on either side of it: rows there are neighbours in time
-CORRELATED = 0.7  # lag-1 correlation from which leaving out single rows misses the rate by a quarter (AR(1) columns)
-FEWEST_ROWS = 50  # of a series: five in each block; lag-1 correlations of fewer independent rows exceed 0.7 by chance
+GAP = 0.5  # share of a block that is left out on either side of it: rows there are neighbours in time
+SIGNIFICANT = 5.0  # standard errors of a lag-1 correlation: one of a hundred columns exceeds them once in 30,000 tables
 OVERFIT = 0.25  # median of log q or log C out of block less in sample, at most: five effective rows per term
-DRIFTING = 0.6  # variance of block means over variance: a level seen fewer than N_BLOCKS / 0.6 = 17 independent times
-DETERMINED = 0.9  # R^2 out of block of a column given the others, from which its drift is theirs
+DRIFTING = 0.3  # unexplained variance of block means over variance: a level seen fewer than 10 / 0.3 = 33 times
 
 
 class Series(NamedTuple):
     """What was decided about rows that follow each other.
 
     ``correlation`` is the largest lag-1 correlation of a column, ``left_out`` the drifting columns that G and C do
-    without, ``degree`` that of G, ``n_effective`` the number of independent rows behind the limit, and ``rate`` the
-    share of false alarms for which the limit is computed.
+    without, ``degree`` that of G, ``n_effective`` the number of independent rows behind the limit, ``n_levels`` that of
+    independent levels of the leading principal component, and ``rate`` the share of false alarms for which the limit is
+    computed.
     """
 
     correlation: float
     left_out: tuple[int, ...]
     degree: int
     n_effective: float
+    n_levels: float
     rate: float
 
 
 def n_levels_needed() -> float:
-    """Independent rows below which a rate of false alarms cannot be promised."""
+    """Independent rows or levels below which a rate of false alarms cannot be promised."""
     return N_BLOCKS / DRIFTING
 
 
-def lag_one(sample: Sample, *, whole: bool) -> float:
-    """The largest lag-1 correlation of a column over consecutive rows that differ.
+class Neighbours(NamedTuple):
+    """Whether rows follow each other: the largest lag-1 correlation of a column, and the number of pairs behind it."""
 
-    Rows of a sample follow each other within a run, which has one key, or everywhere if the sample is the ``whole``
-    table. Repeated rows count once, as a weight would.
+    correlation: float
+    n_pairs: int
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.cumsum(np.random.default_rng(0).normal(size=(500, 2)), axis=0)
-    >>> round(lag_one(Sample(np.zeros(500), X, np.ones(500)), whole=True), 2)
-    0.99
-    """
-    differ = np.append(True, (sample.X[1:] != sample.X[:-1]).any(axis=1))
-    X, keys = sample.X[differ], sample.keys[differ]
-    if len(X) < FEWEST_ROWS:
-        return 0.0
-    deviation = X.std(axis=0)
-    Z = (X - X.mean(axis=0)) / np.where(deviation > 0.0, deviation, 1.0)
-    together = np.full(len(X) - 1, True) if whole else keys[1:] == keys[:-1]
-    if not together.any():
-        return 0.0
-    return float(np.mean((Z[1:] * Z[:-1])[together], axis=0).max())
+    @classmethod
+    def of_sample(cls, sample: Sample, *, whole: bool) -> Neighbours:
+        """The correlation of the ranks of consecutive rows that differ.
 
+        Rows of a sample follow each other within a run, which has one key, or everywhere if the sample is the ``whole``
+        table. Repeated rows count once, as a weight would; ranks keep two outliers side by side from deciding.
 
-def is_correlated(correlation: float) -> bool:
-    """Whether rows follow each other so closely that they are judged by blocks."""
-    return correlation > CORRELATED
+        Examples
+        --------
+        >>> import numpy as np
+        >>> X = np.cumsum(np.random.default_rng(0).normal(size=(500, 2)), axis=0)
+        >>> found = Neighbours.of_sample(Sample(np.zeros(500), X, np.ones(500)), whole=True)
+        >>> round(found.correlation, 2), found.are_dependent
+        (0.99, True)
+        """
+        differ = np.append(True, (sample.X[1:] != sample.X[:-1]).any(axis=1))
+        keys, ranks = sample.keys[differ], stats.rankdata(sample.X[differ], axis=0)
+        deviation = ranks.std(axis=0)
+        Z = (ranks - ranks.mean(axis=0)) / np.where(deviation > 0.0, deviation, 1.0)
+        together = np.full(len(Z) - 1, True) if whole else keys[1:] == keys[:-1]
+        if not together.any():
+            return cls(0.0, 0)
+        return cls(float(np.mean((Z[1:] * Z[:-1])[together], axis=0).max()), int(together.sum()))
+
+    @property
+    def are_dependent(self) -> bool:
+        """Whether the correlation is beyond chance; that of independent rows has the standard error 1 / sqrt(pairs)."""
+        return bool(self.correlation * np.sqrt(self.n_pairs) > SIGNIFICANT)
 
 
 def block_edges(n_rows: int, n_blocks: int | None = None) -> list[tuple[int, int]]:
@@ -196,21 +204,28 @@ class BlockSums:
     def drifting(self) -> list[int]:
         """Columns whose level wanders by itself.
 
-        The variance of the block means of such a column is most of its variance, and the other columns do not
-        determine it out of block: with P the inverse Gram of the columns, the residual of column j given the others is
-        ``(P v)_j / P_jj``.
+        The block means of the residual of such a column, given the others and out of block, have a large part of its
+        variance. With P the inverse Gram of the columns, the residual of column j is ``(P v)_j / P_jj``.
         """
-        linear = np.array([k for k, term in enumerate(self.monomials.terms) if len(term) < 2])
-        linear = linear[: 1 + self.monomials.n_columns]
-        V = self.values[linear]
-        n = len(linear) - 1
-        means = np.array([V[1:, a:b].mean(axis=1) for a, b in self.edges])
-        variance = np.maximum(V[1:].var(axis=1), 1e-300)
-        squares = np.zeros(n)
+        linear = self._columns
+        V, n = self.values[linear], len(linear) - 1
+        residual = np.empty((n, V.shape[1]))
         for rows, gram in self.without(linear):
-            P = np.linalg.inv(gram + 1e-6 * np.eye(n + 1))
-            squares += (((P @ V[:, rows])[1:] / np.diag(P)[1:, None]) ** 2).sum(axis=1)
-        alone = squares / V.shape[1] > (1.0 - DETERMINED) * variance
-        wanders = (means.var(axis=0) > DRIFTING * variance) & alone
+            P = np.linalg.inv(gram + RIDGE * np.eye(n + 1))
+            residual[:, rows] = (P @ V[:, rows])[1:] / np.diag(P)[1:, None]
+        means = np.array([residual[:, a:b].mean(axis=1) for a, b in self.edges])
+        wanders = means.var(axis=0) > DRIFTING * np.maximum(V[1:].var(axis=1), 1e-300)
         columns = self.monomials.columns[np.flatnonzero(wanders)]
         return [] if len(columns) == n else [int(j) for j in columns]
+
+    def n_levels(self) -> float:
+        """Independent values of the leading principal component of the columns: how often the level has changed."""
+        V = self.values[self._columns[1:]]
+        Z = (V - V.mean(axis=1, keepdims=True)) / np.maximum(V.std(axis=1, keepdims=True), 1e-150)
+        return effective_rows(principal_directions(Z @ Z.T, 1)[1][:, 0] @ Z)
+
+    @property
+    def _columns(self) -> Int1D:
+        """Places of the constant and of the columns among the monomials."""
+        linear = [k for k, term in enumerate(self.monomials.terms) if len(term) < 2]
+        return np.array(linear[: 1 + self.monomials.n_columns])

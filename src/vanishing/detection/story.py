@@ -18,15 +18,13 @@ from ..report.tables import Cell, figures, percent, table
 from ..rows.array_api import to_host
 from ..rows.arrays import ArrayRows
 from ..rows.protocol import Block, Cost
+from .explain import MOST_EXPLAINED, N_LISTED, N_NAMED
 from .series import N_BLOCKS
+from .sums import MOST_NUMBERS
 
 __all__ = ["detector_story"]
 
-_KEPT = 300  # worst rows in the chart, besides the sampled ones
-_EXPLAINED, _DRAWN = 10, 3  # worst rows with reasons in a table, and in pictures
-_ROWS_PER_BLOCK = 20  # rows that each block of time needs in the test for drift
-_MOST_VALUES = 20_000_000  # values of a table in memory, for evidence over time: 160 MB
-_FAR = 3.0  # deviations beyond which a row misses an equation
+_MISSED = 3.0  # deviations beyond which a row misses an equation
 
 
 class _Scored(NamedTuple):
@@ -74,7 +72,7 @@ def _score(detector: Any, subject: Subject) -> _Scored:
     def kernel(block: Block) -> _Scored:
         X = np.asarray(to_host(block.X), dtype=np.float64)
         scores = _scores(detector, X)
-        worst = np.argsort(-scores, kind="stable")[:_KEPT]
+        worst = np.argsort(-scores, kind="stable")[:MOST_EXPLAINED]
         return _Scored(len(X), int((scores > limit).sum()), scores[worst], worst, X[worst])
 
     return subject.rows.reduce(kernel, _add_scored, Cost(detector.n_features_in_**2, 40 * detector.n_features_in_))
@@ -88,7 +86,7 @@ def _scores(detector: Any, X: Float2D) -> Float1D:
 
 def _add_scored(a: _Scored, b: _Scored) -> _Scored:
     scores = np.concatenate([a.scores, b.scores])
-    worst = np.argsort(-scores, kind="stable")[:_KEPT]
+    worst = np.argsort(-scores, kind="stable")[:MOST_EXPLAINED]
     numbers = np.concatenate([a.numbers, a.n_rows + b.numbers])
     X = np.concatenate([a.X, b.X])
     return _Scored(a.n_rows + b.n_rows, a.alarms + b.alarms, scores[worst], numbers[worst], X[worst])
@@ -100,7 +98,7 @@ def _chart(detector: Any, scored: _Scored, subject: Subject) -> Html:
     scores = np.concatenate([_scores(detector, seen.X), scored.scores])[first]
     tail = detector._current().tail
     limits = {rate: tail.threshold(rate) for rate in (detector._rate, detector._rate / 10.0)}
-    mark = np.searchsorted(numbers, scored.numbers[:_DRAWN])
+    mark = np.searchsorted(numbers, scored.numbers[:N_NAMED])
     some = (
         "" if len(numbers) == seen.n_rows else f" {len(numbers):,} of {seen.n_rows:,} rows, the worst ones among them."
     )
@@ -111,7 +109,7 @@ def _chart(detector: Any, scored: _Scored, subject: Subject) -> Html:
         ax.set_title("", loc="left")
         ax.set_xlabel("row")
 
-    bars = [_bars(detector, row, number) for row, number in zip(scored.X[:_DRAWN], scored.numbers, strict=False)]
+    bars = [_bars(detector, row, number) for row, number in zip(scored.X[:N_NAMED], scored.numbers, strict=False)]
     return join(
         tag("div", figure(draw, (9.0, 3.4), caption), class_="wide"), tag("div", *bars, class_="figures thirds")
     )
@@ -119,7 +117,7 @@ def _chart(detector: Any, scored: _Scored, subject: Subject) -> Html:
 
 def _episodes(detector: Any, subject: Subject, n_rows: int) -> Html | None:
     """The evidence over time and the episodes; None for tables that are not held in memory."""
-    if n_rows * len(subject.names) > _MOST_VALUES or detector._current().sample is None:
+    if n_rows * len(subject.names) > MOST_NUMBERS or detector._current().sample is None:
         return None
     source = ArrayRows(np.asarray(subject.rows.to_numpy(), dtype=np.float64))
     source.quiet = True
@@ -130,7 +128,7 @@ def _episodes(detector: Any, subject: Subject, n_rows: int) -> Html | None:
             figures(episode.last_row),
             figures(episode.worst_row),
             figures(episode.evidence, 3),
-            ", ".join(list(episode.columns)[:3]),
+            ", ".join(list(episode.columns)[:N_NAMED]),
             next(iter(episode.equations), ""),
         ]
         for episode in found.episodes
@@ -161,7 +159,7 @@ def _bars(detector: Any, row: Float1D, number: int) -> Html:
 def _worst(detector: Any, scored: _Scored) -> Html:
     tail = detector._current().tail
     lines = []
-    for score, number, row in zip(scored.scores[:_EXPLAINED], scored.numbers, scored.X, strict=False):
+    for score, number, row in zip(scored.scores[:N_LISTED], scored.numbers, scored.X, strict=False):
         columns = detector._explained(row, "column")
         name, observed, expected = (columns[key][0] for key in ("column", "observed", "expected"))
         equation = detector._explained(row, "equation")["equation"][0]
@@ -188,7 +186,7 @@ def _equations(detector: Any, subject: Subject) -> Html:
     if not len(equations.polynomials):
         return join(paragraph("No equation holds closely enough to be written down; the scores do without."), words)
     values = values_of_polynomials(equations.polynomials, equations.deviation)
-    held = check_values(subject.rows, values, np.full(len(equations.polynomials), _FAR))
+    held = check_values(subject.rows, values, np.full(len(equations.polynomials), _MISSED))
     lines = [
         [
             polynomial(g, zero=True),
@@ -208,7 +206,7 @@ def _equations(detector: Any, subject: Subject) -> Html:
             strict=True,
         )
     ]
-    heads = ["equation", "deviation at fit", "here, in deviations", f"beyond {_FAR:.0f}", "worst", "worst row"]
+    heads = ["equation", "deviation at fit", "here, in deviations", f"beyond {_MISSED:.0f}", "worst", "worst row"]
     note = "Root mean square of each equation on these rows, in units of its deviation at the fit: 1 is as expected."
     return join(paragraph(note), table(heads, lines, name="equations", most=300), words)
 
@@ -217,7 +215,7 @@ def _drift(detector: Any, subject: Subject) -> Html | None:
     """The test for drift on blocks of the sampled rows, in the order of time; None with too few rows."""
     rows = subject.seen.complete
     numbers = subject.seen.numbers[np.isfinite(subject.seen.X).all(axis=1)]
-    if len(rows) < _ROWS_PER_BLOCK * N_BLOCKS:
+    if len(rows) < N_BLOCKS * N_BLOCKS:
         return None
     source = ArrayRows(rows)
     source.quiet = True

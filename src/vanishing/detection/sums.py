@@ -24,6 +24,8 @@ from .columns import Standardised
 from .products import gram_of_values
 
 __all__ = [
+    "MOST_NUMBERS",
+    "ROWS_AT_ONCE",
     "RUN",
     "SAMPLE",
     "Sample",
@@ -42,7 +44,10 @@ SAMPLE = 10_000  # rows behind the regimes and the calibration
 RUN = 100  # consecutive rows that a sample takes or leaves as a whole: ten times the memory of the evidence over time
 
 _AMPLE = 2  # rows with a key over rows of a sample, where their number is known
-_FEW_ROWS = 2048  # rows, at most, whose monomials are evaluated at once
+ROWS_AT_ONCE = 2048  # rows whose monomials are evaluated together: more leave the cache, fewer cost calls
+MOST_NUMBERS = (
+    2**24
+)  # numbers that are kept besides the sample: rows set aside, models of gaps, tables of reports; 128 MB
 
 
 class Sample(NamedTuple):
@@ -164,7 +169,7 @@ def sum_rows(
 
 def _gram_of_array(rows: ArrayRows, units: Standardised, monomials: Monomials, weight: float) -> Float2D:
     """Sum of the products of the monomials over rows in memory; at once for few rows."""
-    if len(rows) > _FEW_ROWS:
+    if len(rows) > ROWS_AT_ONCE:
         return border_gram(np.array([[weight]]), weight * mean_gram(rows.changed(units), monomials.program, 1))
     values = term_values(units.units(np.asarray(rows.X[:])), monomials.program)
     return gram_of_values(values, rows.sample_weight, monomials.terms)

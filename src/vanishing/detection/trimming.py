@@ -1,10 +1,9 @@
 """Dirty training rows: concentration steps leave out the rows that fit worst, so that they do not hide themselves.
 
-Each step fits G and E to the rows kept so far, scores all rows, and keeps the four fifths with the lowest scores (as
-for least trimmed squares: Rousseeuw and Van Driessen, 2006). The model is that of the rows kept in the end. Its limit
-comes from all rows within the outer fence of Tukey, the third quartile of the scores plus three inter-quartile ranges:
-of clean rows hardly any are beyond it. The degree is 1 unless it is given, and there are no local quadratics: both
-would bend towards clusters of anomalies.
+Each step fits G and E of degree 1 to the rows kept so far, scores all rows, and keeps the four fifths with the lowest
+scores (as for least trimmed squares: Rousseeuw and Van Driessen, 2006). Polynomials of a higher degree would bend
+towards clusters of anomalies. The model is that of the rows kept in the end, with their regimes. Its limit comes from
+all rows within the outer fence of the scores.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .._typing import Bool1D, Float1D
+from .._typing import Bool1D
 from ..rows.array_api import namespace_of
 from ..rows.arrays import ArrayRows
 from ..rows.protocol import Block, where
@@ -25,11 +24,10 @@ from .columns import exact_relations, survey_columns
 from .model import Model, Score
 from .sums import Sample, sum_rows
 
-__all__ = ["Inside", "concentrate", "within_fence"]
+__all__ = ["Inside", "concentrate"]
 
 TRIMMED = 0.2  # share of the rows left out: more than are anomalies in nearly all tables
-STEPS = 2  # fits before the last one: a third changes few rows
-FENCE = 3.0  # inter-quartile ranges beyond the third quartile: 4.7 deviations of normal scores
+STEPS = 3  # fits before the last one: each moves the model away from the anomalies, the next ones hardly
 
 
 @dataclass(frozen=True)
@@ -57,12 +55,6 @@ def concentrate(sample: Sample, degree: int, names: Sequence[str]) -> tuple[Scor
         limit = float(weighted_quantiles(scores, sample.weights, [1.0 - TRIMMED])[0])
         kept = scores <= limit
     return model.score, limit, kept
-
-
-def within_fence(scores: Float1D, weights: Float1D) -> Bool1D:
-    """Which scores are not beyond the outer fence."""
-    low, high = weighted_quantiles(scores, weights, [0.25, 0.75])
-    return np.asarray(scores <= high + FENCE * (high - low))
 
 
 def _fit(sample: Sample, kept: Bool1D, degree: int, names: Sequence[str]) -> Model:

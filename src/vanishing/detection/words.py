@@ -33,12 +33,12 @@ def warn_about_series(series: Series, names: Sequence[str]) -> None:
             "the score but for tight equations. Give rows of a longer time, or series=False if the order of the rows "
             "means nothing."
         )
-    if series.n_effective < n_levels_needed():
+    if min(series.n_effective, series.n_levels) < n_levels_needed():
         warn_user(
-            f"Only about {series.n_effective:.0f} independent rows stand behind the limit, as rows follow each other "
-            f"(lag-1 correlation {series.correlation:.2f}): the rate of false alarms may be missed, above all in "
-            "regimes that the rows do not show. Give rows of a longer time, or series=False if their order means "
-            "nothing."
+            f"Only about {series.n_effective:.0f} independent rows stand behind the limit, and the level of the rows "
+            f"changed about {series.n_levels:.0f} times, as rows follow each other (lag-1 correlation "
+            f"{series.correlation:.2f}): the rate of false alarms may be missed, above all in regimes that the rows do "
+            "not show. Give rows of a longer time, or series=False if their order means nothing."
         )
 
 
