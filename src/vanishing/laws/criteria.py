@@ -20,6 +20,7 @@ from math import comb, log2, sqrt
 import numpy as np
 
 from .._typing import Float1D, Float2D, Int1D
+from .candidates.core import without_lumps
 from .estimate.settings import Attempt
 from .rows.relation import HALF_OF_NORMAL, Relation, information, middle_spread, moved_onto
 from .say.law import Law
@@ -52,8 +53,8 @@ class Criteria:
     Attributes
     ----------
     bits : float
-        Fewest bits a row that a law with exceptions says about each of its columns: values of two coarse columns
-        coincide on many rows.
+        Fewest bits a row, lumps of one value apart, that a law with exceptions says about each of its columns: values
+        of two coarse columns coincide on many rows.
     width : float
         Largest noise of a law between rows, as a share of the columns' steps. Independent walks have 0.7 to 1.5.
     gain : float
@@ -171,9 +172,13 @@ def judge(
     share = float(np.mean(obeys))
     bits = min(information(share, q) for q in _chances(X, relation, reach, random))
     saved = n_distinct * bits
-    if law.share < 1.0 and bits < criteria.bits:
-        reason = f"some rows do not obey it, and it says {bits:.2f} bits a row about one of its columns"
-        return Verdict(False, reason, saved, cost), own
+    if law.share < 1.0:
+        places = without_lumps(relation.Z)
+        chances = _chances(X[places], relation.at(places), reach, random)
+        bits = min(information(float(np.mean(obeys[places])), q) for q in chances)
+        if bits < criteria.bits:
+            reason = f"some rows do not obey it, and it says {bits:.2f} bits a row about one of its columns"
+            return Verdict(False, reason, saved, cost), own
     if saved <= cost:
         return Verdict(False, _too_long(saved, n_distinct, cost), saved, cost), own
     near = relation.at(obeys)

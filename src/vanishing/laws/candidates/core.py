@@ -42,6 +42,7 @@ _LEAST_ROWS = 6  # half of fewer are on an equation through three of them
 _LUMP = 0.25  # share of the searched rows that one value of a column may have: two such columns stay below half
 _DENOMINATORS = 4  # largest denominator of a ratio of coefficients
 _LEAST_SIZE = 0.01  # of a value, over a typical one of its column, that its deviation is a share of
+_REFITS = 2  # of an equation to all rows that obey: the second has the weights of the first
 _STEPS, _MOST_STEPS = 8, 50  # of concentration, and towards the width of the core
 _ROUNDING = 1e-9  # width, in deviations of the columns, that float64 may leave
 _SEED = 3_180_442_907_551  # large, so that no table was made with the same random numbers
@@ -215,9 +216,8 @@ def find_core(
     if not found:
         return None
     bits = np.array([search.bits_a_row(c, _MANY_ROWS) for c in found])
-    near = log2(_ABOUT_AS_NARROW)
-    found = [c for c, own in zip(found, bits, strict=True) if own >= bits.max() - near - 2.0 / np.sqrt(n_rows)]
-    limit = min(c.score(n_rows) for c in found) + near
+    found = [c for c, own in zip(found, bits, strict=True) if 2.0 * own >= bits.max()]  # products with zeros say less
+    limit = min(c.score(n_rows) for c in found) + log2(_ABOUT_AS_NARROW)
     close = [_with_plain_ratios(columns, many, c, comparable) for c in found if c.score(n_rows) <= limit]
     return _described(columns, min(close, key=lambda c: (c.bits(n_rows), c.width)), every, random)
 
@@ -285,10 +285,11 @@ class _Search:
         return float(least)
 
     def saves_bits(self, candidate: _Candidate) -> bool:
-        """Whether a candidate saves more bits on the rows than it takes to write it down."""
+        """Whether a candidate needs all of its terms, and saves more bits than it takes to write it down."""
         values, slopes = _tables(self.scaled[0][:_SOME_ROWS], self.scaled[1][:_SOME_ROWS], candidate.exponents)
         candidate.sizes = _sizes(values, slopes, candidate.coef)
-        return self.bits_a_row(candidate, _SOME_ROWS) * len(self.X) > candidate.bits(len(self.X))
+        idle = candidate.sizes.min() <= candidate.width + _ROUNDING
+        return not idle and self.bits_a_row(candidate, _SOME_ROWS) * len(self.X) > candidate.bits(len(self.X))
 
 
 def without_lumps(X: Float2D) -> Int1D:
@@ -316,27 +317,33 @@ def without_lumps(X: Float2D) -> Int1D:
 def _with_plain_ratios(
     columns: _Columns, rows: tuple[Float2D, Float2D], candidate: _Candidate, comparable: _Comparable | None
 ) -> _Candidate:
-    """The equation with rational ratios of its coefficients, in the units of the table, where these save bits."""
-    k, n_rows = len(candidate.coef), len(rows[0])
+    """The equation with rational ratios of its coefficients, in the units of the table, where these save bits.
+
+    All rows within four widths count, as coefficients that are fitted to the nearer half alone bend to it.
+    """
+    k = len(candidate.coef)
     values, slopes = _tables(*rows, candidate.exponents)
     with np.errstate(over="ignore", under="ignore"):
         unit = np.prod(columns.size**candidate.exponents, axis=1)
-    best = candidate
-    for reference in range(k if k > 2 and np.isfinite(unit).all() and unit.all() else 0):
+    if not (np.isfinite(unit).all() and unit.all()):
+        return candidate
+    near = _distances(values, slopes, candidate.coef) <= 4.0 * candidate.width + _ROUNDING
+    some, n_near = (values[near], slopes[near]), int(near.sum())
+    best = plain = _fitted(*some, candidate, np.eye(k), candidate.coef)
+    for reference in range(k):
         allowed = np.ones(k, dtype=bool) if comparable is None else comparable(candidate.exponents, reference)
-        current = replace(candidate, rational=tuple(Fraction(1) if t == reference else None for t in range(k)))
-        for term in range(k):
-            if term == reference or not allowed[term]:
-                continue
+        current = replace(plain, rational=tuple(Fraction(1) if t == reference else None for t in range(k)))
+        for term in [t for t in range(k) if t != reference and allowed[t]]:
             own = current.coef / unit
             value = own[term] / own[reference]
-            ratios = [
-                Fraction(round(value * q), q) for q in range(1, _DENOMINATORS + 1) if abs(value) < 1.0 / _ROUNDING
-            ]
-            tried = [_with_ratio(values, slopes, unit, current, term, ratio) for ratio in ratios if ratio]
-            current = min([current, *tried], key=lambda c: c.score(n_rows))
-        best = min(best, current, key=lambda c: c.score(n_rows))
-    return best
+            denominators = range(1, _DENOMINATORS + 1) if abs(value) < 1.0 / _ROUNDING else ()
+            ratios = {Fraction(round(value * q), q) for q in denominators} - {0}
+            tried = [_with_ratio(*some, unit, current, term, ratio) for ratio in sorted(ratios)]
+            current = min([current, *tried], key=lambda c: c.score(2 * n_near))
+        best = min(best, current, key=lambda c: c.score(2 * n_near))
+    if best is plain:
+        return candidate
+    return replace(best, width=_half_scale(_distances(values, slopes, best.coef)))
 
 
 def _with_ratio(
@@ -349,9 +356,22 @@ def _with_ratio(
     mixing = np.column_stack([fixed, *(np.eye(len(fixed))[t] for t in free)])
     reference = next(t for t, own in enumerate(candidate.rational) if own is not None)
     start = np.r_[candidate.coef[reference] / fixed[reference], candidate.coef[free]]
-    coef, width = _concentrated(values @ mixing, np.einsum("ikj,km->imj", slopes, mixing), start)
-    coef = mixing @ coef
-    return _Candidate(candidate.exponents, coef, width, _sizes(values, slopes, coef), rational)
+    return _fitted(values, slopes, replace(candidate, rational=rational), mixing, start)
+
+
+def _fitted(values: Float2D, slopes: Array, candidate: _Candidate, mixing: Float2D, start: Float1D) -> _Candidate:
+    """The candidate with the coefficients ``mixing @ c`` that all rows give; its width is their root mean square."""
+    mixed, mixed_slopes = values @ mixing, np.einsum("ikj,km->imj", slopes, mixing)
+    for _ in range(_REFITS):
+        start = _narrowest(mixed, mixed_slopes, start)
+    coef = mixing @ start
+    width = float(np.sqrt(np.mean(_distances(values, slopes, coef) ** 2)))
+    return replace(candidate, coef=coef, width=width, sizes=_sizes(values, slopes, coef))
+
+
+def _distances(values: Float2D, slopes: Array, coef: Float1D) -> Float1D:
+    """First-order distances of rows from an equation."""
+    return np.abs(_ratio(values @ coef, np.linalg.norm(np.einsum("ikj,k->ij", slopes, coef), axis=1)))
 
 
 def _sizes(values: Float2D, slopes: Array, coef: Float1D) -> Float1D:
@@ -621,31 +641,32 @@ def _null_vector(work: Float2D, k: int) -> bool:
 
 
 def _concentrated(values: Float2D, slopes: Array, coef: Float1D) -> tuple[Float1D, float]:
-    """Coefficients that minimise ``sum g^2 / w`` over ``sum |u grad g|^2 / w`` on the nearest half, again and again."""
+    """Coefficients that are the narrowest on the nearest half of the rows, again and again, and their width."""
     best, width = coef, np.inf
     for _ in range(_STEPS):
-        along = np.einsum("ikj,k->ij", slopes, coef)
-        steepness = np.sqrt((along**2).sum(axis=1))
-        distance = np.abs(_ratio(values @ coef, steepness))
+        distance = _distances(values, slopes, coef)
         own = _half_scale(distance)
         if not own < width:
             break
         best, width = coef, own
         half = np.argpartition(distance, len(values) // 2)[: len(values) // 2 + 1]
         half = half[np.isfinite(distance[half])]
-        weights = 1.0 / np.maximum(steepness[half], 1e-100) ** 2
-        size = np.maximum(np.sqrt((values[half] ** 2 * weights[:, None]).sum(axis=0)), 1e-100)
-        A = (values[half] * weights[:, None]).T @ values[half]
-        B = np.einsum("ikj,ilj,i->kl", slopes[half], slopes[half], weights)
-        try:
-            A, B = A / np.outer(size, size), B / np.outer(size, size)
-            _, vectors = eigh(B, A + 1e-13 * np.eye(len(A)))
-        except (LinAlgError, ValueError):
-            break
-        coef = vectors[:, -1] / size
-        if not np.isfinite(coef).all():
-            break
+        coef = _narrowest(values[half], slopes[half], coef)
     return best, width
+
+
+def _narrowest(values: Float2D, slopes: Array, coef: Float1D) -> Float1D:
+    """Coefficients that minimise ``sum g^2 / w`` over ``sum |u grad g|^2 / w``, with the weights of given ones."""
+    weights = 1.0 / np.maximum(np.linalg.norm(np.einsum("ikj,k->ij", slopes, coef), axis=1), 1e-100) ** 2
+    size = np.maximum(np.sqrt((values**2 * weights[:, None]).sum(axis=0)), 1e-100)
+    A = (values * weights[:, None]).T @ values / np.outer(size, size)
+    B = np.einsum("ikj,ilj,i->kl", slopes, slopes, weights) / np.outer(size, size)
+    try:
+        _, vectors = eigh(B, A + 1e-13 * np.eye(len(A)))
+    except (LinAlgError, ValueError):
+        return coef
+    found: Float1D = vectors[:, -1] / size
+    return found if np.isfinite(found).all() else coef
 
 
 def _is_one_sheet(Z: Float2D, unit: Float2D, candidate: _Candidate, reach: float = 4.0) -> bool:

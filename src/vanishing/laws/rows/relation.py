@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._typing import Bool1D, Float1D, Float2D, Int2D
+from ..._typing import Bool1D, Float1D, Float2D, Int1D, Int2D
 
 __all__ = ["HALF_OF_NORMAL", "Relation", "information", "middle_spread", "moved_onto"]
 
@@ -114,7 +114,7 @@ class Relation:
             tuple((j, int(e)) for j, e in zip(self.columns, row, strict=True) if e) for row in self.exponents.tolist()
         }
 
-    def at(self, rows: Bool1D) -> Relation:
+    def at(self, rows: Bool1D | Int1D) -> Relation:
         """The same relation with some of the rows."""
         part = copy(self)
         part.Z = self.Z[rows]
