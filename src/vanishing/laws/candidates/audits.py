@@ -34,7 +34,7 @@ _REACH = 3.0  # deviations of its noise within which a value is zero
 _LEAST_ZEROS, _ZEROS_PER_OTHER = 0.05, 3.0  # of a column with a lump of zeros: share of rows, per row a little further
 _NEIGHBOURS = 2  # of each row
 _SEED = 7_043_166_121_809  # large, so that no table was made with the same random numbers
-_SURPRISE = 6.0  # bits that rational coefficients save beyond the choice of terms: chance does in 1 of 64
+_SURPRISE = 6.0  # bits that the rational coefficients of a plane curve save beyond chance, which does in 1 of 64
 _MISSED = 0.2  # deviations by which the second-best polynomial misses the rows, beside a law
 
 
@@ -80,7 +80,7 @@ def is_often_zero(conditions: Conditions, column: int, variances: Float1D) -> bo
 
     Examples
     --------
-    >>> from vanishing.laws.sample import make_sample
+    >>> from vanishing.laws.estimate.sample import make_sample
     >>> rng = np.random.default_rng(0)
     >>> smooth = rng.exponential(size=1000)
     >>> sample = make_sample(np.column_stack([smooth, smooth * (smooth > 0.5)]) + 0.01 * rng.normal(size=(1000, 2)))
@@ -153,15 +153,18 @@ def correlation_limit(n_rows: int) -> float:
     return float(0.08 + 4.0 / np.sqrt(min(n_rows, _MOST_ROWS)))
 
 
-def is_surprising(saved: float, n_candidates: int, n_terms: int) -> bool:
+def is_surprising(saved: float, n_candidates: int, n_terms: int, n_columns: int) -> bool:
     """Whether rational coefficients save more bits than the choice of terms, and of the one that is 1, takes.
+
+    What remains has to be ``6 / (n_columns - 1)`` bits: few terms approximate a curve in the plane, and a surface has
+    to be approximated along every column.
 
     Examples
     --------
-    >>> is_surprising(20.0, 10, 3), is_surprising(10.0, 10, 3)
+    >>> is_surprising(20.0, 10, 3, 2), is_surprising(10.0, 10, 3, 2)
     (True, False)
     """
-    return saved > log2(comb(n_candidates, n_terms) * n_terms) + _SURPRISE
+    return saved > log2(comb(n_candidates, n_terms) * n_terms) + _SURPRISE / (n_columns - 1)
 
 
 def is_dense(
@@ -199,7 +202,8 @@ def is_dense(
     idle = ~exponents[list(support)].any(axis=0)
     dictionary = np.flatnonzero(~exponents[:, idle].any(axis=1))
     few_real = n_real <= max(1, n_strong // 2)
-    if snapped is not None and few_real and is_surprising(snapped.saved, len(dictionary), n_terms):
+    n_columns = int((~idle).sum())
+    if snapped is not None and few_real and is_surprising(snapped.saved, len(dictionary), n_terms, n_columns):
         return False
     missed = np.sqrt(float(system.spectrum(dictionary.tolist())[1]) / system.n_rows) * level
     return bool(missed < _MISSED)

@@ -128,9 +128,8 @@ class _Candidate:
         if degree == 1 or len(self.coef) == 2:
             return True
         saved = replace(self, rational=()).bits(n_rows) - self.bits(n_rows)
-        return len(plain) >= len(self.coef) - 1 and is_surprising(
-            saved, comb(n_columns + degree, degree), len(self.coef)
-        )
+        n_candidates, k = comb(n_columns + degree, degree), len(self.coef)
+        return len(plain) >= k - 1 and is_surprising(saved, n_candidates, k, n_columns)
 
     def score(self, n_rows: int) -> float:
         """Bits that the nearer half of the rows take, a row: ``log2 width``, and the share of writing it down."""

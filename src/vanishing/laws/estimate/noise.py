@@ -29,7 +29,7 @@ def noise_level(conditions: Conditions, support: Sequence[int], profile: Float1D
 
     Examples
     --------
-    >>> from vanishing.laws.sample import make_sample
+    >>> from vanishing.laws.estimate.sample import make_sample
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=20_000)
     >>> sample = make_sample(np.column_stack([x, 2.0 * x]) + rng.normal(size=(20_000, 2)) * [0.1, 0.2])

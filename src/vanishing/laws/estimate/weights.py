@@ -38,7 +38,7 @@ def row_noise(terms: Monomials, table: Float2D, coef: Float1D, variances: Float2
 
     Examples
     --------
-    >>> from vanishing.laws.monomials import monomials
+    >>> from vanishing.laws.estimate.monomials import monomials
     >>> terms = monomials(1, 2)
     >>> table = terms.values(np.array([[3.0]]))
     >>> row_noise(terms, table, np.array([0.0, 0.0, 1.0]), np.array([[0.1]])).variance  # 0.1 * 6^2 + 0.01 * 2^2 / 2
