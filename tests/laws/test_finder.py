@@ -185,7 +185,7 @@ def test_degrees_that_are_skipped_are_named(rng):
 def test_all_rows_set_the_constant_of_a_power_law(rng):
     a, b = rng.uniform(1.0, 3.0, (2, 12_000))
     X = with_noise(np.column_stack([a, b, 2.5 * a**3 / b**2]), 0.005, rng)
-    (law,) = discover(X, max_degree=2)
+    (law,) = discover(X, max_degree=2, robust=False)
     assert law.degree == 3
     assert law.n_rows > 11_000
     assert abs(law.coef[1]) == pytest.approx(2.5, rel=0.01) or abs(law.coef[1]) == pytest.approx(0.4, rel=0.01)

@@ -58,7 +58,8 @@ class Criteria:
     width : float
         Largest noise of a law between rows, as a share of the columns' steps. Independent walks have 0.7 to 1.5.
     gain : float
-        Bits a row by which a curved law has to be sharper than a linear regression, where it is wider than that.
+        Bits a row by which a curved law of all rows has to be sharper than a linear regression, where it is wider than
+        that. (Which rows obey is a choice that makes any curve sharper.)
     whiteness : float
         Largest correlation of successive residuals, over its standard error, where a law is wider between rows.
     core : float
@@ -183,7 +184,8 @@ def judge(
         return Verdict(False, _too_long(saved, n_distinct, cost), saved, cost), own
     near = relation.at(obeys)
     width = 0.0 if exact or groups is not None else _width_between_rows(near)
-    if width > criteria.width and not _is_sharp(near, criteria) and not _is_white(near, criteria):
+    sharp = law.share == 1.0 and width > criteria.width and _is_sharp(relation, criteria)
+    if width > criteria.width and not sharp and not _is_white(relation, criteria):
         reason = f"the relation of the steps from row to row is {width:.0%} wide: a trend that columns share, not a law"
         return Verdict(False, reason, saved, cost, width), own
     if groups is None and _leaves_points_only(near, known, X[obeys]):

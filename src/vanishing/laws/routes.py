@@ -21,7 +21,7 @@ from .candidates.power_laws import PowerLaw, find_power_law
 from .candidates.search import find_laws, skipped
 from .estimate.moments import ADDITIVE
 from .estimate.sample import Sample, make_sample
-from .estimate.settings import DENSE, LAW, LIKELY, Attempt, Settings
+from .estimate.settings import DENSE, LAW, Attempt, Settings
 from .exact import SPARE_ROWS, binary_denominator, exact_laws, few_points
 from .rows.rounding import dithered, explains_linear, rounding_steps
 from .rows.table import Table
@@ -31,6 +31,7 @@ from .say.law import Law
 __all__ = ["Routes", "in_given_rows", "notes_about", "proven_laws"]
 
 _EXACT_DEGREE, _EXACT_TERMS = 6, 500  # largest degree, and most terms, of the search in exact arithmetic
+_PASSED = 1e-3  # p-value of a power law that leaves nothing to find beyond degree _BESIDES
 _BESIDES = 2
 _LOG_NOISE = 0.2  # largest noise of a power law, in deviations of the logarithms
 
@@ -134,7 +135,7 @@ class Routes:
         if power is not None and not table.whole:  # up to the degree of the moments, these are more exact
             reached = power.degree <= settings.max_degree
             power = None if reached else confirm_power_law(power, table.rows, kept)
-        if power is not None and power.alone and power.exponents.all() and power.p_value >= LIKELY:
+        if power is not None and power.alone and power.exponents.all() and power.p_value >= _PASSED:
             lower = replace(settings, max_degree=min(settings.max_degree, _BESIDES))
             fitted, attempts = find_laws(self._sample(X, None, lower), lower)
             if all(law.dense for law in fitted) or (len(fitted) == 1 and _is_power_law(fitted[0], power)):

@@ -34,7 +34,15 @@ _REACH = 3.0  # deviations of its noise within which a value is zero
 _LEAST_ZEROS, _ZEROS_PER_OTHER = 0.05, 3.0  # of a column with a lump of zeros: share of rows, per row a little further
 _NEIGHBOURS = 2  # of each row
 _SEED = 7_043_166_121_809  # large, so that no table was made with the same random numbers
-_SURPRISE = 6.0  # bits that the rational coefficients of a plane curve save beyond chance, which does in 1 of 64
+_MOST_REAL = 7  # real coefficients of a law
+_SURPRISE = 3.0  # bits that numbers save beyond the choice of terms; twice this for plane curves, which few terms fit
+_PER_REAL = 10.0  # bits more for each real number of a curve in the plane with many terms
+_SPARSE = 0.5  # share of all terms, at most, of a sparse law
+_SAME = 3.0  # errors that two real coefficients may differ by and be one number
+_FEW = 4  # terms of a curve in the plane that may be known to a coarse resolution
+_SAVED = 4.0  # bits that the rational numbers of a law save, on average
+_SAVED_BY_ONE = 7.0  # bits that a rational number must save where there are hardly others
+_FINE, _COARSE = 0.002, 0.0017  # resolution, in deviations: of three terms, and of a plane curve with many
 _MISSED = 0.2  # deviations by which the second-best polynomial misses the rows, beside a law
 
 
@@ -156,15 +164,12 @@ def correlation_limit(n_rows: int) -> float:
 def is_surprising(saved: float, n_candidates: int, n_terms: int, n_columns: int) -> bool:
     """Whether rational coefficients save more bits than the choice of terms, and of the one that is 1, takes.
 
-    What remains has to be ``6 / (n_columns - 1)`` bits: few terms approximate a curve in the plane, and a surface has
-    to be approximated along every column.
-
     Examples
     --------
     >>> is_surprising(20.0, 10, 3, 2), is_surprising(10.0, 10, 3, 2)
     (True, False)
     """
-    return saved > log2(comb(n_candidates, n_terms) * n_terms) + _SURPRISE / (n_columns - 1)
+    return saved > log2(comb(n_candidates, n_terms) * n_terms) + _SURPRISE * (2 if n_columns == 2 else 1)
 
 
 def is_dense(
@@ -177,9 +182,10 @@ def is_dense(
 ) -> bool:
     """Whether a polynomial may be the approximation of a smooth curve.
 
-    A law is special. It is linear, or a power law. Or all but a few of its coefficients are rational numbers, and these
-    save more bits than it takes to say which terms it has. Or no other polynomial in its columns up to its degree
-    nearly vanishes on the rows: the second-best one misses them by about ``sqrt(J / N)`` times the noise.
+    A law is special. Either it is sparse, nearly all of its coefficients are rational numbers, and these save more bits
+    than it takes to say which terms it has. Or no other polynomial in its columns up to its degree nearly vanishes on
+    the rows: the second-best one misses them by about ``sqrt(J / N)`` times the noise, 0.2 deviations at least; half of
+    that is enough for three terms that are known to a fine resolution, ``noise / sqrt(N)``.
 
     Parameters
     ----------
@@ -196,14 +202,38 @@ def is_dense(
     """
     n_terms, n_strong = len(support), 0 if snapped is None else snapped.n_strong
     n_real = n_terms - 1 - n_strong + n_shifts
-    if conditions.degree == 1 or (n_terms < 3 and n_real <= 1):
-        return False
     exponents = conditions.terms.exponents
     idle = ~exponents[list(support)].any(axis=0)
     dictionary = np.flatnonzero(~exponents[:, idle].any(axis=1))
-    few_real = n_real <= max(1, n_strong // 2)
-    n_columns = int((~idle).sum())
-    if snapped is not None and few_real and is_surprising(snapped.saved, len(dictionary), n_terms, n_columns):
+    if conditions.degree == 1:
         return False
+    if n_terms < 4 and n_real <= 1 and (n_terms < 3 or (snapped is not None and snapped.saved > _SAVED_BY_ONE)):
+        return False
+    sparse, plane = n_terms <= _SPARSE * len(dictionary), (~idle).sum() == 2
+    coarse = plane and n_terms > _FEW and level > _COARSE * np.sqrt(system.n_rows)
+    if sparse and snapped is not None and not coarse:  # five terms fit a coarse plane curve by chance
+        n_numbers = _count_real(conditions, snapped, system) + n_shifts
+        chosen = np.log2(comb(len(dictionary), n_terms) * n_terms) + _SURPRISE * (2 if plane else 1)
+        if plane and n_terms > _FEW:
+            chosen += _PER_REAL * n_numbers
+        few_real = n_numbers <= max(1, n_strong // 2)
+        if few_real and snapped.saved > max(chosen, _SAVED * (len(snapped.rational) - 1)):
+            return False
+    if n_real - n_shifts > max(3, min(0.45 * (len(dictionary) - 1), _MOST_REAL)):
+        return True
     missed = np.sqrt(float(system.spectrum(dictionary.tolist())[1]) / system.n_rows) * level
-    return bool(missed < _MISSED)
+    few = n_terms <= 3 and n_shifts == 0 and level < _FINE * np.sqrt(system.n_rows)
+    return bool(missed < (_MISSED / 2.0 if few else _MISSED))
+
+
+def _count_real(conditions: Conditions, snapped: SnappedLaw, system: System) -> int:
+    """How many different real numbers a law has besides its rational ones: ``8.98 x^2 + 8.98 y^2`` has one."""
+    real = [term for term in snapped.support if term not in snapped.rational]
+    if len(real) < 2:
+        return len(real)
+    information = system.information(snapped.c, real)
+    errors = np.sqrt(np.maximum(np.diag(np.linalg.pinv(information, hermitian=True)), 0.0)) / conditions.unit[real]
+    values = np.abs(snapped.c[real] / conditions.unit[real])
+    order = np.argsort(values)
+    gaps = np.diff(values[order]) > _SAME * np.hypot(errors[order][1:], errors[order][:-1])
+    return 1 + int(gaps.sum())
