@@ -42,7 +42,7 @@ def frame(X):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:.* rows with NaN were left out of the fit")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.filterwarnings("ignore:Only about .* independent rows")  # a table sorted by its classes looks like a series
+@pytest.mark.filterwarnings("ignore:Only about .* independent rows")  # sorted by classes
 @parametrize_with_checks([VanishingIdealDetector()])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -51,7 +51,7 @@ def test_scikit_learn_checks(estimator, check):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.filterwarnings("ignore:Only about .* independent rows")  # a table sorted by its classes looks like a series
+@pytest.mark.filterwarnings("ignore:Only about .* independent rows")  # sorted by classes
 @parametrize_with_checks([VanishingIdealDetector(contamination=0.1, regimes=False, missing="error")])
 def test_scikit_learn_checks_with_other_parameters(estimator, check):
     check(estimator)

@@ -71,4 +71,4 @@ def test_sums_look_for_homogeneous_laws_first(rng):
     from_sums = discover(Moments(3, degree=7).update(X), names=names, units=units)
     assert [law.exponents.tolist() for law in from_sums] == [law.exponents.tolist() for law in from_rows]
     degrees = [attempt.n_terms for attempt in from_sums.attempts if attempt.degree == 3]
-    assert min(degrees) < 20  # the terms of one dimension only
+    assert 2 in degrees  # the terms of one dimension only: E and m*v^2

@@ -13,7 +13,7 @@ from .inputs import add_format_arguments, add_missing_argument, progress_bars
 from .outputs import SHOWN, TABLES, add_output_arguments, check_output, print_json, table_writer
 
 if TYPE_CHECKING:
-    from .._typing import Array, Float2D, Int1D
+    from .._typing import Array, Float1D, Float2D, Int1D
     from ..rows.disk import DiskRows
     from ..rows.gaps import Gaps
     from ..rows.protocol import Block
@@ -223,6 +223,8 @@ class _Complete:
         return gaps, np.flatnonzero(kept), where(block, kept), inside
 
 
+_LEVELS = 200  # noise levels, quantiles of their distribution, over which a p-value is averaged
+
 # --- standards --------------------------------------------------------------------------------------------------------
 
 
@@ -232,31 +234,47 @@ class Standard:
 
     ``names`` are the equations, and ``sizes`` gives the residuals of a block's rows over the limits, ``(n_rows,
     n_equations)``. How often a row may offend is either ``before``, offences and rows at the fit, or ``chance``, the
-    probability that the noise of a law alone makes a row offend; it is 0 for equations written by hand.
+    probability that the noise of a law alone makes a row offend; it is 0 for equations written by hand. The noise of a
+    law is an estimate, and the limit so many deviations (``width``) of it, with ``freedom`` degrees of freedom.
     """
 
     names: list[str]
     sizes: Callable[[Block, Any], Float2D]
     chance: float
     before: list[tuple[int, int] | None] = field(default_factory=list)
+    width: float = 0.0
+    freedom: list[int] = field(default_factory=list)
+
+    def _chances(self, k: int, allowed: float | None) -> Float1D:
+        """The probability that a row offends, for each of the noise levels that the rows of the fit leave possible.
+
+        A variance estimated with d degrees of freedom is the true one times ``chi2(d) / d``.
+        """
+        import numpy as np
+        from scipy import stats
+
+        if allowed is not None or not self.freedom:
+            return np.array([self.chance if allowed is None else allowed])
+        ratio = stats.chi2.ppf((np.arange(_LEVELS) + 0.5) / _LEVELS, self.freedom[k]) / self.freedom[k]
+        return np.asarray(2.0 * stats.norm.sf(self.width * np.sqrt(ratio)))
 
     def expected(self, k: int, n_rows: int, allowed: float | None) -> float:
         """The number of offences against equation ``k`` if nothing has changed."""
         before = self.before[k] if self.before and allowed is None else None
-        missed, seen = before or (self.chance if allowed is None else allowed, 1)
+        missed, seen = before or (float(self._chances(k, allowed).mean()), 1)
         return n_rows * missed / seen
 
     def p_value(self, k: int, n_offences: int, n_rows: int, allowed: float | None) -> float:
         """The probability of ``n_offences`` against equation ``k``, or more, if nothing has changed.
 
-        A row offends with a known probability, so the number of offences is binomial; where that probability was
-        estimated from the rows of the fit, Fisher's exact test compares both numbers.
+        A row offends with a known probability, so the number of offences is binomial, for every noise level that the
+        rows of the fit leave possible. Where rows offended at the fit, Fisher's exact test compares both numbers.
         """
         from scipy import stats
 
         before = self.before[k] if self.before and allowed is None else None
         if before is None:
-            return float(stats.binom.sf(n_offences - 1, n_rows, self.chance if allowed is None else allowed))
+            return float(stats.binom.sf(n_offences - 1, n_rows, self._chances(k, allowed)).mean())
         missed, seen = before
         table = [[n_offences, n_rows - n_offences], [missed, seen - missed]]
         return float(stats.fisher_exact(table, alternative="greater").pvalue)
@@ -279,7 +297,16 @@ def _standard(loaded: Loaded, rows: DiskRows, arguments: argparse.Namespace, com
     means = _group_means(loaded, rows, complete) if _conserved(loaded) else {}
     beyond = 2.0 * float(stats.norm.sf(arguments.width))  # normal noise beyond the limit: 5.7e-7 for five deviations
     sizes = partial(_law_sizes, list(model), means, arguments.width)
-    return Standard([law.equation for law in model], sizes, beyond)
+    # Some rows did not obey a law with a share; the noise of an exact law is none that could be estimated.
+    exceptions = [None if law.share == 1.0 else _of_all(law) for law in model]
+    freedom = [max(law.n_rows - len(law.coef), 1) for law in model]
+    return Standard([law.equation for law in model], sizes, beyond, exceptions, arguments.width, freedom)
+
+
+def _of_all(law: Any) -> tuple[int, int]:
+    """The rows that did not obey a law, and all rows of its table."""
+    n_rows = round(law.n_rows / law.share)
+    return n_rows - law.n_rows, n_rows
 
 
 def _alarms(detector: Any, _: Block, inside: Any) -> Float2D:

@@ -246,7 +246,7 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         names = tuple(column_names(self, self.names))
         dims = None if self.units is None else dimensions.parse(self.units, names)
         fitted, attempts = find_laws_of_sums(moments, self._settings(names, range(len(names)), dims))
-        laws = [describe(law, names, range(len(names))) for law in fitted]
+        laws = _without_multiples([describe(law, names, range(len(names))) for law in fitted])
         notes = [NOT_AUDITED, *_notes(attempts)]
         self.laws_ = self._gathered(laws, names, moments.n_samples, dims, attempts, notes)
 
@@ -346,6 +346,12 @@ def _independent(laws: Sequence[Law], table: Table, removed: Sequence[int]) -> l
 def _same_terms(law: Law, others: Sequence[Law]) -> bool:
     """Whether one of the others has the same terms as a law."""
     return any({*map(tuple, law.exponents)} == {*map(tuple, other.exponents)} for other in others)
+
+
+def _without_multiples(laws: Sequence[Law]) -> list[Law]:
+    """The laws without dense polynomials of columns that a law relates: these may be its multiples."""
+    known = [set(law.variables) for law in laws if law.kind != "dense"]
+    return [law for law in laws if law.kind != "dense" or not any(own <= set(law.variables) for own in known)]
 
 
 def _notes(attempts: Sequence[Attempt]) -> list[str]:
