@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..constants import IN_HTML
 from .inputs import add_format_arguments, add_missing_argument, progress_bars
-from .outputs import SHOWN, TABLES, add_output_arguments, check_output, print_json, table_writer
+from .outputs import TABLES, add_output_arguments, check_output, print_json, table_writer
 
 if TYPE_CHECKING:
     from .._typing import Array, Float1D, Float2D, Int1D
@@ -174,7 +175,7 @@ def _scan(
                 "equation": np.array(standard.names)[offences.equation],
                 "times_limit": offences.size,
             }
-            columns = [values[: SHOWN - len(shown)].tolist() for values in records.values()]
+            columns = [values[: IN_HTML - len(shown)].tolist() for values in records.values()]
             shown += [dict(zip(records, row, strict=True)) for row in zip(*columns, strict=True)]
             if writer is not None:
                 writer.write(records)

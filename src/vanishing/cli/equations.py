@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from .._typing import Float1D
+from ..constants import IN_HTML
 from ..ideals.ideal import MonomialIdeal
+from ..polynomials.affine import without_rounding
 from ..polynomials.polynomial import Polynomial, Polynomials
-from .outputs import SHOWN
 
 __all__ = ["equation_lines", "listed_equations", "polynomials_in_units"]
-
-_NEGLIGIBLE = 1e-6  # share of the largest term below which a term is a rounding error of the scaling
 
 
 def equation_lines(title: str, ideal: Any, scaler: Any) -> Iterator[str]:
     """The equations of an ideal that was fitted to scaled columns, and a sentence about relations."""
     listed = listed_equations(ideal, scaler)
     yield f"{title}: {len(listed)} equations" + (", in the units of the files" if scaler is not None else "")
-    for entry in listed[:SHOWN]:
+    for entry in listed[:IN_HTML]:
         yield f"  {entry['equation']} = 0    (root mean square {entry['rms']:.2g} for columns in [0, 1])"
-    if len(listed) > SHOWN:
-        yield f"  ... and {len(listed) - SHOWN} more"
+    if len(listed) > IN_HTML:
+        yield f"  ... and {len(listed) - IN_HTML} more"
     if isinstance(ideal, MonomialIdeal) and listed:
         yield str(ideal.relations())
 
@@ -44,14 +41,6 @@ def polynomials_in_units(generators: Polynomials, scaler: Any) -> list[Polynomia
     """The generators in the units of the files, each with the first coefficient 1, without rounding errors as terms."""
     size = np.ones(len(generators.feature_names))
     if scaler is None:
-        return [_tidy(polynomial, size) for polynomial in generators]
+        return [without_rounding(polynomial, size) for polynomial in generators]
     size = np.maximum(np.abs(scaler.data_min_), np.abs(scaler.data_max_))
-    return [_tidy(polynomial, size) for polynomial in generators.in_units(scaler)]
-
-
-def _tidy(polynomial: Polynomial, size: Float1D) -> Polynomial:
-    """The polynomial without rounding errors of the scaling as terms, for columns of this size, first coefficient 1."""
-    share = np.abs(polynomial.coef) * np.prod(size**polynomial.exponents, axis=1)
-    kept = share > _NEGLIGIBLE * share.max()
-    coef = polynomial.coef[kept]
-    return replace(polynomial, exponents=polynomial.exponents[kept], coef=coef / coef[0])
+    return [without_rounding(polynomial, size) for polynomial in generators.in_units(scaler)]

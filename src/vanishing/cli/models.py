@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, Float1D, Float2D
 from ..classification import PerClass, VanishingIdealClassifier, VanishingIdealClassifierCV
+from ..constants import LONGEST_BLOCK
 from ..detection import VanishingIdealDetector
 from ..exports.outputs import predicted_names
 from ..files import load, notes_of
@@ -26,7 +27,6 @@ from ..rows.arrays import ArrayRows
 from ..rows.disk import DiskRows
 from ..rows.labels import best_labels
 from ..rows.protocol import Block
-from ..rows.readers import BLOCK_ROWS
 from ..rules import Rules
 from ..svm import L1SVC
 from ..tables import TableEncoder
@@ -108,7 +108,7 @@ class Loaded:
             return work(block, self.rows_of(X, lambda row: rows.place(block.part, block.start + row)))
 
         seen = False
-        for result in rows.each_block(kernel, BLOCK_ROWS):
+        for result in rows.each_block(kernel, LONGEST_BLOCK):
             seen = True
             yield result
         if not seen:

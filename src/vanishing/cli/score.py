@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from ..constants import TINY
 from .inputs import add_format_arguments, progress_bars
 from .outputs import print_json
 
@@ -92,7 +93,7 @@ def _of_classifier(loaded: Loaded, rows: DiskRows) -> dict[str, Any]:
         if not shares:
             return table, by_score, np.nan
         chosen = np.column_stack(shares)[known, truth[known]]
-        return table, by_score, float(-np.log(np.maximum(chosen, 1e-300)).sum())
+        return table, by_score, float(-np.log(np.maximum(chosen, TINY)).sum())
 
     tables, counted, losses = zip(*loaded.each_block(rows, count), strict=True)
     table, loss = sum(tables), float(np.sum(losses))

@@ -10,8 +10,8 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from .._typing import Bool1D, Float1D, Float2D, Int1D
+from ..constants import ROUNDING
 from ..solvers import Status
-from ..solvers.quadratic import ROUNDING
 from .decision import Decision
 
 

@@ -15,8 +15,8 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from .._typing import Float1D, Float2D, Int1D
+from ..constants import ROUNDING
 from ..solvers import Solution
-from ..solvers.quadratic import ROUNDING
 from .decision import Decision
 
 

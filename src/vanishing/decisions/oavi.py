@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .._typing import Float1D, Float2D, Int1D
+from ..constants import ROUNDING
 from ..solvers import SOLVERS, Solution, Status, Stop, agd, cg, loss_and_gap, matching_pursuit
-from ..solvers.quadratic import ROUNDING
 from .border import Border, CholeskySweep, QRSweep
 from .decision import Decision
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import qr, solve_triangular
 
 from .._typing import Bool1D, Float1D, Float2D
-from ..solvers.quadratic import ROUNDING
+from ..constants import ROUNDING
 from .decision import Combinations
 
 

@@ -37,7 +37,7 @@ __all__ = [
     "require",
 ]
 
-_MOST_INT = 2**62  # far within int64
+_MOST_INT = int(np.iinfo(np.int64).max)
 _RATIO = re.compile(r"-?[0-9]{1,400}(/[1-9][0-9]{0,399})?")
 _SPECIAL = {"inf": np.inf, "-inf": -np.inf, "nan": np.nan}
 

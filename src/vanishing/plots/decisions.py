@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..constants import TINY
 from ..display import counted
 from .style import ALARM, DARK, DIVERGING, INK, LINE, MUTED, distinct_labels, escape, finish, new_axes, shorten
 
@@ -141,7 +142,7 @@ def plot_confusion(counts: Any, labels: Sequence[Any], *, ax: Any = None) -> Any
     ['40', '2', '1', '57']
     """
     table = np.asarray(counts, dtype=np.float64)
-    share = table / np.maximum(table.sum(axis=1, keepdims=True), 1e-300)
+    share = table / np.maximum(table.sum(axis=1, keepdims=True), TINY)
     n = len(labels)
     ax = new_axes(ax, (2.4 + 0.62 * n, 1.9 + 0.55 * n))
     ax.imshow(share, cmap="Blues", vmin=0.0, vmax=1.0, aspect="equal")

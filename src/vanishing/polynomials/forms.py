@@ -14,6 +14,7 @@ from scipy.linalg.blas import dgemm, dgemv
 
 from .._compiled import compiled
 from .._typing import Array, Bool1D, Float1D, Float2D, Int1D
+from ..constants import CACHE_ENTRIES
 from ..files.fields import Numbers, Record, require
 from ..rows.array_api import namespace_of, on_device_of
 from ..rows.protocol import Cost, Rows
@@ -32,8 +33,7 @@ __all__ = [
     "values_over",
 ]
 
-_FEW = 32  # rows for which plain NumPy is quick, so that nothing has to be compiled or loaded for them
-CACHE_ENTRIES = 65_536  # float64 values of one chunk: half a megabyte, within a core's second-level cache
+_ROWS_WITHOUT_KERNELS = 32  # for so few rows plain NumPy is quick, and nothing has to be compiled or loaded
 
 
 @compiled
@@ -58,7 +58,7 @@ def fill_terms(X: Float2D, left: Int1D, right: Int1D, columns: Float2D, table: F
 def evaluate_terms(X: Array, program: Program, table: Float2D) -> None:
     """Write the values of the terms on the rows of ``X`` into ``table``, ``(n_terms, >= n_rows)``."""
     n_rows = len(X)
-    if n_rows > _FEW:
+    if n_rows > _ROWS_WITHOUT_KERNELS:
         fill_terms(X, program.left, program.right, np.empty(X.shape[::-1]), table)
         return
     table[0, :n_rows] = 1.0

@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.utils import check_array
 
 from .._typing import Array, Float1D, Float2D, Int1D, Int2D
-from ..display import IN_HTML, IN_REPR, lines_html
+from ..constants import IN_HTML, IN_REPR
+from ..display import lines_html
 from ..files.container import ArrayReader, ArrayWriter
 from ..files.fields import Either, Field, Numbers, Optional, Text, TupleOf, require
 from ..files.saved import Saved

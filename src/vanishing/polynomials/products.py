@@ -8,14 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._typing import Float1D, Float2D, Int1D
+from ..constants import CACHE_ENTRIES
 from ..files.fields import Number, Numbers, Record, TupleOf, require
 from ..rows.array_api import namespace_of, on_device_of
 from ..rows.protocol import Cost
 from .columnwise import Places, write_columnwise
 
 __all__ = ["PRODUCT_FORM", "Candidates", "Layer", "ProductForm", "product_values"]
-
-_CHUNK_ENTRIES = 262_144  # float64 values of one chunk: two megabytes, within the third-level cache
 
 
 class Candidates(NamedTuple):
@@ -113,7 +112,7 @@ class ProductForm:
         """Write the values on a block of rows to ``out``, ``(n_rows, n_polynomials)``."""
         if self.n_polynomials == 0:
             return
-        namespace, chunk = np, int(np.clip(_CHUNK_ENTRIES // self._widest, 64, 8192))
+        namespace, chunk = np, CACHE_ENTRIES // self._widest + 1
         if not isinstance(block, np.ndarray):
             namespace, chunk = namespace_of(block), block.shape[0]
         chosen, factor = on_device_of(block, self.chosen), on_device_of(block, self.factor[:, None])

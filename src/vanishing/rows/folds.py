@@ -12,9 +12,7 @@ from .protocol import Block, where
 
 __all__ = ["InFolds", "NumberFolds", "fold_numbers"]
 
-_STEP, _MIX_1, _MIX_2 = (
-    int(np.uint64(factor).view(np.int64)) for factor in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
-)
+_SPLITMIX = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB], dtype=np.uint64)  # as published
 
 
 @dataclass(frozen=True)
@@ -62,8 +60,9 @@ def fold_numbers(X: Any, part: int, start: int, n_rows: int, n_folds: int) -> An
     namespace = namespace_of(X)
     first = start + (part << 40) + 1
     place = namespace.arange(first, first + n_rows, dtype=namespace.int64, device=X.device)
-    mixed = _mix(place * _STEP, 30) * _MIX_1
-    mixed = _mix(_mix(mixed, 27) * _MIX_2, 31)
+    step, *factors = _SPLITMIX.view(np.int64).tolist()
+    mixed = _mix(place * step, 30) * factors[0]
+    mixed = _mix(_mix(mixed, 27) * factors[1], 31)
     negative = namespace.astype(mixed < 0, namespace.int64)  # 2^64 too small
     return (mixed % n_folds + negative * (2**64 % n_folds)) % n_folds
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from .._typing import Bool1D, Float1D, Float2D, Int1D
 from ..checks import quoted
+from ..constants import N_HASHES
 from .array_api import namespace_of, on_device_of, to_host
 from .arrays import ArrayRows
 from .folds import fold_numbers
@@ -21,7 +22,6 @@ from .reading import require_finite
 
 __all__ = ["Lowest", "Sample", "lowest_of", "lowest_places", "merge", "row_numbers", "stratified_sample"]
 
-_N_NUMBERS = 2**52  # random numbers of rows are multiples of its inverse
 _FEWEST = 30  # rows of a class in a sample, if it has that many
 
 
@@ -34,8 +34,8 @@ def row_numbers(block: Block) -> Float1D:
     >>> row_numbers(Block(np.zeros((3, 1)), start=5)).round(3)
     array([0.726, 0.163, 0.255])
     """
-    hashes = to_host(fold_numbers(block.X, block.part, block.start, block.X.shape[0], _N_NUMBERS))
-    return np.asarray(hashes / _N_NUMBERS)
+    hashes = to_host(fold_numbers(block.X, block.part, block.start, block.X.shape[0], N_HASHES))
+    return np.asarray(hashes / N_HASHES)
 
 
 def lowest_places(numbers: Float1D, most: int) -> Int1D:

@@ -10,11 +10,11 @@ import numpy as np
 from .._compiled import compiled
 from .._typing import Bool1D, Float1D, Float2D, Int1D
 from ..cholesky import append_column, delete_column, solve_factored
+from ..constants import ROUNDING, SINGULAR, TINY
 from .conditional_gradients import bpcg
-from .quadratic import ROUNDING, TIE, loss_and_gap, verdict
+from .quadratic import TIE, loss_and_gap, verdict
 from .solution import Solution, Status, Stop
 
-_SINGULAR = 1e-13  # relative pivot up to which a column depends on the columns in the support
 _EVENTS = 20  # per coefficient; a longer path runs in circles, because of rounding
 _REFRESH = 16  # events after which the gradient is computed anew
 
@@ -43,7 +43,7 @@ def _follow(
     size, left, norm, loss = int(np.int64(0)), -1, 0.0, r
     for it in range(max_iter):
         if entering >= 0:
-            if append_column(Q, L, face, size, entering, 1e-300) <= _SINGULAR:
+            if append_column(Q, L, face, size, entering, TINY) <= SINGULAR:
                 barred[entering] = True
                 if size == 0:
                     return it

@@ -9,8 +9,9 @@ import numpy as np
 
 from .._compiled import compiled
 from .._typing import Bool1D, Float1D, Float2D, Int1D
+from ..constants import SINGULAR
 from .homotopy import homotopy
-from .quadratic import DEPENDENT, TIE, loss_and_gap
+from .quadratic import TIE, loss_and_gap
 from .solution import Solution, Status, Stop
 
 _LONGEST = 128  # terms of a polynomial that still counts as short
@@ -34,7 +35,7 @@ def _pursue(
     while size < most and (loss > psi or size == 0):
         best, gain = -1, 0.0
         for i in range(n):
-            if not used[i] and d[i] > DEPENDENT * Q[i, i] and g[i] * g[i] > (1.0 + TIE) * gain * d[i]:
+            if not used[i] and d[i] > SINGULAR * Q[i, i] and g[i] * g[i] > (1.0 + TIE) * gain * d[i]:
                 best, gain = i, g[i] * g[i] / d[i]
         if best < 0:
             break

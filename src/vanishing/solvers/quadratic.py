@@ -6,17 +6,14 @@ import numpy as np
 
 from .._compiled import compiled
 from .._typing import Float1D, Float2D
+from ..constants import EPS
 from .solution import Status
 
 # Status values as plain integers, for the compiled code.
 VANISHING, IMPOSSIBLE, OPTIMAL, STALLED, MAX_ITER = (int(s) for s in Status)
 
-REFRESH = 4096  # iterations after which Qx, which solvers update in place, is computed anew: rounding adds up
+PERIOD = 4096  # iterations between checks of the pace, after which products updated in place are computed anew
 TIE = 1e-9  # slopes with a smaller relative difference count as equal
-DEPENDENT = 1e-10  # share of a term's square outside the span of others, below which it counts as dependent
-AGD_PERIOD = 512  # iterations of agd, O(n^2) each, between checks of the pace
-EPS = float(np.finfo(np.float64).eps)
-ROUNDING = 8.0 * EPS  # for each term of a sum of products, relative to their size: a bound with room for the solves
 
 
 @compiled

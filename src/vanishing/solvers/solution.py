@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import IntEnum
-from typing import NamedTuple
+from enum import IntEnum, auto
+from typing import Any, NamedTuple
 
 from .._typing import Float1D, Float2D
 
 
 class Status(IntEnum):
-    """Why a solver stopped."""
+    """Why a solver stopped; the codes count from 0."""
 
-    VANISHING = 0  #: loss <= psi: the polynomial is a generator
-    IMPOSSIBLE = 1  #: loss - gap > psi: no generator with this leading term exists in the ball
-    OPTIMAL = 2  #: gap <= tol * psi: optimal to the requested accuracy, and the loss is above psi
-    STALLED = 3  #: a step improved the loss by less than ``progress``, or progress is too slow for max_iter
-    MAX_ITER = 4  #: the iteration limit was reached
+    @staticmethod
+    def _generate_next_value_(name: str, start: int, count: int, last_values: list[Any]) -> int:
+        return count
+
+    VANISHING = auto()  #: loss <= psi: the polynomial is a generator
+    IMPOSSIBLE = auto()  #: loss - gap > psi: no generator with this leading term exists in the ball
+    OPTIMAL = auto()  #: gap <= tol * psi: optimal to the requested accuracy, and the loss is above psi
+    STALLED = auto()  #: a step improved the loss by less than ``progress``, or progress is too slow for max_iter
+    MAX_ITER = auto()  #: the iteration limit was reached
 
     @property
     def certified(self) -> bool:

@@ -15,14 +15,14 @@ import numpy as np
 
 from .._compiled import compiled
 from .._typing import Bool1D, Float1D, Float2D, Int1D
-from ..polynomials.forms import CACHE_ENTRIES
+from ..constants import CACHE_ENTRIES
+from ..engine.gram import BATCH
 from ..rows.array_api import in_float64, namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows, as_block, block_rows
 from ..rows.protocol import Block, Cost, Rows
 from ..rows.sampling import Lowest, lowest_of, merge
 
-_SHORTEST = 8192  # rows of a block: for fewer, the matrix of a block costs more than its rows
-_ROWS_PER_COLUMN = 600  # rows of each label in the part to start from: they know the Hessian of all rows to some 5%
+_ROWS_OF_PART = 600  # of each label for each column, to start from: they know the Hessian of all rows to some 5%
 
 T = TypeVar("T")
 
@@ -99,7 +99,7 @@ class SquaredHinge:
         """Sums of ``|s| (z^2, 1)``, and a sample of the rows of either label, by one pass the first time."""
         if self._known is not None:
             return self._known
-        most = _ROWS_PER_COLUMN * (self.n_columns + 1)
+        most = _ROWS_OF_PART * (self.n_columns + 1)
         few = self.rows.n_samples is not None and self.rows.n_samples <= 2 * most
         labels = [] if few else [False, True]
 
@@ -238,8 +238,8 @@ class SquaredHinge:
             Z = np.ascontiguousarray(block.X) if isinstance(block.X, np.ndarray) else in_float64(block.X)
             return kernel(Z, block.weights)
 
-        cost, rows = Cost(2 * work, 3 * self.n_columns + 8, fewest=_SHORTEST), self.rows
-        if type(rows) is ArrayRows and (rows.n_samples <= _SHORTEST or rows.n_samples <= block_rows(cost)):
+        cost, rows = Cost(2 * work, 3 * self.n_columns + 8, fewest=BATCH), self.rows
+        if type(rows) is ArrayRows and (rows.n_samples <= BATCH or rows.n_samples <= block_rows(cost)):
             # All rows are one block, and there is no bar for a step.
             return contiguous(Block(as_block(rows.X), rows.sample_weight))
         return rows.reduce(contiguous, combine, cost)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._typing import Float1D, Int1D
+from ..constants import N_HASHES
 from ..rows.folds import fold_numbers
 from ..rows.sampling import Lowest, lowest_of, merge
 from .columns import Column, Texts
@@ -16,8 +17,7 @@ from .columns import Column, Texts
 __all__ = ["Tally", "add_tallies", "tally_columns"]
 
 _MOST_TEXTS = 10_000  # distinct texts that are counted; a column with more has no categories
-_MOST_ROWS, _MOST_NUMBERS, _FEWEST_ROWS = 100_000, 4_000_000, 1000  # of the sample for medians: 32 MB at most
-_N_HASHES = 2**52  # different hashes of the places of rows; a double holds each
+_MOST_NUMBERS = 4_000_000  # of the sample for medians: 32 MB
 
 
 class Tally(NamedTuple):
@@ -44,7 +44,7 @@ def tally_columns(columns: Sequence[Column], part: int = 0, start: int = 0) -> T
     n_rows = len(columns[0].codes if isinstance(columns[0], Texts) else columns[0])
     numbers = [column for column in columns if not isinstance(column, Texts)]
     Z = np.column_stack(numbers) if numbers else np.empty((n_rows, 0))
-    places = fold_numbers(Z, part, start, n_rows, _N_HASHES) / _N_HASHES
+    places = fold_numbers(Z, part, start, n_rows, N_HASHES) / N_HASHES
     drawn = lowest_of(Z, np.ones(n_rows), places, 1.0, _most_rows(Z.shape[1]))
     gaps = [np.count_nonzero(c.codes < 0 if isinstance(c, Texts) else np.isnan(c)) for c in columns]
     texts = [_count(column) if isinstance(column, Texts) else None for column in columns]
@@ -52,7 +52,7 @@ def tally_columns(columns: Sequence[Column], part: int = 0, start: int = 0) -> T
 
 
 def _most_rows(n_columns: int) -> int:
-    return min(_MOST_ROWS, max(_MOST_NUMBERS // max(n_columns, 1), _FEWEST_ROWS))
+    return _MOST_NUMBERS // max(n_columns, 1)
 
 
 def _count(column: Texts) -> Counter[str]:

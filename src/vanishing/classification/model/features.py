@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from ..._typing import Array, Bool1D, Float1D, Float2D, Int1D
+from ...constants import CACHE_ENTRIES, ROUNDING, TINY
 from ...files.fields import Numbers, Optional, Record, TupleOf, require
 from ...files.saved import Object
 from ...ideals.ideal import VanishingIdeal
 from ...polynomials.columnwise import Places
-from ...polynomials.forms import CACHE_ENTRIES, MonomialForm, term_values
+from ...polynomials.forms import MonomialForm, term_values
 from ...polynomials.polynomial import Polynomials
 from ...polynomials.products import ProductForm
 from ...polynomials.text import shown_names
@@ -24,7 +25,6 @@ from .columns import EXTRAS, Extras, take_columns
 
 __all__ = ["FEATURE_MAP", "FeatureMap", "column_names"]
 
-_EPS = float(np.finfo(np.float64).eps)
 _CONSTANT = 1e-12  # spread of a column that is constant up to rounding, relative to its values or the unit cube
 
 
@@ -302,7 +302,7 @@ def _noise(form: MonomialForm | ProductForm, reach: Float1D) -> Float1D:
         size = np.abs(form.coef) @ terms + np.abs(form.lead_coef) * terms[form.leads.left] * reach[form.leads.right]
     else:
         size = np.abs(form.factor) * _sizes_of_mixtures(form, float(reach.max()))[form.chosen]
-    return np.asarray(np.sqrt(8.0 * form.width * _EPS) * size)
+    return np.asarray(np.sqrt(form.width * ROUNDING) * size)
 
 
 def _sizes_of_mixtures(form: ProductForm, reach: float) -> Float1D:
@@ -330,7 +330,7 @@ def _block_moments(block: Block) -> tuple[float, Float1D, Float1D]:
     if weights is None:
         weights = namespace.ones_like(columns[:, 0])
     total = float(namespace.sum(weights))
-    mean = weights @ columns / max(total, 1e-300)
+    mean = weights @ columns / max(total, TINY)
     return total, to_host(mean), to_host(weights @ (columns - mean) ** 2)
 
 
@@ -339,7 +339,7 @@ def _merge_moments(
 ) -> tuple[float, Float1D, Float1D]:
     """Those of both together (Chan, Golub and LeVeque 1979)."""
     total = a[0] + b[0]
-    share = b[0] / max(total, 1e-300)
+    share = b[0] / max(total, TINY)
     step = b[1] - a[1]
     return total, a[1] + share * step, a[2] + b[2] + a[0] * share * step**2
 

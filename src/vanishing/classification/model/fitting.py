@@ -13,6 +13,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from ..._typing import Array, Bool1D, Float1D, Float2D, Int1D
 from ...checks import no_generator, quoted, warn_outside_unit_cube
+from ...constants import TINY
 from ...engine.survey import Survey, scale_and_survey_parts, survey_parts
 from ...rows.array_api import on_device_of, to_host
 from ...rows.arrays import ArrayRows
@@ -129,7 +130,7 @@ def _relevance(columns: Float2D, codes: Int1D, weights: Float1D | None) -> Float
         own = share * (codes == code)
         total = own.sum()
         covariance = own @ columns - total * mean
-        largest = np.maximum(largest, np.abs(covariance) / np.sqrt(max(total * (1.0 - total), 1e-300)))
+        largest = np.maximum(largest, np.abs(covariance) / np.sqrt(max(total * (1.0 - total), TINY)))
     return np.asarray(np.where(deviation > 0.0, largest / np.where(deviation > 0.0, deviation, 1.0), 0.0))
 
 

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._typing import Array, Bool1D, Float2D, Int1D
-from ...display import IN_HTML, counted, first_lines, lines_html
+from ...constants import IN_HTML
+from ...display import counted, first_lines, lines_html
 from ...polynomials.polynomial import Polynomial, Polynomials
 from .per_class import owner_name
 

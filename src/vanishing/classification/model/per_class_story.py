@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._typing import Array, Float1D, Float2D
+from ...constants import ROUNDING
 from ...display import counted
-from ...ideals.story import ROUNDING, tidy
 from ...plots import plot_confusion
+from ...polynomials.affine import without_rounding
 from ...polynomials.polynomial import Polynomial, Polynomials
 from ...report.checks import values_of_polynomials
 from ...report.figures import figure
@@ -184,6 +185,6 @@ def _ratios(model: Any, lists: list[Polynomials], fits: _Fits, subject: Subject)
 def _write(g: Polynomial, size: Float1D | None) -> Html:
     """A generator as mathematics; in words where it is too long to be expanded."""
     try:
-        return polynomial(tidy(g, size), zero=True)
+        return polynomial(without_rounding(g, size), zero=True)
     except ValueError:
         return tag("span", "a polynomial too long to be written out", class_="note")

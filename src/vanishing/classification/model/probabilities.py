@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, softmax
 
 from ..._typing import Float1D, Float2D, Int1D
+from ...constants import TINY
 from ...files.container import ArrayReader, ArrayWriter
 from ...files.fields import Field, Numbers, Record, require
 from ...rows.array_api import namespace_of, on_device_of
@@ -179,7 +180,7 @@ def _in_units(decisions: Float2D, weights: Float1D | None) -> tuple[Float2D, Flo
     """Decisions in units of their root mean square, these units, and weights with the sum 1."""
     weights = np.ones(len(decisions)) if weights is None else weights
     weights = weights / weights.sum()
-    size = np.maximum(np.sqrt(weights @ decisions**2), np.finfo(np.float64).tiny)
+    size = np.maximum(np.sqrt(weights @ decisions**2), TINY)
     return decisions / size, size, weights
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from ..._typing import Array, Bool1D, Float1D, Float2D, Int1D
+from ...constants import IN_REPR
 from ...rows.labels import as_vector, best_labels
 
 __all__ = ["Rates", "Thresholds", "area_under_roc", "counts_by_score", "rates_of"]
@@ -58,18 +59,15 @@ class Rates(NamedTuple):
         "95.0% of the rows are 'no'; AUC 0.801, balanced accuracy 55.0%, recall 11.0% of 'yes', 99.0% of 'no'"
         """
         commonest = int(np.argmax(self.counts))
-        order = np.argsort(self.recalls, kind="stable")[: _MOST_RECALLS + 1]
+        order = np.argsort(self.recalls, kind="stable")[: IN_REPR + 1]
         order = order[~np.isnan(self.recalls[order])]
-        found = [f"{self.recalls[k]:.1%} of {str(classes[k])!r}" for k in order[:_MOST_RECALLS]]
-        more = " ..." if len(order) > _MOST_RECALLS else ""
+        found = [f"{self.recalls[k]:.1%} of {str(classes[k])!r}" for k in order[:IN_REPR]]
+        more = " ..." if len(order) > IN_REPR else ""
         return (
             f"{self.counts[commonest] / self.counts.sum():.1%} of the rows are {str(classes[commonest])!r}; "
             f"AUC {self.area_under_roc:.3f}, balanced accuracy {self.balanced_accuracy:.1%}, "
             f"recall {', '.join(found)}{more}"
         )
-
-
-_MOST_RECALLS = 3  # classes in a line
 
 
 def rates_of(decisions: Float2D, codes: Int1D) -> Rates:

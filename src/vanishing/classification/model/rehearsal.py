@@ -9,18 +9,18 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._typing import Array, Bool1D, Float2D, Int1D
+from ...constants import IN_HTML, IN_REPR, IN_TEXT
 from ...files.fields import Integer, Number, Numbers, Record, require
 from ...rows.arrays import ArrayRows
 from ...rows.labels import as_vector, best_labels
 from ...svm import L1SVC
-from .explain import N_PRINTED
 from .fitting import CHOOSING_TOL, SAMPLE_ROWS
 from .rates import Rates, rates_of
 
 __all__ = ["REHEARSAL", "Rehearsal", "rehearse"]
 
-_SHORTER = (5, 10, 20, 40)  # terms of a formula that is offered
-_POINT = 0.01  # what it may lose
+_SHORTER = (IN_REPR, IN_TEXT, IN_HTML)  # terms of a formula that is offered
+_POINT = 0.01  # of its score, which it may lose
 
 
 class Rehearsal(NamedTuple):
@@ -104,7 +104,7 @@ def rehearse(model: Any, rows: ArrayRows) -> Rehearsal | None:
         if lost.mean() <= np.sqrt((lost**2).mean() / len(lost)):
             n_kept = k
             break
-    n_printed = n_kept if n_kept <= 3 * N_PRINTED else N_PRINTED
+    n_printed = n_kept if n_kept <= 3 * IN_TEXT else IN_TEXT
     printed = shares.get(n_printed, rates.accuracy)
     weights = None if rows.sample_weight is None else rows.sample_weight[thin]
     offer = _shorter(model, columns[:, order], codes, weights, min(n_kept, n_terms - 1))
@@ -117,7 +117,7 @@ def _hits(decisions: Float2D, codes: Int1D) -> Bool1D:
 
 def _ladder(n_terms: int) -> list[int]:
     """Numbers of terms to try, in steps of a quarter."""
-    steps = [N_PRINTED]
+    steps = [IN_TEXT]
     while steps[-1] < n_terms:
         steps.append(steps[-1] * 5 // 4)
     return steps[:-1]

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..._typing import Bool1D, Float1D, Float2D
+from ...constants import TINY
 from ...engine.survey import scaled_rows
 from ...files.fields import Numbers, Optional, Record, TupleOf, require
 from ...polynomials.polynomial import Polynomials
@@ -35,7 +36,6 @@ TRANSFORMS = ("minmax", "arcsinh", "rank")
 _HEAVY = 0.15  # inter-quartile range over range, below which a column has heavy tails
 _EXTREME = 1.0  # how far outside of [0, 1] it has to lie to be called an outlier
 _N_KNOTS = 200  # of the piecewise linear rank
-_NARROWEST = float(np.finfo(np.float64).tiny)  # range of a column whose reciprocal is finite; others count as constant
 
 
 @dataclass(frozen=True)
@@ -108,9 +108,9 @@ class InputTransform:
 
     @property
     def affine(self) -> tuple[Float1D, Float1D]:
-        """Scale and offset of the last step, ``scale * u + offset``."""
+        """Scale and offset of the last step, ``scale * u + offset``, for columns that are not constant."""
         width = self.high - self.low
-        scale = 1.0 / np.where(width >= _NARROWEST, width, 1.0)
+        scale = 1.0 / np.where(width >= TINY, width, 1.0)
         return scale, -self.low * scale
 
     @property

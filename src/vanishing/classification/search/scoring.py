@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import check_scoring
 
 from ..._typing import Array, Float1D, Float2D, Int1D
+from ...constants import TINY
 from ...rows.labels import as_vector, best_labels
 from ...svm import L1SVC
 from ..model.probabilities import Calibration, calibrate, mix_decisions, probabilities
@@ -125,7 +126,7 @@ def _closeness(calibration: Calibration, decisions: Float2D, codes: Int1D) -> Fl
 
 def _log_likelihoods(calibration: Calibration, decisions: Float2D, codes: Int1D) -> Float1D:
     given = probabilities(as_vector(calibration.limited(calibration(decisions))))[np.arange(len(codes)), codes]
-    return np.asarray(np.log(np.maximum(given, np.finfo(np.float64).tiny)))
+    return np.asarray(np.log(np.maximum(given, TINY)))
 
 
 def mixed_if_better(calibration: Calibration, rows: HeldOut, decisions: Sequence[Float2D]) -> Calibration:

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from ..._typing import Bool1D, Float1D, Float2D
+from ...constants import ROOT_EPS
 from ..model.columns import Columns
 from ..model.fitting import CHOOSING_TOL
 from ..model.probabilities import Calibration
@@ -211,7 +212,7 @@ class Budget:
         >>> [float(f"{psi:.2g}") for psi in Budget().psis(0.1)[:3]]
         [0.1, 0.032, 0.01]
         """
-        smallest = float(np.sqrt(np.finfo(np.float64).eps))
+        smallest = ROOT_EPS
         n_steps = int(self.psis_per_decade * np.log10(max(largest / smallest, 1.0)))
         return [max(largest, smallest) * 10.0 ** (-step / self.psis_per_decade) for step in range(n_steps + 1)]
 

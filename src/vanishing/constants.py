@@ -1,0 +1,43 @@
+"""Numbers that several folders share: rounding, the sizes of memory, the lengths of printed lists."""
+
+from __future__ import annotations
+
+import math
+import sys
+
+__all__ = [
+    "CACHE_ENTRIES",
+    "EPS",
+    "FEWEST_ROWS",
+    "HEAD_ROWS",
+    "IN_HTML",
+    "IN_REPR",
+    "IN_TEXT",
+    "LONGEST_BLOCK",
+    "N_HASHES",
+    "ROOT_EPS",
+    "ROUNDING",
+    "SINGULAR",
+    "TINY",
+]
+
+# What arithmetic in float64 allows.
+
+EPS, TINY = sys.float_info.epsilon, sys.float_info.min
+ROOT_EPS = math.sqrt(EPS)  # what is left of a difference whose square is rounded
+_, N_HASHES = EPS.as_integer_ratio()  # hashes of rows are whole numbers below this: a double holds each
+ROUNDING = 8.0 * EPS  # for each term of a sum of products, relative to their size: a bound with room for the solves
+SINGULAR = 1e-10  # share of a column's square outside the span of others, below which it counts as dependent
+
+# Sizes of memory.
+
+CACHE_ENTRIES = 65_536  # float64 values of one chunk: half a megabyte, within a core's second-level cache
+FEWEST_ROWS = 1024  # rows that a source in memory hands out as one block, whatever a kernel costs
+LONGEST_BLOCK = 131_072  # rows of a block, at most: threads share a table of a million
+HEAD_ROWS = 4096  # first rows that stand for all where their scale alone is needed
+
+# Lengths of printed lists.
+
+IN_REPR = 5  # lines of a repr, and entries of one line
+IN_TEXT = 10  # lines of a result that other results stand beside
+IN_HTML = 20  # lines of a result on its own: a terminal or a notebook shows them at once
