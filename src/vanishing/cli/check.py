@@ -236,14 +236,13 @@ class Standard:
     ``names`` are the equations, and ``sizes`` gives the residuals of a block's rows over the limits, ``(n_rows,
     n_equations)``. How often a row may offend is either ``before``, offences and rows at the fit, or ``chance``, the
     probability that the noise of a law alone makes a row offend; it is 0 for equations written by hand. The noise of a
-    law is an estimate, and the limit so many deviations (``width``) of it, with ``freedom`` degrees of freedom.
+    law is an estimate with ``freedom`` degrees of freedom.
     """
 
     names: list[str]
     sizes: Callable[[Block, Any], Float2D]
     chance: float
     before: list[tuple[int, int] | None] = field(default_factory=list)
-    width: float = 0.0
     freedom: list[int] = field(default_factory=list)
 
     def _chances(self, k: int, allowed: float | None) -> Float1D:
@@ -257,7 +256,8 @@ class Standard:
         if allowed is not None or not self.freedom:
             return np.array([self.chance if allowed is None else allowed])
         ratio = stats.chi2.ppf((np.arange(_LEVELS) + 0.5) / _LEVELS, self.freedom[k]) / self.freedom[k]
-        return np.asarray(2.0 * stats.norm.sf(self.width * np.sqrt(ratio)))
+        width = stats.norm.isf(0.5 * self.chance)  # of the limit, in deviations
+        return np.asarray(2.0 * stats.norm.sf(width * np.sqrt(ratio)))
 
     def expected(self, k: int, n_rows: int, allowed: float | None) -> float:
         """The number of offences against equation ``k`` if nothing has changed."""
@@ -301,7 +301,7 @@ def _standard(loaded: Loaded, rows: DiskRows, arguments: argparse.Namespace, com
     # Some rows did not obey a law with a share; the noise of an exact law is none that could be estimated.
     exceptions = [None if law.share == 1.0 else _of_all(law) for law in model]
     freedom = [max(law.n_rows - len(law.coef), 1) for law in model]
-    return Standard([law.equation for law in model], sizes, beyond, exceptions, arguments.width, freedom)
+    return Standard([law.equation for law in model], sizes, beyond, exceptions, freedom)
 
 
 def _of_all(law: Any) -> tuple[int, int]:

@@ -18,7 +18,6 @@ EXAMPLES = (
     "vanishing fit clicks.npz --max-degree 2",
 )
 _ALGORITHMS = ("abm", "avi", "oavi", "vca")
-_PSI = 0.005  # the default of the estimators, whose import would take seconds
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--weight", metavar="COLUMN", help="column with sample weights")
     _add_search_arguments(parser)
     parser.add_argument(
-        "--psi", type=float, help=f"largest mean square of an equation (default: {_PSI}; tuned with --target)"
+        "--psi", type=float, help="largest mean square of an equation (default: 0.005; tuned with --target)"
     )
     parser.add_argument("--algorithm", choices=_ALGORITHMS, default="oavi", help="(default: oavi)")
     parser.add_argument("--max-degree", type=int, default=10, help="largest degree of an equation (default: 10)")
@@ -81,7 +80,8 @@ def _algorithm(arguments: argparse.Namespace) -> Any:
     from .. import ideals
 
     kind = getattr(ideals, arguments.algorithm.upper())
-    return kind(_PSI if arguments.psi is None else arguments.psi, max_degree=arguments.max_degree)
+    given = {} if arguments.psi is None else {"psi": arguments.psi}
+    return kind(max_degree=arguments.max_degree, **given)
 
 
 # --- classifiers ------------------------------------------------------------------------------------------------------

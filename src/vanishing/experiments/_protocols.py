@@ -29,6 +29,7 @@ from sklearn.svm import SVC, LinearSVC
 from .._typing import Array, Float2D, Int1D
 from ..classification.model.classifier import VanishingIdealClassifier
 from ..classification.search import VanishingIdealClassifierCV
+from ..classification.search.estimator import PAPER
 from ..ideals.abm import ABM
 from ..ideals.avi import AVI
 from ..ideals.ideal import VanishingIdeal
@@ -51,10 +52,8 @@ __all__ = [
 ]
 
 PROTOCOLS = ("correct", "published")
-PSIS = (0.1, 0.05, 0.01, 0.005, 0.001, 0.0005, 0.0001)  # the paper's grid
-CS = (0.1, 1.0, 10.0)  # the paper's grid
+PSIS, CS, N_FOLDS = PAPER["psis"], PAPER["Cs"], PAPER["cv"].n_splits
 DEGREES = (1, 2, 3, 4)  # the paper's grid for the polynomial kernel
-N_FOLDS = 3  # as in the paper
 
 _SOLVERS = {
     "CGAVI-IHB": ("cg", "ihb"),

@@ -15,15 +15,22 @@ from .._typing import Float2D, Int1D, Int2D
 
 __all__ = [
     "ALARM",
+    "BAND",
     "CYCLE",
     "DARK",
     "DIVERGING",
     "GRID",
     "INK",
+    "LABEL",
     "LINE",
     "MAP",
+    "MOST_CELLS",
+    "MOST_NODES",
+    "MOST_POINTS",
     "MUTED",
+    "PANEL",
     "POINT",
+    "TITLE",
     "add_legend",
     "columns_of",
     "distinct_labels",
@@ -34,6 +41,7 @@ __all__ = [
     "raised",
     "shorten",
     "table_of",
+    "tame",
     "thin",
     "used_columns",
     "values_of",
@@ -44,7 +52,17 @@ CYCLE = (LINE, ALARM, "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 INK, MUTED, GRID, POINT = "#23272e", "#69707a", "#d8dbe0", "#8b939d"
 MAP, DIVERGING = "cividis", "PuOr"
 DARK = "#111111"  # text on light cells, whatever is around them
-_MOST_POINTS = 3000  # rows in a picture
+
+# Sizes.
+
+MOST_POINTS = 5000  # rows in a picture; they are drawn as an image
+MOST_NODES = 64_000  # of the grid of a curve or a surface: 250 x 250, or 40 x 40 x 40
+MOST_CELLS = 144  # that have room for a number
+LABEL, TITLE = 16, 42  # characters beside an axis, and of a title or a term
+BAND = 3.0  # deviations within which normal rows lie
+FAR = 20.0  # times the usual size, beyond which a scale is logarithmic
+PANEL = 3.6, 2.8  # inches of one of several pictures
+
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -75,6 +93,12 @@ def finish(ax: Any, *, title: str = "", x: str = "", y: str = "", grid: str | No
         if grid:
             ax.grid(axis=grid, color=GRID, linewidth=0.7)
     return ax
+
+
+def tame(ax: Any, values: Any, usual: float, axis: str = "y") -> None:
+    """Make the scale logarithmic beyond the usual size, where some values are far beyond it."""
+    if np.abs(values).max(initial=0.0) > FAR * usual > 0.0:
+        getattr(ax, f"set_{axis}scale")("symlog", linthresh=usual)
 
 
 def add_legend(ax: Any, **options: Any) -> None:
@@ -175,7 +199,7 @@ def table_of(equations: Any, X: Any) -> Float2D:
     return table
 
 
-def thin(rows: Float2D, most: int = _MOST_POINTS) -> Float2D:
+def thin(rows: Any, most: int = MOST_POINTS) -> Any:
     """At most ``most`` of the rows, evenly spaced.
 
     Examples

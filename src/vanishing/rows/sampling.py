@@ -20,9 +20,18 @@ from .labels import Labelled
 from .protocol import Block, Cost
 from .reading import require_finite
 
-__all__ = ["Lowest", "Sample", "lowest_of", "lowest_places", "merge", "row_numbers", "stratified_sample"]
+__all__ = [
+    "FEWEST_IN_HALF",
+    "Lowest",
+    "Sample",
+    "lowest_of",
+    "lowest_places",
+    "merge",
+    "row_numbers",
+    "stratified_sample",
+]
 
-_FEWEST = 30  # rows of a class in a sample, if it has that many
+FEWEST_IN_HALF = 20  # rows of half of a class: a sample has twice as many, and a class with fewer is not cut
 
 
 def row_numbers(block: Block) -> Float1D:
@@ -107,7 +116,7 @@ class _Tally(NamedTuple):
 
 
 def stratified_sample(data: Labelled, most: int, names: Sequence[str]) -> Sample:
-    """About ``most`` rows with the shares of the classes kept, but at least 30 of each, in one pass."""
+    """About ``most`` rows with the shares of the classes kept, but at least 40 of each, in one pass."""
     keys = data.keys
 
     def kernel(block: Block) -> _Tally:
@@ -154,7 +163,8 @@ def _tally(block: Block, keys: Sequence[Any], most: int) -> _Tally:
 
 def _drawn_rows(facts: _Tally, most: int, n_jobs: int | None) -> ArrayRows:
     """As many of the drawn rows as each class may have, labelled by the numbers of the classes."""
-    wanted = np.maximum(np.ceil(facts.n_rows * (most / max(facts.n_rows.sum(), most))), _FEWEST).astype(np.int64)
+    shares = np.ceil(facts.n_rows * (most / max(facts.n_rows.sum(), most)))
+    wanted = np.maximum(shares, 2 * FEWEST_IN_HALF).astype(np.int64)
     chosen = [lowest.thinned(int(n)) for lowest, n in zip(facts.drawn, wanted, strict=True)]
     codes = np.repeat(np.arange(len(chosen)), [len(lowest.numbers) for lowest in chosen])
     weights = np.concatenate([lowest.signed for lowest in chosen])

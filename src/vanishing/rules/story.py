@@ -9,7 +9,7 @@ import numpy as np
 
 from .._typing import Float1D, Float2D, Int1D
 from ..constants import IN_REPR, TINY
-from ..plots.style import ALARM, GRID, LINE, MUTED, finish, shorten
+from ..plots.style import ALARM, GRID, LINE, MUTED, finish, shorten, tame
 from ..report.figures import figure
 from ..report.markup import Html, join, paragraph, tag
 from ..report.mathml import polynomial
@@ -23,8 +23,6 @@ from .report import Comparison, Report
 from .rule import Rule, absolute_values
 
 __all__ = ["rules_story"]
-
-_FAR = 20.0  # tolerances beyond which a picture has a logarithmic scale
 
 
 class _Missed(NamedTuple):
@@ -148,6 +146,5 @@ def _draw(rule: Rule, X: Float2D, numbers: Int1D, ax: Any) -> Any:
     ax.axhline(0.0, color=MUTED, linewidth=0.8)
     ax.plot(numbers[~beyond], values[~beyond], ".", color=LINE, markersize=3, alpha=0.6, rasterized=True)
     ax.plot(numbers[beyond], values[beyond], ".", color=ALARM, markersize=6, rasterized=True)
-    if np.abs(values).max(initial=0.0) > _FAR:
-        ax.set_yscale("symlog", linthresh=2.0)
+    tame(ax, values, 1.0)
     return finish(ax, title=shorten(rule.polynomial.to_text(4) + " = 0", 60), x="row", y="tolerances", grid=None)

@@ -32,14 +32,13 @@ from ...rows.arrays import ArrayRows
 from ...rows.labels import Labelled, read_labelled
 from ...rows.protocol import Block, Rows, where
 from ...rows.reading import input_names, read_finite, take_input_from, with_names
+from ...rows.sampling import FEWEST_IN_HALF
 from ...rows.together import together
 from ...threads import n_threads
 from .features import FeatureMap
 from .reported import ReportedPerClass
 
-__all__ = ["FEWEST_IN_HALF", "Cut", "PerClass", "owner_name"]
-
-FEWEST_IN_HALF = 20  # rows; a class with fewer in one of its halves is not cut
+__all__ = ["Cut", "PerClass", "owner_name"]
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ __all__ = ["CALIBRATION", "Calibration", "calibrate", "mix_decisions", "probabil
 
 _UNCERTAIN = 1e-3  # probability that a label is wrong: scales stay finite where decisions separate the classes
 _REACH = 1.5  # decisions of two classes beyond which rows are no more certain; the SVM asks for 1
-_LEAST = 1e-3  # log-odds of a typical decision, and on either side of a tie: labels and probabilities agree in float32
+_LEAST = float(np.sqrt(np.finfo(np.float32).eps))  # log-odds beside a tie: labels and probabilities agree in float32
 
 
 class Calibration(NamedTuple):

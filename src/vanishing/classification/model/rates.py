@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -9,12 +10,13 @@ import numpy as np
 from scipy.stats import rankdata
 
 from ..._typing import Array, Bool1D, Float1D, Float2D, Int1D
-from ...constants import IN_REPR
+from ...constants import EPS, IN_REPR
 from ...rows.labels import as_vector, best_labels
 
 __all__ = ["Rates", "Thresholds", "area_under_roc", "counts_by_score", "rates_of"]
 
-_REACH, _STEPS = 12.0, 2400  # log-odds that a histogram of scores covers, and its bins
+_STEPS = 7200  # of a histogram of scores: a hundredth of log-odds each
+_REACH = -math.log(EPS)  # log-odds that it covers: a probability beyond is 1 to the last bit
 
 
 class Rates(NamedTuple):

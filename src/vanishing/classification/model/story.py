@@ -11,8 +11,10 @@ import numpy as np
 
 from ..._typing import Array, Float1D, Float2D
 from ...checks import RangeWarning
+from ...constants import IN_REPR, IN_TEXT
 from ...display import counted
 from ...plots import plot_confusion, plot_effects, plot_tuning, plot_weights
+from ...plots.style import PANEL
 from ...report.figures import figure
 from ...report.markup import Html, join, paragraph, tag
 from ...report.mathml import polynomial, variable
@@ -33,7 +35,6 @@ __all__ = ["MOST_CLASSES", "classifier_story"]
 
 MOST_CLASSES = 40  # that a picture of confusions has room for: cells of a fifth of an inch
 _BINS = 10  # of confidences, from 0 to 1: each has rows enough for its share of right answers
-_MOST_CURVES, _MOST_MAPS, _PANEL = 9, 3, (3.6, 2.8)  # pictures of effects, and their inches
 
 
 class _Predicted(NamedTuple):
@@ -213,7 +214,7 @@ def _decision(model: Any) -> Html:
 
 def _effects(model: Any, subject: Subject) -> Html:
     """Curves and maps of the columns that move the decision most."""
-    effects = effects_of(model, subject.seen.complete, subject.names, _MOST_MAPS)
+    effects = effects_of(model, subject.seen.complete, subject.names, IN_REPR)
     curves: list[Any] = [effect for effect in effects if effect.importance > 0.0]
     maps: list[Any] = [pair for pair in effects.pairs if pair.importance > 0.0]
     by_curves, by_all = (f"{share:.1%}" for share in effects.explained)
@@ -225,9 +226,7 @@ def _effects(model: Any, subject: Subject) -> Html:
     )
     lines = [[effect.name, *(figures(v, 3) for v in (effect.importance, effect.values.min(), effect.values.max()))]
              for effect in [*curves, *maps]]  # fmt: skip
-    drawn = [
-        figure(partial(_draw_effect, one), _PANEL, f"Effect of {one.name}.") for one in [*curves[:_MOST_CURVES], *maps]
-    ]
+    drawn = [figure(partial(_draw_effect, one), PANEL, f"Effect of {one.name}.") for one in [*curves[:IN_TEXT], *maps]]
     heads = ["column", "deviation", "lowest", "highest"]
     return join(paragraph(text), tag("div", *drawn, class_="figures thirds"), table(heads, lines, name="effects"))
 

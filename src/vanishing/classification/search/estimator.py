@@ -28,9 +28,9 @@ from .in_memory import InMemory
 from .searching import Maker, Options, Outcome, average_models, refit, search
 from .strategies import Budget, Trial, choose, tabulate
 
-__all__ = ["VanishingIdealClassifierCV"]
+__all__ = ["PAPER", "VanishingIdealClassifierCV"]
 
-_PAPER = {
+PAPER = {
     "scale_input": True,
     "columns": Columns("absolute", append_input=False, scale_features=False),
     "psis": (0.1, 0.05, 0.01, 0.005, 0.001, 0.0005, 0.0001),
@@ -251,7 +251,7 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
         'absolute'
         """
         estimator = OAVI(solver="cg", boost="ihb") if estimator is None else estimator
-        return cls(estimator, **{"final_estimator": L1SVC(), **_PAPER, **options})
+        return cls(estimator, **{"final_estimator": L1SVC(), **PAPER, **options})
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Score every pair of psi and C on every fold, then fit the best pair to all rows.

@@ -24,7 +24,8 @@ from ...ideals.path import fit_together
 from ...rows.arrays import ArrayRows
 from ...rows.labels import Labelled
 from ...rows.reading import take_input_from
-from ..model.per_class import FEWEST_IN_HALF, Cut
+from ...rows.sampling import FEWEST_IN_HALF
+from ..model.per_class import Cut
 from .strategies import Budget
 
 __all__ = ["Fold", "Ideals", "class_ideals", "split"]

@@ -275,9 +275,6 @@ def _number_of_folds(cv: Any, budget: Budget) -> int:
     return int(n_folds)
 
 
-_AVERAGED_TRIALS = 3  # models of the best values of psi that are averaged for each scaling
-
-
 class Maker(NamedTuple):
     """Makes classifiers: what all trials of a search have in common.
 
@@ -408,7 +405,7 @@ def _trials_to_average(history: History, best: Trial) -> list[Trial]:
                 own.setdefault(trial.psi, trial)
         first = next(iter(own.values()))
         if not is_ahead(history[best], history[first]):
-            chosen += list(own.values())[:_AVERAGED_TRIALS]
+            chosen += list(own.values())[: Budget.patience]
     return chosen
 
 
