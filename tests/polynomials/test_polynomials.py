@@ -7,8 +7,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from vanishing import ABM, AVI, OAVI, VCA
 from vanishing.experiments._protocols import PublishedVCA
 from vanishing.polynomials.affine import affine_map
-from vanishing.polynomials.joined import join_polynomials
-from vanishing.polynomials.polynomial import Polynomial
+from vanishing.polynomials.polynomial import Polynomial, join_polynomials
 from vanishing.solvers import Status
 
 ESTIMATORS = [OAVI(1e-3), ABM(1e-3), AVI(1e-3), VCA(1e-3, normalization="mean-square", max_degree=3)]

@@ -55,7 +55,7 @@ REDUCTIONS = {
     ("story", "_add_predicted"): "vanishing.classification.model.story._add_predicted",
     ("per_class_story", "_add_fits"): "vanishing.classification.model.per_class_story._add_fits",
     ("story", "_add_missed"): "vanishing.rules.story._add_missed",
-    ("files", "add_tallies"): "vanishing.tables.tally.add_tallies",
+    ("files", "add_tallies"): "vanishing.tables.encoder.add_tallies",
     ("learning", "add_samples"): "vanishing.detection.sums.add_samples",
     ("onepass", "add_collected"): "vanishing.detection.onepass.add_collected",
     ("rules", "_add_missed"): "vanishing.rules.rules._add_missed",

@@ -32,8 +32,8 @@ import vanishing.rows.readers
 from vanishing import ABM, AVI, OAVI, VCA, PerClass, ideal_path, open_rows, show_progress
 from vanishing.rows.arrays import ArrayRows, as_rows
 from vanishing.rows.disk import DiskRows
-from vanishing.rows.folds import InFolds, NumberFolds, fold_numbers
 from vanishing.rows.protocol import Cost, Reduction, Rows, reduce_together
+from vanishing.rows.sampling import InFolds, NumberFolds, fold_numbers
 from vanishing.rows.together import together
 
 # --- passes -----------------------------------------------------------------------------------------------------------

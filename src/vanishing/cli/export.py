@@ -72,7 +72,7 @@ def _program(loaded: Any) -> Any:
     from sklearn.pipeline import Pipeline
 
     if loaded.kind in ("laws", "rules"):
-        from ..polynomials.joined import join_polynomials
+        from ..polynomials.polynomial import join_polynomials
 
         return join_polynomials(_polynomials(loaded))
     before = [step for step in (loaded.encoder, *loaded.before) if step is not None]

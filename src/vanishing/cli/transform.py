@@ -31,8 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Compute the features block by block."""
-    from .evaluation import write_columns
     from .models import load_model
+    from .predict import write_columns
 
     loaded = load_model(arguments.model, "transform", "ideal", "classifier", "detector", "laws")
     if not loaded.equations():

@@ -17,8 +17,7 @@ from scipy.linalg import eigh, solve_triangular
 from .._typing import Float1D, Float2D, Int1D
 from ..constants import ROUNDING, TINY
 from ..solvers import Solution, Status, Stop, homotopy, matching_pursuit
-from .border import Border, CholeskySweep
-from .decision import Combinations, Decision
+from .border import Border, CholeskySweep, Combinations, Decision
 from .oavi import Oracle, Stage
 
 

@@ -11,7 +11,7 @@ from scipy.linalg import qr, solve_triangular
 
 from .._typing import Bool1D, Float1D, Float2D
 from ..constants import ROUNDING
-from .decision import Combinations
+from .border import Combinations
 
 
 def decide_vca(gram: Float2D, n_basis: int, *, psi: float, length: float) -> Combinations | None:

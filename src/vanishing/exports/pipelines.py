@@ -11,7 +11,7 @@ from .._typing import Array
 from ..classification import PerClass, VanishingIdealClassifier, VanishingIdealClassifierCV
 from ..ideals import ABM, AVI, OAVI, VCA
 from ..svm import L1SVC
-from .onnx_graph import OnnxOps
+from .onnx import OnnxOps
 from .outputs import outputs
 
 __all__ = ["pipeline_to_onnx", "register_converters"]

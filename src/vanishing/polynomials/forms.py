@@ -18,8 +18,7 @@ from ..constants import CACHE_ENTRIES
 from ..files.fields import Numbers, Record, require
 from ..rows.array_api import namespace_of, on_device_of
 from ..rows.protocol import Cost, Rows
-from .columnwise import Places, write_columnwise
-from .products import ProductForm
+from .products import Places, ProductForm, write_columnwise
 from .terms import Program, multiply, padded_length
 
 __all__ = [

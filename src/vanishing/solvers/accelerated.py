@@ -10,8 +10,7 @@ import numpy as np
 
 from .._compiled import compiled
 from .._typing import Float1D, Float2D
-from .quadratic import MAX_ITER, PERIOD, STALLED, hopeless, product, strong_convexity, verdict
-from .solution import Solution, Status, Stop
+from .quadratic import MAX_ITER, PERIOD, STALLED, Solution, Status, Stop, hopeless, product, strong_convexity, verdict
 
 
 @compiled

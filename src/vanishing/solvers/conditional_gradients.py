@@ -15,6 +15,9 @@ from .quadratic import (
     PERIOD,
     STALLED,
     TIE,
+    Solution,
+    Status,
+    Stop,
     exact_step,
     first_check,
     frank_wolfe_step,
@@ -25,7 +28,6 @@ from .quadratic import (
     strong_convexity,
     verdict,
 )
-from .solution import Solution, Status, Stop
 
 
 @compiled

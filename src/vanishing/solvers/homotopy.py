@@ -12,8 +12,7 @@ from .._typing import Bool1D, Float1D, Float2D, Int1D
 from ..cholesky import append_column, delete_column, solve_factored
 from ..constants import ROUNDING, SINGULAR, TINY
 from .conditional_gradients import bpcg
-from .quadratic import TIE, loss_and_gap, verdict
-from .solution import Solution, Status, Stop
+from .quadratic import TIE, Solution, Status, Stop, loss_and_gap, verdict
 
 _EVENTS = 20  # per coefficient; a longer path runs in circles, because of rounding
 _REFRESH = 16  # events after which the gradient is computed anew

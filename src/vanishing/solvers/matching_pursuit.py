@@ -11,8 +11,7 @@ from .._compiled import compiled
 from .._typing import Bool1D, Float1D, Float2D, Int1D
 from ..constants import SINGULAR
 from .homotopy import homotopy
-from .quadratic import TIE, loss_and_gap
-from .solution import Solution, Status, Stop
+from .quadratic import TIE, Solution, Status, Stop, loss_and_gap
 
 _LONGEST = 128  # terms of a polynomial that still counts as short
 _TRIED = 32  # terms after which the pace says whether psi will be reached; an exact law shows only when it is complete

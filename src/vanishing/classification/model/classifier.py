@@ -12,7 +12,7 @@ from ..._typing import Array, Float2D
 from ...checks import all_or_nothing, check_number
 from ...files.fields import Either, Labels, MayBeMissing, Number, Numbers, Optional, Scaler, TupleOf, require
 from ...files.saved import Object, SavedEstimator
-from ...ideals.default import DefaultIdeal
+from ...ideals.oavi import DefaultIdeal
 from ...rows.arrays import ArrayRows
 from ...rows.labels import Labelled, read_labelled
 from ...rows.reading import dense, take_input_from
@@ -24,7 +24,7 @@ from .fitting import fit_pieces
 from .per_class import PerClass
 from .predictions import Predicts
 from .probabilities import CALIBRATION, Calibration
-from .rehearsal import REHEARSAL, rehearse
+from .rates import REHEARSAL, rehearse
 from .transforms import INPUT_TRANSFORM, InputTransform, check_scaling, in_unit_cube
 
 __all__ = ["VanishingIdealClassifier"]

@@ -14,9 +14,9 @@ from ...rows.labels import best_labels
 from ...rows.reading import is_source
 from ...svm import L1SVC
 from ..model.classifier import VanishingIdealClassifier
-from ..model.generators import ClassGenerators
+from ..model.explained import ReportedClassifier
 from ..model.probabilities import probabilities
-from ..model.reported import ReportedClassifier
+from ..model.readable import ClassGenerators
 from .scoring import answered_score, needs_single_rows, scorer_of_predictions, tabulated_score
 
 __all__ = ["AnswersByTheBest"]

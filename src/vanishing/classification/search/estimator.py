@@ -15,8 +15,7 @@ from ..._typing import Array
 from ...checks import all_or_nothing, check_choice, check_count, check_flag, check_n_jobs, check_numbers
 from ...files.fields import Integer, Labels, ListOf, MayBeMissing, Number, Numbers, require
 from ...files.saved import Object, Parameters, Results, SavedEstimator
-from ...ideals.default import DefaultIdeal
-from ...ideals.oavi import OAVI
+from ...ideals.oavi import OAVI, DefaultIdeal
 from ...rows.labels import Labelled, read_labelled
 from ...rows.reading import dense, input_names, take_input_from
 from ...svm import L1SVC

@@ -23,10 +23,10 @@ from ...engine.survey import Survey, first_units, require_finite_survey, scaled_
 from ...ideals.ideal import VanishingIdeal
 from ...ideals.path import fit_together
 from ...progress import Progress
-from ...rows.folds import InFolds, NumberFolds
 from ...rows.labels import Labelled
 from ...rows.protocol import Rows
 from ...rows.reading import take_input_from
+from ...rows.sampling import InFolds, NumberFolds
 from ...rows.together import together
 from ...svm import L1SVC
 from ...threads import one_blas_thread
