@@ -15,11 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._compiled import compiled
-from .._typing import Float1D, Float2D, Int1D, Int2D
+from .._typing import Float1D, Float2D, Int2D
 from ..constants import CACHE_ENTRIES, FEWEST_ROWS
-from ..polynomials.forms import batched_terms, evaluate_terms, fill_terms
-from ..polynomials.terms import Program, Term, multiply, padded_length
+from ..polynomials.forms import batched_terms, evaluate_terms
+from ..polynomials.terms import Program, Term, multiply
 from ..rows.array_api import namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows
 from ..rows.protocol import Block, Cost, Reduction, Rows, merge, reduce_together, where
@@ -62,48 +61,6 @@ def mean_of_parts(grams: Sequence[Float2D], weights: Sequence[float]) -> Float2D
     for share, gram in zip(shares[1:], grams[1:], strict=True):
         total += share * gram
     return np.asarray(total)
-
-
-@compiled
-def _add_products(
-    X: Float2D,
-    weights: Float1D,
-    left: Int1D,
-    right: Int1D,
-    columns: Float2D,
-    table: Float2D,
-    weighted: Float2D,
-    panel: Float2D,
-    last_panel: Float2D,
-    total: Float2D,
-) -> None:
-    """Add the sum over the rows of w * C[O|C]' to ``total``; panels above the diagonal stay as they are.
-
-    ``columns``, ``table`` and ``weighted`` hold a chunk of rows, of as many as they have columns; ``panel`` and
-    ``last_panel`` hold the products of all terms with as many candidates as they have columns.
-    """
-    n_rows, chunk = X.shape[0], table.shape[1]
-    n_candidates, n_terms = total.shape
-    n_basis = n_terms - n_candidates
-    for start in range(0, n_rows, chunk):
-        length = chunk if chunk < n_rows - start else n_rows - start
-        fill_terms(X[start : start + length], left, right, columns, table)
-        for k in range(n_terms):
-            for i in range(length, chunk):  # the last chunk may be short
-                table[k, i] = 0.0
-        candidates = table[n_basis:]
-        if weights.size:
-            for k in range(n_candidates):
-                for i in range(chunk):
-                    weighted[k, i] = candidates[k, i] * weights[start + i] if i < length else 0.0
-            candidates = weighted
-        for first in range(0, n_candidates, _PANEL):
-            products = panel if first + _PANEL <= n_candidates else last_panel
-            last = first + products.shape[1]
-            np.dot(table[: n_basis + last], candidates[first:last].T, products[: n_basis + last])
-            for i in range(n_basis + last):
-                for k in range(last - first):
-                    total[first + k, i] += products[i, k]
 
 
 def mean_gram(rows: Rows, program: Program, n_basis: int) -> Float2D:
@@ -286,34 +243,22 @@ def value_gram(rows: Rows, values: Callable[[Any], Any], n_basis: int, n_terms: 
     return np.asarray(sums.products / sums.total_weight)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # callers check the sums
 def sum_of_products(X: Any, weights: Any, program: Program, n_basis: int) -> Float2D:
     """Sum over the rows of w * C[O|C]', shape ``(n_candidates, n_terms)``; panels of C C' above the diagonal stay 0."""
     if not isinstance(X, np.ndarray):
         return _sum_on_device(X, weights, program, n_basis)
-    if len(X) <= FEWEST_ROWS:
-        return _sum_chunk(X, weights, program, n_basis)
-    n_chunks = -(-len(X) // FEWEST_ROWS)
-    n_terms, chunk = program.size, padded_length(-(-len(X) // n_chunks))  # equal lengths: short chunks are padded
-    n_candidates = n_terms - n_basis
-    columns, table = np.empty((X.shape[1], chunk)), np.empty((n_terms, chunk))
-    weighted = np.empty((0 if weights is None else n_candidates, chunk))
-    panels = np.empty((n_terms, min(_PANEL, n_candidates))), np.empty((n_terms, n_candidates % _PANEL))
-    total = np.zeros((n_candidates, n_terms))
-    weights = np.empty(0) if weights is None else weights
-    _add_products(X, weights, program.left, program.right, columns, table, weighted, *panels, total)
-    return total
-
-
-@np.errstate(over="ignore", invalid="ignore")  # like compiled code; callers check the sums
-def _sum_chunk(X: Float2D, weights: Float1D | None, program: Program, n_basis: int) -> Float2D:
-    """As :func:`sum_of_products` for rows of a single chunk: nothing has to be compiled for them but the terms."""
-    table, total = np.empty((program.size, len(X))), np.zeros((program.size - n_basis, program.size))
-    evaluate_terms(X, program, table)
-    candidates = table[n_basis:] if weights is None else table[n_basis:] * weights
-    for first in range(0, len(total), _PANEL):
-        panel = candidates[first : first + _PANEL]
-        last = n_basis + first + len(panel)
-        np.matmul(panel, table[:last].T, out=total[first : first + _PANEL, :last])
+    table = np.empty((program.size, min(FEWEST_ROWS, len(X))))
+    total = np.zeros((program.size - n_basis, program.size))
+    for start in range(0, len(X), FEWEST_ROWS):
+        rows = slice(start, start + FEWEST_ROWS)
+        terms = table[:, : len(X[rows])]
+        evaluate_terms(X[rows], program, terms)
+        candidates = terms[n_basis:] if weights is None else terms[n_basis:] * weights[rows]
+        for first in range(0, len(total), _PANEL):
+            panel = candidates[first : first + _PANEL]
+            last = n_basis + first + len(panel)
+            total[first : first + _PANEL, :last] += panel @ terms[:last].T
     return total
 
 
