@@ -25,7 +25,7 @@ from .per_class import PerClass
 from .predictions import Predicts
 from .probabilities import CALIBRATION, Calibration
 from .rates import REHEARSAL, rehearse
-from .transforms import INPUT_TRANSFORM, InputTransform, check_scaling, in_unit_cube
+from .transforms import INPUT_TRANSFORM, InputTransform, check_scaling
 
 __all__ = ["VanishingIdealClassifier"]
 
@@ -215,15 +215,18 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         tol: float = 1e-6,
         most: int | None = None,
         svm_columns: int | None = None,
+        calibration: Calibration | None = None,
     ) -> None:
         """Fit to checked data, whose columns ``source`` knows; with weights for ``most`` columns, if that is given.
 
         A ``sample`` of them, if given, tells quantiles, and chooses the columns that the SVM on all rows sees;
-        ``svm_columns`` bounds how many an SVM sees.
+        ``svm_columns`` bounds how many an SVM sees; a ``calibration`` turns its decisions into log-odds.
         """
         take_input_from(source, self)
         pieces = fit_pieces(self, data, sample, tol, most, svm_columns)
         self._store(data.classes, pieces.scaler, pieces.ideals, pieces.mapping, pieces.final)
+        if calibration is not None:
+            self._calibrate(calibration)
         known = pieces.rows if isinstance(pieces.rows, ArrayRows) else pieces.sampled
         if known is None:
             return
@@ -232,12 +235,6 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
             self._rehearsal = rehearse(self, known)
         else:
             self._linear = _is_linear(pieces.final, self._map.over(ArrayRows(known.X[:100])))
-
-    def _rehearse(self, known: ArrayRows) -> None:
-        """Note what the decisions say about rows of the fit, now that they are calibrated."""
-        rows = in_unit_cube(known, self.scaler_)
-        if isinstance(rows, ArrayRows):
-            self._rehearsal = rehearse(self, rows)
 
     def _store(self, classes: Array, scaler: Any, ideals: PerClass, mapping: FeatureMap, final: Any) -> None:
         """Set what predictions need."""

@@ -26,7 +26,7 @@ from ...threads import one_blas_thread
 from .columns import Columns
 from .features import FeatureMap
 from .per_class import PerClass
-from .transforms import in_unit_cube, transform_of
+from .transforms import InputTransform, in_unit_cube
 
 __all__ = [
     "SAMPLE_ROWS",
@@ -201,7 +201,7 @@ def _fit_ideals(model: Any, data: Labelled, sample: Sample | None) -> tuple[Labe
     """The data in the unit cube, their scaling, the ideals of the classes, and the survey of all rows."""
     names, transform = input_names(model), None
     if isinstance(model.scale_input, str):
-        transform = transform_of(model.scale_input, data.rows, sample)
+        transform = InputTransform.of(model.scale_input, data.rows, sample)
         data = data._replace(rows=transform.over(data.rows))
     scale = transform is None and bool(model.scale_input)
     ideals = PerClass(model.estimator, halves=model.halves, n_jobs=model.n_jobs)

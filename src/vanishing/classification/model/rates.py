@@ -16,10 +16,21 @@ from ...constants import EPS, IN_HTML, IN_REPR, IN_TEXT
 from ...files.fields import Integer, Number, Numbers, Record, require
 from ...rows.arrays import ArrayRows
 from ...rows.labels import as_vector, best_labels
-from ...svm import L1SVC
+from ...svm import L1SVC, svms_along
+from ...threads import one_blas_thread
 from .fitting import CHOOSING_TOL, SAMPLE_ROWS
 
-__all__ = ["REHEARSAL", "Rates", "Rehearsal", "Thresholds", "area_under_roc", "counts_by_score", "rates_of", "rehearse"]
+__all__ = [
+    "REHEARSAL",
+    "Rates",
+    "Rehearsal",
+    "Thresholds",
+    "area_under_roc",
+    "counts_by_score",
+    "hits",
+    "rates_of",
+    "rehearse",
+]
 
 _STEPS = 7200  # of a histogram of scores: a hundredth of log-odds each
 _REACH = -math.log(EPS)  # log-odds that it covers: a probability beyond is 1 to the last bit
@@ -87,7 +98,7 @@ def rates_of(decisions: Float2D, codes: Int1D) -> Rates:
     Rates(accuracy=0.75, balanced_accuracy=0.75, area_under_roc=1.0, recalls=array([1. , 0.5]), counts=array([2., 2.]))
     """
     n_classes = max(decisions.shape[1], 2)
-    right = best_labels(as_vector(decisions), np.arange(n_classes)) == codes
+    right = hits(decisions, codes)
     counts = np.bincount(codes, minlength=n_classes).astype(np.float64)
     with np.errstate(invalid="ignore"):
         recalls = np.bincount(codes, right, n_classes) / counts
@@ -222,15 +233,15 @@ def rehearse(model: Any, rows: ArrayRows) -> Rehearsal | None:
     coef, intercept = model._planes
     columns = model._used_map.over(ArrayRows(rows.X[thin], n_jobs=model.n_jobs))
     decisions = columns @ coef.T + intercept
-    rates, hits = rates_of(decisions, codes), _hits(decisions, codes)
+    rates, right = rates_of(decisions, codes), hits(decisions, codes)
     order = np.argsort(-np.abs(coef).max(axis=0), kind="stable")
     mean = columns.mean(axis=0)
     n_terms, n_kept = len(order), len(order)
     shares = {}
     for k in _ladder(n_terms):
-        alone = _hits(intercept + mean @ coef.T + (columns - mean)[:, order[:k]] @ coef[:, order[:k]].T, codes)
+        alone = hits(intercept + mean @ coef.T + (columns - mean)[:, order[:k]] @ coef[:, order[:k]].T, codes)
         shares[k] = float(alone.mean())
-        lost = hits.astype(np.float64) - alone
+        lost = right.astype(np.float64) - alone
         if lost.mean() <= np.sqrt((lost**2).mean() / len(lost)):
             n_kept = k
             break
@@ -241,7 +252,8 @@ def rehearse(model: Any, rows: ArrayRows) -> Rehearsal | None:
     return Rehearsal(*rates, n_kept, n_printed, printed, *offer)
 
 
-def _hits(decisions: Float2D, codes: Int1D) -> Bool1D:
+def hits(decisions: Float2D, codes: Int1D) -> Bool1D:
+    """The rows whose class has the best decision."""
     return np.asarray(best_labels(as_vector(decisions), np.arange(max(decisions.shape[1], 2))) == codes)
 
 
@@ -259,12 +271,13 @@ def _shorter(model: Any, columns: Float2D, codes: Int1D, weights: Any, most: int
     full = svm.coef_[:, (svm.coef_ != 0.0).any(axis=0)]
     order = np.argsort(-np.abs(model._planes[0]).max(axis=0), kind="stable")
     before = _score(columns @ full[:, order].T + svm.intercept_, codes)
+    options = {"tol": CHOOSING_TOL, "n_jobs": model.n_jobs}
     for k in _SHORTER:
         if k > most:
             break
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), one_blas_thread:
             warnings.simplefilter("ignore", ConvergenceWarning)
-            again = L1SVC(model.C, tol=CHOOSING_TOL, n_jobs=model.n_jobs).fit(columns[:, :k], codes, weights)
+            (again,) = svms_along(columns[:, :k], codes, model.classes_, [model.C], weights, **options)
         lost = before - _score(columns[:, :k] @ again.coef_.T + again.intercept_, codes)
         if lost < _POINT:
             return k, float(max(lost, 0.0))

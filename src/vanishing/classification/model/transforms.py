@@ -28,7 +28,6 @@ __all__ = [
     "cube_rows",
     "in_unit_cube",
     "in_variables",
-    "transform_of",
 ]
 
 TRANSFORMS = ("minmax", "arcsinh", "rank")
@@ -100,6 +99,17 @@ class InputTransform:
         centre, spread = np.where(curved, centre, 0.0), np.where(curved, spread, 1.0)
         start, stop = (np.where(curved, np.arcsinh((end - centre) / spread), end) for end in (low, high))
         return cls(centre, spread, curved, start, stop)
+
+    @classmethod
+    def of(cls, kind: str, rows: Rows, sample: Sample | None) -> InputTransform:
+        """The transform of finite rows in memory, or by the quantiles of a sample and the range of all rows.
+
+        So psi means the same for the sample and for all rows.
+        """
+        if sample is not None:
+            return cls.fitted(kind, sample.rows.X, sample.low, sample.high)
+        assert isinstance(rows, ArrayRows)
+        return cls.fitted(kind, rows.X)
 
     @property
     def n_features(self) -> int:
@@ -254,17 +264,6 @@ def check_scaling(scale_input: Any, choices: Sequence[str] = TRANSFORMS) -> None
     if not known and not isinstance(scale_input, (bool, np.bool_)):
         choices = ", ".join(map(repr, choices))
         raise ValueError(f"scale_input must be True, False or one of {choices}; got {scale_input!r}.")
-
-
-def transform_of(kind: str, rows: Rows, sample: Sample | None) -> InputTransform:
-    """The transform of finite rows in memory, or by the quantiles of a sample and the range of all rows.
-
-    So psi means the same for the sample and for all rows.
-    """
-    if sample is not None:
-        return InputTransform.fitted(kind, sample.rows.X, sample.low, sample.high)
-    assert isinstance(rows, ArrayRows)
-    return InputTransform.fitted(kind, rows.X)
 
 
 def in_unit_cube(rows: Rows, scaler: Any) -> Rows:

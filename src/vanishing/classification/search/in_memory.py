@@ -6,7 +6,7 @@ import pickle
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ from ...svm import svms_along
 from ...threads import n_threads, one_blas_thread
 from ..model.features import FeatureMap
 from ..model.fitting import relevant_columns
-from ..model.transforms import InputTransform, transform_of
+from ..model.transforms import InputTransform
 from .folds import Fold, Ideals, class_ideals
 from .scoring import Criterion, HeldOut, takes_weights
 from .strategies import Trial, TrialScore
@@ -100,7 +100,7 @@ class Inputs(NamedTuple):
         """The rows of a problem, by one of the options of ``scale_input``."""
         rows = problem.rows
         if isinstance(scaling, str):
-            transform = transform_of(scaling, rows.without_zero_weights(), problem.sample)
+            transform = InputTransform.of(scaling, rows.without_zero_weights(), problem.sample)
             X = np.asarray(transform(np.asarray(rows.X, dtype=np.float64)))
             return cls(X, transform, [None] * len(folds))
         return cls(rows.X, None, [MinMaxScaler().fit(rows.X[fold.train]) if scaling else None for fold in folds])
@@ -263,27 +263,19 @@ class InMemory:
         return found
 
     def _judge(self, trial: Trial, tasks: list[_Task]) -> TrialScore:
-        n_generators = np.mean([sum(len(i.generators_) for own in task.ideals for i in own) for task in tasks])
-        paths = [self._fits[task.key] for task in tasks]
-        if not all(paths):
-            nothing = np.full(len(tasks), np.nan)
-            return TrialScore(nothing, np.nan, nothing, np.ones(len(tasks)), np.nan, float(n_generators))
-        fits = [path[tasks[0].Cs.index(trial.C)] for path in paths]
-        decisions = [fit.decisions for fit in fits if fit.decisions is not None]
-        if decisions:
-            judged = self.problem.criterion.judge(self.problem.held_out(self.folds), decisions)
-        else:
-            judged = Criterion.judge_folds(np.array([fit.score for fit in fits]))
-        return TrialScore(
-            judged.scores,
-            judged.value,
-            judged.row_values,
-            judged.row_weights,
-            float(np.mean([fit.n_used for fit in fits])),
-            float(n_generators),
-            tuple(decisions) or None,
-            judged.calibration,
-        )
+        paths, n_columns = [self._fits[task.key] for task in tasks], float("nan")
+        if all(paths):
+            fits = [path[tasks[0].Cs.index(trial.C)] for path in paths]
+            decisions = [fit.decisions for fit in fits if fit.decisions is not None]
+            if decisions:
+                judged = self.problem.criterion.judge(self.problem.held_out(self.folds), decisions)
+            else:
+                judged = Criterion.judge_folds(np.array([fit.score for fit in fits]))
+            n_columns = float(np.mean([fit.n_used for fit in fits]))
+        else:  # no generators
+            judged = Criterion.judge_folds(np.full(len(tasks), np.nan))
+        n_generators = float(np.mean([sum(len(i.generators_) for own in task.ideals for i in own) for task in tasks]))
+        return replace(judged, n_columns=n_columns, n_generators=n_generators)
 
 
 def _any_c(trial: Trial) -> Trial:

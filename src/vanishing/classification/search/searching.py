@@ -29,7 +29,7 @@ from ..model.columns import Columns
 from ..model.fitting import CHOOSING_TOL, SAMPLE_ROWS, class_factors, class_weighted, rows_by_class
 from ..model.per_class import PerClass
 from ..model.probabilities import Calibration, calibrate
-from ..model.transforms import transform_of
+from ..model.transforms import InputTransform
 from .folds import split
 from .in_memory import FoldModel, InMemory, Problem
 from .in_passes import InPasses, survey_folds
@@ -253,7 +253,7 @@ def _search_in_passes(options: Options, data: Labelled) -> Outcome:
         data = class_weighted(data, class_factors(options.class_weight, data.classes, sample.n_rows))
     head = np.empty((0, data.rows.n_features)) if sample is None else sample.rows.X
     if isinstance(scaling, str):
-        transform = transform_of(scaling, data.rows, sample)
+        transform = InputTransform.of(scaling, data.rows, sample)
         data, head = data._replace(rows=transform.over(data.rows)), transform(head)
     scale = transform is None and bool(scaling)
     folds = survey_folds(data, n_folds, options.names, scale_input=scale, ahead=options.template._looks_ahead)
@@ -313,7 +313,12 @@ class Maker(NamedTuple):
         return model
 
     def fitted(
-        self, data: Labelled, trial: Trial, sample: Sample | None, svm_columns: int | None
+        self,
+        data: Labelled,
+        trial: Trial,
+        sample: Sample | None,
+        svm_columns: int | None,
+        calibration: Calibration | None = None,
     ) -> VanishingIdealClassifier:
         """The classifier of a trial fitted to all rows; ``svm_columns`` bounds the columns that its SVM sees."""
         model = self.new(trial)
@@ -321,7 +326,7 @@ class Maker(NamedTuple):
         with warnings.catch_warnings():
             if self.max_terms is not None:  # the search has compared ideals that are bounded like this one
                 warnings.filterwarnings("ignore", ".*max_terms", ConvergenceWarning)
-            model._fit_labelled(self.columns_of, data, sample, tol, self.max_columns, svm_columns)
+            model._fit_labelled(self.columns_of, data, sample, tol, self.max_columns, svm_columns, calibration)
         return model
 
 
@@ -336,15 +341,10 @@ def refit(
     may_mix: bool,
 ) -> VanishingIdealClassifier:
     """The classifier of a trial fitted to all rows, its decisions calibrated on the held-out rows of the search."""
-    in_memory = isinstance(evaluator, InMemory)
-    model = maker.fitted(data, trial, sample, evaluator.problem.max_columns if in_memory else None)
-    calibration = _calibration(score, evaluator, may_mix=may_mix) if in_memory else None
-    if calibration is not None:
-        model._calibrate(calibration)
-        known = data.rows if sample is None else sample.rows
-        if isinstance(known, ArrayRows):  # calibrated decisions may give other labels
-            model._rehearse(known)
-    return model
+    if not isinstance(evaluator, InMemory):
+        return maker.fitted(data, trial, sample, None)
+    calibration = _calibration(score, evaluator, may_mix=may_mix)
+    return maker.fitted(data, trial, sample, evaluator.problem.max_columns, calibration)
 
 
 def _calibration(score: TrialScore, evaluator: InMemory, *, may_mix: bool) -> Calibration | None:

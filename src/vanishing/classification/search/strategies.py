@@ -69,8 +69,8 @@ class TrialScore:
     value: float
     row_values: Float1D
     row_weights: Float1D
-    n_columns: float
-    n_generators: float
+    n_columns: float = float("nan")
+    n_generators: float = float("nan")
     decisions: tuple[Float2D, ...] | None = None
     calibration: Calibration | None = None
 
