@@ -5,22 +5,6 @@ from __future__ import annotations
 import math
 import sys
 
-__all__ = [
-    "CACHE_ENTRIES",
-    "EPS",
-    "FEWEST_ROWS",
-    "HEAD_ROWS",
-    "IN_HTML",
-    "IN_REPR",
-    "IN_TEXT",
-    "LONGEST_BLOCK",
-    "N_HASHES",
-    "ROOT_EPS",
-    "ROUNDING",
-    "SINGULAR",
-    "TINY",
-]
-
 # What arithmetic in float64 allows.
 
 EPS, TINY = sys.float_info.epsilon, sys.float_info.min

@@ -12,8 +12,6 @@ from sklearn.utils import estimator_html_repr
 
 from .constants import IN_HTML, IN_REPR
 
-__all__ = ["ShownEstimator", "as_table", "counted", "first_lines", "lines_html"]
-
 
 def first_lines(lines: Sequence[str], n_shown: int = IN_REPR) -> list[str]:
     """The first lines, and how many more there are.

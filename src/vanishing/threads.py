@@ -12,8 +12,6 @@ from threadpoolctl import ThreadpoolController
 
 from .checks import check_n_jobs
 
-__all__ = ["n_threads", "one_blas_thread"]
-
 
 def n_threads(n_jobs: int | None) -> int:
     """Number of threads: joblib's reading of ``n_jobs``; for None all cores, or fewer if OMP_NUM_THREADS says so."""

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ..rows.protocol import Block
     from .models import Loaded
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 _PARTS = ("origin", "noise", "scale")  # of a law, one number for each column
 
 EXAMPLES = (

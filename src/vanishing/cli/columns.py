@@ -14,17 +14,6 @@ if TYPE_CHECKING:
     from ..rows.dialects import Dialect
     from ..rows.disk import DiskRows
 
-__all__ = [
-    "EMPTY",
-    "NUMBERS",
-    "TEXTS",
-    "asked_columns",
-    "column_types",
-    "names_in",
-    "note_row_numbers",
-    "refuse_columns",
-    "row_numbers",
-]
 
 NUMBERS, TEXTS, EMPTY = ("integers", "numbers", "true or false"), ("text", "categories"), "nothing"
 _ID = re.compile(r"(?i:(.*[_ .-])?(id|index|uuid|rownum|row))|.*[a-z](Id|ID)")  # names of columns with ids

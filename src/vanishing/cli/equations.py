@@ -12,8 +12,6 @@ from ..ideals.ideal import MonomialIdeal
 from ..polynomials.affine import without_rounding
 from ..polynomials.polynomial import Polynomial, Polynomials
 
-__all__ = ["equation_lines", "listed_equations", "polynomials_in_units"]
-
 
 def equation_lines(title: str, ideal: Any, scaler: Any) -> Iterator[str]:
     """The equations of an ideal that was fitted to scaled columns, and a sentence about relations."""

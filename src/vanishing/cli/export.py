@@ -8,8 +8,6 @@ from typing import Any
 
 from .outputs import add_output_arguments, check_output, write_text
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = (
     "vanishing export churn.vi --to onnx -o churn.onnx",
     "vanishing export pipes.vi --to latex",

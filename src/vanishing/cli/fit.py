@@ -10,8 +10,6 @@ from .columns import note_row_numbers
 from .inputs import add_table_arguments, is_moments, learn_columns, open_table, progress_bars
 from .outputs import add_output_arguments, check_output, print_json, table_writer
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = (
     "vanishing fit churn.csv --target churned --exclude id,ts -o churn.vi",
     "vanishing fit 'clicks/*.parquet' --psi 1e-3 -o clicks.vi",

@@ -9,8 +9,6 @@ from typing import Any
 from .inputs import add_format_arguments
 from .outputs import print_json
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = ("vanishing info", "vanishing info churn.csv churn.vi clicks.npz")
 _EXTRAS = {  # of the package, and a module that each installs
     "parquet": "pyarrow",

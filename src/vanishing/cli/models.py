@@ -32,8 +32,6 @@ from ..svm import L1SVC
 from ..tables import TableEncoder
 from .inputs import open_table
 
-__all__ = ["Loaded", "load_model", "scores_and_p_values"]
-
 T = TypeVar("T")
 
 _KINDS: dict[str, tuple[type, ...]] = {

@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from .._typing import Array
 
-__all__ = ["TABLES", "add_output_arguments", "check_output", "print_json", "table_writer", "write_text"]
-
 TABLES = (".csv", ".parquet", ".json")
 
 

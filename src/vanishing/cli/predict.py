@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from .._typing import Array
     from .models import Loaded
 
-__all__ = ["EXAMPLES", "add_arguments", "run", "write_columns"]
-
 EXAMPLES = (
     "vanishing predict churn.vi new.parquet -o churned.parquet",
     "vanishing predict normal.vi new.csv --id ts -o alarms.csv",

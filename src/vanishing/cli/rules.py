@@ -9,8 +9,6 @@ from .columns import note_row_numbers
 from .inputs import add_missing_argument, add_table_arguments, is_moments, open_table, progress_bars
 from .outputs import add_output_arguments, check_output, print_json
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = ("vanishing rules invoices.csv --columns net,tax,gross -o invoices.vi",)
 
 

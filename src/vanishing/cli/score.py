@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ..rows.protocol import Block
     from .models import Loaded
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = ("vanishing score churn.vi churn.csv", "vanishing score clicks.vi new.parquet --json")
 
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from .outputs import print_json
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = ("vanishing show churn.vi", "vanishing show pipes.vi --json")
 
 

@@ -7,8 +7,6 @@ import argparse
 from .inputs import add_format_arguments
 from .outputs import TABLES, add_output_arguments
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = (
     "vanishing transform clicks.vi new.parquet -o features.parquet",
     "vanishing transform pipes.vi pipes.csv -o distances.csv --json",

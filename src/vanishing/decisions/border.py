@@ -18,8 +18,6 @@ from .._typing import Array, Float1D, Float2D, Int1D
 from ..constants import ROUNDING
 from ..solvers import Solution
 
-__all__ = []
-
 
 class Decision(NamedTuple):
     """Decision about monomial candidates.

@@ -20,8 +20,6 @@ from .._typing import Float2D
 from ..checks import WarningRelay, warn_long
 from ..threads import one_blas_thread
 
-__all__ = ["BLOCK", "Basis", "Fit", "Grams", "Rule", "construct"]
-
 _logger = logging.getLogger("vanishing")
 _PROGRESS = "degree %d: %d candidates, %d kept so far, %d generators so far"
 

@@ -24,23 +24,6 @@ from ..rows.arrays import ArrayRows
 from ..rows.protocol import Block, Cost, Reduction, Rows, merge, reduce_together, where
 from . import cuda
 
-__all__ = [
-    "BATCH",
-    "RowSums",
-    "add_sums",
-    "border_gram",
-    "counted",
-    "mean_gram",
-    "mean_of_parts",
-    "range_of",
-    "sum_block",
-    "sum_of_products",
-    "sum_parts",
-    "triangular_factor",
-    "value_gram",
-    "weight_of",
-]
-
 _PANEL = 96  # candidates multiplied at a time; panels of C'C above the diagonal are skipped
 BATCH = 8192  # rows of a small product: of fewer, its fixed cost counts; a device computes many in parallel
 

@@ -22,8 +22,6 @@ from .plausibility import can_be_sums
 from .sql_sums import sum_in_sql
 from .survey import Survey, scaler_of_range
 
-__all__ = ["GoneRows", "Moments", "collect_moments"]
-
 _FORMAT = 1  # version of the files
 _ARRAYS = ["format", "names", "range", "scaling", "shape", "single_precision", "sum", "total_weight"]  # in a file
 

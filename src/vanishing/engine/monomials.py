@@ -21,8 +21,6 @@ from ..rows.protocol import JoinedRows, Rows
 from .gram import border_gram, mean_of_parts, sum_parts, triangular_factor
 from .survey import Survey
 
-__all__ = ["MonomialBasis", "MonomialGrams"]
-
 
 @dataclass(frozen=True)
 class MonomialBasis:

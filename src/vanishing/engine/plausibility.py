@@ -7,8 +7,6 @@ import numpy as np
 from .._typing import Float1D, Float2D
 from ..polynomials.terms import Term, multiply
 
-__all__ = ["can_be_sums"]
-
 _TOLERANCE = 1e-7  # relative to the largest value of a sum; rounding of 1e9 rows stays below
 
 

@@ -21,20 +21,6 @@ from ..rows.protocol import Rows
 from ..rows.reading import require_finite
 from .gram import border_gram, mean_of_parts, sum_parts
 
-__all__ = [
-    "FirstPass",
-    "Survey",
-    "first_units",
-    "require_finite_survey",
-    "scale_and_survey_parts",
-    "scaled_rows",
-    "scaler_of_range",
-    "survey",
-    "survey_parts",
-    "surveys",
-    "surveys_if_any",
-]
-
 _NO_ROWS = "There are no rows to fit to."
 _LOOKAHEAD_TERMS = 100  # the first pass sums the Gram of the terms of degree up to 2 if there are at most this many
 

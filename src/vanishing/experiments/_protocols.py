@@ -37,20 +37,6 @@ from ..ideals.oavi import OAVI
 from ..ideals.vca import VCA
 from ..polynomials.polynomial import Polynomials
 
-__all__ = [
-    "ALGORITHMS",
-    "PROTOCOLS",
-    "PublishedOAVI",
-    "PublishedVCA",
-    "algorithm_named",
-    "ideal_of",
-    "joint_sparsity",
-    "limits_accepted",
-    "published_split",
-    "tune",
-    "tuned_psi",
-]
-
 PROTOCOLS = ("correct", "published")
 PSIS, CS, N_FOLDS = PAPER["psis"], PAPER["Cs"], PAPER["cv"].n_splits
 DEGREES = (1, 2, 3, 4)  # the paper's grid for the polynomial kernel

@@ -17,8 +17,6 @@ import sklearn
 
 from ..rows.writing import complete_file
 
-__all__ = ["Record", "Store"]
-
 Record = dict[str, Any]
 
 _NOTES = "results.json"

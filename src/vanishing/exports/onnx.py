@@ -15,8 +15,6 @@ from .operations import Ops
 from .outputs import n_inputs, outputs, predicted_names, starts_with_encoder
 from .pipelines import pipeline_to_onnx
 
-__all__ = ["OnnxOps", "graph_of", "to_onnx"]
-
 _OPSET, _IR_VERSION = 18, 9  # operators and format that runtimes since 2023 have
 _MACHINE_LEARNING, _OPSET_LEARNING = "ai.onnx.ml", 3  # operators on texts
 

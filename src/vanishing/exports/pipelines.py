@@ -14,8 +14,6 @@ from ..svm import L1SVC
 from .onnx import OnnxOps
 from .outputs import outputs
 
-__all__ = ["pipeline_to_onnx", "register_converters"]
-
 _TRANSFORMERS: tuple[type, ...] = (OAVI, ABM, AVI, VCA, PerClass)
 _CLASSIFIERS: tuple[type, ...] = (L1SVC, VanishingIdealClassifier, VanishingIdealClassifierCV)
 

@@ -19,17 +19,6 @@ from .._typing import Array
 from ..rows.archive import DAMAGED, require_small_directory
 from ..rows.writing import complete_file
 
-__all__ = [
-    "MOST_HEADER",
-    "VERSION",
-    "ArrayReader",
-    "ArrayWriter",
-    "ModelFileError",
-    "damaged",
-    "read_container",
-    "write_container",
-]
-
 VERSION = 1  # of the format; raised when older readers could not read a file
 
 _FORMAT = "vanishing model"

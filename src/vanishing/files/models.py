@@ -14,8 +14,6 @@ from .fields import Text, require
 from .pipelines import PipelineField
 from .saved import Saved, class_of, save_object, write_model
 
-__all__ = ["load", "notes_of", "save"]
-
 
 def save(model: Any, path: str | os.PathLike[str], *, notes: Mapping[str, str] | None = None) -> None:
     """Write a fitted model, laws, rules, or a pipeline that ends in a model of ours, to a file.

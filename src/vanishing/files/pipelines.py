@@ -19,8 +19,6 @@ from .container import ArrayReader, ArrayWriter
 from .fields import Field, ListOf, Optional, Scaler, Text, require
 from .saved import SavedEstimator, pack_estimator, unpack_estimator
 
-__all__ = ["PipelineField"]
-
 _NAMES = Optional(ListOf(Text()))
 _HARMLESS = ["numpy.dtype"]  # encoders have one, and skops does not trust it by itself
 

@@ -15,8 +15,6 @@ from ..files.fields import Integer
 from ..solvers import SOLVERS, Stop
 from .ideal import MonomialIdeal, VanishingIdeal
 
-__all__ = ["OAVI", "DefaultIdeal"]
-
 _WORK_PER_ITER = 2000  # multiplications of exact decisions for each of max_iter; by default a second or two in all
 
 

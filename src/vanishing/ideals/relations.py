@@ -24,8 +24,6 @@ from ..constants import ROUNDING
 from ..files.fields import Integer, Number, Numbers, Record, TupleOf, require
 from ..polynomials.polynomial import Polynomials, Terms
 
-__all__ = ["GRID_POINTS", "MARGINS", "Margins", "Relations", "find_relations", "require_moments"]
-
 _RELATED_SHARE = 0.5  # of the mean square on permuted columns, below which a generator is a relation; by convention
 _SIGNIFICANCE = 0.05  # probability of as small a mean square on permuted columns; the usual level
 GRID_POINTS = 101  # over the range of a column, from end to end: maxima of polynomials are often there

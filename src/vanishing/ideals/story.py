@@ -23,8 +23,6 @@ from ..report.page import Section, Story, Tile
 from ..report.reported import Subject
 from ..report.tables import figures, table
 
-__all__ = ["ideal_story"]
-
 _FAR_OFF = 4.0  # root mean squares: one normal row in 16,000 misses an equation by more
 _RELATED = ("relates columns", "may relate columns", "range of the columns")
 

@@ -10,8 +10,6 @@ import numpy as np
 from .._typing import Float1D, Int1D
 from .style import ALARM, INK, LINE, MUTED, add_legend, finish, new_axes, tame, thin
 
-__all__ = ["plot_control_chart", "plot_episodes"]
-
 _ROOM = 0.03  # of the width of the axis, between two numbers of rows
 
 

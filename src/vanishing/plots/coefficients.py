@@ -11,8 +11,6 @@ from .._typing import Float1D
 from ..constants import IN_HTML
 from .style import ALARM, INK, LINE, MUTED, columns_of, escape, finish, monomial_label, new_axes, shorten, tame
 
-__all__ = ["plot_coefficients"]
-
 
 def plot_coefficients(equation: Any, *, ax: Any = None) -> Any:
     """Draw the coefficients of an equation as stems with their standard errors; rational ones have a ring.

@@ -26,8 +26,6 @@ from .style import (
     shorten,
 )
 
-__all__ = ["plot_confusion", "plot_contributions", "plot_weights"]
-
 
 def plot_weights(classifier: Any, *, n_terms: int = 12, ax: Any = None) -> Any:
     """Draw how much each term of a classifier spreads its decisions: weight times deviation over the training rows.

@@ -24,8 +24,6 @@ from .style import (
     shorten,
 )
 
-__all__ = ["plot_effects"]
-
 _ROOM = 0.22  # of the height of a panel, for the histogram below its curves, and for the legend above several
 
 

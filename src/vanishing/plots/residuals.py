@@ -23,8 +23,6 @@ from .style import (
     values_of,
 )
 
-__all__ = ["plot_distances", "plot_prediction", "plot_residuals"]
-
 
 def plot_residuals(
     equation: Any, X: Any, *, against: str | None = None, deviation: float | None = None, ax: Any = None

@@ -10,8 +10,6 @@ from scipy.special import chdtri
 
 from .style import ALARM, DARK, INK, LINE, MAP, MOST_CELLS, MUTED, POINT, add_legend, finish, new_axes
 
-__all__ = ["plot_attempts", "plot_psi_path", "plot_tuning"]
-
 _CHANCE = 1e-4  # p-value of the critical J
 
 

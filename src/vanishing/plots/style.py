@@ -13,40 +13,6 @@ import numpy as np
 
 from .._typing import Float2D, Int1D, Int2D
 
-__all__ = [
-    "ALARM",
-    "BAND",
-    "CYCLE",
-    "DARK",
-    "DIVERGING",
-    "GRID",
-    "INK",
-    "LABEL",
-    "LINE",
-    "MAP",
-    "MOST_CELLS",
-    "MOST_NODES",
-    "MOST_POINTS",
-    "MUTED",
-    "PANEL",
-    "POINT",
-    "TITLE",
-    "add_legend",
-    "columns_of",
-    "distinct_labels",
-    "escape",
-    "finish",
-    "monomial_label",
-    "new_axes",
-    "raised",
-    "shorten",
-    "table_of",
-    "tame",
-    "thin",
-    "used_columns",
-    "values_of",
-]
-
 LINE, ALARM = "#0072b2", "#d55e00"  # blue, vermilion
 CYCLE = (LINE, ALARM, "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 INK, MUTED, GRID, POINT = "#23272e", "#69707a", "#d8dbe0", "#8b939d"

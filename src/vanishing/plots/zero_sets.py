@@ -29,8 +29,6 @@ from .style import (
     values_of,
 )
 
-__all__ = ["has_surfaces", "plot_projection", "plot_zero_set"]
-
 _ALIKE = 2.0  # ratio of the ranges of two columns, up to which they share a scale
 
 

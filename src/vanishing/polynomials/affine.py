@@ -12,8 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from .._typing import Float1D
 from ..constants import ROOT_EPS
 
-__all__ = ["affine_map", "without_rounding"]
-
 
 def affine_map(scaler: Any, n_features: int) -> tuple[Float1D, Float1D]:
     """Scale and offset of ``x_scaled = scale * x + offset`` for a fitted scikit-learn scaler, or for that pair itself.

@@ -11,8 +11,6 @@ from .forms import MonomialForm
 from .products import Layer, ProductForm
 from .terms import count_terms, exponents_of, multiply, terms_up_to
 
-__all__ = ["monomials_of"]
-
 _MOST_ENTRIES = 50_000_000  # coefficients of an expansion: 400 MB
 
 

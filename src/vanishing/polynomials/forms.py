@@ -21,17 +21,6 @@ from ..rows.protocol import Cost, Rows
 from .products import Places, ProductForm, write_columnwise
 from .terms import Program, multiply, padded_length
 
-__all__ = [
-    "MONOMIAL_FORM",
-    "PROGRAM",
-    "MonomialForm",
-    "batched_terms",
-    "evaluate_terms",
-    "fill_terms",
-    "term_values",
-    "values_over",
-]
-
 _ROWS_WITHOUT_KERNELS = 32  # for so few rows plain NumPy is quick, and nothing has to be compiled or loaded
 
 

@@ -28,8 +28,6 @@ from .systems import to_macaulay2, to_sage, to_singular
 from .terms import Program, Term
 from .text import distinct_names, latex_name, monomial_text, signed_sum
 
-__all__ = ["Polynomial", "Polynomials", "Terms", "join_polynomials"]
-
 
 @dataclass(frozen=True, eq=False)
 class Polynomial(Arithmetic):

@@ -14,8 +14,6 @@ from ..files.fields import Number, Numbers, Record, TupleOf, require
 from ..rows.array_api import namespace_of, on_device_of
 from ..rows.protocol import Cost
 
-__all__ = ["PRODUCT_FORM", "Candidates", "Layer", "Places", "ProductForm", "product_values", "write_columnwise"]
-
 
 class Places(NamedTuple):
     """Where values go: row ``row[k]`` gets polynomial ``source[k]``, or its ``absolute`` value, over ``width[k]``.

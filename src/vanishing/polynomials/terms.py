@@ -19,21 +19,6 @@ from .._typing import Float1D, Float2D, Int1D, Int2D
 
 MOST_TERMS = 5000  # whose Gram has 200 MB; the default of max_terms, too, and the sums that a query may ask for
 
-__all__ = [
-    "MOST_TERMS",
-    "ORDERS",
-    "Program",
-    "Term",
-    "border",
-    "count_terms",
-    "derivatives",
-    "exponents_of",
-    "gram_of_gradients",
-    "multiply",
-    "padded_length",
-    "terms_up_to",
-]
-
 Term: TypeAlias = tuple[int, ...]
 
 

@@ -9,17 +9,6 @@ from functools import lru_cache
 
 from .._typing import Float1D, Int1D
 
-__all__ = [
-    "distinct_names",
-    "is_number",
-    "latex_name",
-    "monomial_text",
-    "powers_in",
-    "quoted_name",
-    "shown_names",
-    "signed_sum",
-]
-
 _FACTOR = re.compile(r"\s*(?:`((?:[^`]|``)*)`|([^*^`]+?))\s*(?:(?:\^|\*\*)\s*(\d+)\s*)?(?:\*(?!\*)|$)")
 
 

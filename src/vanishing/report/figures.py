@@ -14,8 +14,6 @@ from typing import Any
 from ..plots.style import ALARM, CYCLE, GRID, INK, LINE, MUTED, POINT
 from .markup import Html, tag
 
-__all__ = ["figure", "histogram"]
-
 _THEMED = {INK: "ink", MUTED: "muted", GRID: "line", POINT: "point", LINE: "blue", ALARM: "red", CYCLE[2]: "green"}
 _METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
 _DOTS = 130  # per inch, of the image of the rows

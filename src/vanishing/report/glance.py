@@ -16,8 +16,6 @@ from .figures import histogram
 from .markup import Html, join, paragraph
 from .tables import figures, percent, table
 
-__all__ = ["Glance", "describe_columns", "look_at"]
-
 BINS = 32  # of a histogram, and points of a curve
 
 

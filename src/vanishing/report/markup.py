@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import html
 
-__all__ = ["EMPTY", "Html", "join", "paragraph", "tag"]
-
 _VOID = {"meta", "link", "input", "br", "img"}
 
 

@@ -16,8 +16,6 @@ from ..plots.style import TITLE, shorten
 from ..polynomials.polynomial import Polynomial
 from .markup import EMPTY, Html, join, tag
 
-__all__ = ["Summand", "equation", "monomial", "number", "polynomial", "shifted_variable", "variable"]
-
 _INDEXED = re.compile(r"([^\W\d_])_?(\d{1,4})")
 _MOST_TERMS = 40  # on one side of an equation
 

@@ -10,8 +10,6 @@ import numpy as np
 from ..constants import IN_TEXT
 from .markup import EMPTY, Html, tag
 
-__all__ = ["MOST_ROWS", "Cell", "facts", "figures", "percent", "table"]
-
 MOST_ROWS = 500  # of a table on a page
 
 

@@ -15,8 +15,6 @@ import numpy as np
 
 from .._typing import Array
 
-__all__ = ["DAMAGED", "Archive", "require_small_directory"]
-
 DAMAGED = (  # the errors that reading a truncated or foreign file may raise
     ValueError,
     KeyError,

@@ -17,8 +17,6 @@ from ..progress import Progress, passes_shown, row_progress
 from ..threads import n_threads, one_blas_thread
 from .protocol import Block, Cost, Rows, merge
 
-__all__ = ["ArrayRows", "as_block", "as_rows", "block_rows", "in_order"]
-
 T = TypeVar("T")
 
 _BLOCK_WORK = 30_000_000  # multiplications of a block: some milliseconds of a core

@@ -16,8 +16,6 @@ from ..progress import Progress, row_progress
 from .arrays import ArrayRows
 from .protocol import Block, Cost, Rows, merge
 
-__all__ = ["DaskRows", "dask_rows"]
-
 if TYPE_CHECKING:
     delayed: Any
 else:

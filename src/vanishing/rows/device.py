@@ -16,8 +16,6 @@ from ..progress import row_progress
 from .array_api import free_memory, has_kernels, in_float64, is_device_array, namespace_of, on_device_of, to_host
 from .protocol import Block, Cost, Rows, merge
 
-__all__ = ["DeviceRows"]
-
 T = TypeVar("T")
 
 _SHARE = 0.4  # share of the free memory for a block and the results of its kernel

@@ -23,8 +23,6 @@ from .readers import ArrowReader, Piece, Reader
 from .streams import StreamReader, is_stream
 from .writing import feature_writer
 
-__all__ = ["DiskRows", "ScaledOnDisk", "find_files", "format_of", "open_rows"]
-
 T = TypeVar("T")
 
 _FORMATS = {

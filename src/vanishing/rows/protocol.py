@@ -20,19 +20,6 @@ from .._typing import Bool1D, Float1D, Float2D
 from ..constants import FEWEST_ROWS
 from .array_api import empty_like, namespace_of, on_device_of, to_host
 
-__all__ = [
-    "Block",
-    "Computed",
-    "Cost",
-    "JoinedRows",
-    "Reduction",
-    "Rows",
-    "View",
-    "merge",
-    "reduce_together",
-    "where",
-]
-
 T = TypeVar("T")
 
 

@@ -14,8 +14,6 @@ from ..constants import HEAD_ROWS, LONGEST_BLOCK
 from .dialects import Dialect, choose_dialect
 from .protocol import Block
 
-__all__ = ["ArrowReader", "BatchReader", "Piece", "Reader", "naming"]
-
 
 class Piece(NamedTuple):
     """Rows of a file as read, not yet converted to a block."""

@@ -20,20 +20,6 @@ from .labels import Labelled
 from .protocol import Block, Cost, where
 from .reading import require_finite
 
-__all__ = [
-    "FEWEST_IN_HALF",
-    "InFolds",
-    "Lowest",
-    "NumberFolds",
-    "Sample",
-    "fold_numbers",
-    "lowest_of",
-    "lowest_places",
-    "merge",
-    "row_numbers",
-    "stratified_sample",
-]
-
 _SPLITMIX = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB], dtype=np.uint64)  # as published
 
 

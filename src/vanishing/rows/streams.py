@@ -15,8 +15,6 @@ from .protocol import Block
 from .readers import BatchReader, Piece, naming
 from .sql import quote_name
 
-__all__ = ["StreamReader", "is_stream"]
-
 
 def is_stream(X: Any) -> bool:
     """Whether ``X`` is a table of another library that is read in batches; frames and tables in memory are not."""

@@ -15,8 +15,6 @@ from ..checks import WarningRelay
 from .arrays import ArrayRows
 from .protocol import Block, Cost, Reduction, Rows, View, reduce_together
 
-__all__ = ["together"]
-
 T = TypeVar("T")
 
 

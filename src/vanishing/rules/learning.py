@@ -22,8 +22,6 @@ from ..polynomials.polynomial import Polynomial
 from ..rows.arrays import ArrayRows, as_rows
 from ..rows.protocol import Cost, Rows
 
-__all__ = ["equations_of_most", "sample_table"]
-
 _TRIMMED = 0.1  # share of the rows left out
 _STEPS = 4  # of concentration, at most
 

@@ -16,8 +16,6 @@ from ..rows.gaps import Gaps, add_gaps, complete_part
 from ..rows.protocol import Block, Cost, Rows
 from .rule import Rule, absolute_values
 
-__all__ = ["SIGNIFICANT", "Comparison", "Report", "report_on"]
-
 SIGNIFICANT = 0.01  # chance of a failed check although nothing has changed
 
 

@@ -17,8 +17,6 @@ from ..polynomials.polynomial import Polynomial
 from ..polynomials.terms import Term
 from ..solvers import Status
 
-__all__ = ["WIDE", "LawLike", "Rule", "absolute_values", "polynomial_of_law", "rule_with_tolerance"]
-
 WIDE = 5.0  # deviations of normal residuals that a tolerance allows
 
 

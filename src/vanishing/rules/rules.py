@@ -25,8 +25,6 @@ from .learning import equations_of_most, sample_table
 from .report import Report, report_on
 from .rule import WIDE, LawLike, Rule, absolute_values, polynomial_of_law, rule_with_tolerance
 
-__all__ = ["Rules"]
-
 
 def _polynomial(
     exponents: Int2D, coef: Float1D, feature_names: tuple[str, ...], mse: float, gap: float, n_iter: int, status: int

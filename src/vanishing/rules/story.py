@@ -22,8 +22,6 @@ from ..rows.protocol import Block, Cost
 from .report import Comparison, Report
 from .rule import Rule, absolute_values
 
-__all__ = ["rules_story"]
-
 
 class _Missed(NamedTuple):
     """The accumulator: counts of rows, and the worst rows that miss a rule.

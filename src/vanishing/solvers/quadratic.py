@@ -12,8 +12,6 @@ from .._compiled import compiled
 from .._typing import Float1D, Float2D
 from ..constants import EPS
 
-__all__ = []
-
 
 class Status(IntEnum):
     """Why a solver stopped; the codes count from 0."""

@@ -26,8 +26,6 @@ from ..cholesky import append_column, delete_column, solve_factored
 from ..constants import EPS, ROOT_EPS, SINGULAR, TINY
 from .sums import SquaredHinge, Sums
 
-__all__ = ["Hyperplane", "duality_gap", "hyperplanes", "minimise", "violation"]
-
 _ROUGH = 0.01  # relative accuracy of what only starts a step or a path: a part of the rows errs by as much
 _ROWS_FOR_NEWTON = 4  # for each column; of fewer, a Newton step from zero knows too little: start at smaller C
 _NEW_COLUMNS = 64  # columns that may enter the working set in one step: 3 times the time for many classes without

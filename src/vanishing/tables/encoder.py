@@ -20,8 +20,6 @@ from ..rows.reading import input_names, require_columns
 from ..rows.sampling import Lowest, fold_numbers, lowest_of, merge
 from .columns import Column, Texts, frame_columns
 
-__all__ = ["NoCategoriesError", "TableEncoder", "Tally", "add_tallies", "tally_columns"]
-
 _MOST_TEXTS = 10_000  # distinct texts that are counted; a column with more has no categories
 _MOST_NUMBERS = 4_000_000  # of the sample for medians: 32 MB
 

@@ -14,8 +14,6 @@ from ..rows.readers import ArrowReader, Piece, naming
 from .columns import Column, Texts, arrow_column, holds_texts
 from .encoder import TableEncoder, add_tallies, tally_columns
 
-__all__ = ["learn_encoder", "open_encoded"]
-
 
 def learn_encoder(files: Any, columns: Sequence[str], dialect: Mapping[str, str] | None = None) -> TableEncoder:
     """An encoder for columns of tables on disk, by one pass over them."""

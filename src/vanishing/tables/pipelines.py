@@ -13,8 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..rows.reading import dense
 
-__all__ = ["Apart", "explain", "take_apart"]
-
 
 class Apart(NamedTuple):
     """The model of a pipeline, which knows the names of its columns; rows for it; its columns by those of the table."""

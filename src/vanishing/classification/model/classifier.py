@@ -27,8 +27,6 @@ from .probabilities import CALIBRATION, Calibration
 from .rates import REHEARSAL, rehearse
 from .transforms import INPUT_TRANSFORM, InputTransform, check_scaling
 
-__all__ = ["VanishingIdealClassifier"]
-
 
 class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstimator):  # type: ignore[misc]
     """One vanishing ideal per class, then a linear classifier on ``|g(x)|`` (Section 3.2 of the paper).

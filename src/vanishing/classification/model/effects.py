@@ -23,8 +23,6 @@ from ...rows.arrays import as_rows
 from .features import FeatureMap
 from .transforms import cube_rows
 
-__all__ = ["Effect", "Effects", "Interaction", "effects_of"]
-
 
 @dataclass(frozen=True)
 class Effect:

@@ -16,8 +16,6 @@ from ...polynomials.text import shown_names
 from .features import FeatureMap
 from .transforms import InputTransform, in_variables
 
-__all__ = ["Change", "Explanation", "Formula", "Term", "changes_of_label", "shares_of_columns"]
-
 _ORDERS = 8  # of columns, each also turned around, in which a row is changed into another one
 
 

@@ -24,8 +24,6 @@ from .effects import Effects, effects_of
 from .explain import Explanation, changes_of_label, shares_of_columns
 from .transforms import cube_rows
 
-__all__ = ["Explains", "ReportedClassifier", "ReportedPerClass"]
-
 
 class Explains:
     """The methods of a classifier that explain its decisions, and those of a search, by its best model."""

@@ -22,8 +22,6 @@ from ...rows.array_api import empty_like, in_float64, namespace_of, on_device_of
 from ...rows.protocol import Block, Computed, Cost, Rows, View
 from .columns import EXTRAS, Extras, take_columns
 
-__all__ = ["FEATURE_MAP", "FeatureMap", "column_names"]
-
 _CONSTANT = 1e-12  # spread of a column that is constant up to rounding, relative to its values or the unit cube
 
 

@@ -28,17 +28,6 @@ from .features import FeatureMap
 from .per_class import PerClass
 from .transforms import InputTransform, in_unit_cube
 
-__all__ = [
-    "SAMPLE_ROWS",
-    "Pieces",
-    "class_factors",
-    "class_weighted",
-    "fit_pieces",
-    "relevant_columns",
-    "rows_by_class",
-    "takes_no_weight",
-]
-
 
 def class_factors(class_weight: Any, classes: Array, n_rows: Float1D) -> Float1D | None:
     """What ``class_weight`` multiplies the weights of the rows of each class by; None for None.

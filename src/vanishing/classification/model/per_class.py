@@ -38,8 +38,6 @@ from ...threads import n_threads
 from .explained import ReportedPerClass
 from .features import FeatureMap
 
-__all__ = ["Cut", "PerClass", "owner_name"]
-
 
 @dataclass(frozen=True)
 class Cut:

@@ -23,8 +23,6 @@ from ...rows.array_api import to_host
 from ...rows.protocol import Block, Cost
 from .story import MOST_CLASSES
 
-__all__ = ["per_class_story"]
-
 
 class _Fits(NamedTuple):
     """Sums over the rows with each label: squares of the generators in their units, and rows by their nearest class."""

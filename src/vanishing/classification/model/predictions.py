@@ -22,8 +22,6 @@ from .probabilities import probabilities
 from .readable import ReadableClassifier
 from .transforms import InputTransform, in_unit_cube
 
-__all__ = ["Predicts"]
-
 
 def _has_probabilities(self: Any) -> bool:
     return getattr(self, "_calibration", None) is not None or bool(_final_has("predict_proba")(self))

@@ -15,8 +15,6 @@ from ...files.fields import Field, Numbers, Record, require
 from ...rows.array_api import namespace_of, on_device_of
 from ...rows.reading import is_dask
 
-__all__ = ["CALIBRATION", "Calibration", "calibrate", "mix_decisions", "probabilities"]
-
 _UNCERTAIN = 1e-3  # probability that a label is wrong: scales stay finite where decisions separate the classes
 _REACH = 1.5  # decisions of two classes beyond which rows are no more certain; the SVM asks for 1
 _LEAST = float(np.sqrt(np.finfo(np.float32).eps))  # log-odds beside a tie: labels and probabilities agree in float32

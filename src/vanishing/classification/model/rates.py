@@ -20,18 +20,6 @@ from ...svm import L1SVC, svms_along
 from ...threads import one_blas_thread
 from .fitting import CHOOSING_TOL, SAMPLE_ROWS
 
-__all__ = [
-    "REHEARSAL",
-    "Rates",
-    "Rehearsal",
-    "Thresholds",
-    "area_under_roc",
-    "counts_by_score",
-    "hits",
-    "rates_of",
-    "rehearse",
-]
-
 _STEPS = 7200  # of a histogram of scores: a hundredth of log-odds each
 _REACH = -math.log(EPS)  # log-odds that it covers: a probability beyond is 1 to the last bit
 

@@ -24,8 +24,6 @@ from .probabilities import Calibration
 from .rates import Rehearsal
 from .transforms import InputTransform, in_unit_cube, in_variables
 
-__all__ = ["ClassGenerator", "ClassGenerators", "ReadableClassifier"]
-
 
 class ClassGenerator(NamedTuple):
     """A polynomial g that vanishes on a class, with the weights of ``|g|`` and of ``g`` in the decision.

@@ -31,8 +31,6 @@ from .per_class import owner_name
 from .rates import counts_by_score
 from .threshold_story import areas, threshold_section
 
-__all__ = ["MOST_CLASSES", "classifier_story"]
-
 MOST_CLASSES = 40  # that a picture of confusions has room for: cells of a fifth of an inch
 _BINS = 10  # of confidences, from 0 to 1: each has rows enough for its share of right answers
 

@@ -14,8 +14,6 @@ from ...report.markup import Html, join, paragraph, tag
 from ...report.tables import figures, percent, table
 from .rates import Thresholds
 
-__all__ = ["areas", "threshold_section"]
-
 _COSTS = (1, 2, 5, 10, 20, 50, 100)  # false alarms that a miss costs as much as
 
 

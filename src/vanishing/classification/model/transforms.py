@@ -20,16 +20,6 @@ from ...rows.arrays import ArrayRows
 from ...rows.protocol import Block, Cost, Rows
 from ...rows.sampling import Sample
 
-__all__ = [
-    "INPUT_TRANSFORM",
-    "TRANSFORMS",
-    "InputTransform",
-    "check_scaling",
-    "cube_rows",
-    "in_unit_cube",
-    "in_variables",
-]
-
 TRANSFORMS = ("minmax", "arcsinh", "rank")
 
 _HEAVY = 0.15  # inter-quartile range over range, below which a column has heavy tails

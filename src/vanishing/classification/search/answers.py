@@ -19,8 +19,6 @@ from ..model.probabilities import probabilities
 from ..model.readable import ClassGenerators
 from .scoring import answered_score, needs_single_rows, scorer_of_predictions, tabulated_score
 
-__all__ = ["AnswersByTheBest"]
-
 
 def _refitted(self: Any) -> bool:
     if not self.refit:

@@ -27,8 +27,6 @@ from .in_memory import InMemory
 from .searching import Maker, Options, Outcome, average_models, refit, search
 from .strategies import Budget, Trial, choose, tabulate
 
-__all__ = ["PAPER", "VanishingIdealClassifierCV"]
-
 PAPER = {
     "scale_input": True,
     "columns": Columns("absolute", append_input=False, scale_features=False),

@@ -28,8 +28,6 @@ from ...rows.sampling import FEWEST_IN_HALF
 from ..model.per_class import Cut
 from .strategies import Budget
 
-__all__ = ["Fold", "Ideals", "class_ideals", "split"]
-
 
 class Fold(NamedTuple):
     """The places of the rows to train on and to test on."""

@@ -31,8 +31,6 @@ from .folds import Fold, Ideals, class_ideals
 from .scoring import Criterion, HeldOut, takes_weights
 from .strategies import Trial, TrialScore
 
-__all__ = ["FoldModel", "InMemory", "Inputs", "Problem"]
-
 
 @dataclass(frozen=True)
 class Problem:

@@ -37,8 +37,6 @@ from .folds import Ideals
 from .scoring import Criterion, tabulated_score
 from .strategies import Trial, TrialScore
 
-__all__ = ["Folds", "InPasses", "survey_folds"]
-
 
 class Folds(NamedTuple):
     """The folds of a source: for each the scaling that its training rows define (None: none).

@@ -19,18 +19,6 @@ from ..model.probabilities import Calibration, calibrate, mix_decisions, probabi
 from ..model.rates import hits
 from .strategies import TrialScore
 
-__all__ = [
-    "Criterion",
-    "HeldOut",
-    "answered_score",
-    "find_scorer",
-    "mixed_if_better",
-    "needs_single_rows",
-    "scorer_of_predictions",
-    "tabulated_score",
-    "takes_weights",
-]
-
 
 @dataclass(frozen=True)
 class HeldOut:

@@ -48,8 +48,6 @@ from .strategies import (
     is_ahead,
 )
 
-__all__ = ["Maker", "Options", "Outcome", "average_models", "refit", "search"]
-
 
 @dataclass(frozen=True)
 class Options:

@@ -15,23 +15,6 @@ from ..model.columns import Columns
 from ..model.fitting import CHOOSING_TOL
 from ..model.probabilities import Calibration
 
-__all__ = [
-    "BetterScaling",
-    "Budget",
-    "Grid",
-    "History",
-    "RicherColumns",
-    "Strategy",
-    "Trial",
-    "TrialScore",
-    "WalkDown",
-    "best_trial",
-    "choose",
-    "is_ahead",
-    "neighbours",
-    "tabulate",
-]
-
 _NO_GENERATOR = "No psi gives a generator for any class in every fold: raise psis or max_degree."
 
 
