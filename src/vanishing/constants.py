@@ -13,12 +13,13 @@ _, N_HASHES = EPS.as_integer_ratio()  # hashes of rows are whole numbers below t
 ROUNDING = 8.0 * EPS  # for each term of a sum of products, relative to their size: a bound with room for the solves
 SINGULAR = 1e-10  # share of a column's square outside the span of others, below which it counts as dependent
 
+WIDE = 5.0  # deviations: one normal row in two million is farther off
+
 # Sizes of memory.
 
 CACHE_ENTRIES = 65_536  # float64 values of one chunk: half a megabyte, within a core's second-level cache
 FEWEST_ROWS = 1024  # rows that a source in memory hands out as one block, whatever a kernel costs
 LONGEST_BLOCK = 131_072  # rows of a block, at most: threads share a table of a million
-HEAD_ROWS = 4096  # first rows that stand for all where their scale alone is needed
 
 # Lengths of printed lists.
 

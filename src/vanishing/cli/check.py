@@ -222,8 +222,6 @@ class _Complete:
         return gaps, np.flatnonzero(kept), where(block, kept), inside
 
 
-_LEVELS = 200  # noise levels, quantiles of their distribution, over which a p-value is averaged
-
 # --- standards --------------------------------------------------------------------------------------------------------
 
 
@@ -251,9 +249,12 @@ class Standard:
         import numpy as np
         from scipy import stats
 
+        from ..ideals.relations import GRID_POINTS
+
         if allowed is not None or not self.freedom:
             return np.array([self.chance if allowed is None else allowed])
-        ratio = stats.chi2.ppf((np.arange(_LEVELS) + 0.5) / _LEVELS, self.freedom[k]) / self.freedom[k]
+        shares = (np.arange(GRID_POINTS) + 0.5) / GRID_POINTS  # quantiles of the noise level
+        ratio = stats.chi2.ppf(shares, self.freedom[k]) / self.freedom[k]
         width = stats.norm.isf(0.5 * self.chance)  # of the limit, in deviations
         return np.asarray(2.0 * stats.norm.sf(width * np.sqrt(ratio)))
 

@@ -26,7 +26,6 @@ _HEADER, _ARRAYS = "header.json", "arrays.bin"
 MOST_HEADER = 2**23  # bytes; as Python objects they take about ten times as much memory
 _TYPES = {"f8": np.dtype("<f8"), "i8": np.dtype("<i8"), "b1": np.dtype("|b1"), "u1": np.dtype("|u1")}
 _MOST_USES = 8  # references to an array, on average: bounds the memory that a hostile file can take
-_EARLIEST = (1980, 1, 1, 0, 0, 0)  # the date of all members, so that equal models have equal files
 
 
 class ModelFileError(ValueError):
@@ -117,8 +116,9 @@ def write_container(path: str | os.PathLike[str], header: dict[str, Any], arrays
             "shorten its notes, or the names of columns and categories."
         )
     with complete_file(path) as unfinished, zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr(zipfile.ZipInfo(_HEADER, _EARLIEST), text)
-        archive.writestr(zipfile.ZipInfo(_ARRAYS, _EARLIEST), arrays.to_bytes())
+        # Without a date of their own members have that of 1980: equal models have equal files.
+        archive.writestr(zipfile.ZipInfo(_HEADER), text)
+        archive.writestr(zipfile.ZipInfo(_ARRAYS), arrays.to_bytes())
 
 
 def read_container(path: str | os.PathLike[str]) -> tuple[dict[str, Any], ArrayReader]:

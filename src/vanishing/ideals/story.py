@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._typing import Float1D, Float2D, Int1D
-from ..constants import ROUNDING
+from ..constants import ROUNDING, WIDE
 from ..plots import plot_projection, plot_residuals, plot_zero_set
 from ..plots.style import LINE, MUTED, finish, used_columns
 from ..plots.zero_sets import has_surfaces
@@ -23,7 +23,6 @@ from ..report.page import Section, Story, Tile
 from ..report.reported import Subject
 from ..report.tables import figures, table
 
-_FAR_OFF = 4.0  # root mean squares: one normal row in 16,000 misses an equation by more
 _RELATED = ("relates columns", "may relate columns", "range of the columns")
 
 
@@ -70,7 +69,7 @@ def _check(ideal: Any, subject: Subject, rank: Int1D | None) -> _Checked:
         generators = generators.in_units(scaler)
         size = np.maximum(np.abs(scaler.data_min_), np.abs(scaler.data_max_))
     values = values_of_polynomials(generators, _unit(generators))
-    return _Checked(generators, check_values(subject.rows, values, np.full(len(generators), _FAR_OFF)), rank, size)
+    return _Checked(generators, check_values(subject.rows, values, np.full(len(generators), WIDE)), rank, size)
 
 
 def _tiles(ideal: Any, checked: _Checked, relations: Any) -> list[Tile]:
@@ -104,7 +103,7 @@ def _table(checked: _Checked) -> Html:
         for g in _order(checked)
     ]
     heads = ["equation", "degree", "mean square at fit", "on these rows", "rows far off", "worst row"]
-    note = f"A row is far off where an equation is more than {_FAR_OFF:.0f} times its root mean square at fit."
+    note = f"A row is far off where an equation is more than {WIDE:.0f} times its root mean square at fit."
     return join(
         paragraph(note, class_="note"),
         table([*heads, *([] if rank is None else ["what it says"])], lines, name="equations", most=300),

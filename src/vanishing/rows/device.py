@@ -11,7 +11,7 @@ import numpy as np
 
 from .._typing import Float2D
 from ..checks import check_weights
-from ..constants import FEWEST_ROWS, HEAD_ROWS
+from ..constants import FEWEST_ROWS
 from ..progress import row_progress
 from .array_api import free_memory, has_kernels, in_float64, is_device_array, namespace_of, on_device_of, to_host
 from .protocol import Block, Cost, Rows, merge
@@ -87,7 +87,7 @@ class DeviceRows(Rows):
 
     def head(self) -> Float2D:
         """A few of the rows, in NumPy."""
-        return np.asarray(to_host(self.X[: min(HEAD_ROWS, self.X.shape[0]), :]), dtype=np.float64)
+        return np.asarray(to_host(self.X[: min(FEWEST_ROWS, self.X.shape[0]), :]), dtype=np.float64)
 
     def _block(self, rows: slice) -> Block:
         namespace = namespace_of(self.X)

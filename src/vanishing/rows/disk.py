@@ -13,7 +13,7 @@ import numpy as np
 
 from .._typing import Float2D
 from ..checks import check_scaler
-from ..constants import HEAD_ROWS
+from ..constants import FEWEST_ROWS
 from ..progress import row_progress
 from ..threads import n_threads, one_blas_thread
 from .arrays import block_rows, in_order
@@ -207,7 +207,7 @@ class DiskRows(Rows):
         block = self.reader.first_block()
         if block is None:
             raise ValueError(f"There are no rows in {self.reader.name_of(0)}.")
-        return np.array(block.X[:HEAD_ROWS])
+        return np.array(block.X[:FEWEST_ROWS])
 
     def label_rows(self) -> DiskRows:
         """A source of the same labels, without the columns."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._typing import Array
-from ..constants import HEAD_ROWS, LONGEST_BLOCK
+from ..constants import FEWEST_ROWS, LONGEST_BLOCK
 from .dialects import Dialect, choose_dialect
 from .protocol import Block
 
@@ -54,8 +54,8 @@ class Reader(ABC):
         """Convert a piece to a block; runs in the worker threads."""
 
     def first_block(self) -> Block | None:
-        """A few of the rows, at most :data:`HEAD_ROWS` or the first piece; None without rows."""
-        return next((self.block(piece) for piece in self.pieces(HEAD_ROWS)), None)
+        """A few of the rows, at most :data:`FEWEST_ROWS` or the first piece; None without rows."""
+        return next((self.block(piece) for piece in self.pieces(FEWEST_ROWS)), None)
 
     def groups(self, threads: int) -> Iterator[Piece] | None:
         """All rows in groups that threads can read independently; None if there are too few for ``threads``."""

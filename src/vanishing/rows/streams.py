@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..constants import HEAD_ROWS, LONGEST_BLOCK
+from ..constants import FEWEST_ROWS, LONGEST_BLOCK
 from .protocol import Block
 from .readers import BatchReader, Piece, naming
 from .sql import quote_name
@@ -77,7 +77,7 @@ class StreamReader(BatchReader):
 
     def first_block(self) -> Block | None:
         """A few of the rows; None without rows."""
-        batches = self._table.first(HEAD_ROWS).select(self.read_columns(only_labels=False)).to_batches()
+        batches = self._table.first(FEWEST_ROWS).select(self.read_columns(only_labels=False)).to_batches()
         return next((self.block(piece) for piece in self.join_batches(iter(batches), 0)), None)
 
 

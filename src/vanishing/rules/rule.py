@@ -11,13 +11,11 @@ from typing import Protocol
 import numpy as np
 
 from .._typing import Float1D, Float2D, Int2D
-from ..constants import ROOT_EPS
+from ..constants import ROOT_EPS, WIDE
 from ..detection.calibration import NORMAL_RANGE, weighted_quantiles
 from ..polynomials.polynomial import Polynomial
 from ..polynomials.terms import Term
 from ..solvers import Status
-
-WIDE = 5.0  # deviations of normal residuals that a tolerance allows
 
 
 class LawLike(Protocol):

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 
 from .._typing import Array, Float1D, Int2D
 from ..checks import check_choice, check_count, check_number
+from ..constants import WIDE
 from ..engine.moments import Moments
 from ..files.fields import Integer, MayBeMissing, Number, Numbers, Record, Text, TupleOf, require
 from ..files.saved import Saved
@@ -23,7 +24,7 @@ from ..solvers import Status
 from .exports import expectation_suite, pandera_schema, sql_checks
 from .learning import equations_of_most, sample_table
 from .report import Report, report_on
-from .rule import WIDE, LawLike, Rule, absolute_values, polynomial_of_law, rule_with_tolerance
+from .rule import LawLike, Rule, absolute_values, polynomial_of_law, rule_with_tolerance
 
 
 def _polynomial(

@@ -32,7 +32,6 @@ from .rates import counts_by_score
 from .threshold_story import areas, threshold_section
 
 MOST_CLASSES = 40  # that a picture of confusions has room for: cells of a fifth of an inch
-_BINS = 10  # of confidences, from 0 to 1: each has rows enough for its share of right answers
 
 
 class _Predicted(NamedTuple):
@@ -86,7 +85,7 @@ def _predict(classifier: Any, subject: Subject) -> _Predicted:
         rows.quiet = True
         chosen = np.searchsorted(classes, np.asarray(to_host(classifier.predict(rows))))
         labels = _codes(block.labels, keys)
-        counts, nothing = np.zeros((max(len(keys), 1), len(classes))), np.zeros(_BINS)
+        counts, nothing = np.zeros((max(len(keys), 1), len(classes))), np.zeros(IN_TEXT)
         np.add.at(counts, (labels, chosen), 1.0)
         if not len(own):
             return _Predicted(counts, 0.0, nothing, nothing, nothing)
@@ -125,9 +124,9 @@ def _likelihood(probability: Float2D, own: Array, chosen: Array) -> tuple[float,
     rows = np.arange(len(probability))
     there = np.where(own >= 0, probability[rows, own], 0.0)
     sure = probability[rows, chosen]
-    bins = np.minimum((sure * _BINS).astype(np.int64), _BINS - 1)
+    bins = np.minimum((sure * IN_TEXT).astype(np.int64), IN_TEXT - 1)
     confidence, right, sizes = (
-        np.bincount(bins, weights, _BINS).astype(np.float64) for weights in (sure, own == chosen, np.ones(len(bins)))
+        np.bincount(bins, weights, IN_TEXT).astype(np.float64) for weights in (sure, own == chosen, np.ones(len(bins)))
     )
     return float(np.log(np.maximum(there, 1e-15)).sum()), confidence, right, sizes
 
