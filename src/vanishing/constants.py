@@ -10,7 +10,7 @@ import sys
 EPS, TINY = sys.float_info.epsilon, sys.float_info.min
 ROOT_EPS = math.sqrt(EPS)  # what is left of a difference whose square is rounded
 _, N_HASHES = EPS.as_integer_ratio()  # hashes of rows are whole numbers below this: a double holds each
-ROUNDING = 8.0 * EPS  # for each term of a sum of products, relative to their size: a bound with room for the solves
+ROUNDING = 8.0 * EPS  # error of each term of a sum of products, relative to its size, with room for the solves
 SINGULAR = 1e-10  # share of a column's square outside the span of others, below which it counts as dependent
 
 WIDE = 5.0  # deviations: one normal row in two million is farther off

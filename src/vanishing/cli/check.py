@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..rows.protocol import Block
     from .models import Loaded
 
-_PARTS = ("origin", "noise", "scale")  # of a law, one number for each column
+_PARTS = ("origin", "noise", "scale")  # parts of a law with a number for each column
 
 EXAMPLES = (
     "vanishing check pipes.vi pipes.csv",
@@ -255,7 +255,7 @@ class Standard:
             return np.array([self.chance if allowed is None else allowed])
         shares = (np.arange(GRID_POINTS) + 0.5) / GRID_POINTS  # quantiles of the noise level
         ratio = stats.chi2.ppf(shares, self.freedom[k]) / self.freedom[k]
-        width = stats.norm.isf(0.5 * self.chance)  # of the limit, in deviations
+        width = stats.norm.isf(0.5 * self.chance)  # the limit in deviations
         return np.asarray(2.0 * stats.norm.sf(width * np.sqrt(ratio)))
 
     def expected(self, k: int, n_rows: int, allowed: float | None) -> float:

@@ -1,4 +1,4 @@
-"""Columns of tables that commands read: what they hold, which to use, and errors about those that cannot be used."""
+"""Columns of tables that commands read: what they hold, which to use, and why others cannot be used."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def asked_columns(
     label_and_weight: Sequence[str],
     needed: Sequence[str] | None = None,
 ) -> list[str]:
-    """The columns that flags choose, or those that a model needs; refuses names that the table lacks."""
+    """The columns that flags choose or a model needs; raises ValueError for names that the table lacks."""
     columns, exclude = (names_in(getattr(arguments, name, None)) for name in ("columns", "exclude"))
     if needed is not None:
         missing = [name for name in needed if name not in kinds]

@@ -10,7 +10,7 @@ from .inputs import add_format_arguments
 from .outputs import print_json
 
 EXAMPLES = ("vanishing info", "vanishing info churn.csv churn.vi clicks.npz")
-_EXTRAS = {  # of the package, and a module that each installs
+_EXTRAS = {  # extras of the package, and a module that each installs
     "parquet": "pyarrow",
     "progress": "tqdm",
     "plots": "matplotlib",

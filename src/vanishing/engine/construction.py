@@ -100,7 +100,7 @@ class Fit:
         self.ended = self.complete = self.overflow = False
 
     def enter(self, degree: int, max_terms: int) -> Any:
-        """The candidates of a degree. The fit ends if there are none or too many; an ended fit has none."""
+        """The candidates of a degree. The fit ends if there are none or too many; after that it has no candidates."""
         if self.ended:
             return []
         new = self.basis.border(degree, max_terms - self.basis.size - self.n_generators)

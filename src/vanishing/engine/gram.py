@@ -85,7 +85,7 @@ def sum_parts(
 
 def _reduce(requests: Sequence[Reduction]) -> list[Any]:
     """The results of reductions, which up to 1,024 rows enter as one block, however a source divides them."""
-    if all(isinstance(request.rows, ArrayRows) for request in requests):  # few rows of an array are one block anyway
+    if isinstance(requests[0].rows, ArrayRows):  # all are; few rows of an array are one block anyway
         return reduce_together(requests)
     kernels = [request.kernel for request in requests]
     found = reduce_together(

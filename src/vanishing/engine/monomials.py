@@ -99,7 +99,7 @@ class MonomialGrams:
             self._row_of[tuple(sorted(map(variable.__getitem__, columns)))] = row
         self._grams: list[Float2D] = []
         self._weights: list[float] = []
-        self._means: dict[tuple[int, ...], Float2D] = {}  # for fits that see several parts
+        self._means: dict[tuple[int, ...], Float2D] = {}  # Grams of several parts together
         self.n_samples = 0
         for rows, survey in zip(parts, surveys, strict=True):
             self._grams.append(survey.known)

@@ -15,7 +15,7 @@ from .._typing import Float1D, Float2D
 from ..polynomials.terms import MOST_TERMS, Term, count_terms, multiply, terms_up_to
 from ..rows.sql import bare_query, columns_of_query, fetch_row, quote_name
 
-_NAME = "vanishing_"  # of the query's parts, to differ from the user's tables
+_NAME = "vanishing_"  # prefix of the query's parts, which keeps them apart from the user's tables
 
 
 class SqlSums(NamedTuple):

@@ -176,7 +176,7 @@ class OnnxOps(Ops):
         return scores
 
     def labels(self, scores: str, classes: Any) -> tuple[str, int]:
-        """Labels of the largest scores, and their type; those that are neither numbers nor truth values are texts."""
+        """Labels of the largest scores, and their type; other labels than numbers and truth values are texts."""
         n_classes = 2 if classes is None else len(classes)
         if n_classes == 2:
             positive = self.node("Greater", scores, self.number(0.0))

@@ -19,7 +19,7 @@ from .._typing import Array
 from ..rows.archive import DAMAGED, require_small_directory
 from ..rows.writing import complete_file
 
-VERSION = 1  # of the format; raised when older readers could not read a file
+VERSION = 1  # version of the format, raised when older readers could not read a file
 
 _FORMAT = "vanishing model"
 _HEADER, _ARRAYS = "header.json", "arrays.bin"

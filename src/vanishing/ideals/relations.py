@@ -24,7 +24,7 @@ from ..constants import ROUNDING
 from ..files.fields import Integer, Number, Numbers, Record, TupleOf, require
 from ..polynomials.polynomial import Polynomials, Terms
 
-_RELATED_SHARE = 0.5  # of the mean square on permuted columns, below which a generator is a relation; by convention
+_RELATED_SHARE = 0.5  # a relation has less than this share of the mean square on permuted columns; by convention
 _SIGNIFICANCE = 0.05  # probability of as small a mean square on permuted columns; the usual level
 GRID_POINTS = 101  # over the range of a column, from end to end: maxima of polynomials are often there
 

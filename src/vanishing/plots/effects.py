@@ -24,7 +24,7 @@ from .style import (
     shorten,
 )
 
-_ROOM = 0.22  # of the height of a panel, for the histogram below its curves, and for the legend above several
+_ROOM = 0.22  # share of a panel's height for the histogram below its curves, and for a legend above them
 
 
 def plot_effects(effects: Any, *, n_shown: int = 6, ax: Any = None) -> Any:

@@ -22,8 +22,8 @@ DARK = "#111111"  # text on light cells, whatever is around them
 # Sizes.
 
 MOST_POINTS = 5000  # rows in a picture; they are drawn as an image
-MOST_NODES = 64_000  # of the grid of a curve or a surface: 250 x 250, or 40 x 40 x 40
-MOST_CELLS = 144  # that have room for a number
+MOST_NODES = 64_000  # points of the grid of a curve or a surface: 250 x 250, or 40 x 40 x 40
+MOST_CELLS = 144  # cells of a table that have room for a number
 LABEL, TITLE = 16, 42  # characters beside an axis, and of a title or a term
 BAND = 3.0  # deviations within which normal rows lie
 FAR = 20.0  # times the usual size, beyond which a scale is logarithmic
@@ -74,7 +74,7 @@ def add_legend(ax: Any, **options: Any) -> None:
 
 
 def escape(text: str) -> str:
-    r"""Text in which dollar signs are no mathematics.
+    r"""Text in which a dollar sign stays a dollar sign.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def shorten(text: str, length: int = 70) -> str:
 
 
 def distinct_labels(texts: Sequence[str], length: int) -> list[str]:
-    """The beginnings of texts; beginning and end of those that begin alike, and a number where these are alike, too.
+    """Beginnings of texts; texts that begin alike keep their end, too, and get a number if that is not enough.
 
     Examples
     --------

@@ -233,7 +233,7 @@ def _number(column: Any, names: Sequence[str]) -> int:
 
 
 def _on_the_plane(values: Float2D, axes: tuple[Float1D, Float1D], at: Float1D, wanted: Float1D) -> Float1D:
-    """The second coordinates at which ``values`` on the grid are the ``wanted`` ones; NaN if there are none."""
+    """The second coordinates at which ``values`` on the grid equal the ``wanted`` ones; NaN where they never do."""
     (x, y), heights = axes, np.full(len(at), np.nan)
     for k, (column, value) in enumerate(zip(np.searchsorted(x, at).clip(0, x.size - 1), wanted, strict=True)):
         above = values[:, column] - value

@@ -158,7 +158,7 @@ class Polynomials(Saved, Sequence[Polynomial]):
     gap: Float1D
     n_iter: Int1D
     status: Array
-    _n_free: Int1D | None = None  # for each polynomial, how many first terms it could have; None if all
+    _n_free: Int1D | None = None  # how many of the first terms each polynomial could have; None if all
     _expansion: tuple[Int2D, Float2D, Int1D] | None = field(default=None, init=False)
 
     _fields: ClassVar = {

@@ -16,7 +16,7 @@ from .figures import histogram
 from .markup import Html, join, paragraph
 from .tables import figures, percent, table
 
-BINS = 32  # of a histogram, and points of a curve
+BINS = 32  # bars of a histogram, and points of a curve
 
 
 class Glance(NamedTuple):

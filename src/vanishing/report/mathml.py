@@ -101,7 +101,7 @@ def equation(left: Sequence[Summand], right: Sequence[Summand] | None, text: str
 
 
 def _side(summands: Sequence[Summand], before: Html = EMPTY) -> list[Html]:
-    """The terms of one side, the first after ``before``, and the number of those that are left out."""
+    """The terms of one side, the first after ``before``, and how many are left out."""
     shown = [
         _formula(summand, first=k == 0, before=EMPTY if k else before)
         for k, summand in enumerate(summands[:_MOST_TERMS])

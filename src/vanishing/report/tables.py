@@ -10,7 +10,7 @@ import numpy as np
 from ..constants import IN_TEXT
 from .markup import EMPTY, Html, tag
 
-MOST_ROWS = 500  # of a table on a page
+MOST_ROWS = 500  # longest table on a page
 
 
 class Cell(NamedTuple):

@@ -172,7 +172,7 @@ def is_missing(label: Any) -> bool:
 
 
 def _is_no_label(label: Any) -> bool:
-    """Whether a label is missing; an empty cell of a CSV file is no class."""
+    """Whether a label is missing; an empty cell of a CSV file counts as missing."""
     return is_missing(label) or label == ""
 
 

@@ -150,7 +150,7 @@ class Sample(NamedTuple):
     """Some rows of every class in memory, labelled by the numbers of the classes; and the facts about all rows."""
 
     rows: ArrayRows
-    n_rows: Float1D  # of every class, those without a weight left out
+    n_rows: Float1D  # rows with a weight in each class
     low: Float1D
     high: Float1D
 

@@ -23,7 +23,7 @@ from ..rows.arrays import ArrayRows, as_rows
 from ..rows.protocol import Cost, Rows
 
 _TRIMMED = 0.1  # share of the rows left out
-_STEPS = 4  # of concentration, at most
+_STEPS = 4  # most steps of concentration
 
 
 def equations_of_most(table: Float2D, names: Sequence[str], degree: int) -> list[Polynomial]:

@@ -300,7 +300,7 @@ class Rules(Saved, Reported, Sequence[Rule]):
 
 
 class _Missed(NamedTuple):
-    """Number of rows, how many of them miss each rule, and the places of those that miss any, from the first row."""
+    """Number of rows, how many of them miss each rule, and the places of the rows that miss any, from the first row."""
 
     n_rows: int
     counts: Array

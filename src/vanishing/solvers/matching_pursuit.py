@@ -65,7 +65,7 @@ def _pursue(
 def _spare(
     R: Float2D, z: Float1D, room: float, N: Float2D, coef: Float1D, diagonal: Float1D, inside: Bool1D, removed: Float2D
 ) -> None:
-    """Write the solution on all terms but those that raise the loss by at most ``room`` to ``coef`` and ``inside``.
+    """Write the solution to ``coef`` and ``inside``, without terms whose removal raises the loss by at most ``room``.
 
     With N the inverse of the triangular ``R = W[:, S]``, the solution is ``-N z``. With ``M = N N' = Q[S, S]^-1``,
     leaving out term a raises the loss by ``x_a^2 / M_aa``; the cheapest one leaves. M without it is ``M - v v'``, v

@@ -27,7 +27,7 @@ from ..constants import EPS, ROOT_EPS, SINGULAR, TINY
 from .sums import SquaredHinge, Sums
 
 _ROUGH = 0.01  # relative accuracy of what only starts a step or a path: a part of the rows errs by as much
-_ROWS_FOR_NEWTON = 4  # for each column; of fewer, a Newton step from zero knows too little: start at smaller C
+_ROWS_FOR_NEWTON = 4  # rows for each column; with fewer, Newton steps start at smaller C
 _NEW_COLUMNS = 64  # columns that may enter the working set in one step: 3 times the time for many classes without
 _WIDEST = 3  # times the columns of the working set, up to which a Hessian is kept up to date in more of them
 _STEPS = 0.5 ** np.arange(1.0, 13.0)  # lengths that one pass tries when a full step does not lower the objective
@@ -110,7 +110,7 @@ def _minimise(
         if step == 1.0:
             damping /= 3.0
         elif step < 0.5:
-            damping = max(4.0 * damping, ROOT_EPS)  # of the diagonal
+            damping = max(4.0 * damping, ROOT_EPS)  # share of the diagonal
     return Hyperplane(x, value, gap, n_iter, converged=gap <= tol * max(value, floor)), curvature
 
 
@@ -188,7 +188,7 @@ def _direction(
 
 
 def _search(data: SquaredHinge, C: float, x: Float1D, sums: Sums, direction: Float1D) -> tuple[float, Float1D, Sums]:
-    """A step along the direction that lowers the objective; 0 if there is none.
+    """A step along the direction that lowers the objective; 0 if no length does.
 
     Near the optimum the objective changes by less than its rounding; there a step counts that lowers the gap.
     """

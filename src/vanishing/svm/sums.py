@@ -22,7 +22,7 @@ from ..rows.arrays import ArrayRows, as_block, block_rows
 from ..rows.protocol import Block, Cost, Rows
 from ..rows.sampling import Lowest, lowest_of, merge
 
-_ROWS_OF_PART = 600  # of each label for each column, to start from: they know the Hessian of all rows to some 5%
+_ROWS_OF_PART = 600  # rows of each label for each column, to start from: they know the Hessian to some 5%
 
 T = TypeVar("T")
 
@@ -93,7 +93,7 @@ class SquaredHinge:
         self.n_columns = rows.n_features
         self._known: tuple[Float1D, list[Lowest]] | None = None
         self._last: tuple[Float1D, Sums] | None = None
-        self._scores: dict[int, tuple[Float1D, Float1D]] = {}  # with their points, so that no id comes twice
+        self._scores: dict[int, tuple[Float1D, Float1D]] = {}  # kept with their points: an id in use comes once
 
     def _look(self) -> tuple[Float1D, list[Lowest]]:
         """Sums of ``|s| (z^2, 1)``, and a sample of the rows of either label, by one pass the first time."""

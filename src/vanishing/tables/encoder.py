@@ -21,7 +21,7 @@ from ..rows.sampling import Lowest, fold_numbers, lowest_of, merge
 from .columns import Column, Texts, frame_columns
 
 _MOST_TEXTS = 10_000  # distinct texts that are counted; a column with more has no categories
-_MOST_NUMBERS = 4_000_000  # of the sample for medians: 32 MB
+_MOST_NUMBERS = 4_000_000  # sampled numbers from which medians are taken: 32 MB
 
 
 class Tally(NamedTuple):
@@ -86,7 +86,7 @@ _MANY = 5  # different numbers or dates, of a column whose texts are no categori
 
 
 class NoCategoriesError(ValueError):
-    """Columns of texts that are no categories.
+    """Columns of texts that cannot be categories.
 
     ``rare`` has those with ids or free text, ``disguised`` those with numbers or dates, each with one of its texts.
     """

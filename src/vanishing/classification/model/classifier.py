@@ -239,13 +239,13 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         self.classes_, self.scaler_, self.ideals_, self.final_estimator_ = classes, scaler, ideals, final
         self._map = mapping
         self._calibration = None
-        for name in ("_centre", "_rehearsal", "_accuracies"):  # of an earlier fit
+        for name in ("_centre", "_rehearsal", "_accuracies"):  # left by an earlier fit
             self.__dict__.pop(name, None)
         self._set_planes()
 
     def _set_planes(self) -> None:
         """Set the map to the columns with a weight, with these weights: all that the SVM's decisions need."""
-        self._generators = None  # those that were read have other weights
+        self._generators = None  # the cached ones have other weights
         svm = self.final_estimator_
         self._linear = isinstance(svm, L1SVC)
         if not self._linear:

@@ -16,7 +16,7 @@ from ...polynomials.text import shown_names
 from .features import FeatureMap
 from .transforms import InputTransform, in_variables
 
-_ORDERS = 8  # of columns, each also turned around, in which a row is changed into another one
+_ORDERS = 8  # random orders of the columns, each also reversed, in which a row becomes another one
 
 
 class Term(NamedTuple):
@@ -110,7 +110,7 @@ class Formula:
         return np.asarray(parts)
 
     def ordered(self) -> list[Term]:
-        """The terms, those that spread the decisions most first."""
+        """The terms, largest spread of the decisions first."""
         return sorted(self.terms, key=lambda term: -term.spread)
 
     def to_text(self, scores: Sequence[str], n_shown: int | None = IN_TEXT) -> list[str]:

@@ -42,7 +42,7 @@ class Explains:
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or another data source
-            Rows over which to take means. Of more than 5,000 rows, as many are drawn.
+            Rows over which to take means. From more than 5,000 rows, 5,000 are drawn.
         pairs : int or list of pairs of names, default=6
             How many interactions of two columns to give, the strongest ones by a screening; or of which columns.
 
@@ -148,7 +148,7 @@ def _rows_of(model: Any, X: Any) -> tuple[Float2D, bool]:
         X = ArrayRows(row[None, :])
     rows = read_finite(model, X)
     if not isinstance(rows, ArrayRows):
-        raise ValueError("explain takes rows in memory: give it an array or a frame of those that you ask about.")
+        raise ValueError("explain takes rows in memory: give it an array or a frame of the rows in question.")
     return np.ascontiguousarray(rows.X[:], dtype=np.float64), is_one
 
 
@@ -204,7 +204,7 @@ class _ReportedClasses(Reported):
             return Given(read_finite(self, X), names)
         data = read_labelled(clone(self), X, y, at_least=1)
         if isinstance(data.rows, ArrayRows):
-            read_finite(self, X)  # with the columns of the fit
+            read_finite(self, X)  # raises an error for other columns than those of the fit
             return Given(data.rows, names, data.classes, data.keys)
         return Given(finite_blocks(self, data.rows), names, data.classes, data.keys)
 

@@ -29,9 +29,10 @@ _CONSTANT = 1e-12  # spread of a column that is constant up to rounding, relativ
 class FeatureMap:
     """``t -> (|g(t)| for some generators, g(t) for some, extra columns) / width``, for rows t in the unit cube.
 
-    ``lists`` holds the polynomials of each class, and of its halves, numbered through; ``absolute`` and ``signed`` the
-    numbers of those that give a column |g| and g. Without a ``width`` the columns are not divided. An infinite width
-    leaves a column out: it is 0 for every row. ``exact`` says which polynomials vanish on the rows of all classes.
+    ``lists`` holds the polynomials of each class, and of its halves, numbered through. ``absolute`` and ``signed`` are
+    the numbers of the polynomials that give a column |g| and g. Without a ``width`` the columns are not divided. An
+    infinite width leaves a column out: it is 0 for every row. ``exact`` says which polynomials vanish on the rows of
+    all classes.
     """
 
     lists: tuple[Polynomials, ...]
@@ -68,7 +69,7 @@ class FeatureMap:
         return int(self.absolute.size + self.signed.size) + self.extras.n_columns
 
     def by_generator(self, values: Float2D) -> tuple[Float2D, Float2D]:
-        """Values of columns ``(n, n_columns)`` for |g| and for g, each ``(n, n_generators)``; 0 where there is none."""
+        """Values of columns ``(n, n_columns)`` for |g| and for g, each ``(n, n_generators)``, 0 where missing."""
         sizes = [np.zeros((len(values), self.n_generators)) for _ in range(2)]
         sizes[0][:, self.absolute] = values[:, : self.absolute.size]
         sizes[1][:, self.signed] = values[:, self.absolute.size : self.absolute.size + self.signed.size]

@@ -90,7 +90,7 @@ def _codes(labels: Any, keys: list[Any]) -> Array:
 
 
 def _own_rows(model: Any, subject: Subject) -> list[int]:
-    """For each class the place of its rows among those of the report; -1 if there are none."""
+    """For each class the place of its rows among those of the report; -1 for a class without rows."""
     given = [] if subject.given.classes is None else subject.given.classes.tolist()
     return [given.index(label) if label in given else -1 for label in model.classes_.tolist()]
 

@@ -99,7 +99,7 @@ class Predicts(ReadableClassifier, TransformerMixin):  # type: ignore[misc]
         return self._decisions_and_probabilities(X)[1]
 
     def _decisions_and_probabilities(self, X: Any) -> tuple[Any, Any]:
-        """Both from one evaluation, where decisions are log-odds; None where there are no probabilities."""
+        """Decisions, and probabilities or None; from one evaluation if decisions are log-odds."""
         decisions = self.decision_function(X)
         if self._calibration is not None:
             return decisions, probabilities(self._calibration.limited(decisions))

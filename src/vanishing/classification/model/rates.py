@@ -20,7 +20,7 @@ from ...svm import L1SVC, svms_along
 from ...threads import one_blas_thread
 from .fitting import CHOOSING_TOL, SAMPLE_ROWS
 
-_STEPS = 7200  # of a histogram of scores: a hundredth of log-odds each
+_STEPS = 7200  # bins of a histogram of scores: a hundredth of log-odds each
 _REACH = -math.log(EPS)  # log-odds that it covers: a probability beyond is 1 to the last bit
 
 
@@ -149,7 +149,7 @@ class Thresholds:
 
 
 _SHORTER = (IN_REPR, IN_TEXT, IN_HTML)  # terms of a formula that is offered
-_POINT = 0.01  # of its score, which it may lose
+_POINT = 0.01  # share of its score that a shorter formula may lose
 
 
 class Rehearsal(NamedTuple):

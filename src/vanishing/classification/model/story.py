@@ -31,7 +31,7 @@ from .per_class import owner_name
 from .rates import counts_by_score
 from .threshold_story import areas, threshold_section
 
-MOST_CLASSES = 40  # that a picture of confusions has room for: cells of a fifth of an inch
+MOST_CLASSES = 40  # classes in a picture of confusions: cells of a fifth of an inch
 
 
 class _Predicted(NamedTuple):

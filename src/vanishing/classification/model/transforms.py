@@ -24,7 +24,7 @@ TRANSFORMS = ("minmax", "arcsinh", "rank")
 
 _HEAVY = 0.15  # inter-quartile range over range, below which a column has heavy tails
 _EXTREME = 1.0  # how far outside of [0, 1] it has to lie to be called an outlier
-_N_KNOTS = 200  # of the piecewise linear rank
+_N_KNOTS = 200  # knots of the piecewise linear rank
 
 
 @dataclass(frozen=True)
@@ -249,7 +249,7 @@ def _piecewise(symbol: Any, knots: Float1D, levels: Float1D) -> Any:
 
 
 def check_scaling(scale_input: Any, choices: Sequence[str] = TRANSFORMS) -> None:
-    """Refuse what is no way to scale the input."""
+    """Raise ValueError for an unknown way to scale the input."""
     known = isinstance(scale_input, str) and scale_input in choices
     if not known and not isinstance(scale_input, (bool, np.bool_)):
         choices = ", ".join(map(repr, choices))

@@ -151,7 +151,7 @@ class AnswersByTheBest(ReportedClassifier, TransformerMixin):  # type: ignore[mi
         return probabilities(self.decision_function(X)) if self._averages else self.best_estimator_.predict_proba(X)
 
     def _decisions_and_probabilities(self, X: Any) -> tuple[Any, Any]:
-        """Both from one evaluation, where decisions are log-odds; None where there are no probabilities."""
+        """Decisions, and probabilities or None; from one evaluation if decisions are log-odds."""
         if not self._averages:
             return self.best_estimator_._decisions_and_probabilities(X)
         decisions = self.decision_function(X)

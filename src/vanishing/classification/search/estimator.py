@@ -350,7 +350,7 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
         self.cv_results_, self.best_index_ = tabulate(history, best)
         self.best_params_ = self.cv_results_["params"][self.best_index_]
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
-        for name in ("best_estimator_", "estimators_", "weights_"):  # of an earlier fit
+        for name in ("best_estimator_", "estimators_", "weights_"):  # left by an earlier fit
             self.__dict__.pop(name, None)
 
     def _check_options(self) -> None:

@@ -95,7 +95,7 @@ def _require_rows(folds: list[Fold], codes: Int1D, classes: Array) -> None:
             )
 
 
-Ideals = tuple[tuple[VanishingIdeal, ...], ...]  # for each class that of all its rows, and those of its halves
+Ideals = tuple[tuple[VanishingIdeal, ...], ...]  # for each class the ideal of all its rows, then those of its halves
 
 
 def class_ideals(

@@ -211,7 +211,7 @@ def takes_weights(scorer: Any) -> bool:
     """Whether a scorer of scikit-learn, or a function, takes ``sample_weight``."""
     if hasattr(scorer, "_score_func"):
         scorer = scorer._score_func
-    elif hasattr(scorer, "_estimator"):  # that of the estimator's own score
+    elif hasattr(scorer, "_estimator"):  # the estimator's own score
         scorer = scorer._estimator.score
     return "sample_weight" in inspect.signature(scorer).parameters
 

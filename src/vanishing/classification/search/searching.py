@@ -285,7 +285,7 @@ class Maker(NamedTuple):
     class_weight: Any
     n_jobs: int | None
     max_columns: int | None
-    max_terms: int | None = None  # of the ideal of a class, where the search bounds them
+    max_terms: int | None = None  # the search's bound on the ideal of a class, if any
 
     def new(self, trial: Trial) -> VanishingIdealClassifier:
         """The classifier of a trial, to be fitted."""

@@ -98,7 +98,7 @@ def choose(history: History, *, sparse: bool, max_columns: int | None) -> Trial:
     """The trial to take: the best; where asked for, one with few columns.
 
     ``max_columns`` leaves out trials with more columns, if any are left. ``sparse`` takes the trial with the fewest
-    columns among those that the best one is not ahead of, by the one-standard-error rule.
+    columns that the best one is not ahead of, by the one-standard-error rule.
     """
     small = {trial: score for trial, score in history.items() if score.n_columns <= (max_columns or np.inf)}
     allowed = history if best_trial(small) is None else small
@@ -149,8 +149,8 @@ class Budget:
     psis_per_decade : int
         Values of psi in a power of ten.
     patience : int
-        Values of psi that decide: so many without a better one end the walk, and after so many it goes on with the
-        better scaling of the inputs.
+        The walk ends after this many values of psi without a better one. After its first ones, as many, it goes on
+        with the better scaling of the inputs.
     Cs : tuple of float
         Weights of the SVM's loss: the largest psi is tried with all of them, later ones with the last best and those
         beside it.
