@@ -15,7 +15,6 @@ from .conditional_gradients import bpcg
 from .quadratic import TIE, Solution, Status, Stop, loss_and_gap, verdict
 
 _EVENTS = 20  # per coefficient; a longer path runs in circles, because of rounding
-_REFRESH = 16  # events after which the gradient is computed anew
 
 
 @compiled
@@ -66,12 +65,9 @@ def _follow(
             longest = min(longest, level - np.sqrt(square))
         if longest <= step:
             step, last = longest, True
-        norm, loss = norm + step * rate, loss - rate * step * (2.0 * level - step)
         level = max(level - step, 0.0)
         for a in range(size):
             x[face[a]] += step * d[a]
-        for i in range(n):
-            g[i] += step * change[i]
         left = -1
         if not last and leaving >= 0:
             left = face[leaving]
@@ -79,8 +75,7 @@ def _follow(
             delete_column(L, face, leaving, size)
             size -= 1
             barred[:] = False
-        if it % _REFRESH == 0 or last:
-            norm, loss = _gradient_and_loss(Q, c, r, face[:size], x, g)
+        norm, loss = _gradient_and_loss(Q, c, r, face[:size], x, g)  # anew, as rounding adds up
         if last or size == 0 or loss - 2.1 * level * (radius - norm) > psi:
             return it + 1
     return max_iter
