@@ -16,11 +16,10 @@ from ...ideals.oavi import DefaultIdeal
 from ...rows.arrays import ArrayRows
 from ...rows.labels import Labelled, read_labelled
 from ...rows.reading import dense, take_input_from
-from ...rows.sampling import Sample
 from ...svm import L1SVC
 from .columns import Columns
 from .features import FEATURE_MAP, FeatureMap
-from .fitting import fit_pieces
+from .fitting import Conditions, fit_pieces
 from .per_class import PerClass
 from .predictions import Predicts
 from .probabilities import CALIBRATION, Calibration
@@ -196,7 +195,8 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         """
         with all_or_nothing(self):
             self._check_options()
-            self._fit_labelled(self, read_labelled(self, dense(X), y, sample_weight).without_zero_weights())
+            data = read_labelled(self, dense(X), y, sample_weight).without_zero_weights()
+            self._fit_labelled(self, data, Conditions())
         return self
 
     def _check_options(self) -> None:
@@ -205,26 +205,13 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         if self.final_estimator is None:
             check_number("C", self.C, above=0.0)
 
-    def _fit_labelled(
-        self,
-        source: Any,
-        data: Labelled,
-        sample: Sample | None = None,
-        tol: float = 1e-6,
-        most: int | None = None,
-        svm_columns: int | None = None,
-        calibration: Calibration | None = None,
-    ) -> None:
-        """Fit to checked data, whose columns ``source`` knows; with weights for ``most`` columns, if that is given.
-
-        A ``sample`` of them, if given, tells quantiles, and chooses the columns that the SVM on all rows sees;
-        ``svm_columns`` bounds how many an SVM sees; a ``calibration`` turns its decisions into log-odds.
-        """
+    def _fit_labelled(self, source: Any, data: Labelled, how: Conditions) -> None:
+        """Fit to checked data, whose columns ``source`` knows."""
         take_input_from(source, self)
-        pieces = fit_pieces(self, data, sample, tol, most, svm_columns)
+        pieces = fit_pieces(self, data, how)
         self._store(data.classes, pieces.scaler, pieces.ideals, pieces.mapping, pieces.final)
-        if calibration is not None:
-            self._calibrate(calibration)
+        if how.calibration is not None:
+            self._calibrate(how.calibration)
         known = pieces.rows if isinstance(pieces.rows, ArrayRows) else pieces.sampled
         if known is None:
             return

@@ -26,6 +26,7 @@ from ...threads import one_blas_thread
 from .columns import Columns
 from .features import FeatureMap
 from .per_class import PerClass
+from .probabilities import Calibration
 from .transforms import InputTransform, in_unit_cube
 
 
@@ -127,6 +128,25 @@ SAMPLE_ROWS = 10_000  # rows whose quantiles stand for those of all rows, outsid
 CHOOSING_TOL = 5e-3  # relative duality gap of SVMs that choose a model or columns: 0.5% more of the objective
 
 
+class Conditions(NamedTuple):
+    """What a search adds to the parameters of a classifier that it fits.
+
+    A ``sample`` of the rows, if given, tells quantiles, and chooses the columns that the SVM on all rows sees, which
+    then has to be less exact. An SVM sees at most ``svm_columns`` columns, and at most ``max_columns`` get a weight.
+    The ``calibration`` turns decisions into log-odds.
+    """
+
+    sample: Sample | None = None
+    svm_columns: int | None = None
+    max_columns: int | None = None
+    calibration: Calibration | None = None
+
+    @property
+    def tol(self) -> float:
+        """Relative duality gap of the SVM."""
+        return L1SVC().tol if self.sample is None else CHOOSING_TOL
+
+
 class Pieces(NamedTuple):
     """What a fit has made, and the rows that the ideals saw: all of them, and those of a sample."""
 
@@ -138,15 +158,9 @@ class Pieces(NamedTuple):
     sampled: ArrayRows | None
 
 
-def fit_pieces(
-    model: Any, data: Labelled, sample: Sample | None, tol: float, most: int | None, svm_columns: int | None = None
-) -> Pieces:
-    """The pieces of a classifier with the parameters of ``model``, which knows its columns.
-
-    A ``sample`` of the rows, if given, chooses the columns that the SVM on all rows sees. ``svm_columns`` bounds the
-    columns that an SVM sees, and ``most`` those with a weight.
-    """
-    screened = sample is not None
+def fit_pieces(model: Any, data: Labelled, how: Conditions) -> Pieces:
+    """The pieces of a classifier with the parameters of ``model``, which knows its columns."""
+    sample, screened = how.sample, how.sample is not None
     if sample is None and not isinstance(data.rows, ArrayRows) and _needs_sample(model):
         sample = stratified_sample(data, SAMPLE_ROWS, input_names(model))
     factors = None
@@ -158,17 +172,18 @@ def fit_pieces(
     known = sampled if sampled is not None else data.rows
     mapping = _columns(model, ideals, data.rows if isinstance(data.rows, ArrayRows) else known)
     reach = np.maximum(np.abs(whole.low), np.abs(whole.high))
-    if svm_columns is not None and mapping.n_columns > svm_columns and isinstance(known, ArrayRows):
+    if how.svm_columns is not None and mapping.n_columns > how.svm_columns and isinstance(known, ArrayRows):
         assert known.labels is not None
-        columns = mapping.over(known)
-        mapping = mapping.select(relevant_columns(mapping, columns, known.labels, known.sample_weight, svm_columns))
+        columns, weights = mapping.over(known), known.sample_weight
+        mapping = mapping.select(relevant_columns(mapping, columns, known.labels, weights, how.svm_columns))
     if screened and sampled is not None and model.final_estimator is None:
         mapping = _screened(model, mapping, sampled, reach)
     in_memory = isinstance(data.rows, ArrayRows) and not (screened and model.final_estimator is None)
     fit_final = partial(_fit_final_in_memory if in_memory else _fit_final, model, data)
-    fitted, final = fit_final(mapping, reach, tol)
+    fitted, final = fit_final(mapping, reach, how.tol)
+    most = how.max_columns
     if most is not None and isinstance(final, L1SVC) and np.count_nonzero(final.coef_.any(axis=0)) > most:
-        fitted, final = fit_final(_largest_columns(fitted, final, most), reach, tol)
+        fitted, final = fit_final(_largest_columns(fitted, final, most), reach, how.tol)
     return Pieces(scaler, ideals, fitted, final, data.rows, sampled)
 
 

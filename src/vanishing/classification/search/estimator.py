@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import has_fit_parameter
 
@@ -17,7 +16,7 @@ from ...files.fields import Integer, Labels, ListOf, MayBeMissing, Number, Numbe
 from ...files.saved import Object, Parameters, Results, SavedEstimator
 from ...ideals.oavi import OAVI, DefaultIdeal
 from ...rows.labels import Labelled, read_labelled
-from ...rows.reading import dense, input_names, take_input_from
+from ...rows.reading import dense
 from ...svm import L1SVC
 from ..model.columns import Columns
 from ..model.fitting import takes_no_weight
@@ -270,7 +269,8 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
             self._check_options()
             data = read_labelled(self, dense(X), y, sample_weight)
             data.require_weights()
-            final = self._final
+            # None stands for our own SVM.
+            final = None if isinstance(self.final_estimator, L1SVC) else self.final_estimator
             if sample_weight is not None and not (final is None or has_fit_parameter(final, "sample_weight")):
                 raise ValueError(takes_no_weight(final))
             maker = Maker(self, self._template(), final, self.class_weight, self.n_jobs, self.max_columns)
@@ -294,32 +294,20 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
                 maker, data, history, best, evaluator, sample, self.best_estimator_
             )
 
-    @property
-    def _final(self) -> Any:
-        """The last step of a user; None where it is our own SVM."""
-        return None if isinstance(self.final_estimator, L1SVC) else self.final_estimator
-
     def _options(self, data: Labelled, maker: Maker) -> Options:
-        template = clone(self._template())
-        take_input_from(self, template)
         few_rows = (data.rows.n_samples or np.inf) < self._budget.rows_of_one_draw
         scalings = ("arcsinh",) if few_rows and self.refit != "average" else ("arcsinh", "rank")
         return Options(
-            template,
-            input_names(self),
+            maker,
             scalings if self.scale_input == "auto" else (self.scale_input,),
             self._columns_to_try(few_rows=few_rows),
             None if isinstance(self.psis, str) else check_numbers("psis", self.psis, low=0.0),
             None if isinstance(self.Cs, str) else check_numbers("Cs", self.Cs, above=0.0),
             self.cv,
             self.scoring,
-            self.class_weight,
             self.search_rows,
-            self.n_jobs,
-            self._final,
             self.final_estimator is None,
             self.refit == "average",
-            partial(maker.from_fold, data.classes),
             self._budget,
         )
 

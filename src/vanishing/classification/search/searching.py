@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -22,11 +23,11 @@ from ...progress import search_progress
 from ...rows.arrays import ArrayRows
 from ...rows.disk import ScaledOnDisk
 from ...rows.labels import Labelled
-from ...rows.reading import take_input_from
+from ...rows.reading import input_names, take_input_from
 from ...rows.sampling import Sample, stratified_sample
 from ..model.classifier import VanishingIdealClassifier
 from ..model.columns import Columns
-from ..model.fitting import CHOOSING_TOL, SAMPLE_ROWS, class_factors, class_weighted, rows_by_class
+from ..model.fitting import SAMPLE_ROWS, Conditions, class_factors, class_weighted, rows_by_class
 from ..model.per_class import PerClass
 from ..model.probabilities import Calibration, calibrate
 from ..model.transforms import InputTransform
@@ -47,230 +48,6 @@ from .strategies import (
     best_trial,
     is_ahead,
 )
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a user asks a search for, checked.
-
-    ``psis`` and ``Cs`` are None where the search proposes them. The walk uses the first entry of ``scalings`` and of
-    ``columns``, and tries the others at its best psi. ``final`` is a user's last step, None for our SVM, whose
-    decisions are ``calibrated`` or not. A search for an ``average`` walks down psi with every scaling and the first
-    columns. ``whole_model`` makes a classifier from the pieces of a fold, for scores that need one.
-    """
-
-    template: VanishingIdeal
-    names: Sequence[str]
-    scalings: Sequence[Any]
-    columns: Sequence[Columns]
-    psis: Sequence[float] | None
-    Cs: Sequence[float] | None
-    cv: Any
-    scoring: Any
-    class_weight: Any
-    search_rows: int | None
-    n_jobs: int | None
-    final: Any
-    calibrated: bool
-    average: bool
-    whole_model: Callable[[Trial, FoldModel], Any]
-    budget: Budget
-
-    @property
-    def walks(self) -> bool:
-        """Whether the search proposes psi."""
-        return self.psis is None
-
-    def criterion(self) -> Criterion:
-        """How trials are judged: a walk without a score of the user ranks by its probabilities."""
-        if self.final is None and self.scoring is None:
-            return Criterion(None, self.calibrated, by_probabilities=self.walks and self.calibrated)
-        return Criterion(find_scorer(self.scoring), self.calibrated)
-
-    @property
-    def needs_whole_model(self) -> bool:
-        """Whether the score asks the classifier itself about rows, and not only for its decisions."""
-        of_answers = self.scoring is None or isinstance(self.scoring, str) or hasattr(self.scoring, "_response_method")
-        return self.final is not None or not of_answers
-
-
-class Outcome(NamedTuple):
-    """The trials of a search with their scores, who scored them, and the sample of the rows it ran on, if any."""
-
-    history: History
-    evaluator: InMemory | InPasses
-    sample: Sample | None
-
-    @property
-    def max_terms(self) -> int:
-        """Most terms of the ideal of a class in the search."""
-        evaluator = self.evaluator
-        return (evaluator.problem if isinstance(evaluator, InMemory) else evaluator).template.max_terms
-
-
-def search(options: Options, data: Labelled) -> Outcome:
-    """Score trials on folds of the rows: in memory, on a sample of the rows, or in passes."""
-    rows, most = data.rows, options.search_rows
-    if isinstance(rows, ArrayRows) and (most is None or rows.n_samples <= most):
-        return _search_in_memory(options, data, None)
-    if options.final is not None and not isinstance(rows, ArrayRows):
-        raise ValueError(
-            "final_estimator must be None for data outside of memory: only the built-in SVM fits them in passes."
-        )
-    if isinstance(rows, ScaledOnDisk) and rows.scaler is None:
-        survey_parts(rows, options.names)  # a pass that finds the scaling of the file
-    return _search_in_passes(options, data) if most is None else _search_sample(options, data, most)
-
-
-def _search_sample(options: Options, data: Labelled, n_rows: int) -> Outcome:
-    """The search on a sample of the rows; on a larger one from its best psi on, if errors become too few to compare.
-
-    Few rows of an almost exact law cannot tell it from a coarser one: a small sample prefers a large psi.
-    """
-    sample = stratified_sample(data, n_rows, options.names)
-    outcome = _search_in_memory(options, data._replace(rows=sample.rows), sample)
-    best, more = best_trial(outcome.history), min(int(sample.n_rows.sum()), options.budget.larger * n_rows)
-    if best is None or not options.walks or len(sample.rows) >= more:
-        return outcome
-    n_errors = (1.0 - outcome.history[best].scores.mean()) * len(sample.rows)
-    if options.scoring not in (None, "accuracy") or n_errors >= options.budget.few_errors:
-        return outcome
-    sample = stratified_sample(data, more, options.names)
-    onwards = replace(options, scalings=[best.scaling], columns=[best.columns])
-    return _search_in_memory(onwards, data._replace(rows=sample.rows), sample, from_psi=best.psi)
-
-
-def _search_in_memory(
-    options: Options, data: Labelled, sample: Sample | None, from_psi: float | None = None
-) -> Outcome:
-    """The search on rows in memory; from a psi on, where another search has come down to it."""
-    rows, budget = data.rows, options.budget
-    assert isinstance(rows, ArrayRows)
-    folds = split(options.cv, data, budget)
-    n_rows, n_features, n_classes = len(rows), rows.n_features, len(data.classes)
-    most_terms = budget.max_terms(n_rows, n_features, n_classes) if options.walks else options.template.max_terms
-    n_train = min(len(fold.train) for fold in folds)
-    problem = Problem(
-        rows,
-        data.classes,
-        _fit_weights(options.class_weight, data),
-        sample,
-        _for_folds(options, most_terms),
-        options.criterion(),
-        {"tol": budget.svm_tol} if options.walks else {},
-        budget.max_columns(n_train, n_classes) if options.walks else None,
-        options.n_jobs,
-        options.final,
-        options.whole_model if options.needs_whole_model else None,
-    )
-    with search_progress(_n_steps(options, len(folds)), passes=False) as progress:
-        evaluator = InMemory(problem, folds, progress)
-        strategies = _strategies(options, evaluator, from_psi)
-        return Outcome(_run(evaluator, strategies), evaluator, sample)
-
-
-def _run(evaluator: InMemory | InPasses, strategies: Sequence[Strategy]) -> History:
-    """Ask each strategy for trials and tell it their scores, until it asks for none."""
-    history: dict[Trial, TrialScore] = {}
-    for strategy in strategies:
-        while trials := strategy.ask(history):
-            history.update(zip(trials, evaluator.evaluate(trials), strict=True))
-    return history
-
-
-def _strategies(options: Options, evaluator: InMemory, from_psi: float | None) -> list[Strategy]:
-    """A grid where the values of psi are given; else a walk down psi, then other columns at its best psi."""
-    budget, columns = options.budget, options.columns[0]
-    Cs = options.Cs or budget.Cs
-    if options.psis is not None:
-        return [Grid(other, options.psis, Cs, own) for own in options.columns for other in options.scalings]
-    largest = {other: _largest_psi(options.template, evaluator.largest_variance(other)) for other in options.scalings}
-    psis = {other: budget.psis(from_psi or largest[other]) for other in options.scalings}
-    walks = [WalkDown(other, psis[other], Cs, columns, budget.patience) for other in options.scalings]
-    if options.average:
-        return [*walks]
-    n_features, most = evaluator.problem.rows.n_features, evaluator.problem.max_columns or np.inf
-    small = [other for other in options.columns[1:] if other.n_extras(n_features) <= most]
-    changes = [_difference(columns, other) for other in small]
-    return [BetterScaling(walks, budget.patience), RicherColumns(changes, Cs)]
-
-
-def _difference(columns: Columns, other: Columns) -> dict[str, Any]:
-    """The fields in which other columns differ."""
-    old = asdict(columns)
-    return {name: value for name, value in asdict(other).items() if value != old[name]}
-
-
-def _largest_psi(template: VanishingIdeal, variance: float) -> float:
-    """The psi to start from: for the largest variance of a column within a class every column is a generator."""
-    return min(variance, float(np.nextafter(1.0, 0.0))) if isinstance(template, (ABM, AVI)) else variance
-
-
-def _for_folds(options: Options, max_terms: int) -> VanishingIdeal:
-    """The estimator of the ideals of folds, with no more terms than that."""
-    template = options.template
-    most = min(template.max_terms, max_terms)
-    bounded: VanishingIdeal = clone(template).set_params(max_terms=most, n_jobs=options.n_jobs)
-    take_input_from(template, bounded)
-    return bounded
-
-
-def _n_steps(options: Options, n_folds: int) -> int:
-    """How many models a search fits at most, counting those along C once."""
-    budget, n_scalings, n_columns = options.budget, len(options.scalings), len(options.columns)
-    if options.psis is not None:
-        return len(options.psis) * n_scalings * n_columns * n_folds
-    n_psis = len(budget.psis(1.0))
-    n_compared = n_psis if options.average else budget.patience
-    return (n_psis + n_compared * (n_scalings - 1) + n_columns - 1) * n_folds
-
-
-def _fit_weights(class_weight: Any, data: Labelled) -> Float1D | None:
-    """The weights of the rows in the fit, with those of their classes."""
-    rows = data.rows
-    assert isinstance(rows, ArrayRows)
-    if class_weight is None:
-        return rows.sample_weight
-    counts = rows_by_class(data.without_zero_weights())
-    weighted = class_weighted(data, class_factors(class_weight, data.classes, counts)).rows
-    assert isinstance(weighted, ArrayRows)
-    return weighted.sample_weight
-
-
-def _search_in_passes(options: Options, data: Labelled) -> Outcome:
-    """Every pair of psi and C, on all rows of a source that is not in memory."""
-    n_folds, scaling, columns = _number_of_folds(options.cv, options.budget), options.scalings[0], options.columns[0]
-    if columns.halves:
-        raise ValueError("halves=True needs a search in memory: set search_rows, for instance to 10_000.")
-    if options.average:
-        raise ValueError("refit='average' needs a search in memory: set search_rows, for instance to 10_000.")
-    scorer = scorer_of_predictions(options.scoring)
-    sample = transform = None
-    if isinstance(scaling, str) or columns.hinges or options.class_weight is not None:
-        sample = stratified_sample(data, SAMPLE_ROWS, options.names)
-        data = class_weighted(data, class_factors(options.class_weight, data.classes, sample.n_rows))
-    head = np.empty((0, data.rows.n_features)) if sample is None else sample.rows.X
-    if isinstance(scaling, str):
-        transform = InputTransform.of(scaling, data.rows, sample)
-        data, head = data._replace(rows=transform.over(data.rows)), transform(head)
-    scale = transform is None and bool(scaling)
-    folds = survey_folds(data, n_folds, options.names, scale_input=scale, ahead=options.template._looks_ahead)
-    template, psis, Cs = options.template, options.psis, options.Cs or options.budget.Cs
-    if psis is None:
-        n_rows = sum(part.n_samples for parts in folds.surveys[0] for part in parts)
-        most = options.budget.max_terms(n_rows, data.rows.n_features, len(data.classes))
-        template = _for_folds(options, most)
-        psis = options.budget.psis(_largest_psi(template, folds.largest_variance()))
-    with search_progress(len(psis) * n_folds, passes=True) as progress:
-        evaluator = InPasses(folds, template, scorer, columns.extras(head), options.n_jobs, progress)
-        return Outcome(_run(evaluator, [Grid(scaling, psis, Cs, columns)]), evaluator, None)
-
-
-def _number_of_folds(cv: Any, budget: Budget) -> int:
-    n_folds = budget.n_folds if isinstance(cv, str) and cv == "auto" else cv
-    if isinstance(n_folds, bool) or not isinstance(n_folds, Integral) or int(n_folds) < 2:
-        raise ValueError(f"cv must be a number of folds, at least 2, for data outside of memory; got {cv!r}.")
-    return int(n_folds)
 
 
 class Maker(NamedTuple):
@@ -310,22 +87,240 @@ class Maker(NamedTuple):
         model._store(classes, pieces.scaler, per_class, pieces.mapping, pieces.final)
         return model
 
-    def fitted(
-        self,
-        data: Labelled,
-        trial: Trial,
-        sample: Sample | None,
-        svm_columns: int | None,
-        calibration: Calibration | None = None,
-    ) -> VanishingIdealClassifier:
-        """The classifier of a trial fitted to all rows; ``svm_columns`` bounds the columns that its SVM sees."""
+    def fitted(self, data: Labelled, trial: Trial, how: Conditions) -> VanishingIdealClassifier:
+        """The classifier of a trial fitted to all rows."""
         model = self.new(trial)
-        tol = 1e-6 if sample is None else CHOOSING_TOL
         with warnings.catch_warnings():
             if self.max_terms is not None:  # the search has compared ideals that are bounded like this one
                 warnings.filterwarnings("ignore", ".*max_terms", ConvergenceWarning)
-            model._fit_labelled(self.columns_of, data, sample, tol, self.max_columns, svm_columns, calibration)
+            model._fit_labelled(self.columns_of, data, how._replace(max_columns=self.max_columns))
         return model
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user asks a search for, checked.
+
+    ``psis`` and ``Cs`` are None where the search proposes them. The walk uses the first entry of ``scalings`` and of
+    ``columns``, and tries the others at its best psi. The decisions of our SVM are ``calibrated`` or not. A search for
+    an ``average`` walks down psi with every scaling and the first columns.
+    """
+
+    maker: Maker
+    scalings: Sequence[Any]
+    columns: Sequence[Columns]
+    psis: Sequence[float] | None
+    Cs: Sequence[float] | None
+    cv: Any
+    scoring: Any
+    search_rows: int | None
+    calibrated: bool
+    average: bool
+    budget: Budget
+
+    @property
+    def walks(self) -> bool:
+        """Whether the search proposes psi."""
+        return self.psis is None
+
+    def criterion(self) -> Criterion:
+        """How trials are judged: a walk without a score of the user ranks by its probabilities."""
+        if self.maker.final is None and self.scoring is None:
+            return Criterion(None, self.calibrated, by_probabilities=self.walks and self.calibrated)
+        return Criterion(find_scorer(self.scoring), self.calibrated)
+
+    @property
+    def needs_whole_model(self) -> bool:
+        """Whether the score asks the classifier itself about rows, and not only for its decisions."""
+        of_answers = self.scoring is None or isinstance(self.scoring, str) or hasattr(self.scoring, "_response_method")
+        return self.maker.final is not None or not of_answers
+
+
+class Outcome(NamedTuple):
+    """The trials of a search with their scores, who scored them, and the sample of the rows it ran on, if any."""
+
+    history: History
+    evaluator: InMemory | InPasses
+    sample: Sample | None
+
+    @property
+    def max_terms(self) -> int:
+        """Most terms of the ideal of a class in the search."""
+        evaluator = self.evaluator
+        return (evaluator.problem if isinstance(evaluator, InMemory) else evaluator).template.max_terms
+
+
+def search(options: Options, data: Labelled) -> Outcome:
+    """Score trials on folds of the rows: in memory, on a sample of the rows, or in passes."""
+    rows, most = data.rows, options.search_rows
+    if isinstance(rows, ArrayRows) and (most is None or rows.n_samples <= most):
+        return _search_in_memory(options, data, None)
+    if options.maker.final is not None and not isinstance(rows, ArrayRows):
+        raise ValueError(
+            "final_estimator must be None for data outside of memory: only the built-in SVM fits them in passes."
+        )
+    if isinstance(rows, ScaledOnDisk) and rows.scaler is None:
+        survey_parts(rows, input_names(options.maker.columns_of))  # a pass that finds the scaling of the file
+    return _search_in_passes(options, data) if most is None else _search_sample(options, data, most)
+
+
+def _search_sample(options: Options, data: Labelled, n_rows: int) -> Outcome:
+    """The search on a sample of the rows; on a larger one from its best psi on, if errors become too few to compare.
+
+    Few rows of an almost exact law cannot tell it from a coarser one: a small sample prefers a large psi.
+    """
+    sample = stratified_sample(data, n_rows, input_names(options.maker.columns_of))
+    outcome = _search_in_memory(options, data._replace(rows=sample.rows), sample)
+    best, more = best_trial(outcome.history), min(int(sample.n_rows.sum()), options.budget.larger * n_rows)
+    if best is None or not options.walks or len(sample.rows) >= more:
+        return outcome
+    n_errors = (1.0 - outcome.history[best].scores.mean()) * len(sample.rows)
+    if options.scoring not in (None, "accuracy") or n_errors >= options.budget.few_errors:
+        return outcome
+    sample = stratified_sample(data, more, input_names(options.maker.columns_of))
+    onwards = replace(options, scalings=[best.scaling], columns=[best.columns])
+    return _search_in_memory(onwards, data._replace(rows=sample.rows), sample, from_psi=best.psi)
+
+
+def _search_in_memory(
+    options: Options, data: Labelled, sample: Sample | None, from_psi: float | None = None
+) -> Outcome:
+    """The search on rows in memory; from a psi on, where another search has come down to it."""
+    rows, budget = data.rows, options.budget
+    assert isinstance(rows, ArrayRows)
+    folds = split(options.cv, data, budget)
+    n_rows, n_features, n_classes = len(rows), rows.n_features, len(data.classes)
+    most_terms = budget.max_terms(n_rows, n_features, n_classes) if options.walks else options.maker.template.max_terms
+    n_train = min(len(fold.train) for fold in folds)
+    problem = Problem(
+        rows,
+        data.classes,
+        _fit_weights(options.maker.class_weight, data),
+        sample,
+        _for_folds(options, most_terms),
+        options.criterion(),
+        {"tol": budget.svm_tol} if options.walks else {},
+        budget.max_columns(n_train, n_classes) if options.walks else None,
+        options.maker.n_jobs,
+        options.maker.final,
+        partial(options.maker.from_fold, data.classes) if options.needs_whole_model else None,
+    )
+    with search_progress(_n_steps(options, len(folds)), passes=False) as progress:
+        evaluator = InMemory(problem, folds, progress)
+        strategies = _strategies(options, evaluator, from_psi)
+        return Outcome(_run(evaluator, strategies), evaluator, sample)
+
+
+def _run(evaluator: InMemory | InPasses, strategies: Sequence[Strategy]) -> History:
+    """Ask each strategy for trials and tell it their scores, until it asks for none."""
+    history: dict[Trial, TrialScore] = {}
+    for strategy in strategies:
+        while trials := strategy.ask(history):
+            history.update(zip(trials, evaluator.evaluate(trials), strict=True))
+    return history
+
+
+def _strategies(options: Options, evaluator: InMemory, from_psi: float | None) -> list[Strategy]:
+    """A grid where the values of psi are given; else a walk down psi, then other columns at its best psi."""
+    budget, columns = options.budget, options.columns[0]
+    Cs = options.Cs or budget.Cs
+    if options.psis is not None:
+        return [Grid(other, options.psis, Cs, own) for own in options.columns for other in options.scalings]
+    largest = {
+        other: _largest_psi(options.maker.template, evaluator.largest_variance(other)) for other in options.scalings
+    }
+    psis = {other: budget.psis(from_psi or largest[other]) for other in options.scalings}
+    walks = [WalkDown(other, psis[other], Cs, columns, budget.patience) for other in options.scalings]
+    if options.average:
+        return [*walks]
+    n_features, most = evaluator.problem.rows.n_features, evaluator.problem.max_columns or np.inf
+    small = [other for other in options.columns[1:] if other.n_extras(n_features) <= most]
+    changes = [_difference(columns, other) for other in small]
+    return [BetterScaling(walks, budget.patience), RicherColumns(changes, Cs)]
+
+
+def _difference(columns: Columns, other: Columns) -> dict[str, Any]:
+    """The fields in which other columns differ."""
+    old = asdict(columns)
+    return {name: value for name, value in asdict(other).items() if value != old[name]}
+
+
+def _largest_psi(template: VanishingIdeal, variance: float) -> float:
+    """The psi to start from: for the largest variance of a column within a class every column is a generator."""
+    return min(variance, float(np.nextafter(1.0, 0.0))) if isinstance(template, (ABM, AVI)) else variance
+
+
+def _for_folds(options: Options, max_terms: int) -> VanishingIdeal:
+    """The estimator of the ideals of folds, with no more terms than that."""
+    maker = options.maker
+    most = min(maker.template.max_terms, max_terms)
+    bounded: VanishingIdeal = clone(maker.template).set_params(max_terms=most, n_jobs=maker.n_jobs)
+    take_input_from(maker.columns_of, bounded)
+    return bounded
+
+
+def _n_steps(options: Options, n_folds: int) -> int:
+    """How many models a search fits at most, counting those along C once."""
+    budget, n_scalings, n_columns = options.budget, len(options.scalings), len(options.columns)
+    if options.psis is not None:
+        return len(options.psis) * n_scalings * n_columns * n_folds
+    n_psis = len(budget.psis(1.0))
+    n_compared = n_psis if options.average else budget.patience
+    return (n_psis + n_compared * (n_scalings - 1) + n_columns - 1) * n_folds
+
+
+def _fit_weights(class_weight: Any, data: Labelled) -> Float1D | None:
+    """The weights of the rows in the fit, with those of their classes."""
+    rows = data.rows
+    assert isinstance(rows, ArrayRows)
+    if class_weight is None:
+        return rows.sample_weight
+    counts = rows_by_class(data.without_zero_weights())
+    weighted = class_weighted(data, class_factors(class_weight, data.classes, counts)).rows
+    assert isinstance(weighted, ArrayRows)
+    return weighted.sample_weight
+
+
+def _search_in_passes(options: Options, data: Labelled) -> Outcome:
+    """Every pair of psi and C, on all rows of a source that is not in memory."""
+    n_folds, scaling, columns = _number_of_folds(options.cv, options.budget), options.scalings[0], options.columns[0]
+    if columns.halves:
+        raise ValueError("halves=True needs a search in memory: set search_rows, for instance to 10_000.")
+    if options.average:
+        raise ValueError("refit='average' needs a search in memory: set search_rows, for instance to 10_000.")
+    scorer = scorer_of_predictions(options.scoring)
+    sample = transform = None
+    if isinstance(scaling, str) or columns.hinges or options.maker.class_weight is not None:
+        sample = stratified_sample(data, SAMPLE_ROWS, input_names(options.maker.columns_of))
+        data = class_weighted(data, class_factors(options.maker.class_weight, data.classes, sample.n_rows))
+    head = np.empty((0, data.rows.n_features)) if sample is None else sample.rows.X
+    if isinstance(scaling, str):
+        transform = InputTransform.of(scaling, data.rows, sample)
+        data, head = data._replace(rows=transform.over(data.rows)), transform(head)
+    scale = transform is None and bool(scaling)
+    folds = survey_folds(
+        data,
+        n_folds,
+        input_names(options.maker.columns_of),
+        scale_input=scale,
+        ahead=options.maker.template._looks_ahead,
+    )
+    most, psis, Cs = options.maker.template.max_terms, options.psis, options.Cs or options.budget.Cs
+    if psis is None:
+        n_rows = sum(part.n_samples for parts in folds.surveys[0] for part in parts)
+        most = options.budget.max_terms(n_rows, data.rows.n_features, len(data.classes))
+        psis = options.budget.psis(_largest_psi(options.maker.template, folds.largest_variance()))
+    template = _for_folds(options, most)
+    with search_progress(len(psis) * n_folds, passes=True) as progress:
+        evaluator = InPasses(folds, template, scorer, columns.extras(head), options.maker.n_jobs, progress)
+        return Outcome(_run(evaluator, [Grid(scaling, psis, Cs, columns)]), evaluator, None)
+
+
+def _number_of_folds(cv: Any, budget: Budget) -> int:
+    n_folds = budget.n_folds if isinstance(cv, str) and cv == "auto" else cv
+    if isinstance(n_folds, bool) or not isinstance(n_folds, Integral) or int(n_folds) < 2:
+        raise ValueError(f"cv must be a number of folds, at least 2, for data outside of memory; got {cv!r}.")
+    return int(n_folds)
 
 
 def refit(
@@ -340,9 +335,9 @@ def refit(
 ) -> VanishingIdealClassifier:
     """The classifier of a trial fitted to all rows, its decisions calibrated on the held-out rows of the search."""
     if not isinstance(evaluator, InMemory):
-        return maker.fitted(data, trial, sample, None)
+        return maker.fitted(data, trial, Conditions(sample))
     calibration = _calibration(score, evaluator, may_mix=may_mix)
-    return maker.fitted(data, trial, sample, evaluator.problem.max_columns, calibration)
+    return maker.fitted(data, trial, Conditions(sample, evaluator.problem.max_columns, calibration=calibration))
 
 
 def _calibration(score: TrialScore, evaluator: InMemory, *, may_mix: bool) -> Calibration | None:
@@ -380,8 +375,8 @@ def average_models(
     for trial in trials:
         pieces = evaluator.models(trial)
         own = [maker.from_fold(data.classes, trial, each) for each in pieces]
-        columns = evaluator.problem.max_columns
-        own.append(copy(known) if trial == best else maker.fitted(data, trial, sample, columns))
+        how = Conditions(sample, evaluator.problem.max_columns)
+        own.append(copy(known) if trial == best else maker.fitted(data, trial, how))
         calibration = calibrations[trial]
         for model in own:
             if calibration is not None and again is not None:
