@@ -13,12 +13,12 @@ import numpy as np
 from scipy.linalg.blas import dgemm, dgemv
 
 from .._compiled import compiled
-from .._typing import Array, Bool1D, Float1D, Float2D, Int1D
+from .._typing import Array, Float1D, Float2D, Int1D
 from ..constants import CACHE_ENTRIES
 from ..files.fields import Numbers, Record, require
 from ..rows.array_api import namespace_of, on_device_of
 from ..rows.protocol import Cost, Rows
-from .products import Places, ProductForm, write_columnwise
+from .products import ProductForm
 from .terms import Program, multiply, padded_length
 
 _ROWS_WITHOUT_KERNELS = 32  # for so few rows plain NumPy is quick, and nothing has to be compiled or loaded
@@ -134,33 +134,6 @@ def _fill_generators(
                 out[start + i, g] = abs(values[g, i]) if absolute else values[g, i]
 
 
-@compiled
-def _fill_columnwise(
-    X: Float2D,
-    left: Int1D,
-    right: Int1D,
-    coef: Float2D,
-    lead_left: Int1D,
-    lead_right: Int1D,
-    lead_coef: Float1D,
-    columns: Float2D,
-    table: Float2D,
-    values: Float2D,
-    source: Int1D,
-    row: Int1D,
-    width: Float1D,
-    absolute: Bool1D,
-    out: Float2D,
-) -> None:
-    n_rows, chunk = X.shape[0], table.shape[1]
-    for start in range(0, n_rows, chunk):
-        stop = start + chunk if start + chunk < n_rows else n_rows
-        _fill_chunk_by_generator(
-            X[start:stop], left, right, coef, lead_left, lead_right, lead_coef, columns, table, values
-        )
-        write_columnwise(values, source, row, width, absolute, stop - start, start, out)
-
-
 @dataclass(frozen=True)
 class MonomialForm:
     """Generators ``sum_j coef[g, j] t_j + lead_coef[g] u_g`` over the terms ``t_j`` of an order ideal.
@@ -218,11 +191,6 @@ class MonomialForm:
         sizes = n_features, n_basis, n_polynomials
         columns, table, values = (np.zeros((size, self._chunk)) for size in sizes)
         return columns, table, values
-
-    def fill_columnwise(self, X: Float2D, places: Places, out: Float2D) -> None:
-        """Write values on the rows of ``X`` to rows of ``out``, ``(n_columns, n_rows)``."""
-        columns, table, values = self._memory(X.shape[1])
-        _fill_columnwise(X, *self._program, columns, table, values, *places, out)
 
     @np.errstate(over="ignore", invalid="ignore")  # as in compiled code
     def _fill_chunk(self, X: Array, out: Float2D, *, absolute: bool, chunk: int) -> None:

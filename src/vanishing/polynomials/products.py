@@ -7,46 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._compiled import compiled
-from .._typing import Bool1D, Float1D, Float2D, Int1D
+from .._typing import Float1D, Float2D, Int1D
 from ..constants import CACHE_ENTRIES
 from ..files.fields import Number, Numbers, Record, TupleOf, require
 from ..rows.array_api import namespace_of, on_device_of
 from ..rows.protocol import Cost
-
-
-class Places(NamedTuple):
-    """Where values go: row ``row[k]`` gets polynomial ``source[k]``, or its ``absolute`` value, over ``width[k]``.
-
-    The columns are the rows of an array ``(n_columns, n_rows)``.
-    """
-
-    source: Int1D
-    row: Int1D
-    width: Float1D
-    absolute: Bool1D
-
-
-@compiled
-def write_columnwise(
-    values: Float2D,
-    source: Int1D,
-    row: Int1D,
-    width: Float1D,
-    absolute: Bool1D,
-    n_rows: int,
-    start: int,
-    out: Float2D,
-) -> None:
-    """Write the values of polynomials on ``n_rows`` rows, ``(n_polynomials, >= n_rows)``, to ``out`` from a row on."""
-    for k in range(source.size):
-        own, size, column = values[source[k]], width[k], out[row[k]]
-        if absolute[k]:
-            for i in range(n_rows):
-                column[start + i] = abs(own[i] / size)
-        else:
-            for i in range(n_rows):
-                column[start + i] = own[i] / size
 
 
 class Candidates(NamedTuple):
@@ -157,12 +122,6 @@ class ProductForm:
             ]
             generators = namespace.take(namespace.concat(values), chosen, axis=0) * factor
             out[start : start + chunk, :] = namespace.abs(generators).T if absolute else generators.T
-
-    def fill_columnwise(self, X: Float2D, places: Places, out: Float2D) -> None:
-        """Write values on the rows of ``X`` to rows of ``out``, ``(n_columns, n_rows)``."""
-        values = np.empty((len(X), self.n_polynomials))
-        self.fill(X, values, absolute=False)
-        write_columnwise(np.ascontiguousarray(values.T), *places, len(X), 0, out)
 
     @property
     def degrees(self) -> Int1D:

@@ -147,7 +147,7 @@ class SquaredHinge:
         def kernel(Z: Any, signed: Any) -> Float2D:
             return _sums_at(Z, signed, scores_at(Z, x))
 
-        total = _require_finite(self._reduce(kernel, operator.add, 4 * self.n_columns, in_any_order=True))
+        total = _require_finite(self._reduce(kernel, operator.add, 4 * self.n_columns))
         self._last = x, Sums(total[:, 0], total[:, 1], total[:, 2:])
         return self._last[1]
 
@@ -158,7 +158,7 @@ class SquaredHinge:
         def kernel(Z: Any, signed: Any) -> Float1D:
             return _losses_along(signed, scores_at(Z, x), scores_of(Z, direction), steps)
 
-        return self._reduce(kernel, operator.add, 4 * self.n_columns, in_any_order=True)
+        return self._reduce(kernel, operator.add, 4 * self.n_columns)
 
     def hessian(self, x: Float1D, columns: Int1D, start: tuple[Float1D, Float2D] | None = None) -> Float2D:
         """Generalised Hessian of the loss in the chosen columns of w, and in b: ``2 sum of |s| (z, 1)(z, 1)'``, xi > 0.
@@ -217,24 +217,13 @@ class SquaredHinge:
             self._scores[id(x)] = x, scores_of(Z, x)
         return self._scores[id(x)][1]
 
-    def _reduce(
-        self,
-        kernel: Callable[[Any, Any], T],
-        combine: Callable[[T, T], T],
-        work: int,
-        *,
-        in_any_order: bool = False,
-    ) -> T:
+    def _reduce(self, kernel: Callable[[Any, Any], T], combine: Callable[[T, T], T], work: int) -> T:
         """Combine ``kernel(Z, signed weights)`` over blocks; ``work`` operations a row.
 
-        Blocks are brought into C order, so that the order of an array in memory changes no bit of the result. Columns
-        that are computed in every pass stay as they are for a kernel that takes them ``in_any_order``.
+        Blocks are brought into C order, so that the order of an array in memory changes no bit of the result.
         """
-        computed = type(self.rows) is not ArrayRows
 
         def contiguous(block: Block) -> T:
-            if in_any_order and computed and isinstance(block.X, np.ndarray):
-                return kernel(block.X, block.weights)
             Z = np.ascontiguousarray(block.X) if isinstance(block.X, np.ndarray) else in_float64(block.X)
             return kernel(Z, block.weights)
 
@@ -272,19 +261,9 @@ def _sums_at(Z: Any, signed: Any, score: Any) -> Float2D:
     """The three sums in one row per label, ``(2, 2 + n_columns)``, for a block on the host or a device."""
     if not isinstance(Z, np.ndarray):
         return _sum_on_device(Z, signed, score)
-    if not Z.flags.c_contiguous:
-        return _sum_columnwise(Z, signed, score)
     total = np.zeros((2, 2 + Z.shape[1]))
     _add_sums(Z, signed, score, total)
     return total
-
-
-def _sum_columnwise(Z: Float2D, signed: Float1D, score: Float1D) -> Float2D:
-    """The same for columns that lie one after the other, by one product of matrices."""
-    xi = np.maximum(1.0 - np.sign(signed) * score, 0.0)
-    short = np.abs(signed) * xi
-    by_label = np.array([np.where(signed < 0.0, short, 0.0), np.where(signed > 0.0, short, 0.0)])
-    return np.column_stack([by_label @ xi, by_label.sum(axis=1), by_label @ Z])
 
 
 def _losses_along(signed: Any, score: Any, change: Any, steps: Float1D) -> Float1D:

@@ -16,7 +16,7 @@ from ...files.saved import Object
 from ...ideals.ideal import VanishingIdeal
 from ...polynomials.forms import MonomialForm, term_values
 from ...polynomials.polynomial import Polynomials
-from ...polynomials.products import Places, ProductForm
+from ...polynomials.products import ProductForm
 from ...polynomials.text import shown_names
 from ...rows.array_api import empty_like, in_float64, namespace_of, on_device_of, to_host
 from ...rows.protocol import Block, Computed, Cost, Rows, View
@@ -158,8 +158,8 @@ class FeatureMap:
         return rows.computed(self._fill, self.n_columns, self._cost)
 
     def computed_over(self, rows: Rows) -> Rows:
-        """Rows of the columns, one column after the other in memory, computed in every pass wherever the rows are."""
-        return View(rows, _Columnwise(self), self.n_columns)
+        """Rows of the columns, computed in every pass wherever the rows are."""
+        return View(rows, Computed(self._fill, self.n_columns), self.n_columns)
 
     def fitted_on(self, rows: Rows, reach: Float1D, *, scale: bool) -> FeatureMap:
         """The map without the columns that are constant on these rows, the others over their deviation if ``scale``.
@@ -219,46 +219,6 @@ class FeatureMap:
             stop = start + len(polynomials)
             polynomials.form.fill(X, out[:, start:stop], absolute=absolute)
             start = stop
-
-    def fill_columnwise(self, X: Float2D, out: Float2D) -> None:
-        """Write the columns of rows on the host to the rows of ``out``, ``(n_columns, n_rows)``."""
-        first, second = self.absolute.size, self.absolute.size + self.signed.size
-        width = np.ones(self.n_columns) if self.width is None else self.width
-        start, numbers = 0, np.concatenate([self.absolute, self.signed])
-        for polynomials in self.lists:
-            stop = start + len(polynomials)
-            rows = np.flatnonzero((numbers >= start) & (numbers < stop))
-            if rows.size:
-                places = Places(numbers[rows] - start, rows, width[rows], rows < first)
-                polynomials.form.fill_columnwise(X, places, out)
-            start = stop
-        _fill_extras(self.extras, np.ascontiguousarray(X.T), out[second:])
-        out[second:] /= width[second:, None]
-
-
-@dataclass(frozen=True)
-class _Columnwise:
-    """Rows of the columns of a map, in Fortran order on the host: no value has to be moved for that."""
-
-    mapping: FeatureMap
-
-    def __call__(self, block: Block) -> Block:
-        if not isinstance(block.X, np.ndarray):
-            return Computed(self.mapping._fill, self.mapping.n_columns)(block)
-        out = np.empty((self.mapping.n_columns, len(block.X)))
-        self.mapping.fill_columnwise(block.X, out)
-        return block._replace(X=out.T)
-
-
-def _fill_extras(extras: Extras, columns: Float2D, out: Float2D) -> None:
-    """The columns beside the generators, one by one: together they would take memory that is slow to come by."""
-    n_inputs, n_hinges = extras.inputs.size, extras.hinges.size
-    for row, j in zip(out, extras.inputs, strict=False):
-        row[:] = columns[j]
-    for row, j, knot in zip(out[n_inputs:], extras.hinges, extras.knots, strict=False):
-        np.maximum(np.subtract(columns[j], knot, out=row), 0.0, out=row)
-    for row, i, j in zip(out[n_inputs + n_hinges :], extras.left, extras.right, strict=True):
-        np.multiply(columns[i], columns[j], out=row)
 
 
 def _check_map(mapping: FeatureMap) -> None:

@@ -64,17 +64,6 @@ class Problem:
         """Weights of some rows in the fit."""
         return None if self.fit_weights is None else self.fit_weights[places]
 
-    def held_out(self, folds: Sequence[Fold]) -> HeldOut:
-        """The rows that the folds are tested on."""
-        own = self.rows.sample_weight
-        return HeldOut(
-            self.classes,
-            [fold.test for fold in folds],
-            [self.codes[fold.test] for fold in folds],
-            [None if own is None else own[fold.test] for fold in folds],
-            None if self.fit_weights is None else [self.fit_weights[fold.test] for fold in folds],
-        )
-
     def finals(self, columns: Array, train: Int1D, Cs: Sequence[float], n_jobs: int) -> Iterator[Any]:
         """The last step for every C, ascending, fitted when it is asked for."""
         y, weights = self.codes[train], self.fit_weights_of(train)
@@ -169,6 +158,7 @@ class InMemory:
 
     def __init__(self, problem: Problem, folds: list[Fold], progress: Progress):
         self.problem, self.folds, self._progress = problem, folds, progress
+        self.held_out = HeldOut.of(problem.rows, problem.classes, problem.fit_weights, [fold.test for fold in folds])
         self._inputs: dict[Any, Inputs] = {}
         self._fits: dict[bytes, list[_Fit]] = {}
 
@@ -266,7 +256,7 @@ class InMemory:
             fits = [path[tasks[0].Cs.index(trial.C)] for path in paths]
             decisions = [fit.decisions for fit in fits if fit.decisions is not None]
             if decisions:
-                judged = self.problem.criterion.judge(self.problem.held_out(self.folds), decisions)
+                judged = self.problem.criterion.judge(self.held_out, decisions)
             else:
                 judged = Criterion.judge_folds(np.array([fit.score for fit in fits]))
             n_columns = float(np.mean([fit.n_used for fit in fits]))

@@ -13,6 +13,7 @@ from sklearn.metrics import check_scoring
 
 from ..._typing import Array, Bool1D, Float1D, Float2D, Int1D
 from ...constants import TINY
+from ...rows.arrays import ArrayRows
 from ...rows.labels import as_vector, best_labels
 from ...svm import L1SVC
 from ..model.probabilities import Calibration, calibrate, mix_decisions, probabilities
@@ -29,6 +30,19 @@ class HeldOut:
     codes: list[Int1D]
     weights: list[Float1D | None]
     fit_weights: list[Float1D] | None
+
+    @classmethod
+    def of(cls, rows: ArrayRows, classes: Array, fit_weights: Float1D | None, places: list[Int1D]) -> HeldOut:
+        """The rows at some places, fold by fold; their labels are the numbers of the classes."""
+        codes, weights = rows.labels, rows.sample_weight
+        assert codes is not None
+        return cls(
+            classes,
+            places,
+            [codes[own] for own in places],
+            [None if weights is None else weights[own] for own in places],
+            None if fit_weights is None else [fit_weights[own] for own in places],
+        )
 
     def together(self, decisions: Sequence[Float2D]) -> tuple[Float2D, Int1D, Float1D | None]:
         """Decisions, numbers of classes and weights in the fit of all folds."""

@@ -346,11 +346,7 @@ def _calibration(score: TrialScore, evaluator: InMemory, *, may_mix: bool) -> Ca
         return None
     if not may_mix or len(evaluator.problem.classes) == 2:
         return score.calibration
-    return mixed_if_better(score.calibration, _held_out(evaluator), score.decisions)
-
-
-def _held_out(evaluator: InMemory) -> HeldOut:
-    return evaluator.problem.held_out(evaluator.folds)
+    return mixed_if_better(score.calibration, evaluator.held_out, score.decisions)
 
 
 def average_models(
@@ -370,7 +366,7 @@ def average_models(
     """
     trials = _trials_to_average(history, best)
     calibrations = {trial: _calibration(history[trial], evaluator, may_mix=True) for trial in trials}
-    again = _recalibration(history, calibrations, _held_out(evaluator))
+    again = _recalibration(history, calibrations, evaluator.held_out)
     models, weights = [], []
     for trial in trials:
         pieces = evaluator.models(trial)
