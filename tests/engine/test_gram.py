@@ -12,8 +12,7 @@ from reference import term_column
 
 from vanishing.engine.gram import border_gram, mean_gram, triangular_factor, value_gram
 from vanishing.engine.survey import survey
-from vanishing.polynomials.forms import term_values
-from vanishing.polynomials.terms import Program
+from vanishing.polynomials.terms import Program, term_values
 from vanishing.rows.arrays import as_rows
 
 

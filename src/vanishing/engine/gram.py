@@ -17,8 +17,7 @@ import numpy as np
 
 from .._typing import Float1D, Float2D, Int2D
 from ..constants import CACHE_ENTRIES, FEWEST_ROWS
-from ..polynomials.forms import batched_terms, evaluate_terms
-from ..polynomials.terms import Program, Term, multiply
+from ..polynomials.terms import Program, Term, batched_terms, evaluate_terms, multiply
 from ..rows.array_api import namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows
 from ..rows.protocol import Block, Cost, Reduction, Rows, merge, reduce_together, where
@@ -86,7 +85,7 @@ def sum_parts(
 def _reduce(requests: Sequence[Reduction]) -> list[Any]:
     """The results of reductions, which up to 1,024 rows enter as one block, however a source divides them."""
     if isinstance(requests[0].rows, ArrayRows):  # all are; few rows of an array are one block anyway
-        return reduce_together(requests)
+        return [rows.reduce(kernel, combine, cost) for rows, kernel, combine, cost in requests]
     kernels = [request.kernel for request in requests]
     found = reduce_together(
         [r._replace(kernel=_RowsOrResult(r.kernel), combine=_RowsOrResults(r.kernel, r.combine)) for r in requests]

@@ -15,8 +15,8 @@ import numpy as np
 
 from .._typing import Float2D, Int1D
 from ..decisions import Decision
-from ..polynomials.forms import MonomialForm, term_values
-from ..polynomials.terms import ORDERS, Program, Term, border, gram_of_gradients, terms_up_to
+from ..polynomials.forms import MonomialForm
+from ..polynomials.terms import ORDERS, Program, Term, border, gram_of_gradients, term_values, terms_up_to
 from ..rows.protocol import JoinedRows, Rows
 from .gram import border_gram, mean_of_parts, sum_parts, triangular_factor
 from .survey import Survey

@@ -14,9 +14,10 @@ from ...constants import CACHE_ENTRIES, ROUNDING, TINY
 from ...files.fields import Numbers, Optional, Record, TupleOf, require
 from ...files.saved import Object
 from ...ideals.ideal import VanishingIdeal
-from ...polynomials.forms import MonomialForm, term_values
+from ...polynomials.forms import MonomialForm
 from ...polynomials.polynomial import Polynomials
 from ...polynomials.products import ProductForm
+from ...polynomials.terms import term_values
 from ...polynomials.text import shown_names
 from ...rows.array_api import empty_like, in_float64, namespace_of, on_device_of, to_host
 from ...rows.protocol import Block, Computed, Cost, Rows, View
