@@ -7,7 +7,6 @@ shortfall ``xi = max(0, 1 - y (w'z + b))``, everything below is a sum over rows.
 from __future__ import annotations
 
 import operator
-import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
@@ -93,7 +92,6 @@ class SquaredHinge:
         self.n_columns = rows.n_features
         self._known: tuple[Float1D, list[Lowest]] | None = None
         self._last: tuple[Float1D, Sums] | None = None
-        self._scores: dict[int, tuple[Float1D, Float1D]] = {}  # kept with their points: an id in use comes once
 
     def _look(self) -> tuple[Float1D, list[Lowest]]:
         """Sums of ``|s| (z^2, 1)``, and a sample of the rows of either label, by one pass the first time."""
@@ -140,12 +138,11 @@ class SquaredHinge:
 
     def sums(self, x: Float1D) -> Sums:
         """The sums at ``x = (w, b)``: loss, gradient and what a certificate needs, in one pass; known at the last x."""
-        scores_at = self._scores_at
         if self._last is not None and self._last[0] is x:
             return self._last[1]
 
         def kernel(Z: Any, signed: Any) -> Float2D:
-            return _sums_at(Z, signed, scores_at(Z, x))
+            return _sums_at(Z, signed, scores_of(Z, x))
 
         total = _require_finite(self._reduce(kernel, operator.add, 4 * self.n_columns))
         self._last = x, Sums(total[:, 0], total[:, 1], total[:, 2:])
@@ -153,10 +150,9 @@ class SquaredHinge:
 
     def losses(self, x: Float1D, direction: Float1D, steps: Float1D) -> Float1D:
         """The loss at ``x + t * direction`` for several t, in one pass."""
-        scores_at = self._scores_at
 
         def kernel(Z: Any, signed: Any) -> Float1D:
-            return _losses_along(signed, scores_at(Z, x), scores_of(Z, direction), steps)
+            return _losses_along(signed, scores_of(Z, x), scores_of(Z, direction), steps)
 
         return self._reduce(kernel, operator.add, 4 * self.n_columns)
 
@@ -170,14 +166,12 @@ class SquaredHinge:
         size = columns.size + 1
         n_new = size if start is None else size - start[1].shape[0]
         chunk = min(max(CACHE_ENTRIES // size, 64), 2048)
-        scores_at = self._scores_at
 
         def kernel(Z: Any, signed: Any) -> Float2D:
-            here, there = scores_at(Z, x), None if start is None else scores_at(Z, start[0])
+            here, there = scores_of(Z, x), None if start is None else scores_of(Z, start[0])
             if not isinstance(Z, np.ndarray):
                 return _hessian_on_device(Z, signed, here, there, columns, n_new)
             total = np.zeros((size, size))
-            square, buffer = _scratch((size, size), (chunk, size))
             short = _short_rows(signed, here)
             before = np.zeros_like(short) if there is None else _short_rows(signed, there)
             known = total[n_new:, n_new:]
@@ -190,10 +184,9 @@ class SquaredHinge:
                 used = columns[size - block.shape[1] :]
                 for first in range(0, index.size, chunk):
                     part = index[first : first + chunk]
-                    rows = buffer.ravel()[: part.size * block.shape[1]].reshape(part.size, block.shape[1])
+                    rows = np.empty((part.size, block.shape[1]))
                     _gather(Z, signed, part, used, rows)
-                    product = square.ravel()[: block.size].reshape(block.shape)
-                    add(block, np.matmul(rows[:, : block.shape[0]].T, rows, out=product), out=block)
+                    add(block, rows[:, : block.shape[0]].T @ rows, out=block)
             total *= 2.0
             return total
 
@@ -203,19 +196,6 @@ class SquaredHinge:
         if start is not None:
             total[n_new:, n_new:] += start[1]
         return total
-
-    @property
-    def _scores_at(self) -> Callable[[Any, Float1D], Any]:
-        """What computes the scores of a block; kernels that are sent elsewhere must not hold this object."""
-        return self._remembered_scores if type(self.rows) is ArrayRows else scores_of
-
-    def _remembered_scores(self, Z: Any, x: Float1D) -> Any:
-        """``w'z + b`` for every row of a block; remembered where all rows are one block."""
-        if Z.shape[0] != self.rows.n_samples:
-            return scores_of(Z, x)
-        if id(x) not in self._scores:
-            self._scores[id(x)] = x, scores_of(Z, x)
-        return self._scores[id(x)][1]
 
     def _reduce(self, kernel: Callable[[Any, Any], T], combine: Callable[[T, T], T], work: int) -> T:
         """Combine ``kernel(Z, signed weights)`` over blocks; ``work`` operations a row.
@@ -274,22 +254,6 @@ def _losses_along(signed: Any, score: Any, change: Any, steps: Float1D) -> Float
         xi = namespace.clip(1.0 - sign * (score + step * change), 0.0, None)
         losses.append(float(namespace.sum(weight * xi * xi)))
     return np.array(losses)
-
-
-_local = threading.local()
-
-
-def _scratch(*shapes: tuple[int, int]) -> list[Float2D]:
-    """Arrays of the given shapes in memory that this thread has used before: fresh memory is slow to come by."""
-    n_entries = sum(rows * columns for rows, columns in shapes)
-    if not hasattr(_local, "memory") or _local.memory.size < n_entries:
-        _local.memory = np.empty(n_entries)
-    arrays, start = [], 0
-    for shape in shapes:
-        stop = start + shape[0] * shape[1]
-        arrays.append(_local.memory[start:stop].reshape(shape))
-        start = stop
-    return arrays
 
 
 # The same sums on a device, in the operations of the array API.
