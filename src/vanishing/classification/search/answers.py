@@ -17,7 +17,7 @@ from ..model.classifier import VanishingIdealClassifier
 from ..model.explained import ReportedClassifier
 from ..model.probabilities import probabilities
 from ..model.readable import ClassGenerators
-from .scoring import answered_score, needs_single_rows, scorer_of_predictions, tabulated_score
+from .scoring import answered_score, find_scorer, needs_single_rows, scorer_of_predictions, tabulated_score
 
 
 def _refitted(self: Any) -> bool:
@@ -69,7 +69,7 @@ class AnswersByTheBest(ReportedClassifier, TransformerMixin):  # type: ignore[mi
         if is_source(X) and (self.final_estimator is None or isinstance(self.final_estimator, L1SVC)):
             if needs_single_rows(self.scoring) and hasattr(best, "predict_proba"):
                 rows = best._decisions_and_labels(X, y, sample_weight)
-                return answered_score(self.scoring, best.classes_, best._calibration, *rows)
+                return answered_score(find_scorer(self.scoring), best.classes_, best._calibration, *rows)
             scorer = scorer_of_predictions(self.scoring)
             return tabulated_score(scorer, *best._confusion(X, y, sample_weight), best.classes_)
         options = {} if sample_weight is None else {"sample_weight": sample_weight}

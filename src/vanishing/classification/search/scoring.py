@@ -105,7 +105,7 @@ class Criterion:
         codes, weights = rows.codes[fold], rows.weights[fold]
         if self.scorer is None:
             return float(np.average(hits(answers, codes), weights=weights))
-        return _answered(self.scorer, rows.classes, calibration, answers, rows.classes[codes], weights)
+        return answered_score(self.scorer, rows.classes, calibration, answers, rows.classes[codes], weights)
 
 
 def _closeness(calibration: Calibration, decisions: Float2D, codes: Int1D) -> Float1D:
@@ -189,7 +189,7 @@ class _Answers(_AnyClassifier):
         return np.asarray(probabilities(as_vector(self.log_odds[np.asarray(X)[:, 0]])))
 
 
-def _answered(
+def answered_score(
     scorer: Any,
     classes: Array,
     calibration: Calibration | None,
@@ -202,18 +202,6 @@ def _answered(
     answers = _Answers(classes, best_labels(as_vector(decisions), classes), decisions, log_odds)
     options = {} if weights is None or not takes_weights(scorer) else {"sample_weight": weights}
     return float(scorer(answers, np.arange(len(labels))[:, None], labels, **options))
-
-
-def answered_score(
-    scoring: str,
-    classes: Array,
-    calibration: Calibration | None,
-    decisions: Float2D,
-    labels: Array,
-    weights: Float1D | None,
-) -> float:
-    """The score of a name from decisions that were computed before, log-odds if there is a ``calibration``."""
-    return _answered(find_scorer(scoring), classes, calibration, decisions, labels, weights)
 
 
 def find_scorer(scoring: Any) -> Any:
