@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..constants import IN_TEXT
+from ..constants import IN_REPR
 from .markup import EMPTY, Html, tag
 
 MOST_ROWS = 500  # longest table on a page
@@ -68,7 +68,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, name: str, m
     parts = [tag("div", tag("table", tag("thead", head), tag("tbody", *body)), class_="scroll")]
     if len(rows) > most:
         parts.append(tag("p", f"The first {most:,} of {len(rows):,} {name}.", class_="note"))
-    if len(rows) > IN_TEXT:
+    if len(rows) > IN_REPR:
         label = f"Search {name}"
         field = tag("input", type="search", placeholder=f"{label} ...", aria_label=label)
         parts.insert(0, tag("div", field, tag("output", f"{min(len(rows), most):,} {name}"), class_="find"))
