@@ -12,6 +12,7 @@ vertex. So sparse generators, and decisions at psi = 0.0001, differ a little.
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
 from collections.abc import Iterator
@@ -50,8 +51,6 @@ _SOLVERS = {
 }
 OAVIS = tuple(_SOLVERS)
 ALGORITHMS = (*OAVIS, "ABM", "VCA", "AVI", "SVM")
-
-_MAX_TERMS = 20_000  # the paper sets no limit, and no experiment reaches this one
 
 
 class PublishedOAVI(OAVI):
@@ -103,7 +102,7 @@ def ideal_of(name: str, protocol: str, psi: float = 0.005, n_jobs: int | None = 
     ('deglex', 'degcolex')
     """
     published = protocol == "published"
-    shared: dict[str, Any] = {"psi": psi, "max_terms": _MAX_TERMS, "n_jobs": n_jobs}
+    shared: dict[str, Any] = {"psi": psi, "max_terms": sys.maxsize, "n_jobs": n_jobs}
     if name == "VCA":
         return (PublishedVCA if published else VCA)(**shared)
     shared["order"] = "degcolex" if published else "deglex"
