@@ -540,7 +540,7 @@ def test_an_interrupt_while_features_are_written_leaves_no_file(
 
 
 def shell(*arguments):
-    command = [sys.executable, "-W", "error", "-m", "vanishing.cli", "fit", *map(str, arguments)]
+    command = [sys.executable, "-W", "error", "-m", "vanishing", "fit", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
 
