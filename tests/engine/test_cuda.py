@@ -31,9 +31,7 @@ def test_closed_terms_are_built_by_one_multiplication_each(terms):
 _LOOP = re.compile(r"    for \(; i < n_rows; i \+= step\) \{\n(.*?)\n    \}\n", re.DOTALL)
 _ASSIGNMENT = re.compile(r"const (?:float|double) (\w+) = (.+);")
 _SUM = re.compile(r"(s\d+) \+= (m\d+);")
-_RANGE = re.compile(
-    r"(?:if \((w) > 0\.0\) )?\{ (low\d+) = (\w+) < \2 \? \3 : \2; (high\d+) = \3 > \4 \? \3 : \4; \}"
-)
+_RANGE = re.compile(r"(?:if \((w) > 0\.0\) )?\{ (low\d+) = (\w+) < \2 \? \3 : \2; (high\d+) = \3 > \4 \? \3 : \4; \}")
 
 
 def as_python(body):

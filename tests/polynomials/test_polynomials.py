@@ -152,7 +152,7 @@ def test_sparsity_counts_exact_zeros_below_the_leading_term():
 
 @pytest.mark.slow
 def test_vca_refuses_to_write_out_a_huge_expansion(monkeypatch):
-    monkeypatch.setattr("vanishing.polynomials.expansion._MOST_ENTRIES", 10_000)
+    monkeypatch.setattr("vanishing.polynomials.forms._MOST_ENTRIES", 10_000)
     X = np.random.default_rng(0).uniform(size=(300, 60))
     model = VCA(0.05, max_degree=2).fit(X)
     assert model.generators_.evaluate(X).shape == (300, len(model.generators_))

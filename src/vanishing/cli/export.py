@@ -130,7 +130,7 @@ def _polynomials(loaded: Any) -> list[Any]:
     """The equations in the units of the files."""
     from ..polynomials.polynomial import Polynomials
     from ..rules.rule import polynomial_of_law
-    from .equations import polynomials_in_units
+    from .models import polynomials_in_units
 
     model = loaded.model
     if loaded.kind == "laws":

@@ -177,7 +177,7 @@ def _with_encoder(model: Any, encoder: Any) -> Any:
 
 def _fit_ideal(arguments: argparse.Namespace) -> None:
     from ..classification import PerClass
-    from .equations import equation_lines, listed_equations
+    from .models import equation_lines, listed_equations
 
     data, scaler = _data(arguments)
     algorithm = _algorithm(arguments)

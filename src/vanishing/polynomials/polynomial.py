@@ -21,8 +21,7 @@ from ..rows.reading import require_finite
 from ..solvers import Status
 from .affine import affine_map
 from .arithmetic import Arithmetic
-from .expansion import monomials_of
-from .forms import MONOMIAL_FORM, MonomialForm, values_over
+from .forms import MONOMIAL_FORM, MonomialForm, monomials_of, values_over
 from .products import PRODUCT_FORM, ProductForm
 from .systems import to_macaulay2, to_sage, to_singular
 from .terms import Program, Term
