@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -17,13 +16,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import MinMaxScaler
 
 from ..._typing import Array, Float1D, Float2D, Int1D
-from ...checks import WarningRelay
 from ...ideals.ideal import VanishingIdeal
 from ...progress import Progress
 from ...rows.arrays import ArrayRows
 from ...rows.sampling import Sample
 from ...svm import svms_along
-from ...threads import n_threads, one_blas_thread
+from ...threads import in_threads, n_threads, one_blas_thread
 from ..model.features import FeatureMap
 from ..model.fitting import relevant_columns
 from ..model.transforms import InputTransform
@@ -238,17 +236,11 @@ class InMemory:
         # Fits of a user's last step may share state: liblinear's draw from the same random numbers.
         threads = n_threads(self.problem.n_jobs) if self.problem.final is None else 1
         fit = partial(_fit_fold, self.problem, max(threads // max(len(tasks), 1), 1))
-        found = {}
-        with warnings.catch_warnings(), WarningRelay() as relay, one_blas_thread, ThreadPoolExecutor(threads) as pool:
+        with warnings.catch_warnings(), one_blas_thread:
             warnings.simplefilter("ignore", ConvergenceWarning)  # the final fit repeats what matters
-            try:
-                for key, done in [(key, pool.submit(relay.task(fit), task)) for key, task in tasks.items()]:
-                    found[key] = done.result()
-                    self._progress.advance(1)
-            except BaseException:  # an interrupt, too: the other tasks are not needed
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
-        return found
+            done = partial(self._progress.advance, 1)
+            fits = in_threads([partial(fit, task) for task in tasks.values()], threads, done)
+        return dict(zip(tasks, fits, strict=True))
 
     def _judge(self, trial: Trial, tasks: list[_Task]) -> TrialScore:
         paths, n_columns = [self._fits[task.key] for task in tasks], float("nan")
