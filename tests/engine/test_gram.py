@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import term_column
 
-from vanishing.constants import FEWEST_ROWS
+from vanishing.constants import CACHE_ENTRIES
 from vanishing.engine.gram import (
     border_gram,
     mean_gram,
@@ -310,7 +310,7 @@ def test_mean_gram_multiplies_by_any_earlier_term():
 @pytest.mark.parametrize("weighted", [False, True])
 def test_sums_over_several_chunks_are_those_over_the_rows(weighted):
     rng = np.random.default_rng(0)
-    X = rng.uniform(size=(3 * FEWEST_ROWS + 17, 3))
+    X = rng.uniform(size=(2 * CACHE_ENTRIES // 10 + 17, 3))
     weights = rng.integers(0, 3, len(X)).astype(float) if weighted else None
     terms = all_terms(3, 2)
     found = sum_of_products(X, weights, Program.of(terms), 4)

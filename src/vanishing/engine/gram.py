@@ -230,10 +230,11 @@ def sum_of_products(X: Any, weights: Any, program: Program, n_basis: int) -> Flo
     """Sum over the rows of w * C[O|C]', shape ``(n_candidates, n_terms)``; panels of C C' above the diagonal stay 0."""
     if not isinstance(X, np.ndarray):
         return _sum_on_device(X, weights, program, n_basis)
-    table = np.empty((program.size, min(FEWEST_ROWS, len(X))))
+    chunk = max(CACHE_ENTRIES // program.size, FEWEST_ROWS)  # few rows stay together, however many terms there are
+    table = np.empty((program.size, min(chunk, len(X))))
     total = np.zeros((program.size - n_basis, program.size))
-    for start in range(0, len(X), FEWEST_ROWS):
-        rows = slice(start, start + FEWEST_ROWS)
+    for start in range(0, len(X), chunk):
+        rows = slice(start, start + chunk)
         terms = table[:, : len(X[rows])]
         evaluate_terms(X[rows], program, terms)
         candidates = terms[n_basis:] if weights is None else terms[n_basis:] * weights[rows]
