@@ -54,7 +54,7 @@ class Reader(ABC):
         """Convert a piece to a block; runs in the worker threads."""
 
     def first_block(self) -> Block | None:
-        """A few of the rows, at most :data:`FEWEST_ROWS` or the first piece; None without rows."""
+        """A few of the rows, at most 1,024 or the first piece; None without rows."""
         return next((self.block(piece) for piece in self.pieces(FEWEST_ROWS)), None)
 
     def groups(self, threads: int) -> Iterator[Piece] | None:
