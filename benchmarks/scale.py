@@ -102,7 +102,7 @@ def peak_memory():
 def measure_memory(n_rows):
     """What a fit with many terms takes more than one with few rows, against the formula of the guide, in MB."""
     from vanishing import OAVI, open_rows
-    from vanishing.engine.gram import _CHUNK
+    from vanishing.constants import FEWEST_ROWS
     from vanishing.rows.arrays import block_rows
     from vanishing.rows.protocol import Cost
     from vanishing.threads import n_threads
@@ -125,7 +125,7 @@ def measure_memory(n_rows):
     work = n_terms * n_candidates
     rows = block_rows(Cost(work, 2 * n_terms))
     threads = n_threads(None)
-    block, table, gram = 2 * rows * n * 8, min(rows, _CHUNK) * n_terms * 8, work * 8
+    block, table, gram = 2 * rows * n * 8, min(rows, FEWEST_ROWS) * n_terms * 8, work * 8
     bound = threads * (block + table + gram) + 3 * gram + 3 * n_terms * n_terms * 8
     print(json.dumps([n_rows, n_terms, after - before, bound / 2**20]))
 

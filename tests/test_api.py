@@ -17,7 +17,8 @@ SOURCE = Path(vanishing.__file__).parent
 
 # A package, or a module of the root, may import those above it; within a package modules import in no circle.
 LAYERS = [
-    {"_typing", "_version", "_compiled", "display", "progress", "bounds"},
+    {"_typing", "_version", "_compiled", "constants"},
+    {"display", "progress", "bounds"},
     {"cholesky", "checks"},
     {"threads"},
     {"rows", "solvers"},

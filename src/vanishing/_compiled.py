@@ -12,8 +12,6 @@ from numba import njit
 from numba.core import event
 from numba.core.compiler_lock import global_compiler_lock
 
-__all__ = ["compiled"]
-
 _logger = logging.getLogger("vanishing")
 
 F = TypeVar("F", bound=Callable[..., Any])

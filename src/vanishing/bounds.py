@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from math import ceil, comb, log, sqrt
 
-__all__ = ["degree_bound", "out_of_sample_bound", "size_bound", "smallest_tau"]
-
 
 def degree_bound(psi: float) -> int:
     """Degree at which OAVI stops at the latest: ``D = ceil(-log(psi) / log(4))``.

@@ -17,38 +17,6 @@ from sklearn.preprocessing import MinMaxScaler
 
 from ._typing import Float1D, Float2D, Int1D
 
-__all__ = [
-    "RangeWarning",
-    "WarningRelay",
-    "all_or_nothing",
-    "check_choice",
-    "check_count",
-    "check_flag",
-    "check_ideal",
-    "check_n_jobs",
-    "check_number",
-    "check_numbers",
-    "check_scaler",
-    "check_weights",
-    "feature_permutation",
-    "no_generator",
-    "quoted",
-    "require_unmasked",
-    "warn_clipped",
-    "warn_few_rows",
-    "warn_fitted_tail",
-    "warn_gap",
-    "warn_incomplete",
-    "warn_long",
-    "warn_moments_end",
-    "warn_no_generator",
-    "warn_outside_unit_cube",
-    "warn_overflow",
-    "warn_single_precision",
-    "warn_undecided",
-    "warn_user",
-]
-
 T = TypeVar("T")
 
 _NOT_THE_USER = ("vanishing", "sklearn", "joblib")  # packages that a warning's location skips

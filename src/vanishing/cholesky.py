@@ -12,8 +12,6 @@ import numpy as np
 from ._compiled import compiled
 from ._typing import Float1D, Float2D, Int1D
 
-__all__ = ["append_column", "delete_column", "dot", "solve_factored"]
-
 
 @partial(compiled, reorder=True, inner=True)
 def dot(a: Float1D, b: Float1D, size: int) -> float:

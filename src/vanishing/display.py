@@ -10,10 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_html_repr
 
-__all__ = ["IN_HTML", "IN_REPR", "ShownEstimator", "as_table", "counted", "first_lines", "lines_html"]
-
-IN_REPR = 5  # lines of a repr
-IN_HTML = 20  # lines in a notebook, and of a printed list of generators
+from .constants import IN_HTML, IN_REPR
 
 
 def first_lines(lines: Sequence[str], n_shown: int = IN_REPR) -> list[str]:

@@ -14,8 +14,6 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
-__all__ = ["Progress", "passes_shown", "row_progress", "search_progress", "show_progress"]
-
 
 class Progress:
     """Counts finished units of work; draws a bar on standard error if ``shown``.

@@ -1,18 +1,20 @@
-"""The number of threads to use, and a context that limits BLAS to one thread."""
+"""The number of threads to use, tasks that share them, and a context that limits BLAS to one thread."""
 
 from __future__ import annotations
 
 import functools
 import os
 import threading
-from typing import Any
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 import joblib
 from threadpoolctl import ThreadpoolController
 
-from .checks import check_n_jobs
+from .checks import WarningRelay, check_n_jobs
 
-__all__ = ["n_threads", "one_blas_thread"]
+T = TypeVar("T")
 
 
 def n_threads(n_jobs: int | None) -> int:
@@ -23,6 +25,26 @@ def n_threads(n_jobs: int | None) -> int:
     allowed = os.environ.get("OMP_NUM_THREADS", "")
     cores = _cores()
     return min(cores, int(allowed)) if allowed.isdigit() and int(allowed) > 0 else cores
+
+
+def in_threads(tasks: Sequence[Callable[[], T]], threads: int, done: Callable[[], object] = bool) -> list[T]:
+    """The results of tasks, in their order; ``done`` is called after each. An interrupt cancels those that wait.
+
+    Examples
+    --------
+    >>> in_threads([lambda: 1, lambda: 2], threads=2)
+    [1, 2]
+    """
+    results = []
+    with WarningRelay() as relay, ThreadPoolExecutor(threads) as pool:
+        try:
+            for future in [pool.submit(relay.task(task)) for task in tasks]:
+                results.append(future.result())
+                done()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return results
 
 
 @functools.cache

@@ -312,13 +312,13 @@ def test_an_average_has_members_of_every_scaling_that_is_good_enough():
 
 def test_a_stratified_sample_keeps_the_shares_and_depends_on_no_blocks():
     X, y = circles(3, m=3000)
-    y = np.where(np.arange(3000) < 40, 2, y % 2)
+    y = np.where(np.arange(3000) < 60, 2, y % 2)
     clf = VanishingIdealClassifierCV()
     data = read_labelled(clf, X, y)
     sample = stratified_sample(data, 300, ["a", "b", "c"])
     np.testing.assert_array_equal(sample.n_rows, np.bincount(y))
     counts = np.bincount(sample.rows.labels)
-    assert counts[2] == 30
+    assert counts[2] == 40
     np.testing.assert_allclose(counts[:2], np.bincount(y)[:2] / 10, atol=1)
     np.testing.assert_array_equal(sample.low, X.min(axis=0))
     whole = stratified_sample(data, 5000, ["a", "b", "c"])

@@ -64,10 +64,11 @@ def test_the_likelihood_is_the_largest_also_where_the_decisions_of_a_class_misle
     def loss(point):
         return -np.mean((labels * np.log(softmax(decisions / size * point[:4] + point[4:], axis=1))).sum(axis=1))
 
-    bounds = [(1e-3, None)] * 4 + [(None, None)] * 4
+    least = np.sqrt(np.finfo(np.float32).eps)
+    bounds = [(least, None)] * 4 + [(None, None)] * 4
     best = minimize(loss, np.append(np.ones(4), np.zeros(4)), bounds=bounds, method="SLSQP", options={"ftol": 1e-13})
     found = calibrate(decisions, codes)
-    assert found.scale[2] * size[2] == pytest.approx(1e-3)
+    assert found.scale[2] * size[2] == pytest.approx(least)
     assert loss(np.append(found.scale * size, found.offset)) == pytest.approx(best.fun, rel=1e-6)
 
 

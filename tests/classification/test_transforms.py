@@ -5,7 +5,7 @@ import pytest
 import sympy
 from sklearn.preprocessing import QuantileTransformer
 
-from vanishing.classification.model.transforms import TRANSFORMS, InputTransform, transform_of
+from vanishing.classification.model.transforms import TRANSFORMS, InputTransform
 from vanishing.rows.arrays import as_rows
 from vanishing.rows.sampling import Sample
 
@@ -98,7 +98,7 @@ def test_a_sample_with_the_range_of_all_rows_does_for_them(table):
 @pytest.mark.parametrize("kind", TRANSFORMS)
 def test_a_sample_in_memory_is_scaled_by_the_range_of_all_rows(kind, table):
     part, low, high = table[np.abs(table[:, 1]) < 5.0], table.min(axis=0), table.max(axis=0)
-    transform = transform_of(kind, as_rows(part), Sample(as_rows(part), np.array([400.0]), low, high))
+    transform = InputTransform.of(kind, as_rows(part), Sample(as_rows(part), np.array([400.0]), low, high))
     np.testing.assert_allclose(transform.input_range[0][:3], low[:3])
     np.testing.assert_allclose(transform.input_range[1][:3], high[:3])
     assert 0.0 < transform(part)[:, 1].min() < transform(part)[:, 1].max() < 1.0

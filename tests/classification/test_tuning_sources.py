@@ -25,7 +25,7 @@ from vanishing import (
     show_progress,
 )
 from vanishing.rows.disk import DiskRows
-from vanishing.rows.folds import fold_numbers
+from vanishing.rows.sampling import fold_numbers
 
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")

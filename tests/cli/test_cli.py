@@ -22,7 +22,7 @@ def test_demo_finds_the_ellipsoid_and_beats_raw_inputs():
 
 @pytest.mark.slow
 def test_demo_runs_from_the_shell():
-    command = [sys.executable, "-W", "error", "-m", "vanishing.cli", "demo", "--rows", "2000"]
+    command = [sys.executable, "-W", "error", "-m", "vanishing", "demo", "--rows", "2000"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "Where to go next" in done.stdout

@@ -142,7 +142,7 @@ def test_features_need_only_the_file(story, capsys):
 
 
 def test_rows_are_read_and_written_in_batches(story, capsys, monkeypatch):
-    monkeypatch.setattr("vanishing.cli.models.BLOCK_ROWS", 7)
+    monkeypatch.setattr("vanishing.cli.models.LONGEST_BLOCK", 7)
     np.save("rows.npy", np.column_stack([np.arange(50.0), np.arange(50.0) ** 2]))
     run(capsys, "fit", "rows.npy", "--psi", "1e-6", "-o", "rows.vi")
     run(capsys, "transform", "rows.vi", "rows.npy", "-o", "out.parquet")

@@ -17,7 +17,7 @@ import vanishing.progress
 import vanishing.rows.writing
 from vanishing import ABM, AVI, OAVI, VCA, PerClass, open_rows
 from vanishing.cli.main import main
-from vanishing.cli.outputs import SHOWN
+from vanishing.constants import IN_HTML
 from vanishing.rows.disk import DiskRows
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -136,9 +136,9 @@ def test_a_long_list_is_cut(tmp_path, capsys):
     assert fit(write_parquet(tmp_path / "rows.parquet", X, "abcdefghi"), "--psi", "0.05") == 0
     text = capsys.readouterr().out
     (found,) = equations(text)
-    assert len(found) == SHOWN
+    assert len(found) == IN_HTML
     n_all, n_more = int(re.search(r"(\d+) equations", text)[1]), int(re.search(r"\.\.\. and (\d+) more", text)[1])
-    assert n_all == SHOWN + n_more
+    assert n_all == IN_HTML + n_more
 
 
 def test_no_equation_is_an_answer(both, capsys):
@@ -540,7 +540,7 @@ def test_an_interrupt_while_features_are_written_leaves_no_file(
 
 
 def shell(*arguments):
-    command = [sys.executable, "-W", "error", "-m", "vanishing.cli", "fit", *map(str, arguments)]
+    command = [sys.executable, "-W", "error", "-m", "vanishing", "fit", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
 

@@ -19,8 +19,7 @@ from vanishing.detection.model import in_chunks
 from vanishing.detection.products import Products, gram_of_values
 from vanishing.detection.regimes import fit_regimes
 from vanishing.detection.sums import SAMPLE, sum_rows
-from vanishing.polynomials.forms import term_values
-from vanishing.polynomials.terms import Program
+from vanishing.polynomials.terms import Program, term_values
 from vanishing.rows.arrays import as_rows
 
 

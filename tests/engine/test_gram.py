@@ -10,10 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import term_column
 
-from vanishing.engine.gram import border_gram, mean_gram, triangular_factor, value_gram
+from vanishing.constants import CACHE_ENTRIES
+from vanishing.engine.gram import (
+    border_gram,
+    mean_gram,
+    range_of,
+    sum_of_products,
+    triangular_factor,
+    value_gram,
+)
 from vanishing.engine.survey import survey
-from vanishing.polynomials.forms import term_values
-from vanishing.polynomials.terms import Program
+from vanishing.polynomials.terms import Program, term_values
 from vanishing.rows.arrays import as_rows
 
 
@@ -298,3 +305,23 @@ def test_mean_gram_multiplies_by_any_earlier_term():
     for k, t in itertools.product(range(2), range(4)):
         if t <= 2 + k:
             assert found[k, t] == pytest.approx(np.mean(columns[:, 2 + k] * columns[:, t]), rel=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sums_over_several_chunks_are_those_over_the_rows(weighted):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(2 * CACHE_ENTRIES // 10 + 17, 3))
+    weights = rng.integers(0, 3, len(X)).astype(float) if weighted else None
+    terms = all_terms(3, 2)
+    found = sum_of_products(X, weights, Program.of(terms), 4)
+    values = np.column_stack([np.prod(X[:, list(term)], axis=1) for term in terms])
+    expected = (values[:, 4:] * (np.ones(len(X)) if weights is None else weights)[:, None]).T @ values
+    lower = np.tri(len(terms), dtype=bool)[4:]
+    np.testing.assert_allclose(found[lower], expected[lower], rtol=1e-12)
+
+
+def test_the_range_of_columns_leaves_out_rows_of_weight_zero():
+    X = np.array([[0.0, 5.0], [1.0, -9.0], [0.5, 6.0]])
+    np.testing.assert_array_equal(range_of(X, None), [[0.0, -9.0], [1.0, 6.0]])
+    np.testing.assert_array_equal(range_of(X, np.array([1.0, 0.0, 2.0])), [[0.0, 5.0], [0.5, 6.0]])
+    assert not np.isfinite(range_of(X, np.zeros(3))).any()

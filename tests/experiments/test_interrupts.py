@@ -86,7 +86,7 @@ def test_ctrl_c_ends_all_processes_at_once_and_keeps_what_is_finished(run, data_
 @posix
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_processes_do_not_outlive_the_one_that_started_them(data_dir, tmp_path, how):
-    command = [sys.executable, "-m", "vanishing.cli", "reproduce", "table3", "--data", "seeds", "--jobs", "2"]
+    command = [sys.executable, "-m", "vanishing", "reproduce", "table3", "--data", "seeds", "--jobs", "2"]
     options = ["--algorithms", "AVI", "--data-dir", data_dir, "--results", str(tmp_path)]
     pipe = subprocess.PIPE
     process = subprocess.Popen([*command, *options], stdout=pipe, stderr=pipe, text=True, start_new_session=True)

@@ -9,10 +9,11 @@ from vanishing.plots import (
     plot_contributions,
     plot_control_chart,
     plot_effects,
+    plot_episodes,
     plot_tuning,
     plot_weights,
 )
-from vanishing.plots.style import distinct_labels
+from vanishing.plots.style import FAR, MOST_POINTS, distinct_labels, new_axes, tame
 
 
 def rings(n_classes):
@@ -110,3 +111,18 @@ def test_bars_of_terms_that_begin_alike_have_different_labels():
     assert len(set(labels)) == 5
     assert all(len(label) <= 30 for label in labels)
     assert labels[4] == "height"
+
+
+def test_a_peak_of_one_row_is_drawn_among_many_rows():
+    evidence = np.zeros(10 * MOST_POINTS)
+    evidence[12_345] = 7.0
+    line = plot_episodes(evidence, 5.0, [(12_345, 12_345)]).lines[0]
+    assert len(line.get_ydata()) <= MOST_POINTS
+    assert max(line.get_ydata()) == 7.0
+
+
+@pytest.mark.parametrize(("largest", "scale"), [(0.9 * FAR, "linear"), (1.1 * FAR, "symlog"), (-1.1 * FAR, "symlog")])
+def test_a_scale_becomes_logarithmic_where_values_are_far_from_usual(largest, scale):
+    ax = new_axes(None)
+    tame(ax, np.array([0.5, largest]), 1.0)
+    assert ax.get_yscale() == scale

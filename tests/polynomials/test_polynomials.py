@@ -7,8 +7,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from vanishing import ABM, AVI, OAVI, VCA
 from vanishing.experiments._protocols import PublishedVCA
 from vanishing.polynomials.affine import affine_map
-from vanishing.polynomials.joined import join_polynomials
-from vanishing.polynomials.polynomial import Polynomial
+from vanishing.polynomials.polynomial import Polynomial, join_polynomials
 from vanishing.solvers import Status
 
 ESTIMATORS = [OAVI(1e-3), ABM(1e-3), AVI(1e-3), VCA(1e-3, normalization="mean-square", max_degree=3)]
@@ -153,7 +152,7 @@ def test_sparsity_counts_exact_zeros_below_the_leading_term():
 
 @pytest.mark.slow
 def test_vca_refuses_to_write_out_a_huge_expansion(monkeypatch):
-    monkeypatch.setattr("vanishing.polynomials.expansion._MOST_ENTRIES", 10_000)
+    monkeypatch.setattr("vanishing.polynomials.forms._MOST_ENTRIES", 10_000)
     X = np.random.default_rng(0).uniform(size=(300, 60))
     model = VCA(0.05, max_degree=2).fit(X)
     assert model.generators_.evaluate(X).shape == (300, len(model.generators_))

@@ -20,8 +20,9 @@ from vanishing import (
     VanishingIdealClassifierCV,
     VanishingIdealDetector,
 )
+from vanishing.engine import gram
 from vanishing.laws import discover
-from vanishing.rows import disk, few, protocol
+from vanishing.rows import disk, protocol
 from vanishing.rules import Rules
 from vanishing.tables.files import learn_encoder
 
@@ -54,7 +55,7 @@ REDUCTIONS = {
     ("story", "_add_predicted"): "vanishing.classification.model.story._add_predicted",
     ("per_class_story", "_add_fits"): "vanishing.classification.model.per_class_story._add_fits",
     ("story", "_add_missed"): "vanishing.rules.story._add_missed",
-    ("files", "add_tallies"): "vanishing.tables.tally.add_tallies",
+    ("files", "add_tallies"): "vanishing.tables.encoder.add_tallies",
     ("learning", "add_samples"): "vanishing.detection.sums.add_samples",
     ("onepass", "add_collected"): "vanishing.detection.onepass.add_collected",
     ("rules", "_add_missed"): "vanishing.rules.rules._add_missed",
@@ -89,7 +90,7 @@ def test_every_reduction_of_the_package_is_in_the_list():
     }
     handed_on = {(name, written) for name, written in found if name in SOURCES and written.endswith("combine")}
     handed_on |= {("protocol", "_JointCombine([request.combine for request in members])")}
-    handed_on |= {("few", "_RowsOrResults(request.kernel, request.combine)")}
+    handed_on |= {("gram", "_RowsOrResults(r.kernel, r.combine)")}
     assert found - handed_on == set(REDUCTIONS)
 
 
@@ -108,7 +109,7 @@ def combined(monkeypatch):
             assert pickle.dumps((a, b)) == before, f"{kind.__qualname__} changes its arguments"
         return result
 
-    for module in (protocol, dask_source, disk, few):
+    for module in (protocol, dask_source, disk, gram):
         monkeypatch.setattr(module, "merge", checked)
     with dask.config.set(scheduler="synchronous"):
         yield names

@@ -32,8 +32,8 @@ import vanishing.rows.readers
 from vanishing import ABM, AVI, OAVI, VCA, PerClass, ideal_path, open_rows, show_progress
 from vanishing.rows.arrays import ArrayRows, as_rows
 from vanishing.rows.disk import DiskRows
-from vanishing.rows.folds import InFolds, NumberFolds, fold_numbers
 from vanishing.rows.protocol import Cost, Reduction, Rows, reduce_together
+from vanishing.rows.sampling import InFolds, NumberFolds, fold_numbers
 from vanishing.rows.together import together
 
 # --- passes -----------------------------------------------------------------------------------------------------------
@@ -275,8 +275,7 @@ def test_folds_are_balanced(n_folds, part):
 def test_folds_of_rows_on_disk_do_not_depend_on_how_they_are_read(batch, tmp_path, monkeypatch):
     X = surface()
     write_parquet(tmp_path, X, n_files=3, row_group_size=29)
-    for name in ("_BATCH", "BLOCK_ROWS", "_SMALL", "_GROUP"):
-        monkeypatch.setattr(vanishing.rows.readers, name, batch)
+    monkeypatch.setattr(vanishing.rows.readers, "LONGEST_BLOCK", batch)
     rows = open_rows(tmp_path).changed(NumberFolds(4))
     expected = np.concatenate([fold_numbers(X, part, 0, 300, 4) for part in range(3)])
     seen = 0

@@ -187,8 +187,7 @@ def test_columns_in_another_order_are_refused_in_transform(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("batch", [1, 7, 64, 10_000])
 def test_the_sizes_of_blocks_do_not_matter(batch, tmp_path, monkeypatch, reference_fit):
-    for name in ("_BATCH", "BLOCK_ROWS", "_SMALL", "_GROUP"):
-        monkeypatch.setattr(vanishing.rows.readers, name, batch)
+    monkeypatch.setattr(vanishing.rows.readers, "LONGEST_BLOCK", batch)
     X = surface(200)
     expected = reference_fit(OAVI(1e-3, max_degree=3), X)
     for row_group_size in (1, 50, 200):

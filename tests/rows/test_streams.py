@@ -31,8 +31,8 @@ class Foreign:
 @pytest.fixture
 def small_batches(monkeypatch):
     """Batches of 300 rows: several for each pass over ``LONG``."""
-    monkeypatch.setattr(streams, "_BATCH", 300)
-    monkeypatch.setattr(readers, "_SMALL", 300)
+    for module in (streams, readers):
+        monkeypatch.setattr(module, "LONGEST_BLOCK", 300)
 
 
 @pytest.mark.parametrize("make", [lazy_frame, duckdb_relation, arrow_dataset, lambda X, _: Foreign(table_of(X))])

@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from vanishing import OAVI, ModelFileError, TableEncoder, VanishingIdealClassifier, load, save
 from vanishing.exports import to_numpy_source, to_onnx, to_sql, to_torch
-from vanishing.tables import tally
+from vanishing.tables import encoder as encoder_module
 from vanishing.tables.files import learn_encoder, open_encoded
 
 
@@ -113,10 +113,10 @@ def test_files_are_encoded_in_passes_like_frames(suffix, tmp_path):
 
 
 def test_medians_of_many_rows_depend_on_no_blocks(monkeypatch):
-    monkeypatch.setattr(tally, "_MOST_ROWS", 200)
+    monkeypatch.setattr(encoder_module, "_MOST_NUMBERS", 200)
     column = np.random.default_rng(0).normal(size=1001)
-    parts = [tally.tally_columns([column[rows]], 0, rows.start) for rows in (slice(0, 400), slice(400, 1001))]
-    whole, both = tally.tally_columns([column]), tally.add_tallies(*parts)
+    parts = [encoder_module.tally_columns([column[rows]], 0, rows.start) for rows in (slice(0, 400), slice(400, 1001))]
+    whole, both = encoder_module.tally_columns([column]), encoder_module.add_tallies(*parts)
     assert whole.medians == both.medians
     assert len(both.drawn.Z) == 200
     assert abs(both.medians[0] - np.median(column)) < 0.3  # four standard errors

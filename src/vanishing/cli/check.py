@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..constants import IN_HTML
 from .inputs import add_format_arguments, add_missing_argument, progress_bars
-from .outputs import SHOWN, TABLES, add_output_arguments, check_output, print_json, table_writer
+from .outputs import TABLES, add_output_arguments, check_output, print_json, table_writer
 
 if TYPE_CHECKING:
     from .._typing import Array, Float1D, Float2D, Int1D
@@ -19,9 +20,7 @@ if TYPE_CHECKING:
     from ..rows.protocol import Block
     from .models import Loaded
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
-_PARTS = ("origin", "noise", "scale")  # of a law, one number for each column
+_PARTS = ("origin", "noise", "scale")  # parts of a law with a number for each column
 
 EXAMPLES = (
     "vanishing check pipes.vi pipes.csv",
@@ -174,7 +173,7 @@ def _scan(
                 "equation": np.array(standard.names)[offences.equation],
                 "times_limit": offences.size,
             }
-            columns = [values[: SHOWN - len(shown)].tolist() for values in records.values()]
+            columns = [values[: IN_HTML - len(shown)].tolist() for values in records.values()]
             shown += [dict(zip(records, row, strict=True)) for row in zip(*columns, strict=True)]
             if writer is not None:
                 writer.write(records)
@@ -223,8 +222,6 @@ class _Complete:
         return gaps, np.flatnonzero(kept), where(block, kept), inside
 
 
-_LEVELS = 200  # noise levels, quantiles of their distribution, over which a p-value is averaged
-
 # --- standards --------------------------------------------------------------------------------------------------------
 
 
@@ -235,14 +232,13 @@ class Standard:
     ``names`` are the equations, and ``sizes`` gives the residuals of a block's rows over the limits, ``(n_rows,
     n_equations)``. How often a row may offend is either ``before``, offences and rows at the fit, or ``chance``, the
     probability that the noise of a law alone makes a row offend; it is 0 for equations written by hand. The noise of a
-    law is an estimate, and the limit so many deviations (``width``) of it, with ``freedom`` degrees of freedom.
+    law is an estimate with ``freedom`` degrees of freedom.
     """
 
     names: list[str]
     sizes: Callable[[Block, Any], Float2D]
     chance: float
     before: list[tuple[int, int] | None] = field(default_factory=list)
-    width: float = 0.0
     freedom: list[int] = field(default_factory=list)
 
     def _chances(self, k: int, allowed: float | None) -> Float1D:
@@ -253,10 +249,14 @@ class Standard:
         import numpy as np
         from scipy import stats
 
+        from ..ideals.relations import GRID_POINTS
+
         if allowed is not None or not self.freedom:
             return np.array([self.chance if allowed is None else allowed])
-        ratio = stats.chi2.ppf((np.arange(_LEVELS) + 0.5) / _LEVELS, self.freedom[k]) / self.freedom[k]
-        return np.asarray(2.0 * stats.norm.sf(self.width * np.sqrt(ratio)))
+        shares = (np.arange(GRID_POINTS) + 0.5) / GRID_POINTS  # quantiles of the noise level
+        ratio = stats.chi2.ppf(shares, self.freedom[k]) / self.freedom[k]
+        width = stats.norm.isf(0.5 * self.chance)  # the limit in deviations
+        return np.asarray(2.0 * stats.norm.sf(width * np.sqrt(ratio)))
 
     def expected(self, k: int, n_rows: int, allowed: float | None) -> float:
         """The number of offences against equation ``k`` if nothing has changed."""
@@ -300,7 +300,7 @@ def _standard(loaded: Loaded, rows: DiskRows, arguments: argparse.Namespace, com
     # Some rows did not obey a law with a share; the noise of an exact law is none that could be estimated.
     exceptions = [None if law.share == 1.0 else _of_all(law) for law in model]
     freedom = [max(law.n_rows - len(law.coef), 1) for law in model]
-    return Standard([law.equation for law in model], sizes, beyond, exceptions, arguments.width, freedom)
+    return Standard([law.equation for law in model], sizes, beyond, exceptions, freedom)
 
 
 def _of_all(law: Any) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Columns of tables that commands read: what they hold, which to use, and errors about those that cannot be used."""
+"""Columns of tables that commands read: what they hold, which to use, and why others cannot be used."""
 
 from __future__ import annotations
 
@@ -14,17 +14,6 @@ if TYPE_CHECKING:
     from ..rows.dialects import Dialect
     from ..rows.disk import DiskRows
 
-__all__ = [
-    "EMPTY",
-    "NUMBERS",
-    "TEXTS",
-    "asked_columns",
-    "column_types",
-    "names_in",
-    "note_row_numbers",
-    "refuse_columns",
-    "row_numbers",
-]
 
 NUMBERS, TEXTS, EMPTY = ("integers", "numbers", "true or false"), ("text", "categories"), "nothing"
 _ID = re.compile(r"(?i:(.*[_ .-])?(id|index|uuid|rownum|row))|.*[a-z](Id|ID)")  # names of columns with ids
@@ -125,7 +114,7 @@ def asked_columns(
     label_and_weight: Sequence[str],
     needed: Sequence[str] | None = None,
 ) -> list[str]:
-    """The columns that flags choose, or those that a model needs; refuses names that the table lacks."""
+    """The columns that flags choose or a model needs; raises ValueError for names that the table lacks."""
     columns, exclude = (names_in(getattr(arguments, name, None)) for name in ("columns", "exclude"))
     if needed is not None:
         missing = [name for name in needed if name not in kinds]

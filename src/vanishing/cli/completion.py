@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = (
     "vanishing completion bash > vanishing.bash   # then: source vanishing.bash",
     "vanishing completion zsh > _vanishing        # in a folder of $fpath",

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from ..polynomials import Polynomial
 
-__all__ = ["EXAMPLES", "add_arguments", "run", "tell"]
-
 EXAMPLES = ("vanishing demo", "vanishing demo --rows 20000")
 _AXES, _CENTRE, _NAMES = (3.0, 2.0, 1.0), (10.0, -4.0, 2.0), ("x", "y", "z")
 

@@ -8,8 +8,6 @@ from typing import Any
 from .inputs import add_table_arguments, open_rows_or_moments, progress_bars
 from .outputs import add_output_arguments, check_output, print_json
 
-__all__ = ["EXAMPLES", "add_arguments", "describe_detector", "detector_lines", "run"]
-
 EXAMPLES = (
     "vanishing detect normal.parquet --exclude ts -o normal.vi",
     "vanishing detect normal.csv --columns power,volts,amperes --false-alarms 0.001",

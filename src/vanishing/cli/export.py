@@ -8,8 +8,6 @@ from typing import Any
 
 from .outputs import add_output_arguments, check_output, write_text
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = (
     "vanishing export churn.vi --to onnx -o churn.onnx",
     "vanishing export pipes.vi --to latex",
@@ -72,7 +70,7 @@ def _program(loaded: Any) -> Any:
     from sklearn.pipeline import Pipeline
 
     if loaded.kind in ("laws", "rules"):
-        from ..polynomials.joined import join_polynomials
+        from ..polynomials.polynomial import join_polynomials
 
         return join_polynomials(_polynomials(loaded))
     before = [step for step in (loaded.encoder, *loaded.before) if step is not None]
@@ -132,7 +130,7 @@ def _polynomials(loaded: Any) -> list[Any]:
     """The equations in the units of the files."""
     from ..polynomials.polynomial import Polynomials
     from ..rules.rule import polynomial_of_law
-    from .equations import polynomials_in_units
+    from .models import polynomials_in_units
 
     model = loaded.model
     if loaded.kind == "laws":

@@ -10,15 +10,12 @@ from .columns import note_row_numbers
 from .inputs import add_table_arguments, is_moments, learn_columns, open_table, progress_bars
 from .outputs import add_output_arguments, check_output, print_json, table_writer
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = (
     "vanishing fit churn.csv --target churned --exclude id,ts -o churn.vi",
     "vanishing fit 'clicks/*.parquet' --psi 1e-3 -o clicks.vi",
     "vanishing fit clicks.npz --max-degree 2",
 )
 _ALGORITHMS = ("abm", "avi", "oavi", "vca")
-_PSI = 0.005  # the default of the estimators, whose import would take seconds
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--weight", metavar="COLUMN", help="column with sample weights")
     _add_search_arguments(parser)
     parser.add_argument(
-        "--psi", type=float, help=f"largest mean square of an equation (default: {_PSI}; tuned with --target)"
+        "--psi", type=float, help="largest mean square of an equation (default: 0.005; tuned with --target)"
     )
     parser.add_argument("--algorithm", choices=_ALGORITHMS, default="oavi", help="(default: oavi)")
     parser.add_argument("--max-degree", type=int, default=10, help="largest degree of an equation (default: 10)")
@@ -81,7 +78,8 @@ def _algorithm(arguments: argparse.Namespace) -> Any:
     from .. import ideals
 
     kind = getattr(ideals, arguments.algorithm.upper())
-    return kind(_PSI if arguments.psi is None else arguments.psi, max_degree=arguments.max_degree)
+    given = {} if arguments.psi is None else {"psi": arguments.psi}
+    return kind(max_degree=arguments.max_degree, **given)
 
 
 # --- classifiers ------------------------------------------------------------------------------------------------------
@@ -179,7 +177,7 @@ def _with_encoder(model: Any, encoder: Any) -> Any:
 
 def _fit_ideal(arguments: argparse.Namespace) -> None:
     from ..classification import PerClass
-    from .equations import equation_lines, listed_equations
+    from .models import equation_lines, listed_equations
 
     data, scaler = _data(arguments)
     algorithm = _algorithm(arguments)

@@ -9,10 +9,8 @@ from typing import Any
 from .inputs import add_format_arguments
 from .outputs import print_json
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = ("vanishing info", "vanishing info churn.csv churn.vi clicks.npz")
-_EXTRAS = {  # of the package, and a module that each installs
+_EXTRAS = {  # extras of the package, and a module that each installs
     "parquet": "pyarrow",
     "progress": "tqdm",
     "plots": "matplotlib",

@@ -26,19 +26,6 @@ if TYPE_CHECKING:
     from ..tables import TableEncoder
     from ..tables.encoder import NoCategoriesError
 
-__all__ = [
-    "add_format_arguments",
-    "add_missing_argument",
-    "add_table_arguments",
-    "dialect_of",
-    "is_moments",
-    "learn_columns",
-    "open_rows_or_moments",
-    "open_table",
-    "progress_bars",
-    "read_moments",
-]
-
 _FILES = "files, patterns or folders: .parquet, .arrow, .feather, .csv or .npy"
 _IDS, _DISGUISED = "text that hardly repeats, like ids,", "text that is numbers or dates"
 

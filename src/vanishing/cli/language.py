@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["in_flags"]
-
 #: Patterns in messages of the library, and what people at a shell should read instead.
 _PHRASES = [
     (r"convert it, or choose others with columns=\[\.\.\.\]", "leave it out with --exclude"),

@@ -10,8 +10,6 @@ from .inputs import add_missing_argument, add_table_arguments, is_moments, open_
 from .language import in_flags
 from .outputs import add_output_arguments, check_output, write_text
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = (
     "vanishing laws pipes.csv -o pipes.vi",
     "vanishing laws gas.csv --units p=Pa,V=m^3,n=mol,T=K --summary",

@@ -16,8 +16,6 @@ from types import ModuleType
 from .. import __version__
 from .language import in_flags
 
-__all__ = ["COMMANDS", "build_parser", "main"]
-
 #: The commands and what they do. Each has a module with ``EXAMPLES``, ``add_arguments(parser)`` and ``run(arguments)``,
 #: which returns the exit status where that is not 0.
 COMMANDS = {

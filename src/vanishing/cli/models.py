@@ -1,4 +1,4 @@
-"""Models that commands load: their kind, their columns, and their predictions and features on blocks of rows."""
+"""Models that commands load from files, and their equations in the units of the files."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, Float1D, Float2D
 from ..classification import PerClass, VanishingIdealClassifier, VanishingIdealClassifierCV
+from ..constants import IN_HTML, LONGEST_BLOCK
 from ..detection import VanishingIdealDetector
 from ..exports.outputs import predicted_names
 from ..files import load, notes_of
-from ..ideals.ideal import VanishingIdeal
+from ..ideals.ideal import MonomialIdeal, VanishingIdeal
 from ..laws import Law, LawFinder, Laws
 from ..polynomials import Polynomials
+from ..polynomials.affine import without_rounding
 from ..polynomials.forms import values_over
+from ..polynomials.polynomial import Polynomial
 from ..rows.arrays import ArrayRows
 from ..rows.disk import DiskRows
 from ..rows.labels import best_labels
 from ..rows.protocol import Block
-from ..rows.readers import BLOCK_ROWS
 from ..rules import Rules
 from ..svm import L1SVC
 from ..tables import TableEncoder
 from .inputs import open_table
-
-__all__ = ["Loaded", "load_model", "scores_and_p_values"]
 
 T = TypeVar("T")
 
@@ -108,7 +108,7 @@ class Loaded:
             return work(block, self.rows_of(X, lambda row: rows.place(block.part, block.start + row)))
 
         seen = False
-        for result in rows.each_block(kernel, BLOCK_ROWS):
+        for result in rows.each_block(kernel, LONGEST_BLOCK):
             seen = True
             yield result
         if not seen:
@@ -222,3 +222,34 @@ def _violations(detector: VanishingIdealDetector, rows: Any) -> Float2D:
     if values.shape[1] and complete.any():
         values[complete] = detector.violations(_BlockRows(rows.X[complete], None))
     return values
+
+
+def equation_lines(title: str, ideal: Any, scaler: Any) -> Iterator[str]:
+    """The equations of an ideal that was fitted to scaled columns, and a sentence about relations."""
+    listed = listed_equations(ideal, scaler)
+    yield f"{title}: {len(listed)} equations" + (", in the units of the files" if scaler is not None else "")
+    for entry in listed[:IN_HTML]:
+        yield f"  {entry['equation']} = 0    (root mean square {entry['rms']:.2g} for columns in [0, 1])"
+    if len(listed) > IN_HTML:
+        yield f"  ... and {len(listed) - IN_HTML} more"
+    if isinstance(ideal, MonomialIdeal) and listed:
+        yield str(ideal.relations())
+
+
+def listed_equations(ideal: Any, scaler: Any) -> list[dict[str, Any]]:
+    """Equations with their root mean squares: relations first, then lower degrees, and of one degree the best."""
+    generators: Polynomials = ideal if isinstance(ideal, Polynomials) else ideal.generators_
+    shown = polynomials_in_units(generators, scaler)
+    relations = ideal.relations() if isinstance(ideal, MonomialIdeal) and len(generators) else None
+    rank = np.zeros(len(generators)) if relations is None else relations.rank
+    order = sorted(range(len(generators)), key=lambda g: (rank[g], shown[g].degree, generators.mse[g]))
+    return [{"equation": str(shown[g]), "rms": float(generators.mse[g] ** 0.5)} for g in order]
+
+
+def polynomials_in_units(generators: Polynomials, scaler: Any) -> list[Polynomial]:
+    """The generators in the units of the files, each with the first coefficient 1, without rounding errors as terms."""
+    size = np.ones(len(generators.feature_names))
+    if scaler is None:
+        return [without_rounding(polynomial, size) for polynomial in generators]
+    size = np.maximum(np.abs(scaler.data_min_), np.abs(scaler.data_max_))
+    return [without_rounding(polynomial, size) for polynomial in generators.in_units(scaler)]

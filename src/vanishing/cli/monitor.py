@@ -9,8 +9,6 @@ from .columns import column_types
 from .inputs import add_format_arguments, dialect_of, progress_bars
 from .outputs import TABLES, add_output_arguments, check_output, print_json, table_writer
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = (
     "vanishing monitor normal.vi new.csv --times ts || echo 'look at the plant'",
     "vanishing monitor normal.vi new.csv --episodes 0.2 -o episodes.csv --plot evidence.png --force",

@@ -15,10 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from .._typing import Array
 
-__all__ = ["SHOWN", "TABLES", "add_output_arguments", "check_output", "print_json", "table_writer", "write_text"]
-
 TABLES = (".csv", ".parquet", ".json")
-SHOWN = 20  # entries of a printed list: a terminal shows them and the result above them at once
 
 
 def add_output_arguments(parser: argparse.ArgumentParser, what: str, *, required: bool = False) -> None:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ..rows.protocol import Block
     from .models import Loaded
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = (
     "vanishing report churn.vi churn.csv -o churn.html",
     "vanishing report pipes.vi pipes.csv -o pipes.html --title 'Pipes, this week'",

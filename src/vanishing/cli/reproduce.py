@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = ("vanishing reproduce table3 --quick", "vanishing reproduce all --results results")
 # The names of vanishing.experiments, whose import takes seconds; a test compares them.
 EXPERIMENTS = {

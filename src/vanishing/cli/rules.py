@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 
+from ..constants import IN_HTML
 from .columns import note_row_numbers
 from .inputs import add_missing_argument, add_table_arguments, is_moments, open_table, progress_bars
-from .outputs import SHOWN, add_output_arguments, check_output, print_json
-
-__all__ = ["EXAMPLES", "add_arguments", "run"]
+from .outputs import add_output_arguments, check_output, print_json
 
 EXAMPLES = ("vanishing rules invoices.csv --columns net,tax,gross -o invoices.vi",)
 
@@ -49,7 +48,7 @@ def run(arguments: argparse.Namespace) -> None:
         return
     print(rules)
     if exceptions:
-        shown = ", ".join(map(str, exceptions[:SHOWN])) + (", ..." if len(exceptions) > SHOWN else "")
+        shown = ", ".join(map(str, exceptions[:IN_HTML])) + (", ..." if len(exceptions) > IN_HTML else "")
         print(f"{len(exceptions):,} row{' misses' if len(exceptions) == 1 else 's miss'} a rule: {shown}")
     if rules.n_missing:
         print(f"rows left out, as values are missing: {rules.n_missing:,}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from ..constants import TINY
 from .inputs import add_format_arguments, progress_bars
 from .outputs import print_json
 
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from ..rows.disk import DiskRows
     from ..rows.protocol import Block
     from .models import Loaded
-
-__all__ = ["EXAMPLES", "add_arguments", "run"]
 
 EXAMPLES = ("vanishing score churn.vi churn.csv", "vanishing score clicks.vi new.parquet --json")
 
@@ -92,7 +91,7 @@ def _of_classifier(loaded: Loaded, rows: DiskRows) -> dict[str, Any]:
         if not shares:
             return table, by_score, np.nan
         chosen = np.column_stack(shares)[known, truth[known]]
-        return table, by_score, float(-np.log(np.maximum(chosen, 1e-300)).sum())
+        return table, by_score, float(-np.log(np.maximum(chosen, TINY)).sum())
 
     tables, counted, losses = zip(*loaded.each_block(rows, count), strict=True)
     table, loss = sum(tables), float(np.sum(losses))

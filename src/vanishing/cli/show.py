@@ -8,8 +8,6 @@ from typing import Any
 
 from .outputs import print_json
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = ("vanishing show churn.vi", "vanishing show pipes.vi --json")
 
 
@@ -33,7 +31,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _described(loaded: Any) -> dict[str, Any]:
     from .detect import describe_detector
-    from .equations import listed_equations
+    from .models import listed_equations
 
     model = loaded.model
     if loaded.kind == "laws":
@@ -50,7 +48,7 @@ def _described(loaded: Any) -> dict[str, Any]:
 
 def _lines(loaded: Any) -> list[str]:
     from .detect import detector_lines
-    from .equations import equation_lines
+    from .models import equation_lines
 
     if loaded.kind == "laws":
         return [loaded.model.summary()]

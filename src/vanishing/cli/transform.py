@@ -7,8 +7,6 @@ import argparse
 from .inputs import add_format_arguments
 from .outputs import TABLES, add_output_arguments
 
-__all__ = ["EXAMPLES", "add_arguments", "run"]
-
 EXAMPLES = (
     "vanishing transform clicks.vi new.parquet -o features.parquet",
     "vanishing transform pipes.vi pipes.csv -o distances.csv --json",
@@ -31,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Compute the features block by block."""
-    from .evaluation import write_columns
     from .models import load_model
+    from .predict import write_columns
 
     loaded = load_model(arguments.model, "transform", "ideal", "classifier", "detector", "laws")
     if not loaded.equations():

@@ -9,8 +9,6 @@ from sklearn.utils import check_random_state
 
 from .._typing import Float2D, Int1D
 
-__all__ = ["make_ellipsoid", "make_synthetic"]
-
 
 def make_synthetic(
     n_samples: int = 2_000_000, *, noise: float = 0.05, random_state: int | np.random.RandomState | None = None

@@ -21,8 +21,6 @@ from .._typing import Float2D
 from ..checks import check_choice, check_flag
 from ..rows.writing import complete_file
 
-__all__ = ["TABLES", "cache_folder", "load"]
-
 
 @dataclass(frozen=True)
 class _Table:

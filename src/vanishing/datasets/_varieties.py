@@ -12,8 +12,6 @@ from sklearn.utils import Bunch, check_random_state
 from .._typing import Float1D
 from ..checks import check_choice, check_count, check_number
 
-__all__ = ["VARIETIES", "make_variety"]
-
 
 @dataclass(frozen=True)
 class _Variety:

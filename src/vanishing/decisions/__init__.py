@@ -11,7 +11,7 @@ norm of its coefficients, and VCA that of its coefficients on the projected prod
 
 from .abm import decide_abm, decide_abm_exact
 from .avi import decide_avi, decide_avi_exact
-from .decision import Combinations, Decision
+from .border import Combinations, Decision
 from .gradient import decide_gradient, decide_vca_gradient
 from .oavi import Oracle, Stage, decide_oavi, decide_oavi_exact
 from .vca import decide_vca, decide_vca_exact

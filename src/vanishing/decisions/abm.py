@@ -11,10 +11,9 @@ from scipy.linalg import solve_triangular
 
 from .._compiled import compiled
 from .._typing import Float1D, Float2D
+from ..constants import EPS, ROUNDING
 from ..solvers import Solution, Status
-from ..solvers.quadratic import EPS, ROUNDING
-from .border import Border, CholeskySweep, QRSweep
-from .decision import Decision
+from .border import Border, CholeskySweep, Decision, QRSweep
 
 
 def decide_abm(gram: Float2D, n_basis: int, *, psi: float) -> Decision | None:

@@ -10,9 +10,9 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from .._typing import Bool1D, Float1D, Float2D, Int1D
+from ..constants import ROUNDING
 from ..solvers import Status
-from ..solvers.quadratic import ROUNDING
-from .decision import Decision
+from .border import Decision
 
 
 def decide_avi(gram: Float2D, n_basis: int, *, psi: float, pivot_tol: float) -> Decision | None:

@@ -15,10 +15,9 @@ import numpy as np
 from scipy.linalg import eigh, solve_triangular
 
 from .._typing import Float1D, Float2D, Int1D
+from ..constants import ROUNDING, TINY
 from ..solvers import Solution, Status, Stop, homotopy, matching_pursuit
-from ..solvers.quadratic import ROUNDING
-from .border import Border, CholeskySweep
-from .decision import Combinations, Decision
+from .border import Border, CholeskySweep, Combinations, Decision
 from .oavi import Oracle, Stage
 
 
@@ -110,7 +109,7 @@ def decide_vca_gradient(gram: Float2D, slopes: Float2D, n_basis: int, *, psi: fl
     rows = np.hstack([projection.T, np.eye(len(corner))])
     metric = rows @ slopes @ rows.T
     # A product whose gradient is 0 on all rows must not vanish by division: rounding bounds the metric from below.
-    metric[np.diag_indices_from(metric)] += gram.shape[0] * ROUNDING * max(float(np.trace(metric)), 1e-300)
+    metric[np.diag_indices_from(metric)] += gram.shape[0] * ROUNDING * max(float(np.trace(metric)), TINY)
     values, vectors = eigh(residual, (metric + metric.T) / 2.0)
     vanishing = values <= psi + gram.shape[0] * ROUNDING * float(np.diag(corner).max()) * (vectors**2).sum(axis=0)
     coef = vectors.T @ rows

@@ -12,10 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from .._typing import Float1D, Float2D, Int1D
+from ..constants import ROUNDING
 from ..solvers import SOLVERS, Solution, Status, Stop, agd, cg, loss_and_gap, matching_pursuit
-from ..solvers.quadratic import ROUNDING
-from .border import Border, CholeskySweep, QRSweep
-from .decision import Decision
+from .border import Border, CholeskySweep, Decision, QRSweep
 
 _FIRST_ITER = 1000  # iterations before the support is polished for the first time; each attempt takes four times more
 _SPARSE_WORK = 3_000_000  # iterations times terms that a sparse generator may cost if a dense one is known

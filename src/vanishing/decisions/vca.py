@@ -10,8 +10,8 @@ import numpy as np
 from scipy.linalg import qr, solve_triangular
 
 from .._typing import Bool1D, Float1D, Float2D
-from ..solvers.quadratic import ROUNDING
-from .decision import Combinations
+from ..constants import ROUNDING
+from .border import Combinations
 
 
 def decide_vca(gram: Float2D, n_basis: int, *, psi: float, length: float) -> Combinations | None:

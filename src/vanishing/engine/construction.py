@@ -10,17 +10,14 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from .._typing import Float2D
-from ..checks import WarningRelay, warn_long
-from ..threads import one_blas_thread
-
-__all__ = ["BLOCK", "Basis", "Fit", "Grams", "Rule", "construct"]
+from ..checks import warn_long
+from ..threads import in_threads, one_blas_thread
 
 _logger = logging.getLogger("vanishing")
 _PROGRESS = "degree %d: %d candidates, %d kept so far, %d generators so far"
@@ -102,7 +99,7 @@ class Fit:
         self.ended = self.complete = self.overflow = False
 
     def enter(self, degree: int, max_terms: int) -> Any:
-        """The candidates of a degree. The fit ends if there are none or too many; an ended fit has none."""
+        """The candidates of a degree. The fit ends if there are none or too many; after that it has no candidates."""
         if self.ended:
             return []
         new = self.basis.border(degree, max_terms - self.basis.size - self.n_generators)
@@ -168,7 +165,8 @@ def construct(grams: Grams, fits: Sequence[Fit], *, max_degree: int, max_terms: 
                 if len(fits) == 1:
                     fits[0].decide(grams, block)
                 else:
-                    _decide_in_threads(grams, fits, borders, block, n_threads)
+                    shares = [(fit, grams.intersection(block, own)) for fit, own in zip(fits, borders, strict=True)]
+                    in_threads([partial(fit.decide, grams, new) for fit, new in shares if len(new)], n_threads)
         for fit, size in zip(fits, sizes, strict=True):
             fit.leave(degree, size)
         basis: Basis = fits[0].basis
@@ -177,14 +175,6 @@ def construct(grams: Grams, fits: Sequence[Fit], *, max_degree: int, max_terms: 
         if not fit.ended:
             fit.enter(max_degree + 1, max_terms)  # complete if there is nothing to enter
             fit.overflow = False  # beyond max_degree, which the user has set
-
-
-def _decide_in_threads(grams: Grams, fits: Sequence[Fit], borders: Sequence[Any], block: Any, n_threads: int) -> None:
-    """Let every fit decide about its own candidates in the block."""
-    tasks = [(fit, grams.intersection(block, border)) for fit, border in zip(fits, borders, strict=True) if len(border)]
-    with WarningRelay() as relay, ThreadPoolExecutor(n_threads) as pool:
-        decisions = [relay.task(partial(fit.decide, grams, new)) for fit, new in tasks if len(new)]
-        list(pool.map(lambda decide: decide(), decisions))
 
 
 def _require_finite(matrix: Float2D) -> Float2D:

@@ -22,8 +22,6 @@ __all__ = ["MOST_MONOMIALS", "closed", "has_kernels", "kernel_source", "sum_mono
 
 MOST_MONOMIALS = 128  # sums that fit into the registers of a thread, roughly
 _THREADS = 256  # leaves a thread the 255 registers that the sums need
-_BLOCKS_PER_PROCESSOR = 4  # no multiprocessor waits long for the last block
-_ROWS_AT_ONCE = 4  # rows that a thread reads before it computes
 
 
 def closed(terms: Sequence[Term]) -> list[Term]:
@@ -73,40 +71,30 @@ def kernel_source(terms: Sequence[Term], n_features: int, number: str, *, weight
     {" ".join(declared)}
     const long long step = (long long)gridDim.x * blockDim.x;
     long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    for (; i + {_ROWS_AT_ONCE - 1} * step < n_rows; i += {_ROWS_AT_ONCE} * step) {{
-{_rows_source(terms, n_features, number, _ROWS_AT_ONCE, weighted=weighted)}
-    }}
     for (; i < n_rows; i += step) {{
-{_rows_source(terms, n_features, number, 1, weighted=weighted)}
+{_row_source(terms, n_features, number, weighted=weighted)}
     }}
 {chr(10).join(reductions)}
 }}
 """
 
 
-def _rows_source(terms: Sequence[Term], n_features: int, number: str, many: int, *, weighted: bool) -> str:
-    """The code for ``many`` rows; it reads all of them first, so that memory and arithmetic overlap."""
-    place = {term: k for k, term in enumerate(terms)}
-    columns = range(n_features)
-    lines = []
-    for r in range(many):
-        lines += [f"const {number} x{r}_{j} = X[(i + {r} * step) * row_stride + {j} * column_stride];" for j in columns]
-        lines += [f"const double w{r} = weights[i + {r} * step];"] if weighted else []
-    for r in range(many):
-        used = f"if (w{r} > 0.0) " if weighted else ""
-        lines += [
-            "{",
-            *(
-                f"{used}{{ low{j} = x{r}_{j} < low{j} ? x{r}_{j} : low{j};"
-                f" high{j} = x{r}_{j} > high{j} ? x{r}_{j} : high{j}; }}"
-                for j in columns
-            ),
-            *(f"const double x{j} = (double)x{r}_{j};" for j in columns),
-            f"const double m0 = {f'w{r}' if weighted else '1.0'};",
-            *(f"const double m{k} = m{place[term[:-1]]} * x{term[-1]};" for k, term in enumerate(terms) if term),
-            *(f"s{k} += m{k};" for k in range(len(terms))),
-            "}",
-        ]
+def _row_source(terms: Sequence[Term], n_features: int, number: str, *, weighted: bool) -> str:
+    """The code for one row."""
+    place, columns = {term: k for k, term in enumerate(terms)}, range(n_features)
+    used = "if (w > 0.0) " if weighted else ""
+    lines = [
+        *(f"const {number} r{j} = X[i * row_stride + {j} * column_stride];" for j in columns),
+        *(["const double w = weights[i];"] if weighted else []),
+        *(
+            f"{used}{{ low{j} = r{j} < low{j} ? r{j} : low{j}; high{j} = r{j} > high{j} ? r{j} : high{j}; }}"
+            for j in columns
+        ),
+        *(f"const double x{j} = (double)r{j};" for j in columns),
+        f"const double m0 = {'w' if weighted else '1.0'};",
+        *(f"const double m{k} = m{place[term[:-1]]} * x{term[-1]};" for k, term in enumerate(terms) if term),
+        *(f"s{k} += m{k};" for k in range(len(terms))),
+    ]
     return "\n".join("        " + line for line in lines)
 
 
@@ -124,7 +112,7 @@ def sum_monomials(X: Any, weights: Any, terms: Sequence[Term]) -> tuple[Float1D,
     number = "float" if rows.dtype == np.float32 else "double"
     with rows.device:
         kernel = _kernel(tuple(terms), n, number, weights is not None)
-        n_blocks = min(-(-n_rows // _THREADS), rows.device.attributes["MultiProcessorCount"] * _BLOCKS_PER_PROCESSOR)
+        n_blocks = min(-(-n_rows // _THREADS), rows.device.attributes["MultiProcessorCount"])
         out = cupy.empty((n_blocks, len(terms) + 2 * n), dtype=np.float64)
         strides = [np.int64(stride // rows.itemsize) for stride in rows.strides]
         # Without weights the kernel ignores its second argument: any array will do.

@@ -9,42 +9,22 @@ of ``[O|C] = sqrt(m) Q R`` instead, from QR factors merged over blocks.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._compiled import compiled
-from .._typing import Float1D, Float2D, Int1D, Int2D
-from ..polynomials.forms import batched_terms, evaluate_terms, fill_terms
-from ..polynomials.terms import Program, Term, multiply, padded_length
+from .._typing import Float1D, Float2D, Int2D
+from ..constants import CACHE_ENTRIES, FEWEST_ROWS
+from ..polynomials.terms import Program, Term, batched_terms, evaluate_terms, multiply
 from ..rows.array_api import namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows
-from ..rows.few import counted, finished, in_few_blocks
-from ..rows.protocol import FEWEST_ROWS, Block, Cost, Reduction, Rows, reduce_together
+from ..rows.protocol import Block, Cost, Reduction, Rows, merge, reduce_together, where
 from . import cuda
 
-__all__ = [
-    "RowSums",
-    "add_sums",
-    "border_gram",
-    "mean_gram",
-    "mean_of_parts",
-    "range_of",
-    "sum_block",
-    "sum_of_products",
-    "sum_parts",
-    "triangular_factor",
-    "value_gram",
-    "weight_of",
-]
-
 _PANEL = 96  # candidates multiplied at a time; panels of C'C above the diagonal are skipped
-_GEMM_WORK = 3_600_000  # multiplications of one product: many beside the cost of a call, few enough for the cache
-_CHUNK = 776  # rows whose terms fit into the second-level cache
-_LANES = 1024  # independent minima and maxima, which the compiler vectorises
-_NUMPY_ROWS = 4096  # up to which NumPy finds a range before the compiled kernel is loaded
-_BATCH = 8192  # rows of one small product on a device, which computes many of them in parallel
+BATCH = 8192  # rows of a small product: of fewer, its fixed cost counts; a device computes many in parallel
 
 
 def mean_of_parts(grams: Sequence[Float2D], weights: Sequence[float]) -> Float2D:
@@ -63,48 +43,6 @@ def mean_of_parts(grams: Sequence[Float2D], weights: Sequence[float]) -> Float2D
     for share, gram in zip(shares[1:], grams[1:], strict=True):
         total += share * gram
     return np.asarray(total)
-
-
-@compiled
-def _add_products(
-    X: Float2D,
-    weights: Float1D,
-    left: Int1D,
-    right: Int1D,
-    columns: Float2D,
-    table: Float2D,
-    weighted: Float2D,
-    panel: Float2D,
-    last_panel: Float2D,
-    total: Float2D,
-) -> None:
-    """Add the sum over the rows of w * C[O|C]' to ``total``; panels above the diagonal stay as they are.
-
-    ``columns``, ``table`` and ``weighted`` hold a chunk of rows, of as many as they have columns; ``panel`` and
-    ``last_panel`` hold the products of all terms with as many candidates as they have columns.
-    """
-    n_rows, chunk = X.shape[0], table.shape[1]
-    n_candidates, n_terms = total.shape
-    n_basis = n_terms - n_candidates
-    for start in range(0, n_rows, chunk):
-        length = chunk if chunk < n_rows - start else n_rows - start
-        fill_terms(X[start : start + length], left, right, columns, table)
-        for k in range(n_terms):
-            for i in range(length, chunk):  # the last chunk may be short
-                table[k, i] = 0.0
-        candidates = table[n_basis:]
-        if weights.size:
-            for k in range(n_candidates):
-                for i in range(chunk):
-                    weighted[k, i] = candidates[k, i] * weights[start + i] if i < length else 0.0
-            candidates = weighted
-        for first in range(0, n_candidates, _PANEL):
-            products = panel if first + _PANEL <= n_candidates else last_panel
-            last = first + products.shape[1]
-            np.dot(table[: n_basis + last], candidates[first:last].T, products[: n_basis + last])
-            for i in range(n_basis + last):
-                for k in range(last - first):
-                    total[first + k, i] += products[i, k]
 
 
 def mean_gram(rows: Rows, program: Program, n_basis: int) -> Float2D:
@@ -145,18 +83,49 @@ def sum_parts(
 
 
 def _reduce(requests: Sequence[Reduction]) -> list[Any]:
-    """The results of reductions, which few rows enter as one block; few rows of arrays are one anyway."""
-    several = [request if isinstance(request.rows, ArrayRows) else in_few_blocks(request) for request in requests]
-    return [finished(request, total) for request, total in zip(requests, reduce_together(several), strict=True)]
+    """The results of reductions, which up to 1,024 rows enter as one block, however a source divides them."""
+    if isinstance(requests[0].rows, ArrayRows):  # all are; few rows of an array are one block anyway
+        return [rows.reduce(kernel, combine, cost) for rows, kernel, combine, cost in requests]
+    kernels = [request.kernel for request in requests]
+    found = reduce_together(
+        [r._replace(kernel=_RowsOrResult(r.kernel), combine=_RowsOrResults(r.kernel, r.combine)) for r in requests]
+    )
+    return [kernel(own) if isinstance(own, Block) else own for kernel, own in zip(kernels, found, strict=True)]
+
+
+@dataclass(frozen=True)
+class _RowsOrResult:
+    """A kernel that puts off its work on few rows: it returns a copy of them instead of their result."""
+
+    kernel: Callable[[Block], Any]
+
+    def __call__(self, block: Block) -> Any:
+        if not isinstance(block.X, np.ndarray) or len(block.X) > FEWEST_ROWS:
+            return self.kernel(block)
+        return Block(block.X.copy(), None if block.weights is None else block.weights.copy())
+
+
+@dataclass(frozen=True)
+class _RowsOrResults:
+    """Combines results and few rows, which stay rows as long as they are few."""
+
+    kernel: Callable[[Block], Any]
+    combine: Callable[[Any, Any], Any]
+
+    def __call__(self, a: Any, b: Any) -> Any:
+        if isinstance(a, Block) and isinstance(b, Block) and len(a.X) + len(b.X) <= FEWEST_ROWS:
+            weights = None if a.weights is None else np.concatenate([a.weights, b.weights])
+            return Block(np.concatenate([a.X, b.X]), weights)
+        results = [self.kernel(part) if isinstance(part, Block) else part for part in (a, b)]
+        return merge(self.combine, *results)
 
 
 def sum_block(block: Block, program: Program, n_basis: int = 1, *, ranged: bool = False) -> RowSums:
     """The sums over the rows of a block that count; with ``ranged``, also the range of its columns."""
-    n_samples = _number_of_counted(block)
+    n_samples, block = counted(block)
     if n_samples == 0:
         nothing = np.zeros((program.size - n_basis, program.size))
         return RowSums(nothing, 0.0, 0, np.outer([np.inf, -np.inf], np.ones(block.X.shape[1] if ranged else 0)))
-    block = counted(block)
     X, weights = block.X, block.weights
     on_gpu = ranged and not isinstance(X, np.ndarray) and cuda.has_kernels(X)
     monomials = _monomials(tuple(program.terms), n_basis) if on_gpu else None
@@ -169,10 +138,44 @@ def sum_block(block: Block, program: Program, n_basis: int = 1, *, ranged: bool 
     return RowSums(products, weight_of(block), n_samples, ends)
 
 
-def _number_of_counted(block: Block) -> int:
-    """The number of rows whose weight is not 0."""
-    n_rows = int(block.X.shape[0])
-    return n_rows if block.weights is None else int(np.count_nonzero(to_host(block.weights)))
+def counted(block: Block) -> tuple[int, Block]:
+    """How many rows of a block count in a sum, and these in an order that rounds every sum the same.
+
+    Rows of weight 0, labels and folds are left out. Where rows are fewer than terms, many polynomials vanish on them up
+    to rounding, which then decides what is kept. So up to 1,024 rows are sorted, and equal ones become one row with the
+    sum of their weights: a row of weight 2 and two equal rows give the same sums.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> n, few = counted(Block(np.array([[2.0], [1.0], [3.0], [2.0]]), np.array([1.0, 1.0, 0.0, 1.0])))
+    >>> n, few.X.T, few.weights
+    (3, array([[1., 2.]]), array([1., 2.]))
+    """
+    X, weights = block.X, block.weights
+    if weights is not None and not namespace_of(X).all(weights != 0.0):
+        kept = where(Block(X, weights), weights != 0.0)
+        X, weights = kept.X, kept.weights
+    n_rows = int(X.shape[0])
+    if isinstance(X, np.ndarray) and 1 < n_rows <= FEWEST_ROWS:
+        X, weights = _sorted_and_merged(X, weights)
+    return n_rows, block._replace(X=X, weights=weights, labels=None, folds=None)
+
+
+def _sorted_and_merged(X: Float2D, weights: Float1D | None) -> tuple[Float2D, Float1D | None]:
+    """The distinct rows in ascending order, and how much each of them weighs; None if all weigh 1."""
+    order = np.argsort(X[:, 0])
+    if (np.diff(X[order, 0]) > 0.0).all():  # the first column tells all rows apart
+        return X[order], None if weights is None or (weights == 1.0).all() else weights[order]
+    order = np.lexsort([*([] if weights is None else [weights]), *X.T[::-1]])
+    X = X[order]
+    first = np.ones(len(X), dtype=np.bool_)
+    np.any(X[1:] != X[:-1], axis=1, out=first[1:])
+    if weights is None and first.all():
+        return X, None
+    places = np.flatnonzero(first)
+    total = np.add.reduceat(np.ones(len(X)) if weights is None else weights[order], places)
+    return X[places], None if (total == 1.0).all() else total
 
 
 def weight_of(block: Block) -> float:
@@ -188,7 +191,8 @@ def add_sums(a: RowSums, b: RowSums) -> RowSums:
 
 
 def _range_block(block: Block) -> Float2D | None:
-    return range_of(block.X, block.weights) if _number_of_counted(block) else None
+    n_rows, block = counted(block)
+    return range_of(block.X, block.weights) if n_rows else None
 
 
 def _wider(a: Float2D, b: Float2D) -> Float2D:
@@ -202,13 +206,12 @@ def value_gram(rows: Rows, values: Callable[[Any], Any], n_basis: int, n_terms: 
     There may be several values for each row of X, as derivatives by each column, all first ones before all second ones.
     """
     work = (n_terms - n_basis) * n_terms
-    longest = int(np.clip(_GEMM_WORK // work // 8 * 8, 512, 8192))
 
     def kernel(block: Block) -> RowSums:
-        n_samples, block = _number_of_counted(block), counted(block)
+        n_samples, block = counted(block)
         X, weights = block.X, block.weights
         total = np.zeros((n_terms - n_basis, n_terms))
-        chunk = longest if isinstance(X, np.ndarray) else X.shape[0]
+        chunk = CACHE_ENTRIES // n_terms + 1 if isinstance(X, np.ndarray) else max(n_samples, 1)
         for start in range(0, X.shape[0], chunk):
             table = values(X[start : start + chunk, :])
             candidates = table[n_basis:, :]
@@ -222,34 +225,23 @@ def value_gram(rows: Rows, values: Callable[[Any], Any], n_basis: int, n_terms: 
     return np.asarray(sums.products / sums.total_weight)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # callers check the sums
 def sum_of_products(X: Any, weights: Any, program: Program, n_basis: int) -> Float2D:
     """Sum over the rows of w * C[O|C]', shape ``(n_candidates, n_terms)``; panels of C C' above the diagonal stay 0."""
     if not isinstance(X, np.ndarray):
         return _sum_on_device(X, weights, program, n_basis)
-    if len(X) <= _CHUNK:
-        return _sum_chunk(X, weights, program, n_basis)
-    n_chunks = -(-len(X) // _CHUNK)
-    n_terms, chunk = program.size, padded_length(-(-len(X) // n_chunks))  # equal lengths: short chunks are padded
-    n_candidates = n_terms - n_basis
-    columns, table = np.empty((X.shape[1], chunk)), np.empty((n_terms, chunk))
-    weighted = np.empty((0 if weights is None else n_candidates, chunk))
-    panels = np.empty((n_terms, min(_PANEL, n_candidates))), np.empty((n_terms, n_candidates % _PANEL))
-    total = np.zeros((n_candidates, n_terms))
-    weights = np.empty(0) if weights is None else weights
-    _add_products(X, weights, program.left, program.right, columns, table, weighted, *panels, total)
-    return total
-
-
-@np.errstate(over="ignore", invalid="ignore")  # like compiled code; callers check the sums
-def _sum_chunk(X: Float2D, weights: Float1D | None, program: Program, n_basis: int) -> Float2D:
-    """As :func:`sum_of_products` for rows of a single chunk: nothing has to be compiled for them but the terms."""
-    table, total = np.empty((program.size, len(X))), np.zeros((program.size - n_basis, program.size))
-    evaluate_terms(X, program, table)
-    candidates = table[n_basis:] if weights is None else table[n_basis:] * weights
-    for first in range(0, len(total), _PANEL):
-        panel = candidates[first : first + _PANEL]
-        last = n_basis + first + len(panel)
-        np.matmul(panel, table[:last].T, out=total[first : first + _PANEL, :last])
+    chunk = max(CACHE_ENTRIES // program.size, FEWEST_ROWS)  # few rows stay together, however many terms there are
+    table = np.empty((program.size, min(chunk, len(X))))
+    total = np.zeros((program.size - n_basis, program.size))
+    for start in range(0, len(X), chunk):
+        rows = slice(start, start + chunk)
+        terms = table[:, : len(X[rows])]
+        evaluate_terms(X[rows], program, terms)
+        candidates = terms[n_basis:] if weights is None else terms[n_basis:] * weights[rows]
+        for first in range(0, len(total), _PANEL):
+            panel = candidates[first : first + _PANEL]
+            last = n_basis + first + len(panel)
+            total[first : first + _PANEL, :last] += panel @ terms[:last].T
     return total
 
 
@@ -285,8 +277,8 @@ def _monomials(terms: tuple[Term, ...], n_basis: int) -> _Monomials | None:
 
 def _batches(X: Any, weights: Any) -> list[tuple[Any, Any]]:
     """Rows of a device in batches of equal length ``(n_batches, length, n_features)``, and one shorter batch."""
-    whole = X.shape[0] // _BATCH * _BATCH
-    parts = [(slice(0, whole), _BATCH), (slice(whole, X.shape[0]), X.shape[0] - whole)]
+    whole = X.shape[0] // BATCH * BATCH
+    parts = [(slice(0, whole), BATCH), (slice(whole, X.shape[0]), X.shape[0] - whole)]
     namespace = namespace_of(X)
     return [
         (
@@ -307,34 +299,12 @@ def _batched_gram(X: Any, weights: Any, program: Program, n_basis: int) -> Float
     return np.array(to_host(namespace.sum(products, axis=0)))
 
 
-@compiled
-def _column_range(X: Float2D, weights: Float1D) -> Float2D:
-    """Smallest and largest value of every column, ``(2, n_features)``, without rows of weight 0; NaN is skipped."""
-    ends = np.empty((2, X.shape[1]))
-    low, high = np.empty(_LANES), np.empty(_LANES)
-    for j in range(X.shape[1]):
-        low[:], high[:] = np.inf, -np.inf
-        for start in range(0, X.shape[0], _LANES):
-            for i in range(min(_LANES, X.shape[0] - start)):
-                x = X[start + i, j]
-                if weights.size and weights[start + i] == 0.0:
-                    x = np.nan
-                low[i] = x if x < low[i] else low[i]
-                high[i] = x if x > high[i] else high[i]
-        ends[0, j], ends[1, j] = np.inf, -np.inf
-        for i in range(_LANES):
-            ends[0, j], ends[1, j] = min(ends[0, j], low[i]), max(ends[1, j], high[i])
-    return ends
-
-
 def range_of(X: Any, weights: Any) -> Float2D:
     """Smallest and largest value of every column, ``(2, n_features)``, for blocks on the host or a device."""
     if not isinstance(X, np.ndarray):
         return _device_range(X, weights)
-    # NumPy is faster on contiguous columns, and for a few rows it saves compiling.
-    if weights is None and (X.flags.f_contiguous or X.shape[0] <= _NUMPY_ROWS):
-        return np.array([X.min(axis=0), X.max(axis=0)])
-    return _column_range(X, np.empty(0) if weights is None else weights)
+    columns = (X if weights is None else X[weights != 0.0]).T
+    return np.array([[each.min(initial=np.inf) for each in columns], [each.max(initial=-np.inf) for each in columns]])
 
 
 def _device_range(X: Any, weights: Any) -> Float2D:
@@ -367,9 +337,9 @@ def triangular_factor(rows: Rows, values: Callable[[Any], Any], n_terms: int) ->
     """
 
     def kernel(block: Block) -> tuple[float, Float2D] | None:
-        if _number_of_counted(block) == 0:
+        n_rows, block = counted(block)
+        if n_rows == 0:
             return None
-        block = counted(block)
         namespace, table = namespace_of(block.X), values(block.X)
         table = table if block.weights is None else table * namespace.sqrt(block.weights)
         if isinstance(block.X, np.ndarray):

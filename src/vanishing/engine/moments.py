@@ -10,23 +10,20 @@ from sklearn.base import BaseEstimator
 
 from .._typing import Float1D, Float2D
 from ..checks import check_count, check_scaler
-from ..polynomials.terms import Program, count_terms, terms_up_to
+from ..files.container import MOST_HEADER
+from ..polynomials.terms import MOST_TERMS, Program, count_terms, terms_up_to
 from ..rows.archive import DAMAGED, Archive
 from ..rows.protocol import Rows
 from ..rows.reading import finite_blocks, input_names, read_rows, require_finite
 from ..rows.writing import complete_file
+from .construction import BLOCK
 from .gram import border_gram, sum_parts
 from .plausibility import can_be_sums
 from .sql_sums import sum_in_sql
 from .survey import Survey, scaler_of_range
 
-__all__ = ["GoneRows", "Moments", "collect_moments"]
-
-_FORMAT = 1
-_MOST_TERMS = 5000
-_MOST_AT_ONCE = 500  # terms whose Gram is summed for a fit to rows that can be read only once
+_FORMAT = 1  # version of the files
 _ARRAYS = ["format", "names", "range", "scaling", "shape", "single_precision", "sum", "total_weight"]  # in a file
-_MOST_NAMES = 2**25  # bytes that all names may take
 
 
 class Moments:
@@ -81,10 +78,10 @@ class Moments:
         check_count("n_features", n_features)
         check_count("degree", degree)
         n_terms = count_terms(degree, n_features)
-        if n_terms > _MOST_TERMS:
+        if n_terms > MOST_TERMS:
             raise ValueError(
                 f"There are {n_terms:,} terms of degree up to {degree} in {n_features} columns, more than "
-                f"{_MOST_TERMS:,}: lower degree, or select columns."
+                f"{MOST_TERMS:,}: lower degree, or select columns."
             )
         self.n_features = int(n_features)
         self.degree = int(degree)
@@ -326,11 +323,11 @@ class Moments:
         if archive.names != _ARRAYS:
             raise ValueError(f"it has the arrays {', '.join(archive.names)}")
         n, degree, n_samples = (int(number) for number in archive.read("shape", "i", [(3,)]))
-        if max(n, degree) > _MOST_TERMS or n_samples < 0:
+        if max(n, degree) > MOST_TERMS or n_samples < 0:
             raise ValueError(f"it has shape {n}, {degree}, {n_samples}")
         moments = cls(n, degree, scaler=_scaler(archive.read("scaling", "f8", [(0,), (2, n)])))
         n_terms = len(moments.terms)
-        names = archive.read("names", "U", [(0,), (n,)], _MOST_NAMES)
+        names = archive.read("names", "U", [(0,), (n,)], MOST_HEADER)
         moments.n_samples = n_samples
         moments.total_weight = float(archive.read("total_weight", "f8", [()]))
         moments.single_precision = bool(archive.read("single_precision", "b1", [()]))
@@ -414,7 +411,7 @@ class GoneRows(Rows):
 def collect_moments(rows: Rows, max_degree: int, n_jobs: int | None) -> Moments:
     """The moments of rows that can be read only once, up to the largest degree that one pass affords."""
     n = rows.n_features
-    degree = max([1, *(d for d in range(1, max_degree + 1) if count_terms(d, n) <= _MOST_AT_ONCE)])
+    degree = max([1, *(d for d in range(1, max_degree + 1) if count_terms(d, n) <= BLOCK)])
     return Moments(n, degree, n_jobs=n_jobs).update(rows)
 
 

@@ -1,8 +1,8 @@
 """The fit in monomials (OAVI, ABM, AVI): its basis and generators, and the Gram matrices of its terms.
 
 The loop over degrees asks for the Gram of a basis and its candidates. Entries come from the first pass (the columns,
-and all terms of degree 2 where reading takes longer than computing), from moments, from an earlier pass that also
-summed the candidates of the next degree, or from a new pass; the loop does not know which.
+and all terms of degree 2 where reading takes longer than computing), from moments, or from a new pass; the loop does
+not know which.
 """
 
 from __future__ import annotations
@@ -15,15 +15,11 @@ import numpy as np
 
 from .._typing import Float2D, Int1D
 from ..decisions import Decision
-from ..polynomials.forms import MonomialForm, term_values
-from ..polynomials.terms import ORDERS, Program, Term, border, gram_of_gradients, terms_up_to
+from ..polynomials.forms import MonomialForm
+from ..polynomials.terms import ORDERS, Program, Term, border, gram_of_gradients, term_values, terms_up_to
 from ..rows.protocol import JoinedRows, Rows
 from .gram import border_gram, mean_of_parts, sum_parts, triangular_factor
 from .survey import Survey
-
-__all__ = ["MonomialBasis", "MonomialGrams"]
-
-_LOOKAHEAD_WORK = 100  # multiplications per row; a pass that stays below also sums the candidates of the next degree
 
 
 @dataclass(frozen=True)
@@ -103,7 +99,7 @@ class MonomialGrams:
             self._row_of[tuple(sorted(map(variable.__getitem__, columns)))] = row
         self._grams: list[Float2D] = []
         self._weights: list[float] = []
-        self._means: dict[tuple[int, ...], Float2D] = {}  # for fits that see several parts
+        self._means: dict[tuple[int, ...], Float2D] = {}  # Grams of several parts together
         self.n_samples = 0
         for rows, survey in zip(parts, surveys, strict=True):
             self._grams.append(survey.known)
@@ -122,18 +118,13 @@ class MonomialGrams:
         return [term for term in block if term in members]
 
     def extend(self, bases: Sequence[MonomialBasis], block: list[Term]) -> None:
-        """Get the Gram entries of these candidates, in at most one pass, which drops terms that no basis contains.
-
-        Where reading takes longer than computing, it also sums the candidates of the next degree, if they are few.
-        """
+        """Get the Gram entries of these candidates, in at most one pass, which drops terms that no basis contains."""
         if self._row_of.keys() >= set(block):
             return
         kept: dict[Term, None] = {}
         for basis in bases:
             kept.update(dict.fromkeys(basis.terms))
         terms = (*kept, *block)
-        if self._parts[0].reading_dominates:
-            terms = _with_next_degree(terms, len(kept))
         index = list(map(self._row_of.__getitem__, kept))
         for k, total in enumerate(sum_parts(self._parts, Program.of(terms, self._basis.feature_order), len(kept))):
             known = self._grams[k][np.ix_(index, index)]
@@ -163,10 +154,3 @@ class MonomialGrams:
         program = Program.of((*basis.terms, *new), basis.feature_order)
         rows = JoinedRows([self._parts[k] for k in parts])
         return triangular_factor(rows, lambda block: term_values(block, program), program.size)
-
-
-def _with_next_degree(terms: tuple[Term, ...], n_basis: int) -> tuple[Term, ...]:
-    """The terms and, unless that costs much, the candidates of the next degree in case all candidates are kept."""
-    ahead = border(terms[n_basis:], "deglex", _LOOKAHEAD_WORK)
-    both = (*terms, *(ahead or ()))
-    return both if (len(both) - n_basis) * len(both) <= _LOOKAHEAD_WORK else terms

@@ -5,11 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .._typing import Float1D, Float2D
+from ..constants import ROOT_EPS
 from ..polynomials.terms import Term, multiply
-
-__all__ = ["can_be_sums"]
-
-_TOLERANCE = 1e-7  # relative to the largest value of a sum; rounding of 1e9 rows stays below
 
 
 def _evaluate(terms: list[Term], point: Float1D) -> Float1D:
@@ -30,12 +27,12 @@ def _can_be_sums(total: Float2D, terms: list[Term], largest: Float1D) -> bool:
     """The same, if ``largest`` bounds the norms of the terms."""
     bound = np.outer(largest, largest)
     bound[np.isnan(bound)] = np.inf  # the product of a column of zeros and one that overflows
-    if (np.abs(total) > bound * (1.0 + _TOLERANCE)).any() or abs(total[0, 0] - bound[0, 0]) > _TOLERANCE * bound[0, 0]:
+    if (np.abs(total) > bound * (1.0 + ROOT_EPS)).any() or abs(total[0, 0] - bound[0, 0]) > ROOT_EPS * bound[0, 0]:
         return False
-    if (np.abs(total - total.T) > _TOLERANCE * bound).any() or not _products_agree(total, terms, bound):
+    if (np.abs(total - total.T) > ROOT_EPS * bound).any() or not _products_agree(total, terms, bound):
         return False
     scaled = np.divide(total, bound, out=np.zeros_like(total), where=bound > 0.0)
-    scaled[np.diag_indices_from(scaled)] += _TOLERANCE
+    scaled[np.diag_indices_from(scaled)] += ROOT_EPS
     try:
         np.linalg.cholesky(scaled)
     except np.linalg.LinAlgError:
@@ -51,6 +48,6 @@ def _products_agree(total: Float2D, terms: list[Term], bound: Float2D) -> bool:
         times_v = [place[multiply(term, (v,))] for term in lower]  # compare (t v) u with t (v u)
         without = [place[term] for term in lower]
         moved = np.abs(total[np.ix_(times_v, without)] - total[np.ix_(without, times_v)])
-        if (moved > _TOLERANCE * bound[np.ix_(times_v, without)]).any():
+        if (moved > ROOT_EPS * bound[np.ix_(times_v, without)]).any():
             return False
     return True

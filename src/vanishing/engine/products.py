@@ -17,8 +17,6 @@ from ..rows.protocol import Rows
 from .gram import triangular_factor, value_gram
 from .survey import Survey
 
-__all__ = ["ProductBasis", "ProductGrams"]
-
 
 @dataclass(frozen=True)
 class ProductBasis:

@@ -14,8 +14,6 @@ from sklearn.preprocessing import MinMaxScaler
 
 from .._typing import Float1D
 
-__all__ = ["SparkColumns", "add_partitions", "survey_frame"]
-
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "decimal")  # as Spark names its types
 
 

@@ -12,13 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._typing import Float1D, Float2D
-from ..polynomials.terms import Term, count_terms, multiply, terms_up_to
+from ..polynomials.terms import MOST_TERMS, Term, count_terms, multiply, terms_up_to
 from ..rows.sql import bare_query, columns_of_query, fetch_row, quote_name
 
-__all__ = ["SqlSums", "sum_in_sql"]
-
-_MOST_SUMS = 5000
-_NAME = "vanishing_"  # of the query's parts, to differ from the user's tables
+_NAME = "vanishing_"  # prefix of the query's parts, which keeps them apart from the user's tables
 
 
 class SqlSums(NamedTuple):
@@ -98,10 +95,10 @@ def _require_numbers(connection: Any, query: str, names: Sequence[str]) -> None:
 
 def _require_affordable(degree: int, n_features: int) -> None:
     n_sums = count_terms(2 * degree, n_features)
-    if n_sums > _MOST_SUMS:
+    if n_sums > MOST_TERMS:
         raise ValueError(
             f"There are {n_sums:,} products of terms of degree up to {degree} in {n_features} columns, more than "
-            f"{_MOST_SUMS:,}: lower degree, or choose fewer columns."
+            f"{MOST_TERMS:,}: lower degree, or choose fewer columns."
         )
 
 

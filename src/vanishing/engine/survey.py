@@ -19,21 +19,7 @@ from ..rows.arrays import ArrayRows
 from ..rows.disk import ScaledOnDisk
 from ..rows.protocol import Rows
 from ..rows.reading import require_finite
-from .gram import RowSums, border_gram, mean_of_parts, sum_parts
-
-__all__ = [
-    "FirstPass",
-    "Survey",
-    "first_units",
-    "require_finite_survey",
-    "scale_and_survey_parts",
-    "scaled_rows",
-    "scaler_of_range",
-    "survey",
-    "survey_parts",
-    "surveys",
-    "surveys_if_any",
-]
+from .gram import border_gram, mean_of_parts, sum_parts
 
 _NO_ROWS = "There are no rows to fit to."
 _LOOKAHEAD_TERMS = 100  # the first pass sums the Gram of the terms of degree up to 2 if there are at most this many
@@ -125,16 +111,16 @@ def surveys_if_any(parts: Sequence[Rows], *, raw: Sequence[Rows] = (), ahead: bo
     degree = 2 if ahead and parts[0].reading_dominates and count_terms(2, n) <= _LOOKAHEAD_TERMS else 1
     sums = sum_parts(parts, Program.of(terms_up_to(degree, n)), ranged=True, raw=raw)
     raw_ranges = sums[len(parts) :] or [None] * len(parts)
-    pairs = zip(sums[: len(parts)], raw_ranges, strict=True)
-    return [None if total is None else _means(total, degree, raw_range) for total, raw_range in pairs]
-
-
-def _means(total: RowSums, degree: int, raw_range: Float2D | None) -> Survey:
-    """The survey, from the sums over all rows."""
-    with np.errstate(invalid="ignore", divide="ignore"):  # a total weight of 0 raises an error later
-        known = border_gram(np.ones((1, 1)), total.products / total.total_weight)
-    raw = None if raw_range is None else (raw_range[0], raw_range[1])
-    return Survey(known, total.range[0], total.range[1], total.n_samples, total.total_weight, degree, raw)
+    found: list[Survey | None] = []
+    for total, raw_range in zip(sums[: len(parts)], raw_ranges, strict=True):
+        if total is None:
+            found.append(None)
+            continue
+        with np.errstate(invalid="ignore", divide="ignore"):  # a total weight of 0 raises an error later
+            known = border_gram(np.ones((1, 1)), total.products / total.total_weight)
+        before = None if raw_range is None else (raw_range[0], raw_range[1])
+        found.append(Survey(known, total.range[0], total.range[1], total.n_samples, total.total_weight, degree, before))
+    return found
 
 
 def _whole_range(ranges: Sequence[tuple[Float1D, Float1D]]) -> tuple[Float1D, Float1D] | None:

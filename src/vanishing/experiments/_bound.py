@@ -17,8 +17,6 @@ from ._request import Request, dataset, origin, permuted
 from ._runner import Key, Task
 from ._store import Record
 
-__all__ = ["figure", "report", "settings", "tasks"]
-
 
 def settings(request: Request) -> dict[str, Any]:
     """Further settings that the records depend on."""

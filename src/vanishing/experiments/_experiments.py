@@ -17,8 +17,6 @@ from ._request import SYNTHETIC, Request, dataset, settings
 from ._runner import run_all
 from ._store import Store
 
-__all__ = ["EXPERIMENTS", "Experiment", "reproduce"]
-
 N_RUNS = 10  # the published splits
 
 

@@ -11,8 +11,6 @@ import numpy as np
 
 from ._store import Record
 
-__all__ = ["draw_bound", "draw_errors", "draw_times", "require_matplotlib"]
-
 # The colours of Okabe and Ito (2008), which colour-blind readers can tell apart; and markers, for print in grey.
 _LOOKS = {
     "CGAVI-IHB": ("#0072B2", "o"),

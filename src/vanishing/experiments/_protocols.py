@@ -12,6 +12,7 @@ vertex. So sparse generators, and decisions at psi = 0.0001, differ a little.
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ from sklearn.svm import SVC, LinearSVC
 from .._typing import Array, Float2D, Int1D
 from ..classification.model.classifier import VanishingIdealClassifier
 from ..classification.search import VanishingIdealClassifierCV
+from ..classification.search.estimator import PAPER
 from ..ideals.abm import ABM
 from ..ideals.avi import AVI
 from ..ideals.ideal import VanishingIdeal
@@ -36,25 +38,9 @@ from ..ideals.oavi import OAVI
 from ..ideals.vca import VCA
 from ..polynomials.polynomial import Polynomials
 
-__all__ = [
-    "ALGORITHMS",
-    "PROTOCOLS",
-    "PublishedOAVI",
-    "PublishedVCA",
-    "algorithm_named",
-    "ideal_of",
-    "joint_sparsity",
-    "limits_accepted",
-    "published_split",
-    "tune",
-    "tuned_psi",
-]
-
 PROTOCOLS = ("correct", "published")
-PSIS = (0.1, 0.05, 0.01, 0.005, 0.001, 0.0005, 0.0001)  # the paper's grid
-CS = (0.1, 1.0, 10.0)  # the paper's grid
+PSIS, CS, N_FOLDS = PAPER["psis"], PAPER["Cs"], PAPER["cv"].n_splits
 DEGREES = (1, 2, 3, 4)  # the paper's grid for the polynomial kernel
-N_FOLDS = 3  # as in the paper
 
 _SOLVERS = {
     "CGAVI-IHB": ("cg", "ihb"),
@@ -65,8 +51,6 @@ _SOLVERS = {
 }
 OAVIS = tuple(_SOLVERS)
 ALGORITHMS = (*OAVIS, "ABM", "VCA", "AVI", "SVM")
-
-_MAX_TERMS = 20_000  # the paper sets no limit, and no experiment reaches this one
 
 
 class PublishedOAVI(OAVI):
@@ -118,7 +102,7 @@ def ideal_of(name: str, protocol: str, psi: float = 0.005, n_jobs: int | None = 
     ('deglex', 'degcolex')
     """
     published = protocol == "published"
-    shared: dict[str, Any] = {"psi": psi, "max_terms": _MAX_TERMS, "n_jobs": n_jobs}
+    shared: dict[str, Any] = {"psi": psi, "max_terms": sys.maxsize, "n_jobs": n_jobs}
     if name == "VCA":
         return (PublishedVCA if published else VCA)(**shared)
     shared["order"] = "degcolex" if published else "deglex"

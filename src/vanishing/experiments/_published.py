@@ -12,8 +12,6 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
-__all__ = ["SPARSITY", "PublishedRun", "published_runs"]
-
 # Mean SPAR over the ten runs of BPCGAVI-WIHB; below 0.01 for all others.
 SPARSITY = {"bank": 0.327, "credit": 0.673, "htru": 0.515, "seeds": 0.293, "skin": 0.027, "spam": 0.706}
 

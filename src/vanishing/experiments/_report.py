@@ -13,8 +13,6 @@ import numpy as np
 
 from ._store import Store
 
-__all__ = ["Report", "Table", "mean_of", "spread"]
-
 
 @dataclass(frozen=True)
 class Table:

@@ -14,8 +14,6 @@ from .._typing import Array, Float2D
 from ..datasets import load, make_synthetic
 from ._protocols import published_split
 
-__all__ = ["SYNTHETIC", "Request", "dataset", "origin", "permuted", "settings"]
-
 SYNTHETIC = "synthetic"
 
 

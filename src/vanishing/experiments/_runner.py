@@ -18,8 +18,6 @@ from typing import Any, NamedTuple
 
 from ._store import Record, Store
 
-__all__ = ["Task", "run_all"]
-
 Key = tuple[str, ...]
 
 

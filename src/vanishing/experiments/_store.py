@@ -17,8 +17,6 @@ import sklearn
 
 from ..rows.writing import complete_file
 
-__all__ = ["Record", "Store"]
-
 Record = dict[str, Any]
 
 _NOTES = "results.json"
@@ -60,7 +58,7 @@ class Store:
         self.environment: dict[str, str] = json.loads(notes.read_text())["environment"]
 
     def get(self, key: tuple[str, ...], origin: str = "") -> Record | None:
-        """The record; None, with a warning, if its file cannot be read, and None if there is no file.
+        """The record; None without a file, and None with a warning if the file cannot be read.
 
         Raises ValueError if the record is about other data.
         """

@@ -16,8 +16,6 @@ from ._request import Request, dataset, origin
 from ._runner import Key, Task
 from ._store import Record
 
-__all__ = ["figure", "report", "settings", "tasks"]
-
 # The parameters that a run chooses, and the results that depend on them.
 _CHOICES = ("psi", "C", "svm_degree")
 _RESULTS = ("size", "n_generators", "error", "seconds")

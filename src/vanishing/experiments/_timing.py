@@ -20,8 +20,6 @@ from ._request import Request, dataset, origin, permuted
 from ._runner import Key, Task
 from ._store import Record
 
-__all__ = ["figure", "report", "settings", "tasks"]
-
 TUNING_ROWS = 10_000  # as in the paper
 N_SIZES = 7  # points of a curve
 N_QUICK_SIZES = 4  # with `quick`: enough for the growth over the larger half

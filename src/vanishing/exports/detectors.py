@@ -16,8 +16,6 @@ from ..polynomials.terms import Program, terms_up_to
 from .evaluation import form_values, term_table
 from .operations import Ops
 
-__all__ = ["detector_outputs"]
-
 _MOST_NUMBERS = 20_000  # coefficients in a text: about 0.7 MB, which DuckDB takes six seconds to plan
 
 

@@ -13,8 +13,6 @@ from ..polynomials.products import ProductForm
 from ..polynomials.terms import Program
 from .operations import Ops
 
-__all__ = ["form_values", "polynomial_values", "term_table"]
-
 
 def polynomial_values(ops: Ops, x: Any, polynomials: Polynomials) -> Any:
     """The signed values of polynomials."""

@@ -10,8 +10,6 @@ import numpy as np
 
 from .._typing import Float1D, Float2D, Int1D
 
-__all__ = ["Ops"]
-
 
 class Ops(ABC):
     """Operations on tables; each target has its own type for a table of ``(n_rows, n_columns)`` numbers."""

@@ -26,8 +26,6 @@ from .detectors import detector_outputs
 from .evaluation import polynomial_values
 from .operations import Ops
 
-__all__ = ["n_inputs", "outputs", "predicted_names", "short_names", "starts_with_encoder"]
-
 
 def starts_with_encoder(model: Any) -> bool:
     """Whether a model is a pipeline that starts with a ``TableEncoder``, so that it takes texts and gaps."""

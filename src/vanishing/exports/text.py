@@ -17,8 +17,6 @@ from ..rows.sql import quote_name
 from .operations import Ops
 from .outputs import n_inputs, outputs, predicted_names
 
-__all__ = ["to_numpy_source", "to_sql"]
-
 Columns: TypeAlias = list[str]  # one expression for each column
 
 

@@ -11,8 +11,6 @@ from .._typing import Float1D, Float2D, Int1D
 from .operations import Ops
 from .outputs import n_inputs, outputs
 
-__all__ = ["to_torch"]
-
 
 def to_torch(model: Any, *, dtype: Any = None, trainable: bool = False) -> Any:
     """A fitted model as a PyTorch module, for batches on any device.

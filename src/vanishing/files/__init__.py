@@ -1,7 +1,7 @@
 """Models in files.
 
 ``container`` is the format, a JSON header with raw arrays; ``fields`` are the types of values, ``saved`` the classes
-that list their fields, ``pipelines`` the pipelines of scikit-learn; ``models`` has ``save`` and ``load``.
+that list their fields, ``models`` has ``save`` and ``load``, also for pipelines of scikit-learn.
 
 Every class that can be saved lists its fields beside its attributes. A file holds no code, and loading executes none:
 it checks every value against the type, shape and range of its field before it makes a model.

@@ -19,16 +19,13 @@ from .._typing import Array
 from ..rows.archive import DAMAGED, require_small_directory
 from ..rows.writing import complete_file
 
-__all__ = ["VERSION", "ArrayReader", "ArrayWriter", "ModelFileError", "damaged", "read_container", "write_container"]
-
-VERSION = 1  # of the format; raised when older readers could not read a file
+VERSION = 1  # version of the format, raised when older readers could not read a file
 
 _FORMAT = "vanishing model"
 _HEADER, _ARRAYS = "header.json", "arrays.bin"
-_MOST_HEADER = 2**23  # bytes; as Python objects they take about ten times as much memory
+MOST_HEADER = 2**23  # bytes; as Python objects they take about ten times as much memory
 _TYPES = {"f8": np.dtype("<f8"), "i8": np.dtype("<i8"), "b1": np.dtype("|b1"), "u1": np.dtype("|u1")}
 _MOST_USES = 8  # references to an array, on average: bounds the memory that a hostile file can take
-_EARLIEST = (1980, 1, 1, 0, 0, 0)  # the date of all members, so that equal models have equal files
 
 
 class ModelFileError(ValueError):
@@ -113,14 +110,15 @@ def write_container(path: str | os.PathLike[str], header: dict[str, Any], arrays
     """Write a file; it appears when it is complete."""
     header = {"format": _FORMAT, "version": VERSION, **header}
     text = json.dumps(header, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-    if len(text) > _MOST_HEADER:
+    if len(text) > MOST_HEADER:
         raise ValueError(
-            f"The model has {len(text):,} bytes of texts and parameters, and a file has room for {_MOST_HEADER:,}: "
+            f"The model has {len(text):,} bytes of texts and parameters, and a file has room for {MOST_HEADER:,}: "
             "shorten its notes, or the names of columns and categories."
         )
     with complete_file(path) as unfinished, zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr(zipfile.ZipInfo(_HEADER, _EARLIEST), text)
-        archive.writestr(zipfile.ZipInfo(_ARRAYS, _EARLIEST), arrays.to_bytes())
+        # Without a date of their own members have that of 1980: equal models have equal files.
+        archive.writestr(zipfile.ZipInfo(_HEADER), text)
+        archive.writestr(zipfile.ZipInfo(_ARRAYS), arrays.to_bytes())
 
 
 def read_container(path: str | os.PathLike[str]) -> tuple[dict[str, Any], ArrayReader]:
@@ -129,7 +127,7 @@ def read_container(path: str | os.PathLike[str]) -> tuple[dict[str, Any], ArrayR
         with open(path, "rb") as stream:
             require_small_directory(stream)
             with zipfile.ZipFile(stream) as archive:
-                header = _parsed(_member(archive, _HEADER, _MOST_HEADER))
+                header = _parsed(_member(archive, _HEADER, MOST_HEADER))
                 arrays = ArrayReader(_member(archive, _ARRAYS, os.fstat(stream.fileno()).st_size))
     except (FileNotFoundError, IsADirectoryError, PermissionError):
         raise

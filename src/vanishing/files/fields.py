@@ -18,26 +18,7 @@ from sklearn.preprocessing import MinMaxScaler
 
 from .container import ArrayReader, ArrayWriter
 
-__all__ = [
-    "Either",
-    "Field",
-    "Flag",
-    "Integer",
-    "Labels",
-    "ListOf",
-    "MayBeMissing",
-    "Number",
-    "Numbers",
-    "Optional",
-    "Ratio",
-    "Record",
-    "Scaler",
-    "Text",
-    "TupleOf",
-    "require",
-]
-
-_MOST_INT = 2**62  # far within int64
+_MOST_INT = int(np.iinfo(np.int64).max)
 _RATIO = re.compile(r"-?[0-9]{1,400}(/[1-9][0-9]{0,399})?")
 _SPECIAL = {"inf": np.inf, "-inf": -np.inf, "nan": np.nan}
 

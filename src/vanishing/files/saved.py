@@ -14,19 +14,6 @@ from ..display import ShownEstimator
 from .container import ArrayReader, ArrayWriter, write_container
 from .fields import Field, Integer, ListOf, MayBeMissing, Number, Text, require
 
-__all__ = [
-    "Object",
-    "Parameters",
-    "Results",
-    "Saved",
-    "SavedEstimator",
-    "class_of",
-    "pack_estimator",
-    "save_object",
-    "unpack_estimator",
-    "write_model",
-]
-
 _CLASSES: dict[str, type[Saved]] = {}
 _PACKAGES = {  # the package of each class that a file may hold; imported when a file holds one
     **dict.fromkeys(("Polynomials", "Terms"), "polynomials"),

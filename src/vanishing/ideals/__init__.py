@@ -1,7 +1,7 @@
 """The algorithms as scikit-learn transformers, one module each.
 
-``ideal`` is their base class, ``path`` fits models for many psi in shared passes, ``relations`` tells laws from the
-range of the columns, and ``default`` gives other estimators OAVI by default.
+``ideal`` is their base class, ``path`` fits models for many psi in shared passes, and ``relations`` tells laws from
+the range of the columns.
 """
 
 from .abm import ABM

@@ -9,8 +9,6 @@ from ..decisions import decide_abm, decide_abm_exact, decide_gradient
 from ..engine.construction import Rule
 from .ideal import MonomialIdeal, check_unit_psi
 
-__all__ = ["ABM"]
-
 
 class ABM(MonomialIdeal):
     """Approximate Buchberger-Moeller algorithm (Limbeck, 2013).

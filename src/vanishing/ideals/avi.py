@@ -12,8 +12,6 @@ from ..decisions import (
 from ..engine.construction import Rule
 from .ideal import MonomialIdeal, check_unit_psi
 
-__all__ = ["AVI"]
-
 
 class AVI(MonomialIdeal):
     """Approximate vanishing ideal algorithm (Heldt, Kreuzer, Pokutta and Poulisse, 2009), on mean squares.

@@ -40,8 +40,6 @@ from ..rows.protocol import Rows
 from ..rows.reading import input_names, learn_columns, read_finite, read_rows, with_names
 from .relations import MARGINS, Margins, Relations, find_relations, require_moments
 
-__all__ = ["MonomialIdeal", "VanishingIdeal", "check_unit_psi"]
-
 _LONGEST_NAME = 60  # characters of an output column: a few terms
 
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..checks import check_count, check_flag, check_number, warn_undecided
+from ..checks import check_count, check_flag, check_ideal, check_number, warn_undecided
 from ..decisions import Oracle, Stage, decide_gradient, decide_oavi, decide_oavi_exact
 from ..engine.construction import Fit, Rule
 from ..engine.survey import Survey
 from ..files.fields import Integer
 from ..solvers import SOLVERS, Stop
-from .ideal import MonomialIdeal
-
-__all__ = ["OAVI"]
+from .ideal import MonomialIdeal, VanishingIdeal
 
 _WORK_PER_ITER = 2000  # multiplications of exact decisions for each of max_iter; by default a second or two in all
 
@@ -184,3 +182,32 @@ class OAVI(MonomialIdeal):
         self.n_iter_ = max(1, built.n_iter)
         if self.n_undecided_:
             warn_undecided(self.n_undecided_, self.solver, self.boost)
+
+
+class DefaultIdeal:
+    """Mixin for estimators with a parameter ``estimator``, where None means ``OAVI()``."""
+
+    estimator: Any
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; a nested one such as ``estimator__psi`` replaces an ``estimator`` of None by ``OAVI()``.
+
+        Parameters
+        ----------
+        **params :
+            Names and values.
+
+        Returns
+        -------
+        self
+        """
+        nested = any(name.startswith("estimator__") for name in params)
+        if nested and params.get("estimator", self.estimator) is None:
+            params["estimator"] = OAVI()
+        super().set_params(**params)  # type: ignore[misc]
+        return self
+
+    def _template(self) -> VanishingIdeal:
+        """The estimator to clone; raise ValueError unless it is an OAVI, ABM, AVI or VCA."""
+        template: VanishingIdeal = check_ideal(OAVI() if self.estimator is None else self.estimator, VanishingIdeal)
+        return template

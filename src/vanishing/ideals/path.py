@@ -17,8 +17,6 @@ from ..rows.reading import read_rows, take_input_from
 from ..threads import n_threads
 from .ideal import MonomialIdeal, VanishingIdeal
 
-__all__ = ["fit_together", "ideal_path"]
-
 
 def ideal_path(estimator: Any, X: Any, psis: Any, sample_weight: Any = None) -> list[Any]:
     """Fit models for several psi, at about the cost of the one with the smallest psi.

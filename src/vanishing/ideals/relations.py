@@ -20,15 +20,13 @@ import numpy as np
 from scipy.special import xlogy
 
 from .._typing import Array, Bool1D, Float1D, Float2D, Int1D, Int2D
+from ..constants import ROUNDING
 from ..files.fields import Integer, Number, Numbers, Record, TupleOf, require
 from ..polynomials.polynomial import Polynomials, Terms
 
-__all__ = ["MARGINS", "Margins", "Relations", "find_relations", "require_moments"]
-
-_RELATED_SHARE = 0.5  # of the mean square on permuted columns, below which a generator is a relation; by convention
+_RELATED_SHARE = 0.5  # a relation has less than this share of the mean square on permuted columns; by convention
 _SIGNIFICANCE = 0.05  # probability of as small a mean square on permuted columns; the usual level
-_MOMENT_ROUNDING = 1e-13  # rounding of moments, relative to the largest
-_GRID_POINTS = 101  # for the maximum of a polynomial in one variable, which is often at an end of the range
+GRID_POINTS = 101  # over the range of a column, from end to end: maxima of polynomials are often there
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +150,7 @@ def _permuted_mse(generators: Polynomials, kept: Int2D, moments: Sequence[Any]) 
     gram, mixed, square = (_products(moments, e) for e in (kept[:, None] + kept, leads[:, None] + kept, 2 * leads))
     total = ((coef @ gram + 2.0 * lead[:, None] * mixed) * coef).sum(axis=1) + lead**2 * square
     largest = np.abs(coef) @ np.sqrt(gram.diagonal()) + np.abs(lead) * np.sqrt(square)
-    return np.where(total > _MOMENT_ROUNDING * largest**2, total, 0.0)
+    return np.where(total > gram.size * ROUNDING * largest**2, total, 0.0)
 
 
 def _products(tables: Sequence[Any], exponents: Array) -> Array:
@@ -168,7 +166,7 @@ def _peaks(margins: Margins) -> list[Float1D]:
     peaks = []
     for means, low, high in zip(margins.moments, margins.low, margins.high, strict=True):
         square, monic = _orthogonal(np.asarray(means))
-        values = np.vander(np.linspace(low, high, _GRID_POINTS), square.size, increasing=True) @ monic.T
+        values = np.vander(np.linspace(low, high, GRID_POINTS), square.size, increasing=True) @ monic.T
         with np.errstate(divide="ignore", invalid="ignore"):
             peaks.append(np.max(values**2, axis=0) / square)
     return peaks
@@ -193,7 +191,7 @@ def _orthogonal(means: Float1D) -> tuple[Float1D, Float2D]:
             if square[i] > 0.0:
                 monic[k] -= (monic[i] @ gram[k]) / square[i] * monic[i]
         square[k] = monic[k] @ gram @ monic[k]
-        if square[k] <= _MOMENT_ROUNDING * gram[k, k]:  # the column has at most k distinct values
+        if square[k] <= gram.size * ROUNDING * gram[k, k]:  # the column has at most k distinct values
             square[k:] = 0.0
             break
     return square, monic

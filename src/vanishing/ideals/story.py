@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._typing import Float1D, Float2D, Int1D
+from ..constants import ROUNDING, WIDE
 from ..plots import plot_projection, plot_residuals, plot_zero_set
 from ..plots.style import LINE, MUTED, finish, used_columns
 from ..plots.zero_sets import has_surfaces
-from ..polynomials.polynomial import Polynomial, Polynomials
+from ..polynomials.affine import without_rounding
+from ..polynomials.polynomial import Polynomials
 from ..report.checks import Held, check_values, values_of_polynomials
 from ..report.figures import figure
 from ..report.markup import Html, join, paragraph, tag
@@ -22,11 +23,6 @@ from ..report.page import Section, Story, Tile
 from ..report.reported import Subject
 from ..report.tables import figures, table
 
-__all__ = ["ROUNDING", "ideal_story", "tidy"]
-
-_FAR_OFF = 4.0  # root mean squares: one normal row in 16,000 misses an equation by more
-ROUNDING = 1e-20  # mean square of what is zero up to rounding, for columns in [0, 1]
-_NEGLIGIBLE = 1e-7  # share of the largest term, below which a term is rounding of the scaling and not written
 _RELATED = ("relates columns", "may relate columns", "range of the columns")
 
 
@@ -73,7 +69,7 @@ def _check(ideal: Any, subject: Subject, rank: Int1D | None) -> _Checked:
         generators = generators.in_units(scaler)
         size = np.maximum(np.abs(scaler.data_min_), np.abs(scaler.data_max_))
     values = values_of_polynomials(generators, _unit(generators))
-    return _Checked(generators, check_values(subject.rows, values, np.full(len(generators), _FAR_OFF)), rank, size)
+    return _Checked(generators, check_values(subject.rows, values, np.full(len(generators), WIDE)), rank, size)
 
 
 def _tiles(ideal: Any, checked: _Checked, relations: Any) -> list[Tile]:
@@ -107,7 +103,7 @@ def _table(checked: _Checked) -> Html:
         for g in _order(checked)
     ]
     heads = ["equation", "degree", "mean square at fit", "on these rows", "rows far off", "worst row"]
-    note = f"A row is far off where an equation is more than {_FAR_OFF:.0f} times its root mean square at fit."
+    note = f"A row is far off where an equation is more than {WIDE:.0f} times its root mean square at fit."
     return join(
         paragraph(note, class_="note"),
         table([*heads, *([] if rank is None else ["what it says"])], lines, name="equations", most=300),
@@ -117,18 +113,9 @@ def _table(checked: _Checked) -> Html:
 def _write(checked: _Checked, g: int) -> Html:
     """A generator as mathematics; in words where it is too long to be expanded."""
     try:
-        return polynomial(tidy(checked.generators[g], checked.size), zero=True)
+        return polynomial(without_rounding(checked.generators[g], checked.size), zero=True)
     except ValueError:
         return tag("span", f"polynomial {g}, too long to be written out", class_="note")
-
-
-def tidy(g: Polynomial, size: Float1D | None) -> Polynomial:
-    """Without terms that are rounding errors of the scaling, for columns of this size; the first coefficient is 1."""
-    if size is None:
-        return g
-    share = np.abs(g.coef) * np.prod(size**g.exponents, axis=1)
-    kept = share > _NEGLIGIBLE * share.max()
-    return replace(g, exponents=g.exponents[kept], coef=g.coef[kept] / g.coef[kept][0])
 
 
 def _order(checked: _Checked) -> list[int]:

@@ -18,8 +18,6 @@ from ..rows.reading import input_names
 from ..solvers import Status
 from .ideal import VanishingIdeal
 
-__all__ = ["VCA"]
-
 
 class VCA(VanishingIdeal):
     """Vanishing component analysis (Livni et al., 2013).

@@ -8,14 +8,9 @@ from typing import Any
 import numpy as np
 
 from .._typing import Float1D, Int1D
-from .style import ALARM, INK, LINE, MUTED, add_legend, finish, new_axes
+from .style import ALARM, INK, LINE, MUTED, add_legend, finish, new_axes, tame, thin
 
-__all__ = ["plot_control_chart", "plot_episodes"]
-
-_MOST_POINTS = 20_000  # rows without an alarm in a picture
-_FAR = 20.0  # largest score over the limit, beyond which the scale is logarithmic
-_MOST_SHARP = 500  # alarms drawn as vectors; more become an image
-_ROOM = 0.03  # of the width of the axis, between two numbers of rows
+_ROOM = 0.03  # share of an axis that separates two numbers of rows
 
 
 def plot_control_chart(
@@ -52,14 +47,11 @@ def plot_control_chart(
     at = np.arange(len(values)) if rows is None else np.asarray(rows)
     ax = new_axes(ax, (9.0, 3.4))
     alarm = values > min(limits.values(), default=np.inf)
-    quiet = np.flatnonzero(~alarm)
-    quiet = quiet[:: max(-(-len(quiet) // _MOST_POINTS), 1)]
+    quiet = thin(np.flatnonzero(~alarm))
     ax.plot(at[quiet], values[quiet], ".", color=LINE, markersize=3, alpha=0.6, label="normal", rasterized=True)
-    as_image = bool(alarm.sum() > _MOST_SHARP)
-    ax.plot(at[alarm], values[alarm], "D", color=ALARM, markersize=4, label="alarm", rasterized=as_image)
+    ax.plot(at[alarm], values[alarm], "D", color=ALARM, markersize=4, label="alarm", rasterized=True)
     _draw_limits(ax, limits)
-    if values.size and limits and values.max() > _FAR * max(*limits.values(), 1.0):
-        ax.set_yscale("symlog", linthresh=max(*limits.values(), 1.0))
+    tame(ax, values, max(*limits.values(), 1.0) if limits else np.inf)
     _mark_rows(ax, at, values, np.asarray(mark, dtype=np.int64))
     ax.margins(x=0.02, y=0.12)
     title = "Scores; dashed: limits that these shares of normal rows exceed"
@@ -78,7 +70,7 @@ def _draw_limits(ax: Any, limits: Mapping[float, float]) -> None:
 
 
 def _mark_rows(ax: Any, at: Any, values: Float1D, mark: Int1D) -> None:
-    taken: list[Any] = []  # of two marks that would overlap, the first one stays
+    taken: list[Any] = []  # if two marks would overlap, the first one stays
     room = _ROOM * float(np.ptp(at)) if at.size and at.dtype.kind in "iuf" else 0.0
     for k in mark:
         if any(abs(at[k] - other) < room for other in taken):
@@ -122,10 +114,9 @@ def plot_episodes(
     ax = new_axes(ax, (9.0, 3.4))
     for first, last in spans:
         ax.axvspan(at[first], at[last], color=ALARM, alpha=0.18, linewidth=0, zorder=0)
-    step = max(-(-len(values) // _MOST_POINTS), 1)
-    ax.plot(at[::step], values[::step], color=LINE, linewidth=1.0, rasterized=True)
+    starts = thin(np.arange(len(values)))  # the largest of every few rows: no peak is lost
+    ax.plot(at[starts], np.maximum.reduceat(values, starts), color=LINE, linewidth=1.0, rasterized=True)
     ax.axhline(limit, color=MUTED, linewidth=1.1, linestyle="--")
-    if values.size and values.max() > _FAR * max(limit, 1.0):
-        ax.set_yscale("symlog", linthresh=max(limit, 1.0))
+    tame(ax, values, max(limit, 1.0))
     return finish(ax, title="Evidence; dashed: limit; shaded: alarm episodes", x="row" if times is None else "",
                   y="evidence", grid=None)  # fmt: skip

@@ -8,12 +8,8 @@ from typing import Any
 import numpy as np
 
 from .._typing import Float1D
-from .style import ALARM, INK, LINE, MUTED, columns_of, escape, finish, monomial_label, new_axes, shorten
-
-__all__ = ["plot_coefficients"]
-
-_MOST = 24  # terms in a picture
-_WIDE = 300.0  # largest over smallest coefficient, beyond which the scale is logarithmic
+from ..constants import IN_HTML
+from .style import ALARM, INK, LINE, MUTED, columns_of, escape, finish, monomial_label, new_axes, shorten, tame
 
 
 def plot_coefficients(equation: Any, *, ax: Any = None) -> Any:
@@ -45,7 +41,7 @@ def plot_coefficients(equation: Any, *, ax: Any = None) -> Any:
     coef = np.asarray(getattr(equation, "free_coef", equation.coef))
     errors = np.asarray(getattr(equation, "free_stderr", np.zeros(coef.size)))
     names = _shifted(columns_of(equation), getattr(equation, "origin", None))
-    shown = np.sort(np.argsort(-np.abs(coef), kind="stable")[:_MOST])
+    shown = np.sort(np.argsort(-np.abs(coef), kind="stable")[:IN_HTML])
     labels = [shorten(monomial_label(equation.exponents[k], names), 28) for k in shown]
     at = np.arange(shown.size)
     ax = new_axes(ax, (5.5, 1.4 + 0.42 * shown.size))
@@ -58,9 +54,7 @@ def plot_coefficients(equation: Any, *, ax: Any = None) -> Any:
     exact = [place for place, k in enumerate(shown) if rational[k] is not None]
     ax.plot([equation.coef[shown[p]] for p in exact], at[exact], "o", color=ALARM, fillstyle="none", markersize=11)
     _write_values(ax, coef[shown], errors[shown])
-    size = np.abs(coef[coef != 0.0])
-    if size.size and size.max() > _WIDE * size.min():
-        ax.set_xscale("symlog", linthresh=float(size.min()))
+    tame(ax, coef, float(np.median(np.abs(coef))), "x")
     ax.set_yticks(at, [escape(label) for label in labels])
     ax.set_ylim(shown.size - 0.5, -0.8)
     ax.margins(x=0.2)

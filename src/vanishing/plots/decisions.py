@@ -7,14 +7,24 @@ from typing import Any
 
 import numpy as np
 
+from ..constants import TINY
 from ..display import counted
-from .style import ALARM, DARK, DIVERGING, INK, LINE, MUTED, distinct_labels, escape, finish, new_axes, shorten
-
-__all__ = ["plot_confusion", "plot_contributions", "plot_weights"]
-
-_LONGEST = 42  # characters of a term
-_MOST_CLASSES, _MOST_SHARES = 12, 5  # classes whose counts, and whose shares, have room in the cells
-_MOST_LETTERS = 24  # of all labels below an axis; more are turned
+from .style import (
+    ALARM,
+    DARK,
+    DIVERGING,
+    INK,
+    LABEL,
+    LINE,
+    MOST_CELLS,
+    MUTED,
+    TITLE,
+    distinct_labels,
+    escape,
+    finish,
+    new_axes,
+    shorten,
+)
 
 
 def plot_weights(classifier: Any, *, n_terms: int = 12, ax: Any = None) -> Any:
@@ -43,16 +53,17 @@ def plot_weights(classifier: Any, *, n_terms: int = 12, ax: Any = None) -> Any:
     if size.shape[1] == 1:
         ax.barh(np.arange(len(terms)), size[:, 0], color=[LINE if value > 0.0 else ALARM for value in size[:, 0]])
         ax.axvline(0.0, color=MUTED, linewidth=0.9)
-        x = f"towards {shorten(labels[0], 20)}   ←   spread of the decision   →   towards {shorten(labels[1], 20)}"
+        left, right = (shorten(label, LABEL) for label in labels)
+        x = f"towards {left}   ←   spread of the decision   →   towards {right}"
     else:
         reach = float(np.abs(size).max())
         image = ax.imshow(size, cmap=DIVERGING, vmin=-reach, vmax=reach, aspect="auto")
-        ax.set_xticks(np.arange(len(labels)), [escape(shorten(label, 14)) for label in labels])
+        ax.set_xticks(np.arange(len(labels)), [escape(shorten(label, LABEL)) for label in labels])
         bar = ax.figure.colorbar(image, ax=ax, pad=0.02)
         bar.outline.set_visible(False)
         bar.ax.tick_params(colors=MUTED, labelcolor=INK, labelsize=8)
         x = "class whose decision the term speaks for"
-    names = distinct_labels([term.text for term in terms], _LONGEST)
+    names = distinct_labels([term.text for term in terms], TITLE)
     ax.set_yticks(np.arange(len(terms)), [escape(name) for name in names], fontsize=8.5)
     ax.set_ylim(len(terms) - 0.4, -0.6)
     return finish(ax, title="Largest terms of the decision", x=x, grid="x" if size.shape[1] == 1 else None)
@@ -111,7 +122,7 @@ def _plot_decision(explanation: Any, n_terms: int, ax: Any) -> Any:
 
 def _bars(names: Sequence[Any], values: Any, ax: Any, colours: Sequence[str]) -> Any:
     ax.barh(np.arange(len(names)), values, color=colours, height=0.7)
-    labels = distinct_labels([str(name) for name in names], _LONGEST)
+    labels = distinct_labels([str(name) for name in names], TITLE)
     ax.set_yticks(np.arange(len(names)), [escape(label) for label in labels], fontsize=8.5)
     ax.set_ylim(len(names) - 0.4, -0.6)
     return ax
@@ -141,17 +152,17 @@ def plot_confusion(counts: Any, labels: Sequence[Any], *, ax: Any = None) -> Any
     ['40', '2', '1', '57']
     """
     table = np.asarray(counts, dtype=np.float64)
-    share = table / np.maximum(table.sum(axis=1, keepdims=True), 1e-300)
+    share = table / np.maximum(table.sum(axis=1, keepdims=True), TINY)
     n = len(labels)
     ax = new_axes(ax, (2.4 + 0.62 * n, 1.9 + 0.55 * n))
     ax.imshow(share, cmap="Blues", vmin=0.0, vmax=1.0, aspect="equal")
-    if n <= _MOST_CLASSES:
+    if table.size <= MOST_CELLS:
         for (i, j), count in np.ndenumerate(table):
             colour = "white" if share[i, j] > 0.6 else DARK if count else "0.5"
-            text = f"{count:,.0f}" if n > _MOST_SHARES else f"{count:,.0f}\n{share[i, j]:.1%}"
+            text = f"{count:,.0f}" if 4 * table.size > MOST_CELLS else f"{count:,.0f}\n{share[i, j]:.1%}"
             ax.text(j, i, text, ha="center", va="center", fontsize=9, color=colour)
-    names = [escape(shorten(str(label), 16)) for label in labels]
-    turned = n * max(map(len, names), default=0) > _MOST_LETTERS
+    names = [escape(shorten(str(label), LABEL)) for label in labels]
+    turned = max(map(len, names), default=0) > LABEL // 2
     ax.set_xticks(np.arange(n), names, rotation=35 if turned else 0, ha="right" if turned else "center")
     ax.set_yticks(np.arange(n), names)
     ax.tick_params(length=0)

@@ -6,14 +6,25 @@ from typing import Any
 
 import numpy as np
 
-from .style import CYCLE, DIVERGING, INK, MUTED, POINT, add_legend, escape, finish, new_axes, shorten
+from ..constants import IN_REPR, IN_TEXT
+from .style import (
+    BAND,
+    CYCLE,
+    DIVERGING,
+    INK,
+    LABEL,
+    MUTED,
+    PANEL,
+    POINT,
+    TITLE,
+    add_legend,
+    escape,
+    finish,
+    new_axes,
+    shorten,
+)
 
-__all__ = ["plot_effects"]
-
-_ROOM = 0.22  # of the height of a panel, for the histogram below its curves, and for the legend above several
-_CLIPPED = 5.0  # deviations of a map, beyond which colours stay the same: corners without rows can be far out
-_LEVELS = 17  # of the colours of a map
-_FEW = 10  # values of a column that are drawn one by one
+_ROOM = 0.22  # share of a panel's height for the histogram below its curves, and for a legend above them
 
 
 def plot_effects(effects: Any, *, n_shown: int = 6, ax: Any = None) -> Any:
@@ -52,7 +63,7 @@ def plot_effects(effects: Any, *, n_shown: int = 6, ax: Any = None) -> Any:
     shown = sorted((one for one in both if one.importance > 0.0), key=lambda one: hasattr(one, "grids"))
     across = min(max(len(shown), 1), 3)
     down = max(-(-len(shown) // across), 1)
-    figure = new_axes(None, (3.4 * across, 2.7 * down)).figure
+    figure = new_axes(None, (PANEL[0] * across, PANEL[1] * down)).figure
     figure.clear()
     return [_panel(one, figure.add_subplot(down, across, k + 1)) for k, one in enumerate(shown)]
 
@@ -63,11 +74,11 @@ def _panel(effect: Any, ax: Any) -> Any:
 
 def _curve(effect: Any, ax: Any) -> Any:
     """The curve of a column, one for each class if there are several, above the distribution of its values."""
-    few = len(effect.grid) <= _FEW
+    few = len(effect.grid) <= IN_TEXT
     lines = effect.values[:, None] if effect.values.ndim == 1 else effect.values
     largest = np.sort(np.argsort(-np.ptp(lines, axis=0), kind="stable")[: len(CYCLE)])
     for colour, k in zip(CYCLE, largest, strict=False):
-        label = escape(shorten(str(effect.labels[k]), 14))
+        label = escape(shorten(str(effect.labels[k]), LABEL))
         ax.plot(effect.grid, lines[:, k], "o-" if few else "-", color=colour, linewidth=1.8, markersize=5, label=label)
     ax.axhline(0.0, color=MUTED, linewidth=0.8, linestyle=":")
     low, high = ax.get_ylim()
@@ -77,8 +88,8 @@ def _curve(effect: Any, ax: Any) -> Any:
         ax.set_xticks(effect.grid)
     if len(largest) > 1:
         add_legend(ax, loc="upper left", ncols=2)
-    towards = f"towards {shorten(str(effect.labels[0]), 14)}" if len(effect.labels) == 1 else "on each class"
-    return finish(ax, title=shorten(effect.name, 34), y=f"effect {towards}", grid="y")
+    towards = f"towards {shorten(str(effect.labels[0]), LABEL)}" if len(effect.labels) == 1 else "on each class"
+    return finish(ax, title=shorten(effect.name, TITLE), y=f"effect {towards}", grid="y")
 
 
 def _distribution(effect: Any, ax: Any, few: bool) -> None:
@@ -98,20 +109,17 @@ def _map(pair: Any, ax: Any) -> Any:
     if values.ndim == 3:
         k = int(np.argmax(values.std(axis=(0, 1))))
         values, towards = values[:, :, k], pair.labels[k]
-    reach = min(float(np.abs(values).max()), _CLIPPED * pair.importance) or 1.0
+    reach = min(float(np.abs(values).max()), BAND * pair.importance) or 1.0  # corners without rows can be far out
     clipped = "both" if np.abs(values).max() > reach else "neither"
-    if min(values.shape) > 2:
-        mesh = ax.contourf(*pair.grids, values.T, np.linspace(-reach, reach, _LEVELS), cmap=DIVERGING, extend=clipped)
-        bar = ax.figure.colorbar(mesh, ax=ax, pad=0.02, ticks=mesh.levels[:: _LEVELS // 4])
-        bar.ax.set_yticklabels([f"{level:.2g}" for level in mesh.levels[:: _LEVELS // 4]])
-    else:
-        mesh = ax.pcolormesh(*pair.grids, values.T, cmap=DIVERGING, vmin=-reach, vmax=reach, shading="nearest")
-        bar = ax.figure.colorbar(mesh, ax=ax, pad=0.02, extend=clipped)
+    colours = {"cmap": DIVERGING, "vmin": -reach, "vmax": reach, "rasterized": True}
+    shading = "gouraud" if min(values.shape) > 2 else "nearest"
+    mesh = ax.pcolormesh(*pair.grids, values.T, shading=shading, **colours)
+    bar = ax.figure.colorbar(mesh, ax=ax, pad=0.02, extend=clipped)
     bar.outline.set_visible(False)
     bar.ax.tick_params(colors=MUTED, labelcolor=INK, labelsize=8)
-    bar.set_label(escape(f"beyond both, towards {shorten(str(towards), 14)}"), color=INK, fontsize=8.5)
+    bar.set_label(escape(f"beyond both, towards {shorten(str(towards), LABEL)}"), color=INK, fontsize=8.5)
     for axis, grid in zip((ax.xaxis, ax.yaxis), pair.grids, strict=True):
-        if len(grid) <= _FEW // 2:
+        if len(grid) <= IN_REPR:
             axis.set_ticks(grid)
     x, y = (shorten(name, 24) for name in pair.names)
-    return finish(ax, title=shorten(pair.name, 34), x=x, y=y, grid=None)
+    return finish(ax, title=shorten(pair.name, TITLE), x=x, y=y, grid=None)

@@ -6,13 +6,22 @@ from typing import Any
 
 import numpy as np
 
-from .style import ALARM, GRID, LINE, MUTED, POINT, columns_of, finish, new_axes, shorten, table_of, thin, values_of
-
-__all__ = ["plot_distances", "plot_prediction", "plot_residuals"]
-
-_BAND = 3.0  # deviations
-_FAR = 60.0  # deviations beyond which the scale is logarithmic
-_REACH = 6.0  # noise levels on either side of a histogram
+from .style import (
+    ALARM,
+    BAND,
+    GRID,
+    LINE,
+    MUTED,
+    POINT,
+    columns_of,
+    finish,
+    new_axes,
+    shorten,
+    table_of,
+    tame,
+    thin,
+    values_of,
+)
 
 
 def plot_residuals(
@@ -55,13 +64,12 @@ def plot_residuals(
         raise ValueError(f"There is no column {against!r}: choose one of {', '.join(names)}.")
     at = np.arange(len(values)) if against is None else table[:, names.index(against)]
     ax = new_axes(ax, (7.5, 2.8))
-    beyond = np.abs(values) > _BAND
-    ax.axhspan(-_BAND, _BAND, color=GRID, alpha=0.45, linewidth=0, zorder=0)
+    beyond = np.abs(values) > BAND
+    ax.axhspan(-BAND, BAND, color=GRID, alpha=0.45, linewidth=0, zorder=0)
     ax.axhline(0.0, color=MUTED, linewidth=0.8)
     ax.plot(at[~beyond], values[~beyond], ".", color=LINE, markersize=3, alpha=0.6, rasterized=True)
     ax.plot(at[beyond], values[beyond], ".", color=ALARM, markersize=5, rasterized=True)
-    if np.abs(values).max(initial=0.0) > _FAR:
-        ax.set_yscale("symlog", linthresh=2.0 * _BAND)
+    tame(ax, values, BAND)
     text = equation.equation if hasattr(equation, "equation") else f"{equation.to_text(3)} = 0"
     return finish(ax, title=shorten(text, 80), x=against or "row", y="deviations", grid=None)
 
@@ -86,7 +94,7 @@ def plot_distances(law: Any, X: Any = None, *, ax: Any = None) -> Any:
     if X is not None and not law.conserved:
         rows = table_of(law, X)
         signed = 100.0 * np.sign(law.evaluate(rows)) * law.distance(rows)
-        reach = max(_REACH * 100.0 * level, 1e-9) if law.level > 0.0 else max(float(np.abs(signed).max()), 1e-9)
+        reach = max(2.0 * BAND * 100.0 * level, 1e-9) if law.level > 0.0 else max(float(np.abs(signed).max()), 1e-9)
         signed = np.clip(signed, -reach, reach)
         ax.hist(signed, bins=np.linspace(-reach, reach, 62), density=True, color=POINT, label="rows")
     if law.level > 0.0:

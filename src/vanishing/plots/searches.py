@@ -8,12 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtri
 
-from .style import ALARM, DARK, INK, LINE, MAP, MUTED, POINT, add_legend, finish, new_axes
-
-__all__ = ["plot_attempts", "plot_psi_path", "plot_tuning"]
+from .style import ALARM, DARK, INK, LINE, MAP, MOST_CELLS, MUTED, POINT, add_legend, finish, new_axes
 
 _CHANCE = 1e-4  # p-value of the critical J
-_FEW_CELLS = 60  # cells, at most, that have room for a number
 
 
 def plot_attempts(laws: Any, *, ax: Any = None) -> Any:
@@ -132,7 +129,7 @@ def plot_tuning(search: Any, *, ax: Any = None) -> Any:
     best = search.best_params_
     row, column = int(np.searchsorted(psis, best["psi"])), int(np.searchsorted(Cs, best["C"]))
     ax.plot(column, row, "o", color=ALARM, fillstyle="none", markersize=26, markeredgewidth=2.2)
-    if scores.size <= _FEW_CELLS:
+    if scores.size <= MOST_CELLS:
         middle = 0.5 * (np.nanmin(scores) + np.nanmax(scores))
         for (k, m), score in np.ndenumerate(scores):
             if np.isfinite(score):

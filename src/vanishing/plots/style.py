@@ -13,38 +13,22 @@ import numpy as np
 
 from .._typing import Float2D, Int1D, Int2D
 
-__all__ = [
-    "ALARM",
-    "CYCLE",
-    "DARK",
-    "DIVERGING",
-    "GRID",
-    "INK",
-    "LINE",
-    "MAP",
-    "MUTED",
-    "POINT",
-    "add_legend",
-    "columns_of",
-    "distinct_labels",
-    "escape",
-    "finish",
-    "monomial_label",
-    "new_axes",
-    "raised",
-    "shorten",
-    "table_of",
-    "thin",
-    "used_columns",
-    "values_of",
-]
-
 LINE, ALARM = "#0072b2", "#d55e00"  # blue, vermilion
 CYCLE = (LINE, ALARM, "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 INK, MUTED, GRID, POINT = "#23272e", "#69707a", "#d8dbe0", "#8b939d"
 MAP, DIVERGING = "cividis", "PuOr"
 DARK = "#111111"  # text on light cells, whatever is around them
-_MOST_POINTS = 3000  # rows in a picture
+
+# Sizes.
+
+MOST_POINTS = 5000  # rows in a picture; they are drawn as an image
+MOST_NODES = 64_000  # points of the grid of a curve or a surface: 250 x 250, or 40 x 40 x 40
+MOST_CELLS = 144  # cells of a table that have room for a number
+LABEL, TITLE = 16, 42  # characters beside an axis, and of a title or a term
+BAND = 3.0  # deviations within which normal rows lie
+FAR = 20.0  # times the usual size, beyond which a scale is logarithmic
+PANEL = 3.6, 2.8  # inches of one of several pictures
+
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -77,6 +61,12 @@ def finish(ax: Any, *, title: str = "", x: str = "", y: str = "", grid: str | No
     return ax
 
 
+def tame(ax: Any, values: Any, usual: float, axis: str = "y") -> None:
+    """Make the scale logarithmic beyond the usual size, where some values are far beyond it."""
+    if np.abs(values).max(initial=0.0) > FAR * usual > 0.0:
+        getattr(ax, f"set_{axis}scale")("symlog", linthresh=usual)
+
+
 def add_legend(ax: Any, **options: Any) -> None:
     """Add a legend without a frame, below the axis unless ``loc`` says where: Matplotlib's "best" takes seconds."""
     below = {} if "loc" in options else {"loc": "upper left", "bbox_to_anchor": (0.0, -0.14), "borderaxespad": 0.0}
@@ -84,7 +74,7 @@ def add_legend(ax: Any, **options: Any) -> None:
 
 
 def escape(text: str) -> str:
-    r"""Text in which dollar signs are no mathematics.
+    r"""Text in which a dollar sign stays a dollar sign.
 
     Examples
     --------
@@ -106,7 +96,7 @@ def shorten(text: str, length: int = 70) -> str:
 
 
 def distinct_labels(texts: Sequence[str], length: int) -> list[str]:
-    """The beginnings of texts; beginning and end of those that begin alike, and a number where these are alike, too.
+    """Beginnings of texts; texts that begin alike keep their end, too, and get a number if that is not enough.
 
     Examples
     --------
@@ -175,7 +165,7 @@ def table_of(equations: Any, X: Any) -> Float2D:
     return table
 
 
-def thin(rows: Float2D, most: int = _MOST_POINTS) -> Float2D:
+def thin(rows: Any, most: int = MOST_POINTS) -> Any:
     """At most ``most`` of the rows, evenly spaced.
 
     Examples

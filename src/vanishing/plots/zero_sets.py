@@ -10,10 +10,12 @@ import numpy as np
 from .._typing import Float1D, Float2D
 from .style import (
     ALARM,
+    BAND,
     CYCLE,
     GRID,
     INK,
     LINE,
+    MOST_NODES,
     POINT,
     add_legend,
     columns_of,
@@ -27,13 +29,7 @@ from .style import (
     values_of,
 )
 
-__all__ = ["has_surfaces", "plot_projection", "plot_zero_set"]
-
-_MOST_EQUATIONS = 6  # in a legend
 _ALIKE = 2.0  # ratio of the ranges of two columns, up to which they share a scale
-_BAND = 3.0  # deviations
-_CURVE_POINTS, _SURFACE_POINTS = 300, 40  # of a grid, along each axis
-_PLANE_ROWS, _SURFACE_ROWS = 1000, 1500  # rows beside a curve in a plane, and around a surface
 
 
 def plot_zero_set(equations: Any, X: Any = None, *, ax: Any = None, resolution: int | None = None) -> Any:
@@ -48,7 +44,7 @@ def plot_zero_set(equations: Any, X: Any = None, *, ax: Any = None, resolution: 
     ax : matplotlib Axes, optional
         With ``projection="3d"`` for three columns. That of a new figure by default.
     resolution : int, optional
-        Grid points along each axis; 300 for curves and 40 for surfaces by default.
+        Grid points along each axis; 253 for curves and 40 for surfaces by default.
 
     Returns
     -------
@@ -71,10 +67,10 @@ def plot_zero_set(equations: Any, X: Any = None, *, ax: Any = None, resolution: 
         raise ValueError(f"A zero set has 2 or 3 columns, got {len(used)}: plot_projection draws a plane of more.")
     table = np.array([[0.0] * len(names), [1.0] * len(names)]) if X is None else table_of(equations, X)
     rows = table[:0] if X is None else thin(table)
+    resolution = resolution or round(MOST_NODES ** (1.0 / len(used)))
     if len(used) == 3:
-        ax = new_axes(ax, (6.0, 5.2), projection="3d")
-        return _plot_surfaces(equations, table, rows, used, ax, resolution or _SURFACE_POINTS)
-    return _plot_curves(equations, table, rows, used, new_axes(ax, (5.0, 5.0)), resolution or _CURVE_POINTS)
+        return _plot_surfaces(equations, table, rows, used, new_axes(ax, (6.0, 5.2), projection="3d"), resolution)
+    return _plot_curves(equations, table, rows, used, new_axes(ax, (5.0, 5.0)), resolution)
 
 
 def _plot_curves(equations: Any, table: Float2D, rows: Float2D, used: Sequence[int], ax: Any, resolution: int) -> Any:
@@ -107,7 +103,7 @@ def _plot_surfaces(equations: Any, table: Float2D, rows: Float2D, used: Sequence
             ax.plot_trisurf(
                 *corners.T, triangles=triangles, color=colour, alpha=0.45, linewidth=0, shade=True, rasterized=True
             )
-    shown = thin(rows, _SURFACE_ROWS)
+    shown = rows
     ax.scatter(*(shown[:, j] for j in used), color=INK, s=3, linewidths=0, depthshade=False, rasterized=True)
     finish(ax, title=_title(equations), x=names[used[0]], y=names[used[1]])
     ax.set_zlabel(escape(names[used[2]]), color=INK)
@@ -191,13 +187,13 @@ def plot_projection(
     ax = new_axes(ax, (5.5, 4.8))
     ends = table if row is None else np.vstack([table, at])
     axes = [_axis(ends[:, k], resolution, margin=0.06) for k in (i, j)]
-    shown = thin(table, _PLANE_ROWS)
+    shown = thin(table)
     if deviation is None:
         deviation = float(np.sqrt(np.mean(values_of(equation, table) ** 2)))
     unit = deviation if deviation > 0.0 else 1.0
     values = values_of(equation, _plane(at, (i, j), axes)).reshape(resolution, resolution) / unit
     if deviation > 0.0:
-        ax.contourf(*axes, values, levels=[-_BAND, _BAND], colors=[GRID], alpha=0.6)
+        ax.contourf(*axes, values, levels=[-BAND, BAND], colors=[GRID], alpha=0.6)
     ax.contour(*axes, values, levels=[0.0], colors=[LINE], linewidths=2.0)
     moved = _on_the_plane(values, (axes[0], axes[1]), shown[:, i], values_of(equation, shown)[:, 0] / unit)
     ax.plot(shown[:, i], moved, ".", color=POINT, markersize=3, label="rows, moved to this plane", rasterized=True)
@@ -237,7 +233,7 @@ def _number(column: Any, names: Sequence[str]) -> int:
 
 
 def _on_the_plane(values: Float2D, axes: tuple[Float1D, Float1D], at: Float1D, wanted: Float1D) -> Float1D:
-    """The second coordinates at which ``values`` on the grid are the ``wanted`` ones; NaN if there are none."""
+    """The second coordinates at which ``values`` on the grid equal the ``wanted`` ones; NaN where they never do."""
     (x, y), heights = axes, np.full(len(at), np.nan)
     for k, (column, value) in enumerate(zip(np.searchsorted(x, at).clip(0, x.size - 1), wanted, strict=True)):
         above = values[:, column] - value
@@ -278,7 +274,7 @@ def _name_equations(equations: Any, ax: Any) -> None:
     from matplotlib.lines import Line2D
 
     texts = _texts(equations)
-    if 1 < len(texts) <= _MOST_EQUATIONS:
+    if 1 < len(texts) <= len(CYCLE):
         place = {"loc": "upper left"} if ax.name == "3d" else {}
         lines = [Line2D([], [], color=CYCLE[k], linewidth=2.0) for k in range(len(texts))]
         add_legend(ax, handles=lines, labels=[escape(shorten(text, 55)) for text in texts], fontsize=8.5, **place)

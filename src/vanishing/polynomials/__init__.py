@@ -1,8 +1,8 @@
 """Polynomials.
 
-``terms`` and their orders; ``forms`` (sums of monomials) and ``products`` (VCA's) evaluate them, ``expansion`` writes
-products as monomials; ``polynomial`` has the public classes, with ``arithmetic``, ``text``, ``affine`` (units) and
-``systems`` (computer algebra); ``joined`` makes a list of single ones.
+``terms`` have orders and values; ``forms`` (sums of monomials) and ``products`` (VCA's, which ``forms`` writes as
+monomials) are evaluated on rows; ``polynomial`` has the public classes, with ``arithmetic``, ``text``, ``affine``
+(units) and ``systems`` (computer algebra).
 """
 
 from .polynomial import Polynomial, Polynomials, Terms

@@ -1,7 +1,8 @@
-"""The affine map of a scaler, from the units of the data to the units of a model."""
+"""The affine map of a scaler, between the units of the data and those of a model, and what its rounding leaves."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Float1D
-
-__all__ = ["affine_map"]
+from ..constants import ROOT_EPS
 
 
 def affine_map(scaler: Any, n_features: int) -> tuple[Float1D, Float1D]:
@@ -48,3 +48,16 @@ def affine_map(scaler: Any, n_features: int) -> tuple[Float1D, Float1D]:
     if not np.isfinite(full).all() or (full[0] == 0.0).any():
         raise ValueError("The scale must be finite and not zero, and the offset finite.")
     return full[0], full[1]
+
+
+def without_rounding(polynomial: Any, size: Float1D | None) -> Any:
+    """A polynomial without terms that are rounding of a scaling, for columns of this size; its first coefficient is 1.
+
+    Without a size nothing was scaled, and the polynomial stays as it is.
+    """
+    if size is None:
+        return polynomial
+    share = np.abs(polynomial.coef) * np.prod(size**polynomial.exponents, axis=1)
+    kept = share > ROOT_EPS * share.max()
+    coef = polynomial.coef[kept]
+    return replace(polynomial, exponents=polynomial.exponents[kept], coef=coef / coef[0])

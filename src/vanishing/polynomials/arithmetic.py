@@ -12,8 +12,6 @@ import numpy as np
 from .._typing import Float1D, Int2D
 from ..solvers import Status
 
-__all__ = ["Arithmetic"]
-
 
 class Arithmetic:
     """Operators of a polynomial with ``exponents``, ``coef`` and ``feature_names``.

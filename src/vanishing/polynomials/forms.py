@@ -1,7 +1,6 @@
-"""Sums of monomials: evaluate terms and generators on a block of rows.
+"""Sums of monomials: generators evaluated on a block of rows, and products written as such sums.
 
-A monomial costs one multiplication: an earlier row of the table times a column of the data. The values of terms
-exist for one chunk of rows at a time, which is small enough to stay in the cache.
+The values of terms exist for one chunk of rows at a time, which is small enough to stay in the cache.
 """
 
 from __future__ import annotations
@@ -13,88 +12,14 @@ import numpy as np
 from scipy.linalg.blas import dgemm, dgemv
 
 from .._compiled import compiled
-from .._typing import Array, Bool1D, Float1D, Float2D, Int1D
+from .._typing import Array, Float1D, Float2D, Int1D, Int2D
+from ..constants import CACHE_ENTRIES
 from ..files.fields import Numbers, Record, require
 from ..rows.array_api import namespace_of, on_device_of
 from ..rows.protocol import Cost, Rows
-from .columnwise import Places, write_columnwise
-from .products import ProductForm
-from .terms import Program, multiply, padded_length
-
-__all__ = [
-    "MONOMIAL_FORM",
-    "PROGRAM",
-    "MonomialForm",
-    "batched_terms",
-    "evaluate_terms",
-    "fill_terms",
-    "term_values",
-    "values_over",
-]
-
-_FEW = 32  # rows for which plain NumPy is quick, so that nothing has to be compiled or loaded for them
-CACHE_ENTRIES = 65_536  # float64 values of one chunk: half a megabyte, within a core's second-level cache
-
-
-@compiled
-def fill_terms(X: Float2D, left: Int1D, right: Int1D, columns: Float2D, table: Float2D) -> None:
-    """Evaluate terms on the rows of ``X``: ``table[0] = 1`` and ``table[k] = table[left[k]] * x[right[k]]`` for k >= 1.
-
-    ``columns`` ``(n_features, >= n_rows)`` receives the transposed block; ``table`` is ``(n_terms, >=
-    n_rows)``.
-    """
-    n_rows, n_features = X.shape
-    for i in range(n_rows):
-        for j in range(n_features):
-            columns[j, i] = X[i, j]
-    for i in range(n_rows):
-        table[0, i] = 1.0
-    for k in range(1, left.size):
-        parent, factor, row = table[left[k]], columns[right[k]], table[k]
-        for i in range(n_rows):
-            row[i] = parent[i] * factor[i]
-
-
-def evaluate_terms(X: Array, program: Program, table: Float2D) -> None:
-    """Write the values of the terms on the rows of ``X`` into ``table``, ``(n_terms, >= n_rows)``."""
-    n_rows = len(X)
-    if n_rows > _FEW:
-        fill_terms(X, program.left, program.right, np.empty(X.shape[::-1]), table)
-        return
-    table[0, :n_rows] = 1.0
-    for k, (parent, factor) in enumerate(zip(program.left.tolist(), program.right.tolist(), strict=True)):
-        if k:
-            table[k, :n_rows] = table[parent, :n_rows] * X[:, factor]
-
-
-def batched_terms(X: Any, program: Program) -> Any:
-    """Values of terms on a device, ``(n_batches, n_terms, length)``, for rows ``(n_batches, length, n_features)``."""
-    namespace = namespace_of(X)
-    columns = namespace.permute_dims(X, (0, 2, 1))
-    table = namespace.empty((X.shape[0], program.size, X.shape[1]), dtype=namespace.float64, device=X.device)
-    table[:, 0, :] = 1.0
-    for k in range(1, program.size):
-        parent, factor = int(program.left[k]), columns[:, int(program.right[k]), :]
-        table[:, k, :] = factor if parent == 0 else table[:, parent, :] * factor
-    return table
-
-
-def term_values(X: Any, program: Program) -> Any:
-    """Values of the terms on the rows of ``X``, shape ``(n_terms, n_rows)``, on the device of ``X``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> term_values(np.array([[2.0, 3.0]]), Program.of([(), (0,), (0, 1)]))
-    array([[1.],
-           [2.],
-           [6.]])
-    """
-    if not isinstance(X, np.ndarray):
-        return batched_terms(X[None, :, :], program)[0, :, :]
-    table = np.empty((program.size, X.shape[0]))
-    evaluate_terms(X, program, table)
-    return table
+from .products import Layer, ProductForm
+from .terms import Program, count_terms, evaluate_terms, exponents_of, fill_terms, multiply, padded_length, terms_up_to
+from .terms import term_values as term_values
 
 
 @compiled
@@ -144,33 +69,6 @@ def _fill_generators(
         for i in range(stop - start):
             for g in range(n_generators):
                 out[start + i, g] = abs(values[g, i]) if absolute else values[g, i]
-
-
-@compiled
-def _fill_columnwise(
-    X: Float2D,
-    left: Int1D,
-    right: Int1D,
-    coef: Float2D,
-    lead_left: Int1D,
-    lead_right: Int1D,
-    lead_coef: Float1D,
-    columns: Float2D,
-    table: Float2D,
-    values: Float2D,
-    source: Int1D,
-    row: Int1D,
-    width: Float1D,
-    absolute: Bool1D,
-    out: Float2D,
-) -> None:
-    n_rows, chunk = X.shape[0], table.shape[1]
-    for start in range(0, n_rows, chunk):
-        stop = start + chunk if start + chunk < n_rows else n_rows
-        _fill_chunk_by_generator(
-            X[start:stop], left, right, coef, lead_left, lead_right, lead_coef, columns, table, values
-        )
-        write_columnwise(values, source, row, width, absolute, stop - start, start, out)
 
 
 @dataclass(frozen=True)
@@ -230,11 +128,6 @@ class MonomialForm:
         sizes = n_features, n_basis, n_polynomials
         columns, table, values = (np.zeros((size, self._chunk)) for size in sizes)
         return columns, table, values
-
-    def fill_columnwise(self, X: Float2D, places: Places, out: Float2D) -> None:
-        """Write values on the rows of ``X`` to rows of ``out``, ``(n_columns, n_rows)``."""
-        columns, table, values = self._memory(X.shape[1])
-        _fill_columnwise(X, *self._program, columns, table, values, *places, out)
 
     @np.errstate(over="ignore", invalid="ignore")  # as in compiled code
     def _fill_chunk(self, X: Array, out: Float2D, *, absolute: bool, chunk: int) -> None:
@@ -345,3 +238,73 @@ MONOMIAL_FORM = Record(
     | {"lead_coef": Numbers("f8", (None,))},
     _check_monomial_form,
 )
+
+
+_MOST_ENTRIES = 50_000_000  # coefficients of an expansion: 400 MB
+
+
+def monomials_of(form: MonomialForm | ProductForm, n_features: int) -> tuple[Int2D, Float2D, Int1D]:
+    """Exponents ``(n_terms, n_features)``, coefficients ``(n_polynomials, n_terms)`` and the leading terms' indices."""
+    return _monomial_terms(form, n_features) if isinstance(form, MonomialForm) else _expand(form, n_features)
+
+
+def _monomial_terms(form: MonomialForm, n_features: int) -> tuple[Int2D, Float2D, Int1D]:
+    """The expansion over the terms of the order ideal, followed by the leading terms."""
+    n_generators, n_basis = form.coef.shape
+    terms = [*form.basis.terms, *form.basis.products(form.leads)]
+    coef = np.hstack([form.coef, np.diag(form.lead_coef)])
+    return exponents_of(terms, n_features), coef, n_basis + np.arange(n_generators)
+
+
+def _expand(form: ProductForm, n_features: int) -> tuple[Int2D, Float2D, Int1D]:
+    """The expansion over all monomials up to the degree, ascending in DegLex.
+
+    The product of a polynomial and a linear one is a sum over the terms of the linear one; multiplication by a
+    variable moves each coefficient to another monomial.
+    """
+    degree = len(form.layers)
+    widest = max((len(layer.products) for layer in form.layers), default=1)
+    if count_terms(degree, n_features) * widest > _MOST_ENTRIES:
+        raise ValueError(
+            f"{widest} products of degree {degree} in {n_features} variables are too many to write out as monomials; "
+            "use evaluate() instead."
+        )
+    terms = terms_up_to(degree, n_features)
+    index = {term: i for i, term in enumerate(terms)}
+    lower = count_terms(degree - 1, n_features) if degree else 1
+    moved = np.array([[index[multiply(t, (v,))] for t in terms[:lower]] for v in range(n_features)], dtype=np.int64)
+    coef = _coefficients(form, moved, len(terms))
+    # Coefficients cancel up to rounding only: set these to zero, so that none of them becomes a leading one.
+    coef[np.abs(coef) <= 1e-13 * _coefficients(_absolute(form), moved, len(terms))] = 0.0
+    leads = len(terms) - 1 - np.argmax(coef[:, ::-1] != 0.0, axis=1)
+    return exponents_of(terms, n_features), coef, leads
+
+
+def _coefficients(form: ProductForm, moved: Int2D, n_terms: int) -> Float2D:
+    """Coefficients of the form's polynomials; ``moved[v, t]`` is the index of term t times variable v."""
+    lower = moved.shape[1]
+    table = np.zeros((1, n_terms))
+    table[0, 0] = form.constant
+    vanishing = [np.empty((0, n_terms))]
+    for d, layer in enumerate(form.layers):
+        products = np.zeros((len(layer.products), n_terms))
+        if d == 0:
+            products[:, 0] = form.offset[layer.products.right]
+            products[np.arange(len(products)), 1 + layer.products.right] = form.scale[layer.products.right]
+        else:
+            parents, linear = table[layer.products.left], table[layer.products.right]
+            products += linear[:, :1] * parents
+            for v in range(moved.shape[0]):
+                products[:, moved[v]] += linear[:, 1 + v : 2 + v] * parents[:, :lower]
+        stacked = np.vstack([table, products])
+        vanishing.append(layer.vanishing @ stacked)
+        table = np.vstack([table, layer.kept @ stacked])
+    return np.asarray(np.vstack(vanishing)[form.chosen] * form.factor[:, None])
+
+
+def _absolute(form: ProductForm) -> ProductForm:
+    """The form with absolute values everywhere; its coefficients bound the summands that cancel in the original."""
+    layers = tuple(Layer(p, np.abs(kept), np.abs(vanishing)) for p, kept, vanishing in form.layers)
+    return replace(
+        form, layers=layers, factor=np.abs(form.factor), scale=np.abs(form.scale), offset=np.abs(form.offset)
+    )

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from itertools import combinations
 from typing import Any, ClassVar, overload
 
 import numpy as np
 from sklearn.utils import check_array
 
 from .._typing import Array, Float1D, Float2D, Int1D, Int2D
-from ..display import IN_HTML, IN_REPR, lines_html
+from ..constants import IN_HTML, IN_REPR
+from ..display import lines_html
 from ..files.container import ArrayReader, ArrayWriter
 from ..files.fields import Either, Field, Numbers, Optional, Text, TupleOf, require
 from ..files.saved import Saved
@@ -19,13 +21,11 @@ from ..rows.reading import require_finite
 from ..solvers import Status
 from .affine import affine_map
 from .arithmetic import Arithmetic
-from .expansion import monomials_of
-from .forms import MONOMIAL_FORM, MonomialForm, values_over
+from .forms import MONOMIAL_FORM, MonomialForm, monomials_of, values_over
 from .products import PRODUCT_FORM, ProductForm
 from .systems import to_macaulay2, to_sage, to_singular
+from .terms import Program, Term
 from .text import distinct_names, latex_name, monomial_text, signed_sum
-
-__all__ = ["Polynomial", "Polynomials", "Terms"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +157,7 @@ class Polynomials(Saved, Sequence[Polynomial]):
     gap: Float1D
     n_iter: Int1D
     status: Array
-    _n_free: Int1D | None = None  # for each polynomial, how many first terms it could have; None if all
+    _n_free: Int1D | None = None  # how many of the first terms each polynomial could have; None if all
     _expansion: tuple[Int2D, Float2D, Int1D] | None = field(default=None, init=False)
 
     _fields: ClassVar = {
@@ -421,3 +421,46 @@ class Terms(Saved, Sequence[str]):
 def _check_width(X: Array, feature_names: Sequence[str]) -> None:
     if X.shape[1] != len(feature_names):
         raise ValueError(f"X has {X.shape[1]} columns, but there are {len(feature_names)} variables.")
+
+
+def join_polynomials(polynomials: Sequence[Polynomial]) -> Polynomials:
+    """The list of polynomials in the same variables, as models have it.
+
+    All terms and their divisors stand in the basis; the leading terms of the form have the coefficient 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vanishing import OAVI
+    >>> x = np.linspace(0, 1, 50)
+    >>> G = OAVI(psi=1e-6, max_degree=2).fit(np.column_stack([x, x**2])).generators_
+    >>> X = np.array([[0.5, 0.5]])
+    >>> bool(np.allclose(join_polynomials(list(G)).evaluate(X), G.evaluate(X)))
+    True
+    """
+    if not polynomials:
+        raise ValueError("There are no polynomials.")
+    rows = [[_term(row) for row in polynomial.exponents.tolist()] for polynomial in polynomials]
+    closed = {divisor for terms in rows for term in terms for divisor in _divisors(term)} | {()}
+    basis = sorted(closed, key=lambda term: (len(term), term))
+    place = {term: k for k, term in enumerate(basis)}
+    coef = np.zeros((len(rows), len(basis)))
+    for g, (terms, polynomial) in enumerate(zip(rows, polynomials, strict=True)):
+        np.add.at(coef[g], [place[term] for term in terms], polynomial.coef)
+    nothing = np.zeros(len(rows), dtype=np.int64)
+    return Polynomials(
+        MonomialForm(Program.of(basis), coef, Program(nothing, nothing), np.zeros(len(rows))),
+        polynomials[0].feature_names,
+        mse=np.array([polynomial.mse for polynomial in polynomials]),
+        gap=np.array([polynomial.gap for polynomial in polynomials]),
+        n_iter=np.array([polynomial.n_iter for polynomial in polynomials]),
+        status=np.array([polynomial.status for polynomial in polynomials], dtype=object),
+    )
+
+
+def _term(exponents: Sequence[int]) -> Term:
+    return tuple(j for j, power in enumerate(exponents) for _ in range(power))
+
+
+def _divisors(term: Term) -> set[Term]:
+    return {divisor for size in range(len(term) + 1) for divisor in combinations(term, size)}

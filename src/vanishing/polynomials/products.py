@@ -8,14 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._typing import Float1D, Float2D, Int1D
+from ..constants import CACHE_ENTRIES
 from ..files.fields import Number, Numbers, Record, TupleOf, require
 from ..rows.array_api import namespace_of, on_device_of
 from ..rows.protocol import Cost
-from .columnwise import Places, write_columnwise
-
-__all__ = ["PRODUCT_FORM", "Candidates", "Layer", "ProductForm", "product_values"]
-
-_CHUNK_ENTRIES = 262_144  # float64 values of one chunk: two megabytes, within the third-level cache
 
 
 class Candidates(NamedTuple):
@@ -113,7 +109,7 @@ class ProductForm:
         """Write the values on a block of rows to ``out``, ``(n_rows, n_polynomials)``."""
         if self.n_polynomials == 0:
             return
-        namespace, chunk = np, int(np.clip(_CHUNK_ENTRIES // self._widest, 64, 8192))
+        namespace, chunk = np, CACHE_ENTRIES // self._widest + 1
         if not isinstance(block, np.ndarray):
             namespace, chunk = namespace_of(block), block.shape[0]
         chosen, factor = on_device_of(block, self.chosen), on_device_of(block, self.factor[:, None])
@@ -126,12 +122,6 @@ class ProductForm:
             ]
             generators = namespace.take(namespace.concat(values), chosen, axis=0) * factor
             out[start : start + chunk, :] = namespace.abs(generators).T if absolute else generators.T
-
-    def fill_columnwise(self, X: Float2D, places: Places, out: Float2D) -> None:
-        """Write values on the rows of ``X`` to rows of ``out``, ``(n_columns, n_rows)``."""
-        values = np.empty((len(X), self.n_polynomials))
-        self.fill(X, values, absolute=False)
-        write_columnwise(np.ascontiguousarray(values.T), *places, len(X), 0, out)
 
     @property
     def degrees(self) -> Int1D:

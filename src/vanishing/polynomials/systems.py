@@ -10,8 +10,6 @@ from typing import Any
 
 from .._typing import Float1D, Int2D
 
-__all__ = ["rationalize", "to_macaulay2", "to_sage", "to_singular"]
-
 # The ring and the ideal in the texts, and words of the languages that a column may be called.
 _TAKEN = {"R", "I", *kwlist, "ideal", "int", "intvec", "list", "map", "matrix", "poly", "proc", "ring", "string"}
 

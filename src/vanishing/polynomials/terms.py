@@ -1,5 +1,7 @@
 """Terms: all up to a degree, their products, their orders, the border, and the program that evaluates them.
 
+A monomial costs one multiplication: an earlier row of the table of values times a column of the data.
+
 A term is the sorted tuple of its variables: ``x0^2 x2`` is ``(0, 0, 2)``, the constant is ``()``. Dividing by
 a variable drops an entry, and both orders of this module are orders of tuples. Variables are numbered in the
 order in which a fit visits them; ``feature_order`` of the estimators maps them to columns of the data.
@@ -11,25 +13,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations, combinations_with_replacement
 from math import comb
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from .._typing import Float1D, Float2D, Int1D, Int2D
+from .._compiled import compiled
+from .._typing import Array, Float1D, Float2D, Int1D, Int2D
+from ..rows.array_api import namespace_of
 
-__all__ = [
-    "ORDERS",
-    "Program",
-    "Term",
-    "border",
-    "count_terms",
-    "derivatives",
-    "exponents_of",
-    "gram_of_gradients",
-    "multiply",
-    "padded_length",
-    "terms_up_to",
-]
+_ROWS_WITHOUT_KERNELS = 32  # for so few rows plain NumPy is quick, and nothing has to be compiled or loaded
+MOST_TERMS = 5000  # whose Gram has 200 MB; the default of max_terms, too, and the sums that a query may ask for
 
 Term: TypeAlias = tuple[int, ...]
 
@@ -241,3 +234,67 @@ def exponents_of(terms: Sequence[Term], n_features: int) -> Int2D:
         for variable in term:
             exponents[row, variable] += 1
     return exponents
+
+
+# The values of terms on rows.
+
+
+@compiled
+def fill_terms(X: Float2D, left: Int1D, right: Int1D, columns: Float2D, table: Float2D) -> None:
+    """Evaluate terms on the rows of ``X``: ``table[0] = 1`` and ``table[k] = table[left[k]] * x[right[k]]`` for k >= 1.
+
+    ``columns`` ``(n_features, >= n_rows)`` receives the transposed block; ``table`` is ``(n_terms, >=
+    n_rows)``.
+    """
+    n_rows, n_features = X.shape
+    for i in range(n_rows):
+        for j in range(n_features):
+            columns[j, i] = X[i, j]
+    for i in range(n_rows):
+        table[0, i] = 1.0
+    for k in range(1, left.size):
+        parent, factor, row = table[left[k]], columns[right[k]], table[k]
+        for i in range(n_rows):
+            row[i] = parent[i] * factor[i]
+
+
+def evaluate_terms(X: Array, program: Program, table: Float2D) -> None:
+    """Write the values of the terms on the rows of ``X`` into ``table``, ``(n_terms, >= n_rows)``."""
+    n_rows = len(X)
+    if n_rows > _ROWS_WITHOUT_KERNELS:
+        fill_terms(X, program.left, program.right, np.empty(X.shape[::-1]), table)
+        return
+    table[0, :n_rows] = 1.0
+    for k, (parent, factor) in enumerate(zip(program.left.tolist(), program.right.tolist(), strict=True)):
+        if k:
+            table[k, :n_rows] = table[parent, :n_rows] * X[:, factor]
+
+
+def batched_terms(X: Any, program: Program) -> Any:
+    """Values of terms on a device, ``(n_batches, n_terms, length)``, for rows ``(n_batches, length, n_features)``."""
+    namespace = namespace_of(X)
+    columns = namespace.permute_dims(X, (0, 2, 1))
+    table = namespace.empty((X.shape[0], program.size, X.shape[1]), dtype=namespace.float64, device=X.device)
+    table[:, 0, :] = 1.0
+    for k in range(1, program.size):
+        parent, factor = int(program.left[k]), columns[:, int(program.right[k]), :]
+        table[:, k, :] = factor if parent == 0 else table[:, parent, :] * factor
+    return table
+
+
+def term_values(X: Any, program: Program) -> Any:
+    """Values of the terms on the rows of ``X``, shape ``(n_terms, n_rows)``, on the device of ``X``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> term_values(np.array([[2.0, 3.0]]), Program.of([(), (0,), (0, 1)]))
+    array([[1.],
+           [2.],
+           [6.]])
+    """
+    if not isinstance(X, np.ndarray):
+        return batched_terms(X[None, :, :], program)[0, :, :]
+    table = np.empty((program.size, X.shape[0]))
+    evaluate_terms(X, program, table)
+    return table

@@ -9,17 +9,6 @@ from functools import lru_cache
 
 from .._typing import Float1D, Int1D
 
-__all__ = [
-    "distinct_names",
-    "is_number",
-    "latex_name",
-    "monomial_text",
-    "powers_in",
-    "quoted_name",
-    "shown_names",
-    "signed_sum",
-]
-
 _FACTOR = re.compile(r"\s*(?:`((?:[^`]|``)*)`|([^*^`]+?))\s*(?:(?:\^|\*\*)\s*(\d+)\s*)?(?:\*(?!\*)|$)")
 
 
@@ -82,7 +71,7 @@ def shown_names(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def distinct_names(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The names, with the column's index appended to those that occur more than once."""
+    """The names; a name that occurs more than once gets the index of its column."""
     count = Counter(names)
     return tuple(name if count[name] == 1 else f"{name}[{j}]" for j, name in enumerate(names))
 

@@ -12,8 +12,6 @@ from ..polynomials.polynomial import Polynomials
 from ..rows.array_api import to_host
 from ..rows.protocol import Block, Cost, Rows
 
-__all__ = ["Held", "check_values", "values_of_polynomials"]
-
 
 class Held(NamedTuple):
     """How well equations hold on rows.

@@ -14,11 +14,8 @@ from typing import Any
 from ..plots.style import ALARM, CYCLE, GRID, INK, LINE, MUTED, POINT
 from .markup import Html, tag
 
-__all__ = ["figure", "histogram"]
-
 _THEMED = {INK: "ink", MUTED: "muted", GRID: "line", POINT: "point", LINE: "blue", ALARM: "red", CYCLE[2]: "green"}
 _METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
-_DOTS = 130  # per inch, of the image of the rows
 _FONT = re.compile(r"font: ([^;\"']*?)(?:'[^']*'(?:, )?)+[^;\"]*")
 
 
@@ -53,7 +50,7 @@ def _svg(draw: Callable[[Any], Any], size: tuple[float, float], projection: str 
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # the browser has other fonts
         canvas = Figure(figsize=size, layout="constrained")  # not by pyplot, which would keep it open
         draw(canvas.add_subplot(projection=projection))
-        canvas.savefig(stream, format="svg", transparent=True, dpi=_DOTS, metadata=_METADATA)
+        canvas.savefig(stream, format="svg", transparent=True, metadata=_METADATA)
     return Html(_themed(stream.getvalue()))
 
 

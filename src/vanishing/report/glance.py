@@ -8,6 +8,7 @@ import numpy as np
 
 from .._typing import Array, Float1D, Float2D, Int1D
 from ..display import counted
+from ..plots.style import MOST_POINTS
 from ..rows.array_api import to_host
 from ..rows.protocol import Block, Cost, Rows
 from ..rows.sampling import lowest_places, row_numbers
@@ -15,10 +16,7 @@ from .figures import histogram
 from .markup import Html, join, paragraph
 from .tables import figures, percent, table
 
-__all__ = ["Glance", "describe_columns", "look_at"]
-
-_SAMPLED = 5000  # rows for pictures
-_BINS = 24  # of a small histogram
+BINS = 32  # bars of a histogram, and points of a curve
 
 
 class Glance(NamedTuple):
@@ -86,7 +84,7 @@ def _glance(block: Block) -> Glance:
     low = (X if whole else np.where(known, X, np.inf)).min(axis=0)
     high = (X if whole else np.where(known, X, -np.inf)).max(axis=0)
     hashes = row_numbers(block)
-    chosen = lowest_places(hashes, _SAMPLED)
+    chosen = lowest_places(hashes, MOST_POINTS)
     labels = None if block.labels is None else np.asarray(to_host(block.labels))[chosen]
     return Glance(len(X), present, low, high, mean, square, X[chosen], chosen, labels, hashes[chosen])
 
@@ -97,7 +95,7 @@ def _add_glances(a: Glance, b: Glance) -> Glance:
     step = np.where(a.present > 0.0, b.mean - a.mean, 0.0)
     start = np.where(a.present > 0.0, a.mean, b.mean)
     hashes = np.concatenate([a.hashes, b.hashes])
-    chosen = lowest_places(hashes, _SAMPLED)
+    chosen = lowest_places(hashes, MOST_POINTS)
     labels = None if a.labels is None or b.labels is None else np.concatenate([a.labels, b.labels])[chosen]
     return Glance(
         a.n_rows + b.n_rows,
@@ -136,5 +134,5 @@ def _counts(values: Float1D, low: float, high: float) -> list[int]:
     if not (np.isfinite(low) and np.isfinite(high)) or not finite.size:
         return []
     ends = (low, high) if high > low else (low - 0.5, low + 0.5)
-    counts: list[int] = np.histogram(finite, bins=_BINS, range=ends)[0].tolist()
+    counts: list[int] = np.histogram(finite, bins=BINS, range=ends)[0].tolist()
     return counts

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import html
 
-__all__ = ["EMPTY", "Html", "join", "paragraph", "tag"]
-
 _VOID = {"meta", "link", "input", "br", "img"}
 
 
@@ -19,7 +17,7 @@ EMPTY = Html("")
 
 
 def tag(name: str, /, *children: str | None, **attributes: str | float | bool | None) -> Html:
-    """An element; children that are no ``Html`` are escaped, and so are the values of attributes.
+    """An element. Children are escaped unless they are ``Html``, and values of attributes always.
 
     Attributes that are None or False are left out; ``class_`` is class, and underscores are hyphens.
 

@@ -12,15 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from .._typing import Int1D
-from ..plots.style import shorten
+from ..plots.style import TITLE, shorten
 from ..polynomials.polynomial import Polynomial
 from .markup import EMPTY, Html, join, tag
 
-__all__ = ["Summand", "equation", "monomial", "number", "polynomial", "shifted_variable", "variable"]
-
 _INDEXED = re.compile(r"([^\W\d_])_?(\d{1,4})")
 _MOST_TERMS = 40  # on one side of an equation
-_LONGEST = 32  # characters of a name: browsers do not break lines within a formula
 
 
 class Summand(NamedTuple):
@@ -42,7 +39,7 @@ def variable(name: str) -> Html:
     indexed = _INDEXED.fullmatch(name)
     if indexed:
         return tag("msub", tag("mi", indexed[1]), tag("mn", indexed[2]))
-    return tag("mi", name) if len(name) == 1 and name.isalpha() else tag("mtext", shorten(name, _LONGEST))
+    return tag("mi", name) if len(name) == 1 and name.isalpha() else tag("mtext", shorten(name, TITLE))
 
 
 def shifted_variable(name: str, shift: float) -> Html:
@@ -104,7 +101,7 @@ def equation(left: Sequence[Summand], right: Sequence[Summand] | None, text: str
 
 
 def _side(summands: Sequence[Summand], before: Html = EMPTY) -> list[Html]:
-    """The terms of one side, the first after ``before``, and the number of those that are left out."""
+    """The terms of one side, the first after ``before``, and how many are left out."""
     shown = [
         _formula(summand, first=k == 0, before=EMPTY if k else before)
         for k, summand in enumerate(summands[:_MOST_TERMS])

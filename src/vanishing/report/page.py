@@ -20,8 +20,6 @@ from ..rows.writing import complete_file
 from .markup import EMPTY, Html, join, paragraph, tag
 from .tables import facts
 
-__all__ = ["Clock", "HtmlReport", "Section", "Story", "Tile", "write_page"]
-
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "matplotlib", "pandas", "pyarrow")
 _LONGEST_VALUE = 120  # characters of a parameter
 _CITE = """@inproceedings{wirth2023approximate,

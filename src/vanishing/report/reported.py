@@ -13,8 +13,6 @@ from ..tables.pipelines import take_apart
 from .glance import Glance, describe_columns, look_at
 from .page import Clock, HtmlReport, Section, Story, write_page
 
-__all__ = ["Given", "Reported", "Subject", "report_on", "write_report"]
-
 
 class Given(NamedTuple):
     """The rows of a report, the names of their columns, and, if they have labels, their classes.

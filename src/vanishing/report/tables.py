@@ -7,12 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..constants import IN_REPR
 from .markup import EMPTY, Html, tag
 
-__all__ = ["MOST_ROWS", "Cell", "facts", "figures", "percent", "table"]
-
-_SEARCHED = 8  # rows from which on a table has a search field
-MOST_ROWS = 500  # of a table on a page
+MOST_ROWS = 500  # longest table on a page
 
 
 class Cell(NamedTuple):
@@ -70,7 +68,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, name: str, m
     parts = [tag("div", tag("table", tag("thead", head), tag("tbody", *body)), class_="scroll")]
     if len(rows) > most:
         parts.append(tag("p", f"The first {most:,} of {len(rows):,} {name}.", class_="note"))
-    if len(rows) >= _SEARCHED:
+    if len(rows) > IN_REPR:
         label = f"Search {name}"
         field = tag("input", type="search", placeholder=f"{label} ...", aria_label=label)
         parts.insert(0, tag("div", field, tag("output", f"{min(len(rows), most):,} {name}"), class_="find"))

@@ -7,14 +7,13 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Sequence
+from io import DEFAULT_BUFFER_SIZE
 from math import prod
 from typing import IO, Any
 
 import numpy as np
 
 from .._typing import Array
-
-__all__ = ["DAMAGED", "Archive", "require_small_directory"]
 
 DAMAGED = (  # the errors that reading a truncated or foreign file may raise
     ValueError,
@@ -29,9 +28,7 @@ DAMAGED = (  # the errors that reading a truncated or foreign file may raise
     zlib.error,
 )
 
-_MOST_MEMBERS = 64
-_MOST_DIRECTORY = 65_536  # bytes
-_PIECE = 1 << 20  # bytes to unpack at a time
+_MOST_DIRECTORY = 65_536  # bytes: a thousand members, which take a megabyte of memory once they are read
 _END = struct.Struct("<4s4H2LH")
 _HEADER = re.compile(
     r"\{'descr': '([<>|])([a-zA-Z])(\d{1,9})', 'fortran_order': False, 'shape': \(((?:\d{1,9},? ?)*)\), \} *\n"
@@ -100,9 +97,9 @@ def require_small_directory(stream: IO[bytes]) -> None:
     tail = stream.read()
     if len(tail) < _END.size + 20:
         raise ValueError("it is too short")
-    mark, *_, n_members, directory, _, _ = _END.unpack(tail[-_END.size :])
+    mark, *_, directory, _, _ = _END.unpack(tail[-_END.size :])
     # A locator before the end record points at a second, zip64 directory.
-    if mark != b"PK\5\6" or tail[:4] == b"PK\6\7" or n_members > _MOST_MEMBERS or directory > _MOST_DIRECTORY:
+    if mark != b"PK\5\6" or tail[:4] == b"PK\6\7" or directory > _MOST_DIRECTORY:
         raise ValueError("it is not an archive of a few arrays")
 
 
@@ -122,7 +119,7 @@ def _read_header(stream: IO[bytes], name: str) -> tuple[np.dtype[Any], tuple[int
 def _unpack(stream: IO[bytes], dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
     values = np.zeros(shape, dtype)
     buffer = values.reshape(-1).view(np.uint8)
-    for begin in range(0, buffer.size, _PIECE):
-        part = stream.read(min(_PIECE, buffer.size - begin))
-        buffer[begin : begin + _PIECE] = np.frombuffer(part, dtype=np.uint8)  # ValueError if the part is too short
+    for begin in range(0, buffer.size, DEFAULT_BUFFER_SIZE):
+        place = buffer[begin : begin + DEFAULT_BUFFER_SIZE]
+        place[:] = np.frombuffer(stream.read(place.size), dtype=np.uint8)  # ValueError if the part is too short
     return values.astype(dtype.newbyteorder("="), copy=False)

@@ -9,18 +9,6 @@ import numpy as np
 
 from .._typing import Array
 
-__all__ = [
-    "cupy_if_any",
-    "empty_like",
-    "free_memory",
-    "has_kernels",
-    "in_float64",
-    "is_device_array",
-    "namespace_of",
-    "on_device_of",
-    "to_host",
-]
-
 _HOST_MEMORY = 256 * 2**20  # bytes that blocks may take where the device is the host itself
 
 _LIBRARIES = ("cupy", "torch", "array_api_strict")

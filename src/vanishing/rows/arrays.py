@@ -12,17 +12,15 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from .._typing import Array, Bool1D, Float1D, Float2D
+from ..constants import LONGEST_BLOCK
 from ..progress import Progress, passes_shown, row_progress
 from ..threads import n_threads, one_blas_thread
 from .protocol import Block, Cost, Rows, merge
 
-__all__ = ["ArrayRows", "as_block", "as_rows", "block_rows", "in_order"]
-
 T = TypeVar("T")
 
-_BLOCK_WORK = 30_000_000
-_BLOCK_NUMBERS = 2**21
-_LONGEST = 131_072
+_BLOCK_WORK = 30_000_000  # multiplications of a block: some milliseconds of a core
+_BLOCK_NUMBERS = 2**21  # float64 values that a block needs: 16 MB
 
 
 class ArrayRows(Rows):
@@ -151,7 +149,7 @@ def block_rows(cost: Cost) -> int:
     >>> block_rows(Cost(work=100, width=20)), block_rows(Cost(work=10**6, width=20))
     (104857, 1024)
     """
-    longest = min(_BLOCK_WORK // (cost.work + 4 * cost.width + 50), _BLOCK_NUMBERS // max(cost.width, 1), _LONGEST)
+    longest = min(_BLOCK_WORK // (cost.work + 4 * cost.width + 50), _BLOCK_NUMBERS // max(cost.width, 1), LONGEST_BLOCK)
     return max(longest, cost.fewest)
 
 

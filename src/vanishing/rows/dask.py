@@ -11,11 +11,10 @@ import numpy as np
 
 from .._typing import Array, Float2D
 from ..checks import check_weights, require_unmasked
+from ..constants import FEWEST_ROWS
 from ..progress import Progress, row_progress
 from .arrays import ArrayRows
 from .protocol import Block, Cost, Rows, merge
-
-__all__ = ["DaskRows", "dask_rows"]
 
 if TYPE_CHECKING:
     delayed: Any
@@ -396,4 +395,4 @@ def _add_up(combine: Any, results: list[tuple[int, Any]]) -> tuple[int, Any]:
 
 
 def _head(X: Any) -> Float2D:
-    return np.asarray(_as_rows(X[:4096], None, None).X, dtype=np.float64)
+    return np.asarray(_as_rows(X[:FEWEST_ROWS], None, None).X, dtype=np.float64)

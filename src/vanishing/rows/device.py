@@ -11,11 +11,10 @@ import numpy as np
 
 from .._typing import Float2D
 from ..checks import check_weights
+from ..constants import FEWEST_ROWS
 from ..progress import row_progress
 from .array_api import free_memory, has_kernels, in_float64, is_device_array, namespace_of, on_device_of, to_host
 from .protocol import Block, Cost, Rows, merge
-
-__all__ = ["DeviceRows"]
 
 T = TypeVar("T")
 
@@ -88,7 +87,7 @@ class DeviceRows(Rows):
 
     def head(self) -> Float2D:
         """A few of the rows, in NumPy."""
-        return np.asarray(to_host(self.X[: min(4096, self.X.shape[0]), :]), dtype=np.float64)
+        return np.asarray(to_host(self.X[: min(FEWEST_ROWS, self.X.shape[0]), :]), dtype=np.float64)
 
     def _block(self, rows: slice) -> Block:
         namespace = namespace_of(self.X)
@@ -101,7 +100,7 @@ class DeviceRows(Rows):
     def _slices(self, width: int) -> Iterator[slice]:
         n_samples = int(self.X.shape[0])
         row_bytes = 8 * (width + self.n_features)
-        longest = max(int(_SHARE * free_memory(self.X, int(n_samples * row_bytes / _SHARE)) / row_bytes), 1024)
+        longest = max(int(_SHARE * free_memory(self.X, int(n_samples * row_bytes / _SHARE)) / row_bytes), FEWEST_ROWS)
         n_blocks = -(-n_samples // longest)
         edges = [n_samples * i // n_blocks for i in range(n_blocks + 1)]
         with row_progress(n_samples) as progress:

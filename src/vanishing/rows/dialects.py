@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-__all__ = ["Dialect", "choose_dialect", "find_dialect"]
-
 _LOOKED_AT = 262_144  # bytes
 _DELIMITERS = ",;\t|"
 _COMMA, _POINT = (re.compile(rf"[+-]?\d+{sign}\d+([eE][+-]?\d+)?") for sign in (",", r"\."))

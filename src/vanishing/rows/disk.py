@@ -13,6 +13,7 @@ import numpy as np
 
 from .._typing import Float2D
 from ..checks import check_scaler
+from ..constants import FEWEST_ROWS
 from ..progress import row_progress
 from ..threads import n_threads, one_blas_thread
 from .arrays import block_rows, in_order
@@ -21,8 +22,6 @@ from .protocol import Block, Computed, Cost, Rows, View, merge
 from .readers import ArrowReader, Piece, Reader
 from .streams import StreamReader, is_stream
 from .writing import feature_writer
-
-__all__ = ["DiskRows", "ScaledOnDisk", "find_files", "format_of", "open_rows"]
 
 T = TypeVar("T")
 
@@ -208,7 +207,7 @@ class DiskRows(Rows):
         block = self.reader.first_block()
         if block is None:
             raise ValueError(f"There are no rows in {self.reader.name_of(0)}.")
-        return np.array(block.X[:4096])
+        return np.array(block.X[:FEWEST_ROWS])
 
     def label_rows(self) -> DiskRows:
         """A source of the same labels, without the columns."""

@@ -13,8 +13,6 @@ from .array_api import namespace_of, on_device_of, to_host
 from .arrays import ArrayRows
 from .protocol import Block, Cost, Rows, where
 
-__all__ = ["MISSING", "Gaps", "add_gaps", "complete_part", "complete_rows", "gaps_in"]
-
 MISSING = ("error", "drop")  # what a user may ask for
 
 

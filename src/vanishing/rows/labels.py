@@ -18,8 +18,6 @@ from .arrays import ArrayRows
 from .protocol import Block, Cost, Rows
 from .reading import input_names, is_dask, is_source, open_table, read_rows, require_finite, require_numbers
 
-__all__ = ["Labelled", "as_vector", "best_labels", "check_labels", "is_missing", "read_labelled"]
-
 _MOST_CLASSES = 1000  # a label column with more distinct values is taken for a mistake
 
 
@@ -174,7 +172,7 @@ def is_missing(label: Any) -> bool:
 
 
 def _is_no_label(label: Any) -> bool:
-    """Whether a label is missing; an empty cell of a CSV file is no class."""
+    """Whether a label is missing; an empty cell of a CSV file counts as missing."""
     return is_missing(label) or label == ""
 
 

@@ -14,8 +14,6 @@ from .arrays import as_block
 from .protocol import Block
 from .readers import Piece, Reader
 
-__all__ = ["NpyReader"]
-
 
 class NpyReader(Reader):
     """Arrays saved by NumPy, one below the other."""

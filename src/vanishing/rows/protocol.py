@@ -17,21 +17,8 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 
 from .._typing import Bool1D, Float1D, Float2D
+from ..constants import FEWEST_ROWS
 from .array_api import empty_like, namespace_of, on_device_of, to_host
-
-__all__ = [
-    "FEWEST_ROWS",
-    "Block",
-    "Computed",
-    "Cost",
-    "JoinedRows",
-    "Reduction",
-    "Rows",
-    "View",
-    "merge",
-    "reduce_together",
-    "where",
-]
 
 T = TypeVar("T")
 
@@ -53,10 +40,6 @@ class Block(NamedTuple):
 
 
 Change = Callable[[Block], Block]
-
-
-#: A source in memory hands out at most this many rows as one block, whatever a kernel costs.
-FEWEST_ROWS = 1024
 
 
 class Cost(NamedTuple):

@@ -10,15 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._typing import Array
+from ..constants import FEWEST_ROWS, LONGEST_BLOCK
 from .dialects import Dialect, choose_dialect
 from .protocol import Block
-
-__all__ = ["BLOCK_ROWS", "ArrowReader", "BatchReader", "Piece", "Reader", "naming"]
-
-_BATCH = 131_072  # rows to read at a time
-BLOCK_ROWS = 65_536  # rows of the blocks that a whole row group is cut into
-_GROUP = 2_000_000  # most rows of a row group that is read as a whole
-_SMALL = 32_768  # batches with fewer rows are joined with the next ones of the file
 
 
 class Piece(NamedTuple):
@@ -60,8 +54,8 @@ class Reader(ABC):
         """Convert a piece to a block; runs in the worker threads."""
 
     def first_block(self) -> Block | None:
-        """A few of the rows, at most 4,096 or the first piece; None without rows."""
-        return next((self.block(piece) for piece in self.pieces(4096)), None)
+        """A few of the rows, at most 1,024 or the first piece; None without rows."""
+        return next((self.block(piece) for piece in self.pieces(FEWEST_ROWS)), None)
 
     def groups(self, threads: int) -> Iterator[Piece] | None:
         """All rows in groups that threads can read independently; None if there are too few for ``threads``."""
@@ -140,7 +134,7 @@ class BatchReader(Reader):
         for batch in batches:
             waiting.append(batch)
             n_waiting += batch.num_rows
-            if n_waiting >= _SMALL:
+            if n_waiting >= LONGEST_BLOCK:
                 yield Piece(part, start, n_waiting, waiting)
                 start, waiting, n_waiting = start + n_waiting, [], 0
         if n_waiting:
@@ -271,21 +265,15 @@ class ArrowReader(BatchReader):
         with naming(self.files[group.part], self.kind):
             file = parquet.ParquetFile(self.files[group.part], metadata=self.fragments[group.part].metadata)
             start = group.start
-            tables = (
-                [file.read_row_group(group.content, columns=names, use_threads=False)]
-                if group.n_rows <= _GROUP
-                else file.iter_batches(_BATCH, row_groups=[group.content], columns=names, use_threads=False)
-            )
-            for table in tables:
-                for batch in table.to_batches(BLOCK_ROWS) if hasattr(table, "to_batches") else [table]:
-                    piece = Piece(group.part, start, batch.num_rows, [batch])
-                    yield self.block(piece, only_labels=only_labels)
-                    start += batch.num_rows
+            batches = file.iter_batches(LONGEST_BLOCK, row_groups=[group.content], columns=names, use_threads=False)
+            for batch in batches:
+                yield self.block(Piece(group.part, start, batch.num_rows, [batch]), only_labels=only_labels)
+                start += batch.num_rows
 
     def _batches(self, part: int, fragment: Any, names: list[str]) -> Iterator[Any]:
         import pyarrow.dataset as dataset
 
-        options: dict[str, Any] = {"columns": names, "batch_size": _BATCH}
+        options: dict[str, Any] = {"columns": names, "batch_size": LONGEST_BLOCK}
         if self.kind == "parquet":  # buffers that were read ahead are freed at the end of the file only
             options["fragment_scan_options"] = dataset.ParquetFragmentScanOptions(pre_buffer=False)
         with naming(self.files[part], self.kind):

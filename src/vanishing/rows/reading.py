@@ -20,24 +20,6 @@ from .disk import open_rows
 from .protocol import Block, Cost, Rows
 from .streams import is_stream
 
-__all__ = [
-    "choose_columns",
-    "dense",
-    "finite_blocks",
-    "input_frame",
-    "input_names",
-    "is_dask",
-    "is_source",
-    "learn_columns",
-    "open_table",
-    "read_finite",
-    "read_rows",
-    "require_finite",
-    "require_numbers",
-    "take_input_from",
-    "with_names",
-]
-
 
 def is_source(X: Any) -> bool:
     """Whether ``X`` is anything other than an array, a frame or a list in the memory of this process."""

@@ -1,28 +1,86 @@
-"""Samples of the rows of any source, in one pass: the rows with the lowest random numbers.
+"""Random numbers of rows, hashes of their places: folds of a cross-validation in passes, and samples in one pass.
 
-The number of a row is a hash of its place, so that a sample depends neither on blocks nor on threads.
+The number of a row depends neither on blocks nor on threads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from .._typing import Bool1D, Float1D, Float2D, Int1D
 from ..checks import quoted
+from ..constants import N_HASHES
 from .array_api import namespace_of, on_device_of, to_host
 from .arrays import ArrayRows
-from .folds import fold_numbers
 from .labels import Labelled
-from .protocol import Block, Cost
+from .protocol import Block, Cost, where
 from .reading import require_finite
 
-__all__ = ["Lowest", "Sample", "lowest_of", "lowest_places", "merge", "row_numbers", "stratified_sample"]
+_SPLITMIX = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB], dtype=np.uint64)  # as published
 
-_N_NUMBERS = 2**52  # random numbers of rows are multiples of its inverse
-_FEWEST = 30  # rows of a class in a sample, if it has that many
+
+@dataclass(frozen=True)
+class NumberFolds:
+    """Blocks with the fold of each of their rows, computed where the rows are.
+
+    To be applied to a source itself, whose blocks know the places of their rows. Views of the same numbered rows
+    compute the numbers once in a pass.
+    """
+
+    n_folds: int
+
+    def __call__(self, block: Block) -> Block:
+        """The block with its folds."""
+        return block._replace(folds=fold_numbers(block.X, block.part, block.start, block.X.shape[0], self.n_folds))
+
+
+@dataclass(frozen=True)
+class InFolds:
+    """The rows of some folds, of rows whose folds are numbered."""
+
+    leaves_out_rows: ClassVar = True
+    folds: tuple[int, ...]
+
+    def __call__(self, block: Block) -> Block:
+        """The rows that are in the folds."""
+        chosen = block.folds == self.folds[0]
+        for fold in self.folds[1:]:
+            chosen = chosen | (block.folds == fold)
+        return where(block, chosen)
+
+
+def fold_numbers(X: Any, part: int, start: int, n_rows: int, n_folds: int) -> Any:
+    """Folds of the rows from ``start`` on of a part of a source, on the device of ``X``.
+
+    splitmix64 (Steele, Lea and Flood 2014, doi:10.1145/2660193.2660195) of the place, modulo the number of folds. The
+    arithmetic of unsigned integers is done on signed ones, which all array libraries have: products wrap alike.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> fold_numbers(np.empty((6, 1)), 0, 0, 6, 3)
+    array([1, 0, 1, 1, 1, 0])
+    """
+    namespace = namespace_of(X)
+    first = start + (part << 40) + 1
+    place = namespace.arange(first, first + n_rows, dtype=namespace.int64, device=X.device)
+    step, *factors = _SPLITMIX.view(np.int64).tolist()
+    mixed = _mix(place * step, 30) * factors[0]
+    mixed = _mix(_mix(mixed, 27) * factors[1], 31)
+    negative = namespace.astype(mixed < 0, namespace.int64)  # 2^64 too small
+    return (mixed % n_folds + negative * (2**64 % n_folds)) % n_folds
+
+
+def _mix(values: Any, shift: int) -> Any:
+    """``values ^ (values >> shift)``, with zeros shifted in."""
+    return values ^ ((values >> shift) & ((1 << (64 - shift)) - 1))
+
+
+FEWEST_IN_HALF = 20  # rows of half of a class: a sample has twice as many, and a class with fewer is not cut
 
 
 def row_numbers(block: Block) -> Float1D:
@@ -34,8 +92,8 @@ def row_numbers(block: Block) -> Float1D:
     >>> row_numbers(Block(np.zeros((3, 1)), start=5)).round(3)
     array([0.726, 0.163, 0.255])
     """
-    hashes = to_host(fold_numbers(block.X, block.part, block.start, block.X.shape[0], _N_NUMBERS))
-    return np.asarray(hashes / _N_NUMBERS)
+    hashes = to_host(fold_numbers(block.X, block.part, block.start, block.X.shape[0], N_HASHES))
+    return np.asarray(hashes / N_HASHES)
 
 
 def lowest_places(numbers: Float1D, most: int) -> Int1D:
@@ -92,7 +150,7 @@ class Sample(NamedTuple):
     """Some rows of every class in memory, labelled by the numbers of the classes; and the facts about all rows."""
 
     rows: ArrayRows
-    n_rows: Float1D  # of every class, those without a weight left out
+    n_rows: Float1D  # rows with a weight in each class
     low: Float1D
     high: Float1D
 
@@ -107,7 +165,7 @@ class _Tally(NamedTuple):
 
 
 def stratified_sample(data: Labelled, most: int, names: Sequence[str]) -> Sample:
-    """About ``most`` rows with the shares of the classes kept, but at least 30 of each, in one pass."""
+    """About ``most`` rows with the shares of the classes kept, but at least 40 of each, in one pass."""
     keys = data.keys
 
     def kernel(block: Block) -> _Tally:
@@ -154,7 +212,8 @@ def _tally(block: Block, keys: Sequence[Any], most: int) -> _Tally:
 
 def _drawn_rows(facts: _Tally, most: int, n_jobs: int | None) -> ArrayRows:
     """As many of the drawn rows as each class may have, labelled by the numbers of the classes."""
-    wanted = np.maximum(np.ceil(facts.n_rows * (most / max(facts.n_rows.sum(), most))), _FEWEST).astype(np.int64)
+    shares = np.ceil(facts.n_rows * (most / max(facts.n_rows.sum(), most)))
+    wanted = np.maximum(shares, 2 * FEWEST_IN_HALF).astype(np.int64)
     chosen = [lowest.thinned(int(n)) for lowest, n in zip(facts.drawn, wanted, strict=True)]
     codes = np.repeat(np.arange(len(chosen)), [len(lowest.numbers) for lowest in chosen])
     weights = np.concatenate([lowest.signed for lowest in chosen])

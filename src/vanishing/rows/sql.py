@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-__all__ = ["bare_query", "columns_of_query", "fetch_row", "quote_name"]
-
 
 def quote_name(name: str) -> str:
     """A name of a column or table as standard SQL quotes it.

@@ -10,14 +10,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ..constants import FEWEST_ROWS, LONGEST_BLOCK
 from .protocol import Block
 from .readers import BatchReader, Piece, naming
 from .sql import quote_name
-
-__all__ = ["StreamReader", "is_stream"]
-
-_BATCH = 131_072  # rows to ask for at a time
-_HEAD = 4096  # rows that stand for all where only a few are needed
 
 
 def is_stream(X: Any) -> bool:
@@ -76,12 +72,12 @@ class StreamReader(BatchReader):
     def _short_batches(self, names: list[str]) -> Iterator[Any]:
         with naming(self.name, self.kind):
             for batch in self._table.batches(names):
-                for start in range(0, batch.num_rows, _BATCH):
-                    yield batch.select(names).slice(start, _BATCH)
+                for start in range(0, batch.num_rows, LONGEST_BLOCK):
+                    yield batch.select(names).slice(start, LONGEST_BLOCK)
 
     def first_block(self) -> Block | None:
         """A few of the rows; None without rows."""
-        batches = self._table.first(_HEAD).select(self.read_columns(only_labels=False)).to_batches()
+        batches = self._table.first(FEWEST_ROWS).select(self.read_columns(only_labels=False)).to_batches()
         return next((self.block(piece) for piece in self.join_batches(iter(batches), 0)), None)
 
 
@@ -112,7 +108,7 @@ class _LazyFrame(_Table):
         query = self.X.select(names)
         if not hasattr(query, "collect_batches"):
             raise ValueError("Reading a LazyFrame in batches needs polars 1.34: update polars, or call X.collect().")
-        for frame in query.collect_batches(chunk_size=_BATCH):
+        for frame in query.collect_batches(chunk_size=LONGEST_BLOCK):
             yield from frame.to_arrow().to_batches()
 
 
@@ -129,7 +125,7 @@ class _Dataset(_Table):
         if isinstance(getattr(self.X, "format", None), dataset.ParquetFileFormat):
             # Otherwise pyarrow reads whole files ahead.
             options["fragment_scan_options"] = dataset.ParquetFragmentScanOptions(pre_buffer=False)
-        yield from self.X.to_batches(columns=names, batch_size=_BATCH, **options)
+        yield from self.X.to_batches(columns=names, batch_size=LONGEST_BLOCK, **options)
 
 
 class _Relation(_Table):

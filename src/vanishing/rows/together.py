@@ -9,13 +9,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeVar
 
 from ..checks import WarningRelay
+from ..threads import in_threads
 from .arrays import ArrayRows
 from .protocol import Block, Cost, Reduction, Rows, View, reduce_together
-
-__all__ = ["together"]
 
 T = TypeVar("T")
 
@@ -35,15 +35,13 @@ def together(rows: Rows, tasks: Sequence[Callable[[Rows], T]], *, threads: int =
     >>> together(rows, [lambda rows: float(survey(rows).low[0]), lambda rows: float(survey(rows).high[0])])
     [1.0, 3.0]
     """
+    if isinstance(rows, ArrayRows) or len(tasks) == 1:
+        return in_threads([partial(task, rows) for task in tasks], threads)
     source = rows
     while isinstance(source, View):
         source = source.source
     with WarningRelay() as relay:
-        tasks = [relay.task(task) for task in tasks]
-        if isinstance(rows, ArrayRows) or len(tasks) == 1:
-            with ThreadPoolExecutor(min(len(tasks), threads)) as pool:
-                return list(pool.map(lambda task: task(rows), tasks))
-        return _SharedPasses(source, len(tasks)).run([_with_changes(task, rows) for task in tasks])
+        return _SharedPasses(source, len(tasks)).run([_with_changes(relay.task(task), rows) for task in tasks])
 
 
 def _with_changes(task: Callable[[Rows], T], rows: Rows) -> Callable[[Rows], T]:

@@ -15,8 +15,6 @@ import numpy as np
 
 from .._typing import Float2D
 
-__all__ = ["check_target", "complete_file", "feature_writer"]
-
 _FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT) if os.name == "posix" else (errno.ENOSPC, errno.EFBIG)
 
 

@@ -1,8 +1,7 @@
 """Rules between the columns of a table: equations with tolerances that nearly all rows obey.
 
 ``rules`` is the collection, each of its items a ``rule``; ``learning`` finds rules, ``report`` compares tables with
-them, ``exports`` writes them for other tools, ``story`` is their page in reports, and ``records`` are their fields in
-files.
+them, ``exports`` writes them for other tools, and ``story`` is their page in reports.
 """
 
 from .report import Report

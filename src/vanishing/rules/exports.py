@@ -12,8 +12,6 @@ import numpy as np
 from ..rows.sql import quote_name
 from .rule import Rule
 
-__all__ = ["expectation_suite", "pandera_schema", "sql_checks"]
-
 
 def sql_checks(rules: Sequence[Rule], table: str) -> str:
     """``ALTER TABLE`` statements with one CHECK constraint for each rule."""

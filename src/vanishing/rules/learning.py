@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._typing import Array, Float2D
+from ..constants import TINY
 from ..detection.christoffel import Christoffel, Monomials, choose_degree
 from ..detection.columns import exact_relations, require_squares, survey_columns
 from ..detection.equations import find_equations
@@ -21,10 +22,8 @@ from ..polynomials.polynomial import Polynomial
 from ..rows.arrays import ArrayRows, as_rows
 from ..rows.protocol import Cost, Rows
 
-__all__ = ["equations_of_most", "sample_table"]
-
 _TRIMMED = 0.1  # share of the rows left out
-_STEPS = 4  # of concentration, at most
+_STEPS = 4  # most steps of concentration
 
 
 def equations_of_most(table: Float2D, names: Sequence[str], degree: int) -> list[Polynomial]:
@@ -60,7 +59,7 @@ def _christoffel(table: Float2D, names: Sequence[str], degree: int) -> tuple[Chr
 def _concentrated(table: Float2D, names: Sequence[str], degree: int) -> Array:
     """The rows that concentration steps keep, from those nearest to the medians of the columns."""
     low, middle, high = np.percentile(table, [25.0, 50.0, 75.0], axis=0)
-    spread = np.where(high > low, high - low, np.maximum(np.ptp(table, axis=0), 1e-300))
+    spread = np.where(high > low, high - low, np.maximum(np.ptp(table, axis=0), TINY))
     distance = np.max(np.abs(table - middle) / spread, axis=1)
     n_kept = max(int((1.0 - _TRIMMED) * len(table)), 1)
     kept = np.sort(np.argsort(distance, kind="stable")[:n_kept])  # extreme values would stretch the units

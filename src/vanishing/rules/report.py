@@ -10,14 +10,12 @@ import numpy as np
 from scipy import stats
 
 from .._typing import Array
+from ..constants import IN_TEXT
 from ..detection.explain import as_table
 from ..rows.gaps import Gaps, add_gaps, complete_part
 from ..rows.protocol import Block, Cost, Rows
 from .rule import Rule, absolute_values
 
-__all__ = ["SIGNIFICANT", "Comparison", "Report", "report_on"]
-
-_WORST = 10  # rows that a report names for each rule
 SIGNIFICANT = 0.01  # chance of a failed check although nothing has changed
 
 
@@ -53,13 +51,13 @@ class _Compare:
         tolerance = np.array([rule.tolerance for rule in self.rules])
         worst = []
         for values in residuals.T:
-            order = np.argsort(-values, kind="stable")[:_WORST]
+            order = np.argsort(-values, kind="stable")[:IN_TEXT]
             worst.append(tuple((float(values[i]), block.part, block.start + int(rows[i])) for i in order))
         return Comparison(gaps, (residuals <= tolerance).sum(axis=0), tuple(worst))
 
 
 def _add_comparisons(a: Comparison, b: Comparison) -> Comparison:
-    worst = tuple(tuple(sorted((*x, *y), reverse=True)[:_WORST]) for x, y in zip(a.worst, b.worst, strict=True))
+    worst = tuple(tuple(sorted((*x, *y), reverse=True)[:IN_TEXT]) for x, y in zip(a.worst, b.worst, strict=True))
     return Comparison(add_gaps(a.gaps, b.gaps), a.held + b.held, worst)
 
 

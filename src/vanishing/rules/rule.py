@@ -11,15 +11,11 @@ from typing import Protocol
 import numpy as np
 
 from .._typing import Float1D, Float2D, Int2D
+from ..constants import ROOT_EPS, WIDE
 from ..detection.calibration import NORMAL_RANGE, weighted_quantiles
 from ..polynomials.polynomial import Polynomial
 from ..polynomials.terms import Term
 from ..solvers import Status
-
-__all__ = ["WIDE", "LawLike", "Rule", "absolute_values", "polynomial_of_law", "rule_with_tolerance"]
-
-WIDE = 5.0  # deviations of normal residuals that a tolerance allows
-_ROUNDING = 1e-9  # residual over the size of the terms, which every rule allows
 
 
 class LawLike(Protocol):
@@ -103,7 +99,7 @@ def rule_with_tolerance(polynomial: Polynomial, table: Float2D, width: float = W
     values = polynomial.evaluate(table)
     size = np.abs(polynomial.coef) @ np.array([np.abs(np.prod(table**e, axis=1)).mean() for e in polynomial.exponents])
     low, high = weighted_quantiles(values, np.ones(len(values)), [0.25, 0.75])
-    return Rule(polynomial, float(width * (high - low) / NORMAL_RANGE + _ROUNDING * size))
+    return Rule(polynomial, float(width * (high - low) / NORMAL_RANGE + ROOT_EPS * size))
 
 
 def absolute_values(rules: Sequence[Rule], X: Float2D) -> Float2D:

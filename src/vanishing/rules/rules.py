@@ -9,23 +9,51 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._typing import Array
+from .._typing import Array, Float1D, Int2D
 from ..checks import check_choice, check_count, check_number
+from ..constants import WIDE
 from ..engine.moments import Moments
-from ..files.fields import Integer, MayBeMissing, Numbers, TupleOf, require
+from ..files.fields import Integer, MayBeMissing, Number, Numbers, Record, Text, TupleOf, require
 from ..files.saved import Saved
 from ..polynomials.polynomial import Polynomial
 from ..report import Given, Reported
 from ..rows.gaps import MISSING, complete_part, complete_rows
 from ..rows.protocol import Block, Cost, Rows
 from ..rows.reading import choose_columns, input_names, read_rows, require_finite
+from ..solvers import Status
 from .exports import expectation_suite, pandera_schema, sql_checks
 from .learning import equations_of_most, sample_table
-from .records import RULE
 from .report import Report, report_on
-from .rule import WIDE, LawLike, Rule, absolute_values, polynomial_of_law, rule_with_tolerance
+from .rule import LawLike, Rule, absolute_values, polynomial_of_law, rule_with_tolerance
 
-__all__ = ["Rules"]
+
+def _polynomial(
+    exponents: Int2D, coef: Float1D, feature_names: tuple[str, ...], mse: float, gap: float, n_iter: int, status: int
+) -> Polynomial:
+    require(exponents.shape == (coef.size, len(feature_names)), "a polynomial has other coefficients than terms")
+    return Polynomial(exponents, coef, feature_names, mse, gap, n_iter, Status(status))
+
+
+_RULE = Record(
+    Rule,
+    {
+        "polynomial": Record(
+            _polynomial,
+            {
+                "exponents": Numbers("i8", (None, None), low=0, high=1000),
+                "coef": Numbers("f8", (None,)),
+                "feature_names": TupleOf(Text()),
+                "mse": Number(finite=False),
+                "gap": Number(finite=False),
+                "n_iter": Integer(low=0),
+                "status": Integer(),
+            },
+        ),
+        "tolerance": Number(),
+        "exceptions": Integer(low=0),
+        "n_rows": Integer(low=0),
+    },
+)
 
 
 class Rules(Saved, Reported, Sequence[Rule]):
@@ -58,7 +86,7 @@ class Rules(Saved, Reported, Sequence[Rule]):
     """
 
     _fields: ClassVar = {
-        "_rules": TupleOf(RULE),
+        "_rules": TupleOf(_RULE),
         "exceptions": Numbers("i8", (None,), low=0),
         "n_missing": MayBeMissing(Integer(low=0)),
     }
@@ -272,7 +300,7 @@ class Rules(Saved, Reported, Sequence[Rule]):
 
 
 class _Missed(NamedTuple):
-    """Number of rows, how many of them miss each rule, and the places of those that miss any, from the first row."""
+    """Number of rows, how many of them miss each rule, and the places of the rows that miss any, from the first row."""
 
     n_rows: int
     counts: Array

@@ -8,25 +8,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._typing import Float1D, Float2D, Int1D
-from ..plots.style import ALARM, GRID, LINE, MUTED, finish, shorten
+from ..constants import IN_REPR, TINY
+from ..plots.style import ALARM, GRID, LINE, MUTED, finish, shorten, tame
 from ..report.figures import figure
 from ..report.markup import Html, join, paragraph, tag
 from ..report.mathml import polynomial
 from ..report.page import Section, Story, Tile
 from ..report.reported import Subject
-from ..report.tables import Cell, figures, percent, table
+from ..report.tables import MOST_ROWS, Cell, figures, percent, table
 from ..rows.array_api import to_host
 from ..rows.gaps import Gaps
 from ..rows.protocol import Block, Cost
 from .report import Comparison, Report
 from .rule import Rule, absolute_values
-
-__all__ = ["rules_story"]
-
-_KEPT = 200  # worst rows in the table
-_DRAWN = 4  # rules with pictures
-_TINY = 1e-300  # in place of the tolerance 0, which rules written by hand may have
-_FAR = 20.0  # tolerances beyond which a picture has a logarithmic scale
 
 
 class _Missed(NamedTuple):
@@ -69,7 +63,7 @@ def rules_story(rules: Any, subject: Subject) -> Story:
 
 def _times(rules: list[Rule], X: Float2D) -> Float2D:
     """Residuals of rows and rules, in tolerances."""
-    return np.asarray(absolute_values(rules, X) / np.maximum([rule.tolerance for rule in rules], _TINY))
+    return np.asarray(absolute_values(rules, X) / np.maximum([rule.tolerance for rule in rules], TINY))
 
 
 def _compare(rules: list[Rule], subject: Subject) -> _Missed:
@@ -79,7 +73,7 @@ def _compare(rules: list[Rule], subject: Subject) -> _Missed:
         X = np.asarray(to_host(block.X), dtype=np.float64)
         times = _times(rules, X)
         worst = times.max(axis=1)
-        places = np.argsort(-worst, kind="stable")[: min(_KEPT, int((worst > 1.0).sum()))]
+        places = np.argsort(-worst, kind="stable")[: min(MOST_ROWS, int((worst > 1.0).sum()))]
         rule = np.argmax(times[places], axis=1) if places.size else np.empty(0, dtype=np.int64)
         held = (times <= 1.0).sum(axis=0)
         return _Missed(len(X), held, int((worst > 1.0).sum()), worst[places], rule, places, X[places])
@@ -90,7 +84,7 @@ def _compare(rules: list[Rule], subject: Subject) -> _Missed:
 
 def _add_missed(a: _Missed, b: _Missed) -> _Missed:
     times = np.concatenate([a.times, b.times])
-    worst = np.argsort(-times, kind="stable")[:_KEPT]
+    worst = np.argsort(-times, kind="stable")[:MOST_ROWS]
     numbers = np.concatenate([a.numbers, a.n_rows + b.numbers])
     rule, X = np.concatenate([a.rule, b.rule]), np.concatenate([a.X, b.X])
     counts = a.n_rows + b.n_rows, a.held + b.held, a.n_missed + b.n_missed
@@ -136,7 +130,7 @@ def _pictures(rules: list[Rule], missed: _Missed, subject: Subject) -> Html:
     seen = subject.seen
     numbers, first = np.unique(np.concatenate([seen.numbers, missed.numbers]), return_index=True)
     X = np.concatenate([seen.X, missed.X])[first]
-    order = np.argsort(missed.held, kind="stable")[:_DRAWN]
+    order = np.argsort(missed.held, kind="stable")[:IN_REPR]
     some = "" if len(numbers) == missed.n_rows else f" {len(numbers):,} of the rows, the worst ones among them."
     caption = f"How far rows are off, in tolerances.{some}"
     drawn = [figure(partial(_draw, rules[int(k)], X, numbers), (5.8, 2.8), caption) for k in order]
@@ -144,12 +138,11 @@ def _pictures(rules: list[Rule], missed: _Missed, subject: Subject) -> Html:
 
 
 def _draw(rule: Rule, X: Float2D, numbers: Int1D, ax: Any) -> Any:
-    values = rule.polynomial.evaluate(X) / max(rule.tolerance, _TINY)
+    values = rule.polynomial.evaluate(X) / max(rule.tolerance, TINY)
     beyond = np.abs(values) > 1.0
     ax.axhspan(-1.0, 1.0, color=GRID, alpha=0.45, linewidth=0, zorder=0)
     ax.axhline(0.0, color=MUTED, linewidth=0.8)
     ax.plot(numbers[~beyond], values[~beyond], ".", color=LINE, markersize=3, alpha=0.6, rasterized=True)
     ax.plot(numbers[beyond], values[beyond], ".", color=ALARM, markersize=6, rasterized=True)
-    if np.abs(values).max(initial=0.0) > _FAR:
-        ax.set_yscale("symlog", linthresh=2.0)
+    tame(ax, values, 1.0)
     return finish(ax, title=shorten(rule.polynomial.to_text(4) + " = 0", 60), x="row", y="tolerances", grid=None)

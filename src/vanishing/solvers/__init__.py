@@ -22,8 +22,7 @@ from .accelerated import agd
 from .conditional_gradients import bpcg, cg, pcg
 from .homotopy import homotopy
 from .matching_pursuit import matching_pursuit, omp
-from .quadratic import loss_and_gap
-from .solution import Solution, Solver, Status, Stop
+from .quadratic import Solution, Solver, Status, Stop, loss_and_gap
 
 __all__ = [
     "SOLVERS",

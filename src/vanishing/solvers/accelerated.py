@@ -10,8 +10,7 @@ import numpy as np
 
 from .._compiled import compiled
 from .._typing import Float1D, Float2D
-from .quadratic import AGD_PERIOD, MAX_ITER, STALLED, hopeless, product, strong_convexity, verdict
-from .solution import Solution, Status, Stop
+from .quadratic import MAX_ITER, PERIOD, STALLED, Solution, Status, Stop, hopeless, product, strong_convexity, verdict
 
 
 @compiled
@@ -53,8 +52,8 @@ def _agd(
         if slow >= 20:
             return loss, gap, it, STALLED
         last_loss = loss
-        if it % AGD_PERIOD == 0:
-            if hopeless(lowest, bound, period_loss, period_bound, psi, (max_iter - it) / AGD_PERIOD):
+        if it % PERIOD == 0:
+            if hopeless(lowest, bound, period_loss, period_bound, psi, (max_iter - it) / PERIOD):
                 return loss, gap, it, STALLED
             period_loss, period_bound = lowest, bound
         product(Q, ahead, gradient)

@@ -12,9 +12,12 @@ from .._compiled import compiled
 from .._typing import Float1D, Float2D, Int1D
 from .quadratic import (
     MAX_ITER,
-    REFRESH,
+    PERIOD,
     STALLED,
     TIE,
+    Solution,
+    Status,
+    Stop,
     exact_step,
     first_check,
     frank_wolfe_step,
@@ -25,7 +28,6 @@ from .quadratic import (
     strong_convexity,
     verdict,
 )
-from .solution import Solution, Status, Stop
 
 
 @compiled
@@ -47,7 +49,7 @@ def _cg(
     bound, period_loss, period_bound = -np.inf, np.inf, -np.inf
     stuck = False
     for it in range(max_iter + 1):
-        if it % REFRESH == 0:
+        if it % PERIOD == 0:
             product(Q, x, Qx)
         if it == first_check(n):
             convex = strong_convexity(Q)
@@ -61,8 +63,8 @@ def _cg(
             if status >= 0 or it == max_iter or stuck:
                 return loss, gap, it, status if status >= 0 else (STALLED if stuck else MAX_ITER)
         last_loss = loss
-        if it % REFRESH == 0:
-            stuck = hopeless(loss, bound, period_loss, period_bound, psi, (max_iter - it) / REFRESH)
+        if it % PERIOD == 0:
+            stuck = hopeless(loss, bound, period_loss, period_bound, psi, (max_iter - it) / PERIOD)
             period_loss, period_bound = loss, bound
         stuck = frank_wolfe_step(Q, Qx, x, best, radius, forward) <= 0.0 or stuck
     return loss, gap, max_iter, MAX_ITER
@@ -119,7 +121,7 @@ def _pairwise(
             active[n_active] = v
             n_active += 1
     for it in range(max_iter + 1):
-        if it % REFRESH == 0:
+        if it % PERIOD == 0:
             from_weights(weights, radius, x)
             product(Q, x, Qx)
         if it == first_check(n):
@@ -135,8 +137,8 @@ def _pairwise(
             if status >= 0 or it == max_iter or stuck:
                 return loss, gap, it, status if status >= 0 else (STALLED if stuck else MAX_ITER)
         last_loss = loss
-        if it % REFRESH == 0:
-            stuck = hopeless(loss, bound, period_loss, period_bound, psi, (max_iter - it) / REFRESH)
+        if it % PERIOD == 0:
+            stuck = hopeless(loss, bound, period_loss, period_bound, psi, (max_iter - it) / PERIOD)
             period_loss, period_bound = loss, bound
 
         away_at, highest, local, lowest = _extremes(active[:n_active], Qx, c)

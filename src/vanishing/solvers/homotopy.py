@@ -10,13 +10,11 @@ import numpy as np
 from .._compiled import compiled
 from .._typing import Bool1D, Float1D, Float2D, Int1D
 from ..cholesky import append_column, delete_column, solve_factored
+from ..constants import ROUNDING, SINGULAR, TINY
 from .conditional_gradients import bpcg
-from .quadratic import ROUNDING, TIE, loss_and_gap, verdict
-from .solution import Solution, Status, Stop
+from .quadratic import TIE, Solution, Status, Stop, loss_and_gap, verdict
 
-_SINGULAR = 1e-13  # relative pivot up to which a column depends on the columns in the support
 _EVENTS = 20  # per coefficient; a longer path runs in circles, because of rounding
-_REFRESH = 16  # events after which the gradient is computed anew
 
 
 @compiled
@@ -43,7 +41,7 @@ def _follow(
     size, left, norm, loss = int(np.int64(0)), -1, 0.0, r
     for it in range(max_iter):
         if entering >= 0:
-            if append_column(Q, L, face, size, entering, 1e-300) <= _SINGULAR:
+            if append_column(Q, L, face, size, entering, TINY) <= SINGULAR:
                 barred[entering] = True
                 if size == 0:
                     return it
@@ -67,12 +65,9 @@ def _follow(
             longest = min(longest, level - np.sqrt(square))
         if longest <= step:
             step, last = longest, True
-        norm, loss = norm + step * rate, loss - rate * step * (2.0 * level - step)
         level = max(level - step, 0.0)
         for a in range(size):
             x[face[a]] += step * d[a]
-        for i in range(n):
-            g[i] += step * change[i]
         left = -1
         if not last and leaving >= 0:
             left = face[leaving]
@@ -80,8 +75,7 @@ def _follow(
             delete_column(L, face, leaving, size)
             size -= 1
             barred[:] = False
-        if it % _REFRESH == 0 or last:
-            norm, loss = _gradient_and_loss(Q, c, r, face[:size], x, g)
+        norm, loss = _gradient_and_loss(Q, c, r, face[:size], x, g)  # anew, as rounding adds up
         if last or size == 0 or loss - 2.1 * level * (radius - norm) > psi:
             return it + 1
     return max_iter

@@ -9,9 +9,9 @@ import numpy as np
 
 from .._compiled import compiled
 from .._typing import Bool1D, Float1D, Float2D, Int1D
+from ..constants import SINGULAR
 from .homotopy import homotopy
-from .quadratic import DEPENDENT, TIE, loss_and_gap
-from .solution import Solution, Status, Stop
+from .quadratic import TIE, Solution, Status, Stop, loss_and_gap
 
 _LONGEST = 128  # terms of a polynomial that still counts as short
 _TRIED = 32  # terms after which the pace says whether psi will be reached; an exact law shows only when it is complete
@@ -34,7 +34,7 @@ def _pursue(
     while size < most and (loss > psi or size == 0):
         best, gain = -1, 0.0
         for i in range(n):
-            if not used[i] and d[i] > DEPENDENT * Q[i, i] and g[i] * g[i] > (1.0 + TIE) * gain * d[i]:
+            if not used[i] and d[i] > SINGULAR * Q[i, i] and g[i] * g[i] > (1.0 + TIE) * gain * d[i]:
                 best, gain = i, g[i] * g[i] / d[i]
         if best < 0:
             break
@@ -65,7 +65,7 @@ def _pursue(
 def _spare(
     R: Float2D, z: Float1D, room: float, N: Float2D, coef: Float1D, diagonal: Float1D, inside: Bool1D, removed: Float2D
 ) -> None:
-    """Write the solution on all terms but those that raise the loss by at most ``room`` to ``coef`` and ``inside``.
+    """Write the solution to ``coef`` and ``inside``, without terms whose removal raises the loss by at most ``room``.
 
     With N the inverse of the triangular ``R = W[:, S]``, the solution is ``-N z``. With ``M = N N' = Q[S, S]^-1``,
     leaving out term a raises the loss by ``x_a^2 / M_aa``; the cheapest one leaves. M without it is ``M - v v'``, v

@@ -1,7 +1,7 @@
 """The l1-penalised linear SVM as sums over rows.
 
-``sums`` is the contact with the data, ``subproblem`` the small problem of a step, ``newton`` the method,
-``estimator`` the scikit-learn classifier.
+``sums`` reads the data, ``newton`` is the method with the small problem of a step, ``estimator`` the scikit-learn
+classifier.
 """
 
 from .estimator import L1SVC, svm_path, svms_along

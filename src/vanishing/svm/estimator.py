@@ -25,8 +25,6 @@ from ..threads import one_blas_thread
 from .newton import Hyperplane, hyperplanes
 from .sums import SquaredHinge
 
-__all__ = ["L1SVC", "svm_path", "svms_along"]
-
 
 class L1SVC(SavedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Linear support vector classifier with an l1 penalty and the squared hinge loss, for many rows and few columns.

@@ -23,19 +23,14 @@ from scipy.linalg.lapack import dpotrf
 from .._compiled import compiled
 from .._typing import Float1D, Float2D, Int1D
 from ..cholesky import append_column, delete_column, solve_factored
+from ..constants import EPS, ROOT_EPS, SINGULAR, TINY
 from .sums import SquaredHinge, Sums
 
-__all__ = ["Hyperplane", "duality_gap", "hyperplanes", "minimise", "violation"]
-
-_EPS = float(np.finfo(np.float64).eps)
-_DAMPING = float(np.sqrt(_EPS))  # share of the diagonal that damps the step after one that had to be cut
-_START_TOL = 1e-2  # relative duality gap of planes to start from: a part of the rows errs by as much
-_ROWS_PER_COLUMN = 4  # fewer rows are approached from smaller C: a Newton step from zero knows too little of them
+_ROUGH = 0.01  # relative accuracy of what only starts a step or a path: a part of the rows errs by as much
+_ROWS_FOR_NEWTON = 4  # rows for each column; with fewer, Newton steps start at smaller C
 _NEW_COLUMNS = 64  # columns that may enter the working set in one step: 3 times the time for many classes without
 _WIDEST = 3  # times the columns of the working set, up to which a Hessian is kept up to date in more of them
 _STEPS = 0.5 ** np.arange(1.0, 13.0)  # lengths that one pass tries when a full step does not lower the objective
-_INEXACT = 0.01  # share of the present violation to which the problem of a step is solved
-_DEPENDENT = 1e-10  # relative pivot up to which a column depends on the face: rounding alone reaches n eps cond(L)
 
 
 class Hyperplane(NamedTuple):
@@ -69,12 +64,12 @@ def hyperplanes(data: SquaredHinge, Cs: Sequence[float], *, tol: float, max_iter
     x = np.zeros(data.n_columns + 1)
     part, predicted, curvature = data.part(), x, None
     for C in _approach(data, x, float(Cs[0])):
-        plane, curvature = _minimise(data, C, x, curvature, _START_TOL, max_iter)
+        plane, curvature = _minimise(data, C, x, curvature, _ROUGH, max_iter)
         x = plane.x
     for C in Cs:
         start = x
         if part is not None:
-            plane, _ = _minimise(part, float(C), predicted, None, _START_TOL, max_iter)
+            plane, _ = _minimise(part, float(C), predicted, None, _ROUGH, max_iter)
             start, predicted = x + (plane.x - predicted), plane.x
         plane, curvature = _minimise(data, float(C), start, curvature, tol, max_iter)
         x = plane.x
@@ -83,7 +78,7 @@ def hyperplanes(data: SquaredHinge, Cs: Sequence[float], *, tol: float, max_iter
 
 def _approach(data: SquaredHinge, x: Float1D, C: float) -> list[float]:
     """The smaller powers of ten of C, ascending, from the first with a weight on; none where there are many rows."""
-    if (data.rows.n_samples or np.inf) > _ROWS_PER_COLUMN * data.n_columns:
+    if (data.rows.n_samples or np.inf) > _ROWS_FOR_NEWTON * data.n_columns:
         return []
     steepest = float(np.abs(data.sums(x).slope).max())
     return [C * 10.0**-k for k in range(int(np.log10(max(C * steepest, 1.0))), 0, -1)]
@@ -99,7 +94,7 @@ def _minimise(
     """
     sums = data.sums(x)
     value, gap = _objective(x, C, sums.loss), duality_gap(x, C, sums)
-    floor = _EPS * C * data.total_weight
+    floor = EPS * C * data.total_weight
     n_iter, damping = 0, 0.0
     while gap > tol * max(value, floor) and n_iter < max_iter:
         n_iter += 1
@@ -115,7 +110,7 @@ def _minimise(
         if step == 1.0:
             damping /= 3.0
         elif step < 0.5:
-            damping = max(4.0 * damping, _DAMPING)
+            damping = max(4.0 * damping, ROOT_EPS)  # share of the diagonal
     return Hyperplane(x, value, gap, n_iter, converged=gap <= tol * max(value, floor)), curvature
 
 
@@ -183,24 +178,24 @@ def _direction(
     penalty = np.ones(chosen.size)
     penalty[-1] = 0.0
     H = C * curvature.hessian[places[:, None], places]
-    H.ravel()[:: chosen.size + 1] += damping * C * data.diagonal[chosen] + np.finfo(np.float64).tiny
+    H.ravel()[:: chosen.size + 1] += damping * C * data.diagonal[chosen] + TINY
     start, slope = x[chosen], slope[chosen]
     target = start.copy()
-    minimise(H, slope - H @ start, penalty, target, _INEXACT * violation(slope, penalty, start))
+    minimise(H, slope - H @ start, penalty, target, _ROUGH * violation(slope, penalty, start))
     direction = np.zeros(x.size)
     direction[chosen] = target - start
     return direction
 
 
 def _search(data: SquaredHinge, C: float, x: Float1D, sums: Sums, direction: Float1D) -> tuple[float, Float1D, Sums]:
-    """A step along the direction that lowers the objective; 0 if there is none.
+    """A step along the direction that lowers the objective; 0 if no length does.
 
     Near the optimum the objective changes by less than its rounding; there a step counts that lowers the gap.
     """
     value, whole = _objective(x, C, sums.loss), x + direction
     there = data.sums(whole)
     change = _objective(whole, C, there.loss) - value
-    if change < 0.0 or (change <= _EPS * value and duality_gap(whole, C, there) < duality_gap(x, C, sums)):
+    if change < 0.0 or (change <= EPS * value and duality_gap(whole, C, there) < duality_gap(x, C, sums)):
         return 1.0, whole, there
     lengths = np.abs(x[:-1] + _STEPS[:, None] * direction[:-1]).sum(axis=1)
     values = C * data.losses(x, direction, _STEPS) + lengths
@@ -251,7 +246,7 @@ def _join(
     ``H[face, face] v_face = -H[face, j] v_j``. Along v the objective changes by ``r'v + sum of penalty_a sign_a v_a``
     per length. If it falls, the step ends where the first coordinate of the face reaches zero, and j takes its place.
     """
-    if append_column(H, L, face, size, j, _DEPENDENT) <= _DEPENDENT:
+    if append_column(H, L, face, size, j, SINGULAR) <= SINGULAR:
         chosen = face[:size].copy()
         v = -direction * cho_solve((L[:size, :size], True), H[chosen, j], check_finite=False)
         slope = float(r[chosen] @ v + penalty[chosen] * sign[chosen] @ v) + direction * r[j] + penalty[j]
@@ -266,7 +261,7 @@ def _join(
         rest = np.delete(chosen, k)
         size = rest.size
         face[:size], L[:size, :size] = rest, _factor(H[rest[:, None], rest])
-        append_column(H, L, face, size, j, _DEPENDENT)
+        append_column(H, L, face, size, j, SINGULAR)
     sign[j] = direction
     return size + 1
 
@@ -274,7 +269,7 @@ def _join(
 def _factor(H: Float2D) -> Float2D:
     """The Cholesky factor of H, below the diagonal; where rounding has made H indefinite, of one slightly larger."""
     factor, failed = dpotrf(H, lower=1, clean=0)
-    ridge = _EPS * float(np.abs(H).max(initial=0.0))
+    ridge = EPS * float(np.abs(H).max(initial=0.0))
     while failed and np.isfinite(ridge):
         factor, failed = dpotrf(H + ridge * np.eye(len(H)), lower=1, clean=0)
         ridge *= 10.0

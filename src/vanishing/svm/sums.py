@@ -7,7 +7,6 @@ shortfall ``xi = max(0, 1 - y (w'z + b))``, everything below is a sum over rows.
 from __future__ import annotations
 
 import operator
-import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
@@ -15,14 +14,14 @@ import numpy as np
 
 from .._compiled import compiled
 from .._typing import Bool1D, Float1D, Float2D, Int1D
-from ..polynomials.forms import CACHE_ENTRIES
+from ..constants import CACHE_ENTRIES
+from ..engine.gram import BATCH
 from ..rows.array_api import in_float64, namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows, as_block, block_rows
 from ..rows.protocol import Block, Cost, Rows
 from ..rows.sampling import Lowest, lowest_of, merge
 
-_SHORTEST = 8192  # rows of a block: for fewer, the matrix of a block costs more than its rows
-_ROWS_PER_COLUMN = 600  # rows of each label in the part to start from: they know the Hessian of all rows to some 5%
+_ROWS_OF_PART = 600  # rows of each label for each column, to start from: they know the Hessian to some 5%
 
 T = TypeVar("T")
 
@@ -93,13 +92,12 @@ class SquaredHinge:
         self.n_columns = rows.n_features
         self._known: tuple[Float1D, list[Lowest]] | None = None
         self._last: tuple[Float1D, Sums] | None = None
-        self._scores: dict[int, tuple[Float1D, Float1D]] = {}  # with their points, so that no id comes twice
 
     def _look(self) -> tuple[Float1D, list[Lowest]]:
         """Sums of ``|s| (z^2, 1)``, and a sample of the rows of either label, by one pass the first time."""
         if self._known is not None:
             return self._known
-        most = _ROWS_PER_COLUMN * (self.n_columns + 1)
+        most = _ROWS_OF_PART * (self.n_columns + 1)
         few = self.rows.n_samples is not None and self.rows.n_samples <= 2 * most
         labels = [] if few else [False, True]
 
@@ -140,25 +138,23 @@ class SquaredHinge:
 
     def sums(self, x: Float1D) -> Sums:
         """The sums at ``x = (w, b)``: loss, gradient and what a certificate needs, in one pass; known at the last x."""
-        scores_at = self._scores_at
         if self._last is not None and self._last[0] is x:
             return self._last[1]
 
         def kernel(Z: Any, signed: Any) -> Float2D:
-            return _sums_at(Z, signed, scores_at(Z, x))
+            return _sums_at(Z, signed, scores_of(Z, x))
 
-        total = _require_finite(self._reduce(kernel, operator.add, 4 * self.n_columns, in_any_order=True))
+        total = _require_finite(self._reduce(kernel, operator.add, 4 * self.n_columns))
         self._last = x, Sums(total[:, 0], total[:, 1], total[:, 2:])
         return self._last[1]
 
     def losses(self, x: Float1D, direction: Float1D, steps: Float1D) -> Float1D:
         """The loss at ``x + t * direction`` for several t, in one pass."""
-        scores_at = self._scores_at
 
         def kernel(Z: Any, signed: Any) -> Float1D:
-            return _losses_along(signed, scores_at(Z, x), scores_of(Z, direction), steps)
+            return _losses_along(signed, scores_of(Z, x), scores_of(Z, direction), steps)
 
-        return self._reduce(kernel, operator.add, 4 * self.n_columns, in_any_order=True)
+        return self._reduce(kernel, operator.add, 4 * self.n_columns)
 
     def hessian(self, x: Float1D, columns: Int1D, start: tuple[Float1D, Float2D] | None = None) -> Float2D:
         """Generalised Hessian of the loss in the chosen columns of w, and in b: ``2 sum of |s| (z, 1)(z, 1)'``, xi > 0.
@@ -170,14 +166,12 @@ class SquaredHinge:
         size = columns.size + 1
         n_new = size if start is None else size - start[1].shape[0]
         chunk = min(max(CACHE_ENTRIES // size, 64), 2048)
-        scores_at = self._scores_at
 
         def kernel(Z: Any, signed: Any) -> Float2D:
-            here, there = scores_at(Z, x), None if start is None else scores_at(Z, start[0])
+            here, there = scores_of(Z, x), None if start is None else scores_of(Z, start[0])
             if not isinstance(Z, np.ndarray):
                 return _hessian_on_device(Z, signed, here, there, columns, n_new)
             total = np.zeros((size, size))
-            square, buffer = _scratch((size, size), (chunk, size))
             short = _short_rows(signed, here)
             before = np.zeros_like(short) if there is None else _short_rows(signed, there)
             known = total[n_new:, n_new:]
@@ -190,10 +184,9 @@ class SquaredHinge:
                 used = columns[size - block.shape[1] :]
                 for first in range(0, index.size, chunk):
                     part = index[first : first + chunk]
-                    rows = buffer.ravel()[: part.size * block.shape[1]].reshape(part.size, block.shape[1])
+                    rows = np.empty((part.size, block.shape[1]))
                     _gather(Z, signed, part, used, rows)
-                    product = square.ravel()[: block.size].reshape(block.shape)
-                    add(block, np.matmul(rows[:, : block.shape[0]].T, rows, out=product), out=block)
+                    add(block, rows[:, : block.shape[0]].T @ rows, out=block)
             total *= 2.0
             return total
 
@@ -204,42 +197,18 @@ class SquaredHinge:
             total[n_new:, n_new:] += start[1]
         return total
 
-    @property
-    def _scores_at(self) -> Callable[[Any, Float1D], Any]:
-        """What computes the scores of a block; kernels that are sent elsewhere must not hold this object."""
-        return self._remembered_scores if type(self.rows) is ArrayRows else scores_of
-
-    def _remembered_scores(self, Z: Any, x: Float1D) -> Any:
-        """``w'z + b`` for every row of a block; remembered where all rows are one block."""
-        if Z.shape[0] != self.rows.n_samples:
-            return scores_of(Z, x)
-        if id(x) not in self._scores:
-            self._scores[id(x)] = x, scores_of(Z, x)
-        return self._scores[id(x)][1]
-
-    def _reduce(
-        self,
-        kernel: Callable[[Any, Any], T],
-        combine: Callable[[T, T], T],
-        work: int,
-        *,
-        in_any_order: bool = False,
-    ) -> T:
+    def _reduce(self, kernel: Callable[[Any, Any], T], combine: Callable[[T, T], T], work: int) -> T:
         """Combine ``kernel(Z, signed weights)`` over blocks; ``work`` operations a row.
 
-        Blocks are brought into C order, so that the order of an array in memory changes no bit of the result. Columns
-        that are computed in every pass stay as they are for a kernel that takes them ``in_any_order``.
+        Blocks are brought into C order, so that the order of an array in memory changes no bit of the result.
         """
-        computed = type(self.rows) is not ArrayRows
 
         def contiguous(block: Block) -> T:
-            if in_any_order and computed and isinstance(block.X, np.ndarray):
-                return kernel(block.X, block.weights)
             Z = np.ascontiguousarray(block.X) if isinstance(block.X, np.ndarray) else in_float64(block.X)
             return kernel(Z, block.weights)
 
-        cost, rows = Cost(2 * work, 3 * self.n_columns + 8, fewest=_SHORTEST), self.rows
-        if type(rows) is ArrayRows and (rows.n_samples <= _SHORTEST or rows.n_samples <= block_rows(cost)):
+        cost, rows = Cost(2 * work, 3 * self.n_columns + 8, fewest=BATCH), self.rows
+        if type(rows) is ArrayRows and (rows.n_samples <= BATCH or rows.n_samples <= block_rows(cost)):
             # All rows are one block, and there is no bar for a step.
             return contiguous(Block(as_block(rows.X), rows.sample_weight))
         return rows.reduce(contiguous, combine, cost)
@@ -272,19 +241,9 @@ def _sums_at(Z: Any, signed: Any, score: Any) -> Float2D:
     """The three sums in one row per label, ``(2, 2 + n_columns)``, for a block on the host or a device."""
     if not isinstance(Z, np.ndarray):
         return _sum_on_device(Z, signed, score)
-    if not Z.flags.c_contiguous:
-        return _sum_columnwise(Z, signed, score)
     total = np.zeros((2, 2 + Z.shape[1]))
     _add_sums(Z, signed, score, total)
     return total
-
-
-def _sum_columnwise(Z: Float2D, signed: Float1D, score: Float1D) -> Float2D:
-    """The same for columns that lie one after the other, by one product of matrices."""
-    xi = np.maximum(1.0 - np.sign(signed) * score, 0.0)
-    short = np.abs(signed) * xi
-    by_label = np.array([np.where(signed < 0.0, short, 0.0), np.where(signed > 0.0, short, 0.0)])
-    return np.column_stack([by_label @ xi, by_label.sum(axis=1), by_label @ Z])
 
 
 def _losses_along(signed: Any, score: Any, change: Any, steps: Float1D) -> Float1D:
@@ -295,22 +254,6 @@ def _losses_along(signed: Any, score: Any, change: Any, steps: Float1D) -> Float
         xi = namespace.clip(1.0 - sign * (score + step * change), 0.0, None)
         losses.append(float(namespace.sum(weight * xi * xi)))
     return np.array(losses)
-
-
-_local = threading.local()
-
-
-def _scratch(*shapes: tuple[int, int]) -> list[Float2D]:
-    """Arrays of the given shapes in memory that this thread has used before: fresh memory is slow to come by."""
-    n_entries = sum(rows * columns for rows, columns in shapes)
-    if not hasattr(_local, "memory") or _local.memory.size < n_entries:
-        _local.memory = np.empty(n_entries)
-    arrays, start = [], 0
-    for shape in shapes:
-        stop = start + shape[0] * shape[1]
-        arrays.append(_local.memory[start:stop].reshape(shape))
-        start = stop
-    return arrays
 
 
 # The same sums on a device, in the operations of the array API.

@@ -1,7 +1,7 @@
 """Tables with texts and gaps, as numbers.
 
-``columns`` reads the columns of frames and Arrow tables, ``tally`` counts their values, ``encoder`` turns them into
-numbers, ``files`` does so for tables on disk, in passes, and ``pipelines`` takes fitted pipelines apart.
+``columns`` reads the columns of frames and Arrow tables, ``encoder`` counts their values and turns them into numbers,
+``files`` does so for tables on disk, in passes, and ``pipelines`` takes fitted pipelines apart.
 """
 
 from .encoder import TableEncoder

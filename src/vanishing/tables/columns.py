@@ -12,8 +12,6 @@ import numpy as np
 
 from .._typing import Float1D, Int1D
 
-__all__ = ["Column", "Texts", "arrow_column", "frame_columns", "holds_texts"]
-
 
 class Texts(NamedTuple):
     """A column of texts: row i has ``values[codes[i]]``, or a gap where the code is -1."""

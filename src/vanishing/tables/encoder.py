@@ -6,20 +6,78 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._typing import Array, Float1D, Float2D
+from .._typing import Array, Float1D, Float2D, Int1D
+from ..constants import N_HASHES
 from ..files.fields import Flag, ListOf, Number, Optional, Record, Text, require
 from ..files.saved import SavedEstimator
 from ..rows.reading import input_names, require_columns
+from ..rows.sampling import Lowest, fold_numbers, lowest_of, merge
 from .columns import Column, Texts, frame_columns
-from .tally import Tally, tally_columns
 
-__all__ = ["NoCategoriesError", "TableEncoder"]
+_MOST_TEXTS = 10_000  # distinct texts that are counted; a column with more has no categories
+_MOST_NUMBERS = 4_000_000  # sampled numbers from which medians are taken: 32 MB
+
+
+class Tally(NamedTuple):
+    """Counts over rows.
+
+    ``gaps`` has the number of missing values of each column, ``texts`` how often each text occurs (None for columns of
+    numbers, empty for columns with too many different texts), ``drawn`` a sample of the columns of numbers.
+    """
+
+    n_rows: int
+    gaps: Int1D
+    texts: list[Counter[str] | None]
+    drawn: Lowest
+
+    @property
+    def medians(self) -> Float1D:
+        """Medians of the sampled columns of numbers; 0 for columns without values."""
+        known = [column[np.isfinite(column)] for column in self.drawn.Z.T]
+        return np.array([np.median(column) if column.size else 0.0 for column in known])
+
+
+def tally_columns(columns: Sequence[Column], part: int = 0, start: int = 0) -> Tally:
+    """Count the rows of a block."""
+    n_rows = len(columns[0].codes if isinstance(columns[0], Texts) else columns[0])
+    numbers = [column for column in columns if not isinstance(column, Texts)]
+    Z = np.column_stack(numbers) if numbers else np.empty((n_rows, 0))
+    places = fold_numbers(Z, part, start, n_rows, N_HASHES) / N_HASHES
+    drawn = lowest_of(Z, np.ones(n_rows), places, 1.0, _most_rows(Z.shape[1]))
+    gaps = [np.count_nonzero(c.codes < 0 if isinstance(c, Texts) else np.isnan(c)) for c in columns]
+    texts = [_count(column) if isinstance(column, Texts) else None for column in columns]
+    return Tally(n_rows, np.array(gaps, dtype=np.int64), texts, drawn)
+
+
+def _most_rows(n_columns: int) -> int:
+    return _MOST_NUMBERS // max(n_columns, 1)
+
+
+def _count(column: Texts) -> Counter[str]:
+    times = np.bincount(column.codes[column.codes >= 0], minlength=len(column.values))
+    return _limited(Counter({value: int(n) for value, n in zip(column.values, times, strict=True) if n}))
+
+
+def _limited(counts: Counter[str]) -> Counter[str]:
+    """The counts; none if there are too many different texts."""
+    return counts if len(counts) <= _MOST_TEXTS else Counter()
+
+
+def add_tallies(a: Tally, b: Tally) -> Tally:
+    """The counts of two blocks together."""
+    texts = [None if x is None or y is None else _add(x, y) for x, y in zip(a.texts, b.texts, strict=True)]
+    drawn = merge(a.drawn, b.drawn, _most_rows(a.drawn.Z.shape[1]))
+    return Tally(a.n_rows + b.n_rows, a.gaps + b.gaps, texts, drawn)
+
+
+def _add(a: Counter[str], b: Counter[str]) -> Counter[str]:
+    return _limited(a + b)
 
 
 _NUMBER = re.compile(r"[-+]?\s*[$€£¥]?\s*\d[\d.,' ]*([eE][-+]?\d+)?\s*[%$€£¥]?")
@@ -28,7 +86,7 @@ _MANY = 5  # different numbers or dates, of a column whose texts are no categori
 
 
 class NoCategoriesError(ValueError):
-    """Columns of texts that are no categories.
+    """Columns of texts that cannot be categories.
 
     ``rare`` has those with ids or free text, ``disguised`` those with numbers or dates, each with one of its texts.
     """

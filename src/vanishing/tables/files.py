@@ -12,10 +12,7 @@ from ..rows.disk import DiskRows, find_files, format_of
 from ..rows.protocol import Block, Cost
 from ..rows.readers import ArrowReader, Piece, naming
 from .columns import Column, Texts, arrow_column, holds_texts
-from .encoder import TableEncoder
-from .tally import add_tallies, tally_columns
-
-__all__ = ["learn_encoder", "open_encoded"]
+from .encoder import TableEncoder, add_tallies, tally_columns
 
 
 def learn_encoder(files: Any, columns: Sequence[str], dialect: Mapping[str, str] | None = None) -> TableEncoder:

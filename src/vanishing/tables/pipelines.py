@@ -13,8 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..rows.reading import dense
 
-__all__ = ["Apart", "explain", "take_apart"]
-
 
 class Apart(NamedTuple):
     """The model of a pipeline, which knows the names of its columns; rows for it; its columns by those of the table."""
@@ -25,7 +23,7 @@ class Apart(NamedTuple):
 
 
 def take_apart(model: Any, X: Any) -> Apart:
-    """The last step of a fitted pipeline and its rows; a model and rows that are no pipeline's as they are.
+    """The last step of a fitted pipeline and its rows; any other model and its rows as they are.
 
     Parameters
     ----------
@@ -111,7 +109,7 @@ def _with_names(model: Any, names: Sequence[str]) -> Any:
     if hasattr(model, "best_estimator_"):
         model.best_estimator_ = _with_names(model.best_estimator_, names)
     if getattr(model, "_generators", None) is not None:
-        model._generators = None  # those that were read have other names
+        model._generators = None  # the cached ones have other names
     return model
 
 

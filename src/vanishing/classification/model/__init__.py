@@ -2,7 +2,7 @@
 
 from .classifier import VanishingIdealClassifier
 from .columns import Columns
-from .generators import ClassGenerator, ClassGenerators
 from .per_class import PerClass
+from .readable import ClassGenerator, ClassGenerators
 
 __all__ = ["ClassGenerator", "ClassGenerators", "Columns", "PerClass", "VanishingIdealClassifier"]

@@ -12,22 +12,19 @@ from ..._typing import Array, Float2D
 from ...checks import all_or_nothing, check_number
 from ...files.fields import Either, Labels, MayBeMissing, Number, Numbers, Optional, Scaler, TupleOf, require
 from ...files.saved import Object, SavedEstimator
-from ...ideals.default import DefaultIdeal
+from ...ideals.oavi import DefaultIdeal
 from ...rows.arrays import ArrayRows
 from ...rows.labels import Labelled, read_labelled
 from ...rows.reading import dense, take_input_from
-from ...rows.sampling import Sample
 from ...svm import L1SVC
 from .columns import Columns
 from .features import FEATURE_MAP, FeatureMap
-from .fitting import fit_pieces
+from .fitting import Conditions, fit_pieces
 from .per_class import PerClass
 from .predictions import Predicts
 from .probabilities import CALIBRATION, Calibration
-from .rehearsal import REHEARSAL, rehearse
-from .transforms import INPUT_TRANSFORM, InputTransform, check_scaling, in_unit_cube
-
-__all__ = ["VanishingIdealClassifier"]
+from .rates import REHEARSAL, rehearse
+from .transforms import INPUT_TRANSFORM, InputTransform, check_scaling
 
 
 class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstimator):  # type: ignore[misc]
@@ -198,7 +195,8 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         """
         with all_or_nothing(self):
             self._check_options()
-            self._fit_labelled(self, read_labelled(self, dense(X), y, sample_weight).without_zero_weights())
+            data = read_labelled(self, dense(X), y, sample_weight).without_zero_weights()
+            self._fit_labelled(self, data, Conditions())
         return self
 
     def _check_options(self) -> None:
@@ -207,23 +205,13 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         if self.final_estimator is None:
             check_number("C", self.C, above=0.0)
 
-    def _fit_labelled(
-        self,
-        source: Any,
-        data: Labelled,
-        sample: Sample | None = None,
-        tol: float = 1e-6,
-        most: int | None = None,
-        svm_columns: int | None = None,
-    ) -> None:
-        """Fit to checked data, whose columns ``source`` knows; with weights for ``most`` columns, if that is given.
-
-        A ``sample`` of them, if given, tells quantiles, and chooses the columns that the SVM on all rows sees;
-        ``svm_columns`` bounds how many an SVM sees.
-        """
+    def _fit_labelled(self, source: Any, data: Labelled, how: Conditions) -> None:
+        """Fit to checked data, whose columns ``source`` knows."""
         take_input_from(source, self)
-        pieces = fit_pieces(self, data, sample, tol, most, svm_columns)
+        pieces = fit_pieces(self, data, how)
         self._store(data.classes, pieces.scaler, pieces.ideals, pieces.mapping, pieces.final)
+        if how.calibration is not None:
+            self._calibrate(how.calibration)
         known = pieces.rows if isinstance(pieces.rows, ArrayRows) else pieces.sampled
         if known is None:
             return
@@ -233,24 +221,18 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         else:
             self._linear = _is_linear(pieces.final, self._map.over(ArrayRows(known.X[:100])))
 
-    def _rehearse(self, known: ArrayRows) -> None:
-        """Note what the decisions say about rows of the fit, now that they are calibrated."""
-        rows = in_unit_cube(known, self.scaler_)
-        if isinstance(rows, ArrayRows):
-            self._rehearsal = rehearse(self, rows)
-
     def _store(self, classes: Array, scaler: Any, ideals: PerClass, mapping: FeatureMap, final: Any) -> None:
         """Set what predictions need."""
         self.classes_, self.scaler_, self.ideals_, self.final_estimator_ = classes, scaler, ideals, final
         self._map = mapping
         self._calibration = None
-        for name in ("_centre", "_rehearsal", "_accuracies"):  # of an earlier fit
+        for name in ("_centre", "_rehearsal", "_accuracies"):  # left by an earlier fit
             self.__dict__.pop(name, None)
         self._set_planes()
 
     def _set_planes(self) -> None:
         """Set the map to the columns with a weight, with these weights: all that the SVM's decisions need."""
-        self._generators = None  # those that were read have other weights
+        self._generators = None  # the cached ones have other weights
         svm = self.final_estimator_
         self._linear = isinstance(svm, L1SVC)
         if not self._linear:

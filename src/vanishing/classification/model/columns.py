@@ -13,8 +13,6 @@ from ...files.fields import Flag, Integer, Numbers, Record, Text
 from ...files.saved import Saved
 from ...rows.array_api import namespace_of, on_device_of
 
-__all__ = ["EXTRAS", "Columns", "Extras", "hinge_knots", "take_columns"]
-
 
 @dataclass(frozen=True)
 class Extras:

@@ -18,13 +18,10 @@ from scipy.interpolate import RegularGridInterpolator
 from ..._typing import Array, Bool1D, Float1D, Float2D, Int1D, Int2D
 from ...checks import quoted
 from ...display import counted
+from ...report.glance import BINS
 from ...rows.arrays import as_rows
 from .features import FeatureMap
 from .transforms import cube_rows
-
-__all__ = ["Effect", "Effects", "Interaction", "effects_of"]
-
-_POINTS = 32  # values of a column in a curve, and bins of its histogram; a map has a third of them on each side
 
 
 @dataclass(frozen=True)
@@ -244,21 +241,19 @@ def effects_of(model: Any, rows: Float2D, names: Sequence[str], pairs: Any) -> E
     labels = tuple((model.classes_[1:] if single else model.classes_).tolist())
     effects = []
     for j, name in enumerate(names):
-        grid = _grid(rows[:, j], _POINTS)
+        grid = _grid(rows[:, j], BINS)
         values = terms.change((j,), _points(model, rows, [j], grid[:, None]))
         at_rows = np.column_stack([np.interp(rows[:, j], grid, column) for column in values.T])
         left = left - at_rows
         few = np.array_equal(np.unique(rows[:, j]), grid)
-        counts, edges = (
-            (np.unique(rows[:, j], return_counts=True)[1], grid) if few else np.histogram(rows[:, j], _POINTS)
-        )
+        counts, edges = (np.unique(rows[:, j], return_counts=True)[1], grid) if few else np.histogram(rows[:, j], BINS)
         shown = values[:, 0] if single else values
         effects.append(Effect(name, grid, shown, counts, edges, float(at_rows.std(axis=0).max()), labels))
     total = float(((decisions - mean) ** 2).sum())
     by_curves = _share(left, total)
     maps = []
     for i, j in _chosen_pairs(terms, inside, left, names, pairs):
-        grids = _grid(rows[:, i], _POINTS // 3), _grid(rows[:, j], _POINTS // 3)
+        grids = _grid(rows[:, i], BINS // 3), _grid(rows[:, j], BINS // 3)
         corners = np.stack(np.meshgrid(*grids, indexing="ij"), axis=2).reshape(-1, 2)
         shape = (grids[0].size, grids[1].size, -1)
         values = terms.change((i, j), _points(model, rows, [i, j], corners)).reshape(shape)

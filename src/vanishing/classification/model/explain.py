@@ -9,17 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._typing import Array, Float1D, Float2D, Int1D
+from ...constants import IN_TEXT
 from ...display import counted
+from ...ideals.relations import GRID_POINTS
 from ...polynomials.text import shown_names
 from .features import FeatureMap
 from .transforms import InputTransform, in_variables
 
-__all__ = ["N_PRINTED", "Change", "Explanation", "Formula", "Term", "changes_of_label", "shares_of_columns"]
-
-N_PRINTED = 10  # terms that are printed before a formula is cut
-_GRID = 101  # values of an input that are tried to change a label
-_HALVINGS = 40  # of the step between two tried values: to 1e-12 of it
-_ORDERS = 8  # of columns, each also turned around, in which a row is changed into another one
+_ORDERS = 8  # random orders of the columns, each also reversed, in which a row becomes another one
 
 
 class Term(NamedTuple):
@@ -113,10 +110,10 @@ class Formula:
         return np.asarray(parts)
 
     def ordered(self) -> list[Term]:
-        """The terms, those that spread the decisions most first."""
+        """The terms, largest spread of the decisions first."""
         return sorted(self.terms, key=lambda term: -term.spread)
 
-    def to_text(self, scores: Sequence[str], n_shown: int | None = N_PRINTED) -> list[str]:
+    def to_text(self, scores: Sequence[str], n_shown: int | None = IN_TEXT) -> list[str]:
         """Lines: what the scores are, the intercepts, the terms with the largest contributions, and the variables."""
         shown = self.ordered()[:n_shown]
         lines = [f"{', '.join(scores)} =", f"{_numbers(self.intercept)}"]
@@ -215,8 +212,8 @@ class Explanation(NamedTuple):
             f"predicted {self.label}; decision towards {self.towards}: {self.decision:+.4g}",
             f"{self.intercept:+10.4g}  intercept",
         ]
-        lines += [f"{value:+10.4g}  {text}" for text, value in self.contributions[:N_PRINTED]]
-        rest = self.contributions[N_PRINTED:]
+        lines += [f"{value:+10.4g}  {text}" for text, value in self.contributions[:IN_TEXT]]
+        rest = self.contributions[IN_TEXT:]
         if rest:
             lines.append(f"{sum(value for _, value in rest):+10.4g}  {counted(len(rest), 'smaller one')}")
         lines += [
@@ -233,8 +230,8 @@ def changes_of_label(
     label = predict(x[None, :])[0]
     changes = []
     for j in range(x.size):
-        rows = np.repeat(x[None, :], _GRID, axis=0)
-        rows[:, j] = np.linspace(low[j], high[j], _GRID)
+        rows = np.repeat(x[None, :], GRID_POINTS, axis=0)
+        rows[:, j] = np.linspace(low[j], high[j], GRID_POINTS)
         labels = predict(rows)
         others = np.flatnonzero(labels != label)
         if others.size == 0:
@@ -242,13 +239,13 @@ def changes_of_label(
         nearest = others[np.argmin(np.abs(rows[others, j] - x[j]))]
         inside, outside, new = float(x[j]), float(rows[nearest, j]), labels[nearest]
         row = x[None, :].copy()
-        for _ in range(_HALVINGS):
-            row[0, j] = 0.5 * (inside + outside)
+        while inside != (middle := 0.5 * (inside + outside)) != outside:
+            row[0, j] = middle
             said = predict(row)[0]
             if said == label:
-                inside = float(row[0, j])
+                inside = middle
             else:
-                outside, new = float(row[0, j]), said
+                outside, new = middle, said
         changes.append((abs(outside - x[j]) / (high[j] - low[j]), Change(names[j], float(x[j]), outside, new)))
     return [change for _, change in sorted(changes, key=lambda pair: pair[0])]
 

@@ -1,4 +1,4 @@
-"""What a classifier says about its columns and about rows: their effects on the decision, and their contributions."""
+"""What a classifier says about its columns and about rows: effects on the decision, contributions, and reports."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import ClassifierMixin, clone
+from sklearn.utils.validation import check_is_fitted
 
 from ..._typing import Float1D, Float2D, Int1D
 from ...checks import check_choice
 from ...display import as_table
 from ...polynomials.text import distinct_names
+from ...report import Given, Reported
 from ...report.glance import look_at
 from ...rows.arrays import ArrayRows, as_rows
-from ...rows.labels import as_vector, best_labels
-from ...rows.reading import dense, input_names, read_finite
+from ...rows.labels import as_vector, best_labels, read_labelled
+from ...rows.protocol import Rows
+from ...rows.reading import dense, finite_blocks, input_names, read_finite
 from .effects import Effects, effects_of
 from .explain import Explanation, changes_of_label, shares_of_columns
 from .transforms import cube_rows
-
-__all__ = ["Explains"]
 
 
 class Explains:
@@ -39,7 +42,7 @@ class Explains:
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or another data source
-            Rows over which to take means. Of more than 5,000 rows, as many are drawn.
+            Rows over which to take means. From more than 5,000 rows, 5,000 are drawn.
         pairs : int or list of pairs of names, default=6
             How many interactions of two columns to give, the strongest ones by a screening; or of which columns.
 
@@ -145,7 +148,7 @@ def _rows_of(model: Any, X: Any) -> tuple[Float2D, bool]:
         X = ArrayRows(row[None, :])
     rows = read_finite(model, X)
     if not isinstance(rows, ArrayRows):
-        raise ValueError("explain takes rows in memory: give it an array or a frame of those that you ask about.")
+        raise ValueError("explain takes rows in memory: give it an array or a frame of the rows in question.")
     return np.ascontiguousarray(rows.X[:], dtype=np.float64), is_one
 
 
@@ -188,3 +191,37 @@ def _by_column(
     shares = shares_of_columns(decide, inside, centre, list(players.values()))
     start = decide(centre[None, :])[0]
     return list(players), shares[np.arange(len(rows)), :, chosen], start[chosen]
+
+
+class _ReportedClasses(Reported):
+    """A model of classes that writes reports about itself."""
+
+    def _report_rows(self, X: Any, y: Any) -> Given:
+        check_is_fitted(self)
+        names = tuple(input_names(self))
+        X = X.toarray() if issparse(X) else X
+        if y is None and not (isinstance(X, Rows) and X.labelled):
+            return Given(read_finite(self, X), names)
+        data = read_labelled(clone(self), X, y, at_least=1)
+        if isinstance(data.rows, ArrayRows):
+            read_finite(self, X)  # raises an error for other columns than those of the fit
+            return Given(data.rows, names, data.classes, data.keys)
+        return Given(finite_blocks(self, data.rows), names, data.classes, data.keys)
+
+
+class ReportedClassifier(Explains, _ReportedClasses, ClassifierMixin):  # type: ignore[misc]
+    """A classifier that explains its decisions and writes reports about itself."""
+
+    def _report_story(self, subject: Any) -> Any:
+        from .story import classifier_story  # only reports need it
+
+        return classifier_story(self, subject)
+
+
+class ReportedPerClass(_ReportedClasses):
+    """One ideal per class that writes reports about itself."""
+
+    def _report_story(self, subject: Any) -> Any:
+        from .per_class_story import per_class_story  # only reports need it
+
+        return per_class_story(self, subject)

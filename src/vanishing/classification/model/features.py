@@ -10,21 +10,19 @@ from typing import Any
 import numpy as np
 
 from ..._typing import Array, Bool1D, Float1D, Float2D, Int1D
+from ...constants import CACHE_ENTRIES, ROUNDING, TINY
 from ...files.fields import Numbers, Optional, Record, TupleOf, require
 from ...files.saved import Object
 from ...ideals.ideal import VanishingIdeal
-from ...polynomials.columnwise import Places
-from ...polynomials.forms import CACHE_ENTRIES, MonomialForm, term_values
+from ...polynomials.forms import MonomialForm
 from ...polynomials.polynomial import Polynomials
 from ...polynomials.products import ProductForm
+from ...polynomials.terms import term_values
 from ...polynomials.text import shown_names
 from ...rows.array_api import empty_like, in_float64, namespace_of, on_device_of, to_host
 from ...rows.protocol import Block, Computed, Cost, Rows, View
 from .columns import EXTRAS, Extras, take_columns
 
-__all__ = ["FEATURE_MAP", "FeatureMap", "column_names"]
-
-_EPS = float(np.finfo(np.float64).eps)
 _CONSTANT = 1e-12  # spread of a column that is constant up to rounding, relative to its values or the unit cube
 
 
@@ -32,9 +30,10 @@ _CONSTANT = 1e-12  # spread of a column that is constant up to rounding, relativ
 class FeatureMap:
     """``t -> (|g(t)| for some generators, g(t) for some, extra columns) / width``, for rows t in the unit cube.
 
-    ``lists`` holds the polynomials of each class, and of its halves, numbered through; ``absolute`` and ``signed`` the
-    numbers of those that give a column |g| and g. Without a ``width`` the columns are not divided. An infinite width
-    leaves a column out: it is 0 for every row. ``exact`` says which polynomials vanish on the rows of all classes.
+    ``lists`` holds the polynomials of each class, and of its halves, numbered through. ``absolute`` and ``signed`` are
+    the numbers of the polynomials that give a column |g| and g. Without a ``width`` the columns are not divided. An
+    infinite width leaves a column out: it is 0 for every row. ``exact`` says which polynomials vanish on the rows of
+    all classes.
     """
 
     lists: tuple[Polynomials, ...]
@@ -71,7 +70,7 @@ class FeatureMap:
         return int(self.absolute.size + self.signed.size) + self.extras.n_columns
 
     def by_generator(self, values: Float2D) -> tuple[Float2D, Float2D]:
-        """Values of columns ``(n, n_columns)`` for |g| and for g, each ``(n, n_generators)``; 0 where there is none."""
+        """Values of columns ``(n, n_columns)`` for |g| and for g, each ``(n, n_generators)``, 0 where missing."""
         sizes = [np.zeros((len(values), self.n_generators)) for _ in range(2)]
         sizes[0][:, self.absolute] = values[:, : self.absolute.size]
         sizes[1][:, self.signed] = values[:, self.absolute.size : self.absolute.size + self.signed.size]
@@ -160,8 +159,8 @@ class FeatureMap:
         return rows.computed(self._fill, self.n_columns, self._cost)
 
     def computed_over(self, rows: Rows) -> Rows:
-        """Rows of the columns, one column after the other in memory, computed in every pass wherever the rows are."""
-        return View(rows, _Columnwise(self), self.n_columns)
+        """Rows of the columns, computed in every pass wherever the rows are."""
+        return View(rows, Computed(self._fill, self.n_columns), self.n_columns)
 
     def fitted_on(self, rows: Rows, reach: Float1D, *, scale: bool) -> FeatureMap:
         """The map without the columns that are constant on these rows, the others over their deviation if ``scale``.
@@ -222,46 +221,6 @@ class FeatureMap:
             polynomials.form.fill(X, out[:, start:stop], absolute=absolute)
             start = stop
 
-    def fill_columnwise(self, X: Float2D, out: Float2D) -> None:
-        """Write the columns of rows on the host to the rows of ``out``, ``(n_columns, n_rows)``."""
-        first, second = self.absolute.size, self.absolute.size + self.signed.size
-        width = np.ones(self.n_columns) if self.width is None else self.width
-        start, numbers = 0, np.concatenate([self.absolute, self.signed])
-        for polynomials in self.lists:
-            stop = start + len(polynomials)
-            rows = np.flatnonzero((numbers >= start) & (numbers < stop))
-            if rows.size:
-                places = Places(numbers[rows] - start, rows, width[rows], rows < first)
-                polynomials.form.fill_columnwise(X, places, out)
-            start = stop
-        _fill_extras(self.extras, np.ascontiguousarray(X.T), out[second:])
-        out[second:] /= width[second:, None]
-
-
-@dataclass(frozen=True)
-class _Columnwise:
-    """Rows of the columns of a map, in Fortran order on the host: no value has to be moved for that."""
-
-    mapping: FeatureMap
-
-    def __call__(self, block: Block) -> Block:
-        if not isinstance(block.X, np.ndarray):
-            return Computed(self.mapping._fill, self.mapping.n_columns)(block)
-        out = np.empty((self.mapping.n_columns, len(block.X)))
-        self.mapping.fill_columnwise(block.X, out)
-        return block._replace(X=out.T)
-
-
-def _fill_extras(extras: Extras, columns: Float2D, out: Float2D) -> None:
-    """The columns beside the generators, one by one: together they would take memory that is slow to come by."""
-    n_inputs, n_hinges = extras.inputs.size, extras.hinges.size
-    for row, j in zip(out, extras.inputs, strict=False):
-        row[:] = columns[j]
-    for row, j, knot in zip(out[n_inputs:], extras.hinges, extras.knots, strict=False):
-        np.maximum(np.subtract(columns[j], knot, out=row), 0.0, out=row)
-    for row, i, j in zip(out[n_inputs + n_hinges :], extras.left, extras.right, strict=True):
-        np.multiply(columns[i], columns[j], out=row)
-
 
 def _check_map(mapping: FeatureMap) -> None:
     n = len(mapping.lists[0].feature_names) if mapping.lists else 0
@@ -302,7 +261,7 @@ def _noise(form: MonomialForm | ProductForm, reach: Float1D) -> Float1D:
         size = np.abs(form.coef) @ terms + np.abs(form.lead_coef) * terms[form.leads.left] * reach[form.leads.right]
     else:
         size = np.abs(form.factor) * _sizes_of_mixtures(form, float(reach.max()))[form.chosen]
-    return np.asarray(np.sqrt(8.0 * form.width * _EPS) * size)
+    return np.asarray(np.sqrt(form.width * ROUNDING) * size)
 
 
 def _sizes_of_mixtures(form: ProductForm, reach: float) -> Float1D:
@@ -330,7 +289,7 @@ def _block_moments(block: Block) -> tuple[float, Float1D, Float1D]:
     if weights is None:
         weights = namespace.ones_like(columns[:, 0])
     total = float(namespace.sum(weights))
-    mean = weights @ columns / max(total, 1e-300)
+    mean = weights @ columns / max(total, TINY)
     return total, to_host(mean), to_host(weights @ (columns - mean) ** 2)
 
 
@@ -339,7 +298,7 @@ def _merge_moments(
 ) -> tuple[float, Float1D, Float1D]:
     """Those of both together (Chan, Golub and LeVeque 1979)."""
     total = a[0] + b[0]
-    share = b[0] / max(total, 1e-300)
+    share = b[0] / max(total, TINY)
     step = b[1] - a[1]
     return total, a[1] + share * step, a[2] + b[2] + a[0] * share * step**2
 

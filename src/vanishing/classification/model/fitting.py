@@ -13,6 +13,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from ..._typing import Array, Bool1D, Float1D, Float2D, Int1D
 from ...checks import no_generator, quoted, warn_outside_unit_cube
+from ...constants import TINY
 from ...engine.survey import Survey, scale_and_survey_parts, survey_parts
 from ...rows.array_api import on_device_of, to_host
 from ...rows.arrays import ArrayRows
@@ -25,18 +26,8 @@ from ...threads import one_blas_thread
 from .columns import Columns
 from .features import FeatureMap
 from .per_class import PerClass
-from .transforms import in_unit_cube, transform_of
-
-__all__ = [
-    "SAMPLE_ROWS",
-    "Pieces",
-    "class_factors",
-    "class_weighted",
-    "fit_pieces",
-    "relevant_columns",
-    "rows_by_class",
-    "takes_no_weight",
-]
+from .probabilities import Calibration
+from .transforms import InputTransform, in_unit_cube
 
 
 def class_factors(class_weight: Any, classes: Array, n_rows: Float1D) -> Float1D | None:
@@ -129,12 +120,31 @@ def _relevance(columns: Float2D, codes: Int1D, weights: Float1D | None) -> Float
         own = share * (codes == code)
         total = own.sum()
         covariance = own @ columns - total * mean
-        largest = np.maximum(largest, np.abs(covariance) / np.sqrt(max(total * (1.0 - total), 1e-300)))
+        largest = np.maximum(largest, np.abs(covariance) / np.sqrt(max(total * (1.0 - total), TINY)))
     return np.asarray(np.where(deviation > 0.0, largest / np.where(deviation > 0.0, deviation, 1.0), 0.0))
 
 
 SAMPLE_ROWS = 10_000  # rows whose quantiles stand for those of all rows, outside of memory
 CHOOSING_TOL = 5e-3  # relative duality gap of SVMs that choose a model or columns: 0.5% more of the objective
+
+
+class Conditions(NamedTuple):
+    """What a search adds to the parameters of a classifier that it fits.
+
+    A ``sample`` of the rows, if given, tells quantiles, and chooses the columns that the SVM on all rows sees, which
+    then has to be less exact. An SVM sees at most ``svm_columns`` columns, and at most ``max_columns`` get a weight.
+    The ``calibration`` turns decisions into log-odds.
+    """
+
+    sample: Sample | None = None
+    svm_columns: int | None = None
+    max_columns: int | None = None
+    calibration: Calibration | None = None
+
+    @property
+    def tol(self) -> float:
+        """Relative duality gap of the SVM."""
+        return L1SVC().tol if self.sample is None else CHOOSING_TOL
 
 
 class Pieces(NamedTuple):
@@ -148,15 +158,9 @@ class Pieces(NamedTuple):
     sampled: ArrayRows | None
 
 
-def fit_pieces(
-    model: Any, data: Labelled, sample: Sample | None, tol: float, most: int | None, svm_columns: int | None = None
-) -> Pieces:
-    """The pieces of a classifier with the parameters of ``model``, which knows its columns.
-
-    A ``sample`` of the rows, if given, chooses the columns that the SVM on all rows sees. ``svm_columns`` bounds the
-    columns that an SVM sees, and ``most`` those with a weight.
-    """
-    screened = sample is not None
+def fit_pieces(model: Any, data: Labelled, how: Conditions) -> Pieces:
+    """The pieces of a classifier with the parameters of ``model``, which knows its columns."""
+    sample, screened = how.sample, how.sample is not None
     if sample is None and not isinstance(data.rows, ArrayRows) and _needs_sample(model):
         sample = stratified_sample(data, SAMPLE_ROWS, input_names(model))
     factors = None
@@ -168,17 +172,18 @@ def fit_pieces(
     known = sampled if sampled is not None else data.rows
     mapping = _columns(model, ideals, data.rows if isinstance(data.rows, ArrayRows) else known)
     reach = np.maximum(np.abs(whole.low), np.abs(whole.high))
-    if svm_columns is not None and mapping.n_columns > svm_columns and isinstance(known, ArrayRows):
+    if how.svm_columns is not None and mapping.n_columns > how.svm_columns and isinstance(known, ArrayRows):
         assert known.labels is not None
-        columns = mapping.over(known)
-        mapping = mapping.select(relevant_columns(mapping, columns, known.labels, known.sample_weight, svm_columns))
+        columns, weights = mapping.over(known), known.sample_weight
+        mapping = mapping.select(relevant_columns(mapping, columns, known.labels, weights, how.svm_columns))
     if screened and sampled is not None and model.final_estimator is None:
         mapping = _screened(model, mapping, sampled, reach)
     in_memory = isinstance(data.rows, ArrayRows) and not (screened and model.final_estimator is None)
     fit_final = partial(_fit_final_in_memory if in_memory else _fit_final, model, data)
-    fitted, final = fit_final(mapping, reach, tol)
+    fitted, final = fit_final(mapping, reach, how.tol)
+    most = how.max_columns
     if most is not None and isinstance(final, L1SVC) and np.count_nonzero(final.coef_.any(axis=0)) > most:
-        fitted, final = fit_final(_largest_columns(fitted, final, most), reach, tol)
+        fitted, final = fit_final(_largest_columns(fitted, final, most), reach, how.tol)
     return Pieces(scaler, ideals, fitted, final, data.rows, sampled)
 
 
@@ -200,7 +205,7 @@ def _fit_ideals(model: Any, data: Labelled, sample: Sample | None) -> tuple[Labe
     """The data in the unit cube, their scaling, the ideals of the classes, and the survey of all rows."""
     names, transform = input_names(model), None
     if isinstance(model.scale_input, str):
-        transform = transform_of(model.scale_input, data.rows, sample)
+        transform = InputTransform.of(model.scale_input, data.rows, sample)
         data = data._replace(rows=transform.over(data.rows))
     scale = transform is None and bool(model.scale_input)
     ideals = PerClass(model.estimator, halves=model.halves, n_jobs=model.n_jobs)

@@ -24,22 +24,19 @@ from ...display import first_lines
 from ...engine.survey import Survey, survey_parts, surveys_if_any
 from ...files.fields import Labels, ListOf, MayBeMissing, require
 from ...files.saved import Object, SavedEstimator
-from ...ideals.default import DefaultIdeal
 from ...ideals.ideal import VanishingIdeal
+from ...ideals.oavi import DefaultIdeal
 from ...ideals.path import fit_together
 from ...rows.array_api import on_device_of
 from ...rows.arrays import ArrayRows
 from ...rows.labels import Labelled, read_labelled
 from ...rows.protocol import Block, Rows, where
 from ...rows.reading import input_names, read_finite, take_input_from, with_names
+from ...rows.sampling import FEWEST_IN_HALF
 from ...rows.together import together
 from ...threads import n_threads
+from .explained import ReportedPerClass
 from .features import FeatureMap
-from .reported import ReportedPerClass
-
-__all__ = ["FEWEST_IN_HALF", "Cut", "PerClass", "owner_name"]
-
-FEWEST_IN_HALF = 20  # rows; a class with fewer in one of its halves is not cut
 
 
 @dataclass(frozen=True)

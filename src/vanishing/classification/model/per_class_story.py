@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._typing import Array, Float1D, Float2D
+from ...constants import ROUNDING
 from ...display import counted
-from ...ideals.story import ROUNDING, tidy
 from ...plots import plot_confusion
+from ...polynomials.affine import without_rounding
 from ...polynomials.polynomial import Polynomial, Polynomials
 from ...report.checks import values_of_polynomials
 from ...report.figures import figure
@@ -21,8 +22,6 @@ from ...report.tables import MOST_ROWS, figures, table
 from ...rows.array_api import to_host
 from ...rows.protocol import Block, Cost
 from .story import MOST_CLASSES
-
-__all__ = ["per_class_story"]
 
 
 class _Fits(NamedTuple):
@@ -91,7 +90,7 @@ def _codes(labels: Any, keys: list[Any]) -> Array:
 
 
 def _own_rows(model: Any, subject: Subject) -> list[int]:
-    """For each class the place of its rows among those of the report; -1 if there are none."""
+    """For each class the place of its rows among those of the report; -1 for a class without rows."""
     given = [] if subject.given.classes is None else subject.given.classes.tolist()
     return [given.index(label) if label in given else -1 for label in model.classes_.tolist()]
 
@@ -184,6 +183,6 @@ def _ratios(model: Any, lists: list[Polynomials], fits: _Fits, subject: Subject)
 def _write(g: Polynomial, size: Float1D | None) -> Html:
     """A generator as mathematics; in words where it is too long to be expanded."""
     try:
-        return polynomial(tidy(g, size), zero=True)
+        return polynomial(without_rounding(g, size), zero=True)
     except ValueError:
         return tag("span", "a polynomial too long to be written out", class_="note")

@@ -22,8 +22,6 @@ from .probabilities import probabilities
 from .readable import ReadableClassifier
 from .transforms import InputTransform, in_unit_cube
 
-__all__ = ["Predicts"]
-
 
 def _has_probabilities(self: Any) -> bool:
     return getattr(self, "_calibration", None) is not None or bool(_final_has("predict_proba")(self))
@@ -101,7 +99,7 @@ class Predicts(ReadableClassifier, TransformerMixin):  # type: ignore[misc]
         return self._decisions_and_probabilities(X)[1]
 
     def _decisions_and_probabilities(self, X: Any) -> tuple[Any, Any]:
-        """Both from one evaluation, where decisions are log-odds; None where there are no probabilities."""
+        """Decisions, and probabilities or None; from one evaluation if decisions are log-odds."""
         decisions = self.decision_function(X)
         if self._calibration is not None:
             return decisions, probabilities(self._calibration.limited(decisions))

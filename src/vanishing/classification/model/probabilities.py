@@ -9,16 +9,15 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, softmax
 
 from ..._typing import Float1D, Float2D, Int1D
+from ...constants import TINY
 from ...files.container import ArrayReader, ArrayWriter
 from ...files.fields import Field, Numbers, Record, require
 from ...rows.array_api import namespace_of, on_device_of
 from ...rows.reading import is_dask
 
-__all__ = ["CALIBRATION", "Calibration", "calibrate", "mix_decisions", "probabilities"]
-
 _UNCERTAIN = 1e-3  # probability that a label is wrong: scales stay finite where decisions separate the classes
 _REACH = 1.5  # decisions of two classes beyond which rows are no more certain; the SVM asks for 1
-_LEAST = 1e-3  # log-odds of a typical decision, and on either side of a tie: labels and probabilities agree in float32
+_LEAST = float(np.sqrt(np.finfo(np.float32).eps))  # log-odds beside a tie: labels and probabilities agree in float32
 
 
 class Calibration(NamedTuple):
@@ -179,7 +178,7 @@ def _in_units(decisions: Float2D, weights: Float1D | None) -> tuple[Float2D, Flo
     """Decisions in units of their root mean square, these units, and weights with the sum 1."""
     weights = np.ones(len(decisions)) if weights is None else weights
     weights = weights / weights.sum()
-    size = np.maximum(np.sqrt(weights @ decisions**2), np.finfo(np.float64).tiny)
+    size = np.maximum(np.sqrt(weights @ decisions**2), TINY)
     return decisions / size, size, weights
 
 

@@ -11,8 +11,10 @@ import numpy as np
 
 from ..._typing import Array, Float1D, Float2D
 from ...checks import RangeWarning
+from ...constants import IN_REPR, IN_TEXT
 from ...display import counted
 from ...plots import plot_confusion, plot_effects, plot_tuning, plot_weights
+from ...plots.style import CYCLE, MUTED, PANEL, add_legend, escape, finish, shorten
 from ...report.figures import figure
 from ...report.markup import Html, join, paragraph, tag
 from ...report.mathml import polynomial, variable
@@ -26,14 +28,9 @@ from ...svm import L1SVC
 from .effects import effects_of
 from .explain import Formula
 from .per_class import owner_name
-from .rates import counts_by_score
-from .threshold_story import areas, threshold_section
+from .rates import Thresholds, counts_by_score
 
-__all__ = ["MOST_CLASSES", "classifier_story"]
-
-MOST_CLASSES = 40  # that a picture of confusions has room for: cells of a fifth of an inch
-_BINS = 10  # of confidences, from 0 to 1: each has rows enough for its share of right answers
-_MOST_CURVES, _MOST_MAPS, _PANEL = 9, 3, (3.6, 2.8)  # pictures of effects, and their inches
+MOST_CLASSES = 40  # classes in a picture of confusions: cells of a fifth of an inch
 
 
 class _Predicted(NamedTuple):
@@ -87,7 +84,7 @@ def _predict(classifier: Any, subject: Subject) -> _Predicted:
         rows.quiet = True
         chosen = np.searchsorted(classes, np.asarray(to_host(classifier.predict(rows))))
         labels = _codes(block.labels, keys)
-        counts, nothing = np.zeros((max(len(keys), 1), len(classes))), np.zeros(_BINS)
+        counts, nothing = np.zeros((max(len(keys), 1), len(classes))), np.zeros(IN_TEXT)
         np.add.at(counts, (labels, chosen), 1.0)
         if not len(own):
             return _Predicted(counts, 0.0, nothing, nothing, nothing)
@@ -126,9 +123,9 @@ def _likelihood(probability: Float2D, own: Array, chosen: Array) -> tuple[float,
     rows = np.arange(len(probability))
     there = np.where(own >= 0, probability[rows, own], 0.0)
     sure = probability[rows, chosen]
-    bins = np.minimum((sure * _BINS).astype(np.int64), _BINS - 1)
+    bins = np.minimum((sure * IN_TEXT).astype(np.int64), IN_TEXT - 1)
     confidence, right, sizes = (
-        np.bincount(bins, weights, _BINS).astype(np.float64) for weights in (sure, own == chosen, np.ones(len(bins)))
+        np.bincount(bins, weights, IN_TEXT).astype(np.float64) for weights in (sure, own == chosen, np.ones(len(bins)))
     )
     return float(np.log(np.maximum(there, 1e-15)).sum()), confidence, right, sizes
 
@@ -213,7 +210,7 @@ def _decision(model: Any) -> Html:
 
 def _effects(model: Any, subject: Subject) -> Html:
     """Curves and maps of the columns that move the decision most."""
-    effects = effects_of(model, subject.seen.complete, subject.names, _MOST_MAPS)
+    effects = effects_of(model, subject.seen.complete, subject.names, IN_REPR)
     curves: list[Any] = [effect for effect in effects if effect.importance > 0.0]
     maps: list[Any] = [pair for pair in effects.pairs if pair.importance > 0.0]
     by_curves, by_all = (f"{share:.1%}" for share in effects.explained)
@@ -225,9 +222,7 @@ def _effects(model: Any, subject: Subject) -> Html:
     )
     lines = [[effect.name, *(figures(v, 3) for v in (effect.importance, effect.values.min(), effect.values.max()))]
              for effect in [*curves, *maps]]  # fmt: skip
-    drawn = [
-        figure(partial(_draw_effect, one), _PANEL, f"Effect of {one.name}.") for one in [*curves[:_MOST_CURVES], *maps]
-    ]
+    drawn = [figure(partial(_draw_effect, one), PANEL, f"Effect of {one.name}.") for one in [*curves[:IN_TEXT], *maps]]
     heads = ["column", "deviation", "lowest", "highest"]
     return join(paragraph(text), tag("div", *drawn, class_="figures thirds"), table(heads, lines, name="effects"))
 
@@ -327,3 +322,80 @@ def _search(search: Any) -> Html:
     caption = f"Scores over {search.n_splits_} folds. Columns are scaled by {search.best_scaling_!r}."
     picture = tag("div", figure(lambda ax: plot_tuning(search, ax=ax), size, caption), class_="figures")
     return join(picture, table(heads, lines, name="pairs"))
+
+
+_COSTS = (1, 2, 5, 10, 20, 50, 100)  # false alarms that a miss costs as much as
+
+
+def areas(by_score: Array) -> list[float]:
+    """The area under the ROC curve of each class that has rows beside others."""
+    return [Thresholds.of(counts).area_under_roc for counts in by_score if counts.sum(axis=1).all()]
+
+
+def threshold_section(by_score: Array, classes: Sequence[Any], *, log_odds: bool) -> Html | None:
+    """The curves of each class, or of the rarer one of two; with log-odds, its costs at their best thresholds.
+
+    ``by_score`` counts the rows of each class, and those of the others, by their scores for it.
+    """
+    names = [str(label) for label in (classes[1:] if len(by_score) == 1 else classes)]
+    two = len(by_score) == 1
+    if two and by_score[0, 1].sum() > by_score[0, 0].sum():
+        by_score, names = by_score[:, ::-1, ::-1], [str(classes[0])]
+    pairs = zip(names, by_score, strict=True)
+    known = [(name, Thresholds.of(counts)) for name, counts in pairs if counts.sum(axis=1).all()]
+    if not known:
+        return None
+    shown = sorted(known, key=lambda pair: pair[1].area_under_roc)[: len(CYCLE)]
+    which = (
+        f"Those of {names[0]}, the rarer class." if two else f"Each class against the rest, up to {len(CYCLE)} of them."
+    )
+    size = (4.6, 3.9)
+    drawn = tag(
+        "div",
+        figure(lambda ax: _roc(shown, ax), size, f"ROC curves; in brackets the areas below them. {which}"),
+        figure(lambda ax: _precision(shown, ax), size, f"Precision and recall; in brackets mean precisions. {which}"),
+        class_="figures",
+    )
+    return join(drawn, _costs(*known[0]) if two and log_odds else None)
+
+
+def _roc(shown: Sequence[tuple[str, Thresholds]], ax: Any) -> None:
+    for colour, (name, curve) in zip(CYCLE, shown, strict=False):
+        label = escape(f"{shorten(name, 18)} ({curve.area_under_roc:.3f})")
+        ax.plot(curve.false / curve.false[-1], curve.true / curve.true[-1], color=colour, linewidth=1.6, label=label)
+    ax.plot([0.0, 1.0], [0.0, 1.0], color=MUTED, linewidth=0.8, linestyle=":")
+    add_legend(ax, loc="lower right")
+    finish(ax, x="false alarms, of the others", y="found, of the class")
+
+
+def _precision(shown: Sequence[tuple[str, Thresholds]], ax: Any) -> None:
+    for colour, (name, curve) in zip(CYCLE, shown, strict=False):
+        label = escape(f"{shorten(name, 18)} ({curve.average_precision:.3f})")
+        some = curve.true + curve.false > 0.0
+        precision = curve.true[some] / (curve.true[some] + curve.false[some])
+        ax.step(curve.true[some] / curve.true[-1], precision, color=colour, linewidth=1.6, label=label, where="pre")
+        share = curve.true[-1] / (curve.true[-1] + curve.false[-1])
+        ax.axhline(share, color=colour, linewidth=0.8, linestyle=":")
+    ax.set(xlim=(-0.02, 1.02), ylim=(0.0, 1.04))
+    add_legend(ax, loc="lower left")
+    finish(ax, x="found, of the class (recall)", y="right, if predicted (precision)")
+
+
+def _costs(name: str, curve: Thresholds) -> Html:
+    """A line for each ratio of costs, with the threshold that calibrated probabilities make the best one."""
+    n, n_true = curve.true[-1] + curve.false[-1], curve.true[-1]
+    lines = []
+    for cost in _COSTS:
+        false, true = curve.above(-np.log(cost))
+        half_false, half_true = curve.above(0.0)
+        spent, at_half = (1000.0 * (cost * (n_true - t) + f) / n for f, t in ((false, true), (half_false, half_true)))
+        right = percent(true / (true + false)) if true + false else ""
+        alarms = [figures(int(true + false)), percent(true / n_true), right]
+        lines.append([figures(cost), percent(1.0 / (1.0 + cost)), *alarms, figures(spent), figures(at_half)])
+    text = (
+        f"Each line assumes that to miss a row of {name} costs as much as this number of false alarms. To predict "
+        f"{name} from the threshold on is then cheapest, if probabilities are calibrated. Costs are in false "
+        "alarms per 1,000 of these rows."
+    )
+    heads = ["false alarms per miss", "threshold", "predicted", "found", "right if predicted", "cost", "cost at 50%"]
+    return join(tag("h3", "Thresholds and what they cost"), paragraph(text), table(heads, lines, name="thresholds"))

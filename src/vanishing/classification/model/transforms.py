@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..._typing import Bool1D, Float1D, Float2D
+from ...constants import TINY
 from ...engine.survey import scaled_rows
 from ...files.fields import Numbers, Optional, Record, TupleOf, require
 from ...polynomials.polynomial import Polynomials
@@ -19,23 +20,11 @@ from ...rows.arrays import ArrayRows
 from ...rows.protocol import Block, Cost, Rows
 from ...rows.sampling import Sample
 
-__all__ = [
-    "INPUT_TRANSFORM",
-    "TRANSFORMS",
-    "InputTransform",
-    "check_scaling",
-    "cube_rows",
-    "in_unit_cube",
-    "in_variables",
-    "transform_of",
-]
-
 TRANSFORMS = ("minmax", "arcsinh", "rank")
 
 _HEAVY = 0.15  # inter-quartile range over range, below which a column has heavy tails
 _EXTREME = 1.0  # how far outside of [0, 1] it has to lie to be called an outlier
-_N_KNOTS = 200  # of the piecewise linear rank
-_NARROWEST = float(np.finfo(np.float64).tiny)  # range of a column whose reciprocal is finite; others count as constant
+_N_KNOTS = 200  # knots of the piecewise linear rank
 
 
 @dataclass(frozen=True)
@@ -101,6 +90,17 @@ class InputTransform:
         start, stop = (np.where(curved, np.arcsinh((end - centre) / spread), end) for end in (low, high))
         return cls(centre, spread, curved, start, stop)
 
+    @classmethod
+    def of(cls, kind: str, rows: Rows, sample: Sample | None) -> InputTransform:
+        """The transform of finite rows in memory, or by the quantiles of a sample and the range of all rows.
+
+        So psi means the same for the sample and for all rows.
+        """
+        if sample is not None:
+            return cls.fitted(kind, sample.rows.X, sample.low, sample.high)
+        assert isinstance(rows, ArrayRows)
+        return cls.fitted(kind, rows.X)
+
     @property
     def n_features(self) -> int:
         """Number of columns."""
@@ -108,9 +108,9 @@ class InputTransform:
 
     @property
     def affine(self) -> tuple[Float1D, Float1D]:
-        """Scale and offset of the last step, ``scale * u + offset``."""
+        """Scale and offset of the last step, ``scale * u + offset``, for columns that are not constant."""
         width = self.high - self.low
-        scale = 1.0 / np.where(width >= _NARROWEST, width, 1.0)
+        scale = 1.0 / np.where(width >= TINY, width, 1.0)
         return scale, -self.low * scale
 
     @property
@@ -249,22 +249,11 @@ def _piecewise(symbol: Any, knots: Float1D, levels: Float1D) -> Any:
 
 
 def check_scaling(scale_input: Any, choices: Sequence[str] = TRANSFORMS) -> None:
-    """Refuse what is no way to scale the input."""
+    """Raise ValueError for an unknown way to scale the input."""
     known = isinstance(scale_input, str) and scale_input in choices
     if not known and not isinstance(scale_input, (bool, np.bool_)):
         choices = ", ".join(map(repr, choices))
         raise ValueError(f"scale_input must be True, False or one of {choices}; got {scale_input!r}.")
-
-
-def transform_of(kind: str, rows: Rows, sample: Sample | None) -> InputTransform:
-    """The transform of finite rows in memory, or by the quantiles of a sample and the range of all rows.
-
-    So psi means the same for the sample and for all rows.
-    """
-    if sample is not None:
-        return InputTransform.fitted(kind, sample.rows.X, sample.low, sample.high)
-    assert isinstance(rows, ArrayRows)
-    return InputTransform.fitted(kind, rows.X)
 
 
 def in_unit_cube(rows: Rows, scaler: Any) -> Rows:

@@ -14,12 +14,10 @@ from ...rows.labels import best_labels
 from ...rows.reading import is_source
 from ...svm import L1SVC
 from ..model.classifier import VanishingIdealClassifier
-from ..model.generators import ClassGenerators
+from ..model.explained import ReportedClassifier
 from ..model.probabilities import probabilities
-from ..model.reported import ReportedClassifier
-from .scoring import answered_score, needs_single_rows, scorer_of_predictions, tabulated_score
-
-__all__ = ["AnswersByTheBest"]
+from ..model.readable import ClassGenerators
+from .scoring import answered_score, find_scorer, needs_single_rows, scorer_of_predictions, tabulated_score
 
 
 def _refitted(self: Any) -> bool:
@@ -71,7 +69,7 @@ class AnswersByTheBest(ReportedClassifier, TransformerMixin):  # type: ignore[mi
         if is_source(X) and (self.final_estimator is None or isinstance(self.final_estimator, L1SVC)):
             if needs_single_rows(self.scoring) and hasattr(best, "predict_proba"):
                 rows = best._decisions_and_labels(X, y, sample_weight)
-                return answered_score(self.scoring, best.classes_, best._calibration, *rows)
+                return answered_score(find_scorer(self.scoring), best.classes_, best._calibration, *rows)
             scorer = scorer_of_predictions(self.scoring)
             return tabulated_score(scorer, *best._confusion(X, y, sample_weight), best.classes_)
         options = {} if sample_weight is None else {"sample_weight": sample_weight}
@@ -153,7 +151,7 @@ class AnswersByTheBest(ReportedClassifier, TransformerMixin):  # type: ignore[mi
         return probabilities(self.decision_function(X)) if self._averages else self.best_estimator_.predict_proba(X)
 
     def _decisions_and_probabilities(self, X: Any) -> tuple[Any, Any]:
-        """Both from one evaluation, where decisions are log-odds; None where there are no probabilities."""
+        """Decisions, and probabilities or None; from one evaluation if decisions are log-odds."""
         if not self._averages:
             return self.best_estimator_._decisions_and_probabilities(X)
         decisions = self.decision_function(X)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import has_fit_parameter
 
@@ -15,10 +14,9 @@ from ..._typing import Array
 from ...checks import all_or_nothing, check_choice, check_count, check_flag, check_n_jobs, check_numbers
 from ...files.fields import Integer, Labels, ListOf, MayBeMissing, Number, Numbers, require
 from ...files.saved import Object, Parameters, Results, SavedEstimator
-from ...ideals.default import DefaultIdeal
-from ...ideals.oavi import OAVI
+from ...ideals.oavi import OAVI, DefaultIdeal
 from ...rows.labels import Labelled, read_labelled
-from ...rows.reading import dense, input_names, take_input_from
+from ...rows.reading import dense
 from ...svm import L1SVC
 from ..model.columns import Columns
 from ..model.fitting import takes_no_weight
@@ -28,9 +26,7 @@ from .in_memory import InMemory
 from .searching import Maker, Options, Outcome, average_models, refit, search
 from .strategies import Budget, Trial, choose, tabulate
 
-__all__ = ["VanishingIdealClassifierCV"]
-
-_PAPER = {
+PAPER = {
     "scale_input": True,
     "columns": Columns("absolute", append_input=False, scale_features=False),
     "psis": (0.1, 0.05, 0.01, 0.005, 0.001, 0.0005, 0.0001),
@@ -251,7 +247,7 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
         'absolute'
         """
         estimator = OAVI(solver="cg", boost="ihb") if estimator is None else estimator
-        return cls(estimator, **{"final_estimator": L1SVC(), **_PAPER, **options})
+        return cls(estimator, **{"final_estimator": L1SVC(), **PAPER, **options})
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Score every pair of psi and C on every fold, then fit the best pair to all rows.
@@ -273,7 +269,8 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
             self._check_options()
             data = read_labelled(self, dense(X), y, sample_weight)
             data.require_weights()
-            final = self._final
+            # None stands for our own SVM.
+            final = None if isinstance(self.final_estimator, L1SVC) else self.final_estimator
             if sample_weight is not None and not (final is None or has_fit_parameter(final, "sample_weight")):
                 raise ValueError(takes_no_weight(final))
             maker = Maker(self, self._template(), final, self.class_weight, self.n_jobs, self.max_columns)
@@ -297,32 +294,20 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
                 maker, data, history, best, evaluator, sample, self.best_estimator_
             )
 
-    @property
-    def _final(self) -> Any:
-        """The last step of a user; None where it is our own SVM."""
-        return None if isinstance(self.final_estimator, L1SVC) else self.final_estimator
-
     def _options(self, data: Labelled, maker: Maker) -> Options:
-        template = clone(self._template())
-        take_input_from(self, template)
         few_rows = (data.rows.n_samples or np.inf) < self._budget.rows_of_one_draw
         scalings = ("arcsinh",) if few_rows and self.refit != "average" else ("arcsinh", "rank")
         return Options(
-            template,
-            input_names(self),
+            maker,
             scalings if self.scale_input == "auto" else (self.scale_input,),
             self._columns_to_try(few_rows=few_rows),
             None if isinstance(self.psis, str) else check_numbers("psis", self.psis, low=0.0),
             None if isinstance(self.Cs, str) else check_numbers("Cs", self.Cs, above=0.0),
             self.cv,
             self.scoring,
-            self.class_weight,
             self.search_rows,
-            self.n_jobs,
-            self._final,
             self.final_estimator is None,
             self.refit == "average",
-            partial(maker.from_fold, data.classes),
             self._budget,
         )
 
@@ -353,7 +338,7 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
         self.cv_results_, self.best_index_ = tabulate(history, best)
         self.best_params_ = self.cv_results_["params"][self.best_index_]
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
-        for name in ("best_estimator_", "estimators_", "weights_"):  # of an earlier fit
+        for name in ("best_estimator_", "estimators_", "weights_"):  # left by an earlier fit
             self.__dict__.pop(name, None)
 
     def _check_options(self) -> None:

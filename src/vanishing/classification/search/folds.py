@@ -24,10 +24,9 @@ from ...ideals.path import fit_together
 from ...rows.arrays import ArrayRows
 from ...rows.labels import Labelled
 from ...rows.reading import take_input_from
-from ..model.per_class import FEWEST_IN_HALF, Cut
+from ...rows.sampling import FEWEST_IN_HALF
+from ..model.per_class import Cut
 from .strategies import Budget
-
-__all__ = ["Fold", "Ideals", "class_ideals", "split"]
 
 
 class Fold(NamedTuple):
@@ -96,7 +95,7 @@ def _require_rows(folds: list[Fold], codes: Int1D, classes: Array) -> None:
             )
 
 
-Ideals = tuple[tuple[VanishingIdeal, ...], ...]  # for each class that of all its rows, and those of its halves
+Ideals = tuple[tuple[VanishingIdeal, ...], ...]  # for each class the ideal of all its rows, then those of its halves
 
 
 def class_ideals(

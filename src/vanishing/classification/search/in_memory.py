@@ -5,8 +5,7 @@ from __future__ import annotations
 import pickle
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -17,21 +16,18 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import MinMaxScaler
 
 from ..._typing import Array, Float1D, Float2D, Int1D
-from ...checks import WarningRelay
 from ...ideals.ideal import VanishingIdeal
 from ...progress import Progress
 from ...rows.arrays import ArrayRows
 from ...rows.sampling import Sample
 from ...svm import svms_along
-from ...threads import n_threads, one_blas_thread
+from ...threads import in_threads, n_threads, one_blas_thread
 from ..model.features import FeatureMap
 from ..model.fitting import relevant_columns
-from ..model.transforms import InputTransform, transform_of
+from ..model.transforms import InputTransform
 from .folds import Fold, Ideals, class_ideals
 from .scoring import Criterion, HeldOut, takes_weights
 from .strategies import Trial, TrialScore
-
-__all__ = ["FoldModel", "InMemory", "Inputs", "Problem"]
 
 
 @dataclass(frozen=True)
@@ -66,17 +62,6 @@ class Problem:
         """Weights of some rows in the fit."""
         return None if self.fit_weights is None else self.fit_weights[places]
 
-    def held_out(self, folds: Sequence[Fold]) -> HeldOut:
-        """The rows that the folds are tested on."""
-        own = self.rows.sample_weight
-        return HeldOut(
-            self.classes,
-            [fold.test for fold in folds],
-            [self.codes[fold.test] for fold in folds],
-            [None if own is None else own[fold.test] for fold in folds],
-            None if self.fit_weights is None else [self.fit_weights[fold.test] for fold in folds],
-        )
-
     def finals(self, columns: Array, train: Int1D, Cs: Sequence[float], n_jobs: int) -> Iterator[Any]:
         """The last step for every C, ascending, fitted when it is asked for."""
         y, weights = self.codes[train], self.fit_weights_of(train)
@@ -100,7 +85,7 @@ class Inputs(NamedTuple):
         """The rows of a problem, by one of the options of ``scale_input``."""
         rows = problem.rows
         if isinstance(scaling, str):
-            transform = transform_of(scaling, rows.without_zero_weights(), problem.sample)
+            transform = InputTransform.of(scaling, rows.without_zero_weights(), problem.sample)
             X = np.asarray(transform(np.asarray(rows.X, dtype=np.float64)))
             return cls(X, transform, [None] * len(folds))
         return cls(rows.X, None, [MinMaxScaler().fit(rows.X[fold.train]) if scaling else None for fold in folds])
@@ -171,6 +156,7 @@ class InMemory:
 
     def __init__(self, problem: Problem, folds: list[Fold], progress: Progress):
         self.problem, self.folds, self._progress = problem, folds, progress
+        self.held_out = HeldOut.of(problem.rows, problem.classes, problem.fit_weights, [fold.test for fold in folds])
         self._inputs: dict[Any, Inputs] = {}
         self._fits: dict[bytes, list[_Fit]] = {}
 
@@ -250,40 +236,26 @@ class InMemory:
         # Fits of a user's last step may share state: liblinear's draw from the same random numbers.
         threads = n_threads(self.problem.n_jobs) if self.problem.final is None else 1
         fit = partial(_fit_fold, self.problem, max(threads // max(len(tasks), 1), 1))
-        found = {}
-        with warnings.catch_warnings(), WarningRelay() as relay, one_blas_thread, ThreadPoolExecutor(threads) as pool:
+        with warnings.catch_warnings(), one_blas_thread:
             warnings.simplefilter("ignore", ConvergenceWarning)  # the final fit repeats what matters
-            try:
-                for key, done in [(key, pool.submit(relay.task(fit), task)) for key, task in tasks.items()]:
-                    found[key] = done.result()
-                    self._progress.advance(1)
-            except BaseException:  # an interrupt, too: the other tasks are not needed
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
-        return found
+            done = partial(self._progress.advance, 1)
+            fits = in_threads([partial(fit, task) for task in tasks.values()], threads, done)
+        return dict(zip(tasks, fits, strict=True))
 
     def _judge(self, trial: Trial, tasks: list[_Task]) -> TrialScore:
-        n_generators = np.mean([sum(len(i.generators_) for own in task.ideals for i in own) for task in tasks])
-        paths = [self._fits[task.key] for task in tasks]
-        if not all(paths):
-            nothing = np.full(len(tasks), np.nan)
-            return TrialScore(nothing, np.nan, nothing, np.ones(len(tasks)), np.nan, float(n_generators))
-        fits = [path[tasks[0].Cs.index(trial.C)] for path in paths]
-        decisions = [fit.decisions for fit in fits if fit.decisions is not None]
-        if decisions:
-            judged = self.problem.criterion.judge(self.problem.held_out(self.folds), decisions)
-        else:
-            judged = Criterion.judge_folds(np.array([fit.score for fit in fits]))
-        return TrialScore(
-            judged.scores,
-            judged.value,
-            judged.row_values,
-            judged.row_weights,
-            float(np.mean([fit.n_used for fit in fits])),
-            float(n_generators),
-            tuple(decisions) or None,
-            judged.calibration,
-        )
+        paths, n_columns = [self._fits[task.key] for task in tasks], float("nan")
+        if all(paths):
+            fits = [path[tasks[0].Cs.index(trial.C)] for path in paths]
+            decisions = [fit.decisions for fit in fits if fit.decisions is not None]
+            if decisions:
+                judged = self.problem.criterion.judge(self.held_out, decisions)
+            else:
+                judged = Criterion.judge_folds(np.array([fit.score for fit in fits]))
+            n_columns = float(np.mean([fit.n_used for fit in fits]))
+        else:  # no generators
+            judged = Criterion.judge_folds(np.full(len(tasks), np.nan))
+        n_generators = float(np.mean([sum(len(i.generators_) for own in task.ideals for i in own) for task in tasks]))
+        return replace(judged, n_columns=n_columns, n_generators=n_generators)
 
 
 def _any_c(trial: Trial) -> Trial:

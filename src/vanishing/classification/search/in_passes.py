@@ -9,6 +9,7 @@ from __future__ import annotations
 import pickle
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -23,10 +24,10 @@ from ...engine.survey import Survey, first_units, require_finite_survey, scaled_
 from ...ideals.ideal import VanishingIdeal
 from ...ideals.path import fit_together
 from ...progress import Progress
-from ...rows.folds import InFolds, NumberFolds
 from ...rows.labels import Labelled
 from ...rows.protocol import Rows
 from ...rows.reading import take_input_from
+from ...rows.sampling import InFolds, NumberFolds
 from ...rows.together import together
 from ...svm import L1SVC
 from ...threads import one_blas_thread
@@ -35,8 +36,6 @@ from ..model.features import FeatureMap
 from .folds import Ideals
 from .scoring import Criterion, tabulated_score
 from .strategies import Trial, TrialScore
-
-__all__ = ["Folds", "InPasses", "survey_folds"]
 
 
 class Folds(NamedTuple):
@@ -138,16 +137,8 @@ class InPasses:
         folds = range(self.folds.number)
         nothing = float("nan"), float("nan")
         scores, n_used = np.array([found.get((i, j, trial.C), nothing) for j in folds]).T
-        judged = Criterion.judge_folds(scores)
-        n_generators = np.mean([sum(len(ideal.generators_) for (ideal,) in ideals[i, j]) for j in folds])
-        return TrialScore(
-            scores,
-            judged.value,
-            judged.row_values,
-            judged.row_weights,
-            float(n_used.mean()),
-            float(n_generators),
-        )
+        n_generators = float(np.mean([sum(len(ideal.generators_) for (ideal,) in ideals[i, j]) for j in folds]))
+        return replace(Criterion.judge_folds(scores), n_columns=float(n_used.mean()), n_generators=n_generators)
 
     def _ideals(self, psis: Sequence[float]) -> dict[tuple[int, int], Ideals]:
         """For each psi and fold the fitted estimators of all classes, from shared passes."""

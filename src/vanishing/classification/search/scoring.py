@@ -11,23 +11,14 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import check_scoring
 
-from ..._typing import Array, Float1D, Float2D, Int1D
+from ..._typing import Array, Bool1D, Float1D, Float2D, Int1D
+from ...constants import TINY
+from ...rows.arrays import ArrayRows
 from ...rows.labels import as_vector, best_labels
 from ...svm import L1SVC
 from ..model.probabilities import Calibration, calibrate, mix_decisions, probabilities
-
-__all__ = [
-    "Criterion",
-    "HeldOut",
-    "Judgement",
-    "answered_score",
-    "find_scorer",
-    "mixed_if_better",
-    "needs_single_rows",
-    "scorer_of_predictions",
-    "tabulated_score",
-    "takes_weights",
-]
+from ..model.rates import hits
+from .strategies import TrialScore
 
 
 @dataclass(frozen=True)
@@ -40,29 +31,31 @@ class HeldOut:
     weights: list[Float1D | None]
     fit_weights: list[Float1D] | None
 
+    @classmethod
+    def of(cls, rows: ArrayRows, classes: Array, fit_weights: Float1D | None, places: list[Int1D]) -> HeldOut:
+        """The rows at some places, fold by fold; their labels are the numbers of the classes."""
+        codes, weights = rows.labels, rows.sample_weight
+        assert codes is not None
+        return cls(
+            classes,
+            places,
+            [codes[own] for own in places],
+            [None if weights is None else weights[own] for own in places],
+            None if fit_weights is None else [fit_weights[own] for own in places],
+        )
+
     def together(self, decisions: Sequence[Float2D]) -> tuple[Float2D, Int1D, Float1D | None]:
         """Decisions, numbers of classes and weights in the fit of all folds."""
         weights = None if self.fit_weights is None else np.concatenate(self.fit_weights)
         return np.concatenate(decisions), np.concatenate(self.codes), weights
 
-    def by_row(self, values: Sequence[Float1D]) -> tuple[Float1D, Float1D]:
+    def by_row(self, values: Sequence[Float1D | Bool1D]) -> tuple[Float1D, Float1D]:
         """The value of every row that was held out, over repetitions, from those of the folds; and its weight."""
         places = np.concatenate(self.places)
         times, sums = np.bincount(places), np.bincount(places, np.concatenate(values))
         weights = [np.ones(len(own)) if w is None else w for own, w in zip(values, self.weights, strict=True)]
         used = np.flatnonzero(times)
         return sums[used] / times[used], np.bincount(places, np.concatenate(weights))[used] / times[used]
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """What held-out rows say about a trial, see :class:`~.strategies.TrialScore`."""
-
-    scores: Float1D
-    value: float
-    row_values: Float1D
-    row_weights: Float1D
-    calibration: Calibration | None = None
 
 
 @dataclass(frozen=True)
@@ -84,7 +77,7 @@ class Criterion:
     calibrated: bool = True
     by_probabilities: bool = False
 
-    def judge(self, rows: HeldOut, decisions: Sequence[Float2D]) -> Judgement:
+    def judge(self, rows: HeldOut, decisions: Sequence[Float2D]) -> TrialScore:
         """The scores of the folds and the values of the rows, from the decisions of each fold."""
         calibration = calibrate(*rows.together(decisions)) if self.calibrated else None
         answers = decisions if calibration is None else [calibration(own) for own in decisions]
@@ -93,28 +86,26 @@ class Criterion:
             assert calibration is not None
             pairs = zip(decisions, rows.codes, strict=True)
             values, weights = rows.by_row([_closeness(calibration, own, codes) for own, codes in pairs])
-            return Judgement(scores, float(np.average(values, weights=weights)), values, weights, calibration)
+            value = float(np.average(values, weights=weights))
+            return TrialScore(scores, value, values, weights, decisions=tuple(decisions), calibration=calibration)
         if self.scorer is None:
             pairs = zip(answers, rows.codes, strict=True)
-            values, weights = rows.by_row([_hits(own, codes, rows.classes) for own, codes in pairs])
-            return Judgement(scores, float(scores.mean()), values, weights, calibration)
-        return self.judge_folds(scores, calibration)
+            values, weights = rows.by_row([hits(own, codes) for own, codes in pairs])
+        else:
+            values, weights = scores, np.ones(len(scores))
+        value = float(scores.mean())
+        return TrialScore(scores, value, values, weights, decisions=tuple(decisions), calibration=calibration)
 
     @staticmethod
-    def judge_folds(scores: Float1D, calibration: Calibration | None = None) -> Judgement:
+    def judge_folds(scores: Float1D) -> TrialScore:
         """The judgement of a score that does not tell rows apart."""
-        return Judgement(scores, float(scores.mean()), scores, np.ones(len(scores)), calibration)
+        return TrialScore(scores, float(scores.mean()), scores, np.ones(len(scores)))
 
     def _score(self, rows: HeldOut, fold: int, answers: Float2D, calibration: Calibration | None) -> float:
         codes, weights = rows.codes[fold], rows.weights[fold]
         if self.scorer is None:
-            return float(np.average(_hits(answers, codes, rows.classes), weights=weights))
-        return _answered(self.scorer, rows.classes, calibration, answers, rows.classes[codes], weights)
-
-
-def _hits(answers: Float2D, codes: Int1D, classes: Array) -> Float1D:
-    """1 for the rows whose label the decisions give, 0 for the others."""
-    return np.asarray(best_labels(as_vector(answers), np.arange(len(classes))) == codes, dtype=np.float64)
+            return float(np.average(hits(answers, codes), weights=weights))
+        return answered_score(self.scorer, rows.classes, calibration, answers, rows.classes[codes], weights)
 
 
 def _closeness(calibration: Calibration, decisions: Float2D, codes: Int1D) -> Float1D:
@@ -125,7 +116,7 @@ def _closeness(calibration: Calibration, decisions: Float2D, codes: Int1D) -> Fl
 
 def _log_likelihoods(calibration: Calibration, decisions: Float2D, codes: Int1D) -> Float1D:
     given = probabilities(as_vector(calibration.limited(calibration(decisions))))[np.arange(len(codes)), codes]
-    return np.asarray(np.log(np.maximum(given, np.finfo(np.float64).tiny)))
+    return np.asarray(np.log(np.maximum(given, TINY)))
 
 
 def mixed_if_better(calibration: Calibration, rows: HeldOut, decisions: Sequence[Float2D]) -> Calibration:
@@ -198,7 +189,7 @@ class _Answers(_AnyClassifier):
         return np.asarray(probabilities(as_vector(self.log_odds[np.asarray(X)[:, 0]])))
 
 
-def _answered(
+def answered_score(
     scorer: Any,
     classes: Array,
     calibration: Calibration | None,
@@ -213,18 +204,6 @@ def _answered(
     return float(scorer(answers, np.arange(len(labels))[:, None], labels, **options))
 
 
-def answered_score(
-    scoring: str,
-    classes: Array,
-    calibration: Calibration | None,
-    decisions: Float2D,
-    labels: Array,
-    weights: Float1D | None,
-) -> float:
-    """The score of a name from decisions that were computed before, log-odds if there is a ``calibration``."""
-    return _answered(find_scorer(scoring), classes, calibration, decisions, labels, weights)
-
-
 def find_scorer(scoring: Any) -> Any:
     """The scorer of a name, or of a function."""
     return check_scoring(_AnyClassifier(), scoring)
@@ -234,7 +213,7 @@ def takes_weights(scorer: Any) -> bool:
     """Whether a scorer of scikit-learn, or a function, takes ``sample_weight``."""
     if hasattr(scorer, "_score_func"):
         scorer = scorer._score_func
-    elif hasattr(scorer, "_estimator"):  # that of the estimator's own score
+    elif hasattr(scorer, "_estimator"):  # the estimator's own score
         scorer = scorer._estimator.score
     return "sample_weight" in inspect.signature(scorer).parameters
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -22,14 +23,14 @@ from ...progress import search_progress
 from ...rows.arrays import ArrayRows
 from ...rows.disk import ScaledOnDisk
 from ...rows.labels import Labelled
-from ...rows.reading import take_input_from
+from ...rows.reading import input_names, take_input_from
 from ...rows.sampling import Sample, stratified_sample
 from ..model.classifier import VanishingIdealClassifier
 from ..model.columns import Columns
-from ..model.fitting import CHOOSING_TOL, SAMPLE_ROWS, class_factors, class_weighted, rows_by_class
+from ..model.fitting import SAMPLE_ROWS, Conditions, class_factors, class_weighted, rows_by_class
 from ..model.per_class import PerClass
 from ..model.probabilities import Calibration, calibrate
-from ..model.transforms import transform_of
+from ..model.transforms import InputTransform
 from .folds import split
 from .in_memory import FoldModel, InMemory, Problem
 from .in_passes import InPasses, survey_folds
@@ -48,7 +49,52 @@ from .strategies import (
     is_ahead,
 )
 
-__all__ = ["Maker", "Options", "Outcome", "average_models", "refit", "search"]
+
+class Maker(NamedTuple):
+    """Makes classifiers: what all trials of a search have in common.
+
+    ``columns_of`` is the estimator that knows the names and the number of the input columns.
+    """
+
+    columns_of: Any
+    template: VanishingIdeal
+    final: Any
+    class_weight: Any
+    n_jobs: int | None
+    max_columns: int | None
+    max_terms: int | None = None  # the search's bound on the ideal of a class, if any
+
+    def new(self, trial: Trial) -> VanishingIdealClassifier:
+        """The classifier of a trial, to be fitted."""
+        bound = {} if self.max_terms is None else {"max_terms": self.max_terms}
+        return VanishingIdealClassifier(
+            clone(self.template).set_params(psi=trial.psi, **bound),
+            final_estimator=None if self.final is None else clone(self.final).set_params(C=trial.C),
+            scale_input=trial.scaling,
+            class_weight=self.class_weight,
+            n_jobs=self.n_jobs,
+            C=trial.C,
+            **asdict(trial.columns),
+        )
+
+    def from_fold(self, classes: Array, trial: Trial, pieces: FoldModel) -> VanishingIdealClassifier:
+        """The classifier that consists of the pieces of a fold."""
+        model = self.new(trial)
+        per_class = PerClass(model.estimator, halves=model.halves)
+        per_class._store(classes, pieces.ideals)
+        for part in (per_class, model):
+            take_input_from(self.columns_of, part)
+        model._store(classes, pieces.scaler, per_class, pieces.mapping, pieces.final)
+        return model
+
+    def fitted(self, data: Labelled, trial: Trial, how: Conditions) -> VanishingIdealClassifier:
+        """The classifier of a trial fitted to all rows."""
+        model = self.new(trial)
+        with warnings.catch_warnings():
+            if self.max_terms is not None:  # the search has compared ideals that are bounded like this one
+                warnings.filterwarnings("ignore", ".*max_terms", ConvergenceWarning)
+            model._fit_labelled(self.columns_of, data, how._replace(max_columns=self.max_columns))
+        return model
 
 
 @dataclass(frozen=True)
@@ -56,26 +102,20 @@ class Options:
     """What a user asks a search for, checked.
 
     ``psis`` and ``Cs`` are None where the search proposes them. The walk uses the first entry of ``scalings`` and of
-    ``columns``, and tries the others at its best psi. ``final`` is a user's last step, None for our SVM, whose
-    decisions are ``calibrated`` or not. A search for an ``average`` walks down psi with every scaling and the first
-    columns. ``whole_model`` makes a classifier from the pieces of a fold, for scores that need one.
+    ``columns``, and tries the others at its best psi. The decisions of our SVM are ``calibrated`` or not. A search for
+    an ``average`` walks down psi with every scaling and the first columns.
     """
 
-    template: VanishingIdeal
-    names: Sequence[str]
+    maker: Maker
     scalings: Sequence[Any]
     columns: Sequence[Columns]
     psis: Sequence[float] | None
     Cs: Sequence[float] | None
     cv: Any
     scoring: Any
-    class_weight: Any
     search_rows: int | None
-    n_jobs: int | None
-    final: Any
     calibrated: bool
     average: bool
-    whole_model: Callable[[Trial, FoldModel], Any]
     budget: Budget
 
     @property
@@ -85,7 +125,7 @@ class Options:
 
     def criterion(self) -> Criterion:
         """How trials are judged: a walk without a score of the user ranks by its probabilities."""
-        if self.final is None and self.scoring is None:
+        if self.maker.final is None and self.scoring is None:
             return Criterion(None, self.calibrated, by_probabilities=self.walks and self.calibrated)
         return Criterion(find_scorer(self.scoring), self.calibrated)
 
@@ -93,7 +133,7 @@ class Options:
     def needs_whole_model(self) -> bool:
         """Whether the score asks the classifier itself about rows, and not only for its decisions."""
         of_answers = self.scoring is None or isinstance(self.scoring, str) or hasattr(self.scoring, "_response_method")
-        return self.final is not None or not of_answers
+        return self.maker.final is not None or not of_answers
 
 
 class Outcome(NamedTuple):
@@ -115,12 +155,12 @@ def search(options: Options, data: Labelled) -> Outcome:
     rows, most = data.rows, options.search_rows
     if isinstance(rows, ArrayRows) and (most is None or rows.n_samples <= most):
         return _search_in_memory(options, data, None)
-    if options.final is not None and not isinstance(rows, ArrayRows):
+    if options.maker.final is not None and not isinstance(rows, ArrayRows):
         raise ValueError(
             "final_estimator must be None for data outside of memory: only the built-in SVM fits them in passes."
         )
     if isinstance(rows, ScaledOnDisk) and rows.scaler is None:
-        survey_parts(rows, options.names)  # a pass that finds the scaling of the file
+        survey_parts(rows, input_names(options.maker.columns_of))  # a pass that finds the scaling of the file
     return _search_in_passes(options, data) if most is None else _search_sample(options, data, most)
 
 
@@ -129,7 +169,7 @@ def _search_sample(options: Options, data: Labelled, n_rows: int) -> Outcome:
 
     Few rows of an almost exact law cannot tell it from a coarser one: a small sample prefers a large psi.
     """
-    sample = stratified_sample(data, n_rows, options.names)
+    sample = stratified_sample(data, n_rows, input_names(options.maker.columns_of))
     outcome = _search_in_memory(options, data._replace(rows=sample.rows), sample)
     best, more = best_trial(outcome.history), min(int(sample.n_rows.sum()), options.budget.larger * n_rows)
     if best is None or not options.walks or len(sample.rows) >= more:
@@ -137,7 +177,7 @@ def _search_sample(options: Options, data: Labelled, n_rows: int) -> Outcome:
     n_errors = (1.0 - outcome.history[best].scores.mean()) * len(sample.rows)
     if options.scoring not in (None, "accuracy") or n_errors >= options.budget.few_errors:
         return outcome
-    sample = stratified_sample(data, more, options.names)
+    sample = stratified_sample(data, more, input_names(options.maker.columns_of))
     onwards = replace(options, scalings=[best.scaling], columns=[best.columns])
     return _search_in_memory(onwards, data._replace(rows=sample.rows), sample, from_psi=best.psi)
 
@@ -150,20 +190,20 @@ def _search_in_memory(
     assert isinstance(rows, ArrayRows)
     folds = split(options.cv, data, budget)
     n_rows, n_features, n_classes = len(rows), rows.n_features, len(data.classes)
-    most_terms = budget.max_terms(n_rows, n_features, n_classes) if options.walks else options.template.max_terms
+    most_terms = budget.max_terms(n_rows, n_features, n_classes) if options.walks else options.maker.template.max_terms
     n_train = min(len(fold.train) for fold in folds)
     problem = Problem(
         rows,
         data.classes,
-        _fit_weights(options.class_weight, data),
+        _fit_weights(options.maker.class_weight, data),
         sample,
         _for_folds(options, most_terms),
         options.criterion(),
         {"tol": budget.svm_tol} if options.walks else {},
         budget.max_columns(n_train, n_classes) if options.walks else None,
-        options.n_jobs,
-        options.final,
-        options.whole_model if options.needs_whole_model else None,
+        options.maker.n_jobs,
+        options.maker.final,
+        partial(options.maker.from_fold, data.classes) if options.needs_whole_model else None,
     )
     with search_progress(_n_steps(options, len(folds)), passes=False) as progress:
         evaluator = InMemory(problem, folds, progress)
@@ -186,7 +226,9 @@ def _strategies(options: Options, evaluator: InMemory, from_psi: float | None) -
     Cs = options.Cs or budget.Cs
     if options.psis is not None:
         return [Grid(other, options.psis, Cs, own) for own in options.columns for other in options.scalings]
-    largest = {other: _largest_psi(options.template, evaluator.largest_variance(other)) for other in options.scalings}
+    largest = {
+        other: _largest_psi(options.maker.template, evaluator.largest_variance(other)) for other in options.scalings
+    }
     psis = {other: budget.psis(from_psi or largest[other]) for other in options.scalings}
     walks = [WalkDown(other, psis[other], Cs, columns, budget.patience) for other in options.scalings]
     if options.average:
@@ -210,10 +252,10 @@ def _largest_psi(template: VanishingIdeal, variance: float) -> float:
 
 def _for_folds(options: Options, max_terms: int) -> VanishingIdeal:
     """The estimator of the ideals of folds, with no more terms than that."""
-    template = options.template
-    most = min(template.max_terms, max_terms)
-    bounded: VanishingIdeal = clone(template).set_params(max_terms=most, n_jobs=options.n_jobs)
-    take_input_from(template, bounded)
+    maker = options.maker
+    most = min(maker.template.max_terms, max_terms)
+    bounded: VanishingIdeal = clone(maker.template).set_params(max_terms=most, n_jobs=maker.n_jobs)
+    take_input_from(maker.columns_of, bounded)
     return bounded
 
 
@@ -248,23 +290,29 @@ def _search_in_passes(options: Options, data: Labelled) -> Outcome:
         raise ValueError("refit='average' needs a search in memory: set search_rows, for instance to 10_000.")
     scorer = scorer_of_predictions(options.scoring)
     sample = transform = None
-    if isinstance(scaling, str) or columns.hinges or options.class_weight is not None:
-        sample = stratified_sample(data, SAMPLE_ROWS, options.names)
-        data = class_weighted(data, class_factors(options.class_weight, data.classes, sample.n_rows))
+    if isinstance(scaling, str) or columns.hinges or options.maker.class_weight is not None:
+        sample = stratified_sample(data, SAMPLE_ROWS, input_names(options.maker.columns_of))
+        data = class_weighted(data, class_factors(options.maker.class_weight, data.classes, sample.n_rows))
     head = np.empty((0, data.rows.n_features)) if sample is None else sample.rows.X
     if isinstance(scaling, str):
-        transform = transform_of(scaling, data.rows, sample)
+        transform = InputTransform.of(scaling, data.rows, sample)
         data, head = data._replace(rows=transform.over(data.rows)), transform(head)
     scale = transform is None and bool(scaling)
-    folds = survey_folds(data, n_folds, options.names, scale_input=scale, ahead=options.template._looks_ahead)
-    template, psis, Cs = options.template, options.psis, options.Cs or options.budget.Cs
+    folds = survey_folds(
+        data,
+        n_folds,
+        input_names(options.maker.columns_of),
+        scale_input=scale,
+        ahead=options.maker.template._looks_ahead,
+    )
+    most, psis, Cs = options.maker.template.max_terms, options.psis, options.Cs or options.budget.Cs
     if psis is None:
         n_rows = sum(part.n_samples for parts in folds.surveys[0] for part in parts)
         most = options.budget.max_terms(n_rows, data.rows.n_features, len(data.classes))
-        template = _for_folds(options, most)
-        psis = options.budget.psis(_largest_psi(template, folds.largest_variance()))
+        psis = options.budget.psis(_largest_psi(options.maker.template, folds.largest_variance()))
+    template = _for_folds(options, most)
     with search_progress(len(psis) * n_folds, passes=True) as progress:
-        evaluator = InPasses(folds, template, scorer, columns.extras(head), options.n_jobs, progress)
+        evaluator = InPasses(folds, template, scorer, columns.extras(head), options.maker.n_jobs, progress)
         return Outcome(_run(evaluator, [Grid(scaling, psis, Cs, columns)]), evaluator, None)
 
 
@@ -273,59 +321,6 @@ def _number_of_folds(cv: Any, budget: Budget) -> int:
     if isinstance(n_folds, bool) or not isinstance(n_folds, Integral) or int(n_folds) < 2:
         raise ValueError(f"cv must be a number of folds, at least 2, for data outside of memory; got {cv!r}.")
     return int(n_folds)
-
-
-_AVERAGED_TRIALS = 3  # models of the best values of psi that are averaged for each scaling
-
-
-class Maker(NamedTuple):
-    """Makes classifiers: what all trials of a search have in common.
-
-    ``columns_of`` is the estimator that knows the names and the number of the input columns.
-    """
-
-    columns_of: Any
-    template: VanishingIdeal
-    final: Any
-    class_weight: Any
-    n_jobs: int | None
-    max_columns: int | None
-    max_terms: int | None = None  # of the ideal of a class, where the search bounds them
-
-    def new(self, trial: Trial) -> VanishingIdealClassifier:
-        """The classifier of a trial, to be fitted."""
-        bound = {} if self.max_terms is None else {"max_terms": self.max_terms}
-        return VanishingIdealClassifier(
-            clone(self.template).set_params(psi=trial.psi, **bound),
-            final_estimator=None if self.final is None else clone(self.final).set_params(C=trial.C),
-            scale_input=trial.scaling,
-            class_weight=self.class_weight,
-            n_jobs=self.n_jobs,
-            C=trial.C,
-            **asdict(trial.columns),
-        )
-
-    def from_fold(self, classes: Array, trial: Trial, pieces: FoldModel) -> VanishingIdealClassifier:
-        """The classifier that consists of the pieces of a fold."""
-        model = self.new(trial)
-        per_class = PerClass(model.estimator, halves=model.halves)
-        per_class._store(classes, pieces.ideals)
-        for part in (per_class, model):
-            take_input_from(self.columns_of, part)
-        model._store(classes, pieces.scaler, per_class, pieces.mapping, pieces.final)
-        return model
-
-    def fitted(
-        self, data: Labelled, trial: Trial, sample: Sample | None, svm_columns: int | None
-    ) -> VanishingIdealClassifier:
-        """The classifier of a trial fitted to all rows; ``svm_columns`` bounds the columns that its SVM sees."""
-        model = self.new(trial)
-        tol = 1e-6 if sample is None else CHOOSING_TOL
-        with warnings.catch_warnings():
-            if self.max_terms is not None:  # the search has compared ideals that are bounded like this one
-                warnings.filterwarnings("ignore", ".*max_terms", ConvergenceWarning)
-            model._fit_labelled(self.columns_of, data, sample, tol, self.max_columns, svm_columns)
-        return model
 
 
 def refit(
@@ -339,15 +334,10 @@ def refit(
     may_mix: bool,
 ) -> VanishingIdealClassifier:
     """The classifier of a trial fitted to all rows, its decisions calibrated on the held-out rows of the search."""
-    in_memory = isinstance(evaluator, InMemory)
-    model = maker.fitted(data, trial, sample, evaluator.problem.max_columns if in_memory else None)
-    calibration = _calibration(score, evaluator, may_mix=may_mix) if in_memory else None
-    if calibration is not None:
-        model._calibrate(calibration)
-        known = data.rows if sample is None else sample.rows
-        if isinstance(known, ArrayRows):  # calibrated decisions may give other labels
-            model._rehearse(known)
-    return model
+    if not isinstance(evaluator, InMemory):
+        return maker.fitted(data, trial, Conditions(sample))
+    calibration = _calibration(score, evaluator, may_mix=may_mix)
+    return maker.fitted(data, trial, Conditions(sample, evaluator.problem.max_columns, calibration=calibration))
 
 
 def _calibration(score: TrialScore, evaluator: InMemory, *, may_mix: bool) -> Calibration | None:
@@ -356,11 +346,7 @@ def _calibration(score: TrialScore, evaluator: InMemory, *, may_mix: bool) -> Ca
         return None
     if not may_mix or len(evaluator.problem.classes) == 2:
         return score.calibration
-    return mixed_if_better(score.calibration, _held_out(evaluator), score.decisions)
-
-
-def _held_out(evaluator: InMemory) -> HeldOut:
-    return evaluator.problem.held_out(evaluator.folds)
+    return mixed_if_better(score.calibration, evaluator.held_out, score.decisions)
 
 
 def average_models(
@@ -380,13 +366,13 @@ def average_models(
     """
     trials = _trials_to_average(history, best)
     calibrations = {trial: _calibration(history[trial], evaluator, may_mix=True) for trial in trials}
-    again = _recalibration(history, calibrations, _held_out(evaluator))
+    again = _recalibration(history, calibrations, evaluator.held_out)
     models, weights = [], []
     for trial in trials:
         pieces = evaluator.models(trial)
         own = [maker.from_fold(data.classes, trial, each) for each in pieces]
-        columns = evaluator.problem.max_columns
-        own.append(copy(known) if trial == best else maker.fitted(data, trial, sample, columns))
+        how = Conditions(sample, evaluator.problem.max_columns)
+        own.append(copy(known) if trial == best else maker.fitted(data, trial, how))
         calibration = calibrations[trial]
         for model in own:
             if calibration is not None and again is not None:
@@ -408,7 +394,7 @@ def _trials_to_average(history: History, best: Trial) -> list[Trial]:
                 own.setdefault(trial.psi, trial)
         first = next(iter(own.values()))
         if not is_ahead(history[best], history[first]):
-            chosen += list(own.values())[:_AVERAGED_TRIALS]
+            chosen += list(own.values())[: Budget.patience]
     return chosen
 
 

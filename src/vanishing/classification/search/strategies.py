@@ -10,26 +10,10 @@ import numpy as np
 from scipy.stats import rankdata
 
 from ..._typing import Bool1D, Float1D, Float2D
+from ...constants import ROOT_EPS
 from ..model.columns import Columns
 from ..model.fitting import CHOOSING_TOL
 from ..model.probabilities import Calibration
-
-__all__ = [
-    "BetterScaling",
-    "Budget",
-    "Grid",
-    "History",
-    "RicherColumns",
-    "Strategy",
-    "Trial",
-    "TrialScore",
-    "WalkDown",
-    "best_trial",
-    "choose",
-    "is_ahead",
-    "neighbours",
-    "tabulate",
-]
 
 _NO_GENERATOR = "No psi gives a generator for any class in every fold: raise psis or max_degree."
 
@@ -68,8 +52,8 @@ class TrialScore:
     value: float
     row_values: Float1D
     row_weights: Float1D
-    n_columns: float
-    n_generators: float
+    n_columns: float = float("nan")
+    n_generators: float = float("nan")
     decisions: tuple[Float2D, ...] | None = None
     calibration: Calibration | None = None
 
@@ -114,7 +98,7 @@ def choose(history: History, *, sparse: bool, max_columns: int | None) -> Trial:
     """The trial to take: the best; where asked for, one with few columns.
 
     ``max_columns`` leaves out trials with more columns, if any are left. ``sparse`` takes the trial with the fewest
-    columns among those that the best one is not ahead of, by the one-standard-error rule.
+    columns that the best one is not ahead of, by the one-standard-error rule.
     """
     small = {trial: score for trial, score in history.items() if score.n_columns <= (max_columns or np.inf)}
     allowed = history if best_trial(small) is None else small
@@ -165,8 +149,8 @@ class Budget:
     psis_per_decade : int
         Values of psi in a power of ten.
     patience : int
-        Values of psi that decide: so many without a better one end the walk, and after so many it goes on with the
-        better scaling of the inputs.
+        The walk ends after this many values of psi without a better one. After its first ones, as many, it goes on
+        with the better scaling of the inputs.
     Cs : tuple of float
         Weights of the SVM's loss: the largest psi is tried with all of them, later ones with the last best and those
         beside it.
@@ -211,7 +195,7 @@ class Budget:
         >>> [float(f"{psi:.2g}") for psi in Budget().psis(0.1)[:3]]
         [0.1, 0.032, 0.01]
         """
-        smallest = float(np.sqrt(np.finfo(np.float64).eps))
+        smallest = ROOT_EPS
         n_steps = int(self.psis_per_decade * np.log10(max(largest / smallest, 1.0)))
         return [max(largest, smallest) * 10.0 ** (-step / self.psis_per_decade) for step in range(n_steps + 1)]
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from ..._typing import Float1D, Float2D
 from ...rows.array_api import namespace_of, on_device_of
-from ...rows.folds import fold_numbers
 from ...rows.protocol import Block
+from ...rows.sampling import fold_numbers
 from .relation import middle_spread
 from .table import Table
 

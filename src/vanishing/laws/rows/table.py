@@ -11,7 +11,6 @@ import numpy as np
 from ..._typing import Array, Float1D, Float2D, Int1D
 from ...rows.array_api import namespace_of, on_device_of, to_host
 from ...rows.arrays import ArrayRows
-from ...rows.folds import fold_numbers
 from ...rows.gaps import Gaps, complete_rows
 from ...rows.labels import is_missing
 from ...rows.protocol import Block, Cost, Rows
@@ -24,7 +23,7 @@ from ...rows.reading import (
     require_finite,
     require_numbers,
 )
-from ...rows.sampling import Lowest, lowest_of, merge
+from ...rows.sampling import Lowest, fold_numbers, lowest_of, merge
 
 __all__ = ["Table", "column_names", "read_table", "standardised", "take"]
 

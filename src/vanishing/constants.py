@@ -1,0 +1,28 @@
+"""Numbers that several folders share: rounding, the sizes of memory, the lengths of printed lists."""
+
+from __future__ import annotations
+
+import math
+import sys
+
+# What arithmetic in float64 allows.
+
+EPS, TINY = sys.float_info.epsilon, sys.float_info.min
+ROOT_EPS = math.sqrt(EPS)  # what is left of a difference whose square is rounded
+_, N_HASHES = EPS.as_integer_ratio()  # hashes of rows are whole numbers below this: a double holds each
+ROUNDING = 8.0 * EPS  # error of each term of a sum of products, relative to its size, with room for the solves
+SINGULAR = 1e-10  # share of a column's square outside the span of others, below which it counts as dependent
+
+WIDE = 5.0  # deviations: one normal row in two million is farther off
+
+# Sizes of memory.
+
+CACHE_ENTRIES = 65_536  # float64 values of one chunk: half a megabyte, within a core's second-level cache
+FEWEST_ROWS = 1024  # rows that stay one block, and one chunk, whatever a kernel costs
+LONGEST_BLOCK = 131_072  # rows of a block, at most: threads share a table of a million
+
+# Lengths of printed lists.
+
+IN_REPR = 5  # lines of a repr, and entries of one line
+IN_TEXT = 10  # lines of a result that other results stand beside
+IN_HTML = 20  # lines of a result on its own: a terminal or a notebook shows them at once
