@@ -131,6 +131,16 @@ def test_sql_of_models_of_columns_with_inner_names(kind, change, model_of):
         assert_same(in_duckdb(to_sql(model_of(kind, tuple(names)), "tab"), MODELS[kind][1](names)), expected)
 
 
+def test_names_that_differ_in_case_alone_are_refused_for_databases():
+    table = pd.DataFrame(X, columns=["a", "A"])
+    with pytest.raises(ValueError, match="Databases take the columns 'a' and 'A' for one: rename one of them"):
+        to_sql(VanishingIdealClassifier().fit(table, Y), "tab")
+    rules = Rules.learn(table.assign(product=table["a"] * table["A"]))
+    for export in (rules.to_sql_check, rules.to_great_expectations):
+        with pytest.raises(ValueError, match="Databases take the columns"):
+            export()
+
+
 def test_sql_reads_the_columns_that_are_used():
     model = OAVI(1e-8, max_degree=2).fit(pd.DataFrame({"a": X[:, 0], "b": X[:, 0] ** 2, "c": X[:, 1]}))
     chosen = [g for g in model.generators_ if "c" not in str(g)]

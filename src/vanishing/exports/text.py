@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from .._typing import Float1D, Float2D, Int1D
 from ..polynomials.polynomial import Polynomials
 from ..rows.reading import input_names
-from ..rows.sql import quote_name
+from ..rows.sql import quote_name, require_distinct_names
 from .operations import Ops
 from .outputs import n_inputs, outputs, predicted_names
 
@@ -141,7 +141,7 @@ class _NumpyOps(_Expressions):
 
     def one_hot(self, table: Columns, column: int, texts: Sequence[str]) -> Columns:
         self.reads_objects = True
-        return [f"np.array([float(str(v) == {text!a} and not gap(v)) for v in {table[column]}])" for text in texts]
+        return [f"np.array([float(text(v) == {text!a} and not gap(v)) for v in {table[column]}])" for text in texts]
 
     def interpolate(self, table: Columns, knots: Sequence[tuple[Float1D, Float1D]]) -> Columns:
         return [f"np.interp({column}, {x.tolist()}, {y.tolist()})" for column, (x, y) in zip(table, knots, strict=True)]
@@ -212,7 +212,7 @@ def to_numpy_source(model: Any, name: str = "predict") -> str:
     what = f"{type(model).__name__} with inputs {', '.join(map(str, _names_of(model)))}"
     kind = "object" if ops.reads_objects else "float"
     head = [f"def {name}(X):", f'    """{_plain(what)}"""', f"    X = np.asarray(X, dtype={kind})"]
-    return "\n".join(["import numpy as np", "", "", *(_GAP if ops.reads_objects else []), *head, body, ""])
+    return "\n".join(["import numpy as np", "", "", *(_READING if ops.reads_objects else []), *head, body, ""])
 
 
 def _require_free_name(name: str) -> None:
@@ -221,11 +221,16 @@ def _require_free_name(name: str) -> None:
         raise ValueError(f"name must be a free name of a Python function, as 'predict' is, got {name!r}.")
 
 
-_USED_NAMES = ("np", "gap")  # the names that the text uses outside of its function
-_GAP = [
+_USED_NAMES = ("np", "gap", "text")  # the names that the text uses outside of its function
+_READING = [
     "def gap(v):",
     '    """Whether a value is missing."""',
     '    return v is None or type(v).__name__ in ("NAType", "NaTType") or v != v',
+    "",
+    "",
+    "def text(v):",
+    '    """A category as text, the same for a whole number in every type."""',
+    '    return f"{v:.15g}" if isinstance(v, (float, np.floating)) else str(v)',
     "",
     "",
 ]
@@ -359,7 +364,8 @@ def to_sql(model: Any, table: str = "rows") -> str:
         A pipeline of a :class:`~vanishing.TableEncoder` or scalers before one of these. A detector may have up to
         20,000 coefficients: beyond, the text would be megabytes.
     table : str, default="rows"
-        Name of the table, whose columns have the names that the model was fitted to (``x0``, ``x1``, ... without).
+        Name of the table, whose columns have the names that the model was fitted to (``x0``, ``x1``, ... without). They
+        must differ in more than case, which most databases do not look at.
 
     Returns
     -------
@@ -384,6 +390,7 @@ def to_sql(model: Any, table: str = "rows") -> str:
      FROM "points" AS given) AS inputs
     """
     n_inputs(model)  # refuses a model that is not fitted
+    require_distinct_names(_names_of(model))
     ops = _SqlOps()
     inputs = {quote_name(f"input_{j}"): quote_name(str(name)) for j, name in enumerate(_names_of(model))}
     results = outputs(model, ops, list(inputs))

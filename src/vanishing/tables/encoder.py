@@ -16,7 +16,7 @@ from .._typing import Array, Float1D, Float2D
 from ..files.fields import Flag, ListOf, Number, Optional, Record, Text, require
 from ..files.saved import SavedEstimator
 from ..rows.reading import input_names, require_columns
-from .columns import Column, Texts, frame_columns
+from .columns import Column, Texts, frame_columns, text_of
 from .tally import Tally, tally_columns
 
 __all__ = ["NoCategoriesError", "TableEncoder"]
@@ -97,7 +97,7 @@ class InputColumn:
 def _as_texts(column: Float1D) -> Texts:
     """Numbers as texts, for columns that held texts in the fit."""
     values, codes = np.unique(column, return_inverse=True)
-    return Texts([f"{value:.15g}" for value in values], np.where(np.isnan(column), -1, codes.ravel()))
+    return Texts([text_of(value) for value in values], np.where(np.isnan(column), -1, codes.ravel()))
 
 
 class TableEncoder(SavedEstimator, TransformerMixin, BaseEstimator):  # type: ignore[misc]
