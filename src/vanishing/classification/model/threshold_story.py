@@ -83,7 +83,9 @@ def _costs(name: str, curve: Thresholds) -> Html:
         spent, at_half = (1000.0 * (cost * (n_true - t) + f) / n for f, t in ((false, true), (half_false, half_true)))
         right = percent(true / (true + false)) if true + false else ""
         alarms = [figures(int(true + false)), percent(true / n_true), right]
-        lines.append([figures(cost), percent(1.0 / (1.0 + cost)), *alarms, figures(spent), figures(at_half)])
+        lines.append(
+            [figures(cost), percent(1.0 / (1.0 + cost)), *alarms, figures(round(spent)), figures(round(at_half))]
+        )
     text = (
         f"Each line assumes that to miss a row of {name} costs as much as this number of false alarms. To predict "
         f"{name} from the threshold on is then cheapest, if probabilities are calibrated. Costs are in false "
