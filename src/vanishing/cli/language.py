@@ -30,7 +30,7 @@ _PHRASES = [
     (r"(\.xlsx?): files have to end in .*", r"\1: Excel files cannot be read; save the sheet as .csv."),
     (r"regimes=False and a smaller degree", "--no-regimes and a smaller --degree"),
     (r"^(psi|columns|label|weight|noise|units|degree|contamination|scale)\b(?= (must|says|names|has))", r"--\1"),
-    (r"\bIs the label the right column", "Is --target or --label the right column"),
+    (r"\bis the label the right column", "is --target or --label the right column"),
     (r"give both the same n_features and degree", "collect both with the same --columns, --degree and --ranges"),
 ]
 _KEYWORDS = re.compile(r"\b(max_columns|max_degree|max_noise|max_terms|block_rows)\b(=\S+)?")
