@@ -258,6 +258,7 @@ class _SqlOps(_Expressions):
 
     def __init__(self) -> None:
         super().__init__()
+        self._texts: set[str] = set()  # inputs that are compared with texts
         self._kept: list[str] = []  # what each subquery adds to the columns of the one inside of it
 
     def keep(self, table: Columns, name: str) -> Columns:
@@ -269,7 +270,8 @@ class _SqlOps(_Expressions):
     def query(self, selected: Columns, inputs: Mapping[str, str], table: str) -> str:
         """The whole query.
 
-        The innermost SELECT alone sees the table. It takes the columns that are used and calls them ``input_0``,
+        The innermost SELECT alone sees the table. It takes the columns that are used, numbers in double precision (the
+        arithmetic of whole and decimal numbers rounds, or refuses products of many digits), and calls them ``input_0``,
         ``input_1``; everything around it knows those and the kept names, so that nothing can be confused with a column
         of the table, used or not, in either case. Its names are qualified: a column that the table lacks is an error
         in every database, where SQLite takes an unknown name in quotes for a text.
@@ -284,7 +286,11 @@ class _SqlOps(_Expressions):
             The table, quoted.
         """
         text = "\n".join([*selected, *self._kept])
-        used = [f"{_TABLE}.{column} AS {name}" for name, column in inputs.items() if name in text]
+        columns = {name: f"{_TABLE}.{column}" for name, column in inputs.items() if name in text}
+        used = [
+            f"{column if name in self._texts else f'CAST({column} AS DOUBLE PRECISION)'} AS {name}"
+            for name, column in columns.items()
+        ]
         listed = ",\n  ".join(used) or "1 AS one_row"
         source = f"(SELECT\n  {listed}\n FROM {table} AS {_TABLE}) AS inputs"
         for number, listed in enumerate(self._kept):
@@ -292,12 +298,15 @@ class _SqlOps(_Expressions):
         return "SELECT " + ",\n       ".join(selected) + f"\nFROM {source}"
 
     def fill(self, table: Columns, column: int, value: float) -> Columns:
-        return [f"COALESCE(CAST({table[column]} AS DOUBLE PRECISION), {_number(value)})"]
+        return [f"COALESCE({table[column]}, {_number(value)})"]
 
     def missing(self, table: Columns, column: int, is_text: bool) -> Columns:
+        if is_text:
+            self._texts.add(table[column])
         return [f"CASE WHEN {table[column]} IS NULL THEN 1.0 ELSE 0.0 END"]
 
     def one_hot(self, table: Columns, column: int, texts: Sequence[str]) -> Columns:
+        self._texts.add(table[column])
         return [f"CASE WHEN {table[column]} = {_text(text)} THEN 1.0 ELSE 0.0 END" for text in texts]
 
     def interpolate(self, table: Columns, knots: Sequence[tuple[Float1D, Float1D]]) -> Columns:
@@ -385,8 +394,8 @@ def to_sql(model: Any, table: str = "rows") -> str:
     >>> print(to_sql(model.generators_[:1], "points"))
     SELECT ((-1.0) * "input_1" + "input_0" * "input_0") AS "values_0"
     FROM (SELECT
-      given."x0" AS "input_0",
-      given."x1" AS "input_1"
+      CAST(given."x0" AS DOUBLE PRECISION) AS "input_0",
+      CAST(given."x1" AS DOUBLE PRECISION) AS "input_1"
      FROM "points" AS given) AS inputs
     """
     n_inputs(model)  # refuses a model that is not fitted
