@@ -157,7 +157,7 @@ def test_laws_that_are_known_become_rules():
 
 def test_tables_without_columns_of_the_rules_are_refused(learnt):
     rules, table, _ = learnt
-    with pytest.raises(ValueError, match="The table lacks the columns 'discount', 'total': add"):
+    with pytest.raises(ValueError, match="The table lacks the columns 'discount', 'total': add them, or rename"):
         rules.check(table.iloc[:, :2])
     with pytest.raises(ValueError, match="The table should have the columns of the rules, in the same order: price"):
         rules.check(table.iloc[:, :2].to_numpy())
