@@ -117,6 +117,11 @@ def test_columns_labels_and_weights_of_one_collection(maker, shape, expected, tm
     assert len(found.predict(X).compute()) == len(TABLE)
 
 
+def test_labels_and_weights_in_memory_belong_to_the_rows_of_files(expected, tmp_path):
+    X = of_parquet(tmp_path)[COLUMNS]
+    assert_same_scores(VanishingIdealClassifier(OAVI(0.005)).fit(X, TABLE["state"], TABLE["weight"]), expected)
+
+
 @pytest.mark.parametrize("maker", ["read_parquet", "read_parquet, Arrow's file system", "read_csv", "from_delayed"])
 def test_columns_and_labels_of_one_collection_on_a_cluster(maker, expected, tmp_path, client):
     X, y, weights = frames(MAKERS[maker](tmp_path))

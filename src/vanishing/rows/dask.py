@@ -75,11 +75,7 @@ def _align(X: Any, values: Any, what: str) -> Any:
         raise ValueError(f"{what} must have one dimension, one value per row; got {np.ndim(values)}.")
     lengths = _known_lengths(X)
     if not _is_collection(values):
-        if lengths is None:
-            raise ValueError(
-                f"{what} is an array in memory, but the lengths of X's blocks are not known: call "
-                f"X.compute_chunk_sizes() (or to_dask_array(lengths=True)) first, or give {what} as a Dask array."
-            )
+        lengths = _count_lengths(X) if lengths is None else lengths
         values = dask.array.from_array(np.asarray(values), chunks=(lengths,) if len(values) == sum(lengths) else -1)
     if what == "sample_weight" and values.dtype.kind not in "biuf":
         raise ValueError(f"sample_weight has values of type {values.dtype}; convert them to numbers.")
