@@ -125,6 +125,8 @@ def test_a_classifier_says_what_thresholds_cost():
     y = np.where(X.sum(axis=1) + 2.0 * rng.normal(size=3000) > 4.0, "fault", "sound")
     model = VanishingIdealClassifierCV(psis=[1e-5], Cs=[1.0], cv=2).fit(X, y)
     text = model.report(X, y).html
+    assert "Telling fault and sound apart" in text
+    assert "sound is predicted where it is positive, fault elsewhere." in text
     given, fault = model.predict_proba(X)[:, 0], y == "fault"
     (area,) = re.findall(r"<strong>([\d.]+)</strong><span>area under the ROC curve", text)
     assert float(area) == pytest.approx(roc_auc_score(fault, given), abs=1e-3)
