@@ -177,6 +177,14 @@ def test_columns_share_by_shapleys_rule():
     np.testing.assert_allclose([by_name[f"x{j}"] for j in range(3)], shares, rtol=0.1)
 
 
+def test_the_decision_about_two_classes_is_towards_the_second(searched):
+    clf, X = searched
+    assert clf.explain(X[0], towards="yes").decision == clf.explain(X[0]).decision
+    for other in ("no", "maybe"):
+        with pytest.raises(ValueError, match="towards must be 'yes', the second of two classes"):
+            clf.explain(X[0], towards=other)
+
+
 def test_columns_of_one_thing_are_explained_together_and_after_loading(searched, tmp_path):
     clf, X = searched
     clf.save(tmp_path / "model.vi")

@@ -315,6 +315,9 @@ def test_the_table_of_a_law_passes_although_noise_makes_some_rows_offend(tmp_pat
     out = run(capsys, "check", "pipes.vi", "worse.csv", "--width", "3", status=1)
     assert "20,000 rows: FAILED" in out
     assert re.search(r"[\d,]+ rows offend, 54 expected, p = ", out)
+    assert re.search(
+        r"[\d,]+ rows offend, 910 expected", run(capsys, "check", "pipes.vi", "worse.csv", "--width", "2", status=1)
+    )
 
 
 @pytest.mark.parametrize(("offences", "p_value"), [(0, 1.0), (16, 0.12), (30, 4e-6)])

@@ -480,7 +480,7 @@ def test_a_bad_weight_is_named_with_its_file(tmp_path, capsys):
 def test_a_label_with_too_many_values_is_refused(tmp_path, capsys):
     X, _ = curves(5000)
     file = write_parquet(tmp_path / "rows.parquet", X, y=np.repeat(np.arange(1250), 4))
-    assert "is the label the right column?" in refused(capsys, file, "--label", "y")
+    assert "is --target or --label the right column?" in refused(capsys, file, "--label", "y")
 
 
 @pytest.mark.slow

@@ -206,7 +206,7 @@ def test_csv_files_of_other_places_are_read(between, encoding, options, story, c
 @pytest.mark.filterwarnings("ignore:The level of ts drifts")
 def test_row_numbers_are_pointed_out(story, capsys):
     assert main(["detect", "normal.csv", "--quiet"]) == 0
-    assert "Column 'ts' only numbers the rows: leave out with --exclude ts." in capsys.readouterr().err
+    assert "Column 'ts' only numbers the rows: leave it out with --exclude ts." in capsys.readouterr().err
 
 
 @pytest.mark.slow

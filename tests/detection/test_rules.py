@@ -51,6 +51,18 @@ def test_few_or_many_exceptions_make_no_difference(wrong):
     assert Rules.learn(table).exceptions.tolist() == rows.tolist()
 
 
+@pytest.mark.parametrize("cents", [1, 500])
+def test_exceptions_of_cents_are_found_beside_totals_of_hundreds(cents):
+    table, _ = shipments(m=4000, wrong=0.0, seed=5)
+    rows = np.array([17, 230, 999])
+    table.loc[rows, "total"] += cents / 100.0
+    table["net"] = (table["total"] / 1.19).round(2)
+    rules = Rules.learn(table[NAMES])
+    assert [rule.exceptions for rule in rules] == [3]
+    assert rules.exceptions.tolist() == rows.tolist()
+    assert len(Rules.learn(table)) == 2
+
+
 def test_a_table_without_rules_has_none():
     table = np.random.default_rng(0).normal(size=(800, 4))
     rules = Rules.learn(table)
@@ -145,7 +157,7 @@ def test_laws_that_are_known_become_rules():
 
 def test_tables_without_columns_of_the_rules_are_refused(learnt):
     rules, table, _ = learnt
-    with pytest.raises(ValueError, match="The table lacks the columns 'discount', 'total': add"):
+    with pytest.raises(ValueError, match="The table lacks the columns 'discount', 'total': add them, or rename"):
         rules.check(table.iloc[:, :2])
     with pytest.raises(ValueError, match="The table should have the columns of the rules, in the same order: price"):
         rules.check(table.iloc[:, :2].to_numpy())

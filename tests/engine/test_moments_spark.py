@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 import sys
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -59,6 +59,14 @@ def test_a_partition_gives_the_sums_over_its_batches(sizes):
 
 def test_an_empty_partition_gives_nothing():
     assert list(_SumPartition(Moments, 2, MinMaxScaler().fit(np.eye(3)))(iter([]))) == []
+
+
+def test_other_frames_than_those_of_spark_are_refused(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyspark", ModuleType("pyspark"))
+    monkeypatch.setitem(sys.modules, "pyspark.sql", ModuleType("pyspark.sql"))
+    sys.modules["pyspark.sql"].functions = None
+    with pytest.raises(ValueError, match=r"df must be a DataFrame of Spark, got pandas\..*DataFrame"):
+        Moments.from_spark(pd.DataFrame({"a": [1.0, 2.0]}))
 
 
 def test_executors_without_vanishing_are_named():

@@ -158,6 +158,17 @@ def test_columns_without_numbers_are_named(value, role):
         assert connection.sql("select 1").fetchall() == [(1,)]
 
 
+def test_a_column_of_weights_in_other_case_is_not_summed(empty):
+    database(empty, np.array([[0.0, 1.0], [1.0, 1.0]]), ["x", "w"])
+    assert Moments.from_sql(empty, 'select * from "my rows"', degree=1, weight="W").feature_names == ("x",)
+
+
+@pytest.mark.parametrize("connection", [None, "file.db"])
+def test_what_is_no_connection_is_refused(connection):
+    with pytest.raises(ValueError, match="connection must be an open connection to a database"):
+        Moments.from_sql(connection, "select 1")
+
+
 @pytest.mark.parametrize(
     ("query", "said"), [("selec 1", "The database refuses the query"), ("-- note", "no statement")]
 )

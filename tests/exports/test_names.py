@@ -131,6 +131,28 @@ def test_sql_of_models_of_columns_with_inner_names(kind, change, model_of):
         assert_same(in_duckdb(to_sql(model_of(kind, tuple(names)), "tab"), MODELS[kind][1](names)), expected)
 
 
+def test_names_that_differ_in_case_alone_are_refused_for_databases():
+    table = pd.DataFrame(X, columns=["a", "A"])
+    with pytest.raises(ValueError, match="Databases take the columns 'a' and 'A' for one: rename one of them"):
+        to_sql(VanishingIdealClassifier().fit(table, Y), "tab")
+    rules = Rules.learn(table.assign(product=table["a"] * table["A"]))
+    for export in (rules.to_sql_check, rules.to_great_expectations):
+        with pytest.raises(ValueError, match="Databases take the columns"):
+            export()
+
+
+@pytest.mark.parametrize("kind", ["integer", "decimal(12, 2)", "float"])
+def test_sql_computes_in_double_precision_from_columns_of_every_kind(kind):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.integers(1, 99, (300, 3)).astype(float), columns=["a", "b", "c"])
+    model = VanishingIdealClassifier(OAVI(0.01, max_degree=3)).fit(table, table["a"] * table["b"] > 25 * table["c"])
+    connection = pytest.importorskip("duckdb").connect()
+    connection.register("given_rows", table)
+    connection.execute(f"create table tab as select {', '.join(f'{c}::{kind} as {c}' for c in table)} from given_rows")
+    found = connection.execute(to_sql(model, "tab")).df()
+    np.testing.assert_allclose(found["score"], model.decision_function(table), rtol=1e-9, atol=1e-9)
+
+
 def test_sql_reads_the_columns_that_are_used():
     model = OAVI(1e-8, max_degree=2).fit(pd.DataFrame({"a": X[:, 0], "b": X[:, 0] ** 2, "c": X[:, 1]}))
     chosen = [g for g in model.generators_ if "c" not in str(g)]

@@ -115,6 +115,42 @@ def test_coefficients_have_their_errors_and_attempts_their_degrees(gas, ring):
     assert max(line.get_ydata()[0] for line in ax.lines if line.get_marker() == "o") < 1.0
 
 
+@pytest.fixture(scope="module", name="ohm")
+def law_with_multiplicative_noise():
+    rng = np.random.default_rng(0)
+    R, I = rng.uniform(1.0, 5.0, (2, 300))  # noqa: E741
+    table = np.column_stack([R * I, R, I]) * (1.0 + 0.02 * rng.normal(size=(300, 3)))
+    return discover(table, names=["U [V]", "R", "I"]), table
+
+
+def test_distances_and_the_noise_beside_them_have_one_unit(ohm):
+    laws, table = ohm
+    assert "multiplicative" in laws[0].noise_kind
+    ax = plot_distances(laws[0], table)
+    assert ax.get_xlabel() == "distance, in percent of the values"
+    middle = np.array([bar.get_x() + 0.5 * bar.get_width() for bar in ax.patches])
+    share = np.array([bar.get_height() * bar.get_width() for bar in ax.patches])
+    assert np.sqrt(share @ middle**2) == pytest.approx(100.0 * laws[0].level, rel=0.1)
+
+
+def test_odd_names_stand_in_backticks_beside_coefficients(ohm):
+    labels = [label.get_text() for label in plot_coefficients(ohm[0][0]).get_yticklabels()]
+    assert labels == ["R I", "`U [V]`"]
+
+
+def test_each_degree_has_one_remark_about_noise(ohm):
+    ax = plot_attempts(ohm[0])
+    remarks = [text for text in ax.texts if text.get_text().startswith("would need")]
+    assert len({text.xy[0] for text in remarks}) == len(remarks) > 0
+    assert ax.get_xticks().min() == 1
+
+
+def test_rows_are_drawn_above_the_curve(circle):
+    ax = plot_zero_set(OAVI(0.001, max_degree=2).fit(circle).generators_, circle)
+    (rows,) = (line for line in ax.lines if line.get_marker() == ".")
+    assert all(rows.get_zorder() > curve.get_zorder() for curve in ax.collections)
+
+
 def test_a_psi_path_shows_every_generator_below_the_bound(circle):
     models = ideal_path(OAVI(max_degree=3), circle, [0.1, 0.01, 0.001])
     ax = plot_psi_path(models)
@@ -129,7 +165,7 @@ def test_four_pictures_of_a_law(gas, ring):
     laws, X = gas
     titles = [ax.get_title(loc="left") for ax in laws.plot(X).axes]
     assert titles[0] == laws[0].equation
-    assert [title.split()[0] for title in titles[1:]] == ["Distances", "Test", "Coefficients;"]
+    assert [title.split()[0] for title in titles[1:]] == ["Distances", "Test", "Coefficients"]
     assert len(ring[0].plot().axes) == 2
     with pytest.raises(ValueError, match="no law to draw"):
         discover(np.random.default_rng(0).normal(size=(200, 2)), max_degree=2).plot()

@@ -5,6 +5,7 @@ import sys
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import accuracy_score, average_precision_score, balanced_accuracy_score, roc_auc_score
 
@@ -124,6 +125,8 @@ def test_a_classifier_says_what_thresholds_cost():
     y = np.where(X.sum(axis=1) + 2.0 * rng.normal(size=3000) > 4.0, "fault", "sound")
     model = VanishingIdealClassifierCV(psis=[1e-5], Cs=[1.0], cv=2).fit(X, y)
     text = model.report(X, y).html
+    assert "Telling fault and sound apart" in text
+    assert "sound is predicted where it is positive, fault elsewhere." in text
     given, fault = model.predict_proba(X)[:, 0], y == "fault"
     (area,) = re.findall(r"<strong>([\d.]+)</strong><span>area under the ROC curve", text)
     assert float(area) == pytest.approx(roc_auc_score(fault, given), abs=1e-3)
@@ -132,6 +135,7 @@ def test_a_classifier_says_what_thresholds_cost():
     assert [line[0] for line in lines] == ["1", "2", "5", "10", "20", "50", "100"]
     for cost, threshold, predicted, found, right, spent, at_half in lines:
         flagged = given > 1.0 / (1.0 + float(cost))
+        assert "e" not in spent + at_half
         assert threshold == f"{1.0 / (1.0 + float(cost)):.2%}"
         near = np.abs(np.log(given / (1.0 - given)) + np.log(float(cost))) < 0.0101  # a hundredth of the log-odds
         assert abs(int(predicted.replace(",", "")) - flagged.sum()) <= near.sum() < 60
@@ -141,6 +145,15 @@ def test_a_classifier_says_what_thresholds_cost():
         assert [float(spent.replace(",", "")), float(at_half.replace(",", ""))] == pytest.approx(
             [1000.0 * cost for cost in costs], rel=0.05
         )
+
+
+def test_odd_names_stand_in_backticks_in_formulas():
+    x = np.linspace(0.0, 1.0, 60)
+    table = pd.DataFrame({"flow in": x, "flow out": 1.0 - x**2})
+    text = OAVI(1e-8, max_degree=2).fit(table).report(table).html
+    assert "<mtext>`flow out`</mtext>" in text
+    assert "<msup><mtext>`flow in`</mtext><mn>2</mn></msup>" in text
+    assert "<mtext>flow" not in text
 
 
 def test_the_curves_of_a_report_are_those_of_every_threshold():

@@ -117,6 +117,11 @@ def test_columns_labels_and_weights_of_one_collection(maker, shape, expected, tm
     assert len(found.predict(X).compute()) == len(TABLE)
 
 
+def test_labels_and_weights_in_memory_belong_to_the_rows_of_files(expected, tmp_path):
+    X = of_parquet(tmp_path)[COLUMNS]
+    assert_same_scores(VanishingIdealClassifier(OAVI(0.005)).fit(X, TABLE["state"], TABLE["weight"]), expected)
+
+
 @pytest.mark.parametrize("maker", ["read_parquet", "read_parquet, Arrow's file system", "read_csv", "from_delayed"])
 def test_columns_and_labels_of_one_collection_on_a_cluster(maker, expected, tmp_path, client):
     X, y, weights = frames(MAKERS[maker](tmp_path))
@@ -140,7 +145,21 @@ def test_files_are_read_with_no_more_columns_than_are_asked_for(tmp_path):
     pieces = dask_rows(d[COLUMNS], labels=d["state"])._blocks
     assert len(pieces) == d.npartitions
     functions = [getattr(task, "func", None) for task in dict(pieces[0][0].dask).values()]
-    assert {tuple(function.columns) for function in functions if hasattr(function, "columns")} == {tuple(COLUMNS)}
+    assert {tuple(function.columns) for function in functions if hasattr(function, "columns")} == {(*COLUMNS, "state")}
+
+
+SHUFFLES = {
+    "set_index with ties": lambda d: d.assign(tenth=lambda part: part["a"] * 10 // 1).set_index("tenth"),
+    "shuffle": lambda d: d.shuffle("other0"),
+    "sort_values": lambda d: d.sort_values("state"),
+}
+
+
+@pytest.mark.parametrize("shuffle", SHUFFLES)
+def test_columns_and_labels_share_a_shuffle(shuffle, expected, tmp_path):
+    """Two computations of a shuffle put rows with the same index in two orders, which nothing tells apart."""
+    X, y, weights = frames(SHUFFLES[shuffle](of_parquet(tmp_path)))
+    assert_same_scores(VanishingIdealClassifier(OAVI(0.005)).fit(X, y, weights), expected)
 
 
 @pytest.mark.parametrize("role", ["y", "sample_weight"])

@@ -104,15 +104,11 @@ def test_labels_in_blocks_of_other_lengths_are_refused_where_lengths_are_unknown
 
 
 @pytest.mark.parametrize("as_frame", [True, False])
-def test_labels_in_memory_are_refused_where_lengths_are_unknown(as_frame):
-    X, y = arc(), np.arange(1200) % 2
-    D = in_frames(X) if as_frame else in_blocks(X)[in_blocks(X)[:, 0] > -1.0]
-    with pytest.raises(
-        ValueError, match=r"y is an array in memory, .*compute_chunk_sizes.*to_dask_array\(lengths=True"
-    ):
-        PerClass().fit(D, y)
-    lengths_known = D.to_dask_array(lengths=True) if as_frame else D.compute_chunk_sizes()  # the advice
-    assert list(PerClass(OAVI(1e-3)).fit(lengths_known, y).classes_) == [0, 1]
+def test_labels_in_memory_of_another_number_of_rows_are_refused_where_lengths_are_unknown(as_frame):
+    D = in_frames(arc()) if as_frame else in_blocks(arc())[in_blocks(arc())[:, 0] > -1.0]
+    with pytest.raises(ValueError, match="y has 1199 values for 1200 rows: give one for each row"):
+        PerClass().fit(D, np.arange(1199) % 2)
+    assert list(PerClass(OAVI(1e-3)).fit(D, np.arange(1200) % 2).classes_) == [0, 1]
 
 
 def test_labels_with_two_dimensions_are_refused():

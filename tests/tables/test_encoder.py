@@ -165,6 +165,20 @@ def test_exports_take_texts_and_gaps(program):
     np.testing.assert_allclose(found["score"], scores, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("kind", [int, float])
+def test_categories_that_are_numbers_are_the_same_in_every_type(kind):
+    numbers = np.resize([1, 2, 3], 60)
+    frame = pd.DataFrame({"code": pd.Categorical(numbers.astype(kind)), "x": np.linspace(0, 1, 60)})
+    model = make_pipeline(TableEncoder(), VanishingIdealClassifier(OAVI(0.01))).fit(frame, numbers == 2)
+    scores = model.decision_function(frame)
+    plain = pd.DataFrame({"code": numbers, "x": frame["x"]})
+    scope = {}
+    exec(to_numpy_source(model), scope)
+    for other in (plain, plain.astype(float), plain.astype(object)):
+        np.testing.assert_array_equal(model.decision_function(other), scores)
+        np.testing.assert_allclose(scope["predict"](other)["scores"][:, 0], scores, rtol=1e-9, atol=1e-9)
+
+
 def test_the_text_nan_is_no_gap_in_numpy_source():
     frame = pd.DataFrame({"code": np.resize(np.array(["nan", "ok", "late", None], dtype=object), 200)})
     y = frame["code"].isin(["nan", "late"])
@@ -219,6 +233,18 @@ def test_all_kinds_of_times_are_refused(values):
 @pytest.mark.parametrize("value", [[1], (1, 2), {"a": 1}, 1j, np.arange(2)])
 def test_values_that_are_neither_numbers_nor_texts_are_refused(value):
     with pytest.raises(ValueError, match=r"Column 'p' holds .*, neither numbers nor texts: drop it"):
+        TableEncoder().fit(pd.DataFrame({"p": pd.Series([value] * 3, dtype=object)}))
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (10**400, "Column 'p' has integers of more than 308 digits: drop it"),
+        ("\ud800", "Column 'p' has a text that is not valid Unicode"),
+    ],
+)
+def test_values_that_do_not_fit_are_refused(value, message):
+    with pytest.raises(ValueError, match=message):
         TableEncoder().fit(pd.DataFrame({"p": pd.Series([value] * 3, dtype=object)}))
 
 

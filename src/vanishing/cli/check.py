@@ -109,7 +109,8 @@ def _lines(content: dict[str, Any], output: str | None) -> list[str]:
     for entry in content["checks"]:
         n = entry["offending"]
         offend = "1 row offends" if n == 1 else f"{n:,} rows offend"
-        outcome = "holds" if n == 0 else f"{offend}, {entry['expected']:.2g} expected, p = {entry['p_value']:.2g}"
+        expected = f"{float(format(entry['expected'], '.2g')):,g}"
+        outcome = "holds" if n == 0 else f"{offend}, {expected} expected, p = {entry['p_value']:.2g}"
         lines.append(f"  {entry['equation']}   {outcome}")
     offending = content["offending"]
     lines += [f"    row {row['row']} of {row['file']}: {row['times_limit']:.3g} times the limit" for row in offending]

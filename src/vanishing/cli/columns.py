@@ -202,6 +202,6 @@ def note_row_numbers(rows: DiskRows) -> None:
     if 0 < len(numbered) < rows.n_features:
         print(
             f"vanishing: {_listed(numbered)[4:].capitalize()} only number{'s' if len(numbered) == 1 else ''} the rows: "
-            f"leave out with --exclude {_as_flag(numbered)}.",
+            f"leave {'it' if len(numbered) == 1 else 'them'} out with --exclude {_as_flag(numbered)}.",
             file=sys.stderr,
         )

@@ -90,9 +90,9 @@ def _find_a_law(screen: _Screen, n_samples: int, random_state: int) -> None:
     with screen.step("Scaling to [0, 1] and fitting OAVI(psi=1e-5, max_degree=2)") as seconds:
         scaler = MinMaxScaler().fit(X)
         ideal = OAVI(psi=1e-5, max_degree=2).fit(scaler.transform(X))
-    screen.say(
-        f"{len(ideal.generators_)} generator(s) in {seconds():.2f} s, the scaling included. In the units of the data:"
-    )
+    n = len(ideal.generators_)
+    generators = f"{n} generator{'s' if n != 1 else ''}"
+    screen.say(f"{generators} in {seconds():.2f} s, the scaling included. In the units of the data:")
     true = _true_equation()
     for polynomial in ideal.generators_.in_units(scaler).monic():
         law = polynomial.renamed(_NAMES)

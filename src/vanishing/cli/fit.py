@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import time
 from typing import Any
 
@@ -158,7 +159,7 @@ def _print_classifier(model: Any, encoder: Any, arguments: argparse.Namespace, s
         return
     shown = f"{score:.2%}" if measure == "accuracy" else f"{score:.4g}"
     print(f"classifier of {arguments.target}, {measure} {shown} in cross-validation, {seconds:.1f} s")
-    print(model)
+    print(re.sub(r": max_columns=(\d+)$", r": --max-columns \1", str(model), flags=re.MULTILINE))
     print("\n".join(encoded), end="\n" if encoded else "")
     _say_written(arguments.output)
 

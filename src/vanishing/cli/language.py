@@ -26,9 +26,10 @@ _PHRASES = [
     (r", or fit VanishingIdealClassifier with a psi and a C of your own", ""),
     (r"but y contains one class only", "but --target has one only"),
     (r"(\.xlsx?): files have to end in .*", r"\1: Excel files cannot be read; save the sheet as .csv."),
+    (r"\bseries=False\b", "--series no"),
     (r"regimes=False and a smaller degree", "--no-regimes and a smaller --degree"),
     (r"^(psi|columns|label|weight|noise|units|degree|contamination|scale)\b(?= (must|says|names|has))", r"--\1"),
-    (r"\bIs the label the right column", "Is --target or --label the right column"),
+    (r"\bis the label the right column", "is --target or --label the right column"),
     (r"give both the same n_features and degree", "collect both with the same --columns, --degree and --ranges"),
 ]
 _KEYWORDS = re.compile(r"\b(max_columns|max_degree|max_noise|max_terms|block_rows)\b(=\S+)?")
@@ -53,6 +54,8 @@ def in_flags(error: object) -> str:
     --------
     >>> in_flags(ValueError("max_degree must be an integer of at least 1, got 0."))
     '--max-degree must be an integer of at least 1, got 0.'
+    >>> in_flags(UserWarning("Give rows of a longer time, or series=False if their order means nothing."))
+    'Give rows of a longer time, or --series no if their order means nothing.'
     """
     if isinstance(error, OSError) and error.errno is not None and error.filename is not None:
         return f"{error.filename}: {(error.strerror or 'it cannot be used').lower()}; check the path and its rights."

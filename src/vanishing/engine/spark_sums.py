@@ -31,6 +31,8 @@ def survey_frame(df: Any, columns: Sequence[str] | None, weight: str | None) -> 
     """Check the columns of a DataFrame, and find their ranges in one job; gaps raise ValueError."""
     from pyspark.sql import functions
 
+    if not hasattr(df, "mapInArrow"):
+        raise ValueError(f"df must be a DataFrame of Spark, got {type(df).__module__}.{type(df).__name__}.")
     names = [name for name in df.columns if name != weight] if columns is None else [str(name) for name in columns]
     used = [*names, *([] if weight is None else [weight])]
     _require_numbers(dict(df.dtypes), used, df.columns)

@@ -35,7 +35,8 @@ def sum_in_sql(
     """Sums over the rows of ``query``, in the scaling of ``scaler``, or of the columns' own ranges with None."""
     query = bare_query(query)
     given = columns_of_query(connection, query)
-    names = [name for name in given if name != weight] if columns is None else [str(name) for name in columns]
+    others = [name for name in given if weight is None or name.casefold() != weight.casefold()]
+    names = others if columns is None else [str(name) for name in columns]
     if not names:
         raise ValueError("The query has no columns to sum: name at least one in columns.")
     _require_affordable(degree, len(names))

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from .._typing import Float1D, Float2D, Int1D
 from ..polynomials.polynomial import Polynomials
 from ..rows.reading import input_names
-from ..rows.sql import quote_name
+from ..rows.sql import quote_name, require_distinct_names
 from .operations import Ops
 from .outputs import n_inputs, outputs, predicted_names
 
@@ -139,7 +139,7 @@ class _NumpyOps(_Expressions):
 
     def one_hot(self, table: Columns, column: int, texts: Sequence[str]) -> Columns:
         self.reads_objects = True
-        return [f"np.array([float(str(v) == {text!a} and not gap(v)) for v in {table[column]}])" for text in texts]
+        return [f"np.array([float(text(v) == {text!a} and not gap(v)) for v in {table[column]}])" for text in texts]
 
     def interpolate(self, table: Columns, knots: Sequence[tuple[Float1D, Float1D]]) -> Columns:
         return [f"np.interp({column}, {x.tolist()}, {y.tolist()})" for column, (x, y) in zip(table, knots, strict=True)]
@@ -210,7 +210,7 @@ def to_numpy_source(model: Any, name: str = "predict") -> str:
     what = f"{type(model).__name__} with inputs {', '.join(map(str, _names_of(model)))}"
     kind = "object" if ops.reads_objects else "float"
     head = [f"def {name}(X):", f'    """{_plain(what)}"""', f"    X = np.asarray(X, dtype={kind})"]
-    return "\n".join(["import numpy as np", "", "", *(_GAP if ops.reads_objects else []), *head, body, ""])
+    return "\n".join(["import numpy as np", "", "", *(_READING if ops.reads_objects else []), *head, body, ""])
 
 
 def _require_free_name(name: str) -> None:
@@ -219,11 +219,16 @@ def _require_free_name(name: str) -> None:
         raise ValueError(f"name must be a free name of a Python function, as 'predict' is, got {name!r}.")
 
 
-_USED_NAMES = ("np", "gap")  # the names that the text uses outside of its function
-_GAP = [
+_USED_NAMES = ("np", "gap", "text")  # the names that the text uses outside of its function
+_READING = [
     "def gap(v):",
     '    """Whether a value is missing."""',
     '    return v is None or type(v).__name__ in ("NAType", "NaTType") or v != v',
+    "",
+    "",
+    "def text(v):",
+    '    """A category as text, the same for a whole number in every type."""',
+    '    return f"{v:.15g}" if isinstance(v, (float, np.floating)) else str(v)',
     "",
     "",
 ]
@@ -251,6 +256,7 @@ class _SqlOps(_Expressions):
 
     def __init__(self) -> None:
         super().__init__()
+        self._texts: set[str] = set()  # inputs that are compared with texts
         self._kept: list[str] = []  # what each subquery adds to the columns of the one inside of it
 
     def keep(self, table: Columns, name: str) -> Columns:
@@ -262,7 +268,8 @@ class _SqlOps(_Expressions):
     def query(self, selected: Columns, inputs: Mapping[str, str], table: str) -> str:
         """The whole query.
 
-        The innermost SELECT alone sees the table. It takes the columns that are used and calls them ``input_0``,
+        The innermost SELECT alone sees the table. It takes the columns that are used, numbers in double precision (the
+        arithmetic of whole and decimal numbers rounds, or refuses products of many digits), and calls them ``input_0``,
         ``input_1``; everything around it knows those and the kept names, so that nothing can be confused with a column
         of the table, used or not, in either case. Its names are qualified: a column that the table lacks is an error
         in every database, where SQLite takes an unknown name in quotes for a text.
@@ -277,7 +284,11 @@ class _SqlOps(_Expressions):
             The table, quoted.
         """
         text = "\n".join([*selected, *self._kept])
-        used = [f"{_TABLE}.{column} AS {name}" for name, column in inputs.items() if name in text]
+        columns = {name: f"{_TABLE}.{column}" for name, column in inputs.items() if name in text}
+        used = [
+            f"{column if name in self._texts else f'CAST({column} AS DOUBLE PRECISION)'} AS {name}"
+            for name, column in columns.items()
+        ]
         listed = ",\n  ".join(used) or "1 AS one_row"
         source = f"(SELECT\n  {listed}\n FROM {table} AS {_TABLE}) AS inputs"
         for number, listed in enumerate(self._kept):
@@ -285,12 +296,15 @@ class _SqlOps(_Expressions):
         return "SELECT " + ",\n       ".join(selected) + f"\nFROM {source}"
 
     def fill(self, table: Columns, column: int, value: float) -> Columns:
-        return [f"COALESCE(CAST({table[column]} AS DOUBLE PRECISION), {_number(value)})"]
+        return [f"COALESCE({table[column]}, {_number(value)})"]
 
     def missing(self, table: Columns, column: int, is_text: bool) -> Columns:
+        if is_text:
+            self._texts.add(table[column])
         return [f"CASE WHEN {table[column]} IS NULL THEN 1.0 ELSE 0.0 END"]
 
     def one_hot(self, table: Columns, column: int, texts: Sequence[str]) -> Columns:
+        self._texts.add(table[column])
         return [f"CASE WHEN {table[column]} = {_text(text)} THEN 1.0 ELSE 0.0 END" for text in texts]
 
     def interpolate(self, table: Columns, knots: Sequence[tuple[Float1D, Float1D]]) -> Columns:
@@ -357,7 +371,8 @@ def to_sql(model: Any, table: str = "rows") -> str:
         A pipeline of a :class:`~vanishing.TableEncoder` or scalers before one of these. A detector may have up to
         20,000 coefficients: beyond, the text would be megabytes.
     table : str, default="rows"
-        Name of the table, whose columns have the names that the model was fitted to (``x0``, ``x1``, ... without).
+        Name of the table, whose columns have the names that the model was fitted to (``x0``, ``x1``, ... without). They
+        must differ in more than case, which most databases do not look at.
 
     Returns
     -------
@@ -377,11 +392,12 @@ def to_sql(model: Any, table: str = "rows") -> str:
     >>> print(to_sql(model.generators_[:1], "points"))
     SELECT ((-1.0) * "input_1" + "input_0" * "input_0") AS "values_0"
     FROM (SELECT
-      given."x0" AS "input_0",
-      given."x1" AS "input_1"
+      CAST(given."x0" AS DOUBLE PRECISION) AS "input_0",
+      CAST(given."x1" AS DOUBLE PRECISION) AS "input_1"
      FROM "points" AS given) AS inputs
     """
     n_inputs(model)  # refuses a model that is not fitted
+    require_distinct_names(_names_of(model))
     ops = _SqlOps()
     inputs = {quote_name(f"input_{j}"): quote_name(str(name)) for j, name in enumerate(_names_of(model))}
     results = outputs(model, ops, list(inputs))

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._typing import Float1D
 from ..constants import IN_HTML
+from ..polynomials.text import quoted_name
 from .style import ALARM, INK, LINE, MUTED, columns_of, escape, finish, monomial_label, new_axes, shorten, tame
 
 
@@ -59,7 +60,7 @@ def plot_coefficients(equation: Any, *, ax: Any = None) -> Any:
     ax.set_ylim(shown.size - 0.5, -0.8)
     ax.margins(x=0.2)
     what = "Coefficients" if shown.size == coef.size else f"The {shown.size} largest of {coef.size} coefficients"
-    how = "; bars: standard errors" if errors.any() else ""
+    how = " with errors" if errors.any() else ""
     return finish(ax, title=f"{what}{how}{'; rings: rational' if exact else ''}", x="coefficient", grid="x")
 
 
@@ -72,8 +73,9 @@ def _write_values(ax: Any, coef: Float1D, errors: Float1D) -> None:
 
 def _shifted(names: Sequence[str], origin: Float1D | None) -> list[str]:
     """The columns as an equation writes them: ``(x - 20)`` where the origin is shifted."""
+    names = [quoted_name(name) for name in names]
     if origin is None:
-        return list(names)
+        return names
     return [
         name if shift == 0.0 else f"({name} {'-' if shift > 0.0 else '+'} {abs(shift):.4g})"
         for name, shift in zip(names, origin, strict=True)

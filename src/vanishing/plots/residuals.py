@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._typing import Float1D, Float2D
 from .style import (
     ALARM,
     BAND,
@@ -90,10 +91,11 @@ def plot_distances(law: Any, X: Any = None, *, ax: Any = None) -> Any:
     matplotlib Axes
     """
     ax = new_axes(ax)
-    level = max(law.level, 1e-12)
+    level, of_values = max(law.level, 1e-12), "multiplicative" in law.noise_kind
     if X is not None and not law.conserved:
         rows = table_of(law, X)
-        signed = 100.0 * np.sign(law.evaluate(rows)) * law.distance(rows)
+        distance = _share_of_values(law, rows) if of_values else law.distance(rows)
+        signed = 100.0 * np.sign(law.evaluate(rows)) * distance
         reach = max(2.0 * BAND * 100.0 * level, 1e-9) if law.level > 0.0 else max(float(np.abs(signed).max()), 1e-9)
         signed = np.clip(signed, -reach, reach)
         ax.hist(signed, bins=np.linspace(-reach, reach, 62), density=True, color=POINT, label="rows")
@@ -102,7 +104,14 @@ def plot_distances(law: Any, X: Any = None, *, ax: Any = None) -> Any:
         density = np.exp(-0.5 * (t / (100.0 * level)) ** 2) / (100.0 * level * np.sqrt(2.0 * np.pi))
         ax.plot(t, density, color=LINE, linewidth=2.0, label="noise of the fit")
     title = f"Distances from the law; normal noise of {level:.2%}" if law.level > 0.0 else "Distances from the law"
-    return finish(ax, title=title, x="distance, in percent of the columns' deviations", y="density", grid="y")
+    unit = "values" if of_values else "columns' deviations"
+    return finish(ax, title=title, x=f"distance, in percent of the {unit}", y="density", grid="y")
+
+
+def _share_of_values(law: Any, rows: Float2D) -> Float1D:
+    """Distances to first order as shares of the values, ``|g| / |x grad g|``: multiplicative noise is one, too."""
+    steepness = np.sqrt(((law.gradient(rows) * rows) ** 2).sum(axis=1))
+    return np.asarray(np.abs(law.evaluate(rows)) / np.maximum(steepness, 1e-12 * steepness.max(initial=1e-300)))
 
 
 def plot_prediction(law: Any, X: Any, *, column: str | None = None, ax: Any = None) -> Any:

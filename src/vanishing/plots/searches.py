@@ -32,15 +32,17 @@ def plot_attempts(laws: Any, *, ax: Any = None) -> Any:
         law = attempt.reason == "law"
         height = max(attempt.J / float(chdtri(attempt.dof, _CHANCE)), 1e-3)
         ax.plot(attempt.degree, height, "o" if law else "X", color=LINE if law else ALARM, markersize=9)
-    for attempt in laws.attempts:
-        if attempt.dof <= 0 and np.isfinite(attempt.noise):
-            text = f"would need\n{attempt.noise:.0%} noise"
-            ax.annotate(text, (attempt.degree, 1.25), ha="center", va="bottom", fontsize=8.5, color=ALARM)
+    attempts = [a for a in laws.attempts if a.degree > 0]  # 0: a search that knows no degree
+    untested = [a for a in attempts if a.dof <= 0 and np.isfinite(a.noise)]
+    for degree in {attempt.degree for attempt in untested}:
+        least = min(attempt.noise for attempt in untested if attempt.degree == degree)
+        text = f"would need\n{least:.0%} noise"
+        ax.annotate(text, (degree, 1.25), ha="center", va="bottom", fontsize=8.5, color=ALARM)
     ax.axhline(1.0, color=MUTED, linewidth=1.2, linestyle="--")
     ax.set_yscale("log")
     low, high = ax.get_ylim()
     ax.set_ylim(min(low, 0.1), max(high, 10.0))
-    degrees = sorted({attempt.degree for attempt in laws.attempts}) or [1]
+    degrees = sorted({attempt.degree for attempt in attempts}) or [1]
     ax.set(xticks=degrees, xlim=(degrees[0] - 0.6, degrees[-1] + 0.6))
     ax.annotate(
         "rejected\nabove", (1.0, 1.0), xycoords=("axes fraction", "data"), xytext=(4, 0), textcoords="offset points",

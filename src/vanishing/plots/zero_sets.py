@@ -78,7 +78,7 @@ def _plot_curves(equations: Any, table: Float2D, rows: Float2D, used: Sequence[i
     axes = [_axis(table[:, j], resolution) for j in used]
     values = values_of(equations, _plane(np.median(table, axis=0), used, axes))
     i, j = used
-    ax.plot(rows[:, i], rows[:, j], ".", color=POINT, markersize=3, alpha=0.6, zorder=1, rasterized=True)
+    ax.plot(rows[:, i], rows[:, j], ".", color=POINT, markersize=4, alpha=0.8, zorder=3, rasterized=True)
     for k, column in enumerate(values.T):
         surface = column.reshape(resolution, resolution)
         ax.contour(*axes, surface, levels=[0.0], colors=[CYCLE[k % len(CYCLE)]], linewidths=2.0, zorder=2)

@@ -14,6 +14,7 @@ import numpy as np
 from .._typing import Int1D
 from ..plots.style import TITLE, shorten
 from ..polynomials.polynomial import Polynomial
+from ..polynomials.text import quoted_name
 from .markup import EMPTY, Html, join, tag
 
 _INDEXED = re.compile(r"([^\W\d_])_?(\d{1,4})")
@@ -29,17 +30,20 @@ class Summand(NamedTuple):
 
 
 def variable(name: str) -> Html:
-    """A column: one letter is italic, digits after it are an index, and longer names are upright text.
+    """A column: one letter is italic, digits after it are an index, longer names are upright, odd ones in backticks.
 
     Examples
     --------
     >>> variable("x12"), variable("p"), variable("<b>")
-    ('<msub><mi>x</mi><mn>12</mn></msub>', '<mi>p</mi>', '<mtext>&lt;b&gt;</mtext>')
+    ('<msub><mi>x</mi><mn>12</mn></msub>', '<mi>p</mi>', '<mtext>`&lt;b&gt;`</mtext>')
     """
     indexed = _INDEXED.fullmatch(name)
     if indexed:
         return tag("msub", tag("mi", indexed[1]), tag("mn", indexed[2]))
-    return tag("mi", name) if len(name) == 1 and name.isalpha() else tag("mtext", shorten(name, TITLE))
+    if len(name) == 1 and name.isalpha():
+        return tag("mi", name)
+    shown = shorten(name, TITLE)
+    return tag("mtext", shown if name == quoted_name(name) else quoted_name(shown))
 
 
 def shifted_variable(name: str, shift: float) -> Html:

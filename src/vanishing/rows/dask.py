@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -73,11 +74,7 @@ def _align(X: Any, values: Any, what: str) -> Any:
         raise ValueError(f"{what} must have one dimension, one value per row; got {np.ndim(values)}.")
     lengths = _known_lengths(X)
     if not _is_collection(values):
-        if lengths is None:
-            raise ValueError(
-                f"{what} is an array in memory, but the lengths of X's blocks are not known: call "
-                f"X.compute_chunk_sizes() (or to_dask_array(lengths=True)) first, or give {what} as a Dask array."
-            )
+        lengths = _count_lengths(X) if lengths is None else lengths
         values = dask.array.from_array(np.asarray(values), chunks=(lengths,) if len(values) == sum(lengths) else -1)
     if what == "sample_weight" and values.dtype.kind not in "biuf":
         raise ValueError(f"sample_weight has values of type {values.dtype}; convert them to numbers.")
@@ -208,27 +205,46 @@ class DaskRows(Rows):
 
 
 def _pieces(*collections: Any) -> list[tuple[Any, ...]]:
-    """For each block the delayed pieces of all collections; arrays are optimised together, as they may share tasks.
+    """For each block the delayed pieces of all collections, which come of one graph as they may share tasks.
 
-    Frames and series read no more columns than they have (``simplify``), but keep their partitions: the optimiser
-    would join partitions of Parquet files where few columns are read, and more of them for a series than for a frame
-    of the same files.
+    Frames and series are simplified together: they read no more columns than all of them have, and a shuffle that they
+    share happens once, where two would put the rows in two orders. They keep their partitions: the optimiser would
+    join partitions of Parquet files where few columns are read, and more of them for a series than for a frame of the
+    same files.
     """
     import dask
     import dask.array
 
     arrays = [values for values in collections if isinstance(values, dask.array.Array)]
-    simple = iter(dask.optimize(*arrays))
+    frames = [values for values in collections if values is not None and not isinstance(values, dask.array.Array)]
+    of_arrays, of_frames = iter(dask.optimize(*arrays)), iter(_pieces_of_frames(frames))
     lists: list[list[Any] | None] = []
     for values in collections:
         if values is None:
             lists.append(None)
         elif isinstance(values, dask.array.Array):
-            lists.append(list(next(simple).to_delayed(optimize_graph=False).ravel()))
+            lists.append(list(next(of_arrays).to_delayed(optimize_graph=False).ravel()))
         else:
-            lists.append(values.simplify().to_delayed(optimize_graph=False))
+            lists.append(next(of_frames))
     n_blocks = max(len(pieces) for pieces in lists if pieces is not None)
     return list(zip(*([None] * n_blocks if pieces is None else pieces for pieces in lists), strict=True))
+
+
+def _pieces_of_frames(frames: list[Any]) -> list[list[Any]]:
+    """The delayed partitions of each of some frames and series with equally many."""
+    import dask.dataframe
+
+    if len(frames) < 2:
+        return [frame.simplify().to_delayed(optimize_graph=False) for frame in frames]
+    rows = dask.dataframe.map_partitions(
+        _listed, *frames, align_dataframes=False, meta=frames[0]._meta, enforce_metadata=False
+    )
+    blocks = rows.simplify().to_delayed(optimize_graph=False)
+    return [[delayed(itemgetter(k), pure=True)(block) for block in blocks] for k in range(len(frames))]
+
+
+def _listed(*partitions: Any) -> list[Any]:
+    return list(partitions)
 
 
 class _DaskLabels(DaskRows):

@@ -141,8 +141,11 @@ def choose_columns(X: Any, names: Sequence[str]) -> Any:
         return X
     lacking = [name for name in names if name not in given]
     if lacking:
-        columns = f"column{'s' if len(lacking) > 1 else ''} {', '.join(map(repr, lacking))}"
-        raise ValueError(f"The table lacks the {columns}: add it, or rename one; it has {', '.join(given)}.")
+        columns, them = ("column", "it") if len(lacking) == 1 else ("columns", "them")
+        names_of = ", ".join(map(repr, lacking))
+        raise ValueError(
+            f"The table lacks the {columns} {names_of}: add {them}, or rename others; it has {', '.join(given)}."
+        )
     if isinstance(X, Rows):
         return X.select([list(given).index(name) for name in names])
     return X.select(list(names)) if hasattr(X, "column_names") else X[list(names)]

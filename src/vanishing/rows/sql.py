@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -15,6 +16,24 @@ def quote_name(name: str) -> str:
     "the ""b"" column"
     """
     return '"' + name.replace('"', '""') + '"'
+
+
+def require_distinct_names(names: Iterable[str]) -> None:
+    """Raise ValueError for names that a database takes for one.
+
+    Examples
+    --------
+    >>> require_distinct_names(["t", "T"])
+    Traceback (most recent call last):
+    ...
+    ValueError: Databases take the columns 't' and 'T' for one: rename one of them before the fit.
+    """
+    known: dict[str, str] = {}
+    for name in names:
+        if (other := known.setdefault(name.casefold(), name)) is not name:
+            raise ValueError(
+                f"Databases take the columns {other!r} and {name!r} for one: rename one of them before the fit."
+            )
 
 
 def bare_query(query: str) -> str:
@@ -56,6 +75,11 @@ def columns_of_query(connection: Any, query: str) -> list[str]:
 
 def _execute(connection: Any, query: str) -> Any:
     """The result of a query; ValueError, with the first line of what the database says, if it refuses the query."""
+    if not (hasattr(connection, "execute") or hasattr(connection, "cursor")):
+        raise ValueError(
+            f"connection must be an open connection to a database, as duckdb.connect() gives, got "
+            f"{type(connection).__name__}."
+        )
     try:
         # Cursors of DuckDB are connections of their own, which see neither its registered frames nor its transaction.
         if hasattr(connection, "execute"):

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ..rows.sql import quote_name
+from ..rows.sql import quote_name, require_distinct_names
 from .rule import Rule
 
 
 def sql_checks(rules: Sequence[Rule], table: str) -> str:
     """``ALTER TABLE`` statements with one CHECK constraint for each rule."""
+    require_distinct_names({name: None for rule in rules for name in rule.columns})
     lines = [
         f"ALTER TABLE {quote_name(table)} ADD CONSTRAINT rule_{k} CHECK ({_sql(rule)});" for k, rule in enumerate(rules)
     ]
@@ -23,6 +24,7 @@ def sql_checks(rules: Sequence[Rule], table: str) -> str:
 
 def expectation_suite(rules: Sequence[Rule]) -> str:
     """A suite of Great Expectations as JSON."""
+    require_distinct_names({name: None for rule in rules for name in rule.columns})
     expectations = [
         {
             "type": "unexpected_rows_expectation",

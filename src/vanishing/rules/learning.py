@@ -3,11 +3,14 @@
 Each step scores all rows by the inverse Christoffel function of the rows kept so far, and keeps all but the tenth with
 the largest scores (as for least trimmed squares: Rousseeuw and Van Driessen, "Computing LTS regression for large data
 sets", 2006). The equations are those of the rows kept in the end.
+
+A rule may be exact, so that an error of a cent in sums of thousands counts: M has no ridge here but its own rounding.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -56,6 +59,14 @@ def _christoffel(table: Float2D, names: Sequence[str], degree: int) -> tuple[Chr
     return Christoffel.of_gram(monomials, sums.gram / sums.total_weight), sums.total_weight
 
 
+def _up_to_rounding(christoffel: Christoffel) -> Christoffel:
+    """The same with ``M = U diag(l) U'`` in place of ``M + ridge I``, each l raised to the rounding of the largest."""
+    scale = christoffel.scale
+    values, vectors = np.linalg.eigh(christoffel.gram * np.outer(scale, scale))
+    values = np.maximum(values, len(values) * np.finfo(np.float64).eps * values[-1])
+    return replace(christoffel, whitening=np.ascontiguousarray((vectors / np.sqrt(values)).T * scale))
+
+
 def _concentrated(table: Float2D, names: Sequence[str], degree: int) -> Array:
     """The rows that concentration steps keep, from those nearest to the medians of the columns."""
     low, middle, high = np.percentile(table, [25.0, 50.0, 75.0], axis=0)
@@ -65,7 +76,7 @@ def _concentrated(table: Float2D, names: Sequence[str], degree: int) -> Array:
     kept = np.sort(np.argsort(distance, kind="stable")[:n_kept])  # extreme values would stretch the units
     for _ in range(_STEPS):
         christoffel, _ = _christoffel(table[kept], names, degree)
-        q = in_chunks(christoffel.of_rows, table)
+        q = in_chunks(_up_to_rounding(christoffel).of_rows, table)
         nearest = np.sort(np.argsort(q, kind="stable")[:n_kept])
         if np.array_equal(nearest, kept):
             break

@@ -65,13 +65,13 @@ def _arrow_texts(column: Any) -> Texts:
     whole = column.combine_chunks() if hasattr(column, "num_chunks") else column
     if not pyarrow.types.is_dictionary(whole.type):
         whole = whole.cast(pyarrow.large_string()).dictionary_encode()
-    values = [str(value) for value in whole.dictionary.to_pylist()]
+    values = [text_of(value) for value in whole.dictionary.to_pylist()]
     return Texts(values, whole.indices.cast(pyarrow.int64()).fill_null(-1).to_numpy(zero_copy_only=False))
 
 
 def _pandas_column(name: str, column: Any) -> Column:
     if str(column.dtype) == "category":
-        return _texts(None if _is_missing(value) else value for value in column.tolist())
+        return _texts(name, (None if _is_missing(value) else value for value in column.tolist()))
     if getattr(column.dtype, "kind", "O") in "biuf" and not isinstance(column.dtype, np.dtype):
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
     return _column(name, column.to_numpy())
@@ -85,18 +85,35 @@ def _column(name: str, values: Any) -> Column:
         raise _refuse_times(name)
     listed = [None if _is_missing(value) else value for value in values.tolist()]
     if all(value is None or isinstance(value, (Real, Decimal)) for value in listed):
-        return np.array(listed, dtype=np.float64)
+        try:
+            return np.array(listed, dtype=np.float64)
+        except OverflowError:
+            raise ValueError(f"Column {name!r} has integers of more than 308 digits: drop it.") from None
     for value in listed:
         if isinstance(value, (date, time, timedelta)) or type(value).__name__ == "Period":
             raise _refuse_times(name)
         if isinstance(value, (complex, list, tuple, dict, set, np.ndarray)):
             raise ValueError(f"Column {name!r} holds {type(value).__name__}, neither numbers nor texts: drop it.")
-    return _texts(listed)
+    return _texts(name, listed)
 
 
-def _texts(listed: Iterable[Any]) -> Texts:
+def text_of(value: Any) -> str:
+    """A category as text, the same for a whole number in every type.
+
+    Examples
+    --------
+    >>> text_of(3.0), text_of(3), text_of("3.0")
+    ('3', '3', '3.0')
+    """
+    return f"{value:.15g}" if isinstance(value, (float, np.floating)) else str(value)
+
+
+def _texts(name: str, listed: Iterable[Any]) -> Texts:
     known: dict[str, int] = {}
-    codes = [-1 if value is None else known.setdefault(str(value), len(known)) for value in listed]
+    codes = [-1 if value is None else known.setdefault(text_of(value), len(known)) for value in listed]
+    for text in known:
+        if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+            raise ValueError(f"Column {name!r} has a text that is not valid Unicode, {text!a}: correct it.")
     return Texts(list(known), np.array(codes, dtype=np.int64))
 
 

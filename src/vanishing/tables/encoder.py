@@ -18,7 +18,7 @@ from ..files.fields import Flag, ListOf, Number, Optional, Record, Text, require
 from ..files.saved import SavedEstimator
 from ..rows.reading import input_names, require_columns
 from ..rows.sampling import Lowest, fold_numbers, lowest_of, merge
-from .columns import Column, Texts, frame_columns
+from .columns import Column, Texts, frame_columns, text_of
 
 _MOST_TEXTS = 10_000  # distinct texts that are counted; a column with more has no categories
 _MOST_NUMBERS = 4_000_000  # sampled numbers from which medians are taken: 32 MB
@@ -155,7 +155,7 @@ class InputColumn:
 def _as_texts(column: Float1D) -> Texts:
     """Numbers as texts, for columns that held texts in the fit."""
     values, codes = np.unique(column, return_inverse=True)
-    return Texts([f"{value:.15g}" for value in values], np.where(np.isnan(column), -1, codes.ravel()))
+    return Texts([text_of(value) for value in values], np.where(np.isnan(column), -1, codes.ravel()))
 
 
 class TableEncoder(SavedEstimator, TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -89,7 +89,8 @@ class Explains:
         X : array-like of shape (n_features,) or (n_samples, n_features)
             One row, or several.
         towards : label, optional
-            The class whose decision to explain, among more than two; that predicted for each row by default.
+            The class whose decision to explain; that predicted for each row by default. Of two classes the second:
+            the decision about the first is the negative one.
         by : {"term", "column"}, default="term"
         reference : array-like of shape (n_features,), optional
             The row to compare with, by column; by default the mean of the training rows (as the formula sees them:
@@ -156,6 +157,8 @@ def _scores_towards(model: Any, labels: Any, towards: Any) -> Int1D:
     """The number of the score that each row is explained by."""
     classes = model.classes_
     if len(classes) == 2:
+        if towards is not None and towards != classes[1]:
+            raise ValueError(f"towards must be {str(classes[1])!r}, the second of two classes, got {towards!r}.")
         return np.zeros(len(labels), dtype=np.int64)
     if towards is None:
         return np.asarray(np.searchsorted(classes, labels))

@@ -64,12 +64,13 @@ def classifier_story(classifier: Any, subject: Subject) -> Story:
             sections.append(Section("Search for psi and C", _search(classifier)))
     classes = [str(label) for label in classifier.classes_]
     shown = ", ".join(classes[:4]) + (" ..." if len(classes) > 4 else "")
+    apart = " and ".join(classes) if len(classes) == 2 else shown
     tiles = [
         *_score_tiles(classifier, predicted, subject),
         Tile(f"{len(classes)}", "classes", shown),
         Tile(f"{model.n_columns_:,}", "terms with a weight", f"of {model._map.n_columns:,}"),
     ]
-    return Story(f"Classifier, {type(classifier).__name__}", f"Telling {shown} apart", tiles, sections)
+    return Story(f"Classifier, {type(classifier).__name__}", f"Telling {apart} apart", tiles, sections)
 
 
 def _predict(classifier: Any, subject: Subject) -> _Predicted:
@@ -194,8 +195,12 @@ def _decision(model: Any) -> Html:
     heads = ["term", *(scores if len(scores) > 1 else ["weight"]), "spread"]
     used = formula.meanings(formula.terms)
     text = (
-        "The decision is the intercept plus the sum of weight times term; the class with the largest one is predicted"
-        + (f", {model.classes_[1]} where it is positive. " if len(scores) == 1 else ". ")
+        "The decision is the intercept plus the sum of weight times term. "
+        + (
+            f"{model.classes_[1]} is predicted where it is positive, {model.classes_[0]} elsewhere. "
+            if len(scores) == 1
+            else "The class with the largest one is predicted. "
+        )
         + "Spread is the deviation of weight times term over the rows of the fit: what the term is worth."
     )
     picture = tag("div", figure(lambda ax: plot_weights(model, ax=ax), (8.0, 4.6), "The largest terms."), class_="wide")
@@ -391,7 +396,9 @@ def _costs(name: str, curve: Thresholds) -> Html:
         spent, at_half = (1000.0 * (cost * (n_true - t) + f) / n for f, t in ((false, true), (half_false, half_true)))
         right = percent(true / (true + false)) if true + false else ""
         alarms = [figures(int(true + false)), percent(true / n_true), right]
-        lines.append([figures(cost), percent(1.0 / (1.0 + cost)), *alarms, figures(spent), figures(at_half)])
+        lines.append(
+            [figures(cost), percent(1.0 / (1.0 + cost)), *alarms, figures(round(spent)), figures(round(at_half))]
+        )
     text = (
         f"Each line assumes that to miss a row of {name} costs as much as this number of false alarms. To predict "
         f"{name} from the threshold on is then cheapest, if probabilities are calibrated. Costs are in false "
