@@ -33,6 +33,7 @@ __all__ = [
     "Verdict",
     "bits_of_equation",
     "judge",
+    "most_saved",
     "tolerance",
 ]
 
@@ -164,7 +165,7 @@ def judge(
     reach = tolerance(relation, exact=exact)
     own = Known(relation, reach)
     n_distinct, cost = len(np.unique(relation.Z.round(12), axis=0)), bits_of_equation(law, len(X))
-    most = n_distinct * log2(2.0 * (_DRAWS + 1))
+    most = most_saved(n_distinct)
     if most <= cost:  # whatever chance would do
         return Verdict(False, _too_long(most, n_distinct, cost), most, cost), own
     if unknown:
@@ -196,6 +197,11 @@ def judge(
         if n_distinct * information(share, q) <= cost:
             return Verdict(False, "it follows from the laws found before", saved, cost, width), own
     return Verdict(True, "", saved, cost, width, -n_distinct * share * log2(reach) - cost), own
+
+
+def most_saved(n_distinct: int) -> float:
+    """The most bits that an equation can save on some distinct rows: those of chance that never obeys it."""
+    return n_distinct * log2(2.0 * (_DRAWS + 1))
 
 
 @dataclass(eq=False)

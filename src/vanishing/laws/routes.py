@@ -19,6 +19,7 @@ from .candidates.fitted import FittedLaw
 from .candidates.origin import far_origin, recentre_all
 from .candidates.power_laws import PowerLaw, find_power_law
 from .candidates.search import find_laws, skipped
+from .criteria import most_saved
 from .estimate.moments import ADDITIVE
 from .estimate.sample import Sample, make_sample
 from .estimate.settings import DENSE, LAW, Attempt, Settings
@@ -42,13 +43,14 @@ def proven_laws(table: Table, max_degree: int | None) -> list[Law]:
     if denominator is None:
         return []
     why = f"All {table.n_rows:,} rows satisfy it, in exact arithmetic."
-    basis = exact_laws((table.X * denominator).astype(np.int64), max_degree or _EXACT_DEGREE, _EXACT_TERMS)
+    integers, degree = (table.X * denominator).astype(np.int64), max_degree or _EXACT_DEGREE
+    basis = exact_laws(integers, degree, _EXACT_TERMS, most_saved(len(np.unique(integers, axis=0))))
     lowest = min((int(exponents.sum(axis=1).max()) for exponents, _ in basis), default=0)
     if lowest > 2 and explains_linear(table.X, rounding_steps(table.X)):
         return []  # a product of parallel planes: one for each value of the rounding error
     laws = []
-    for exponents, integers in basis:
-        scaled = [c * denominator**power for c, power in zip(integers, exponents.sum(axis=1).tolist(), strict=True)]
+    for exponents, numbers in basis:
+        scaled = [c * denominator**power for c, power in zip(numbers, exponents.sum(axis=1).tolist(), strict=True)]
         coef = [Fraction(c, gcd(*scaled)) for c in scaled]
         laws.append(exact_law(table, exponents, np.array(coef, dtype=np.float64), coef, why))
     return laws
