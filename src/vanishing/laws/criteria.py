@@ -22,7 +22,7 @@ import numpy as np
 from .._typing import Float1D, Float2D, Int1D
 from .candidates.core import without_lumps
 from .estimate.settings import Attempt
-from .rows.relation import HALF_OF_NORMAL, Relation, information, middle_spread, moved_onto
+from .rows.relation import HALF_OF_NORMAL, LEFT_BY_ROUNDING, Relation, information, middle_spread, moved_onto
 from .say.law import Law
 
 __all__ = [
@@ -34,15 +34,12 @@ __all__ = [
     "bits_of_equation",
     "judge",
     "most_saved",
-    "tolerance",
 ]
 
 _DRAWS = 8000  # of one column, in the estimate of how often chance obeys a relation
 _MOST_ROWS = 2000  # that columns are drawn for
 _GRADIENTS = 200  # rows at which gradients are compared
 _BITS_OF_ORIGIN = 8.0  # to write down where a column is counted from
-_REACH = 3.0  # deviations of its noise within which a row obeys a relation
-_ROUNDING = 1e-7  # distance, in deviations of the columns, that float64 may leave
 _SHOWN = 100  # characters of a rejected equation
 _SEED = 8_411_936_027_113  # large, so that no table was made with the same random numbers
 
@@ -162,7 +159,7 @@ def judge(
     relation = relation_of(law, X, groups)
     unknown = [k for k, error in enumerate(law.stderr) if law.rational[k] is None and abs(law.coef[k]) <= error]
     exact, random = law.kind == "exact", np.random.default_rng(_SEED)
-    reach = tolerance(relation, exact=exact)
+    reach = relation.tolerance(exact=exact)
     own = Known(relation, reach)
     n_distinct, cost = len(np.unique(relation.Z.round(12), axis=0)), bits_of_equation(law, len(X))
     most = most_saved(n_distinct)
@@ -301,15 +298,6 @@ def _too_long(saved: float, n_distinct: int, cost: float) -> str:
     return f"it saves {saved:.0f} bits on {n_distinct:,} distinct rows, and takes {cost:.0f} to write down"
 
 
-def tolerance(relation: Relation, *, exact: bool) -> float:
-    """The distance within which rows obey: three deviations, by the nearer half of the rows (four fifths if exact)."""
-    distance = relation.distance(relation.Z)
-    deviation = np.median(distance) / HALF_OF_NORMAL
-    if exact:
-        deviation = max(deviation, np.quantile(distance, 0.8) / 1.2816)
-    return _REACH * float(deviation) + _ROUNDING
-
-
 def bits_of_equation(law: Law, n_rows: int) -> float:
     """Bits to write an equation down.
 
@@ -403,7 +391,7 @@ def _is_sharp(relation: Relation, criteria: Criteria) -> bool:
         with np.errstate(all="ignore"):
             own = np.median(np.where(values == 0.0, 0.0, np.abs(values / slopes[:, j])))
         fair = np.median(residual) * sqrt(n_rows / max(n_rows - n, 1))
-        if fair > 2.0**criteria.gain * max(own, _ROUNDING):
+        if fair > 2.0**criteria.gain * max(own, LEFT_BY_ROUNDING):
             return True
     return False
 
@@ -414,7 +402,7 @@ def _robust_residuals(design: Float2D, values: Float1D) -> Float1D:
     for _ in range(4):
         solution = np.linalg.lstsq(design[kept], values[kept], rcond=None)[0]
         residual = np.abs(values - design @ solution)
-        near = residual <= max(4.0 * np.median(residual) / HALF_OF_NORMAL, _ROUNDING)
+        near = residual <= max(4.0 * np.median(residual) / HALF_OF_NORMAL, LEFT_BY_ROUNDING)
         if near.sum() <= design.shape[1] + 2 or np.array_equal(near, kept):
             break
         kept = near

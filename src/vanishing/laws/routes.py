@@ -1,4 +1,4 @@
-"""The routes from a table to its laws: exact arithmetic, small samples, logarithms, moments, rounded columns.
+"""The routes from a table to its laws: exact arithmetic, small samples, logarithms, moments.
 
 ``finder`` decides which routes are open; each route is in a module of its own.
 """
@@ -24,7 +24,7 @@ from .estimate.moments import ADDITIVE
 from .estimate.sample import Sample, make_sample
 from .estimate.settings import DENSE, LAW, Attempt, Settings
 from .exact import SPARE_ROWS, binary_denominator, exact_laws, few_points
-from .rows.rounding import dithered, explains_linear, rounding_steps
+from .rows.rounding import explains_linear, rounding_steps
 from .rows.table import Table
 from .say.describe import describe, exact_law, few_rows_law, power_law
 from .say.law import Law
@@ -94,20 +94,7 @@ class Routes:
     origin: bool
 
     def laws_of(self, table: Table, kept: Sequence[int]) -> tuple[list[Law], list[Attempt]]:
-        """Laws of a noisy table; if there is none and columns are rounded, laws of the dithered columns."""
-        laws, attempts = self._noisy(table, kept)
-        steps = rounding_steps(table.X)
-        if table.groups is not None or not steps[list(kept)].any() or any(law.kind != "dense" for law in laws):
-            return laws, attempts
-        rounded, rounded_attempts = self._noisy(dithered(table, steps), kept)
-        if all(law.kind == "dense" for law in rounded):
-            return laws, attempts
-        columns = ", ".join(f"{table.names[j]} to {steps[j]:g}" for j in kept if steps[j])
-        why = f"Rounding ({columns}) counts as noise."
-        return [replace(law, why=f"{law.why} {why}") for law in rounded], rounded_attempts
-
-    def _noisy(self, table: Table, kept: Sequence[int]) -> tuple[list[Law], list[Attempt]]:
-        """Laws by tests for few rows, where these apply, or else by those for many."""
+        """Laws of a noisy table by tests for few rows, where these apply, or else by those for many."""
         if not (self.short and table.groups is None and FEWEST_ROWS <= table.n_rows < FEW_ROWS):
             return self._many_rows(table, kept)
         laws, attempts = self._few_rows(table, kept)

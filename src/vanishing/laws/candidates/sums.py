@@ -21,8 +21,8 @@ from .search import find_laws
 __all__ = ["NOT_AUDITED", "SummedConditions", "SummedSample", "find_laws_of_sums", "summed_sample"]
 
 NOT_AUDITED = (
-    "The sums have no rows: laws are tested by J, but not by the neighbours of rows; power laws "
-    "through logarithms, a noise level for each column and multiplicative noise need rows, too."
+    "The sums have no rows: laws are tested by J alone. The criteria of laws, power laws through logarithms, a noise "
+    "level for each column and multiplicative noise need rows."
 )
 _MOST_EXTRA = 2  # degree of the tests above that of the terms
 _CONSTANT = 1e-7  # deviation over mean, below which rounding of the sums hides a column's variation

@@ -11,8 +11,10 @@ import numpy as np
 
 from ..._typing import Bool1D, Float1D, Float2D, Int1D, Int2D
 
-__all__ = ["HALF_OF_NORMAL", "Relation", "information", "middle_spread", "moved_onto"]
+__all__ = ["HALF_OF_NORMAL", "LEFT_BY_ROUNDING", "REACH", "Relation", "information", "middle_spread", "moved_onto"]
 
+REACH = 3.0  # deviations of its noise within which a row obeys a relation
+LEFT_BY_ROUNDING = 1e-7  # distance, in deviations of the columns, that float64 may leave
 HALF_OF_NORMAL = 0.6744897501960817  # standard normal deviations that half of all values are within
 _ROUNDING = 4.0 * np.finfo(np.float64).eps  # of a sum of terms over their sizes: what float64 leaves of zero
 _NEWTON_STEPS = 6  # onto other relations
@@ -157,6 +159,22 @@ class Relation:
     def distance(self, Z: Float2D, level: Any = None) -> Float1D:
         """First-order distances of rows in the coordinates of :attr:`Z`."""
         return np.abs(self.signed_distance(Z, level))
+
+    def tolerance(self, *, exact: bool = False) -> float:
+        """The distance within which rows obey: three deviations, by the nearer half of them (four fifths if exact)."""
+        distance = self.distance(self.Z)
+        deviation = np.median(distance) / HALF_OF_NORMAL
+        if exact:
+            deviation = max(deviation, np.quantile(distance, 0.8) / 1.2816)
+        return REACH * float(deviation) + LEFT_BY_ROUNDING
+
+    def pins(self, column: int, random: np.random.Generator) -> float:
+        """Bits a row that the relation says about a column: how seldom rows obey with draws from its own values."""
+        place, reach = self.columns.index(column), self.tolerance()
+        drawn = self.Z.copy()
+        drawn[:, place] = random.permutation(drawn[:, place])
+        share, chance = (float(np.mean(self.distance(Z) <= reach)) for Z in (self.Z, drawn))
+        return information(share, max(chance, 0.5 / len(drawn)))
 
 
 def _powers(column: Float1D, highest: int) -> Float2D:
