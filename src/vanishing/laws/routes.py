@@ -14,7 +14,7 @@ import numpy as np
 
 from .._typing import Float2D, Int1D
 from .candidates.confirm import confirm, confirm_power_law
-from .candidates.few_rows import FEW_ROWS, FEWEST_ROWS, LinearLaw, find_in_few_rows, largest_noise
+from .candidates.few_rows import FEW_ROWS, FEWEST_ROWS, LinearLaw, find_in_few_rows
 from .candidates.fitted import FittedLaw
 from .candidates.origin import far_origin, recentre_all
 from .candidates.power_laws import PowerLaw, find_power_law
@@ -113,9 +113,9 @@ class Routes:
         if short:
             notes = [Attempt(1, n + 1, law.level, LAW, law.J, law.dof) for law in short]
             return [few_rows_law(law, table, kept, snap=self._snaps(law)) for law in short], notes
-        limit = min(largest_noise(n_rows, n), max_noise)
-        reason = f"no power law or linear law with noise below {limit:.1%}, which {n_rows} rows can tell from chance"
-        return [], [Attempt(1, n + 1, float("nan"), reason)]
+        return [], [
+            Attempt(1, n + 1, float("nan"), f"no power law or linear law with as little noise as {n_rows} rows need")
+        ]
 
     def _many_rows(self, table: Table, kept: Sequence[int]) -> tuple[list[Law], list[Attempt]]:
         """A power law, if it explains all columns; otherwise laws by moments, which all rows confirm."""
@@ -124,7 +124,7 @@ class Routes:
         if power is not None and not table.whole:  # up to the degree of the moments, these are more exact
             reached = power.degree <= settings.max_degree
             power = None if reached else confirm_power_law(power, table.rows, kept)
-        if power is not None and power.alone and power.exponents.all() and power.p_value >= _PASSED:
+        if power is not None and power.exponents.all() and power.p_value >= _PASSED:
             lower = replace(settings, max_degree=min(settings.max_degree, _BESIDES))
             fitted, attempts = find_laws(self._sample(X, None, lower), lower)
             if all(law.dense for law in fitted) or (len(fitted) == 1 and _is_power_law(fitted[0], power)):

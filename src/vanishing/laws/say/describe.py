@@ -24,6 +24,7 @@ from .law import Law, sorted_terms
 __all__ = ["dependency_law", "describe", "exact_law", "few_rows_law", "power_law", "with_rational", "with_units"]
 
 _ROUNDING = 1e-7  # noise level below which a power law is exact
+_CURVES = "an F-test against quadratic and cubic curves"
 _LEAST_ERROR = 1e-12  # of a power law's constant, as a share: what rounding leaves
 
 
@@ -190,11 +191,10 @@ def _linear_law(law: LinearLaw, table: Table, kept: Sequence[int]) -> Law:
         J=law.J,
         dof=law.dof,
         p_value=law.p_value,
-        audits=_few_rows_audits(law.n_rows),
+        audits=(_CURVES,),
         n_rows=law.n_rows,
         kind="law",
-        why=f"It is a linear law of {law.n_rows} rows: {_precision(law.level)}, and curves do not fit better "
-        f"(p-value {law.p_value:.2g}).",
+        why=f"It is a linear law of {law.n_rows} rows. {_against_curves(law)}",
         scale=table.X.std(axis=0),
     )
 
@@ -206,20 +206,12 @@ def few_rows_law(law: PowerLaw | LinearLaw, table: Table, kept: Sequence[int], *
     described = power_law(law, table, kept, snap=snap)
     if described.kind == "exact":
         return described
-    why = (
-        f"It is a power law of {law.n_rows} rows: {_precision(law.level)}, its exponents are small integers, and "
-        f"curves do not fit better (p-value {law.p_value:.2g})."
-    )
-    return replace(described, why=why, audits=_few_rows_audits(law.n_rows))
+    why = f"It is a power law of {law.n_rows} rows: its exponents are integers within errors. {_against_curves(law)}"
+    return replace(described, why=why, audits=(_CURVES,))
 
 
-def _few_rows_audits(n_rows: int) -> tuple[str, ...]:
-    """The audits of a law of a few rows."""
-    return (f"as precise without any one of the {n_rows} rows", "an F-test against quadratic and cubic curves")
-
-
-def _precision(level: float) -> str:
-    return f"its noise of {level:.2%} is far below that of a relation by chance"
+def _against_curves(law: PowerLaw | LinearLaw) -> str:
+    return f"Its noise is {law.level:.2%}; the p-value of curves that fit better is {law.p_value:.2g}."
 
 
 def exact_law(table: Table, exponents: Int2D, coef: Float1D, rational: Sequence[Fraction | None], why: str) -> Law:
