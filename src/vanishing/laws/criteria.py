@@ -22,7 +22,16 @@ import numpy as np
 from .._typing import Float1D, Float2D, Int1D
 from .candidates.core import without_lumps
 from .estimate.settings import Attempt
-from .rows.relation import HALF_OF_NORMAL, LEFT_BY_ROUNDING, Relation, information, middle_spread, moved_onto
+from .rows.relation import (
+    HALF_OF_NORMAL,
+    LEFT_BY_ROUNDING,
+    SEED,
+    Relation,
+    information,
+    middle_spread,
+    moved_onto,
+    share_within,
+)
 from .say.law import Law
 
 __all__ = [
@@ -41,7 +50,6 @@ _MOST_ROWS = 2000  # that columns are drawn for
 _GRADIENTS = 200  # rows at which gradients are compared
 _BITS_OF_ORIGIN = 8.0  # to write down where a column is counted from
 _SHOWN = 100  # characters of a rejected equation
-_SEED = 8_411_936_027_113  # large, so that no table was made with the same random numbers
 
 
 @dataclass(frozen=True)
@@ -158,7 +166,7 @@ def judge(
     """
     relation = relation_of(law, X, groups)
     unknown = [k for k, error in enumerate(law.stderr) if law.rational[k] is None and abs(law.coef[k]) <= error]
-    exact, random = law.kind == "exact", np.random.default_rng(_SEED)
+    exact, random = law.kind == "exact", np.random.default_rng(SEED)
     reach = relation.tolerance(exact=exact)
     own = Known(relation, reach)
     n_distinct, cost = len(np.unique(relation.Z.round(12), axis=0)), bits_of_equation(law, len(X))
@@ -319,11 +327,6 @@ def bits_of_equation(law: Law, n_rows: int) -> float:
     return terms + sum(bits) - free + _BITS_OF_ORIGIN * int(np.count_nonzero(law.origin))
 
 
-def _share_within(distance: Float1D, reach: float) -> float:
-    """The share of draws that obey, by the estimate of Krichevsky and Trofimov."""
-    return float(min(((distance <= reach).sum() + 0.5) / (len(distance) + 1.0), 1.0))
-
-
 def _some_rows(n_rows: int, random: np.random.Generator) -> Int1D:
     rows: Int1D = np.arange(n_rows) if n_rows <= _MOST_ROWS else random.choice(n_rows, _MOST_ROWS, replace=False)
     return np.repeat(rows, max(_DRAWS // len(rows), 1))
@@ -337,7 +340,7 @@ def _chances(X: Float2D, relation: Relation, reach: float, random: np.random.Gen
     for j in range(len(relation.columns)):
         drawn = relation.Z[rows]
         drawn[:, j] = relation.Z[random.integers(0, len(X), len(rows)), j]
-        chances.append(_share_within(relation.distance(drawn, level), reach))
+        chances.append(share_within(relation.distance(drawn, level), reach))
     return chances
 
 
@@ -361,7 +364,7 @@ def _chance_on_known(
         arrived &= distance <= entry.tolerance
     if arrived.sum() < sqrt(len(rows)):  # the known laws leave no room for other points
         return 1.0
-    return _share_within(relation.distance(relation.scaled(moved[arrived]), 0.0), reach)
+    return share_within(relation.distance(relation.scaled(moved[arrived]), 0.0), reach)
 
 
 def _width_between_rows(relation: Relation) -> float:

@@ -19,6 +19,7 @@ from .estimate.gmm import Conditions
 from .estimate.moments import ADDITIVE, MULTIPLICATIVE
 from .estimate.sample import make_sample
 from .estimate.settings import DENSE, LIKELY, Attempt, Settings
+from .rows.relation import ROUNDED
 from .rows.table import Table
 from .say.describe import describe, power_law, with_rational
 from .say.law import Law
@@ -26,7 +27,6 @@ from .say.law import Law
 __all__ = ["core_laws", "with_exceptions"]
 
 _FEWEST_VALUES = 6  # of a column of a law that some rows do not obey
-_ROUNDING = 1e-9  # distance, in deviations of the columns, that float64 may leave
 _MORE_WIDTH, _LEAST_WIDTH = 2.0, 0.005  # of further cores: over the first one's; no limit is below the second
 
 
@@ -155,7 +155,7 @@ def _share_of_all(law: Law, table: Table, limit: float) -> float:
 
     def kernel(block: Block) -> int:
         rows = np.asarray(to_host(block.X), dtype=np.float64)
-        return int((law.distance(rows) <= max(limit, _ROUNDING)).sum())
+        return int((law.distance(rows) <= max(limit, ROUNDED)).sum())
 
     n_terms = len(law.coef)
     n_near: int = table.rows.reduce(kernel, operator.add, Cost(n_terms * len(law.columns), 4 * n_terms))

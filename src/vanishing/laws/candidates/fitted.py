@@ -156,12 +156,12 @@ def _is_exact(conditions: Conditions, support: list[int], variances: Float1D) ->
     return conditions.sample.has_rows and not audits.is_noisy(variances) and audits.is_exact(conditions, support)
 
 
-def is_plain(snapped: SnappedLaw | None, slack: float = 0.0) -> bool:
+def is_plain(snapped: SnappedLaw | None) -> bool:
     """Whether all coefficients are small rational numbers: more terms have more numbers that fit by chance."""
     if snapped is None or len(snapped.rational) < len(snapped.support):
         return False
     bits = [rational_bits(float(number.numerator), float(number.denominator)) for number in snapped.rational.values()]
-    return float(np.mean(bits)) <= _PLAIN_BITS + slack
+    return float(np.mean(bits)) <= _PLAIN_BITS
 
 
 def _snapped_law(

@@ -13,7 +13,7 @@ from ..estimate.gmm import FLOOR, Conditions, System, critical_value, is_rejecte
 from ..estimate.moments import ADDITIVE
 from ..estimate.noise import column_variances, deviation_level, noise_level, refined_variances, reweighted
 from ..estimate.settings import DENSE, LAW, Attempt, Settings
-from ..rows.relation import Relation
+from ..rows.relation import SEED, Relation, information
 from . import audits
 from .fitted import (
     MOST_TERMS,
@@ -27,7 +27,7 @@ from .fitted import (
 )
 from .independence import follows
 from .snapping import snap
-from .subsets import best_subsets
+from .subsets import MOST_SETS, best_subsets
 from .support import DROP_SHARE, eliminate, smallest_support
 
 __all__ = ["FOLLOWS", "OneLaw", "noise_cap", "noise_limit"]
@@ -36,14 +36,10 @@ FOLLOWS = "it follows from the laws of lower degree"
 _LINEAR_NOISE = 0.075  # of a linear law: with more, no test tells it from a correlation
 _NOISE_BY_DEGREE = 0.4  # noise times degree: a polynomial of high degree comes near to all rows
 _MORE_NOISE, _LEAST_CAP = 2.0, 0.02  # of further laws: times that of the known ones; no cap is below the second
-_NEARLY = 4.0  # times the critical J, beyond which further weights do not help
 _HOPELESS = 10.0  # times the critical J, with weights that are roughly right: no law, and none with fewer terms
-_REGRESSIONS, _REFINEMENTS = 4, 3  # estimates of each column's noise, by regression and by Gauss-Newton steps
-_HOPELESS_COLUMNS = 30.0  # times the critical J after the regressions: refinements do not help
-_ROUGHLY = 0.5  # bits more of a plain number, with weights that are not yet the law's own
-_SEED = 2_519_240_337_701  # large, so that no table was made with the same random numbers
-_FEW_TERMS, _MORE_TERMS, _FEW_SETS = 4, 6, 400_000  # sets of up to 4 terms are all compared; up to 6 if not too many
-_SCREENED, _MOST_TESTED = 8, 3  # sets of each size that go through reduced tests, and through all
+_ESTIMATES = 3  # of each column's noise, by regression and by Gauss-Newton steps each
+_FEW_TERMS, _MORE_TERMS = 4, 6  # sets of up to 4 terms are all compared; up to 6 if not too many
+_TESTED = 4  # sets of each size that are tested
 
 
 def noise_limit(settings: Settings, degree: int) -> float:
@@ -152,7 +148,7 @@ class OneLaw:
         """
         G, D = self.conditions.noise_pencil(self._profile())
         for size in range(1, _MORE_TERMS + 1):
-            if size > _FEW_TERMS and comb(len(self.trial), size) > _FEW_SETS:
+            if size > _FEW_TERMS and comb(len(self.trial), size) > MOST_SETS:
                 break
             promising: list[tuple[float, list[int], Float1D]] = []
             for support in self._screened(G, D, size):
@@ -166,7 +162,7 @@ class OneLaw:
                     promising.append((J, support, variances))
             promising.sort(key=lambda entry: entry[0])
             plain = size > _FEW_TERMS
-            laws = [self.law_of(support, variances, plain=plain) for _, support, variances in promising[:_MOST_TESTED]]
+            laws = [self.law_of(support, variances, plain=plain) for _, support, variances in promising[:_TESTED]]
             passed = [law for law in laws if law is not None]
             if passed:
                 best = min(passed, key=description_bits)
@@ -179,7 +175,7 @@ class OneLaw:
         key = tuple(self.trial), size
         if key not in self.conditions.screened:
             last = int(np.argmax(self.conditions.terms.total == self.conditions.degree))
-            self.conditions.screened[key] = best_subsets(G, D, self.trial, size, _SCREENED, last=last)
+            self.conditions.screened[key] = best_subsets(G, D, self.trial, size, _TESTED, last=last)
         return self.conditions.screened[key]
 
     def law_of(self, support: list[int], variances: Float1D, *, plain: bool = False) -> FittedLaw | None:
@@ -190,7 +186,7 @@ class OneLaw:
         system, J, c = reweighted(self.conditions, support, variances, c, self.nuisance, 1)
         if _HOPELESS * self._passing(system.dof(len(support))) < J:
             return None
-        if plain and not is_plain(snap(system, support, self.conditions.unit), _ROUGHLY):
+        if plain and not is_plain(snap(system, support, self.conditions.unit)):
             return None
         own = self._own(support, variances, c)
         rejected = self._passing(own.dof) < own.statistic
@@ -215,6 +211,7 @@ class OneLaw:
         """Whether a column divides all terms and could be left out: what remains is of lower degree, and says more.
 
         ``x*(y - 2) = 0`` is ``y = 2`` in disguise, unless it says something about x: that it is zero where y is not 2.
+        So draws of x from its own values have to break it, and more rows to obey it than ``y = 2``.
         The square of a column says no more than the column, and ``x^2 = x`` that it has two values.
         """
         sample, exponents = self.conditions.sample, self.conditions.terms.exponents[support]
@@ -223,10 +220,13 @@ class OneLaw:
             return False
         if shared.max() > 1 or not sample.has_rows or exponents.any(axis=0).sum() == 1:
             return bool(shared.max() > 1 or exponents.any(axis=0).sum() > 1)
-        relation = Relation(sample.X, exponents, c[support] / self.conditions.unit[support], np.zeros(len(shared)))
-        random, cost = np.random.default_rng(_SEED), log2(len(self.conditions.terms))
-        bits = [relation.pins(int(column), random) for column in np.flatnonzero(shared)]
-        return min(bits) * self.n_rows <= cost
+        coef, origin = c[support] / self.conditions.unit[support], np.zeros(len(shared))
+        product = Relation(sample.X, exponents, coef, origin)
+        quotient = Relation(sample.X, exponents - shared, coef, origin)
+        reach, random = product.tolerance(), np.random.default_rng(SEED)
+        bits = [product.pins(int(column), random) for column in np.flatnonzero(shared)]
+        bits.append(information(product.share(reach), quotient.share(reach)))
+        return min(bits) * self.n_rows <= log2(len(self.conditions.terms))
 
     def _passing(self, dof: int) -> float:
         """The largest ``J`` of a law: beyond chance, by less than a term is worth."""
@@ -236,10 +236,10 @@ class OneLaw:
         """``J`` of a law with these terms by tests of low degree, with weights of its own; infinity if it fails."""
         J = 0.0
         for reduced in self.conditions.reduced:
-            for limit in (_HOPELESS, _NEARLY):
+            for _ in range(2):
                 system, J, c = reweighted(reduced, support, variances, c, self.nuisance, 1)
                 dof = system.dof(len(support))
-                if dof > 0 and limit * self._passing(dof) < J:
+                if dof > 0 and _HOPELESS * self._passing(dof) < J:
                     return np.inf
         return J
 
@@ -266,12 +266,12 @@ class OneLaw:
         _, c = self.conditions.first_system(variances).minimise(self.trial)
         system, _, c = reweighted(self.conditions, self.trial, variances, c, self.nuisance, 3)
         if self.nuisance == "columns" and self.level > SMALL_LEVEL:
-            for step in range(_REGRESSIONS + _REFINEMENTS):
-                estimate = column_variances if step < _REGRESSIONS else refined_variances
+            for step in range(2 * _ESTIMATES):
+                estimate = column_variances if step < _ESTIMATES else refined_variances
                 variances = estimate(self.conditions, c, variances, self.column_cap)
                 system, J, c = reweighted(self.conditions, self.trial, variances, c, self.nuisance, 1)
-                limit = _HOPELESS_COLUMNS * critical_value(1e-4, system.dof(len(self.trial)))
-                if step == _REGRESSIONS - 1 and limit < J:
+                limit = _HOPELESS * critical_value(1e-4, system.dof(len(self.trial)))
+                if step == _ESTIMATES - 1 and limit < J:
                     break
         return FittedPolynomial(self.trial, variances, system, c)
 
@@ -287,7 +287,6 @@ class OneLaw:
                 J_full = min(J_full, critical_value(1e-3, self.dof))
             small = smallest_support(
                 system, self.trial, J_full, self._rescorer(polynomial.variances), families=self._families(),
-                n_tests=len(self.conditions.tests),
             )  # fmt: skip
             if small is None and small_only:
                 return None
@@ -308,7 +307,7 @@ class OneLaw:
             if self.has_factor(support, c) or np.isinf(self._reduced_statistic(support, own_variances, c)):
                 return np.inf, 1
             own, J, c = reweighted(self.conditions, support, own_variances, c, self.nuisance, 1)
-            if _NEARLY * self._passing(own.dof(len(support))) > J:
+            if _HOPELESS * self._passing(own.dof(len(support))) > J:
                 own, J, _ = reweighted(self.conditions, support, own_variances, c, self.nuisance, 1)
             return J, own.dof(len(support))
 

@@ -17,6 +17,7 @@ from ..._typing import Array, Bool1D, Float1D, Float2D, Int1D
 from ..estimate.gmm import is_rejected, smallest_ratio, whitener
 from ..estimate.monomials import monomials
 from ..estimate.settings import LIKELY
+from ..rows.relation import ROUNDED
 
 __all__ = [
     "STEPS",
@@ -37,7 +38,6 @@ _SMALL = 0.15  # deviations of a column, below which a value is near zero: the f
 _FAR = 8.0  # deviations of the noise: closer to zero, a logarithm is no linear function of it
 _CHOICES = 2  # of rows, each by the law of the one before
 _LEAST_ROWS, _ROWS_PER_COLUMN = 0.1, 20  # rows far from zero, at least: share of all, and for each column
-_SMALLEST_ERROR = 1e-9  # of an exponent
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +220,7 @@ def integer_exponents(a: Float1D, covariance: Float2D, dof: float) -> Int1D | No
     """
     close, r = float(stdtrit(dof, 1.0 - _FAR_BY_CHANCE / 2.0)), int(np.argmax(np.abs(a)))
     ratio, covariance = over_one(a, covariance, r)
-    errors = np.sqrt(np.maximum(np.diag(covariance), 0.0)) + _SMALLEST_ERROR
+    errors = np.sqrt(np.maximum(np.diag(covariance), 0.0)) + ROUNDED
     others, chance = np.arange(len(a)) != r, 0.0
     for factor in range(1, _LARGEST + 1):
         scaled, wide = ratio * factor, errors * factor

@@ -15,6 +15,7 @@ from ..estimate.moments import ADDITIVE, MomentTable
 from ..estimate.monomials import Monomials, binomial_matrix, monomials
 from ..estimate.sample import Sample
 from ..estimate.settings import Attempt, Settings
+from ..rows.relation import LEFT_BY_ROUNDING
 from .fitted import FittedLaw
 from .search import find_laws
 
@@ -25,7 +26,6 @@ NOT_AUDITED = (
     "level for each column and multiplicative noise need rows."
 )
 _MOST_EXTRA = 2  # degree of the tests above that of the terms
-_CONSTANT = 1e-7  # deviation over mean, below which rounding of the sums hides a column's variation
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ def summed_sample(moments: Moments) -> SummedSample:
     means[whole.products(half, half)] = moments.gram
     raw = MomentTable(whole, means, moments.n_samples)
     centre, deviation = means[1 : moments.n_features + 1].copy(), np.sqrt(np.maximum(raw.column_variances, 0.0))
-    constant = np.flatnonzero(deviation <= _CONSTANT * np.abs(centre))
+    constant = np.flatnonzero(deviation <= LEFT_BY_ROUNDING * np.abs(centre))
     if constant.size:
         name = moments.feature_names[constant[0]] if moments.feature_names else f"x{constant[0]}"
         raise ValueError(f"Column {name!r} is constant in these sums: collect moments of the other columns.")

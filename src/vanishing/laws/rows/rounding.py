@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..._typing import Float1D, Float2D
-from .relation import middle_spread
+from .relation import ROUNDED, middle_spread
 
 __all__ = ["explains_linear", "rounding_steps"]
 
 _POWERS = range(6, -9, -1)  # of ten: candidates for a step
-_ON_GRID = 1e-9  # distance to the grid over the largest number of steps, up to which a value is on it
 _FEWEST = 20  # different values of a column that was rounded, not counted
 _MATTERS = 1e-4  # step over the deviation, from which rounding can be told from noise
 _SLACK = 1.1  # over the bound of a residual, for the error of the coefficients
@@ -35,7 +34,7 @@ def _step(column: Float1D) -> float:
         if step <= _MATTERS * deviation:
             break
         steps = column / step if power >= 0 else column * 10.0**-power
-        close = np.abs(steps - np.round(steps)).max() <= _ON_GRID * max(float(np.abs(steps).max()), 1.0)
+        close = np.abs(steps - np.round(steps)).max() <= ROUNDED * max(float(np.abs(steps).max()), 1.0)
         if close and len(np.unique(column)) >= _FEWEST:
             return step
     return 0.0

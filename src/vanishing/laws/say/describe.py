@@ -17,15 +17,14 @@ from ..candidates.snapping import nearest_rational, real_bits
 from ..estimate.moments import MULTIPLICATIVE
 from ..rows import units as dimensions
 from ..rows.dependencies import Dependency
+from ..rows.relation import LEFT_BY_ROUNDING, ROUNDED
 from ..rows.table import Table
 from .equation import common_denominator
 from .law import Law, sorted_terms
 
 __all__ = ["dependency_law", "describe", "exact_law", "few_rows_law", "power_law", "with_rational", "with_units"]
 
-_ROUNDING = 1e-7  # noise level below which a power law is exact
 _CURVES = "an F-test against quadratic and cubic curves"
-_LEAST_ERROR = 1e-12  # of a power law's constant, as a share: what rounding leaves
 
 
 class _Numbers(NamedTuple):
@@ -132,12 +131,12 @@ def power_law(law: PowerLaw, table: Table, kept: Sequence[int], *, snap: bool = 
     value, error = law.constant, law.error
     if exponents[1].sum() > exponents[0].sum():
         exponents, value, error = exponents[::-1], 1.0 / value, error / value**2
-    known_to = max(error, _LEAST_ERROR * abs(value))
+    known_to = max(error, ROUNDED * abs(value))
     bits, p, q, _ = nearest_rational(value, known_to)
     snapped = Fraction(int(p), int(q)) if snap and bits < real_bits(value, known_to) else None
     noise = np.full(n, np.nan)
     noise[list(kept)] = np.where(law.exponents != 0, law.sigma, np.nan)
-    exact = law.level <= _ROUNDING
+    exact = law.level <= LEFT_BY_ROUNDING
     how = "multiplicative, one level for all columns" if law.multiplicative else "one level for all columns"
     test = f"with noise of {law.level:.2%} of the logarithms' deviations the test does not reject it"
     return Law(
