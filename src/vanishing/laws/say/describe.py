@@ -13,7 +13,7 @@ from ..._typing import Array, Float1D, Float2D, Int1D, Int2D
 from ..candidates.few_rows import LinearLaw
 from ..candidates.fitted import FittedLaw
 from ..candidates.power_laws import PowerLaw
-from ..candidates.snapping import nearest_rational, real_bits
+from ..candidates.snapping import least_saving, nearest_rational, real_bits
 from ..estimate.moments import MULTIPLICATIVE
 from ..rows import units as dimensions
 from ..rows.dependencies import Dependency
@@ -133,7 +133,7 @@ def power_law(law: PowerLaw, table: Table, kept: Sequence[int], *, snap: bool = 
         exponents, value, error = exponents[::-1], 1.0 / value, error / value**2
     known_to = max(error, ROUNDED * abs(value))
     bits, p, q, _ = nearest_rational(value, known_to)
-    snapped = Fraction(int(p), int(q)) if snap and bits < real_bits(value, known_to) else None
+    snapped = Fraction(int(p), int(q)) if snap and real_bits(value, known_to) - bits > least_saving(1) else None
     noise = np.full(n, np.nan)
     noise[list(kept)] = np.where(law.exponents != 0, law.sigma, np.nan)
     exact = law.level <= LEFT_BY_ROUNDING
