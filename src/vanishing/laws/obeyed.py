@@ -55,7 +55,7 @@ def core_laws(table: Table, kept: Sequence[int], settings: Settings) -> tuple[li
             core = without_term(core, idle, some, every, comparable)
         reason = _reason(core, every, widest)
         if core is None or law is None or reason:
-            attempts.append(Attempt(0, 0, float("nan") if core is None else core.width, reason or DENSE))
+            attempts.append(_attempt(core, columns, table, kept, settings, reason))
             break
         n_before = len(judgement.laws)
         judgement.add([law])
@@ -66,6 +66,20 @@ def core_laws(table: Table, kept: Sequence[int], settings: Settings) -> tuple[li
         lowest = min(core.columns, key=lambda j: int(core.exponents[:, j].sum()))
         columns.remove(columns[lowest])
     return judgement.laws, [*attempts, *judgement.rejected]
+
+
+def _attempt(
+    core: Core | None, columns: Sequence[int], table: Table, kept: Sequence[int], settings: Settings, reason: str
+) -> Attempt:
+    """How a search without a law ended: by a relation that holds approximately, if there is one."""
+    if core is None:
+        return Attempt(0, 0, float("nan"), reason)
+    is_smooth = core.width <= CRITERIA.core and core.smooth >= CRITERIA.smooth
+    law = _law(_in_table(core, columns, table.X.shape[1]), table, kept, settings) if is_smooth else None
+    if law is not None:
+        share = "" if law.share == 1.0 else f" on {law.share:.0%} of the rows"
+        reason = f"approximately {law.equation}{share}, to {core.within:.1g} of the value: a smooth deviation is left"
+    return Attempt(0, 0, core.width, reason or DENSE)
 
 
 def _in_table(core: Core, columns: Sequence[int], n: int) -> Core:

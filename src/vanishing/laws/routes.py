@@ -22,7 +22,7 @@ from .candidates.search import find_laws, skipped
 from .criteria import most_saved
 from .estimate.moments import ADDITIVE
 from .estimate.sample import Sample, make_sample
-from .estimate.settings import DENSE, LAW, Attempt, Settings
+from .estimate.settings import DENSE, LAW, LIKELY, Attempt, Settings
 from .exact import SPARE_ROWS, binary_denominator, exact_laws, few_points
 from .rows.rounding import explains_linear, rounding_steps
 from .rows.table import Table
@@ -32,9 +32,7 @@ from .say.law import Law
 __all__ = ["Routes", "in_given_rows", "notes_about", "proven_laws"]
 
 _EXACT_DEGREE, _EXACT_TERMS = 6, 500  # largest degree, and most terms, of the search in exact arithmetic
-_PASSED = 1e-3  # p-value of a power law that leaves nothing to find beyond degree _BESIDES
-_BESIDES = 2
-_LOG_NOISE = 0.2  # largest noise of a power law, in deviations of the logarithms
+_BESIDES = 2  # degree up to which laws are looked for beside a power law that explains all columns
 
 
 def proven_laws(table: Table, max_degree: int | None) -> list[Law]:
@@ -124,7 +122,7 @@ class Routes:
         if power is not None and not table.whole:  # up to the degree of the moments, these are more exact
             reached = power.degree <= settings.max_degree
             power = None if reached else confirm_power_law(power, table.rows, kept)
-        if power is not None and power.exponents.all() and power.p_value >= _PASSED:
+        if power is not None and power.exponents.all() and power.p_value >= LIKELY:
             lower = replace(settings, max_degree=min(settings.max_degree, _BESIDES))
             fitted, attempts = find_laws(self._sample(X, None, lower), lower)
             if all(law.dense for law in fitted) or (len(fitted) == 1 and _is_power_law(fitted[0], power)):
@@ -142,7 +140,9 @@ class Routes:
         return isinstance(law, PowerLaw) and self.settings.snaps(law.exponents)
 
     def _power_law(self, X: Float2D, groups: Int1D | None) -> PowerLaw | None:
-        return find_power_law(X, _LOG_NOISE, self.log_models) if self.log_models and groups is None else None
+        return (
+            find_power_law(X, self.settings.max_noise, self.log_models) if self.log_models and groups is None else None
+        )
 
     def _search(self, X: Float2D, groups: Int1D | None, settings: Settings) -> tuple[list[FittedLaw], list[Attempt]]:
         fitted, attempts = find_laws(self._sample(X, groups, settings), settings)

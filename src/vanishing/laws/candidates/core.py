@@ -33,7 +33,6 @@ __all__ = ["Core", "find_core", "without_lumps", "without_term"]
 
 _CANDIDATES = 25_000  # equations of one kind that are compared; degrees and exponents are as large as that allows
 _LARGEST_EXPONENT, _LARGEST_DEGREE = 5, 3  # of power laws, and of equations of three and four terms
-_MOST_COLUMNS = 5  # of a power law
 _FEW_ROWS, _SOME_ROWS, _MANY_ROWS = 64, 240, 2000  # that candidates are compared, compared again, and fitted on
 _STARTS = 24  # equations through random rows, for every set of terms
 _SEMIFINALISTS, _FINALISTS = 500, 20  # candidates of each kind that are compared again, and fitted
@@ -446,16 +445,15 @@ def _power_laws(columns: _Columns, X: Float2D, widest: float) -> list[_Candidate
 
 
 def _exponent_vectors(n: int) -> Int2D:
-    """Small integer exponents without a common factor, the first positive, of two to five columns."""
+    """Small integer exponents without a common factor, the first positive, of two and more columns."""
     found = [np.zeros((0, n), dtype=np.int64)]
-    for k in range(2, min(n, _MOST_COLUMNS) + 1):
+    for k in range(2, n + 1):
         kinds: list[tuple[int, ...]] = []
         for largest in range(1, _LARGEST_EXPONENT + 1):
-            powers = [e for e in range(-largest, largest + 1) if e]
-            wider = [v for v in product(powers, repeat=k) if v[0] > 0 and gcd(*v) == 1]
-            if comb(n, k) * len(wider) > _CANDIDATES:
+            if comb(n, k) * (2 * largest) ** k > 2 * _CANDIDATES:  # half have another sign
                 break
-            kinds = wider
+            powers = [e for e in range(-largest, largest + 1) if e]
+            kinds = [v for v in product(powers, repeat=k) if v[0] > 0 and gcd(*v) == 1]
         for chosen in combinations(range(n), k) if kinds else ():
             vectors = np.zeros((len(kinds), n), dtype=np.int64)
             vectors[:, chosen] = kinds

@@ -17,8 +17,9 @@ from scipy.special import chdtrc, chdtri, fdtrc, stdtrit
 
 from ..._typing import Float1D, Float2D, Int1D
 from ..estimate.gmm import smallest_ratio
+from ..estimate.settings import LIKELY
 from ..rows.relation import LEFT_BY_ROUNDING
-from .power_laws import STEPS, PowerLaw, fixed_length_inverse, integer_exponents, over_one
+from .power_laws import STEPS, PowerLaw, fixed_length_inverse, integer_exponents, over_one, t_over_normal
 
 __all__ = ["FEWEST_ROWS", "FEW_ROWS", "LinearLaw", "find_in_few_rows"]
 
@@ -26,7 +27,6 @@ FEWEST_ROWS, FEW_ROWS = 6, 50  # tables with fewer rows than the second are sear
 _MOST_COLUMNS = 4  # of a law
 _LEAST_DOF = 4  # rows beyond the columns of a law
 _NOISE = 0.05  # of a law, at most
-_ZERO = 0.05  # p-value above which a constant is left out
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +185,7 @@ def _power_law(X: Float2D, columns: Sequence[int], relation: _Relation, multipli
     s2 = float((residual**2 / variance).sum() / (len(X) - 1))
     signs = np.sign(X[0, list(columns)])
     constant = float(np.exp(middle) * np.prod(signs**a))
-    error = float(np.exp(middle) * np.sqrt(s2 / (1.0 / variance).sum()))
+    error = float(np.exp(middle) * np.sqrt(s2 / (1.0 / variance).sum())) * t_over_normal(len(X) - 1)
     sigma = np.sqrt(s2) * (np.ones(X.shape[1]) if multiplicative else X.std(axis=0, ddof=1))
     p_value, n_curves = _straightness(relation)
     exponents: Int1D = np.zeros(X.shape[1], dtype=np.int64)
@@ -200,7 +200,7 @@ def _linear_law(X: Float2D, columns: Sequence[int], relation: _Relation) -> Line
     a, covariance = over_one(relation.a, relation.covariance, lead)
     mean = relation.Z.mean(axis=0)
     constant, variance = -float(mean @ a), float(relation.s2 * (a @ a) / len(X) + mean @ covariance @ mean)
-    if abs(constant) < float(stdtrit(relation.dof, 1.0 - _ZERO / 2.0)) * np.sqrt(variance):
+    if abs(constant) < float(stdtrit(relation.dof, 1.0 - LIKELY / 2.0)) * np.sqrt(variance):
         _, c = smallest_ratio(relation.Z.T @ relation.Z, np.eye(len(a)))
         a, covariance = over_one(c, _covariance(relation.Z.T @ relation.Z / len(X), c, relation.s2, len(X)), lead)
         constant, variance = 0.0, 0.0
@@ -210,10 +210,11 @@ def _linear_law(X: Float2D, columns: Sequence[int], relation: _Relation) -> Line
     unit = own[lead]
     coef, errors = np.zeros(len(spread)), np.zeros(len(spread))
     coef[list(columns)] = a * unit / own
-    errors[list(columns)] = np.sqrt(np.maximum(np.diag(covariance), 0.0)) * unit / own
+    wider = t_over_normal(relation.dof)
+    errors[list(columns)] = np.sqrt(np.maximum(np.diag(covariance), 0.0)) * unit / own * wider
     return LinearLaw(
-        coef, errors, constant * unit, float(np.sqrt(variance) * unit), np.sqrt(relation.s2) * spread, relation.level,
-        float(chdtri(n_curves, p_value)), n_curves, len(X),
+        coef, errors, constant * unit, float(np.sqrt(variance) * unit * wider), np.sqrt(relation.s2) * spread,
+        relation.level, float(chdtri(n_curves, p_value)), n_curves, len(X),
     )  # fmt: skip
 
 

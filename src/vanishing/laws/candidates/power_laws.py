@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import chdtrc, stdtrit
+from scipy.special import chdtrc, ndtri, stdtrit
 
 from ..._typing import Array, Bool1D, Float1D, Float2D, Int1D
 from ..estimate.gmm import is_rejected, smallest_ratio, whitener
@@ -28,6 +28,7 @@ __all__ = [
     "integer_exponents",
     "over_one",
     "power_law_of",
+    "t_over_normal",
 ]
 
 STEPS = 4  # of coefficients and weights in turn
@@ -37,7 +38,7 @@ _CHANCE = 0.2  # that real exponents are as close to integers, at most
 _SMALL = 0.15  # deviations of a column, below which a value is near zero: the first choice of rows
 _FAR = 8.0  # deviations of the noise: closer to zero, a logarithm is no linear function of it
 _CHOICES = 2  # of rows, each by the law of the one before
-_LEAST_ROWS, _ROWS_PER_COLUMN = 0.1, 20  # rows far from zero, at least: share of all, and for each column
+_ROWS_PER_COLUMN = 20  # rows far from zero, at least
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +110,7 @@ def _find(X: Float2D, multiplicative: bool, max_noise: float) -> PowerLaw | None
     for _ in range(1 if multiplicative else _CHOICES):
         if fit is not None:
             rows = far_from_zero(X, fit.exponents, fit.middle, np.sqrt(fit.s2) * spread)
-        if rows.sum() < max(_LEAST_ROWS * len(X), _ROWS_PER_COLUMN * X.shape[1]):
+        if rows.sum() < _ROWS_PER_COLUMN * X.shape[1]:
             return None
         fit = _fit(np.abs(X[rows]), spread, multiplicative)
     assert fit is not None
@@ -208,6 +209,17 @@ def over_one(a: Float1D, covariance: Float2D, k: int) -> tuple[Float1D, Float2D]
     return ratio, jacobian @ covariance @ jacobian.T
 
 
+def t_over_normal(dof: float) -> float:
+    """The 95% quantile of Student's t over the normal one: errors times this cover 95% in few rows, too.
+
+    Examples
+    --------
+    >>> round(t_over_normal(7), 2), round(t_over_normal(1000), 2)
+    (1.21, 1.0)
+    """
+    return float(stdtrit(dof, 0.975) / ndtri(0.975))
+
+
 def integer_exponents(a: Float1D, covariance: Float2D, dof: float) -> Int1D | None:
     """The exponents as small integers without a common factor; None if they are not.
 
@@ -285,7 +297,7 @@ def power_law_of(X: Float2D, exponents: Int1D) -> PowerLaw:
     J, dof = _test(L, residual, a[used], unit) if level > 1e-7 else (0.0, 1)
     sign = float(np.sign(np.median(np.prod(np.sign(X[:, used]) ** (exponents[used] % 2), axis=1))))
     constant = float(np.exp(middle))
-    error = constant * float(np.sqrt(variance / n_rows))
+    error = constant * float(np.sqrt(variance / n_rows)) * t_over_normal(n_rows - 1)
     sigma = np.full(X.shape[1], np.sqrt(variance / float(a @ a)))
     return PowerLaw(exponents, sign * constant, error, sigma, True, level, J, max(dof, 1), n_rows)
 

@@ -142,7 +142,7 @@ def find_laws_of_sums(moments: Moments, settings: Settings) -> tuple[list[Fitted
     if highest < settings.max_degree:
         n_terms = count_terms(highest + 1, sample.n_columns)
         reason = (
-            f"skipped: laws of degree {highest + 1} need Moments(degree={2 * highest + 1}) or more, and rows enough"
+            f"skipped: laws of degree {highest + 1} need Moments(degree={2 * highest + 1}) or more, and enough rows"
         )
         attempts = [*attempts, Attempt(highest + 1, n_terms, float("nan"), reason)]
     return laws, attempts

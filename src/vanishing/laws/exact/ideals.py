@@ -48,7 +48,8 @@ def few_points(n_points: int, degree: int) -> str:
     >>> few_points(8, 2)
     '8 points are too few to tell laws of degree 2 from interpolation: ABM(psi=0) gives the ideal of the points.'
     """
-    too_few = f"{n_points:,} points are too few to tell laws of degree {degree} from interpolation"
+    count = "1 point is" if n_points == 1 else f"{n_points:,} points are"
+    too_few = f"{count} too few to tell laws of degree {degree} from interpolation"
     return f"{too_few}: ABM(psi=0) gives the ideal of the points."
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ..._typing import Float1D, Float2D, Int1D, Int2D
 from ..rows.relation import ROUNDED
-from .law import Law
+
+if TYPE_CHECKING:  # laws ask for their own deviations
+    from .law import Law
 
 __all__ = ["standard_deviations"]
 
