@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from vanishing import discover
-from vanishing.laws.criteria import Judgement, bits_of_equation, judge
-from vanishing.laws.rows.relation import Relation, middle_spread, moved_onto
+from vanishing.laws.criteria import Judgement, bits_of_equation, judge, most_saved
+from vanishing.laws.rows.relation import Relation, middle_spread, moved_onto, share_within
 from vanishing.laws.rows.table import Table
 from vanishing.laws.say.describe import exact_law
 
@@ -144,3 +144,27 @@ def test_rows_are_moved_onto_relations():
     np.testing.assert_allclose((moved**2).sum(axis=1), 6.0, atol=1e-6)
     np.testing.assert_allclose(moved[:, 0], moved[:, 1], atol=1e-6)
     assert max(distance.max() for distance in distances) < 1e-6
+
+
+def test_a_relation_pins_the_columns_that_decide_about_it():
+    random = np.random.default_rng(0)
+    first, x, y = random.integers(0, 2, 1000), random.uniform(1.0, 3.0, 1000), random.uniform(1.0, 3.0, 1000)
+    either = np.column_stack([np.where(first, x, 0.0), np.where(first, 2.0, y)])
+    always = np.column_stack([x, np.full(1000, 2.0)])
+    exponents, coef = np.array([[1, 1], [1, 0]]), [1.0, -2.0]  # x*(y - 2) = 0
+    bits = {
+        name: [Relation(X, exponents, coef, np.zeros(2)).pins(j, np.random.default_rng(1)) for j in (0, 1)]
+        for name, X in (("either", either), ("always", always + 1e-12 * random.normal(size=always.shape)))
+    }
+    assert min(bits["either"]) > 0.2
+    assert bits["always"][0] < 0.01
+
+
+def test_shares_are_never_none_and_never_all():
+    distance = np.array([0.0, 1.0, 2.0])
+    assert share_within(distance, 1.5) == pytest.approx(2.5 / 4.0)
+    assert 0.0 < share_within(distance, -1.0) < share_within(distance, 9.0) < 1.0
+
+
+def test_a_row_saves_as_many_bits_as_chance_can_show():
+    assert most_saved(10) == pytest.approx(10 * np.log2(16_002))

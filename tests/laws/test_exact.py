@@ -221,3 +221,20 @@ def test_a_search_says_that_exact_points_are_too_few():
 
 def test_no_laws_have_an_empty_basis():
     assert groebner([], ["x", "y"]) == []
+
+
+def test_laws_that_are_longer_than_the_rows_can_save_are_left_out():
+    """Eight rows on which a column is not zero: cubics through these, times the column, vanish on all rows."""
+    random = np.random.default_rng(0)
+    a, b, c = random.integers(-1000, 1000, (3, 100))
+    c[8:] = 0
+    rows = np.column_stack([a, b, c, a + b])
+    everything, short = exact_laws(rows, 4), exact_laws(rows, 4, max_bits=100)
+
+    def length(law):
+        return sum(abs(coefficient).bit_length() for coefficient in law[1])
+
+    assert max(map(length, everything)) > 500
+    assert short
+    assert max(map(length, short)) < 200
+    assert ([1, -1, -1] in [coefficients for _, coefficients in short]) or short[0][1] == [1, 1, -1]

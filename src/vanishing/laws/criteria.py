@@ -22,7 +22,16 @@ import numpy as np
 from .._typing import Float1D, Float2D, Int1D
 from .candidates.core import without_lumps
 from .estimate.settings import Attempt
-from .rows.relation import HALF_OF_NORMAL, Relation, information, middle_spread, moved_onto
+from .rows.relation import (
+    HALF_OF_NORMAL,
+    LEFT_BY_ROUNDING,
+    SEED,
+    Relation,
+    information,
+    middle_spread,
+    moved_onto,
+    share_within,
+)
 from .say.law import Law
 
 __all__ = [
@@ -33,17 +42,14 @@ __all__ = [
     "Verdict",
     "bits_of_equation",
     "judge",
-    "tolerance",
+    "most_saved",
 ]
 
 _DRAWS = 8000  # of one column, in the estimate of how often chance obeys a relation
 _MOST_ROWS = 2000  # that columns are drawn for
 _GRADIENTS = 200  # rows at which gradients are compared
 _BITS_OF_ORIGIN = 8.0  # to write down where a column is counted from
-_REACH = 3.0  # deviations of its noise within which a row obeys a relation
-_ROUNDING = 1e-7  # distance, in deviations of the columns, that float64 may leave
 _SHOWN = 100  # characters of a rejected equation
-_SEED = 8_411_936_027_113  # large, so that no table was made with the same random numbers
 
 
 @dataclass(frozen=True)
@@ -160,11 +166,11 @@ def judge(
     """
     relation = relation_of(law, X, groups)
     unknown = [k for k, error in enumerate(law.stderr) if law.rational[k] is None and abs(law.coef[k]) <= error]
-    exact, random = law.kind == "exact", np.random.default_rng(_SEED)
-    reach = tolerance(relation, exact=exact)
+    exact, random = law.kind == "exact", np.random.default_rng(SEED)
+    reach = relation.tolerance(exact=exact)
     own = Known(relation, reach)
     n_distinct, cost = len(np.unique(relation.Z.round(12), axis=0)), bits_of_equation(law, len(X))
-    most = n_distinct * log2(2.0 * (_DRAWS + 1))
+    most = most_saved(n_distinct)
     if most <= cost:  # whatever chance would do
         return Verdict(False, _too_long(most, n_distinct, cost), most, cost), own
     if unknown:
@@ -196,6 +202,11 @@ def judge(
         if n_distinct * information(share, q) <= cost:
             return Verdict(False, "it follows from the laws found before", saved, cost, width), own
     return Verdict(True, "", saved, cost, width, -n_distinct * share * log2(reach) - cost), own
+
+
+def most_saved(n_distinct: int) -> float:
+    """The most bits that an equation can save on some distinct rows: those of chance that never obeys it."""
+    return n_distinct * log2(2.0 * (_DRAWS + 1))
 
 
 @dataclass(eq=False)
@@ -295,15 +306,6 @@ def _too_long(saved: float, n_distinct: int, cost: float) -> str:
     return f"it saves {saved:.0f} bits on {n_distinct:,} distinct rows, and takes {cost:.0f} to write down"
 
 
-def tolerance(relation: Relation, *, exact: bool) -> float:
-    """The distance within which rows obey: three deviations, by the nearer half of the rows (four fifths if exact)."""
-    distance = relation.distance(relation.Z)
-    deviation = np.median(distance) / HALF_OF_NORMAL
-    if exact:
-        deviation = max(deviation, np.quantile(distance, 0.8) / 1.2816)
-    return _REACH * float(deviation) + _ROUNDING
-
-
 def bits_of_equation(law: Law, n_rows: int) -> float:
     """Bits to write an equation down.
 
@@ -325,11 +327,6 @@ def bits_of_equation(law: Law, n_rows: int) -> float:
     return terms + sum(bits) - free + _BITS_OF_ORIGIN * int(np.count_nonzero(law.origin))
 
 
-def _share_within(distance: Float1D, reach: float) -> float:
-    """The share of draws that obey, by the estimate of Krichevsky and Trofimov."""
-    return float(min(((distance <= reach).sum() + 0.5) / (len(distance) + 1.0), 1.0))
-
-
 def _some_rows(n_rows: int, random: np.random.Generator) -> Int1D:
     rows: Int1D = np.arange(n_rows) if n_rows <= _MOST_ROWS else random.choice(n_rows, _MOST_ROWS, replace=False)
     return np.repeat(rows, max(_DRAWS // len(rows), 1))
@@ -343,7 +340,7 @@ def _chances(X: Float2D, relation: Relation, reach: float, random: np.random.Gen
     for j in range(len(relation.columns)):
         drawn = relation.Z[rows]
         drawn[:, j] = relation.Z[random.integers(0, len(X), len(rows)), j]
-        chances.append(_share_within(relation.distance(drawn, level), reach))
+        chances.append(share_within(relation.distance(drawn, level), reach))
     return chances
 
 
@@ -367,7 +364,7 @@ def _chance_on_known(
         arrived &= distance <= entry.tolerance
     if arrived.sum() < sqrt(len(rows)):  # the known laws leave no room for other points
         return 1.0
-    return _share_within(relation.distance(relation.scaled(moved[arrived]), 0.0), reach)
+    return share_within(relation.distance(relation.scaled(moved[arrived]), 0.0), reach)
 
 
 def _width_between_rows(relation: Relation) -> float:
@@ -397,7 +394,7 @@ def _is_sharp(relation: Relation, criteria: Criteria) -> bool:
         with np.errstate(all="ignore"):
             own = np.median(np.where(values == 0.0, 0.0, np.abs(values / slopes[:, j])))
         fair = np.median(residual) * sqrt(n_rows / max(n_rows - n, 1))
-        if fair > 2.0**criteria.gain * max(own, _ROUNDING):
+        if fair > 2.0**criteria.gain * max(own, LEFT_BY_ROUNDING):
             return True
     return False
 
@@ -408,7 +405,7 @@ def _robust_residuals(design: Float2D, values: Float1D) -> Float1D:
     for _ in range(4):
         solution = np.linalg.lstsq(design[kept], values[kept], rcond=None)[0]
         residual = np.abs(values - design @ solution)
-        near = residual <= max(4.0 * np.median(residual) / HALF_OF_NORMAL, _ROUNDING)
+        near = residual <= max(4.0 * np.median(residual) / HALF_OF_NORMAL, LEFT_BY_ROUNDING)
         if near.sum() <= design.shape[1] + 2 or np.array_equal(near, kept):
             break
         kept = near

@@ -35,8 +35,8 @@ from .say.laws import Laws
 
 __all__ = ["LawFinder", "discover"]
 
+_MORE_ROWS = ": add rows, or leave out columns"
 _DEGREE = 4  # max_degree="auto"
-_FOLLOWED, _FOLLOWED_PER_LEVEL = 5.0, 2.0  # limit of a residual's correlation with a column: over sqrt(N), and by noise
 _MODELS: dict[str, tuple[tuple[str, str], ...]] = {
     "auto": ((ADDITIVE, "level"), (ADDITIVE, "columns"), (MULTIPLICATIVE, "level")),
     "relative": ((ADDITIVE, "level"),),
@@ -198,22 +198,20 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
             judgement.add([dependency_law(dependency, table) for dependency in dependencies])
             if len(kept) > 1:
                 settings = self._settings(table.names, kept, dims)
-                removed = [dependency.column for dependency in dependencies]
-                judgement, attempts = self._noisy(judgement, table, kept, removed, settings)
+                judgement, attempts = self._noisy(judgement, table, kept, settings)
         attempts = [*attempts, *judgement.rejected]
         laws = in_given_rows(table, judgement.laws)
         notes = [*notes_about(table, len(judgement.between_columns)), *_notes(attempts)]
         self.laws_ = self._gathered(laws, table.names, table.n_rows, dims, attempts, notes)
 
     def _noisy(
-        self, judgement: Judgement, table: Table, kept: Sequence[int], removed: Sequence[int], settings: Settings
+        self, judgement: Judgement, table: Table, kept: Sequence[int], settings: Settings
     ) -> tuple[Judgement, list[Attempt]]:
         """Laws that all rows obey up to noise, or that some rows do not obey, whichever are worth more bits."""
         noisy: list[Law] = []
         attempts: list[Attempt] = []
         if self.robust is not True:
             noisy, attempts = self._routes(settings).laws_of(table, kept)
-            noisy = _independent(noisy, table, removed)
         by_noise = judgement.copy()
         by_noise.add(noisy)
         if not self._allows_cores(table):
@@ -329,20 +327,6 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         return np.array([f"law{k}" for k in range(len(self.laws_))], dtype=object)
 
 
-def _independent(laws: Sequence[Law], table: Table, removed: Sequence[int]) -> list[Law]:
-    """The laws without those whose residuals follow a column that was left out of the search: they lack that column."""
-    spread = table.X.std(axis=0)
-    aside = [j for j in removed if spread[j] > 0.0]
-    kept = []
-    for law in laws:
-        residual = law.residuals(table.X)
-        limit = _FOLLOWED / np.sqrt(len(table.X)) + _FOLLOWED_PER_LEVEL * law.level
-        follows = [abs(np.corrcoef(residual, table.X[:, j])[0, 1]) > limit for j in aside] if law.level > 1e-5 else []
-        if not any(follows):
-            kept.append(law)
-    return kept
-
-
 def _same_terms(law: Law, others: Sequence[Law]) -> bool:
     """Whether one of the others has the same terms as a law."""
     return any({*map(tuple, law.exponents)} == {*map(tuple, other.exponents)} for other in others)
@@ -357,7 +341,7 @@ def _without_multiples(laws: Sequence[Law]) -> list[Law]:
 def _notes(attempts: Sequence[Attempt]) -> list[str]:
     """A sentence about the degrees that were left out, if some were."""
     return [
-        f"Degree {attempt.degree} and above were {attempt.reason}: add rows, or leave out columns."
+        f"Degree {attempt.degree} and above were {attempt.reason}{'' if 'Moments' in attempt.reason else _MORE_ROWS}."
         for attempt in attempts
         if attempt.reason.startswith("skipped")
     ][:1]

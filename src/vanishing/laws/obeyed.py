@@ -19,6 +19,7 @@ from .estimate.gmm import Conditions
 from .estimate.moments import ADDITIVE, MULTIPLICATIVE
 from .estimate.sample import make_sample
 from .estimate.settings import DENSE, LIKELY, Attempt, Settings
+from .rows.relation import ROUNDED
 from .rows.table import Table
 from .say.describe import describe, power_law, with_rational
 from .say.law import Law
@@ -26,7 +27,6 @@ from .say.law import Law
 __all__ = ["core_laws", "with_exceptions"]
 
 _FEWEST_VALUES = 6  # of a column of a law that some rows do not obey
-_ROUNDING = 1e-9  # distance, in deviations of the columns, that float64 may leave
 _MORE_WIDTH, _LEAST_WIDTH = 2.0, 0.005  # of further cores: over the first one's; no limit is below the second
 
 
@@ -55,7 +55,7 @@ def core_laws(table: Table, kept: Sequence[int], settings: Settings) -> tuple[li
             core = without_term(core, idle, some, every, comparable)
         reason = _reason(core, every, widest)
         if core is None or law is None or reason:
-            attempts.append(Attempt(0, 0, float("nan") if core is None else core.width, reason or DENSE))
+            attempts.append(_attempt(core, columns, table, kept, settings, reason))
             break
         n_before = len(judgement.laws)
         judgement.add([law])
@@ -66,6 +66,20 @@ def core_laws(table: Table, kept: Sequence[int], settings: Settings) -> tuple[li
         lowest = min(core.columns, key=lambda j: int(core.exponents[:, j].sum()))
         columns.remove(columns[lowest])
     return judgement.laws, [*attempts, *judgement.rejected]
+
+
+def _attempt(
+    core: Core | None, columns: Sequence[int], table: Table, kept: Sequence[int], settings: Settings, reason: str
+) -> Attempt:
+    """How a search without a law ended: by a relation that holds approximately, if there is one."""
+    if core is None:
+        return Attempt(0, 0, float("nan"), reason)
+    is_smooth = core.width <= CRITERIA.core and core.smooth >= CRITERIA.smooth
+    law = _law(_in_table(core, columns, table.X.shape[1]), table, kept, settings) if is_smooth else None
+    if law is not None:
+        share = "" if law.share == 1.0 else f" on {law.share:.0%} of the rows"
+        reason = f"approximately {law.equation}{share}, to {core.within:.1g} of the value: a smooth deviation is left"
+    return Attempt(0, 0, core.width, reason or DENSE)
 
 
 def _in_table(core: Core, columns: Sequence[int], n: int) -> Core:
@@ -155,7 +169,7 @@ def _share_of_all(law: Law, table: Table, limit: float) -> float:
 
     def kernel(block: Block) -> int:
         rows = np.asarray(to_host(block.X), dtype=np.float64)
-        return int((law.distance(rows) <= max(limit, _ROUNDING)).sum())
+        return int((law.distance(rows) <= max(limit, ROUNDED)).sum())
 
     n_terms = len(law.coef)
     n_near: int = table.rows.reduce(kernel, operator.add, Cost(n_terms * len(law.columns), 4 * n_terms))

@@ -1,4 +1,4 @@
-"""The routes from a table to its laws: exact arithmetic, small samples, logarithms, moments, rounded columns.
+"""The routes from a table to its laws: exact arithmetic, small samples, logarithms, moments.
 
 ``finder`` decides which routes are open; each route is in a module of its own.
 """
@@ -14,16 +14,17 @@ import numpy as np
 
 from .._typing import Float2D, Int1D
 from .candidates.confirm import confirm, confirm_power_law
-from .candidates.few_rows import FEW_ROWS, FEWEST_ROWS, LinearLaw, find_in_few_rows, largest_noise
+from .candidates.few_rows import FEW_ROWS, FEWEST_ROWS, LinearLaw, find_in_few_rows
 from .candidates.fitted import FittedLaw
 from .candidates.origin import far_origin, recentre_all
 from .candidates.power_laws import PowerLaw, find_power_law
 from .candidates.search import find_laws, skipped
+from .criteria import most_saved
 from .estimate.moments import ADDITIVE
 from .estimate.sample import Sample, make_sample
-from .estimate.settings import DENSE, LAW, Attempt, Settings
+from .estimate.settings import DENSE, LAW, LIKELY, Attempt, Settings
 from .exact import SPARE_ROWS, binary_denominator, exact_laws, few_points
-from .rows.rounding import dithered, explains_linear, rounding_steps
+from .rows.rounding import explains_linear, rounding_steps
 from .rows.table import Table
 from .say.describe import describe, exact_law, few_rows_law, power_law
 from .say.law import Law
@@ -31,9 +32,7 @@ from .say.law import Law
 __all__ = ["Routes", "in_given_rows", "notes_about", "proven_laws"]
 
 _EXACT_DEGREE, _EXACT_TERMS = 6, 500  # largest degree, and most terms, of the search in exact arithmetic
-_PASSED = 1e-3  # p-value of a power law that leaves nothing to find beyond degree _BESIDES
-_BESIDES = 2
-_LOG_NOISE = 0.2  # largest noise of a power law, in deviations of the logarithms
+_BESIDES = 2  # degree up to which laws are looked for beside a power law that explains all columns
 
 
 def proven_laws(table: Table, max_degree: int | None) -> list[Law]:
@@ -42,13 +41,14 @@ def proven_laws(table: Table, max_degree: int | None) -> list[Law]:
     if denominator is None:
         return []
     why = f"All {table.n_rows:,} rows satisfy it, in exact arithmetic."
-    basis = exact_laws((table.X * denominator).astype(np.int64), max_degree or _EXACT_DEGREE, _EXACT_TERMS)
+    integers, degree = (table.X * denominator).astype(np.int64), max_degree or _EXACT_DEGREE
+    basis = exact_laws(integers, degree, _EXACT_TERMS, most_saved(len(np.unique(integers, axis=0))))
     lowest = min((int(exponents.sum(axis=1).max()) for exponents, _ in basis), default=0)
     if lowest > 2 and explains_linear(table.X, rounding_steps(table.X)):
         return []  # a product of parallel planes: one for each value of the rounding error
     laws = []
-    for exponents, integers in basis:
-        scaled = [c * denominator**power for c, power in zip(integers, exponents.sum(axis=1).tolist(), strict=True)]
+    for exponents, numbers in basis:
+        scaled = [c * denominator**power for c, power in zip(numbers, exponents.sum(axis=1).tolist(), strict=True)]
         coef = [Fraction(c, gcd(*scaled)) for c in scaled]
         laws.append(exact_law(table, exponents, np.array(coef, dtype=np.float64), coef, why))
     return laws
@@ -92,20 +92,7 @@ class Routes:
     origin: bool
 
     def laws_of(self, table: Table, kept: Sequence[int]) -> tuple[list[Law], list[Attempt]]:
-        """Laws of a noisy table; if there is none and columns are rounded, laws of the dithered columns."""
-        laws, attempts = self._noisy(table, kept)
-        steps = rounding_steps(table.X)
-        if table.groups is not None or not steps[list(kept)].any() or any(law.kind != "dense" for law in laws):
-            return laws, attempts
-        rounded, rounded_attempts = self._noisy(dithered(table, steps), kept)
-        if all(law.kind == "dense" for law in rounded):
-            return laws, attempts
-        columns = ", ".join(f"{table.names[j]} to {steps[j]:g}" for j in kept if steps[j])
-        why = f"Rounding ({columns}) counts as noise."
-        return [replace(law, why=f"{law.why} {why}") for law in rounded], rounded_attempts
-
-    def _noisy(self, table: Table, kept: Sequence[int]) -> tuple[list[Law], list[Attempt]]:
-        """Laws by tests for few rows, where these apply, or else by those for many."""
+        """Laws of a noisy table by tests for few rows, where these apply, or else by those for many."""
         if not (self.short and table.groups is None and FEWEST_ROWS <= table.n_rows < FEW_ROWS):
             return self._many_rows(table, kept)
         laws, attempts = self._few_rows(table, kept)
@@ -124,9 +111,9 @@ class Routes:
         if short:
             notes = [Attempt(1, n + 1, law.level, LAW, law.J, law.dof) for law in short]
             return [few_rows_law(law, table, kept, snap=self._snaps(law)) for law in short], notes
-        limit = min(largest_noise(n_rows, n), max_noise)
-        reason = f"no power law or linear law with noise below {limit:.1%}, which {n_rows} rows can tell from chance"
-        return [], [Attempt(1, n + 1, float("nan"), reason)]
+        return [], [
+            Attempt(1, n + 1, float("nan"), f"no power law or linear law with as little noise as {n_rows} rows need")
+        ]
 
     def _many_rows(self, table: Table, kept: Sequence[int]) -> tuple[list[Law], list[Attempt]]:
         """A power law, if it explains all columns; otherwise laws by moments, which all rows confirm."""
@@ -135,7 +122,7 @@ class Routes:
         if power is not None and not table.whole:  # up to the degree of the moments, these are more exact
             reached = power.degree <= settings.max_degree
             power = None if reached else confirm_power_law(power, table.rows, kept)
-        if power is not None and power.alone and power.exponents.all() and power.p_value >= _PASSED:
+        if power is not None and power.exponents.all() and power.p_value >= LIKELY:
             lower = replace(settings, max_degree=min(settings.max_degree, _BESIDES))
             fitted, attempts = find_laws(self._sample(X, None, lower), lower)
             if all(law.dense for law in fitted) or (len(fitted) == 1 and _is_power_law(fitted[0], power)):
@@ -153,7 +140,9 @@ class Routes:
         return isinstance(law, PowerLaw) and self.settings.snaps(law.exponents)
 
     def _power_law(self, X: Float2D, groups: Int1D | None) -> PowerLaw | None:
-        return find_power_law(X, _LOG_NOISE, self.log_models) if self.log_models and groups is None else None
+        return (
+            find_power_law(X, self.settings.max_noise, self.log_models) if self.log_models and groups is None else None
+        )
 
     def _search(self, X: Float2D, groups: Int1D | None, settings: Settings) -> tuple[list[FittedLaw], list[Attempt]]:
         fitted, attempts = find_laws(self._sample(X, groups, settings), settings)

@@ -1,4 +1,4 @@
-"""Audits of a polynomial that passes its test: a law leaves residuals that are noise, and is special."""
+"""Audits of a polynomial that passes its test: whether it is exact, and whether it is special."""
 
 from __future__ import annotations
 
@@ -6,43 +6,28 @@ from collections.abc import Sequence
 from math import comb, log2
 
 import numpy as np
-from scipy.linalg import svd
+from scipy.linalg import svdvals
 
 from ..._typing import Float1D, Int1D
 from ..estimate.gmm import FLOOR, Conditions, System
-from ..estimate.moments import ADDITIVE
-from ..estimate.noise import column_variances
+from ..rows.relation import ROUNDED, SEED
 from .snapping import SnappedLaw
 
 __all__ = [
-    "correlation_limit",
-    "exactness",
+    "bits_of_choice",
     "is_dense",
+    "is_exact",
     "is_noisy",
-    "is_often_zero",
-    "is_surprising",
     "least_dof",
-    "neighbour_correlation",
     "sample_rows",
 ]
 
-_MOST_ROWS = 4000  # in audits that look at single rows
-_EXACT = 1e-9  # singular value, relative to the largest, below which rows satisfy a law up to rounding
 _GAP = 1e-4  # over the next singular value
-_SMALL_PART = 0.05  # share of the residual below which a column counts as free of noise
-_REACH = 3.0  # deviations of its noise within which a value is zero
-_LEAST_ZEROS, _ZEROS_PER_OTHER = 0.05, 3.0  # of a column with a lump of zeros: share of rows, per row a little further
-_NEIGHBOURS = 2  # of each row
-_SEED = 7_043_166_121_809  # large, so that no table was made with the same random numbers
-_MOST_REAL = 7  # real coefficients of a law
-_SURPRISE = 3.0  # bits that numbers save beyond the choice of terms; twice this for plane curves, which few terms fit
-_PER_REAL = 10.0  # bits more for each real number of a curve in the plane with many terms
+_SURPRISE = 3.0  # bits that numbers save beyond the choice of terms
 _SPARSE = 0.5  # share of all terms, at most, of a sparse law
 _SAME = 3.0  # errors that two real coefficients may differ by and be one number
-_FEW = 4  # terms of a curve in the plane that may be known to a coarse resolution
 _SAVED = 4.0  # bits that the rational numbers of a law save, on average
 _SAVED_BY_ONE = 7.0  # bits that a rational number must save where there are hardly others
-_FINE, _COARSE = 0.002, 0.0017  # resolution, in deviations: of three terms, and of a plane curve with many
 _MISSED = 0.2  # deviations by which the second-best polynomial misses the rows, beside a law
 
 
@@ -62,8 +47,8 @@ def is_noisy(variances: Float1D) -> bool:
     return bool(variances.max() > 16 * FLOOR**2)
 
 
-def exactness(conditions: Conditions, support: Sequence[int]) -> tuple[bool, Float1D]:
-    """Whether the rows satisfy a law up to rounding, and the residual of the best polynomial with its terms.
+def is_exact(conditions: Conditions, support: Sequence[int]) -> bool:
+    """Whether the rows satisfy a polynomial with these terms up to rounding.
 
     The Gram has half the digits only, so laws without noise are judged by the singular values of the terms on the
     rows: the smallest one is rounding, the next one is not. (All of them are small for terms that approximate a smooth
@@ -74,102 +59,26 @@ def exactness(conditions: Conditions, support: Sequence[int]) -> tuple[bool, Flo
     values = sample.without_group_means(np.prod(scaled, axis=2))
     size = np.sqrt((values**2).mean(axis=1, keepdims=True))
     if not size.all():  # a term that is zero on all rows is a law without the others
-        return len(support) == 1, np.zeros(sample.n_rows)
-    values = values / size
-    _, singular, V = svd(values.T, full_matrices=False)
+        return len(support) == 1
+    singular = svdvals((values / size).T)
     alone = len(singular) == 1 or singular[-1] < _GAP * singular[-2]
-    return bool(alone and singular[-1] < _EXACT * singular[0]), V[-1] @ values
-
-
-def is_often_zero(conditions: Conditions, column: int, variances: Float1D) -> bool:
-    """Whether a column is zero, but for its noise, on a fair share of the rows, and does not merely pass through zero.
-
-    Many values are then within three deviations of the noise, their mean is zero, and few are a little further away.
-
-    Examples
-    --------
-    >>> from vanishing.laws.estimate.sample import make_sample
-    >>> rng = np.random.default_rng(0)
-    >>> smooth = rng.exponential(size=1000)
-    >>> sample = make_sample(np.column_stack([smooth, smooth * (smooth > 0.5)]) + 0.01 * rng.normal(size=(1000, 2)))
-    >>> [is_often_zero(Conditions(sample, 1), column, np.full(2, 1e-4)) for column in (0, 1)]
-    [False, True]
-    """
-    sample = conditions.sample
-    scale = sample.scale[column] if sample.model == ADDITIVE else 0.0  # multiplicative noise leaves a zero alone
-    noise = max(float(np.sqrt(variances[column])) * scale, FLOOR * sample.size[column])
-    values = sample.X[:, column] / noise
-    near = values[np.abs(values) <= _REACH]
-    beside = (np.abs(values) <= 2.0 * _REACH).sum() - len(near)
-    if len(near) < max(_LEAST_ZEROS * len(values), _ZEROS_PER_OTHER * beside, 1):
-        return False
-    return bool(abs(near.mean()) <= 0.1 + 4.0 / np.sqrt(len(near)))
-
-
-def neighbour_correlation(
-    conditions: Conditions, c: Float1D, variances: Float1D, cap: float, residual: Float1D | None = None
-) -> float:
-    """Correlation of the signed distances of neighbouring rows, after these were projected onto the law.
-
-    The distances to a law are independent; those to a polynomial that approximates another curve are a smooth function
-    of the place. Rows are projected along the given noise variances, and along those of a regression, which differ
-    where one column has all the noise; the result is the smaller correlation.
-    """
-    noise = conditions.noise_of(c, np.maximum(variances, FLOOR**2))
-    residual = conditions.residuals(noise) if residual is None else residual
-    profiles = [variances]
-    if is_noisy(variances):
-        by_column = column_variances(conditions, c, variances, cap)
-        part = by_column * (noise.slopes**2).mean(axis=1)
-        profiles.append(np.where(part < _SMALL_PART * part.sum(), 0.0, by_column))
-    rows = sample_rows(conditions.sample.n_rows, _MOST_ROWS)
-    return min(_correlation(conditions, c, profile, residual, variances, rows) for profile in profiles)
+    return bool(alone and singular[-1] < ROUNDED * singular[0])
 
 
 def sample_rows(n_rows: int, most: int) -> Int1D:
     """All rows, or some at random, always the same ones."""
-    return np.arange(n_rows) if n_rows <= most else np.random.default_rng(_SEED).choice(n_rows, most, replace=False)
+    return np.arange(n_rows) if n_rows <= most else np.random.default_rng(SEED).choice(n_rows, most, replace=False)
 
 
-def _correlation(
-    conditions: Conditions, c: Float1D, profile: Float1D, residual: Float1D, variances: Float1D, rows: Int1D
-) -> float:
-    sample = conditions.sample
-    used = np.flatnonzero(conditions.terms.exponents[np.flatnonzero(c)].any(axis=0))
-    noise = conditions.noise_of(c, np.maximum(profile, 1e-30))
-    spread = sample.variances_on_rows(profile)
-    steepness = (noise.slopes**2 * spread).sum(axis=0) + 1e-3 * noise.variance.mean()
-    projected = (sample.Z.T - noise.values / steepness * noise.slopes * spread)[used][:, rows].T
-    if is_noisy(variances):  # blurred by the noise, lest the projection itself makes neighbours
-        blur = 2.0 * np.sqrt(variances[used])
-        projected = projected + np.random.default_rng(_SEED).normal(size=projected.shape) * blur
-    distance = (residual / np.sqrt(noise.variance + 1e-3 * noise.variance.mean()))[rows]
-    finite = np.isfinite(projected).all(axis=1) & np.isfinite(distance)
-    if finite.sum() <= _NEIGHBOURS:
-        return 1.0
-    projected, distance = projected[finite], distance[finite]
-    centred = distance - distance.mean()
-    centred = np.clip(centred, -4.0 * centred.std(), 4.0 * centred.std())
-    from scipy.spatial import cKDTree  # here, so that importing the package stays quick
-
-    neighbours = cKDTree(projected).query(projected, k=_NEIGHBOURS + 1)[1][:, 1:]
-    return float(np.mean(centred * centred[neighbours].mean(axis=1)) / max(centred.var(), 1e-300))
-
-
-def correlation_limit(n_rows: int) -> float:
-    """The largest :func:`neighbour_correlation` of a law, by chance."""
-    return float(0.08 + 4.0 / np.sqrt(min(n_rows, _MOST_ROWS)))
-
-
-def is_surprising(saved: float, n_candidates: int, n_terms: int, n_columns: int) -> bool:
-    """Whether rational coefficients save more bits than the choice of terms, and of the one that is 1, takes.
+def bits_of_choice(n_candidates: int, n_terms: int) -> float:
+    """The bits that rational coefficients of a special law save at least: those of the choice of terms.
 
     Examples
     --------
-    >>> is_surprising(20.0, 10, 3, 2), is_surprising(10.0, 10, 3, 2)
-    (True, False)
+    >>> round(bits_of_choice(10, 3), 2)
+    11.49
     """
-    return saved > log2(comb(n_candidates, n_terms) * n_terms) + _SURPRISE * (2 if n_columns == 2 else 1)
+    return log2(comb(n_candidates, n_terms) * n_terms) + _SURPRISE
 
 
 def is_dense(
@@ -184,8 +93,7 @@ def is_dense(
 
     A law is special. Either it is sparse, nearly all of its coefficients are rational numbers, and these save more bits
     than it takes to say which terms it has. Or no other polynomial in its columns up to its degree nearly vanishes on
-    the rows: the second-best one misses them by about ``sqrt(J / N)`` times the noise, 0.2 deviations at least; half of
-    that is enough for three terms that are known to a fine resolution, ``noise / sqrt(N)``.
+    the rows: the second-best one misses them by about ``sqrt(J / N)`` times the noise, 0.2 deviations at least.
 
     Parameters
     ----------
@@ -209,21 +117,13 @@ def is_dense(
         return False
     if n_terms < 4 and n_real <= 1 and (n_terms < 3 or (snapped is not None and snapped.saved > _SAVED_BY_ONE)):
         return False
-    sparse, plane = n_terms <= _SPARSE * len(dictionary), (~idle).sum() == 2
-    coarse = plane and n_terms > _FEW and level > _COARSE * np.sqrt(system.n_rows)
-    if sparse and snapped is not None and not coarse:  # five terms fit a coarse plane curve by chance
+    if snapped is not None and n_terms <= _SPARSE * len(dictionary):
         n_numbers = _count_real(conditions, snapped, system) + n_shifts
-        chosen = np.log2(comb(len(dictionary), n_terms) * n_terms) + _SURPRISE * (2 if plane else 1)
-        if plane and n_terms > _FEW:
-            chosen += _PER_REAL * n_numbers
-        few_real = n_numbers <= max(1, n_strong // 2)
-        if few_real and snapped.saved > max(chosen, _SAVED * (len(snapped.rational) - 1)):
+        chosen = max(bits_of_choice(len(dictionary), n_terms), _SAVED * (len(snapped.rational) - 1))
+        if n_numbers <= max(1, n_strong // 2) and snapped.saved > chosen:
             return False
-    if n_real - n_shifts > max(3, min(0.45 * (len(dictionary) - 1), _MOST_REAL)):
-        return True
     missed = np.sqrt(float(system.spectrum(dictionary.tolist())[1]) / system.n_rows) * level
-    few = n_terms <= 3 and n_shifts == 0 and level < _FINE * np.sqrt(system.n_rows)
-    return bool(missed < (_MISSED / 2.0 if few else _MISSED))
+    return bool(missed < _MISSED)
 
 
 def _count_real(conditions: Conditions, snapped: SnappedLaw, system: System) -> int:

@@ -14,13 +14,12 @@ from ...rows.protocol import Block, Cost, Rows
 from ..estimate.gmm import Conditions, is_rejected
 from ..estimate.moments import collect_moments
 from ..estimate.settings import LIKELY, Attempt, Settings
+from ..rows.relation import LEFT_BY_ROUNDING
 from ..rows.table import standardised, take
 from .fitted import FittedLaw, refit
 from .power_laws import PowerLaw, far_from_zero
 
 __all__ = ["confirm", "confirm_power_law"]
-
-_EXACT = 1e-8  # residual of an exact law on any row, over the size of its terms
 
 
 def confirm(
@@ -44,7 +43,7 @@ def confirm(
         degree, exponents = law.conditions.degree, law.conditions.terms.exponents[law.support]
         if law.exact:
             worst = largest_residual(law, rows, kept)
-            if worst <= _EXACT:
+            if worst <= LEFT_BY_ROUNDING:
                 confirmed.append(law)
             else:
                 rejected.append(_rejection(law, f"exact on the selected rows, but not on all: residual {worst:.2g}"))

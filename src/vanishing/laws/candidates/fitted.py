@@ -82,8 +82,6 @@ class FittedLaw:
         Noise, as a share of the columns' deviations.
     exact, dense : bool
         Whether it holds up to rounding; whether it may be the approximation of a smooth curve.
-    correlation : float
-        Of the distances of neighbouring rows; NaN without rows.
     """
 
     conditions: Conditions
@@ -99,7 +97,6 @@ class FittedLaw:
     level: float
     exact: bool
     dense: bool
-    correlation: float
 
     @property
     def p_value(self) -> float:
@@ -114,7 +111,6 @@ def audited(
     *,
     trial: Sequence[int],
     nuisance: str,
-    column_cap: float,
     plain: bool = False,
     special: bool = False,
 ) -> FittedLaw | str:
@@ -130,8 +126,6 @@ def audited(
         Terms that the law may have.
     nuisance : str
         What is free in the noise.
-    column_cap : float
-        Largest noise of one column.
     plain : bool, default=False
         Whether all coefficients must be small rational numbers.
     special : bool, default=False
@@ -151,41 +145,23 @@ def audited(
     dense = audits.is_dense(conditions, support, snapped, system, level)
     if dense and special and noisy:  # without noise it may be exact
         return DENSE
-    exact, correlation = False, float("nan")
-    if conditions.sample.has_rows:
-        audit = _audit_rows(conditions, support, c, variances, column_cap)
-        if isinstance(audit, str):
-            return audit
-        exact, correlation = audit
+    exact = _is_exact(conditions, support, variances)
     return FittedLaw(
-        conditions, support, c, free, variances, nuisance, system, J, dof, snapped, level, exact,
-        dense and not exact, correlation,
-    )  # fmt: skip
+        conditions, support, c, free, variances, nuisance, system, J, dof, snapped, level, exact, dense and not exact
+    )
 
 
-def _audit_rows(
-    conditions: Conditions, support: list[int], c: Float1D, variances: Float1D, column_cap: float
-) -> tuple[bool, float] | str:
-    """Whether the law is exact, and the correlation of neighbours; or the reason it was rejected."""
-    n_rows, exact, residual, correlation = conditions.sample.n_rows, False, None, 0.0
-    if not audits.is_noisy(variances):
-        exact, residual = audits.exactness(conditions, support)
-    if not exact:
-        correlation = audits.neighbour_correlation(conditions, c, variances, column_cap, residual)
-    if correlation > audits.correlation_limit(n_rows):
-        return (
-            f"the residual is a smooth function of the place (neighbours correlate by {correlation:.2f}): an "
-            "approximation, not a law"
-        )
-    return exact, correlation
+def _is_exact(conditions: Conditions, support: list[int], variances: Float1D) -> bool:
+    """Whether the rows satisfy a polynomial with these terms up to rounding."""
+    return conditions.sample.has_rows and not audits.is_noisy(variances) and audits.is_exact(conditions, support)
 
 
-def is_plain(snapped: SnappedLaw | None, slack: float = 0.0) -> bool:
+def is_plain(snapped: SnappedLaw | None) -> bool:
     """Whether all coefficients are small rational numbers: more terms have more numbers that fit by chance."""
     if snapped is None or len(snapped.rational) < len(snapped.support):
         return False
     bits = [rational_bits(float(number.numerator), float(number.denominator)) for number in snapped.rational.values()]
-    return float(np.mean(bits)) <= _PLAIN_BITS + slack
+    return float(np.mean(bits)) <= _PLAIN_BITS
 
 
 def _snapped_law(
@@ -212,7 +188,7 @@ def fit_terms(conditions: Conditions, settings: Settings, exponents: Int2D, nuis
         if nuisance == "columns":
             variances = refined_variances(conditions, c, variances, WIDEST_COLUMN)
         system, J, c = reweighted(conditions, support, variances, c, nuisance, 1)
-    exact = not audits.is_noisy(variances) and audits.exactness(conditions, support)[0]
+    exact = _is_exact(conditions, support, variances)
     snapped = _snapped_law(conditions, settings, system, support, support, J)
     free, dof = c, system.dof(len(support))
     if snapped is not None and len(snapped.support) == len(support):
@@ -222,9 +198,8 @@ def fit_terms(conditions: Conditions, settings: Settings, exponents: Int2D, nuis
     level = effective_level(conditions, c, variances)
     dense = not exact and audits.is_dense(conditions, support, snapped, system, level)
     return FittedLaw(
-        conditions, support, c, free, variances, nuisance, system, J, max(dof, 0), snapped, level, exact, dense,
-        float("nan"),
-    )  # fmt: skip
+        conditions, support, c, free, variances, nuisance, system, J, max(dof, 0), snapped, level, exact, dense
+    )
 
 
 def refit(law: FittedLaw, conditions: Conditions, settings: Settings, exponents: Int2D, n_fixed: int = 0) -> FittedLaw:

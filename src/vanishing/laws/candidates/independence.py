@@ -11,17 +11,16 @@ from ..._typing import Float1D, Float2D
 from ..estimate.gmm import Conditions
 from ..estimate.monomials import Monomials, monomials
 from ..estimate.sample import Sample
-from ..estimate.settings import Settings
+from ..estimate.settings import LIKELY, Settings
+from ..rows.relation import ROUNDED
 from .audits import sample_rows
 from .fitted import FittedLaw
 
 __all__ = ["candidate_terms", "follows", "is_new", "jacobian_rank", "pivot_term"]
 
-_IDLE = 1e-9  # deviation within groups, of a term of root mean square about 1 that is constant along each
 _BY_DEGREE = 0.2  # weight of higher degrees among the terms that leave
 _RANK = 1e-6  # diagonal entry over the largest, of consequences that are dependent
 _ROWS, _PARALLEL = 200, 0.15  # rows at which gradients are compared; singular value of gradients that are parallel
-_GOOD = 1e-3  # p-value of a law that may be reported beside others of its degree
 
 
 def candidate_terms(terms: Monomials, laws: Sequence[FittedLaw], sample: Sample, settings: Settings) -> list[int]:
@@ -34,7 +33,7 @@ def candidate_terms(terms: Monomials, laws: Sequence[FittedLaw], sample: Sample,
     if settings.allowed is not None:
         trial &= settings.allowed(terms.exponents)
     if sample.groups is not None:
-        trial &= sample.without_group_means(terms.values(sample.X / sample.size)).std(axis=1) > _IDLE
+        trial &= sample.without_group_means(terms.values(sample.X / sample.size)).std(axis=1) > ROUNDED
     known = _consequences(terms, laws, grouped=sample.groups is not None)
     if known:
         rows = np.array(known)
@@ -89,7 +88,7 @@ def is_new(law: FittedLaw, laws: Sequence[FittedLaw]) -> bool:
         return True
     same = law.conditions.degree <= max(known.conditions.degree for known in laws)
     short = len(law.support) <= max(3, min(len(known.support) for known in laws))
-    return same and short and law.p_value >= _GOOD
+    return same and short and law.p_value >= LIKELY
 
 
 def follows(conditions: Conditions, c: Float1D, laws: Sequence[FittedLaw]) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from math import comb
+from collections.abc import Callable, Sequence
+from math import comb, log2
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -13,6 +13,7 @@ from ..estimate.gmm import FLOOR, Conditions, System, critical_value, is_rejecte
 from ..estimate.moments import ADDITIVE
 from ..estimate.noise import column_variances, deviation_level, noise_level, refined_variances, reweighted
 from ..estimate.settings import DENSE, LAW, Attempt, Settings
+from ..rows.relation import SEED, Relation, information
 from . import audits
 from .fitted import (
     MOST_TERMS,
@@ -25,8 +26,8 @@ from .fitted import (
     is_plain,
 )
 from .independence import follows
-from .snapping import J_PER_BIT, snap
-from .subsets import best_subsets
+from .snapping import snap
+from .subsets import MOST_SETS, best_subsets
 from .support import DROP_SHARE, eliminate, smallest_support
 
 __all__ = ["FOLLOWS", "OneLaw", "noise_cap", "noise_limit"]
@@ -35,15 +36,10 @@ FOLLOWS = "it follows from the laws of lower degree"
 _LINEAR_NOISE = 0.075  # of a linear law: with more, no test tells it from a correlation
 _NOISE_BY_DEGREE = 0.4  # noise times degree: a polynomial of high degree comes near to all rows
 _MORE_NOISE, _LEAST_CAP = 2.0, 0.02  # of further laws: times that of the known ones; no cap is below the second
-_NEARLY = 4.0  # times the critical J, beyond which further weights do not help
 _HOPELESS = 10.0  # times the critical J, with weights that are roughly right: no law, and none with fewer terms
-_REGRESSIONS, _REFINEMENTS = 4, 3  # estimates of each column's noise, by regression and by Gauss-Newton steps
-_HOPELESS_COLUMNS = 30.0  # times the critical J after the regressions: refinements do not help
-_ROUGHLY = 0.5  # bits more of a plain number, with weights that are not yet the law's own
-_FEW_TERMS, _MORE_TERMS, _FEW_SETS = 4, 6, 400_000  # sets of up to 4 terms are all compared; up to 6 if not too many
-_SCREENED, _MOST_TESTED = 8, 3  # sets of each size that go through reduced tests, and through all
-_FEW = 4  # terms of a law of higher degree that may replace one of lower degree
-_SHORTER = 5.0  # bits that a law of higher degree must save to replace one of lower degree
+_ESTIMATES = 3  # of each column's noise, by regression and by Gauss-Newton steps each
+_FEW_TERMS, _MORE_TERMS = 4, 6  # sets of up to 4 terms are all compared; up to 6 if not too many
+_TESTED = 4  # sets of each size that are tested
 
 
 def noise_limit(settings: Settings, degree: int) -> float:
@@ -144,32 +140,29 @@ class OneLaw:
         far = _HOPELESS * critical_value(1e-4, self.dof) < self.J
         return far and is_rejected(self.J, self.dof, self.n_rows)
 
-    def _few_terms(
-        self, variances: Float1D, sizes: Iterable[int] = range(1, _MORE_TERMS + 1), *, plain: bool = False
-    ) -> FittedLaw | None:
+    def _few_terms(self, variances: Float1D) -> FittedLaw | None:
         """A law of a few terms, found by the noise at which its polynomial vanishes.
 
         That noise needs no weights, so all small sets of terms can be compared by it; the best ones are tested with
-        weights and noise of their own. With ``plain``, or with more than four terms, all coefficients have to be small
-        rational numbers.
+        weights and noise of their own. With more than four terms, all coefficients have to be small rational numbers.
         """
         G, D = self.conditions.noise_pencil(self._profile())
-        for size in sizes:
-            if size > _FEW_TERMS and comb(len(self.trial), size) > _FEW_SETS:
+        for size in range(1, _MORE_TERMS + 1):
+            if size > _FEW_TERMS and comb(len(self.trial), size) > MOST_SETS:
                 break
             promising: list[tuple[float, list[int], Float1D]] = []
             for support in self._screened(G, D, size):
                 level, c = _vanishing_level(G, D, support)
                 if self.settings.sigma is None:
                     variances = max(level, FLOOR) ** 2 * self._profile()
-                if level > self.max_noise or self.has_factor(support, variances):
+                if level > self.max_noise or self.has_factor(support, c):
                     continue
                 J = self._reduced_statistic(support, variances, c)
                 if np.isfinite(J):
                     promising.append((J, support, variances))
             promising.sort(key=lambda entry: entry[0])
-            only = plain or size > _FEW_TERMS
-            laws = [self.law_of(support, variances, plain=only) for _, support, variances in promising[:_MOST_TESTED]]
+            plain = size > _FEW_TERMS
+            laws = [self.law_of(support, variances, plain=plain) for _, support, variances in promising[:_TESTED]]
             passed = [law for law in laws if law is not None]
             if passed:
                 best = min(passed, key=description_bits)
@@ -182,7 +175,7 @@ class OneLaw:
         key = tuple(self.trial), size
         if key not in self.conditions.screened:
             last = int(np.argmax(self.conditions.terms.total == self.conditions.degree))
-            self.conditions.screened[key] = best_subsets(G, D, self.trial, size, _SCREENED, last=last)
+            self.conditions.screened[key] = best_subsets(G, D, self.trial, size, _TESTED, last=last)
         return self.conditions.screened[key]
 
     def law_of(self, support: list[int], variances: Float1D, *, plain: bool = False) -> FittedLaw | None:
@@ -193,7 +186,7 @@ class OneLaw:
         system, J, c = reweighted(self.conditions, support, variances, c, self.nuisance, 1)
         if _HOPELESS * self._passing(system.dof(len(support))) < J:
             return None
-        if plain and not is_plain(snap(system, support, self.conditions.unit), _ROUGHLY):
+        if plain and not is_plain(snap(system, support, self.conditions.unit)):
             return None
         own = self._own(support, variances, c)
         rejected = self._passing(own.dof) < own.statistic
@@ -211,22 +204,29 @@ class OneLaw:
     def _audited(self, polynomial: FittedPolynomial, *, plain: bool = False, special: bool = False) -> FittedLaw | str:
         return audited(
             self.conditions, self.settings, polynomial, trial=self.trial, nuisance=self.nuisance,
-            column_cap=self.column_cap, plain=plain, special=special,
+            plain=plain, special=special,
         )  # fmt: skip
 
-    def has_factor(self, support: list[int], variances: Float1D) -> bool:
+    def has_factor(self, support: list[int], c: Float1D) -> bool:
         """Whether a column divides all terms and could be left out: what remains is of lower degree, and says more.
 
-        ``x*(y - 2) = 0`` is a law of its own if x is zero on many rows, and ``y = 2`` in disguise if it is not. The
-        square of a column says no more than the column; without rows, only laws of one column (``x^2 = x``) count.
+        ``x*(y - 2) = 0`` is ``y = 2`` in disguise, unless it says something about x: that it is zero where y is not 2.
+        So draws of x from its own values have to break it, and more rows to obey it than ``y = 2``.
+        The square of a column says no more than the column, and ``x^2 = x`` that it has two values.
         """
         sample, exponents = self.conditions.sample, self.conditions.terms.exponents[support]
         shared = exponents.min(axis=0)
         if len(support) == 1 or not shared.any() or sample.groups is not None:
             return False
-        if shared.max() > 1 or not sample.has_rows:
+        if shared.max() > 1 or not sample.has_rows or exponents.any(axis=0).sum() == 1:
             return bool(shared.max() > 1 or exponents.any(axis=0).sum() > 1)
-        return not all(audits.is_often_zero(self.conditions, j, variances) for j in np.flatnonzero(shared).tolist())
+        coef, origin = c[support] / self.conditions.unit[support], np.zeros(len(shared))
+        product = Relation(sample.X, exponents, coef, origin)
+        quotient = Relation(sample.X, exponents - shared, coef, origin)
+        reach, random = product.tolerance(), np.random.default_rng(SEED)
+        bits = [product.pins(int(column), random) for column in np.flatnonzero(shared)]
+        bits.append(information(product.share(reach), quotient.share(reach)))
+        return min(bits) * self.n_rows <= log2(len(self.conditions.terms))
 
     def _passing(self, dof: int) -> float:
         """The largest ``J`` of a law: beyond chance, by less than a term is worth."""
@@ -236,10 +236,10 @@ class OneLaw:
         """``J`` of a law with these terms by tests of low degree, with weights of its own; infinity if it fails."""
         J = 0.0
         for reduced in self.conditions.reduced:
-            for limit in (_HOPELESS, _NEARLY):
+            for _ in range(2):
                 system, J, c = reweighted(reduced, support, variances, c, self.nuisance, 1)
                 dof = system.dof(len(support))
-                if dof > 0 and limit * self._passing(dof) < J:
+                if dof > 0 and _HOPELESS * self._passing(dof) < J:
                     return np.inf
         return J
 
@@ -266,12 +266,12 @@ class OneLaw:
         _, c = self.conditions.first_system(variances).minimise(self.trial)
         system, _, c = reweighted(self.conditions, self.trial, variances, c, self.nuisance, 3)
         if self.nuisance == "columns" and self.level > SMALL_LEVEL:
-            for step in range(_REGRESSIONS + _REFINEMENTS):
-                estimate = column_variances if step < _REGRESSIONS else refined_variances
+            for step in range(2 * _ESTIMATES):
+                estimate = column_variances if step < _ESTIMATES else refined_variances
                 variances = estimate(self.conditions, c, variances, self.column_cap)
                 system, J, c = reweighted(self.conditions, self.trial, variances, c, self.nuisance, 1)
-                limit = _HOPELESS_COLUMNS * critical_value(1e-4, system.dof(len(self.trial)))
-                if step == _REGRESSIONS - 1 and limit < J:
+                limit = _HOPELESS * critical_value(1e-4, system.dof(len(self.trial)))
+                if step == _ESTIMATES - 1 and limit < J:
                     break
         return FittedPolynomial(self.trial, variances, system, c)
 
@@ -287,7 +287,6 @@ class OneLaw:
                 J_full = min(J_full, critical_value(1e-3, self.dof))
             small = smallest_support(
                 system, self.trial, J_full, self._rescorer(polynomial.variances), families=self._families(),
-                n_tests=len(self.conditions.tests),
             )  # fmt: skip
             if small is None and small_only:
                 return None
@@ -305,10 +304,10 @@ class OneLaw:
 
         def rescore(support: list[int], c: Float1D) -> tuple[float, int]:
             own_variances = self._level_variances(support, variances)
-            if self.has_factor(support, own_variances) or np.isinf(self._reduced_statistic(support, own_variances, c)):
+            if self.has_factor(support, c) or np.isinf(self._reduced_statistic(support, own_variances, c)):
                 return np.inf, 1
             own, J, c = reweighted(self.conditions, support, own_variances, c, self.nuisance, 1)
-            if _NEARLY * self._passing(own.dof(len(support))) > J:
+            if _HOPELESS * self._passing(own.dof(len(support))) > J:
                 own, J, _ = reweighted(self.conditions, support, own_variances, c, self.nuisance, 1)
             return J, own.dof(len(support))
 
@@ -334,37 +333,6 @@ class OneLaw:
         if self.nuisance != "level":
             return variances
         return max(noise_level(self.conditions, support, self._profile()), FLOOR) ** 2 * self._profile()
-
-    def simpler(self, law: FittedLaw) -> FittedLaw | None:
-        """A law of higher degree than ``law`` among these candidates, with a shorter description.
-
-        It has fewer terms; or three like ``law``, and plain numbers: ``a*b*(1 + c) = d``, not ``a*b + 0.8*c*d = d``.
-        """
-        self.level = law.level
-        if len(law.support) == _FEW - 1:
-            simple, unfair = self._few_terms(law.variances, (2, 3), plain=True), 0.0
-            if simple is not None:  # it has more conditions, and J grows with their number
-                unfair = (simple.dof - law.dof) / J_PER_BIT
-        else:
-            simple, unfair = self._fewer_terms(law), 0.0
-        return simple if simple and description_bits(simple) - unfair < description_bits(law) - _SHORTER else None
-
-    def _fewer_terms(self, law: FittedLaw) -> FittedLaw | None:
-        """A law of fewer terms than ``law``, from the system in whose weights that one is best."""
-        c = np.zeros(len(self.conditions.terms))
-        at = self.conditions.terms.places(law.conditions.terms.exponents[law.support])
-        c[at] = law.c[law.support] / law.conditions.unit[law.support] * self.conditions.unit[at]
-        system = self.conditions.system(law.variances, c, self.nuisance)
-        self.J, self.dof = law.J, law.dof
-        support = smallest_support(
-            system, self.trial, law.J, self._rescorer(law.variances), largest=min(len(law.support) - 1, _FEW),
-            n_tests=len(self.conditions.tests),
-        )  # fmt: skip
-        if support is None:
-            return None
-        _, c = system.minimise(support)
-        simple = self._audited(self._own(support, law.variances, c))
-        return None if isinstance(simple, str) or simple.dense else simple
 
 
 def _vanishing_level(G: Float2D, D: Float2D, support: list[int]) -> tuple[float, Float1D]:

@@ -11,14 +11,16 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import chdtrc
+from scipy.special import chdtrc, ndtri, stdtrit
 
 from ..._typing import Array, Bool1D, Float1D, Float2D, Int1D
 from ..estimate.gmm import is_rejected, smallest_ratio, whitener
 from ..estimate.monomials import monomials
 from ..estimate.settings import LIKELY
+from ..rows.relation import ROUNDED
 
 __all__ = [
+    "STEPS",
     "PowerLaw",
     "far_from_zero",
     "find_power_law",
@@ -26,18 +28,17 @@ __all__ = [
     "integer_exponents",
     "over_one",
     "power_law_of",
+    "t_over_normal",
 ]
 
-_STEPS = 8  # of coefficients and weights in turn
+STEPS = 4  # of coefficients and weights in turn
 _LARGEST = 8  # exponent, after multiplying all of them to integers
-_CLOSE = 3.5  # standard errors that an exponent may be away from an integer
+_FAR_BY_CHANCE = 0.0005  # that an exponent is further from its integer than what counts as near
 _CHANCE = 0.2  # that real exponents are as close to integers, at most
 _SMALL = 0.15  # deviations of a column, below which a value is near zero: the first choice of rows
 _FAR = 8.0  # deviations of the noise: closer to zero, a logarithm is no linear function of it
-_CHOICES = 3  # of rows, each by the law of the one before
-_LEAST_ROWS, _ROWS_PER_COLUMN = 0.1, 20  # rows far from zero, at least: share of all, and for each column
-_SMALLEST_ERROR = 1e-9  # of an exponent
-_ALONE = 25.0  # noise variance of the next relation between logarithms over that of the law, at least
+_CHOICES = 2  # of rows, each by the law of the one before
+_ROWS_PER_COLUMN = 20  # rows far from zero, at least
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +57,6 @@ class PowerLaw:
     level: float
     J: float
     dof: int
-    alone: bool
     n_rows: int
 
     @property
@@ -110,11 +110,11 @@ def _find(X: Float2D, multiplicative: bool, max_noise: float) -> PowerLaw | None
     for _ in range(1 if multiplicative else _CHOICES):
         if fit is not None:
             rows = far_from_zero(X, fit.exponents, fit.middle, np.sqrt(fit.s2) * spread)
-        if rows.sum() < max(_LEAST_ROWS * len(X), _ROWS_PER_COLUMN * X.shape[1]):
+        if rows.sum() < _ROWS_PER_COLUMN * X.shape[1]:
             return None
         fit = _fit(np.abs(X[rows]), spread, multiplicative)
     assert fit is not None
-    exponents = integer_exponents(fit.exponents, fit.covariance)
+    exponents = integer_exponents(fit.exponents, fit.covariance, len(fit.unit) - len(fit.exponents))
     if exponents is None:
         return None
     signs = np.prod(np.sign(X[rows]) ** (exponents % 2), axis=1)
@@ -149,24 +149,20 @@ def far_from_zero(X: Float2D, exponents: Array, middle: float, sigma: Float1D) -
 
 
 class _Fit(NamedTuple):
-    """Real exponents with their covariance, ``middle = log K``, and noise variances ``s2 unit`` of the logarithms.
-
-    ``alone`` says whether the other relations between the logarithms have far more noise.
-    """
+    """Real exponents with their covariance, ``middle = log K``, and noise variances ``s2 unit`` of the logarithms."""
 
     exponents: Float1D
     covariance: Float2D
     middle: float
     s2: float
     unit: Float2D
-    alone: bool
 
 
 def _fit(X: Float2D, spread: Float1D, multiplicative: bool) -> _Fit:
     L = np.log(X)
     unit = np.ones_like(X) if multiplicative else (spread / X) ** 2
     weights = 1.0 / unit.sum(axis=1)
-    for _ in range(_STEPS):
+    for _ in range(STEPS):
         share = weights / weights.sum()
         centred = L - share @ L
         gram = (centred * share[:, None]).T @ centred
@@ -177,9 +173,7 @@ def _fit(X: Float2D, spread: Float1D, multiplicative: bool) -> _Fit:
             unit = np.clip((spread / X * np.exp(np.clip(moved, -1.0, 1.0))) ** 2, 0.0, 1e12)
         weights = 1.0 / (unit @ a**2)
     s2 = max(ratio, 0.0)
-    values = np.linalg.eigvalsh(gram / np.sqrt(np.outer(np.diag(D), np.diag(D))))
-    alone = bool(values[1] > _ALONE * max(values[0], 0.0))
-    return _Fit(a, _errors(gram, D, a, s2, len(X)), float(share @ L @ a), s2, unit, alone)
+    return _Fit(a, _errors(gram, D, a, s2, len(X)), float(share @ L @ a), s2, unit)
 
 
 def _errors(gram: Float2D, D: Float2D, a: Float1D, s2: float, n_rows: int) -> Float2D:
@@ -215,21 +209,32 @@ def over_one(a: Float1D, covariance: Float2D, k: int) -> tuple[Float1D, Float2D]
     return ratio, jacobian @ covariance @ jacobian.T
 
 
-def integer_exponents(a: Float1D, covariance: Float2D, close: float = _CLOSE, largest: int = _LARGEST) -> Int1D | None:
-    """The exponents as small integers without a common factor; None if they are not.
-
-    All have to be within ``close`` standard errors of integers up to ``largest``, which hardly happens by chance.
+def t_over_normal(dof: float) -> float:
+    """The 95% quantile of Student's t over the normal one: errors times this cover 95% in few rows, too.
 
     Examples
     --------
-    >>> integer_exponents(np.array([0.8321, -0.5547]), 1e-8 * np.eye(2))
+    >>> round(t_over_normal(7), 2), round(t_over_normal(1000), 2)
+    (1.21, 1.0)
+    """
+    return float(stdtrit(dof, 0.975) / ndtri(0.975))
+
+
+def integer_exponents(a: Float1D, covariance: Float2D, dof: float) -> Int1D | None:
+    """The exponents as small integers without a common factor; None if they are not.
+
+    All have to be near integers within t-errors with ``dof`` degrees of freedom, which hardly happens by chance.
+
+    Examples
+    --------
+    >>> integer_exponents(np.array([0.8321, -0.5547]), 1e-8 * np.eye(2), 10)
     array([ 3, -2])
     """
-    r = int(np.argmax(np.abs(a)))
+    close, r = float(stdtrit(dof, 1.0 - _FAR_BY_CHANCE / 2.0)), int(np.argmax(np.abs(a)))
     ratio, covariance = over_one(a, covariance, r)
-    errors = np.sqrt(np.maximum(np.diag(covariance), 0.0)) + _SMALLEST_ERROR
+    errors = np.sqrt(np.maximum(np.diag(covariance), 0.0)) + ROUNDED
     others, chance = np.arange(len(a)) != r, 0.0
-    for factor in range(1, largest + 1):
+    for factor in range(1, _LARGEST + 1):
         scaled, wide = ratio * factor, errors * factor
         near = np.round(scaled)
         chance += float(np.prod(np.minimum(2.0 * close * wide[others], 1.0)))  # that other numbers are near integers
@@ -269,7 +274,7 @@ def _tested(
     constant = float(np.exp(middle))
     error = constant * float(np.sqrt(s2 / (1.0 / shape).sum()))
     sigma = np.sqrt(s2) * (np.ones(len(a)) if multiplicative else spread)
-    return PowerLaw(exponents, constant, error, sigma, multiplicative, level, J, dof, fit.alone, n_rows)
+    return PowerLaw(exponents, constant, error, sigma, multiplicative, level, J, dof, n_rows)
 
 
 def power_law_of(X: Float2D, exponents: Int1D) -> PowerLaw:
@@ -292,9 +297,9 @@ def power_law_of(X: Float2D, exponents: Int1D) -> PowerLaw:
     J, dof = _test(L, residual, a[used], unit) if level > 1e-7 else (0.0, 1)
     sign = float(np.sign(np.median(np.prod(np.sign(X[:, used]) ** (exponents[used] % 2), axis=1))))
     constant = float(np.exp(middle))
-    error = constant * float(np.sqrt(variance / n_rows))
+    error = constant * float(np.sqrt(variance / n_rows)) * t_over_normal(n_rows - 1)
     sigma = np.full(X.shape[1], np.sqrt(variance / float(a @ a)))
-    return PowerLaw(exponents, sign * constant, error, sigma, True, level, J, max(dof, 1), True, n_rows)
+    return PowerLaw(exponents, sign * constant, error, sigma, True, level, J, max(dof, 1), n_rows)
 
 
 def _test(L: Float2D, residual: Float1D, a: Float1D, variances: Float2D) -> tuple[float, int]:

@@ -23,7 +23,6 @@ __all__ = ["find_law", "find_laws", "skipped"]
 
 _STOPPED = "stopped: it takes too many multiplications; leave out columns, or pass a smaller max_degree"
 _MULTIPLE = "a column divides all terms, and the quotient is no law"
-_FEW = 4  # terms: a law of higher degree hardly replaces one with fewer
 
 
 @dataclass(eq=False)
@@ -63,7 +62,7 @@ class _Search:
             except WorkIsDoneError:
                 self.attempts.append(Attempt(degree, len(trial), float("nan"), _STOPPED))
                 return best
-            if law is not None and one.has_factor(law.support, law.variances):
+            if law is not None and one.has_factor(law.support, law.c):
                 law = self._quotient(law, laws)
                 attempt = attempt if law is not None else replace(attempt, reason=_MULTIPLE)
             self.attempts.append(attempt)
@@ -114,26 +113,6 @@ class _Search:
                     return law
         return None
 
-    def simpler(self, law: FittedLaw, laws: Sequence[FittedLaw]) -> FittedLaw | None:
-        """A law of higher degree with fewer terms that says the same as ``law`` in fewer bits, if there is one."""
-        degree, sample = law.conditions.degree, self.sample
-        if degree == 1 or law.exact or (not law.dense and _is_short(law)):
-            return None
-        most = degree + (2 if law.dense or len(law.support) >= _FEW else 1)
-        for higher in range(degree + 1, min(most, self.settings.max_degree) + 1):
-            if not _affordable(sample, higher):
-                break
-            trial = candidate_terms(monomials(sample.n_columns, higher), laws, sample, self.settings)
-            one = self._one_law(higher, law.conditions.sample.model, trial, law.nuisance, laws)
-            try:
-                with one.conditions.sample.work.limit():
-                    shorter = one.simpler(law)
-            except WorkIsDoneError:
-                break
-            if shorter is not None:
-                return shorter
-        return None
-
     def _one_law(self, degree: int, model: str, trial: list[int], nuisance: str, laws: Sequence[FittedLaw]) -> OneLaw:
         conditions = self.conditions(degree, model)
         known, limit = bool(self.dense), self.max_noise(degree)
@@ -169,14 +148,11 @@ def find_laws(
             law = search.homogeneous(degree, trial, laws) or search.find(degree, trial, laws)
             if law is None or not is_new(law, laws):
                 break
-            law = search.simpler(law, laws) or law
             if law.dense:
                 dense.append(law)
                 break
             laws.append(law)
             search.cap = noise_cap(laws)
-            if law.conditions.degree > degree:
-                break
             trial = [term for term in trial if term != pivot_term(law)]
         if jacobian_rank([*laws, *dense]) >= sample.n_columns - 1:
             break
@@ -195,12 +171,6 @@ def find_law(sample: Sample, settings: Settings, degree: int) -> FittedLaw | Non
     """One law of a degree, if there is one."""
     terms = monomials(sample.n_columns, degree)
     return _Search(sample, settings).find(degree, candidate_terms(terms, [], sample, settings), [])
-
-
-def _is_short(law: FittedLaw) -> bool:
-    """Whether a law has two terms, or three with rational numbers: no other one will be shorter."""
-    n_rational = 1 if law.snapped is None else len(law.snapped.rational)
-    return len(law.support) < (_FEW if n_rational == len(law.support) else _FEW - 1)
 
 
 def _affordable(sample: Sample, degree: int) -> bool:

@@ -17,17 +17,23 @@ from ..._compiled import compiled
 from ..._typing import Bool1D, Float1D, Float2D
 from ..estimate.gmm import System
 
-__all__ = ["J_PER_BIT", "SnappedLaw", "nearest_rational", "polish", "rational_bits", "real_bits", "snap"]
+__all__ = [
+    "J_PER_BIT",
+    "SnappedLaw",
+    "least_saving",
+    "nearest_rational",
+    "polish",
+    "rational_bits",
+    "real_bits",
+    "snap",
+]
 
 J_PER_BIT = 2.0 * np.log(2.0)  # J is twice a log-likelihood, in nats
 _DENOMINATORS = 4  # largest denominator
 _FAR = 14.0  # squared standard errors beyond which a number is another one: a law has several, and all have to be near
 _STRONG = 5.0  # bits saved, beyond which a rational number is hardly chance
-_ALONE = 6.0  # the same for the only number of a law: 4.02 +- 0.02 may be 4, and may be 4 pi^2 / 9.81
-_SMALL, _SMALL_BESIDE = 4, 12  # numerators of thirds and quarters that are no chance: alone, and beside other numbers
-_GAIN, _GAIN_OF_MORE = 0.5, 6.0  # bits that a change of terms has to save: with fewer terms, and with more
-_MOST_CHANGES, _MOST_ADDED = 4, 5  # of the terms in one local search; terms tried at each
-_MANY = 4  # rational numbers beside which a real one is odd
+_GAIN_OF_MORE = 6.0  # bits that an additional term has to save
+_MOST_CHANGES = 4  # of the terms in one local search; terms tried at each
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,23 +92,32 @@ def rational_bits(p: float, q: float) -> float:
     return log2(1.0 + abs(p)) + 2.0 * log2(q) + 1.0
 
 
-@compiled
-def nearest_rational(value: float, error: float, n_numbers: int = 1) -> tuple[float, float, float, float]:
-    """The rational number of fewest bits near a value: bits with misfit (infinity for none), p, q, squared distance.
+def least_saving(n_numbers: int) -> float:
+    """The bits that the rational numbers of a law save together at least, lest chance explains them.
 
-    By chance, most numbers have a third or a quarter within their error. So ``1/3`` and ``3/4`` are read as rational
-    numbers, but ``20/3`` only if it saves more bits than chance does: ``6.674 +- 0.003`` is a decimal. In a law of
-    several numbers (``n_numbers``) larger numerators will do, as in ``x^2 + 9/4 y^2 = 9``.
+    One bit for each number says whether it is rational, ``log2(n + 1)`` say which coefficient is 1, and five more bits
+    are a chance of 3%. ``T^2 = 4.02(2) L`` may be ``4 L``, and may be ``4 pi^2 / 9.81 L``.
+
+    Examples
+    --------
+    >>> least_saving(1)
+    7.0
+    """
+    return log2(n_numbers + 1) + n_numbers + _STRONG
+
+
+@compiled
+def nearest_rational(value: float, error: float) -> tuple[float, float, float, float]:
+    """The rational number of fewest bits near a value: bits with misfit (infinity for none), p, q, squared distance.
 
     Examples
     --------
     >>> nearest_rational(0.5001, 0.001)[1:3], nearest_rational(6.6667, 0.0001)[1:3]
     ((1.0, 2.0), (20.0, 3.0))
-    >>> nearest_rational(6.674, 0.003)[0]
+    >>> nearest_rational(6.1, 0.003)[0]
     inf
     """
     best, best_p, best_q, best_far = np.inf, 0.0, 1.0, np.inf
-    small = _SMALL if n_numbers == 1 else _SMALL_BESIDE
     for q in range(1, _DENOMINATORS + 1):
         for step in (0.0, 1.0, -1.0):
             p = np.rint(value * q) + step
@@ -111,9 +126,7 @@ def nearest_rational(value: float, error: float, n_numbers: int = 1) -> tuple[fl
             if p == 0.0 or reducible or far >= _FAR:
                 continue
             bits = rational_bits(p, float(q)) + far / J_PER_BIT
-            saved = real_bits(value, error) - bits
-            by_chance = (q > 2 and abs(p) > small and saved <= _STRONG) or (n_numbers == 1 and saved <= _ALONE)
-            if bits < best and not by_chance:
+            if bits < best:
                 best, best_p, best_q, best_far = bits, p, float(q), far
     return best, best_p, best_q, best_far
 
@@ -168,7 +181,11 @@ def _snap_to(system: System, support: list[int], c: Float1D, unit: Float1D, r: i
     if covariance is None:
         return None
     left, numbers, totals = values[others], np.zeros((len(others), 2)), np.zeros(3)
+    free, inverse = left.copy(), covariance.copy()
     _fix_greedily(left, covariance, pure[np.array(support)[others]], numbers, totals)
+    if totals[2] <= least_saving(len(others)):
+        left, numbers, totals = free, np.zeros_like(numbers), np.zeros(3)
+        _fix_greedily(left, inverse, np.zeros(len(others), dtype=np.bool_), numbers, totals)
     values[others] = left
     snapped = np.zeros_like(c)
     snapped[support] = values * units
@@ -190,7 +207,7 @@ def _fix_greedily(values: Float1D, covariance: Float2D, pure: Bool1D, numbers: F
     """
     n = len(values)
     for _ in range(n + 1):
-        k, most, real_total = -1, 0.0, 0.0
+        k, most, real_total = -1, 1.0, 0.0
         p_k, q_k, cost_k = 0.0, 0.0, 0.0
         for i in range(n):
             if numbers[i, 1] > 0.0:
@@ -199,7 +216,7 @@ def _fix_greedily(values: Float1D, covariance: Float2D, pure: Bool1D, numbers: F
             real = real_bits(values[i], error)
             real_total += real
             if pure[i]:
-                bits, p, q, far = nearest_rational(values[i], error, n)
+                bits, p, q, far = nearest_rational(values[i], error)
                 if real - bits > most:
                     k, most, p_k, q_k, cost_k = i, real - bits, p, q, bits - far / J_PER_BIT
         if k < 0:
@@ -242,7 +259,7 @@ def polish(
         support = current.support
         others = [term for term in trial if term not in support]
         gains = system.gains(support, others)
-        added = [others[k] for k in np.argsort(-gains, kind="stable")[:_MOST_ADDED]]
+        added = [others[k] for k in np.argsort(-gains, kind="stable")[:_MOST_CHANGES]]
         changes: list[tuple[list[int], int | None]] = [(sorted([*support, term]), term) for term in added]
         if len(support) > 2:
             changes += [([term for term in support if term != left], None) for left in support]
@@ -259,11 +276,5 @@ def polish(
 
 
 def _least_gain(law: SnappedLaw, current: SnappedLaw) -> float:
-    """The bits that a change of terms has to save: more for an additional term, as many are tried.
-
-    An additional term that makes the only real number beside many rational ones rational needs no more than fewer terms
-    do; a real constant beside one or two rational ones is nothing unusual.
-    """
-    one_is_real = len(current.rational) == len(current.support) - 1 >= _MANY
-    explained = one_is_real and len(law.rational) == len(law.support)
-    return _GAIN if explained or len(law.support) <= len(current.support) else _GAIN_OF_MORE
+    """The bits that a change of terms has to save: more for an additional term, as many are tried."""
+    return 0.0 if len(law.support) <= len(current.support) else _GAIN_OF_MORE

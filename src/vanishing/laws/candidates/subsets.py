@@ -10,9 +10,9 @@ import numpy as np
 from ..._compiled import compiled
 from ..._typing import Array, Float1D, Float2D, Int1D, Int2D
 
-__all__ = ["best_subsets"]
+__all__ = ["MOST_SETS", "best_subsets"]
 
-_MOST_SUBSETS = 2_000_000  # of one size; with more, none is compared
+MOST_SETS = 1_000_000  # sets of terms of one size; with more, none is compared
 
 
 def best_subsets(
@@ -42,7 +42,7 @@ def best_subsets(
     """
     chosen = np.array(terms)
     n = len(chosen)
-    if size > n or comb(n, size) > _MOST_SUBSETS:
+    if size > n or comb(n, size) > MOST_SETS:
         return []
     at = np.ix_(chosen, chosen)
     least = max(1e-14 * float(np.trace(P[at])) / n, 1e-300)

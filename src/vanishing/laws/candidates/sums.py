@@ -15,17 +15,17 @@ from ..estimate.moments import ADDITIVE, MomentTable
 from ..estimate.monomials import Monomials, binomial_matrix, monomials
 from ..estimate.sample import Sample
 from ..estimate.settings import Attempt, Settings
+from ..rows.relation import LEFT_BY_ROUNDING
 from .fitted import FittedLaw
 from .search import find_laws
 
 __all__ = ["NOT_AUDITED", "SummedConditions", "SummedSample", "find_laws_of_sums", "summed_sample"]
 
 NOT_AUDITED = (
-    "The sums have no rows: laws are tested by J, but not by the neighbours of rows; power laws "
-    "through logarithms, a noise level for each column and multiplicative noise need rows, too."
+    "The sums have no rows: laws are tested by J alone. The criteria of laws, power laws through logarithms, a noise "
+    "level for each column and multiplicative noise need rows."
 )
 _MOST_EXTRA = 2  # degree of the tests above that of the terms
-_CONSTANT = 1e-7  # deviation over mean, below which rounding of the sums hides a column's variation
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ def summed_sample(moments: Moments) -> SummedSample:
     means[whole.products(half, half)] = moments.gram
     raw = MomentTable(whole, means, moments.n_samples)
     centre, deviation = means[1 : moments.n_features + 1].copy(), np.sqrt(np.maximum(raw.column_variances, 0.0))
-    constant = np.flatnonzero(deviation <= _CONSTANT * np.abs(centre))
+    constant = np.flatnonzero(deviation <= LEFT_BY_ROUNDING * np.abs(centre))
     if constant.size:
         name = moments.feature_names[constant[0]] if moments.feature_names else f"x{constant[0]}"
         raise ValueError(f"Column {name!r} is constant in these sums: collect moments of the other columns.")
@@ -142,7 +142,7 @@ def find_laws_of_sums(moments: Moments, settings: Settings) -> tuple[list[Fitted
     if highest < settings.max_degree:
         n_terms = count_terms(highest + 1, sample.n_columns)
         reason = (
-            f"skipped: laws of degree {highest + 1} need Moments(degree={2 * highest + 1}) or more, and rows enough"
+            f"skipped: laws of degree {highest + 1} need Moments(degree={2 * highest + 1}) or more, and enough rows"
         )
         attempts = [*attempts, Attempt(highest + 1, n_terms, float("nan"), reason)]
     return laws, attempts

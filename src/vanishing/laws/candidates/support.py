@@ -9,17 +9,15 @@ import numpy as np
 
 from ..._typing import Float1D
 from ..estimate.gmm import System, critical_value
-from .subsets import best_subsets
+from .subsets import MOST_SETS, best_subsets
 
 __all__ = ["DROP_SHARE", "eliminate", "smallest_support"]
 
-_MOST_SUPPORTS = 400_000  # of one size that are all compared, with the weights of another law
 _LARGEST = 8  # terms of a support that is compared with all others of its size
-_RESCORED, _MOST_RESCORED, _RESCORING = 2, 12, 10_000  # supports of a size with their own weights: fewest, most; cost
-_FOREIGN = 30.0  # J with the weights of another law over the limit for its own weights, at most
-_RIVAL = 5.0  # J with the weights of another law over the smallest of its size, at most
+_RESCORED = 4  # supports of a size that are tested with weights of their own
+_FOREIGN = 10.0  # J with the weights of another law over the limit for its own weights, at most
 _DROP, DROP_SHARE = 12.0, 0.004  # what a term is worth in J, at least: absolute, and per row
-_MANY, _AT_ONCE = 12, 8  # of more than 12 terms, an eighth may leave at once
+_AT_ONCE = 8  # of more terms than these, an eighth may leave at once
 
 
 def _worth(n_rows: int) -> float:
@@ -35,7 +33,6 @@ def smallest_support(
     *,
     families: Sequence[Sequence[int]] = (),
     largest: int = _LARGEST,
-    n_tests: int = 1,
 ) -> list[int] | None:
     """The best support of the smallest size whose ``J`` is acceptable; None if no small one is.
 
@@ -52,18 +49,15 @@ def smallest_support(
         Some of the candidates each, whose supports are compared where those of all candidates are too many.
     largest : int, default=8
         Terms, at most.
-    n_tests : int, default=1
-        Number of conditions of the system: rescoring a support costs its product with the rank.
     """
     trial, n_rows = list(trial), system.n_rows
-    number = min(max(_RESCORED, _RESCORING // max(system.rank * n_tests, 1)), _MOST_RESCORED)
     for size in range(1, min(largest + 1, len(trial))):
         pools = _comparable(trial, families, size)
-        supports = sorted(entry for terms in pools for entry in _best_supports(system, terms, size, number))
+        supports = sorted(entry for terms in pools for entry in _best_supports(system, terms, size))
         limit = J_full + max(critical_value(1e-4, len(trial) - size), _worth(n_rows))
         best: tuple[float, list[int]] | None = None
-        for J, support in supports[:number]:
-            if min(_FOREIGN * limit, _RIVAL * supports[0][0] + limit) < J:
+        for J, support in supports[:_RESCORED]:
+            if _FOREIGN * limit < J:
                 break
             _, c = system.minimise(support)
             own, dof = rescore(support, c)
@@ -76,15 +70,15 @@ def smallest_support(
 
 def _comparable(trial: list[int], families: Sequence[Sequence[int]], size: int) -> list[Sequence[int]]:
     """Candidates whose supports of a size can all be compared: all candidates, or else families of them."""
-    if comb(len(trial), size) <= _MOST_SUPPORTS:
+    if comb(len(trial), size) <= MOST_SETS:
         return [trial]
-    return [terms for terms in families if size < len(terms) and comb(len(terms), size) <= _MOST_SUPPORTS]
+    return [terms for terms in families if size < len(terms) and comb(len(terms), size) <= MOST_SETS]
 
 
-def _best_supports(system: System, trial: Sequence[int], size: int, number: int) -> list[tuple[float, list[int]]]:
+def _best_supports(system: System, trial: Sequence[int], size: int) -> list[tuple[float, list[int]]]:
     """The supports of a size with the smallest ``J``, ascending."""
-    subsets = best_subsets(system.normal, system.D, trial, size, 3 * number)
-    return sorted((system.minimise(support)[0], support) for support in subsets if any(support))[:number]
+    subsets = best_subsets(system.normal, system.D, trial, size, 3 * _RESCORED)
+    return sorted((system.minimise(support)[0], support) for support in subsets if any(support))[:_RESCORED]
 
 
 def eliminate(system: System, trial: Sequence[int]) -> list[int]:
@@ -95,7 +89,7 @@ def eliminate(system: System, trial: Sequence[int]) -> list[int]:
     least = _worth(system.n_rows)
     while len(support) > 1:
         order = np.argsort(_wald(system, support, c))
-        if len(support) > _MANY:
+        if len(support) > _AT_ONCE:
             several = max(len(support) // _AT_ONCE, 1)
             trials = ([support[i] for i in sorted(order[number:])] for number in dict.fromkeys((several, 1)))
             left = next((fit for fit in _fits(system, trials) if fit[0] - J < least), None)

@@ -18,6 +18,7 @@ from scipy.special import chdtri
 
 from ..._typing import Array, Float1D, Float2D
 from ...polynomials.terms import count_terms
+from ..rows.relation import LEFT_BY_ROUNDING
 from .moments import MomentTable
 from .monomials import binomial_matrix, monomials
 from .sample import Sample
@@ -37,7 +38,6 @@ __all__ = [
 FLOOR = 1e-6  # relative noise that moments in float64 can resolve
 LOG_VARIANCE_PRIOR = 4.0  # prior variance of a column's log noise variance, where each column has its own
 _RANK = 1e-11  # share of all variances below which what is left of one is rounding
-_ZERO = 1e-7  # root mean square below which a term is zero on all rows, but for rounding
 _ROWS_PER_TEST = 6  # fewer rows for each test condition make their covariance unreliable
 _REDUCED_TESTS = (20, 50)  # numbers of tests that a polynomial has to pass before all tests are tried
 _REDUCED_ROWS = 1000  # rows that weigh these
@@ -219,7 +219,7 @@ class Conditions:
         raw = binomial_matrix(self.terms, sample.centre / sample.size, sample.scale / sample.size)
         gram = self.moments.means[self.moments.terms.products(self.terms, self.terms)]
         rms = np.sqrt(np.maximum(np.einsum("ik,ik->k", raw, gram @ raw), 0.0))
-        rms[rms < _ZERO] = 1.0
+        rms[rms < LEFT_BY_ROUNDING] = 1.0
         self.basis = raw / rms
         self.unit = rms * np.prod(sample.size**self.terms.exponents, axis=1)
         self.screened: dict[tuple[tuple[int, ...], int], list[list[int]]] = {}  # small sets of terms, by candidates

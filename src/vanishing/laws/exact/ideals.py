@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations_with_replacement
-from math import comb, gcd, lcm
+from math import comb, gcd, inf, lcm
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -48,11 +48,12 @@ def few_points(n_points: int, degree: int) -> str:
     >>> few_points(8, 2)
     '8 points are too few to tell laws of degree 2 from interpolation: ABM(psi=0) gives the ideal of the points.'
     """
-    too_few = f"{n_points:,} points are too few to tell laws of degree {degree} from interpolation"
+    count = "1 point is" if n_points == 1 else f"{n_points:,} points are"
+    too_few = f"{count} too few to tell laws of degree {degree} from interpolation"
     return f"{too_few}: ABM(psi=0) gives the ideal of the points."
 
 
-def exact_laws(rows: Any, max_degree: int, max_terms: int = 1000) -> ExactLaws:
+def exact_laws(rows: Any, max_degree: int, max_terms: int = 1000, max_bits: float = inf) -> ExactLaws:
     """All polynomial laws of integer or rational rows up to a degree, as sparse minimal generators with proof.
 
     Let ``N_d`` be the polynomials of degree at most ``d`` that vanish on every row, and ``M_d = N_(d-1) + sum_j x_j
@@ -66,6 +67,8 @@ def exact_laws(rows: Any, max_degree: int, max_terms: int = 1000) -> ExactLaws:
     max_degree : int
     max_terms : int, default=1000
         Degrees with more candidate terms than this are left out.
+    max_bits : float, default=inf
+        Laws whose coefficients take more bits than this are left out: the rows cannot save as many.
 
     Returns
     -------
@@ -102,7 +105,7 @@ def exact_laws(rows: Any, max_degree: int, max_terms: int = 1000) -> ExactLaws:
     points = _points_of(rows)
     for prime in primes():
         try:
-            return _laws_modulo(points, max_degree, max_terms, prime)
+            return _laws_modulo(points, max_degree, max_terms, max_bits, prime)
         except _UnluckyPrimeError:
             continue
     raise AssertionError("all primes divide a minor of the monomial matrix")
@@ -256,7 +259,7 @@ def _points_of(rows: Any) -> _Points:
     return _Points(numerators, None if (denominators == 1).all() else denominators)
 
 
-def _laws_modulo(points: _Points, max_degree: int, max_terms: int, prime: int) -> ExactLaws:
+def _laws_modulo(points: _Points, max_degree: int, max_terms: int, max_bits: float, prime: int) -> ExactLaws:
     """Laws with a null space from one prime; raises `_UnluckyPrimeError` when it does not lift."""
     n_columns = points.numerators.shape[1]
     distinct = points.distinct()
@@ -279,7 +282,9 @@ def _laws_modulo(points: _Points, max_degree: int, max_terms: int, prime: int) -
                 return laws
             kernel = null_space(R, pivots, prime)
             supports = _sparse_supports(R, multiples, len(kernel) - len(multiples), terms, prime)
-            new = [([terms[k] for k in support], _lifted(here, [terms[k] for k in support])) for support in supports]
+            found = [[terms[k] for k in support] for support in supports]
+            lifted = [_lifted(here, own, max_bits) for own in found]
+            new = [(own, coefficients) for own, coefficients in zip(found, lifted, strict=True) if coefficients]
             wrong = np.zeros(len(points.numerators), dtype=bool)
             for law in new:
                 wrong |= points.violating(*law)
@@ -370,8 +375,12 @@ def _orders(terms: list[Term]) -> Iterator[Int1D]:
         yield random.permutation(len(terms))
 
 
-def _lifted(points: _Points, terms: list[Term]) -> list[int]:
-    """The integer relation of terms whose values on the points span a space of one dimension less."""
+def _lifted(points: _Points, terms: list[Term], max_bits: float) -> list[int]:
+    """The integer relation of terms whose values on the points span a space of one dimension less.
+
+    Empty if its coefficients take more than ``max_bits``. A ratio of two of them is unique below the square root of
+    the modulus; a fraction that is found there is the ratio itself, or has fewer bits than the ratio.
+    """
     degree = max(len(term) for term in terms)
     lifted: list[int] | None = None
     modulus = 1
@@ -384,7 +393,10 @@ def _lifted(points: _Points, terms: list[Term]) -> list[int]:
         vector = [int(value) for value in basis[0]]
         lifted = [combine(a, modulus, b, prime) for a, b in zip(lifted or [0] * len(terms), vector, strict=True)]
         modulus *= prime
-        coefficients = _integers([rational(value, modulus) for value in lifted])
+        ratios = [rational(value, modulus) for value in lifted]
+        if sum(max(abs(r.numerator), r.denominator).bit_length() - 1 for r in ratios if r is not None) > max_bits:
+            return []
+        coefficients = _integers(ratios)
         if coefficients is not None and not points.violating(terms, coefficients).any():
             return coefficients
     raise AssertionError("the coefficients are bounded by Hadamard's inequality")

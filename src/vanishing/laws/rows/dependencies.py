@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._typing import Float1D, Float2D
+from .relation import ROUNDED
 
 __all__ = ["Dependency", "affine_dependencies"]
 
 _CONSTANT = 1e-12  # deviation over largest value, of a constant column
-_EXACT = 1e-10  # residual over deviation, of an affine function
-_DUST = 1e-9  # coefficient of a standardised column, or share of a number, that is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,13 +55,13 @@ def _affine(X: Float2D, j: int, kept: Sequence[int], mean: Float1D, deviation: F
     others = (X[:, kept] - mean[kept]) / deviation[kept]
     target = (X[:, j] - mean[j]) / deviation[j]
     solution, *_ = np.linalg.lstsq(others, target, rcond=None)
-    if len(kept) + 1 >= len(X) or np.sqrt(np.mean((others @ solution - target) ** 2)) >= _EXACT:
+    if len(kept) + 1 >= len(X) or np.sqrt(np.mean((others @ solution - target) ** 2)) >= ROUNDED:
         return None
-    solution[np.abs(solution) < _DUST] = 0.0
+    solution[np.abs(solution) < ROUNDED] = 0.0
     coef = np.zeros(X.shape[1])
     coef[kept] = _tidy(solution / deviation[kept] * deviation[j])
     constant = float(mean[j] - coef @ mean)
-    if abs(constant) <= _DUST * max(deviation[j], abs(mean[j])):
+    if abs(constant) <= ROUNDED * max(deviation[j], abs(mean[j])):
         constant = 0.0
     return Dependency(j, coef, float(_tidy(np.array([constant]))[0]))
 
@@ -71,7 +70,7 @@ def _tidy(values: Float1D) -> Float1D:
     """Numbers without the dust of rounding: those of at most six digits, up to a billionth, are cut to ten."""
     return np.array(
         [
-            float(f"{value:.10g}") if abs(value - float(f"{value:.6g}")) < _DUST * abs(value) else value
+            float(f"{value:.10g}") if abs(value - float(f"{value:.6g}")) < ROUNDED * abs(value) else value
             for value in values
         ]
     )

@@ -11,8 +11,23 @@ import numpy as np
 
 from ..._typing import Bool1D, Float1D, Float2D, Int1D, Int2D
 
-__all__ = ["HALF_OF_NORMAL", "Relation", "information", "middle_spread", "moved_onto"]
+__all__ = [
+    "HALF_OF_NORMAL",
+    "LEFT_BY_ROUNDING",
+    "REACH",
+    "ROUNDED",
+    "SEED",
+    "Relation",
+    "information",
+    "middle_spread",
+    "moved_onto",
+    "share_within",
+]
 
+SEED = 8_411_936_027_113  # of all draws: large, so that no table was made with the same random numbers
+ROUNDED = 1e-9  # share of a size that float64 may leave of zero on a row
+REACH = 3.0  # deviations of its noise within which a row obeys a relation
+LEFT_BY_ROUNDING = 1e-7  # deviations that float64 may leave in moments, and in relations fitted to them
 HALF_OF_NORMAL = 0.6744897501960817  # standard normal deviations that half of all values are within
 _ROUNDING = 4.0 * np.finfo(np.float64).eps  # of a sum of terms over their sizes: what float64 leaves of zero
 _NEWTON_STEPS = 6  # onto other relations
@@ -158,6 +173,25 @@ class Relation:
         """First-order distances of rows in the coordinates of :attr:`Z`."""
         return np.abs(self.signed_distance(Z, level))
 
+    def tolerance(self, *, exact: bool = False) -> float:
+        """The distance within which rows obey: three deviations, by the nearer half of them (four fifths if exact)."""
+        distance = self.distance(self.Z)
+        deviation = np.median(distance) / HALF_OF_NORMAL
+        if exact:
+            deviation = max(deviation, np.quantile(distance, 0.8) / 1.2816)
+        return REACH * float(deviation) + LEFT_BY_ROUNDING
+
+    def share(self, reach: float) -> float:
+        """The share of rows within a distance."""
+        return share_within(self.distance(self.Z), reach)
+
+    def pins(self, column: int, random: np.random.Generator) -> float:
+        """Bits a row that the relation says about a column: how seldom rows obey with draws from its own values."""
+        place, reach = self.columns.index(column), self.tolerance()
+        drawn = self.Z.copy()
+        drawn[:, place] = random.permutation(drawn[:, place])
+        return information(self.share(reach), share_within(self.distance(drawn), reach))
+
 
 def _powers(column: Float1D, highest: int) -> Float2D:
     powers = np.ones((highest + 1, len(column)))
@@ -193,6 +227,11 @@ def moved_onto(relations: Sequence[Relation], X: Float2D) -> tuple[Float2D, list
             step = np.einsum("njk,nk->nj", np.linalg.pinv(jacobian, rcond=1e-6), values)
             rows[:, columns] -= units * step
         return rows, [relation.distance(relation.scaled(rows), 0.0) for relation in relations]
+
+
+def share_within(distance: Float1D, reach: float) -> float:
+    """The share of rows within a distance, by the estimate of Krichevsky and Trofimov, which is never 0."""
+    return float(min(((distance <= reach).sum() + 0.5) / (len(distance) + 1.0), 1.0))
 
 
 def information(p: float, q: float) -> float:

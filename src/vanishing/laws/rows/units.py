@@ -130,6 +130,8 @@ def label(powers: Sequence[Any], units: Sequence[str | Mapping[str, Any]]) -> st
 
 
 def _check_columns(units: Mapping[str, Any], columns: Sequence[str]) -> None:
+    if not isinstance(units, Mapping):
+        raise ValueError(f"units must be a mapping from columns to units, such as {{'p': 'Pa'}}; got {_shown(units)}.")
     unknown = [name for name in units if name not in columns]
     if unknown:
         raise ValueError(

@@ -13,18 +13,18 @@ from ..._typing import Array, Float1D, Float2D, Int1D, Int2D
 from ..candidates.few_rows import LinearLaw
 from ..candidates.fitted import FittedLaw
 from ..candidates.power_laws import PowerLaw
-from ..candidates.snapping import nearest_rational, real_bits
+from ..candidates.snapping import least_saving, nearest_rational, real_bits
 from ..estimate.moments import MULTIPLICATIVE
 from ..rows import units as dimensions
 from ..rows.dependencies import Dependency
+from ..rows.relation import LEFT_BY_ROUNDING, ROUNDED
 from ..rows.table import Table
 from .equation import common_denominator
 from .law import Law, sorted_terms
 
 __all__ = ["dependency_law", "describe", "exact_law", "few_rows_law", "power_law", "with_rational", "with_units"]
 
-_ROUNDING = 1e-7  # noise level below which a power law is exact
-_LEAST_ERROR = 1e-12  # of a power law's constant, as a share: what rounding leaves
+_CURVES = "an F-test against quadratic and cubic curves"
 
 
 class _Numbers(NamedTuple):
@@ -131,12 +131,12 @@ def power_law(law: PowerLaw, table: Table, kept: Sequence[int], *, snap: bool = 
     value, error = law.constant, law.error
     if exponents[1].sum() > exponents[0].sum():
         exponents, value, error = exponents[::-1], 1.0 / value, error / value**2
-    known_to = max(error, _LEAST_ERROR * abs(value))
+    known_to = max(error, ROUNDED * abs(value))
     bits, p, q, _ = nearest_rational(value, known_to)
-    snapped = Fraction(int(p), int(q)) if snap and bits < real_bits(value, known_to) else None
+    snapped = Fraction(int(p), int(q)) if snap and real_bits(value, known_to) - bits > least_saving(1) else None
     noise = np.full(n, np.nan)
     noise[list(kept)] = np.where(law.exponents != 0, law.sigma, np.nan)
-    exact = law.level <= _ROUNDING
+    exact = law.level <= LEFT_BY_ROUNDING
     how = "multiplicative, one level for all columns" if law.multiplicative else "one level for all columns"
     test = f"with noise of {law.level:.2%} of the logarithms' deviations the test does not reject it"
     return Law(
@@ -190,11 +190,10 @@ def _linear_law(law: LinearLaw, table: Table, kept: Sequence[int]) -> Law:
         J=law.J,
         dof=law.dof,
         p_value=law.p_value,
-        audits=_few_rows_audits(law.n_rows),
+        audits=(_CURVES,),
         n_rows=law.n_rows,
         kind="law",
-        why=f"It is a linear law of {law.n_rows} rows: {_precision(law.level)}, and curves do not fit better "
-        f"(p-value {law.p_value:.2g}).",
+        why=f"It is a linear law of {law.n_rows} rows. {_against_curves(law)}",
         scale=table.X.std(axis=0),
     )
 
@@ -206,20 +205,12 @@ def few_rows_law(law: PowerLaw | LinearLaw, table: Table, kept: Sequence[int], *
     described = power_law(law, table, kept, snap=snap)
     if described.kind == "exact":
         return described
-    why = (
-        f"It is a power law of {law.n_rows} rows: {_precision(law.level)}, its exponents are small integers, and "
-        f"curves do not fit better (p-value {law.p_value:.2g})."
-    )
-    return replace(described, why=why, audits=_few_rows_audits(law.n_rows))
+    why = f"It is a power law of {law.n_rows} rows: its exponents are integers within errors. {_against_curves(law)}"
+    return replace(described, why=why, audits=(_CURVES,))
 
 
-def _few_rows_audits(n_rows: int) -> tuple[str, ...]:
-    """The audits of a law of a few rows."""
-    return (f"as precise without any one of the {n_rows} rows", "an F-test against quadratic and cubic curves")
-
-
-def _precision(level: float) -> str:
-    return f"its noise of {level:.2%} is far below that of a relation by chance"
+def _against_curves(law: PowerLaw | LinearLaw) -> str:
+    return f"Its noise is {law.level:.2%}; the p-value of curves that fit better is {law.p_value:.2g}."
 
 
 def exact_law(table: Table, exponents: Int2D, coef: Float1D, rational: Sequence[Fraction | None], why: str) -> Law:
@@ -327,11 +318,7 @@ def _typical_distance(law: FittedLaw) -> float:
 def _audits(law: FittedLaw) -> tuple[str, ...]:
     if law.exact:
         return ("the rows satisfy it up to rounding",)
-    passed = [f"J has {law.dof} degrees of freedom"]
-    if not law.conditions.sample.has_rows:
-        return (*passed, "not audited: neighbouring rows, as there are sums only")
-    passed.append(f"distances of neighbours correlate by {law.correlation:.2f}")
-    return tuple(passed)
+    return (f"J has {law.dof} degrees of freedom",)
 
 
 def _why(law: FittedLaw) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ..._typing import Float1D, Float2D, Int1D, Int2D
-from .law import Law
+from ..rows.relation import ROUNDED
+
+if TYPE_CHECKING:  # laws ask for their own deviations
+    from .law import Law
 
 __all__ = ["standard_deviations"]
-
-_ROUNDING = 1e-9  # residual over the size of the terms, which every law may have
 
 
 def standard_deviations(law: Law, X: Float2D) -> tuple[Float1D, Float1D]:
@@ -38,7 +41,7 @@ def standard_deviations(law: Law, X: Float2D) -> tuple[Float1D, Float1D]:
     terms = np.column_stack([np.prod(rows**exponents, axis=1) for exponents in law.exponents])
     used = np.flatnonzero(law.exponents.any(axis=0)).tolist()
     bias = np.zeros(len(rows))
-    variance = (terms**2) @ law.stderr**2 + (_ROUNDING * (np.abs(terms) @ np.abs(law.coef))) ** 2
+    variance = (terms**2) @ law.stderr**2 + (ROUNDED * (np.abs(terms) @ np.abs(law.coef))) ** 2
     for a, j in enumerate(used):
         slopes, lower = _differentiated(law.coef, law.exponents, j)
         variance += (_values(slopes, lower, rows) * sigma[:, j]) ** 2

@@ -13,9 +13,12 @@ from ..._typing import Float1D, Float2D, Int1D, Int2D
 from ...files.fields import Flag, Integer, MayBeMissing, Number, Numbers, Optional, Ratio, Text, TupleOf, require
 from ...files.saved import Saved
 from ...polynomials.text import distinct_names
+from .deviations import standard_deviations
 from .equation import coordinate_names, equation, monomial, number, with_error
 
 __all__ = ["Law", "sorted_terms"]
+
+_EXCEPTION = 5.0  # deviations of what noise explains, beyond which a row does not obey
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,10 +256,25 @@ class Law(Saved):
         """
         if X is None:
             return np.array(self.off, dtype=np.int64)
-        distance = self.distance(X)
-        limit = max(5.0 * self.level, 1e-6)
-        off = np.flatnonzero(distance > limit)
-        return np.asarray(off[np.argsort(-distance[off], kind="stable")])
+        residual, deviation = standard_deviations(self, self._rows(X))
+        far = np.abs(residual) / np.maximum(deviation, 1e-300)
+        off = np.flatnonzero(far > _EXCEPTION)
+        return np.asarray(off[np.argsort(-far[off], kind="stable")])
+
+    def plot(self, X: Any, *, ax: Any = None) -> Any:
+        """Where the law holds, with rows over it: its zero set, or prediction against measurement; returns the axis.
+
+        Needs ``vanishing[plots]``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_columns)
+            Rows to show.
+        ax : matplotlib Axes, optional
+        """
+        from .plots import plot_law  # only pictures need it
+
+        return plot_law(self, X, ax)
 
     def predict(self, column: str, X: Any) -> Float1D:
         """The column as the law gives it from the others.

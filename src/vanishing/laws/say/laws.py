@@ -144,7 +144,7 @@ class Laws(Saved, Reported, Sequence[Law]):
 
     def _reach(self) -> str:
         degree = max((a.degree for a in self.attempts if not a.reason.startswith("skipped")), default=0)
-        return f"up to degree {degree}"
+        return f"up to degree {degree}" if degree else "that half of the rows obey"
 
     def _tried(self) -> list[str]:
         """A line for each reason, with the attempts that failed for it."""
