@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -49,6 +51,36 @@ def test_relation_of_two_columns_is_deming_s(rng):
     assert -relation.a[0] / relation.a[1] == pytest.approx(deming, rel=1e-9)
     residual = (Z - Z.mean(axis=0)) @ relation.a / np.linalg.norm(relation.a)
     assert relation.s2 == pytest.approx((residual**2).sum() / 13, rel=1e-9)
+
+
+PENDULUM = 4.0 * np.pi**2 / 9.81
+
+
+def swings(seed, n_rows):
+    rng = np.random.default_rng(seed)
+    length = rng.uniform(0.2, 2.0, n_rows)
+    return np.column_stack([length, np.sqrt(PENDULUM * length) * (1.0 + 0.01 * rng.normal(size=n_rows))])
+
+
+@pytest.mark.parametrize("n_rows", [20, 60])
+@pytest.mark.parametrize("options", [{"units": {"L": "m", "T": "s"}}, {"snap": False}])
+def test_the_constant_of_a_pendulum_is_an_estimate_with_its_error(options, n_rows):
+    """It is 4.024 s^2/m, and 4 is within its error in most tables."""
+    for seed in range(8):
+        (law,) = discover(swings(seed, n_rows), names=["L", "T"], **options)
+        ((value, error),) = law.constants().values()
+        assert abs(abs(value) - PENDULUM) < 4.0 * error
+        printed = re.match(r"T\^2 = (\d\.\d+)(\*| s\^2/m)", law.equation)[1]
+        assert abs(float(printed) - abs(value)) < error
+        assert f"{printed} +- " in str(law)
+
+
+def test_the_estimate_of_a_constant_that_was_rounded_is_at_hand():
+    (law,) = discover(swings(6, 60), names=["L", "T"])
+    assert law.equation == "T^2 = 4*L"
+    ((value, error),) = law.constants().values()
+    assert abs(value) != 4.0
+    assert abs(abs(value) - PENDULUM) < 4.0 * error
 
 
 def test_curves_and_correlated_noise_have_no_law():
