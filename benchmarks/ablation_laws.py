@@ -1,7 +1,7 @@
 """Which rules of the search for laws are worth having: each is switched off, and made and null tables are searched.
 
     python -m benchmarks.ablation_laws                    # all switches, as a table
-    python -m benchmarks.ablation_laws "neighbours"       # one of them
+    python -m benchmarks.ablation_laws "other origins"    # one of them
 
 A rule stays if without it a law is lost, or a false one is reported.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
@@ -20,7 +20,8 @@ import numpy as np
 
 from vanishing import discover
 from vanishing.laws import criteria, finder, routes
-from vanishing.laws.candidates import audits, origin, search
+from vanishing.laws.candidates import audits, core, one_law, origin
+from vanishing.laws.estimate.gmm import Conditions
 
 from .laws.__main__ import Details, run_case
 from .laws.cases import CASES
@@ -32,16 +33,13 @@ def _no_widths(relation: Any) -> float:
     return 0.0
 
 
-SWITCHES: dict[str, list[tuple[Any, str, Callable[..., Any]]]] = {
+SWITCHES: dict[str, list[tuple[Any, str, Any]]] = {
     "nothing": [],
-    "neighbours": [(audits, "neighbour_correlation", lambda *_: 0.0)],
     "dense": [(audits, "is_dense", lambda *_: False), (origin, "is_dense", lambda *_: False)],
-    "columns often zero": [(audits, "is_often_zero", lambda *_: False)],
-    "fewer terms at higher degree": [(search._Search, "simpler", lambda self, law, laws: None)],
-    "few rows": [(routes, "find_in_few_rows", lambda *_, **__: [])],
-    "logarithms": [(routes, "find_power_law", lambda *_: None)],
-    "dither": [(routes, "rounding_steps", lambda X: np.zeros(X.shape[1]))],
-    "columns left out": [(finder, "_independent", lambda laws, table, removed: laws)],
+    "sets of terms": [(one_law.OneLaw, "_few_terms", lambda self, variances: None)],
+    "tests of low degree first": [(Conditions, "reduced", property(lambda self: []))],
+    "power laws": [(routes, "find_power_law", lambda *_: None)],
+    "dither": [(core, "rounding_steps", lambda X: np.zeros(X.shape[1]))],
     "other origins": [(routes, "recentre_all", lambda laws, X, settings: laws)],
     "criterion: bits": [(criteria, "information", lambda p, q: 100.0)],
     "criterion: width between rows": [(criteria, "_width_between_rows", _no_widths)],

@@ -27,7 +27,7 @@ from ..estimate.monomials import monomials
 from ..rows.relation import HALF_OF_NORMAL, ROUNDED, SEED, information, middle_spread
 from ..rows.rounding import rounding_steps
 from .audits import bits_of_choice
-from .snapping import rational_bits
+from .snapping import DENOMINATORS, rational_bits
 
 __all__ = ["Core", "find_core", "without_lumps", "without_term"]
 
@@ -39,7 +39,6 @@ _SEMIFINALISTS, _FINALISTS = 500, 20  # candidates of each kind that are compare
 _ABOUT_AS_NARROW = 1.25  # width over the smallest one, of equations among which the shortest is chosen
 _LEAST_ROWS = 6  # half of fewer are on an equation through three of them
 _LUMP = 0.4  # share of the searched rows that one value of a column may have: less than half of them
-_DENOMINATORS = 4  # largest denominator of a ratio of coefficients
 _LEAST_SIZE = 0.01  # of a value, over a typical one of its column, that its deviation is a share of
 _REFITS = 2  # of an equation to all rows that obey: the second has the weights of the first
 _STEPS, _MOST_STEPS = 8, 50  # of concentration, and towards the width of the core
@@ -332,7 +331,7 @@ def _with_plain_ratios(
         for term in [t for t in range(k) if t != reference and allowed[t]]:
             own = current.coef / unit
             value = own[term] / own[reference]
-            denominators = range(1, _DENOMINATORS + 1) if abs(value) < 1.0 / ROUNDED else ()
+            denominators = range(1, DENOMINATORS + 1) if abs(value) < 1.0 / ROUNDED else ()
             ratios = {Fraction(round(value * q), q) for q in denominators} - {0}
             tried = [_with_ratio(*some, unit, current, term, ratio) for ratio in sorted(ratios)]
             current = min([current, *tried], key=lambda c: c.score(2 * n_near))

@@ -10,7 +10,7 @@ import numpy as np
 from ..._typing import Float1D, Float2D
 from ...engine.moments import Moments
 from ...polynomials.terms import count_terms
-from ..estimate.gmm import Conditions, whitener
+from ..estimate.gmm import EXTRA_DEGREE, Conditions, whitener
 from ..estimate.moments import ADDITIVE, MomentTable
 from ..estimate.monomials import Monomials, binomial_matrix, monomials
 from ..estimate.sample import Sample
@@ -25,7 +25,6 @@ NOT_AUDITED = (
     "The sums have no rows: laws are tested by J alone. The criteria of laws, power laws through logarithms, a noise "
     "level for each column and multiplicative noise need rows."
 )
-_MOST_EXTRA = 2  # degree of the tests above that of the terms
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +135,7 @@ def find_laws_of_sums(moments: Moments, settings: Settings) -> tuple[list[Fitted
     highest = min(settings.max_degree, (moments.degree + 1) // 2)
 
     def conditions(sample: Sample, degree: int) -> Conditions:
-        return SummedConditions(sample, degree, min(_MOST_EXTRA, moments.degree - 2 * degree + 1))
+        return SummedConditions(sample, degree, min(EXTRA_DEGREE, moments.degree - 2 * degree + 1))
 
     laws, attempts = find_laws(sample, replace(level, max_degree=highest), conditions)
     if highest < settings.max_degree:

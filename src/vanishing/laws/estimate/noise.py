@@ -17,7 +17,6 @@ from .moments import ADDITIVE
 __all__ = ["column_variances", "deviation_level", "effective_level", "noise_level", "refined_variances", "reweighted"]
 
 _STEPS = 12  # of the fixed point, at most
-_LARGE = 4.0  # noise variance over that of the column itself, beyond which there is no law
 _LEAST_SHARE = 0.01  # share of its part of the residual that a column's noise explains at least
 
 
@@ -43,7 +42,7 @@ def noise_level(conditions: Conditions, support: Sequence[int], profile: Float1D
     for _ in range(_STEPS):
         ratio, _ = smallest_ratio(_schur(gram(level)), D[1:, 1:])
         raised = max(level + ratio, 0.0)
-        done = abs(raised - level) < 1e-3 * raised + 1e-15 or raised > _LARGE
+        done = abs(raised - level) < 1e-3 * raised + 1e-15 or raised > 1.0  # a column has no more noise than deviation
         level = raised
         if done:
             break
