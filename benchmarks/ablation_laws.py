@@ -20,8 +20,7 @@ import numpy as np
 
 from vanishing import discover
 from vanishing.laws import criteria, finder, routes
-from vanishing.laws.candidates import audits, core, one_law, origin
-from vanishing.laws.estimate.gmm import Conditions
+from vanishing.laws.candidates import audits, one_law, origin
 
 from .laws.__main__ import Details, run_case
 from .laws.cases import CASES
@@ -37,9 +36,7 @@ SWITCHES: dict[str, list[tuple[Any, str, Any]]] = {
     "nothing": [],
     "dense": [(audits, "is_dense", lambda *_: False), (origin, "is_dense", lambda *_: False)],
     "sets of terms": [(one_law.OneLaw, "_few_terms", lambda self, variances: None)],
-    "tests of low degree first": [(Conditions, "reduced", property(lambda self: []))],
     "power laws": [(routes, "find_power_law", lambda *_: None)],
-    "dither": [(core, "rounding_steps", lambda X: np.zeros(X.shape[1]))],
     "other origins": [(routes, "recentre_all", lambda laws, X, settings: laws)],
     "criterion: bits": [(criteria, "information", lambda p, q: 100.0)],
     "criterion: width between rows": [(criteria, "_width_between_rows", _no_widths)],

@@ -62,7 +62,7 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         if it rejects that, too, a share of each value. "relative" and "multiplicative": the first and the last of
         these only. "absolute": the same noise in the units of all columns. Numbers (one, a list, or a mapping from
         names): the standard deviation of each column's noise, where it is known.
-    max_noise : float, default=0.1
+    max_noise : float, default=0.08
         Noise that a law may have, as a share of the columns' deviations.
     groups : str or array-like of shape (n_samples,), optional
         Which run each row is from: a column of the table, or the groups themselves. Laws are then quantities that are
@@ -116,7 +116,7 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         max_degree: Any = "auto",
         *,
         noise: Any = None,
-        max_noise: float = 0.1,
+        max_noise: float = 0.08,
         groups: Any = None,
         units: Any = None,
         robust: Any = "auto",

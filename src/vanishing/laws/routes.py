@@ -75,12 +75,12 @@ def laws_by_moments(
     if fitted and not table.whole and table.groups is None:
         fitted, rejected = confirm(fitted, table.rows, table.n_rows, kept, settings)
         attempts = [*attempts, *rejected]
-    power = _higher_power_law(table, kept, settings) if all(law.dense for law in fitted) else []
+    power = _power_law(table, kept, settings) if all(law.dense for law in fitted) else []
     return power or [describe(law, table.names, kept) for law in fitted], _settled(attempts, fitted)
 
 
-def _higher_power_law(table: Table, kept: Sequence[int], settings: Settings) -> list[Law]:
-    """A power law of a higher degree than the moments reach, if there is one and nothing is said about terms or noise.
+def _power_law(table: Table, kept: Sequence[int], settings: Settings) -> list[Law]:
+    """A power law of any degree, if there is one and nothing is said about terms or the size of the noise.
 
     Above 10,000 rows it has the numbers of the selected ones.
     """
@@ -89,9 +89,7 @@ def _higher_power_law(table: Table, kept: Sequence[int], settings: Settings) -> 
         return []
     models = [model == MULTIPLICATIVE for model in dict.fromkeys(model for model, _ in settings.models)]
     found = find_power_law(table.X[:, list(kept)], settings.max_noise, models)
-    if found is None or found.degree <= settings.max_degree:
-        return []
-    return [power_law(found, table, kept, snap=settings.snaps(found.exponents))]
+    return [] if found is None else [power_law(found, table, kept, snap=settings.snaps(found.exponents))]
 
 
 def _settled(attempts: Sequence[Attempt], laws: Sequence[FittedLaw]) -> list[Attempt]:

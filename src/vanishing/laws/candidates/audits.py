@@ -10,7 +10,7 @@ from scipy.linalg import svdvals
 
 from ..estimate.gmm import Conditions, System
 from ..rows.relation import LEFT_BY_ROUNDING, REACH, ROUNDED
-from .snapping import SnappedLaw
+from .snapping import STRONG, SnappedLaw
 
 __all__ = [
     "bits_of_choice",
@@ -19,7 +19,6 @@ __all__ = [
     "least_dof",
 ]
 
-_SURPRISE = 3.0  # bits that numbers save beyond the choice of terms
 _SPARSE = 0.5  # share of all terms, at most, of a sparse law
 _SAVED = 4.0  # bits that the rational numbers of a law save, on average
 _MISSED = 0.2  # deviations by which the second-best polynomial misses the rows, beside a law
@@ -54,9 +53,9 @@ def bits_of_choice(n_candidates: int, n_terms: int) -> float:
     Examples
     --------
     >>> round(bits_of_choice(10, 3), 2)
-    11.49
+    13.49
     """
-    return log2(comb(n_candidates, n_terms) * n_terms) + _SURPRISE
+    return log2(comb(n_candidates, n_terms) * n_terms) + STRONG
 
 
 def is_dense(

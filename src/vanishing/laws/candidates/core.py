@@ -25,7 +25,6 @@ from ..._compiled import compiled
 from ..._typing import Array, Bool1D, Float1D, Float2D, Int1D, Int2D
 from ..estimate.monomials import monomials
 from ..rows.relation import HALF_OF_NORMAL, ROUNDED, SEED, information, middle_spread
-from ..rows.rounding import rounding_steps
 from .audits import bits_of_choice
 from .snapping import DENOMINATORS, rational_bits
 
@@ -693,13 +692,11 @@ def _smoothness(
     """Share of the distances' variance that neighbours, after projection onto the equation, predict.
 
     ``E[r_i r_neighbour] / var r``: nothing for noise, all of it for a smooth function that the equation approximates.
-    Rounding errors are smooth functions of the place, too, so that rounded columns are dithered. Places are blurred by
-    the width, within which the projection itself would sort the rows.
+    Places are blurred by the width, within which the projection itself would sort the rows.
     """
     used: Bool1D = np.asarray(candidate.exponents.any(axis=0))
     exponents, columns = candidate.exponents[:, used], columns.some(used)
     X = np.unique(X[:, used], axis=0)  # repeated rows have the same distance
-    X = X + rounding_steps(X) * random.uniform(-0.5, 0.5, X.shape)
     X = X[random.permutation(len(X))[:_MANY_ROWS]]
     X = X[np.isfinite(columns.logs(X)).all(axis=1)]
     values, slopes = _on_rows(*columns.scaled(X), exponents, candidate.coef)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -12,22 +12,20 @@ from ..._typing import Float1D, Int2D
 from ..estimate.gmm import FLOOR, Conditions, System, is_noise, largest_passing
 from ..estimate.moments import ADDITIVE
 from ..estimate.noise import effective_level, noise_level, refined_variances, reweighted
-from ..estimate.settings import DENSE, Settings
+from ..estimate.settings import Settings
 from . import audits
 from .snapping import J_PER_BIT, SnappedLaw, real_bits, snap
 
 __all__ = [
     "MOST_TERMS",
-    "WIDEST_COLUMN",
     "FittedLaw",
     "FittedPolynomial",
-    "audited",
+    "as_law",
     "description_bits",
     "fit_terms",
     "refit",
 ]
 
-WIDEST_COLUMN = 0.25  # noise of one column, at most
 MOST_TERMS = 12  # of a law whose coefficients are read as rational numbers
 
 
@@ -98,40 +96,16 @@ class FittedLaw:
         return float(chdtrc(max(self.dof, 1), self.J))
 
 
-def audited(
-    conditions: Conditions,
-    settings: Settings,
-    polynomial: FittedPolynomial,
-    nuisance: str,
-    *,
-    special: bool = False,
-) -> FittedLaw | str:
-    """The law with rational numbers and audits, or why it is none; the slow audits, on rows, come last.
-
-    Parameters
-    ----------
-    conditions : Conditions
-    settings : Settings
-    polynomial : FittedPolynomial
-        A polynomial that passes its test.
-    nuisance : str
-        What is free in the noise.
-    special : bool, default=False
-        Whether a dense polynomial is no law.
-    """
+def as_law(conditions: Conditions, settings: Settings, polynomial: FittedPolynomial, nuisance: str) -> FittedLaw:
+    """The polynomial as a law, with rational numbers, and whether it is exact or may be a smooth curve."""
     support, variances, system, free = polynomial
-    c, J, dof = free, polynomial.statistic, polynomial.dof
+    c, J, dof = free, polynomial.statistic, max(polynomial.dof, 0)
     snapped = _snapped_law(conditions, settings, system, support, J)
     if snapped is not None:
         c, J, dof = snapped.c, snapped.J, dof + len(snapped.rational) - 1
-    level = effective_level(conditions, c, variances)
-    dense = audits.is_dense(conditions, support, snapped, system, level)
-    if dense and special and is_noise(variances):  # without noise it may be exact
-        return DENSE
-    exact = _is_exact(conditions, support, variances)
-    return FittedLaw(
-        conditions, support, c, free, variances, nuisance, system, J, dof, snapped, level, exact, dense and not exact
-    )
+    level, exact = effective_level(conditions, c, variances), _is_exact(conditions, support, variances)
+    dense = not exact and audits.is_dense(conditions, support, snapped, system, level)
+    return FittedLaw(conditions, support, c, free, variances, nuisance, system, J, dof, snapped, level, exact, dense)
 
 
 def _is_exact(conditions: Conditions, support: list[int], variances: Float1D) -> bool:
@@ -153,61 +127,44 @@ def _snapped_law(
     return law
 
 
-def fit_terms(conditions: Conditions, settings: Settings, exponents: Int2D, nuisance: str = "level") -> FittedLaw:
-    """The polynomial with these terms, with a noise level or one for each column, as a law that no test accepted."""
-    support = sorted(int(place) for place in conditions.terms.places(exponents))
-    profile = np.ones(conditions.sample.n_columns)
-    variances = max(noise_level(conditions, support, profile), FLOOR) ** 2 * profile
-    _, c = conditions.first_system(variances).minimise(support)
-    for _ in range(3):
-        if nuisance == "columns":
-            variances = refined_variances(conditions, c, variances, WIDEST_COLUMN)
-        system, J, c = reweighted(conditions, support, variances, c, nuisance, 1)
-    exact = _is_exact(conditions, support, variances)
-    snapped = _snapped_law(conditions, settings, system, support, J)
-    free, dof = c, system.dof(len(support))
-    if snapped is not None:
-        c, J, dof = snapped.c, snapped.J, dof + len(snapped.rational) - 1
-    level = effective_level(conditions, c, variances)
-    dense = not exact and audits.is_dense(conditions, support, snapped, system, level)
-    return FittedLaw(
-        conditions, support, c, free, variances, nuisance, system, J, max(dof, 0), snapped, level, exact, dense
-    )
-
-
-def refit(law: FittedLaw, conditions: Conditions, settings: Settings, exponents: Int2D, n_fixed: int = 0) -> FittedLaw:
-    """The same law with moments of more rows or of shifted columns: new coefficients, noise and test.
+def fit_terms(
+    conditions: Conditions,
+    settings: Settings,
+    exponents: Int2D,
+    nuisance: str = "level",
+    variances: Float1D | None = None,
+    profile: Float1D | None = None,
+) -> FittedLaw:
+    """The polynomial with these terms, with coefficients and noise of its own, as a law that no test accepted.
 
     Parameters
     ----------
-    law : FittedLaw
     conditions : Conditions
-        Of the other moments.
     settings : Settings
     exponents : ndarray of shape (n_terms, n_columns)
-        The terms of the law there.
-    n_fixed : int, default=0
-        Degrees of freedom of the test that other fitted numbers have used up.
+    nuisance : {"level", "columns", "none"}
+        What is free in the noise.
+    variances : ndarray of shape (n_columns,), optional
+        Noise variances to start from; those of the level by default.
+    profile : ndarray of shape (n_columns,), optional
+        Noise variances over the squared level; 1 by default.
     """
     support = sorted(int(place) for place in conditions.terms.places(exponents))
-    variances, profile = law.variances, _profile(law, conditions, settings)
+    profile = np.ones(conditions.sample.n_columns) if profile is None else profile
+    if nuisance == "level" or variances is None:
+        variances = max(noise_level(conditions, support, profile), FLOOR) ** 2 * profile
     _, c = conditions.first_system(variances).minimise(support)
     for _ in range(3):
-        if law.nuisance == "level":
-            variances = max(noise_level(conditions, support, profile), FLOOR) ** 2 * profile
-        elif law.nuisance == "columns" and not law.exact:
-            variances = refined_variances(conditions, c, variances, WIDEST_COLUMN)
-        system, J, c = reweighted(conditions, support, variances, c, law.nuisance, 1)
-    snapped = _snapped_law(conditions, settings, system, support, J)
-    free, dof = c, system.dof(len(support)) - n_fixed
-    if snapped is not None:
-        c, J, dof = snapped.c, snapped.J, dof + len(snapped.rational) - 1
-    level = effective_level(conditions, c, variances)
-    return replace(
-        law, conditions=conditions, support=support, c=c, free=free, variances=variances, system=system, J=J, dof=dof,
-        snapped=snapped, level=level,
-        dense=not law.exact and audits.is_dense(conditions, support, snapped, system, level),
-    )  # fmt: skip
+        if nuisance == "columns" and is_noise(variances):
+            variances = refined_variances(conditions, c, variances)
+        system, _, c = reweighted(conditions, support, variances, c, nuisance, 1)
+    return as_law(conditions, settings, FittedPolynomial(support, variances, system, c), nuisance)
+
+
+def refit(law: FittedLaw, conditions: Conditions, settings: Settings, exponents: Int2D) -> FittedLaw:
+    """The same law with moments of more rows or of shifted columns, where its terms have these exponents."""
+    profile = _profile(law, conditions, settings)
+    return fit_terms(conditions, settings, exponents, law.nuisance, law.variances, profile)
 
 
 def _profile(law: FittedLaw, conditions: Conditions, settings: Settings) -> Float1D:

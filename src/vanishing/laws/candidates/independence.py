@@ -17,8 +17,6 @@ from .fitted import FittedLaw
 
 __all__ = ["candidate_terms", "follows", "is_new", "jacobian_rank", "pivot_term"]
 
-_BY_DEGREE = 0.2  # weight of higher degrees among the terms that leave
-
 
 def candidate_terms(terms: Monomials, laws: Sequence[FittedLaw], sample: Sample, settings: Settings) -> list[int]:
     """The terms up to a degree, without one for each independent consequence of the known laws.
@@ -35,7 +33,7 @@ def candidate_terms(terms: Monomials, laws: Sequence[FittedLaw], sample: Sample,
     if known:
         rows = np.array(known)
         rows /= np.linalg.norm(rows, axis=1)[:, None]
-        _, R, pivots = qr(rows * (1.0 + _BY_DEGREE * terms.total), mode="economic", pivoting=True)
+        _, R, pivots = qr(rows, mode="economic", pivoting=True)
         rank = int((np.abs(np.diag(R)) > LEFT_BY_ROUNDING * abs(R[0, 0])).sum())
         trial[pivots[:rank]] = False
     return [int(term) for term in np.flatnonzero(trial)]

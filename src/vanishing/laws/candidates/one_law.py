@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import comb
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -10,27 +11,25 @@ from scipy.linalg import LinAlgError
 from ..._typing import Float1D, Float2D
 from ..estimate.gmm import FLOOR, Conditions, System, is_noise, is_rejected, largest_passing, smallest_ratio
 from ..estimate.moments import ADDITIVE
-from ..estimate.noise import column_variances, deviation_level, noise_level, refined_variances, reweighted
+from ..estimate.noise import deviation_level, noise_level, refined_variances, reweighted
 from ..estimate.settings import DENSE, LAW, Attempt, Settings
 from . import audits
 from .fitted import (
     MOST_TERMS,
-    WIDEST_COLUMN,
     FittedLaw,
     FittedPolynomial,
-    audited,
+    as_law,
     description_bits,
 )
 from .independence import follows
-from .subsets import best_subsets
+from .subsets import MOST_SETS, best_subsets
 from .support import eliminate
 
 __all__ = ["FOLLOWS", "OneLaw"]
 
 FOLLOWS = "it follows from the laws of lower degree"
 _HOPELESS = 10.0  # times the critical J, with weights that are roughly right: no law, and none with fewer terms
-_ESTIMATES = 3  # of each column's noise, by regression and by Gauss-Newton steps each
-_FEW_TERMS = 6  # sets of up to so many terms are all compared, where they are at most MOST_SETS
+_ANY_NUMBERS, _FEW_TERMS = 4, 8  # terms of a law with real coefficients, and with rational ones, in comparisons of sets
 _TESTED = 4  # sets of each size that are tested
 
 
@@ -66,7 +65,6 @@ class OneLaw:
         self.nuisance = "none" if settings.sigma is not None else nuisance
         self.n_rows = conditions.sample.n_rows
         self.max_noise, self.short_only = settings.max_noise, short_only
-        self.column_cap = WIDEST_COLUMN
         self.level, self.J, self.dof = 0.0, float("nan"), 0
 
     def run(self) -> tuple[FittedLaw | None, Attempt]:
@@ -106,7 +104,7 @@ class OneLaw:
             return f"rejected with {n_terms} terms: J = {sparse.statistic:.4g} with {sparse.dof} degrees of freedom"
         if self._is_too_noisy(sparse):
             return f"the noise of the law is above {self.max_noise:.1%}"
-        return self._audited(sparse)
+        return as_law(self.conditions, self.settings, sparse, self.nuisance)
 
     @property
     def _is_higher(self) -> bool:
@@ -125,23 +123,19 @@ class OneLaw:
         """A law of a few terms, found by the noise at which its polynomial vanishes.
 
         That noise needs no weights, so all small sets of terms can be compared by it; the best ones are tested with
-        weights and noise of their own.
+        weights and noise of their own. A polynomial with more than four real coefficients may be a law times a factor
+        that vanishes at the rows which do not obey.
         """
         G, D = self.conditions.noise_pencil(self._profile())
         for size in range(1, _FEW_TERMS + 1):
-            promising: list[tuple[float, list[int], Float1D]] = []
+            passed = []
             for support in self._screened(G, D, size):
-                level, c = _vanishing_level(G, D, support)
+                level = _vanishing_level(G, D, support)
                 if self.settings.sigma is None:
                     variances = max(level, FLOOR) ** 2 * self._profile()
-                if level > self.max_noise:
-                    continue
-                J = self._reduced_statistic(support, variances, c)
-                if np.isfinite(J):
-                    promising.append((J, support, variances))
-            promising.sort(key=lambda entry: entry[0])
-            laws = [self.law_of(support, variances) for _, support, variances in promising[:_TESTED]]
-            passed = [law for law in laws if law is not None]
+                law = self.law_of(support, variances) if level <= self.max_noise else None
+                if law is not None:
+                    passed.append(law)
             if passed:
                 best = min(passed, key=description_bits)
                 self.J, self.dof, self.level = best.J, best.dof, best.level
@@ -149,11 +143,17 @@ class OneLaw:
         return None
 
     def _screened(self, G: Float2D, D: Float2D, size: int) -> list[list[int]]:
-        """The sets of terms that vanish with the least noise, with a term of the highest degree each; computed once."""
+        """The sets of terms that vanish with the least noise, with a term of the highest degree each; computed once.
+
+        Where there are too many, only those of even powers are compared.
+        """
         key = tuple(self.trial), size
         if key not in self.conditions.screened:
-            last = int(np.argmax(self.conditions.terms.total == self.conditions.degree))
-            self.conditions.screened[key] = best_subsets(G, D, self.trial, size, _TESTED, last=last)
+            terms = self.conditions.terms
+            last, candidates = int(np.argmax(terms.total == terms.degree)), self.trial
+            if comb(len(candidates), size) > MOST_SETS:
+                candidates = [term for term in candidates if not (terms.exponents[term] % 2).any()]
+            self.conditions.screened[key] = best_subsets(G, D, candidates, size, _TESTED, last=last)
         return self.conditions.screened[key]
 
     def law_of(self, support: list[int], variances: Float1D) -> FittedLaw | None:
@@ -168,8 +168,9 @@ class OneLaw:
         rejected = self._largest(own.dof) < own.statistic
         if rejected or (self._is_higher and follows(self.conditions, own.c, self.laws)) or self._is_too_noisy(own):
             return None
-        law = self._audited(own, special=True)
-        return None if isinstance(law, str) or law.dense else law
+        law = as_law(self.conditions, self.settings, own, self.nuisance)
+        n_rational = 0 if law.snapped is None else len(law.snapped.rational)
+        return None if law.dense or n_rational < len(support) > _ANY_NUMBERS else law
 
     def _is_too_noisy(self, polynomial: FittedPolynomial) -> bool:
         """Whether a polynomial has more noise than a law may have; known noise is never too much."""
@@ -177,22 +178,8 @@ class OneLaw:
             return False
         return deviation_level(self.conditions, polynomial.c, polynomial.variances) > self.max_noise
 
-    def _audited(self, polynomial: FittedPolynomial, *, special: bool = False) -> FittedLaw | str:
-        return audited(self.conditions, self.settings, polynomial, self.nuisance, special=special)
-
     def _largest(self, dof: int) -> float:
         return largest_passing(dof, self.n_rows)
-
-    def _reduced_statistic(self, support: list[int], variances: Float1D, c: Float1D) -> float:
-        """``J`` of a law with these terms by tests of low degree, with weights of its own; infinity if it fails."""
-        J = 0.0
-        for reduced in self.conditions.reduced:
-            for _ in range(2):
-                system, J, c = reweighted(reduced, support, variances, c, self.nuisance, 1)
-                dof = system.dof(len(support))
-                if dof > 0 and _HOPELESS * self._largest(dof) < J:
-                    return np.inf
-        return J
 
     def _profile(self) -> Float1D:
         """Noise variances of the standardised columns over the squared common level."""
@@ -216,14 +203,6 @@ class OneLaw:
         """The polynomial with all candidate terms, with weights and noise of its own."""
         _, c = self.conditions.first_system(variances).minimise(self.trial)
         system, _, c = reweighted(self.conditions, self.trial, variances, c, self.nuisance, 3)
-        if self.nuisance == "columns" and is_noise(variances):
-            for step in range(2 * _ESTIMATES):
-                estimate = column_variances if step < _ESTIMATES else refined_variances
-                variances = estimate(self.conditions, c, variances, self.column_cap)
-                system, J, c = reweighted(self.conditions, self.trial, variances, c, self.nuisance, 1)
-                limit = _HOPELESS * self._largest(system.dof(len(self.trial)))
-                if step == _ESTIMATES - 1 and limit < J:
-                    break
         return FittedPolynomial(self.trial, variances, system, c)
 
     def _sparse(self, polynomial: FittedPolynomial) -> FittedPolynomial | None:
@@ -241,7 +220,7 @@ class OneLaw:
         variances = self._level_variances(support, variances)
         for _ in range(2):
             if self.nuisance == "columns" and is_noise(variances):
-                variances = refined_variances(self.conditions, c, variances, self.column_cap)
+                variances = refined_variances(self.conditions, c, variances)
             system, _, c = reweighted(self.conditions, support, variances, c, self.nuisance, 1)
         return FittedPolynomial(support, variances, system, c)
 
@@ -252,11 +231,9 @@ class OneLaw:
         return max(noise_level(self.conditions, support, self._profile()), FLOOR) ** 2 * self._profile()
 
 
-def _vanishing_level(G: Float2D, D: Float2D, support: list[int]) -> tuple[float, Float1D]:
-    """The noise at which the best polynomial with these terms vanishes, to first order, and that polynomial."""
+def _vanishing_level(G: Float2D, D: Float2D, support: list[int]) -> float:
+    """The noise at which the best polynomial with these terms vanishes, to first order."""
     at = np.ix_(support, support)
     least = 1e-14 * max(np.trace(G[at]), 1.0)  # a term may be zero on all rows
-    ratio, v = smallest_ratio(-D[at], G[at] + least * np.eye(len(support)))
-    c = np.zeros(len(G))
-    c[support] = v
-    return float(1.0 / np.sqrt(max(-ratio, 1e-300))), c
+    ratio, _ = smallest_ratio(-D[at], G[at] + least * np.eye(len(support)))
+    return float(1.0 / np.sqrt(max(-ratio, 1e-300)))

@@ -15,12 +15,12 @@ import numpy as np
 
 from ..._compiled import compiled
 from ..._typing import Bool1D, Float1D, Float2D
-from ..estimate.gmm import System
-from ..rows.relation import REACH
+from ..estimate.gmm import System, largest_passing
 
 __all__ = [
     "DENOMINATORS",
     "J_PER_BIT",
+    "STRONG",
     "SnappedLaw",
     "least_saving",
     "nearest_rational",
@@ -31,7 +31,8 @@ __all__ = [
 
 J_PER_BIT = 2.0 * np.log(2.0)  # J is twice a log-likelihood, in nats
 DENOMINATORS = 4  # largest denominator of a ratio of coefficients
-_STRONG = 5.0  # bits saved, beyond which a rational number is hardly chance
+_FAR = largest_passing(1, 0)  # squared errors beyond which a number is another one, as for J
+STRONG = 5.0  # bits saved, beyond which a rational number is hardly chance
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +102,7 @@ def least_saving(n_numbers: int) -> float:
     >>> least_saving(1)
     7.0
     """
-    return log2(n_numbers + 1) + n_numbers + _STRONG
+    return log2(n_numbers + 1) + n_numbers + STRONG
 
 
 @compiled
@@ -121,7 +122,7 @@ def nearest_rational(value: float, error: float) -> tuple[float, float, float, f
             p = np.rint(value * q) + step
             far = ((value - p / q) / error) ** 2
             reducible = q > 1 and (p % q == 0.0 or (q == 4 and p % 2.0 == 0.0))
-            if p == 0.0 or reducible or far >= REACH * REACH:
+            if p == 0.0 or reducible or far >= _FAR:
                 continue
             bits = rational_bits(p, float(q)) + far / J_PER_BIT
             if bits < best:
@@ -212,7 +213,7 @@ def _fix_greedily(values: Float1D, covariance: Float2D, pure: Bool1D, numbers: F
             totals[0] += real_total
             return
         totals[0] += cost_k
-        totals[1] += 1.0 if most > _STRONG else 0.0
+        totals[1] += 1.0 if most > STRONG else 0.0
         totals[2] += most
         numbers[k, 0], numbers[k, 1] = p_k, q_k
         moved, variance = p_k / q_k - values[k], max(covariance[k, k], 1e-300)
