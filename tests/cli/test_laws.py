@@ -24,7 +24,7 @@ def table(tmp_path_factory):
 
 def test_a_law_is_printed(table, capsys):
     assert main(["laws", table, "--columns", "x,v,E", "--quiet", "--max-degree", "2"]) == 0
-    assert capsys.readouterr().out.startswith("4*x^2 + v^2 = E   noise 1.0% of each column   p-value")
+    assert capsys.readouterr().out.startswith("4*x^2 + v^2 = E   noise 1.0% of a deviation   p-value")
 
 
 @pytest.mark.slow
