@@ -212,7 +212,7 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         self._store(data.classes, pieces.scaler, pieces.ideals, pieces.mapping, pieces.final)
         if how.calibration is not None:
             self._calibrate(how.calibration)
-        known = pieces.rows if isinstance(pieces.rows, ArrayRows) else pieces.sampled
+        known = pieces.known
         if known is None:
             return
         self._centre = np.average(known.X, axis=0, weights=known.sample_weight)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -145,6 +145,17 @@ class Columns(Saved):
     def of(cls, classifier: Any) -> Columns:
         """The columns that the parameters of a classifier ask for."""
         return cls(**{each.name: getattr(classifier, each.name) for each in fields(cls)})
+
+    def with_changes(self, first: Columns, other: Columns) -> Columns:
+        """These columns with the fields of ``other`` that differ from those of ``first``.
+
+        Examples
+        --------
+        >>> Columns(hinges=5).with_changes(Columns(), Columns(halves=True)) == Columns(hinges=5, halves=True)
+        True
+        """
+        changed = {each.name: getattr(other, each.name) for each in fields(self)}
+        return replace(self, **{name: value for name, value in changed.items() if value != getattr(first, name)})
 
     def n_extras(self, n_features: int) -> int:
         """How many columns there are beside the generators, at most.

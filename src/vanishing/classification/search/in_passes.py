@@ -33,7 +33,7 @@ from ...svm import L1SVC
 from ...threads import one_blas_thread
 from ..model.columns import Columns, Extras
 from ..model.features import FeatureMap
-from .folds import Ideals
+from .in_memory import Ideals
 from .scoring import Criterion, tabulated_score
 from .strategies import Trial, TrialScore
 
