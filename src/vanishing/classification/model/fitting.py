@@ -137,7 +137,7 @@ def fitted_columns(
 
     None, if no class has a generator.
     """
-    mapping = FeatureMap.of(ideals, options.extras(rows.X), options.features)
+    mapping = FeatureMap.of(ideals, options, rows.X)
     if mapping.n_generators == 0:
         return None
     columns, codes, weights = mapping.over(rows), rows.labels, rows.sample_weight
@@ -272,8 +272,7 @@ def _fit_last_in_passes(
             "final_estimator must be None for data outside of memory: only the built-in SVM fits them in passes."
         )
     options, tol = Columns.of(model), L1SVC().tol
-    seen = np.empty((0, data.rows.n_features)) if sampled is None else sampled.X
-    mapping = FeatureMap.of(ideals._by_class, options.extras(seen), options.features)
+    mapping = FeatureMap.of(ideals._by_class, options, None if sampled is None else sampled.X)
     if mapping.n_generators == 0:
         raise ValueError(no_generator(ideals.estimators_[0].psi))
     if how.sample is not None and sampled is not None:

@@ -265,7 +265,7 @@ def _search_in_passes(options: Options, data: Labelled) -> Outcome:
     if isinstance(scaling, str) or columns.hinges or options.maker.class_weight is not None:
         sample = stratified_sample(data, SAMPLE_ROWS, input_names(options.maker.columns_of))
         data = class_weighted(data, options.maker.class_weight, sample)
-    head = np.empty((0, data.rows.n_features)) if sample is None else sample.rows.X
+    head = None if sample is None else sample.rows.X
     if isinstance(scaling, str):
         transform = InputTransform.of(scaling, data.rows, sample)
         data, head = data._replace(rows=transform.over(data.rows)), transform(head)
@@ -283,7 +283,7 @@ def _search_in_passes(options: Options, data: Labelled) -> Outcome:
         maker = maker.bounded(options.budget.max_terms(n_rows, data.rows.n_features, len(data.classes)))
         psis = options.budget.psis(_largest_psi(options, folds.largest_variance()))
     with search_progress(len(psis) * n_folds, passes=True) as progress:
-        evaluator = InPasses(folds, maker.for_folds, scorer, columns.extras(head), maker.n_jobs, progress)
+        evaluator = InPasses(folds, maker.for_folds, scorer, head, maker.n_jobs, progress)
         return Outcome(_run(evaluator, [Grid(scaling, psis, Cs, columns)]), evaluator, maker)
 
 
