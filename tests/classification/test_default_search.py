@@ -1,13 +1,16 @@
 """The search as users meet it: the walk, probabilities, sparse and averaged models, samples, formulas, bad input."""
 
+import warnings
+
 import numpy as np
 import pytest
 import sympy
 from searches import grid_search
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.datasets import load_wine
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import log_loss, make_scorer
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.model_selection import StratifiedKFold, cross_val_predict, train_test_split
 
 from vanishing import (
     L1SVC,
@@ -445,6 +448,21 @@ def test_signed_generators_of_degree_1_are_left_out_beside_the_inputs():
     both = FeatureMap.of([clf.ideals_.estimators_], Columns(append_input=False))
     assert both.signed.size == degrees.size
     assert clf._map.signed.size == (degrees > 1).sum()
+
+
+def test_a_search_may_end_without_a_generator_on_all_rows():
+    """The training rows of a fold are few, and vanish on what all rows do not."""
+    X, y = load_wine(return_X_y=True)
+    X, _, y, _ = train_test_split(X, y, test_size=0.4, stratify=y, random_state=5)
+    options = {"psis": [0.0019], "Cs": [0.1], "scale_input": "arcsinh", "n_jobs": 1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of the bound on terms
+        clf = VanishingIdealClassifierCV(OAVI(max_terms=41), **options).fit(X, y)
+    assert clf.cv_results_["mean_n_generators"][0] > 0.0
+    assert len(clf.generators_) == 0
+    assert clf.score(X, y) > 0.95
+    np.testing.assert_allclose(clf.predict_proba(X).sum(axis=1), 1.0)
+    assert "x12" in str(clf)
 
 
 def test_knots_are_distinct_quantiles_inside_of_the_range():

@@ -133,12 +133,12 @@ def _relevance(columns: Float2D, codes: Int1D, weights: Float1D | None) -> Float
 def fitted_columns(
     options: Columns, ideals: Sequence[Sequence[VanishingIdeal]], rows: ArrayRows, most: int | None
 ) -> tuple[FeatureMap, Float2D] | None:
-    """The fitted map to the columns of labelled rows in the unit cube, at most ``most``, and the columns.
+    """The fitted map to the columns of labelled rows in the unit cube, at most ``most``, and these; None for none.
 
-    None, if no class has a generator.
+    Without a generator, columns beside them may be left.
     """
     mapping = FeatureMap.of(ideals, options, rows.X)
-    if mapping.n_generators == 0:
+    if mapping.n_columns == 0:
         return None
     columns, codes, weights = mapping.over(rows), rows.labels, rows.sample_weight
     if most is not None and mapping.n_columns > most:
@@ -273,7 +273,7 @@ def _fit_last_in_passes(
         )
     options, tol = Columns.of(model), L1SVC().tol
     mapping = FeatureMap.of(ideals._by_class, options, None if sampled is None else sampled.X)
-    if mapping.n_generators == 0:
+    if mapping.n_columns == 0:
         raise ValueError(no_generator(ideals.estimators_[0].psi))
     if how.sample is not None and sampled is not None:
         tol = CHOOSING_TOL
@@ -282,7 +282,7 @@ def _fit_last_in_passes(
         (svm,) = last_steps(None, found[1], sampled, data.classes, [model.C], tol=tol)
         used: Bool1D = (svm.coef_ != 0.0).any(axis=0)
         mapping = replace(found[0], width=None, exact=None)
-        mapping = mapping.select(used) if used[: mapping.absolute.size + mapping.signed.size].any() else mapping
+        mapping = mapping.select(used) if used.any() else mapping
     mapping = mapping.fitted_on(data.rows, reach, scale=model.scale_features)
 
     def fitted(mapping: FeatureMap) -> L1SVC:

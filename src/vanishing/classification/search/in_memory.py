@@ -301,7 +301,7 @@ class InMemory:
         weights = None if problem.fit_weights is None else problem.fit_weights[fold.train]
         train = ArrayRows(X[fold.train], weights, problem.codes[fold.train], n_jobs)
         found = fitted_columns(trial.columns, ideals, train, problem.max_columns)
-        if found is None:
+        if found is None or found[0].n_generators == 0:
             return []
         mapping, columns = found
         finals = last_steps(problem.final, columns, train, problem.classes, Cs, **problem.svm_limits)
