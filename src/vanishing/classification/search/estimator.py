@@ -275,7 +275,7 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
             if self.refit:
                 data, may_mix = data.without_zero_weights(), self.refit != "1se" and self.max_columns is None
                 self.best_estimator_ = refit(outcome, data, best, may_mix=may_mix)
-            if self._averages:
+            if self.refit == "average":
                 self.estimators_, self.weights_ = average_models(outcome, data, best, self.best_estimator_)
         return self
 
