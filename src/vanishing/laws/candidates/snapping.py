@@ -32,7 +32,7 @@ __all__ = [
 J_PER_BIT = 2.0 * np.log(2.0)  # J is twice a log-likelihood, in nats
 DENOMINATORS = 4  # largest denominator of a ratio of coefficients
 _FAR = largest_passing(1, 0)  # squared errors beyond which a number is another one, as for J
-STRONG = 5.0  # bits saved, beyond which a rational number is hardly chance
+STRONG = 5.0  # bits saved beyond what a search chooses from: a chance of 3%
 
 
 @dataclass(frozen=True, eq=False)
