@@ -114,9 +114,9 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         "final_estimator_": Object("L1SVC"),
         "_map": FEATURE_MAP,
         "_calibration": Optional(CALIBRATION),
-        "_centre": MayBeMissing(Numbers("f8", (None,))),  # none of these three is in files of older versions
+        "_centre": MayBeMissing(Numbers("f8", (None,))),  # files of older versions lack it, and the next two
         "_rehearsal": MayBeMissing(Optional(REHEARSAL)),
-        "_accuracies": MayBeMissing(Optional(TupleOf(Number()))),  # these alone are
+        "_accuracies": MayBeMissing(Optional(TupleOf(Number()))),  # in files of older versions only
     }
 
     def _check_saved(self) -> None:
@@ -126,7 +126,7 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         if scaler is not None:
             widths.add(scaler.n_features if isinstance(scaler, InputTransform) else scaler.n_features_in_)
         require(widths == {n}, "its parts have different columns")
-        require(svm.n_features_in_ == self._map.n_columns, "there are other weights than columns")
+        require(svm.n_features_in_ == self._map.n_columns, "numbers of weights and columns differ")
         require(svm.classes_.tolist() == self.classes_.tolist(), "its parts have different classes")
         calibrated = self._calibration is None or self._calibration.offset.size == len(svm.coef_)
         require(calibrated, "a class is not calibrated")
@@ -233,7 +233,7 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         self._set_planes()
 
     def _set_planes(self) -> None:
-        """Set the map to the columns with a weight, with these weights: all that the SVM's decisions need."""
+        """Set the map to the columns that have a weight, and the weights: all that the SVM's decisions need."""
         self._generators = None  # the cached ones have other weights
         svm = self.final_estimator_
         self._linear = isinstance(svm, L1SVC)

@@ -33,7 +33,7 @@ class Rates(NamedTuple):
     balanced_accuracy : float
         Mean of the recalls.
     area_under_roc : float
-        Of two classes; of more, the mean of each against the rest.
+        For three and more classes, the mean over the classes of each against the rest.
     recalls, counts : ndarray of shape (n_classes,)
         Share of the rows of each class that are found, NaN without rows; and the number of its rows.
     """

@@ -104,7 +104,7 @@ def _require_rows(folds: list[Fold], codes: Int1D, classes: Array) -> None:
             )
 
 
-Ideals = tuple[tuple[VanishingIdeal, ...], ...]  # for each class the ideal of all its rows, then those of its halves
+Ideals = tuple[tuple[VanishingIdeal, ...], ...]  # for each class the ideal of its rows, and of its halves
 
 
 def class_ideals(
@@ -119,7 +119,7 @@ def class_ideals(
 ) -> list[list[tuple[VanishingIdeal, ...]]]:
     """The ideals of a class, the ``chosen`` rows: for each psi, fold by fold.
 
-    Each is that of the whole class, followed by those of its halves where these are asked for.
+    A fold has the ideal of the whole class and, with ``halves``, the ideals of both halves.
     """
     parts, members = _parts(chosen, folds)
     by_fold = [[own] for own in members]

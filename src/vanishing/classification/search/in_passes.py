@@ -69,7 +69,7 @@ class Folds(NamedTuple):
         return np.asarray(np.max([np.maximum(np.abs(part.low), np.abs(part.high)) for part in parts], axis=0))
 
     def largest_variance(self) -> float:
-        """Of a column within a class, in the units of the folds."""
+        """The largest variance of a column within a class, in the units of the folds."""
         variances = []
         for classes in self.surveys:
             for parts in classes:

@@ -50,7 +50,7 @@ class HeldOut:
         return np.concatenate(decisions), np.concatenate(self.codes), weights
 
     def by_row(self, values: Sequence[Float1D | Bool1D]) -> tuple[Float1D, Float1D]:
-        """The value of every row that was held out, over repetitions, from those of the folds; and its weight."""
+        """The mean value of every row over the folds that held it out, and its weight."""
         places = np.concatenate(self.places)
         times, sums = np.bincount(places), np.bincount(places, np.concatenate(values))
         weights = [np.ones(len(own)) if w is None else w for own, w in zip(values, self.weights, strict=True)]
