@@ -211,9 +211,7 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         """Fit to checked data, whose columns ``source`` knows."""
         take_input_from(source, self)
         pieces = fit_pieces(self, data, how)
-        self._store(data.classes, pieces.scaler, pieces.ideals, pieces.mapping, pieces.final)
-        if how.calibration is not None:
-            self._calibrate(how.calibration)
+        self._store(data.classes, *pieces[:4], how.calibration)
         known = pieces.known
         if known is None:
             return
@@ -223,11 +221,18 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         else:
             self._linear = _is_linear(pieces.final, self._map.over(ArrayRows(known.X[:100])))
 
-    def _store(self, classes: Array, scaler: Any, ideals: PerClass, mapping: FeatureMap, final: Any) -> None:
+    def _store(
+        self,
+        classes: Array,
+        scaler: Any,
+        ideals: PerClass,
+        mapping: FeatureMap,
+        final: Any,
+        calibration: Calibration | None = None,
+    ) -> None:
         """Set what predictions need."""
         self.classes_, self.scaler_, self.ideals_, self.final_estimator_ = classes, scaler, ideals, final
-        self._map = mapping
-        self._calibration = None
+        self._map, self._calibration = mapping, calibration
         for name in ("_centre", "_rehearsal", "_accuracies"):  # left by an earlier fit
             self.__dict__.pop(name, None)
         self._set_planes()
