@@ -21,6 +21,7 @@ from ...rows.protocol import Block, Cost, Rows
 from ...rows.sampling import Sample
 
 TRANSFORMS = ("minmax", "arcsinh", "rank")
+Scaling = bool | str  # by the range of the training rows or not at all, or one of the transforms
 
 _HEAVY = 0.15  # inter-quartile range over range, below which a column has heavy tails
 _EXTREME = 1.0  # how far outside of [0, 1] it has to lie to be called an outlier

@@ -30,7 +30,7 @@ from ..model.columns import Columns
 from ..model.fitting import SAMPLE_ROWS, Conditions, class_weighted
 from ..model.per_class import PerClass
 from ..model.probabilities import Calibration, calibrate
-from ..model.transforms import InputTransform
+from ..model.transforms import InputTransform, Scaling
 from .in_memory import FoldModel, InMemory, Problem, split
 from .in_passes import InPasses, survey_folds
 from .scoring import Criterion, HeldOut, find_scorer, mixed_if_better, scorer_of_predictions
@@ -118,7 +118,7 @@ class Options:
     """
 
     maker: Maker
-    scalings: Sequence[Any]
+    scalings: Sequence[Scaling]
     columns: Sequence[Columns]
     psis: Sequence[float] | None
     Cs: Sequence[float] | None

@@ -14,6 +14,7 @@ from ...constants import ROOT_EPS
 from ..model.columns import Columns
 from ..model.fitting import CHOOSING_TOL
 from ..model.probabilities import Calibration
+from ..model.transforms import Scaling
 
 _NO_GENERATOR = "No psi gives a generator for any class in every fold: raise psis or max_degree."
 
@@ -21,7 +22,7 @@ _NO_GENERATOR = "No psi gives a generator for any class in every fold: raise psi
 class Trial(NamedTuple):
     """A model that may be fitted: how the inputs are scaled, psi, C, and which columns the SVM sees."""
 
-    scaling: Any
+    scaling: Scaling
     psi: float
     C: float
     columns: Columns
@@ -79,7 +80,7 @@ def best_trial(history: History) -> Trial | None:
     C. The columns come in the order in which they were tried, and each group needs a clear lead over the best before.
     None, if no trial has a value.
     """
-    groups: dict[Any, Trial] = {}
+    groups: dict[tuple[Scaling, Columns], Trial] = {}
 
     def rank(trial: Trial) -> tuple[float, float, float]:
         return float(np.nan_to_num(-history[trial].value, nan=np.inf)), -trial.psi, trial.C
@@ -233,7 +234,7 @@ class Strategy(Protocol):
 class Grid:
     """Every pair of psi and C, at once."""
 
-    scaling: Any
+    scaling: Scaling
     psis: Sequence[float]
     Cs: Sequence[float]
     columns: Columns
@@ -252,7 +253,7 @@ class WalkDown:
     neighbours. The walk ends after ``patience`` values of psi in a row without a better one.
     """
 
-    scaling: Any
+    scaling: Scaling
     psis: Sequence[float]
     Cs: Sequence[float]
     columns: Columns
