@@ -191,7 +191,7 @@ def _positive(data: Labelled) -> Sequence[Any]:
 
 
 def _surveyed(estimator: Any, data: Labelled) -> Labelled:
-    """The data; those outside of memory are checked, and scaled if they were opened so, by a pass."""
+    """The data, after a pass over rows outside of memory that checks them and finds a scaling they are opened with."""
     if isinstance(data.rows, ArrayRows):
         return data
     rows = survey_parts(data.rows, input_names(estimator)).rows
@@ -211,7 +211,7 @@ def svm_path(X: Any, y: Any, Cs: Any, sample_weight: Any = None, **parameters: A
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows' losses; not all zero.
     **parameters :
-        Of :class:`L1SVC`, other than ``C``.
+        Parameters of :class:`L1SVC` other than ``C``.
 
     Returns
     -------
@@ -248,8 +248,8 @@ def svms_along(
 ) -> Iterator[L1SVC]:
     """The models of :func:`svm_path` for ascending ``Cs``, each fitted when it is asked for.
 
-    The rows are known to be good, those of class ``classes[k]`` have the code k, and there are some of each: where many
-    such paths are short, checks would take a good part of their time.
+    Nothing is checked, which would take a good part of the time of many short paths. Rows of class ``classes[k]`` have
+    the code k, and every class has rows.
     """
     models = [L1SVC(C, n_jobs=1, **limits) for C in Cs]
     data = Labelled(ArrayRows(X, weights, codes, n_jobs), classes, list(range(len(classes))))

@@ -63,7 +63,7 @@ def _add_sums(Z: Float2D, signed: Float1D, score: Float1D, total: Float2D) -> No
 
 
 def _short_rows(signed: Float1D, score: Float1D) -> Bool1D:
-    """Which rows have xi > 0, and a weight."""
+    """The rows with xi > 0 and a weight."""
     return np.asarray(((score < 1.0) & (signed > 0.0)) | ((score > -1.0) & (signed < 0.0)))
 
 

@@ -26,7 +26,7 @@ from .transforms import cube_rows
 
 
 class Explains:
-    """The methods of a classifier that explain its decisions, and those of a search, by its best model."""
+    """The methods that explain the decisions of a classifier, or of the best model of a search."""
 
     def _single(self) -> Any:
         """The model that predicts."""
@@ -80,9 +80,9 @@ class Explains:
     ) -> Any:
         """What each term or column contributes to the decision for rows; for one row also how to change its label.
 
-        By term, the contributions and the intercept sum to the decision. By column, they sum to what the decision is
-        beyond that for a ``reference`` row: Shapley's values, of which those of a term of two columns are exact, and
-        those of more columns a mean over 16 orders of the columns.
+        By term, the contributions and the intercept sum to the decision. By column, they are Shapley's values, and sum
+        to the decision less the decision for a ``reference`` row. They are exact for terms of one or two columns; for
+        terms of more columns they are the mean over 16 orders of the columns.
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class Explains:
             The row to compare with, by column; by default the mean of the training rows (as the formula sees them:
             of ranks or of arcsinh where the columns are scaled so).
         groups : mapping from str to list of int, optional
-            Columns that are one thing, as those of a category, by column; the others stay alone.
+            Columns that count as one, such as the columns of a category; only with ``by="column"``.
 
         Returns
         -------

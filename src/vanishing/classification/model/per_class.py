@@ -1,4 +1,4 @@
-"""One ideal per class, and one for each half of a class, where these are asked for."""
+"""One ideal per class and, with ``halves``, one for each half of a class."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Cut:
         return X @ on_device_of(X, self.normal) > self.level
 
     def halves(self, rows: Rows) -> list[Rows]:
-        """The rows that do not lie above the plane, and those that do."""
+        """The rows on or below the plane, and the rows above it."""
         if isinstance(rows, ArrayRows):
             above = self.above(rows.X)
             return [rows.where(~above), rows.where(above)]
@@ -175,7 +175,7 @@ class PerClass(SavedEstimator, DefaultIdeal, ReportedPerClass, TransformerMixin,
         if not hasattr(self, "halves_"):
             self.halves_: list[list[VanishingIdeal]] = [[] for _ in self.classes_]
         require(len(self.classes_) == len(self.halves_), "numbers of classes and halves differ")
-        require(all(len(own) in (0, 2) for own in self.halves_), "a class has neither none nor two halves")
+        require(all(len(own) in (0, 2) for own in self.halves_), "a class has one half, or more than two")
         widths = {model.n_features_in_ for own in self._by_class for model in own}
         require(widths == {getattr(self, "n_features_in_", -1)}, "the estimators have other columns")
 

@@ -120,7 +120,7 @@ class Predicts(ReadableClassifier, TransformerMixin):  # type: ignore[misc]
         Returns
         -------
         array of shape (n_samples, n_generators) or (n_samples, n_generators + n_features)
-            Of the kind of ``X``: on the same device, lazy for Dask and for files.
+            An array like ``X``: on the same device, lazy for Dask and for files.
         """
         check_is_fitted(self)
         return with_names(self._columns(X), self.get_feature_names_out)
@@ -174,7 +174,7 @@ class Predicts(ReadableClassifier, TransformerMixin):  # type: ignore[misc]
         return float(right / table.sum())
 
     def _confusion(self, X: Any, y: Any, sample_weight: Any) -> tuple[Float2D, Array]:
-        """Weight of the rows of each label in a source for which the SVM predicts each class, and those labels."""
+        """The weight of the rows of each label in a source for which the SVM predicts each class, and the labels."""
         data = read_labelled(clone(self), X, y, sample_weight, at_least=1)
         rows = in_unit_cube(finite_blocks(self, data.rows), self.scaler_)
         return self._used_map.confusion(rows, *self._planes, data.keys), data.classes

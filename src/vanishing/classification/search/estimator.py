@@ -40,7 +40,7 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
     each with the C that was best before and its neighbours, until three values in a row are not better. At the best psi
     it then tries other columns, one change after the other: hinges, products, the ideals of halves of each class. A
     change stays if the probabilities of held-out rows become better by more than one standard error. Gram matrices add
-    over rows, so those of the training folds are sums of those of the parts; the SVMs are warm-started along C. With
+    over rows, so training folds have the sums of the Grams of their parts; the SVMs are warm-started along C. With
     explicit ``psis`` and ``Cs``, every pair is scored.
 
     Decisions are log-odds: a logistic model of the decisions on held-out rows scales the best model's (Platt 1999), so
