@@ -266,9 +266,9 @@ def warn_outside_unit_cube(low: Float1D, high: Float1D, names: Sequence[str]) ->
 def warn_clipped(n_clipped: int, n_rows: int, name: str) -> None:
     """Say how many rows lie far outside of the training range."""
     _warn(
-        f"{n_clipped} of {n_rows} rows lie outside of the range of the training rows by more than that range, most of "
-        f"them in column {name!r}: their values were clipped to a quarter of the range beyond it; check these rows, or "
-        "fit with rows like them.",
+        f"{n_clipped} of {n_rows} rows {'lies' if n_clipped == 1 else 'lie'} outside of the range of the "
+        f"training rows by more than that range, most of them in column {name!r}: their values were clipped to a "
+        "quarter of the range beyond it; check these rows, or fit with rows like them.",
         RangeWarning,
     )
 
@@ -346,10 +346,8 @@ def warn_few_rows(n_samples: int, n_terms: int) -> None:
 
 def warn_incomplete(n_rows: int) -> None:
     """Say that rows with missing values taught nothing."""
-    _warn(
-        f"{n_rows} rows with NaN were left out of the fit: impute them, or set missing='error' to refuse them.",
-        UserWarning,
-    )
+    rows = f"{counted(n_rows, 'row')} with NaN {'was' if n_rows == 1 else 'were'}"
+    _warn(f"{rows} left out of the fit: impute them, or set missing='error' to refuse them.", UserWarning)
 
 
 def warn_fitted_tail(degree: int) -> None:

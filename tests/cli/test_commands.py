@@ -165,7 +165,7 @@ def test_a_classifier_is_scored_on_the_column_that_it_was_fitted_to(story, capsy
     assert content["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(true, said))
     decisions = model.decision_function(frame[["age", "calls"]])
     assert content["area_under_roc"] == pytest.approx(roc_auc_score(true == "yes", decisions), abs=1e-4)
-    assert content["rows_of_commonest_class"] == {"yes": pytest.approx((true == "yes").mean())}
+    assert content["share_of_commonest_class"] == {"yes": pytest.approx((true == "yes").mean())}
     assert content["recall"] == pytest.approx(
         dict(zip(model.classes_, recall_score(true, said, average=None), strict=True))
     )

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..constants import IN_HTML
+from ..display import counted
 from .inputs import add_format_arguments, add_missing_argument, progress_bars
 from .outputs import TABLES, add_output_arguments, check_output, print_json, table_writer
 
@@ -105,10 +106,10 @@ def _check_rows(arguments: argparse.Namespace, loaded: Loaded) -> bool:
 
 def _lines(content: dict[str, Any], output: str | None) -> list[str]:
     """The result in words."""
-    lines = [f"{content['rows']:,} rows: {'passed' if content['passed'] else 'FAILED'}"]
+    lines = [f"{counted(content['rows'], 'row')}: {'passed' if content['passed'] else 'FAILED'}"]
     for entry in content["checks"]:
         n = entry["offending"]
-        offend = "1 row offends" if n == 1 else f"{n:,} rows offend"
+        offend = f"{counted(n, 'row')} {'offends' if n == 1 else 'offend'}"
         expected = f"{float(format(entry['expected'], '.2g')):,g}"
         outcome = "holds" if n == 0 else f"{offend}, {expected} expected, p = {entry['p_value']:.2g}"
         lines.append(f"  {entry['equation']}   {outcome}")

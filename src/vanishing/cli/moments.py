@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..display import counted
 from .columns import note_row_numbers
 from .inputs import add_missing_argument, add_table_arguments, open_table, progress_bars, read_moments
 from .outputs import add_output_arguments, check_output, print_json
@@ -33,12 +34,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     collect.add_argument(
         "--ranges",
         metavar="NAME=LOW:HIGH,...",
-        help="ranges of all columns, the same at every site (default: those of these rows, found by one more pass)",
+        help="ranges of all columns; sums that are to be merged need the same ones (default: those of these rows, "
+        "found by one more pass)",
     )
     merge = actions.add_parser("merge", help="add up the sums of several files")
     merge.add_argument("files", nargs="+", metavar="FILE", help="files of moments (.npz)")
     for action in (collect, merge):
-        add_output_arguments(action, "write the sums to a .npz file, for fit and detect", required=True)
+        add_output_arguments(action, "write the sums to a .npz file, for laws, fit and detect", required=True)
         action.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -50,7 +52,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_json({**describe_moments(moments), "output": arguments.output})
     else:
-        print(f"moments of {moments.n_samples:,} rows, degree {moments.degree}, written to {arguments.output}")
+        print(f"moments of {counted(moments.n_samples, 'row')}, degree {moments.degree}, written to {arguments.output}")
 
 
 def describe_moments(moments: Any) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 
 from .._typing import Float1D, Float2D
 from ..checks import check_count, check_scaler
+from ..display import counted
 from ..files.container import MOST_HEADER
 from ..polynomials.terms import MOST_TERMS, Program, count_terms, terms_up_to
 from ..rows.archive import DAMAGED, Archive
@@ -342,7 +343,8 @@ class Moments:
         return Survey(self.gram, self._low, self._high, self.n_samples, self.total_weight, self.degree)
 
     def __repr__(self) -> str:
-        return f"<Moments of {self.n_samples:,} rows x {self.n_features} columns up to degree {self.degree}>"
+        rows, columns = counted(self.n_samples, "row"), counted(self.n_features, "column")
+        return f"<Moments of {rows} x {columns} up to degree {self.degree}>"
 
     def _add(self, total: Float2D, low: Float1D, high: Float1D, n_samples: int, weight: float) -> None:
         self._sum += total

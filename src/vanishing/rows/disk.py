@@ -14,6 +14,7 @@ import numpy as np
 from .._typing import Float2D
 from ..checks import check_scaler
 from ..constants import FEWEST_ROWS
+from ..display import counted
 from ..progress import row_progress
 from ..threads import n_threads, one_blas_thread
 from .arrays import block_rows, in_order
@@ -218,8 +219,8 @@ class DiskRows(Rows):
         return f"in row {row} of {self.reader.name_of(part)}"
 
     def __repr__(self) -> str:
-        rows = "?" if self.n_samples is None else f"{self.n_samples:,}"
-        return f"<DiskRows: {rows} rows x {self.n_features} columns {self.reader.origin}>"
+        rows = "? rows" if self.n_samples is None else counted(self.n_samples, "row")
+        return f"<DiskRows: {rows} x {counted(self.n_features, 'column')} {self.reader.origin}>"
 
 
 class ScaledOnDisk(View):

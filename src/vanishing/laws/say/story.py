@@ -23,7 +23,7 @@ from ...rows.protocol import Rows
 from ...rows.reading import read_rows
 from .equation import number as digits_of
 from .equation import with_error
-from .law import Law
+from .law import Law, degrees_of_freedom
 from .plots import plot_law, projection_of
 
 __all__ = ["laws_story", "rows_of_laws"]
@@ -145,7 +145,7 @@ def _one_law(law: Law, held: Held | None, place: int | None, subject: Subject, *
 def _facts(law: Law, held: Held | None, place: int | None, subject: Subject) -> Html:
     entries: list[tuple[str, Any]] = []
     if law.kind != "exact":
-        test = f"J = {law.J:.4g} with {law.dof} degrees of freedom, p-value {law.p_value:.3g}"
+        test = f"J = {law.J:.4g} with {degrees_of_freedom(law.dof)}, p-value {law.p_value:.3g}"
         entries.append(("test at the fit", f"{test}, {law.n_rows:,} rows"))
     entries.append(("audits", "; ".join(law.audits) or None))
     if held is not None and place is not None:
