@@ -26,7 +26,7 @@ MOST_NODES = 64_000  # points of the grid of a curve or a surface: 250 x 250, or
 MOST_CELLS = 144  # cells of a table that have room for a number
 LABEL, TITLE = 16, 42  # characters beside an axis, and of a title or a term
 BAND = 3.0  # deviations within which normal rows lie
-FAR = 20.0  # times the usual size, beyond which a scale is logarithmic
+LOGARITHMIC = 20.0  # times the usual size, beyond which a scale is logarithmic
 PANEL = 3.6, 2.8  # inches of one of several pictures
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -63,7 +63,7 @@ def finish(ax: Any, *, title: str = "", x: str = "", y: str = "", grid: str | No
 
 def tame(ax: Any, values: Any, usual: float, axis: str = "y") -> None:
     """Make the scale logarithmic beyond the usual size, where some values are far beyond it."""
-    if np.abs(values).max(initial=0.0) > FAR * usual > 0.0:
+    if np.abs(values).max(initial=0.0) > LOGARITHMIC * usual > 0.0:
         getattr(ax, f"set_{axis}scale")("symlog", linthresh=usual)
 
 

@@ -27,14 +27,8 @@ class ArrayRows(Rows):
     """Rows of an array in memory (or of a memory map), shared among threads; the array is never copied as a whole.
 
     The blocks, and the order in which their results are combined, depend on the shape of the data alone, so
-    the result is the same to the last bit for every ``n_jobs``.
-
-    Parameters
-    ----------
-    X : ndarray, or anything with ``shape``, ``dtype`` and slices of rows
-    sample_weight : ndarray of shape (n_samples,), optional
-    labels : ndarray of shape (n_samples,), optional
-    n_jobs : int, optional
+    the result is the same to the last bit for every ``n_jobs``. Anything with ``shape``, ``dtype`` and slices of rows
+    can stand in for the array.
     """
 
     n_samples: int
@@ -116,7 +110,7 @@ class ArrayRows(Rows):
         return self.where(weights > 0.0)
 
     def _only_block(self, cost: Cost) -> Block | None:
-        """All rows, if they are one block of a pass that is not shown, without need for threads and bars; else None."""
+        """All rows as one block, if they fit into one and no bar is shown, so that no threads are needed; else None."""
         one = 0 < self.n_samples <= block_rows(cost) and (self.quiet or not passes_shown.depth)
         return Block(as_block(self.X), self.sample_weight, self.labels) if one else None
 

@@ -194,5 +194,5 @@ def _table_of(X: Any) -> _Table:
 
 
 def _name_of(X: Any) -> str:
-    """What to call a table in messages."""
+    """The name of a table in messages."""
     return "the DuckDB relation" if type(X).__name__ == "DuckDBPyRelation" else f"the {type(X).__name__}"
