@@ -154,7 +154,6 @@ class DaskRows(Rows):
         self._cluster = _Cluster()
 
     def reduce(self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], cost: Cost) -> T:
-        """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""
         task = functools.partial(_reduce_block, kernel, combine, cost)
         run = delayed(task, pure=False, traverse=False)
         leaves = [run(k, *parts) for k, parts in enumerate(self._blocks)]
@@ -190,12 +189,10 @@ class DaskRows(Rows):
         raise ValueError("There are no rows in X.")
 
     def label_rows(self) -> Rows:
-        """A source of the same labels, without the columns."""
         return _DaskLabels(self)
 
     @staticmethod
     def place(part: int, row: int) -> str:
-        """Describe the position of row ``row`` of part ``part``, for messages."""
         return f"in row {row} of block {part}"
 
     @functools.cached_property

@@ -63,7 +63,6 @@ class DeviceRows(Rows):
             self.sample_weight = None if weights is None else on_device_of(X, weights)
 
     def reduce(self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], cost: Cost) -> T:
-        """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""
         results = (kernel(self._block(rows)) for rows in self._slices(cost.width))
         total = functools.reduce(functools.partial(merge, combine), results)
         assert total is not None
@@ -79,7 +78,6 @@ class DeviceRows(Rows):
         return out
 
     def head(self) -> Float2D:
-        """A few of the rows, in NumPy."""
         return np.asarray(to_host(self.X[: min(FEWEST_ROWS, self.X.shape[0]), :]), dtype=np.float64)
 
     def _block(self, rows: slice) -> Block:

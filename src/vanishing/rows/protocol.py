@@ -159,22 +159,18 @@ class View(Rows):
         self.place = source.place  # type: ignore[method-assign]  # kernels may hold it, and must not hold the rows
 
     def reduce(self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], cost: Cost) -> T:
-        """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""
         result: T = reduce_together([Reduction(self, kernel, combine, cost)])[0]
         return result
 
     def map(self, kernel: Callable[[Block, Any], None], n_columns: int, cost: Cost, out: Any = None) -> Any:
-        """The columns ``(n_samples, n_columns)`` that ``kernel(block, out)`` computes."""
         change = self.change
         cost = cost._replace(width=cost.width + self.n_features)
         return self.source.map(lambda block, out: kernel(change(block), out), n_columns, cost, out)
 
     def head(self) -> Float2D:
-        """A few of the rows, in NumPy."""
         return np.asarray(self.change(Block(self.source.head())).X)
 
     def label_rows(self) -> Rows:
-        """A source of the same labels, which may leave out the columns."""
         return self.source.label_rows()
 
 
@@ -257,7 +253,6 @@ class JoinedRows(Rows):
         self.single_precision = any(source.single_precision for source in self.sources)
 
     def reduce(self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], cost: Cost) -> T:
-        """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""
         requests = [Reduction(source, kernel, combine, cost) for source in self.sources]
         total: T = functools.reduce(combine, reduce_together(requests))
         return total
