@@ -34,9 +34,9 @@ from .christoffel import MOST_TERMS, Christoffel, Monomials, expansion, keeps_di
 from .columns import RIDGE
 from .hashes import distinct_rows
 
-__all__ = ["Equations", "Sparse", "equations_of", "find_equations", "search_equations"]
+__all__ = ["TIGHT", "Equations", "Sparse", "equations_of", "find_equations", "search_equations"]
 
-_TIGHT = 1e-3  # mean square of an equation over that of its gradient in standard units, at most
+TIGHT = 1e-3  # mean square of an equation over that of its gradient in standard units, at most
 _STEP = 3.0  # from one level of tightness to the next, and from one degree to the next
 _SLACK = 0.5  # residual mean square of a sparse equation over that of the dense one, less 1, at most
 _MOST_TERMS = 12  # terms of an equation: longer ones cannot be read and lose 0.003 of AUROC
@@ -181,7 +181,7 @@ def equations_of(found: Sparse, christoffel: Christoffel, names: Sequence[str]) 
     deviation = np.sqrt(mse + RIDGE**2 * slope) * np.abs(factor)
     spans, edges = _spans(in_standard_units, found.terms, christoffel)
     mean = in_standard_units @ gram[:, 0] * factor / deviation
-    return Equations(polynomials, deviation, mean, mse <= (1.0 + _SLACK) * _TIGHT * slope, spans, edges)
+    return Equations(polynomials, deviation, mean, mse <= (1.0 + _SLACK) * TIGHT * slope, spans, edges)
 
 
 def _visiting_order(terms: Sequence[Term], gram: Float2D, n_columns: int) -> tuple[Int1D, Int1D, list[Term]]:
@@ -258,7 +258,7 @@ class _Search:
         tightest = level = _ROUNDING
         while tightest <= level:
             tightest = self._visit(level)
-            level = min(_STEP * tightest, _TIGHT)
+            level = min(_STEP * tightest, TIGHT)
 
     def _visit(self, level: float) -> float:
         """Visit all terms once, accept the equations up to a level, and return the tightest level beyond it."""
@@ -279,7 +279,7 @@ class _Search:
                 dense[j] = 1.0
                 corrected = residual * self.total_weight / (self.total_weight - size)  # for the fit of size terms
                 square = corrected / scale[j] ** 2
-                tightness = self._tightness(dense * scale / scale[j], square, min(next_level, _TIGHT))
+                tightness = self._tightness(dense * scale / scale[j], square, min(next_level, TIGHT))
                 if tightness > self._bound(term, level):
                     next_level = min(next_level, tightness)
                     tightest[len(term)] = min(tightest.get(len(term), np.inf), tightness)

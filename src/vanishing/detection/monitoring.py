@@ -20,7 +20,7 @@ from scipy import stats
 from scipy.signal import lfilter
 
 from .._typing import Array, Bool1D, Float1D, Float2D
-from ..display import as_table
+from ..display import as_table, counted
 from .calibration import Left
 from .explain import MOST_EXPLAINED, N_NAMED, blamed_columns, explain_equations
 from .model import Model, join
@@ -126,9 +126,26 @@ class Episode:
         return self.last_row - self.first_row + 1
 
     def __str__(self) -> str:
-        span = f"{self.start} to {self.end}" if self.last_row > self.first_row else f"{self.start}"
+        start, end, worst = map(_time_text, (self.start, self.end, self.worst))
+        if self.last_row > self.first_row:
+            span = f"{start} to {end}: {counted(self.n_rows, 'row')}, worst {worst}"
+        else:
+            span = f"{start}: 1 row"
         named = ", ".join(list(self.columns)[:N_NAMED])
-        return f"{span}: {self.n_rows} rows, worst {self.worst}" + (f"; {named}" if named else "")
+        return span + (f"; {named}" if named else "")
+
+
+def _time_text(time: Any) -> str:
+    """A time to the second where it is a whole one, or the number of a row.
+
+    Examples
+    --------
+    >>> _time_text(np.datetime64("2026-03-09T14:19:00.000000")), _time_text(7)
+    ('2026-03-09T14:19:00', '7')
+    """
+    if isinstance(time, np.datetime64) and time == time.astype("datetime64[s]"):
+        time = time.astype("datetime64[s]")
+    return str(time)
 
 
 @dataclass(frozen=True)
@@ -190,9 +207,9 @@ class Monitoring:
         return plot_episodes(self.evidence, self.limit, spans, times=self.times, ax=ax)
 
     def __str__(self) -> str:
-        n = len(self.episodes)
-        gaps = f"; {self.n_missing:,} rows with gaps were scored by their other columns" if self.n_missing else ""
-        head = f"{n} alarm episode{'' if n == 1 else 's'} in {len(self.scores):,} rows{gaps}"
+        scored = "was scored by its" if self.n_missing == 1 else "were scored by their"
+        gaps = f"; {counted(self.n_missing, 'row')} with gaps {scored} other columns" if self.n_missing else ""
+        head = f"{counted(len(self.episodes), 'alarm episode')} in {counted(len(self.scores), 'row')}{gaps}"
         return "\n".join([head, *(f"  {episode}" for episode in self.episodes)])
 
 

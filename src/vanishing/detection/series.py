@@ -27,7 +27,7 @@ from .._typing import Bool1D, Float1D, Float2D, Int1D
 from .calibration import weighted_quantiles
 from .christoffel import Christoffel
 from .columns import RIDGE, principal_directions
-from .equations import Sparse
+from .equations import TIGHT, Sparse
 from .sums import Sample
 
 __all__ = ["BlockSums", "Neighbours", "Series", "block_edges", "effective_rows", "n_levels_needed"]
@@ -36,7 +36,9 @@ N_BLOCKS = 10  # blocks of consecutive rows: five vary too much in number, twent
 GAP = 0.5  # share of a block that is left out on either side of it: rows there are neighbours in time
 SIGNIFICANT = 5.0  # standard errors of a lag-1 correlation: one of a hundred columns exceeds them once in 30,000 tables
 OVERFIT = 0.25  # median of log q or log C out of block less in sample, at most: five effective rows per term
-DRIFTING = 0.3  # unexplained variance of block means over variance: a level seen fewer than 10 / 0.3 = 33 times
+DRIFTING = (
+    0.5  # share of the unexplained variance of a column between blocks: a level seen fewer than 10 / 0.5 = 20 times
+)
 
 
 class Series(NamedTuple):
@@ -204,19 +206,34 @@ class BlockSums:
     def drifting(self) -> list[int]:
         """Columns whose level wanders by itself.
 
-        The block means of the residual of such a column, given the others and out of block, have a large part of its
-        variance. With P the inverse Gram of the columns, the residual of column j is ``(P v)_j / P_jj``.
+        The part of such a column that the others do not explain, out of block, has most of its variance between the
+        blocks. The worst column leaves, and the others are judged without it: two levels that wander explain each other
+        by chance. Columns that a tight equation gives stay. With P the inverse Gram of the columns, the residual of
+        column j is ``(P v)_j / P_jj``; P without the column is ``P - p p' / P_jj``, with p its column j.
         """
-        linear = self._columns
-        V, n = self.values[linear], len(linear) - 1
-        residual = np.empty((n, V.shape[1]))
-        for rows, gram in self.without(linear):
-            P = np.linalg.inv(gram + RIDGE * np.eye(n + 1))
-            residual[:, rows] = (P @ V[:, rows])[1:] / np.diag(P)[1:, None]
-        means = np.array([residual[:, a:b].mean(axis=1) for a, b in self.edges])
-        wanders = means.var(axis=0) > DRIFTING * np.maximum(V[1:].var(axis=1), 1e-300)
-        columns = self.monomials.columns[np.flatnonzero(wanders)]
-        return [] if len(columns) == n else [int(j) for j in columns]
+        V = self.values[self._columns]
+        blocks = []
+        for rows, gram in self.without(self._columns):
+            P = np.linalg.inv(gram + RIDGE * np.eye(len(V)))
+            blocks.append((rows, P, P @ V[:, rows]))
+        left = list(range(1, len(V)))  # without the constant
+        residual = np.empty((len(V), V.shape[1]))
+        while left:
+            for rows, P, products in blocks:
+                residual[left, rows] = products[left] / np.diag(P)[left, None]
+            means = np.array([residual[left, a:b].mean(axis=1) for a, b in self.edges])
+            spread = residual[left].var(axis=1)
+            share = np.where(spread > TIGHT * V[left].var(axis=1), means.var(axis=0) / np.maximum(spread, 1e-300), 0.0)
+            worst = left[int(np.argmax(share))]
+            if share.max() <= DRIFTING:
+                columns = self.monomials.columns
+                return [int(j) for j in np.setdiff1d(columns, columns[np.array(left) - 1])]
+            left.remove(worst)
+            for _, P, products in blocks:
+                row = P[worst] / P[worst, worst]
+                products -= np.outer(row, products[worst])
+                P -= np.outer(row, P[worst])
+        return []  # a table where all columns drift
 
     def n_levels(self) -> float:
         """Independent values of the leading principal component of the columns: how often the level has changed."""
