@@ -33,7 +33,7 @@ from ..rows.protocol import Block
 from ..rules import Rules
 from ..svm import L1SVC
 from ..tables import TableEncoder
-from .inputs import open_table
+from .inputs import rows_of_files
 
 T = TypeVar("T")
 
@@ -69,7 +69,7 @@ class Loaded:
 
     def open(self, arguments: argparse.Namespace, *, label: str | None = None) -> DiskRows:
         """The rows of the files of a command, in the columns of the first transformer, or of the model."""
-        return open_table(arguments, label=label, names=self.names, encoder=self.encoder)
+        return rows_of_files(arguments, label=label, names=self.names, encoder=self.encoder)
 
     @property
     def names(self) -> list[str] | None:
@@ -165,16 +165,7 @@ class Loaded:
 
 
 def load_model(path: str, command: str, *kinds: str) -> Loaded:
-    """The model of a file; refuses kinds that the command cannot use.
-
-    Parameters
-    ----------
-    path : str
-    command : str
-        The name of the command, for messages.
-    *kinds : str
-        Those that it can use; all by default.
-    """
+    """The model of a file; refuses kinds other than those that the command can use, by default all."""
     model = load(path)
     before: list[Any] = []
     if isinstance(model, Pipeline):

@@ -7,7 +7,7 @@ with that value (reconstruction-based contributions: Alcala and Qin, 2009).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +24,6 @@ __all__ = [
     "MOST_EXPLAINED",
     "N_LISTED",
     "N_NAMED",
-    "as_table",
     "blamed_columns",
     "explain_columns",
     "explain_equations",
@@ -34,15 +33,6 @@ __all__ = [
 N_NAMED = 3  # columns in a line, pictures of rows
 N_LISTED = 10  # lines of an explanation, rows in a table, panels of a figure
 MOST_EXPLAINED = 100  # rows or episodes with reasons, the worst ones: each costs some hundred scores
-
-
-def as_table(columns: Mapping[str, Sequence[Any]]) -> Any:
-    """A pandas DataFrame; a dict of the columns where pandas is not installed."""
-    try:
-        import pandas as pd
-    except ImportError:
-        return dict(columns)
-    return pd.DataFrame(dict(columns))
 
 
 def explain_equations(model: Model, x: Float1D, names: Sequence[str], digits: int = 4) -> dict[str, list[Any]]:

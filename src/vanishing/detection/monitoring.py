@@ -20,9 +20,9 @@ from scipy import stats
 from scipy.signal import lfilter
 
 from .._typing import Array, Bool1D, Float1D, Float2D
-from ..display import counted
+from ..display import as_table, counted
 from .calibration import Left
-from .explain import MOST_EXPLAINED, N_NAMED, as_table, blamed_columns, explain_equations
+from .explain import MOST_EXPLAINED, N_NAMED, blamed_columns, explain_equations
 from .model import Model, join
 from .series import N_BLOCKS, effective_rows
 

@@ -226,7 +226,8 @@ class BlockSums:
             share = np.where(spread > TIGHT * V[left].var(axis=1), means.var(axis=0) / np.maximum(spread, 1e-300), 0.0)
             worst = left[int(np.argmax(share))]
             if share.max() <= DRIFTING:
-                return np.setdiff1d(self.monomials.columns, self.monomials.columns[np.array(left) - 1]).tolist()
+                columns = self.monomials.columns
+                return [int(j) for j in np.setdiff1d(columns, columns[np.array(left) - 1])]
             left.remove(worst)
             for _, P, products in blocks:
                 row = P[worst] / P[worst, worst]

@@ -10,7 +10,7 @@ import numpy as np
 from .._typing import Float1D, Int1D
 from .style import ALARM, INK, LINE, MUTED, add_legend, finish, new_axes, tame, thin
 
-_ROOM = 0.03  # share of an axis that separates two numbers of rows
+_MARK_SPACING = 0.03  # share of an axis that separates two numbers of rows
 
 
 def plot_control_chart(
@@ -71,7 +71,7 @@ def _draw_limits(ax: Any, limits: Mapping[float, float]) -> None:
 
 def _mark_rows(ax: Any, at: Any, values: Float1D, mark: Int1D) -> None:
     taken: list[Any] = []  # if two marks would overlap, the first one stays
-    room = _ROOM * float(np.ptp(at)) if at.size and at.dtype.kind in "iuf" else 0.0
+    room = _MARK_SPACING * float(np.ptp(at)) if at.size and at.dtype.kind in "iuf" else 0.0
     for k in mark:
         if any(abs(at[k] - other) < room for other in taken):
             continue

@@ -162,7 +162,6 @@ class DiskRows(Rows):
         return self.reader.files
 
     def reduce(self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], cost: Cost) -> T:
-        """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""
         add = functools.partial(merge, combine)
         threads = n_threads(self.n_jobs)
         groups = self.reader.groups(threads)
@@ -203,7 +202,6 @@ class DiskRows(Rows):
         self.reader.require_unchanged()
 
     def head(self) -> Float2D:
-        """A few of the rows, in NumPy."""
         self.reader.require_unchanged()
         block = self.reader.first_block()
         if block is None:
@@ -211,11 +209,9 @@ class DiskRows(Rows):
         return np.array(block.X[:FEWEST_ROWS])
 
     def label_rows(self) -> DiskRows:
-        """A source of the same labels, without the columns."""
         return DiskRows(self.reader, self.n_jobs, only_labels=True)
 
     def place(self, part: int, row: int) -> str:
-        """Describe the position of row ``row`` of part ``part``, for messages."""
         return f"in row {row} of {self.reader.name_of(part)}"
 
     def __repr__(self) -> str:
@@ -244,7 +240,6 @@ class ScaledOnDisk(View):
         return rows if self.scaler is None else np.asarray(self.scaler.transform(rows))
 
     def label_rows(self) -> Rows:
-        """A source of the same labels, without the columns."""
         return self.source.label_rows()
 
     def __repr__(self) -> str:

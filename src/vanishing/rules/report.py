@@ -11,8 +11,7 @@ from scipy import stats
 
 from .._typing import Array
 from ..constants import IN_TEXT
-from ..detection.explain import as_table
-from ..display import counted
+from ..display import as_table, counted
 from ..rows.gaps import Gaps, add_gaps, complete_part
 from ..rows.protocol import Block, Cost, Rows
 from .rule import Rule, absolute_values
