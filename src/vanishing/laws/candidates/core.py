@@ -10,7 +10,7 @@ as narrow as the narrowest is the core; ``criteria`` decides whether it is a law
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -25,9 +25,8 @@ from ..._compiled import compiled
 from ..._typing import Array, Bool1D, Float1D, Float2D, Int1D, Int2D
 from ..estimate.monomials import monomials
 from ..rows.relation import HALF_OF_NORMAL, ROUNDED, SEED, information, middle_spread
-from ..rows.rounding import rounding_steps
 from .audits import bits_of_choice
-from .snapping import rational_bits
+from .snapping import DENOMINATORS, rational_bits
 
 __all__ = ["Core", "find_core", "without_lumps", "without_term"]
 
@@ -39,7 +38,6 @@ _SEMIFINALISTS, _FINALISTS = 500, 20  # candidates of each kind that are compare
 _ABOUT_AS_NARROW = 1.25  # width over the smallest one, of equations among which the shortest is chosen
 _LEAST_ROWS = 6  # half of fewer are on an equation through three of them
 _LUMP = 0.4  # share of the searched rows that one value of a column may have: less than half of them
-_DENOMINATORS = 4  # largest denominator of a ratio of coefficients
 _LEAST_SIZE = 0.01  # of a value, over a typical one of its column, that its deviation is a share of
 _REFITS = 2  # of an equation to all rows that obey: the second has the weights of the first
 _STEPS, _MOST_STEPS = 8, 50  # of concentration, and towards the width of the core
@@ -174,7 +172,12 @@ def _spread(column: Float1D) -> float:
 
 
 def find_core(
-    X: Float2D, every: Float2D | None = None, comparable: _Comparable | None = None, *, widest: float = 0.03
+    X: Float2D,
+    every: Float2D | None = None,
+    comparable: _Comparable | None = None,
+    *,
+    widest: float = 0.03,
+    power_laws: bool = False,
 ) -> Core | None:
     """The shortest of the narrowest equations of a table; None if no short equation is narrow.
 
@@ -188,6 +191,8 @@ def find_core(
         ``comparable(exponents, k)`` says which terms may have rational multiples of the coefficient of term k.
     widest : float, default=0.03
         Width of a core, at most, in deviations of the columns; twice as wide ones are compared.
+    power_laws : bool, default=False
+        Whether only power laws are candidates.
 
     Examples
     --------
@@ -205,7 +210,8 @@ def find_core(
         return None
     columns, X, random, many = search.columns, search.X, search.random, search.scaled
     n_rows = len(X)
-    found = [*_power_laws(columns, X, 2.0 * widest), *_sums(search, 4.0 * widest)]
+    sums: Iterable[_Candidate] = () if power_laws else _sums(search, 4.0 * widest)
+    found = [*_power_laws(columns, X, 2.0 * widest), *sums]
     found = [search.concentrated(c) for c in found]
     found = [c for c in found if c.width <= 2.0 * widest and c.sizes.min() > c.width + ROUNDED]
     found = [c for c in found if _is_one_sheet(*many, c)]
@@ -332,7 +338,7 @@ def _with_plain_ratios(
         for term in [t for t in range(k) if t != reference and allowed[t]]:
             own = current.coef / unit
             value = own[term] / own[reference]
-            denominators = range(1, _DENOMINATORS + 1) if abs(value) < 1.0 / ROUNDED else ()
+            denominators = range(1, DENOMINATORS + 1) if abs(value) < 1.0 / ROUNDED else ()
             ratios = {Fraction(round(value * q), q) for q in denominators} - {0}
             tried = [_with_ratio(*some, unit, current, term, ratio) for ratio in sorted(ratios)]
             current = min([current, *tried], key=lambda c: c.score(2 * n_near))
@@ -694,13 +700,11 @@ def _smoothness(
     """Share of the distances' variance that neighbours, after projection onto the equation, predict.
 
     ``E[r_i r_neighbour] / var r``: nothing for noise, all of it for a smooth function that the equation approximates.
-    Rounding errors are smooth functions of the place, too, so that rounded columns are dithered. Places are blurred by
-    the width, within which the projection itself would sort the rows.
+    Places are blurred by the width, within which the projection itself would sort the rows.
     """
     used: Bool1D = np.asarray(candidate.exponents.any(axis=0))
     exponents, columns = candidate.exponents[:, used], columns.some(used)
     X = np.unique(X[:, used], axis=0)  # repeated rows have the same distance
-    X = X + rounding_steps(X) * random.uniform(-0.5, 0.5, X.shape)
     X = X[random.permutation(len(X))[:_MANY_ROWS]]
     X = X[np.isfinite(columns.logs(X)).all(axis=1)]
     values, slopes = _on_rows(*columns.scaled(X), exponents, candidate.coef)

