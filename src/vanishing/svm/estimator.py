@@ -17,7 +17,7 @@ from ..files.fields import Labels, Numbers, require
 from ..files.saved import SavedEstimator
 from ..rows.array_api import in_float64, on_device_of
 from ..rows.arrays import ArrayRows
-from ..rows.labels import Labelled, as_vector, best_labels, read_labelled
+from ..rows.labels import Labelled, as_vector, best_labels, read_labelled_input
 from ..rows.protocol import Block, Cost, Rows
 from ..rows.reading import input_names, read_finite, take_input_from
 from ..rows.together import together
@@ -113,7 +113,7 @@ class L1SVC(SavedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self
         """
         with all_or_nothing(self):
-            self._fit_from([self.C], _surveyed(self, read_labelled(self, X, y, sample_weight)), [self])
+            self._fit_from([self.C], _surveyed(self, read_labelled_input(self, X, y, sample_weight)), [self])
         return self
 
     def decision_function(self, X: Any) -> Any:
@@ -228,7 +228,7 @@ def svm_path(X: Any, y: Any, Cs: Any, sample_weight: Any = None, **parameters: A
     """
     models = [L1SVC(C, **parameters) for C in check_numbers("Cs", Cs, above=0.0)]
     first = models[0]
-    data = _surveyed(first, read_labelled(first, X, y, sample_weight))
+    data = _surveyed(first, read_labelled_input(first, X, y, sample_weight))
     for model in models[1:]:
         take_input_from(first, model)
     ascending = sorted(models, key=lambda model: model.C)

@@ -14,7 +14,7 @@ from ...files.fields import Either, Labels, MayBeMissing, Number, Numbers, Optio
 from ...files.saved import Object, SavedEstimator
 from ...ideals.oavi import DefaultIdeal
 from ...rows.arrays import ArrayRows
-from ...rows.labels import Labelled, read_labelled
+from ...rows.labels import Labelled, read_labelled_input
 from ...rows.reading import dense, take_input_from
 from ...svm import L1SVC
 from .columns import Columns
@@ -195,7 +195,7 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         """
         with all_or_nothing(self):
             self._check_options()
-            data = read_labelled(self, dense(X), y, sample_weight).without_zero_weights()
+            data = read_labelled_input(self, dense(X), y, sample_weight).without_zero_weights()
             self._fit_labelled(self, data, Conditions())
             if self._map.n_generators == 0:
                 raise ValueError(no_generator(self.ideals_.estimators_[0].psi))

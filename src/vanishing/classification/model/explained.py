@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..._typing import Float1D, Float2D, Int1D
@@ -19,7 +19,7 @@ from ...report.glance import look_at
 from ...rows.arrays import ArrayRows, as_rows
 from ...rows.labels import as_vector, best_labels, read_labelled
 from ...rows.protocol import Rows
-from ...rows.reading import dense, finite_blocks, input_names, read_finite
+from ...rows.reading import dense, finite_blocks, input_names, learn_columns, read_finite
 from .effects import Effects, effects_of
 from .explain import Explanation, changes_of_label, shares_of_columns
 from .transforms import cube_rows
@@ -205,11 +205,12 @@ class _ReportedClasses(Reported):
         X = X.toarray() if issparse(X) else X
         if y is None and not (isinstance(X, Rows) and X.labelled):
             return Given(read_finite(self, X), names)
-        data = read_labelled(clone(self), X, y, at_least=1)
+        data = read_labelled(X, y, at_least=1)
         if isinstance(data.rows, ArrayRows):
             read_finite(self, X)  # raises an error for other columns than those of the fit
             return Given(data.rows, names, data.classes, data.keys)
-        return Given(finite_blocks(self, data.rows), names, data.classes, data.keys)
+        learn_columns(self, data.rows, reset=False)
+        return Given(finite_blocks(data.rows, names), names, data.classes, data.keys)
 
 
 class ReportedClassifier(Explains, _ReportedClasses, ClassifierMixin):  # type: ignore[misc]

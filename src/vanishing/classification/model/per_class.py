@@ -29,7 +29,7 @@ from ...ideals.oavi import DefaultIdeal
 from ...ideals.path import fit_together
 from ...rows.array_api import on_device_of
 from ...rows.arrays import ArrayRows
-from ...rows.labels import Labelled, read_labelled
+from ...rows.labels import Labelled, read_labelled_input
 from ...rows.protocol import Block, Rows, where
 from ...rows.reading import input_names, read_finite, take_input_from, with_names
 from ...rows.sampling import FEWEST_IN_HALF
@@ -201,7 +201,7 @@ class PerClass(SavedEstimator, DefaultIdeal, ReportedPerClass, TransformerMixin,
         self
         """
         with all_or_nothing(self):
-            data = read_labelled(self, X, y, sample_weight, at_least=1)
+            data = read_labelled_input(self, X, y, sample_weight, at_least=1)
             data.require_weights()
             names = input_names(self)
             first = survey_parts(data.rows, names, data.parts, ahead=self._template()._looks_ahead)

@@ -188,8 +188,8 @@ class Rehearsal(NamedTuple):
             lines.append(self.rates.to_text(classes))
         if self.n_shorter:
             measure = " of the AUC" if self.rates.uneven else ""
-            points = f"{100.0 * self.lost:.1f} points{measure} less" if self.lost >= 0.0005 else "as good"
-            lines.append(f"{self.n_shorter} terms, fitted again: {points}: max_columns={self.n_shorter}")
+            points = f"lose {100.0 * self.lost:.1f} points{measure}" if self.lost >= 0.0005 else "are as good"
+            lines.append(f"{self.n_shorter} terms, fitted again, {points}: max_columns={self.n_shorter}")
         return lines
 
 

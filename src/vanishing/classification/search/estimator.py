@@ -14,7 +14,7 @@ from ...checks import all_or_nothing, check_choice, check_count, check_flag, che
 from ...files.fields import Integer, Labels, ListOf, MayBeMissing, Number, Numbers, require
 from ...files.saved import Object, Parameters, Results, SavedEstimator
 from ...ideals.oavi import OAVI, DefaultIdeal
-from ...rows.labels import Labelled, read_labelled
+from ...rows.labels import Labelled, read_labelled_input
 from ...rows.reading import dense
 from ...svm import L1SVC
 from ..model.columns import Columns
@@ -264,7 +264,7 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
         """
         with all_or_nothing(self):
             self._check_options()
-            data = read_labelled(self, dense(X), y, sample_weight)
+            data = read_labelled_input(self, dense(X), y, sample_weight)
             data.require_weights()
             # None stands for our own SVM.
             final = None if isinstance(self.final_estimator, L1SVC) else self.final_estimator
