@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._typing import Array, Float1D, Float2D, Int1D
+from ...constants import N_HASHES
 from ...rows.array_api import namespace_of, on_device_of, to_host
 from ...rows.arrays import ArrayRows
 from ...rows.gaps import Gaps, complete_rows
@@ -28,7 +29,6 @@ from ...rows.sampling import Lowest, fold_numbers, lowest_of, lowest_of_both
 __all__ = ["Table", "column_names", "read_table", "standardised", "take"]
 
 SELECTED = 10_000  # rows that laws are looked for in; the others confirm them
-_N_HASHES = 1 << 62  # different hashes of the places of rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +188,7 @@ def select_rows(rows: Rows, most: int) -> _Selected:
                 "Laws take no weights, which do not say how much noise a row has: open the rows without weight=..., "
                 "and leave out those that should not count."
             )
-        hashes = to_host(fold_numbers(block.X, block.part, block.start, n_rows, _N_HASHES)) / _N_HASHES
+        hashes = to_host(fold_numbers(block.X, block.part, block.start, n_rows, N_HASHES)) / N_HASHES
         # Lowest has weights, which these rows lack: labels take their place.
         labels = np.zeros(n_rows) if block.labels is None else np.asarray(to_host(block.labels))
         return lowest_of(block.X, labels, hashes, limit, most), n_rows
