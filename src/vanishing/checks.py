@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import MinMaxScaler
 
 from ._typing import Float1D, Float2D, Int1D
+from .display import counted
 
 T = TypeVar("T")
 
@@ -254,7 +255,7 @@ def warn_outside_unit_cube(low: Float1D, high: Float1D, names: Sequence[str]) ->
     outside = np.flatnonzero((low < -_SLACK) | (high > 1.0 + _SLACK))
     if outside.size:
         j = outside[0]
-        others = f" and {outside.size - 1} more columns" if outside.size > 1 else ""
+        others = f" and {counted(outside.size - 1, 'other column')}" if outside.size > 1 else ""
         _warn(
             f"Values outside [0, 1] in column {names[j]!r} (range {low[j]:.4g} to {high[j]:.4g}){others}: the bounds "
             "on degree, size and out-of-sample error do not hold; scale with sklearn.preprocessing.MinMaxScaler first.",

@@ -1,13 +1,16 @@
 """The search as users meet it: the walk, probabilities, sparse and averaged models, samples, formulas, bad input."""
 
+import warnings
+
 import numpy as np
 import pytest
 import sympy
 from searches import grid_search
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.datasets import load_wine
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import log_loss, make_scorer
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.model_selection import StratifiedKFold, cross_val_predict, train_test_split
 
 from vanishing import (
     L1SVC,
@@ -20,7 +23,7 @@ from vanishing import (
     load,
     open_rows,
 )
-from vanishing.classification.model.columns import Extras, hinge_knots
+from vanishing.classification.model.columns import hinge_knots
 from vanishing.classification.model.features import FeatureMap
 from vanishing.classification.model.fitting import class_factors, relevant_columns
 from vanishing.classification.model.probabilities import Calibration
@@ -442,9 +445,24 @@ def test_signed_generators_of_degree_1_are_left_out_beside_the_inputs():
     X, y = circles(2, m=120)
     clf = VanishingIdealClassifier(OAVI(0.01), features="both", n_jobs=1).fit(X, y)
     degrees = np.concatenate([ideal.generators_.degrees for ideal in clf.ideals_.estimators_])
-    both = FeatureMap.of([clf.ideals_.estimators_], features="both")
+    both = FeatureMap.of([clf.ideals_.estimators_], Columns(append_input=False))
     assert both.signed.size == degrees.size
     assert clf._map.signed.size == (degrees > 1).sum()
+
+
+def test_a_search_may_end_without_a_generator_on_all_rows():
+    """The training rows of a fold are few, and vanish on what all rows do not."""
+    X, y = load_wine(return_X_y=True)
+    X, _, y, _ = train_test_split(X, y, test_size=0.4, stratify=y, random_state=5)
+    options = {"psis": [0.0019], "Cs": [0.1], "scale_input": "arcsinh", "n_jobs": 1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of the bound on terms
+        clf = VanishingIdealClassifierCV(OAVI(max_terms=41), **options).fit(X, y)
+    assert clf.cv_results_["mean_n_generators"][0] > 0.0
+    assert len(clf.generators_) == 0
+    assert clf.score(X, y) > 0.95
+    np.testing.assert_allclose(clf.predict_proba(X).sum(axis=1), 1.0)
+    assert "x12" in str(clf)
 
 
 def test_knots_are_distinct_quantiles_inside_of_the_range():
@@ -452,7 +470,7 @@ def test_knots_are_distinct_quantiles_inside_of_the_range():
     knots = hinge_knots(X, 5)
     np.testing.assert_allclose(knots[:, 0], [0.1, 0.3, 0.5, 0.7, 0.9])
     assert np.isnan(knots[:, 1]).sum() >= 3
-    assert hinge_knots(X, 0) is None
+    assert hinge_knots(X, 0).shape == (0, 2)
 
 
 @pytest.mark.parametrize(
@@ -559,7 +577,7 @@ def test_a_screen_keeps_one_column_per_leading_term_and_the_most_telling_absolut
     X, y = rng.uniform(size=(600, 5)), rng.integers(0, 3, 600)
     X[y == 1, 0] *= 0.2
     ideals = PerClass(OAVI(psi=0.01)).fit(X, y).estimators_
-    mapping = FeatureMap.of([ideals], Extras.of(5, append_input=True), "both")
+    mapping = FeatureMap.of([ideals], Columns())
     columns = mapping.over(as_rows(X))
     chosen_columns = relevant_columns(mapping, columns, y, None, 40)
     small = mapping.select(chosen_columns)

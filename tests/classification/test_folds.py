@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, RepeatedStratifiedKFold, ShuffleSplit, StratifiedKFold
 
 from vanishing import OAVI, VanishingIdealClassifierCV
-from vanishing.classification.search.folds import Fold, class_ideals, split
+from vanishing.classification.search.in_memory import Fold, class_ideals, split
 from vanishing.classification.search.strategies import Budget
 from vanishing.rows.labels import read_labelled
 

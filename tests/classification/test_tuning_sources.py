@@ -288,6 +288,19 @@ def test_labels_beside_other_sources_may_be_words(kind, on_disk, tmp_path):
     assert found.classes_.tolist() == ["a one", "b two", "c three"]
 
 
+@pytest.mark.parametrize("scale_input", [True, "minmax"])
+def test_hinges_have_their_knots_in_the_units_of_the_fold(scale_input, tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=(900, 3))
+    y = (np.abs(np.abs(x[:, 0] - 0.5) - 0.2) < 0.1).astype(int)  # two bands, which no |x - mean| cuts out
+    rows, _ = npy_file(100.0 + 50.0 * x, y, tmp_path)
+    options = {"psis": [0.2], "Cs": [10.0], "scale_input": scale_input, "refit": False}
+    plain = tuner(OAVI(max_degree=1), **options).fit(rows)
+    hinged = tuner(OAVI(max_degree=1), columns=Columns("absolute", hinges=9), **options).fit(rows)
+    assert plain.best_score_ < 0.75
+    assert hinged.best_score_ > 0.95
+
+
 # --- scoring ----------------------------------------------------------------------------------------------------------
 
 

@@ -428,7 +428,7 @@ def test_numbers_out_of_range_are_refused(arguments, message, parabola, capsys):
         (["--psi", "little"], "argument --psi: invalid float value: 'little'"),
         (["--max-degree", "2.5"], "argument --max-degree: invalid int value"),
         (["--algorithm", "magic"], "argument --algorithm: invalid choice: 'magic' (choose from"),
-        (["--nonsense"], "unrecognized arguments: --nonsense"),
+        (["--nonsense"], "'vanishing fit' does not take '--nonsense': see 'vanishing fit --help'."),
     ],
 )
 def test_arguments_that_cannot_be_read_show_the_usage(arguments, message, parabola, capsys):
@@ -458,7 +458,7 @@ def test_a_missing_value_is_named_with_its_row(tmp_path, capsys):
     X, _ = curves()
     X[123, 1] = np.nan
     message = refused(capsys, write_parquet(tmp_path / "rows.parquet", X))
-    assert re.search(r"Column 'b' contains NaN: 1 such value, the first in row 123 of .*rows\.parquet", message)
+    assert re.search(r"Column 'b' has missing values: 1, the first in row 123 of .*rows\.parquet", message)
     assert "drop those rows" in message
 
 

@@ -69,6 +69,13 @@ def test_a_relation_is_drawn_where_the_row_is_and_normal_rows_lie_on_its_curve(w
     assert abs(watched.generators_[0].evaluate(row.to_frame().T)[0]) / np.sqrt(watched.generators_.mse[0]) > 6.0
 
 
+def test_rows_with_gaps_are_left_out_of_the_equations_over_time(watched, day):
+    gaps = day.copy()
+    gaps.iloc[[3, 40], 0] = np.nan
+    drawn = [line.get_xdata() for line in watched.plot_residuals(gaps).axes[0].lines[1:3]]
+    np.testing.assert_array_equal(np.sort(np.concatenate(drawn)), np.delete(np.arange(len(day)), [3, 40]))
+
+
 def test_without_equations_there_is_nothing_to_draw():
     detector = VanishingIdealDetector(regimes=False).fit(np.random.default_rng(0).normal(size=(300, 2)))
     with pytest.raises(ValueError, match="No equation holds closely enough"):

@@ -46,6 +46,15 @@ def test_contributions_sum_to_the_decision():
     assert ax.get_title(loc="left").startswith("Predicted 0")
 
 
+def test_contributions_in_a_table_are_drawn_for_one_row():
+    X, y = rings(2)
+    clf = VanishingIdealClassifier(OAVI(0.001)).fit(X, y)
+    bars = plot_contributions(clf.explain(X[:1]), n_terms=2).patches
+    assert sum(bar.get_width() for bar in bars) == pytest.approx(clf.decision_function(X[:1])[0])
+    with pytest.raises(ValueError, match="draws one decision; this explanation is about 3 rows: choose one"):
+        plot_contributions(clf.explain(X[:3]))
+
+
 def test_the_tuning_surface_has_every_pair_and_a_ring_at_the_best():
     search = VanishingIdealClassifierCV(psis=[0.1, 0.01, 0.001], Cs=[0.1, 1.0], cv=2).fit(*rings(2))
     ax = plot_tuning(search)

@@ -154,7 +154,7 @@ class Offences(NamedTuple):
 def _scan(
     arguments: argparse.Namespace, loaded: Loaded, rows: DiskRows, standard: Standard, complete: _Complete
 ) -> tuple[Gaps, Int1D, list[dict[str, Any]]]:
-    """The gaps, offences against each equation, and the first offending rows; all go to the output file."""
+    """The gaps, offences against each equation, and the worst ones, worst first; all go to the output file."""
     import numpy as np
 
     from ..rows.gaps import Gaps, add_gaps
@@ -174,8 +174,10 @@ def _scan(
                 "equation": np.array(standard.names)[offences.equation],
                 "times_limit": offences.size,
             }
-            columns = [values[: IN_HTML - len(shown)].tolist() for values in records.values()]
+            worst = np.argsort(-offences.size, kind="stable")[:IN_HTML]
+            columns = [values[worst].tolist() for values in records.values()]
             shown += [dict(zip(records, row, strict=True)) for row in zip(*columns, strict=True)]
+            shown = sorted(shown, key=lambda record: -record["times_limit"])[:IN_HTML]
             if writer is not None:
                 writer.write(records)
     return gaps, counts, shown
@@ -212,7 +214,7 @@ class _Complete:
 
         n_rows = len(inside)
         if not (self.drop or self.takes_gaps):
-            require_finite(inside, self.names, may_drop=True)
+            require_finite(inside, self.names, may_drop=True, whole=False)
         gaps, kept = Gaps(n_rows, 0, np.zeros(len(self.names), dtype=np.int64)), None
         if self.drop:
             gaps, kept = gaps_in(block._replace(X=inside.X), self.names, inside.place)

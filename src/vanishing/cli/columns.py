@@ -200,8 +200,9 @@ def note_row_numbers(rows: DiskRows) -> None:
     """Print a note about columns that only number the rows, with the flag that leaves them out."""
     numbered = row_numbers(rows)
     if 0 < len(numbered) < rows.n_features:
+        number, them = ("numbers", "it") if len(numbered) == 1 else ("number", "them")
+        columns = _listed(numbered).removeprefix("the c")
         print(
-            f"vanishing: {_listed(numbered)[4:].capitalize()} only number{'s' if len(numbered) == 1 else ''} the rows: "
-            f"leave {'it' if len(numbered) == 1 else 'them'} out with --exclude {_as_flag(numbered)}.",
+            f"vanishing: C{columns} only {number} the rows: leave {them} out with --exclude {_as_flag(numbered)}.",
             file=sys.stderr,
         )

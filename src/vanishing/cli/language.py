@@ -13,6 +13,11 @@ _PHRASES = [
     (r"or drop those rows", "or drop those rows, or leave the column out with --exclude"),
     (r"need Moments\(degree=(\d+)\)", r"need moments of --degree \1"),
     (r"raise psi", "raise --psi"),
+    (
+        r"^Input X contains NaN in column (?:\d+ \((.+?)\)|(\d+)): ((?:at least )?[\d,]+) such values?, (.+?)\. Impute "
+        "them or",
+        r"Column \1\2 has missing values: \3, \4. Fill them, or",
+    ),
     (r"^Input X contains (NaN|infinity \(inf\)) in column \d+ \((.+?)\)(?=[:,])", r"Column \2 contains \1"),
     (r"\bn_samples = (\d+)( rows)?", r"\1 rows"),
     (r"\b1 feature\(s\) only", "one column only"),

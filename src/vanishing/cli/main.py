@@ -94,8 +94,15 @@ def main(argv: Sequence[str] | None = None, *, loaded: Callable[[], None] | None
     2
     """
     given = list(sys.argv[1:] if argv is None else argv)
+    if not given:
+        build_parser().print_help(sys.stderr)
+        return 2
     chosen = next((word for word in given if not word.startswith("-")), None)
-    arguments = build_parser(chosen).parse_args(given)
+    arguments, unknown = build_parser(chosen).parse_known_args(given)
+    if unknown:
+        command = f"vanishing {arguments.command}"
+        print(f"vanishing: '{command}' does not take {unknown[0]!r}: see '{command} --help'.", file=sys.stderr)
+        raise SystemExit(2)
     try:
         if loaded is not None:
             if arguments.command != "completion":

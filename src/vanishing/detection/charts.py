@@ -63,12 +63,14 @@ def residuals(polynomials: Polynomials, deviation: Float1D, table: Float2D) -> A
     polynomials : Polynomials
     deviation : ndarray of shape (n_equations,)
     table : ndarray of shape (n_rows, n_columns)
+        Rows with NaN are left out.
 
     Returns
     -------
     matplotlib Figure
     """
-    worst = np.abs(polynomials.evaluate(table) / deviation).max(axis=0)
+    complete = table[~np.isnan(table).any(axis=1)]
+    worst = np.abs(polynomials.evaluate(complete) / deviation).max(axis=0)
     shown = np.sort(np.argsort(-worst, kind="stable")[:IN_TEXT])
     figure = _figure((9.5, 0.8 + 1.7 * len(shown)))
     panels = figure.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]

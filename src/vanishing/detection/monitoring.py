@@ -124,9 +124,13 @@ class Episode:
         return self.last_row - self.first_row + 1
 
     def __str__(self) -> str:
-        span = moment(self.start) + (f" to {moment(self.end)}" if self.last_row > self.first_row else "")
+        start, end, worst = map(moment, (self.start, self.end, self.worst))
+        if self.last_row > self.first_row:
+            span = f"{start} to {end}: {counted(self.n_rows, 'row')}, worst {worst}"
+        else:
+            span = f"{start}: 1 row"
         named = ", ".join(list(self.columns)[:N_NAMED])
-        return f"{span}: {counted(self.n_rows, 'row')}, worst {moment(self.worst)}" + (f"; {named}" if named else "")
+        return span + (f"; {named}" if named else "")
 
 
 @dataclass(frozen=True)
@@ -188,7 +192,8 @@ class Monitoring:
         return plot_episodes(self.evidence, self.limit, spans, times=self.times, ax=ax)
 
     def __str__(self) -> str:
-        gaps = f"; {counted(self.n_missing, 'row')} with gaps scored by the other columns" if self.n_missing else ""
+        scored = "was scored by its" if self.n_missing == 1 else "were scored by their"
+        gaps = f"; {counted(self.n_missing, 'row')} with gaps {scored} other columns" if self.n_missing else ""
         head = f"{counted(len(self.episodes), 'alarm episode')} in {counted(len(self.scores), 'row')}{gaps}"
         return "\n".join([head, *(f"  {episode}" for episode in self.episodes)])
 

@@ -159,6 +159,11 @@ class OAVI(MonomialIdeal):
             )
         if self.normalization == "gradient" and (self.solver, self.boost) != ("omp", "wihb"):
             raise ValueError("normalization='gradient' works with solver='omp' and boost='wihb' only.")
+        if self.tau == np.inf and self.solver not in ("agd", "omp"):
+            raise ValueError(
+                f"tau must be finite for solver={self.solver!r}, which searches the l1 ball of that radius: "
+                "tau=inf works with solver='omp' or 'agd'."
+            )
         check_number("tau", self.tau, low=2.0, finite=self.solver not in ("agd", "omp"))
         check_number("tol", self.tol, low=0.0, below=1.0)
         check_flag("polish", self.polish)

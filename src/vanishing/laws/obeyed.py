@@ -55,7 +55,9 @@ def core_laws(table: Table, kept: Sequence[int], settings: Settings) -> tuple[li
             core = without_term(core, idle, some, every, comparable)
         reason = _reason(core, every, widest)
         if core is None or law is None or reason:
-            attempts.append(_attempt(core, columns, table, kept, settings, reason))
+            power_law = find_core(some, every, comparable, widest=CRITERIA.core, power_laws=True)
+            near = [_in_table(c, columns, X.shape[1]) for c in (core, power_law) if c is not None]
+            attempts.append(_attempt(near, table, kept, settings, reason))
             break
         n_before = len(judgement.laws)
         judgement.add([law])
@@ -68,18 +70,16 @@ def core_laws(table: Table, kept: Sequence[int], settings: Settings) -> tuple[li
     return judgement.laws, [*attempts, *judgement.rejected]
 
 
-def _attempt(
-    core: Core | None, columns: Sequence[int], table: Table, kept: Sequence[int], settings: Settings, reason: str
-) -> Attempt:
-    """How a search without a law ended: by a relation that holds approximately, if there is one."""
-    if core is None:
-        return Attempt(0, 0, float("nan"), reason)
-    is_smooth = core.width <= CRITERIA.core and core.smooth >= CRITERIA.smooth
-    law = _law(_in_table(core, columns, table.X.shape[1]), table, kept, settings) if is_smooth else None
-    if law is not None:
-        share = "" if law.share == 1.0 else f" on {law.share:.0%} of the rows"
-        reason = f"approximately {law.equation}{share}, to {core.within:.1g} of the value: a smooth deviation is left"
-    return Attempt(0, 0, core.width, reason or DENSE)
+def _attempt(near: Sequence[Core], table: Table, kept: Sequence[int], settings: Settings, reason: str) -> Attempt:
+    """How a search without a law ended: by a relation that nearly holds, the first of those that has a law's form."""
+    for core in near:
+        law = _law(core, table, kept, settings) if core.width <= CRITERIA.core else None
+        if law is not None and core.smooth >= CRITERIA.smooth:
+            share = "" if law.share == 1.0 else f" on {law.share:.0%} of the rows"
+            size = f"{100.0 * core.within:.1g}%"
+            reason = f"{law.equation} holds to {size} of the value{share}, but the rest is smooth, not noise"
+            return Attempt(0, 0, core.width, reason)
+    return Attempt(0, 0, near[0].width if near else float("nan"), reason or DENSE)
 
 
 def _in_table(core: Core, columns: Sequence[int], n: int) -> Core:

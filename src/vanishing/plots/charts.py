@@ -135,5 +135,6 @@ def plot_episodes(
     ax.plot(at[starts], np.maximum.reduceat(values, starts), color=LINE, linewidth=1.0, rasterized=True)
     ax.axhline(limit, color=MUTED, linewidth=1.1, linestyle="--")
     tame(ax, values, max(limit, 1.0))
+    ax.set_ylim(bottom=min(0.0, float(values.min(initial=0.0))))
     return finish(ax, title="Evidence; dashed: limit; shaded: alarm episodes", x="row" if times is None else "",
                   y="evidence", grid=None)  # fmt: skip

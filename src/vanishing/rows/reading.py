@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from .._typing import Array, Float2D, Int1D
 from ..checks import check_weights, require_unmasked
+from ..display import counted
 from .array_api import is_device_array, namespace_of, to_host
 from .arrays import ArrayRows
 from .disk import open_rows
@@ -324,27 +325,30 @@ def _add_non_finite(a: _NonFinite, b: _NonFinite) -> _NonFinite:
     return _NonFinite(a.counts + b.counts, b.first | a.first)
 
 
-def require_finite(rows: Rows, names: Sequence[str], *, may_drop: bool = False) -> None:
+def require_finite(rows: Rows, names: Sequence[str], *, may_drop: bool = False, whole: bool = True) -> None:
     """Raise ValueError for NaN and infinity, naming the first column that has one.
 
-    With ``may_drop``, the message names the parameter ``missing`` of the caller.
+    With ``may_drop``, the message names the parameter ``missing`` of the caller; if the rows are not the ``whole``
+    table, it counts "at least" what it has seen.
     """
     n = rows.n_features
     non_finite = rows.reduce(_count_non_finite, _add_non_finite, Cost(n, 2 * n))
     if non_finite.counts.any():
-        raise ValueError(_non_finite_message(non_finite, names, rows, may_drop))
+        raise ValueError(_non_finite_message(non_finite, names, rows, may_drop, whole))
 
 
-def _non_finite_message(non_finite: _NonFinite, names: Sequence[str], rows: Rows | _Finite, may_drop: bool) -> str:
+def _non_finite_message(
+    non_finite: _NonFinite, names: Sequence[str], rows: Rows | _Finite, may_drop: bool, whole: bool
+) -> str:
     """The error about the first column with a value that is not finite."""
     j = int(np.flatnonzero(non_finite.counts)[0])
     part, row, is_nan = non_finite.first[j]
     where = "" if names[j] == f"x{j}" else f" ({names[j]!r})"
-    some, first = ("at least ", "one") if isinstance(rows, _Finite) else ("", "the first")
+    some, first = ("", "the first") if whole else ("at least ", "one")
     way_out = "or drop those rows, as missing='drop' does" if may_drop and is_nan else "or drop those rows"
     return (
-        f"Input X contains {'NaN' if is_nan else 'infinity (inf)'} in column {j}{where}: {some}{non_finite.counts[j]} "
-        f"such value{'s' if non_finite.counts[j] > 1 else ''}, {first} {rows.place(part, row)}. Impute them {way_out}."
+        f"Input X contains {'NaN' if is_nan else 'infinity (inf)'} in column {j}{where}: {some}"
+        f"{counted(int(non_finite.counts[j]), 'such value')}, {first} {rows.place(part, row)}. Impute them {way_out}."
     )
 
 
@@ -359,5 +363,5 @@ class _Finite:
     def __call__(self, block: Block) -> Block:
         non_finite = _count_non_finite(block)
         if non_finite.counts.any():
-            raise ValueError(_non_finite_message(non_finite, self.names, self, self.may_drop))
+            raise ValueError(_non_finite_message(non_finite, self.names, self, self.may_drop, whole=False))
         return block

@@ -24,7 +24,7 @@ from ..solvers import Status
 from .exports import expectation_suite, pandera_schema, sql_checks
 from .learning import equations_of_most, sample_table
 from .report import Report, report_on
-from .rule import LawLike, Rule, absolute_values, polynomial_of_law, rule_with_tolerance
+from .rule import LawLike, Rule, absolute_values, plain_rule, polynomial_of_law, rule_with_tolerance
 
 
 def _polynomial(
@@ -139,7 +139,7 @@ class Rules(Saved, Reported, Sequence[Rule]):
         else:
             require_finite(rows, names, may_drop=True)
         table = sample_table(complete)
-        rules = [rule_with_tolerance(polynomial, table) for polynomial in equations_of_most(table, names, degree)]
+        rules = [plain_rule(polynomial, table) for polynomial in equations_of_most(table, names, degree)]
         if not rules:
             return cls(rules, n_missing=n_missing)
         width = 4 * rows.n_features * len(rules)

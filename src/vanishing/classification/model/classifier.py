@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import MinMaxScaler
 
 from ..._typing import Array, Float2D
-from ...checks import all_or_nothing, check_number
+from ...checks import all_or_nothing, check_number, no_generator
 from ...files.fields import Either, Labels, MayBeMissing, Number, Numbers, Optional, Scaler, TupleOf, require
 from ...files.saved import Object, SavedEstimator
 from ...ideals.oavi import DefaultIdeal
@@ -197,6 +197,8 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
             self._check_options()
             data = read_labelled(self, dense(X), y, sample_weight).without_zero_weights()
             self._fit_labelled(self, data, Conditions())
+            if self._map.n_generators == 0:
+                raise ValueError(no_generator(self.ideals_.estimators_[0].psi))
         return self
 
     def _check_options(self) -> None:
@@ -212,7 +214,7 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         self._store(data.classes, pieces.scaler, pieces.ideals, pieces.mapping, pieces.final)
         if how.calibration is not None:
             self._calibrate(how.calibration)
-        known = pieces.rows if isinstance(pieces.rows, ArrayRows) else pieces.sampled
+        known = pieces.known
         if known is None:
             return
         self._centre = np.average(known.X, axis=0, weights=known.sample_weight)

@@ -21,7 +21,7 @@ from ...polynomials.terms import term_values
 from ...polynomials.text import shown_names
 from ...rows.array_api import empty_like, in_float64, namespace_of, on_device_of, to_host
 from ...rows.protocol import Block, Computed, Cost, Rows, View
-from .columns import EXTRAS, Extras, take_columns
+from .columns import EXTRAS, Columns, Extras, take_columns
 
 _CONSTANT = 1e-12  # spread of a column that is constant up to rounding, relative to its values or the unit cube
 
@@ -44,15 +44,16 @@ class FeatureMap:
     exact: Bool1D | None = None
 
     @classmethod
-    def of(
-        cls, ideals: Sequence[Sequence[VanishingIdeal]], extras: Extras | None = None, features: str = "absolute"
-    ) -> FeatureMap:
-        """The map for the fitted estimators of each class; ``features`` is "absolute", "signed" or "both".
+    def of(cls, ideals: Sequence[Sequence[VanishingIdeal]], options: Columns, X: Float2D | None = None) -> FeatureMap:
+        """The map for the fitted estimators of each class; hinges need rows ``X`` in the unit cube.
 
         Beside the inputs, signed generators of degree 1 would say nothing new, and are left out.
         """
         lists = tuple(ideal.generators_ for own in ideals for ideal in own)
-        extras = Extras.of(len(lists[0].feature_names)) if extras is None else extras
+        extras, features = (
+            options.extras(np.empty((0, len(lists[0].feature_names))) if X is None else X),
+            options.features,
+        )
         degrees = np.concatenate([polynomials.degrees for polynomials in lists])
         numbers = np.arange(degrees.size)
         signed = numbers[degrees > 1] if extras.inputs.size else numbers

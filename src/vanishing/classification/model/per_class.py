@@ -35,8 +35,11 @@ from ...rows.reading import input_names, read_finite, take_input_from, with_name
 from ...rows.sampling import FEWEST_IN_HALF
 from ...rows.together import together
 from ...threads import n_threads
+from .columns import Columns
 from .explained import ReportedPerClass
 from .features import FeatureMap
+
+_ABSOLUTE = Columns("absolute", append_input=False)  # |g| alone
 
 
 @dataclass(frozen=True)
@@ -270,7 +273,7 @@ class PerClass(SavedEstimator, DefaultIdeal, ReportedPerClass, TransformerMixin,
         ndarray of shape (n_samples, n_generators)
         """
         check_is_fitted(self)
-        values = FeatureMap.of(self._by_class).over(read_finite(self, X))
+        values = FeatureMap.of(self._by_class, _ABSOLUTE).over(read_finite(self, X))
         return with_names(values, lambda: self.get_feature_names_out())
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:

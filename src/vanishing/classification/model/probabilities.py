@@ -65,13 +65,11 @@ class Calibration(NamedTuple):
 
     def limited(self, log_odds: Any) -> Any:
         """The log-odds that the probabilities are made of."""
-        return log_odds if self.offset.size > 1 else _clip(log_odds, *self.limits)
-
-
-def _clip(values: Any, low: float, high: float) -> Any:
-    if isinstance(values, np.ndarray) or is_dask(values):
-        return values.clip(low, high)
-    return namespace_of(values).clip(values, low, high)
+        if self.offset.size > 1:
+            return log_odds
+        if isinstance(log_odds, np.ndarray) or is_dask(log_odds):
+            return log_odds.clip(*self.limits)
+        return namespace_of(log_odds).clip(log_odds, *self.limits)
 
 
 class _Scale(Field):

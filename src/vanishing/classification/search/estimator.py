@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold
-from sklearn.utils.validation import has_fit_parameter
 
 from ..._typing import Array
 from ...checks import all_or_nothing, check_choice, check_count, check_flag, check_n_jobs, check_numbers
@@ -19,10 +18,8 @@ from ...rows.labels import Labelled, read_labelled
 from ...rows.reading import dense
 from ...svm import L1SVC
 from ..model.columns import Columns
-from ..model.fitting import takes_no_weight
 from ..model.transforms import TRANSFORMS, check_scaling
 from .answers import AnswersByTheBest
-from .in_memory import InMemory
 from .searching import Maker, Options, Outcome, average_models, refit, search
 from .strategies import Budget, Trial, choose, tabulate
 
@@ -271,28 +268,16 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
             data.require_weights()
             # None stands for our own SVM.
             final = None if isinstance(self.final_estimator, L1SVC) else self.final_estimator
-            if sample_weight is not None and not (final is None or has_fit_parameter(final, "sample_weight")):
-                raise ValueError(takes_no_weight(final))
             maker = Maker(self, self._template(), final, self.class_weight, self.n_jobs, self.max_columns)
             outcome = search(self._options(data, maker), data)
             best = choose(outcome.history, sparse=self.refit == "1se", max_columns=self.max_columns)
             self._keep_results(outcome, best, data.classes)
             if self.refit:
-                self._fit_best(maker, data.without_zero_weights(), outcome, best)
+                data, may_mix = data.without_zero_weights(), self.refit != "1se" and self.max_columns is None
+                self.best_estimator_ = refit(outcome, data, best, may_mix=may_mix)
+            if self.refit == "average":
+                self.estimators_, self.weights_ = average_models(outcome, data, best, self.best_estimator_)
         return self
-
-    def _fit_best(self, maker: Maker, data: Labelled, outcome: Outcome, best: Trial) -> None:
-        """Fit the chosen trial to all rows, and with an average others."""
-        history, evaluator, sample = outcome
-        if isinstance(self.psis, str):
-            maker = maker._replace(max_terms=outcome.max_terms)
-        may_mix = self.refit != "1se" and self.max_columns is None
-        self.best_estimator_ = refit(maker, data, best, history[best], evaluator, sample, may_mix=may_mix)
-        if self.refit == "average":
-            assert isinstance(evaluator, InMemory)
-            self.estimators_, self.weights_ = average_models(
-                maker, data, history, best, evaluator, sample, self.best_estimator_
-            )
 
     def _options(self, data: Labelled, maker: Maker) -> Options:
         few_rows = (data.rows.n_samples or np.inf) < self._budget.rows_of_one_draw

@@ -18,7 +18,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import MinMaxScaler
 
-from ..._typing import Float1D
+from ..._typing import Float1D, Float2D
 from ...checks import quoted
 from ...engine.survey import Survey, first_units, require_finite_survey, scaled_rows, scaler_of_range, surveys_if_any
 from ...ideals.ideal import VanishingIdeal
@@ -31,9 +31,9 @@ from ...rows.sampling import InFolds, NumberFolds
 from ...rows.together import together
 from ...svm import L1SVC
 from ...threads import one_blas_thread
-from ..model.columns import Columns, Extras
+from ..model.columns import Columns
 from ..model.features import FeatureMap
-from .folds import Ideals
+from .in_memory import Ideals
 from .scoring import Criterion, tabulated_score
 from .strategies import Trial, TrialScore
 
@@ -107,7 +107,8 @@ def survey_folds(data: Labelled, n_folds: int, names: Sequence[str], *, scale_in
 class InPasses:
     """Cross-validation of trials in passes over rows that are not in memory.
 
-    All trials have one scaling and one set of columns, so that their models go through the data together.
+    All trials have one scaling and one set of columns, so that their models go through the data together. Hinges have
+    their knots at quantiles of ``head``, some of the rows.
     """
 
     def __init__(
@@ -115,11 +116,11 @@ class InPasses:
         folds: Folds,
         template: VanishingIdeal,
         scorer: Callable[..., float],
-        extras: Extras,
+        head: Float2D | None,
         n_jobs: int | None,
         progress: Progress,
     ):
-        self.folds, self.template, self.scorer, self.extras = folds, template, scorer, extras
+        self.folds, self.template, self.scorer, self.head = folds, template, scorer, head
         self.n_jobs, self._progress = n_jobs, progress
 
     def evaluate(self, trials: Sequence[Trial]) -> list[TrialScore]:
@@ -172,7 +173,9 @@ class InPasses:
         found: dict[tuple[int, int, float], tuple[float, float]] = {}
 
         def fit(source: Rows, j: int, psis: list[int]) -> None:
-            mapping = FeatureMap.of(ideals[psis[0], j], self.extras, columns.features)
+            scaler = self.folds.scalers[j]
+            head = self.head if self.head is None or scaler is None else scaler.transform(self.head)
+            mapping = FeatureMap.of(ideals[psis[0], j], columns, head)
             if mapping.n_generators:
                 for C, result in self._fit_fold(mapping, source, j, Cs, scale=columns.scale_features).items():
                     found.update(dict.fromkeys([(i, j, C) for i in psis], result))

@@ -146,27 +146,7 @@ def mixed_if_better(calibration: Calibration, rows: HeldOut, decisions: Sequence
     return mix_decisions(calibration, all_decisions, codes, weights, n_rows=np.unique(places).size)
 
 
-class _AnyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier with all that a score may ask for; to look up the scorer of a name."""
-
-    def fit(self, X: Any, y: Any) -> _AnyClassifier:
-        """Nothing."""
-        return self
-
-    def predict(self, X: Any) -> Array:
-        """Labels."""
-        raise NotImplementedError
-
-    def decision_function(self, X: Any) -> Array:
-        """Decisions."""
-        raise NotImplementedError
-
-    def predict_proba(self, X: Any) -> Float2D:
-        """Probabilities."""
-        raise NotImplementedError
-
-
-class _Answers(_AnyClassifier):
+class _Answers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that has answered already; its rows are the numbers of answers."""
 
     def __init__(self, classes: Array, predictions: Array, decisions: Float2D | None = None, log_odds: Any = None):
@@ -206,7 +186,7 @@ def answered_score(
 
 def find_scorer(scoring: Any) -> Any:
     """The scorer of a name, or of a function."""
-    return check_scoring(_AnyClassifier(), scoring)
+    return check_scoring(L1SVC(), scoring)
 
 
 def takes_weights(scorer: Any) -> bool:
@@ -225,11 +205,8 @@ def tabulated_score(scorer: Callable[..., float], table: Float2D, labels: Array,
     return float(scorer(answers, np.arange(len(true))[:, None], labels[true], sample_weight=table[true, said]))
 
 
-def needs_single_rows(scoring: Any) -> bool:
-    """Whether the score of a name needs decisions about rows, or probabilities, or takes no weights."""
-    if not isinstance(scoring, str):
-        return False
-    scorer = find_scorer(scoring)
+def needs_single_rows(scorer: Any) -> bool:
+    """Whether a scorer needs decisions about rows, or probabilities, or takes no weights."""
     return getattr(scorer, "_response_method", "predict") != "predict" or not takes_weights(scorer)
 
 
@@ -237,8 +214,8 @@ def scorer_of_predictions(scoring: Any) -> Any:
     """The scorer, if it needs no more than how often each class was taken for each."""
     if scoring is not None and not isinstance(scoring, str):
         raise ValueError("scoring must be the name of a score, such as 'accuracy' or 'f1', for data outside of memory.")
-    scorer = check_scoring(L1SVC(), "accuracy" if scoring is None else scoring)
-    if getattr(scorer, "_response_method", "predict") != "predict" or not takes_weights(scorer):
+    scorer = find_scorer("accuracy" if scoring is None else scoring)
+    if needs_single_rows(scorer):
         raise ValueError(
             f"scoring={scoring!r} needs the scores of single rows, or takes no weights; for data outside of memory use "
             "one of predictions, such as 'accuracy', 'balanced_accuracy' or 'f1', or set search_rows, so that the "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -275,11 +275,6 @@ class WalkDown:
                 break
         return []
 
-    def n_done(self, history: History) -> int:
-        """How many values of psi were tried."""
-        own = {trial.psi for trial in history if (trial.scaling, trial.columns) == (self.scaling, self.columns)}
-        return len(own.intersection(self.psis))
-
 
 def neighbours(values: Sequence[float], centre: float) -> list[float]:
     """The value nearest to the centre, and those beside it.
@@ -296,19 +291,15 @@ def neighbours(values: Sequence[float], centre: float) -> list[float]:
 
 @dataclass(frozen=True)
 class BetterScaling:
-    """The first values of psi with every scaling of the inputs, the others with the scaling that is best by then.
+    """Goes on with the walk of the scaling that is best so far.
 
     Scalings after the first have to be clearly ahead, see :func:`best_trial`.
     """
 
     walks: Sequence[WalkDown]
-    n_compared: int
 
     def ask(self, history: History) -> list[Trial]:
-        """The trials of the next psi of a walk."""
-        for walk in self.walks:
-            if walk.n_done(history) < self.n_compared and (trials := walk.ask(history)):
-                return trials
+        """The trials of the next psi of that walk."""
         best = best_trial(history)
         return [] if best is None else next(walk for walk in self.walks if walk.scaling == best.scaling).ask(history)
 
@@ -317,22 +308,22 @@ class BetterScaling:
 class RicherColumns:
     """The best model so far with other columns, one change after the other; a change that is clearly ahead stays.
 
-    ``changes`` are fields of :class:`~vanishing.Columns` with their values. The history starts with the trials of a
-    walk; the changes that follow it are replayed, so that none is asked for twice.
+    What ``others`` change is where they differ from the columns of the first trial. The history starts with the trials
+    of a walk; the changes that follow it are replayed, so that none is asked for twice.
     """
 
-    changes: Sequence[Mapping[str, Any]]
+    others: Sequence[Columns]
     Cs: Sequence[float]
 
     def ask(self, history: History) -> list[Trial]:
         """The next change of the best trial, with its C and those beside it."""
         first = next(iter(history)).columns
         known = {trial: score for trial, score in history.items() if trial.columns == first}
-        for change in self.changes:
+        for other in self.others:
             best = best_trial(known)
             if best is None:
                 return []
-            changed = best._replace(columns=replace(best.columns, **change))
+            changed = best._replace(columns=best.columns.with_changes(first, other))
             trials = [changed._replace(C=C) for C in neighbours(self.Cs, best.C)]
             if trials[0] not in history:
                 return trials

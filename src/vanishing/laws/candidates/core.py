@@ -10,7 +10,7 @@ as narrow as the narrowest is the core; ``criteria`` decides whether it is a law
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -174,7 +174,12 @@ def _spread(column: Float1D) -> float:
 
 
 def find_core(
-    X: Float2D, every: Float2D | None = None, comparable: _Comparable | None = None, *, widest: float = 0.03
+    X: Float2D,
+    every: Float2D | None = None,
+    comparable: _Comparable | None = None,
+    *,
+    widest: float = 0.03,
+    power_laws: bool = False,
 ) -> Core | None:
     """The shortest of the narrowest equations of a table; None if no short equation is narrow.
 
@@ -188,6 +193,8 @@ def find_core(
         ``comparable(exponents, k)`` says which terms may have rational multiples of the coefficient of term k.
     widest : float, default=0.03
         Width of a core, at most, in deviations of the columns; twice as wide ones are compared.
+    power_laws : bool, default=False
+        Whether only power laws are candidates.
 
     Examples
     --------
@@ -205,7 +212,8 @@ def find_core(
         return None
     columns, X, random, many = search.columns, search.X, search.random, search.scaled
     n_rows = len(X)
-    found = [*_power_laws(columns, X, 2.0 * widest), *_sums(search, 4.0 * widest)]
+    sums: Iterable[_Candidate] = () if power_laws else _sums(search, 4.0 * widest)
+    found = [*_power_laws(columns, X, 2.0 * widest), *sums]
     found = [search.concentrated(c) for c in found]
     found = [c for c in found if c.width <= 2.0 * widest and c.sizes.min() > c.width + ROUNDED]
     found = [c for c in found if _is_one_sheet(*many, c)]

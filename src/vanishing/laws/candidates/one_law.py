@@ -113,7 +113,7 @@ class OneLaw:
         if law is not None:
             return law
         if not testable:
-            return f"no few terms are a law, and {self.n_rows} rows cannot test all {len(self.trial)} together"
+            return self._untested()
         full = full or self._full(variances)
         if self._is_hopeless(full.system):
             return self._rejection()
@@ -132,7 +132,12 @@ class OneLaw:
         return self._audited(sparse)
 
     def _rejection(self) -> str:
+        if self.dof <= 0:
+            return self._untested()
         return f"rejected: J = {self.J:.4g} with {self.dof} degrees of freedom"
+
+    def _untested(self) -> str:
+        return f"no few terms are a law, and {self.n_rows:,} rows cannot test all {len(self.trial)} together"
 
     def _is_hopeless(self, system: System) -> bool:
         """Whether the test of all terms together excludes a law among them, however few terms it may have."""

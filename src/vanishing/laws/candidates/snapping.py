@@ -19,6 +19,7 @@ from ..estimate.gmm import System
 
 __all__ = [
     "J_PER_BIT",
+    "STRONG",
     "SnappedLaw",
     "least_saving",
     "nearest_rational",
@@ -31,7 +32,7 @@ __all__ = [
 J_PER_BIT = 2.0 * np.log(2.0)  # J is twice a log-likelihood, in nats
 _DENOMINATORS = 4  # largest denominator
 _FAR = 14.0  # squared standard errors beyond which a number is another one: a law has several, and all have to be near
-_STRONG = 5.0  # bits saved, beyond which a rational number is hardly chance
+STRONG = 5.0  # bits saved beyond what a search chooses from: a chance of 3%
 _GAIN_OF_MORE = 6.0  # bits that an additional term has to save
 _MOST_CHANGES = 4  # of the terms in one local search; terms tried at each
 
@@ -103,7 +104,7 @@ def least_saving(n_numbers: int) -> float:
     >>> least_saving(1)
     7.0
     """
-    return log2(n_numbers + 1) + n_numbers + _STRONG
+    return log2(n_numbers + 1) + n_numbers + STRONG
 
 
 @compiled
@@ -223,7 +224,7 @@ def _fix_greedily(values: Float1D, covariance: Float2D, pure: Bool1D, numbers: F
             totals[0] += real_total
             return
         totals[0] += cost_k
-        totals[1] += 1.0 if most > _STRONG else 0.0
+        totals[1] += 1.0 if most > STRONG else 0.0
         totals[2] += most
         numbers[k, 0], numbers[k, 1] = p_k, q_k
         moved, variance = p_k / q_k - values[k], max(covariance[k, k], 1e-300)

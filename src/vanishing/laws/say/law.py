@@ -438,10 +438,20 @@ def _conserved_text(text: str, *, latex: bool) -> str:
 def _noise_text(law: Law) -> str:
     if law.kind == "exact":
         return "exact"
-    if law.noise_kind == "estimated for each column":
-        return f"noise about {law.level:.2g} of a deviation"
-    of = "each value" if "multiplicative" in law.noise_kind else "each column"
-    return f"noise {law.level:.2%} of {of}" if law.level < 0.001 else f"noise {law.level:.1%} of {of}"
+    about = "about " if law.noise_kind == "estimated for each column" else ""
+    of = "the value" if "multiplicative" in law.noise_kind else "a deviation"
+    return f"noise {about}{_percent(law.level)} of {of}"
+
+
+def _percent(share: float) -> str:
+    """A share with one decimal, or with one digit if it is smaller.
+
+    Examples
+    --------
+    >>> _percent(0.0104), _percent(0.00012)
+    ('1.0%', '0.01%')
+    """
+    return f"{share:.1%}" if share >= 0.001 else f"{100.0 * share:.1g}%"
 
 
 def _share_text(law: Law) -> str:
