@@ -1,7 +1,7 @@
 """Detection: ADBench, plants, real sensors over time, alarms, and speed. ``python benchmarks/detection.py [part ...]``.
 
-Parts: adbench, unsupervised, others, clean, plant, alarms, tennessee, skab, series, dependence, binary, large, stream, monitor. The
-tables come from ``VANISHING_DATA``/adbench and ``VANISHING_DATA``/series.
+Parts: adbench, unsupervised, others, clean, plant, alarms, tennessee, skab, series, dependence, binary, large, stream,
+monitor. The tables come from ``VANISHING_DATA``.
 """
 
 from __future__ import annotations
