@@ -109,5 +109,5 @@ class ShownEstimator:
 
 
 def _is_fitted(estimator: Any) -> bool:
-    """Whether there is a fitted attribute, as scikit-learn tells."""
+    """Whether there is a fitted attribute, by scikit-learn's convention."""
     return any(name.endswith("_") and not name.startswith("__") for name in vars(estimator))

@@ -28,7 +28,7 @@ from ..report import Given, Reported
 from ..rows.arrays import ArrayRows
 from ..rows.disk import ScaledOnDisk
 from ..rows.protocol import Rows
-from ..rows.reading import finite_blocks, input_names, learn_columns, read_rows
+from ..rows.reading import finite_blocks, input_names, learn_columns, read_input
 from ..threads import one_blas_thread
 from . import charts
 from .christoffel import Christoffel, Monomials
@@ -180,7 +180,7 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
             if isinstance(X, Moments):
                 self._fit_moments(X, sample_weight)
             else:
-                self._fit_rows(read_rows(self, X, sample_weight, passes=1))
+                self._fit_rows(read_input(self, X, sample_weight, passes=1))
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -206,7 +206,7 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
             return self.fit(X, sample_weight=sample_weight)
         self._check_parameters()
         with one_blas_thread:
-            batch = self._sums_of(read_rows(self, X, sample_weight, reset=False))
+            batch = self._sums_of(read_input(self, X, sample_weight, reset=False))
         if batch.n_missing:
             warn_incomplete(batch.n_missing)
         with all_or_nothing(self):
@@ -332,7 +332,7 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
         if isinstance(rows, ScaledOnDisk) and rows.scaler is None:
             survey_columns(rows, input_names(self))  # its pass stores the scaling in the source
         if not skip and not isinstance(rows, ArrayRows):
-            rows = finite_blocks(self, rows)
+            rows = finite_blocks(rows, input_names(self))
         trained = train(rows, input_names(self), self.degree, skip=skip, run=self._run)
         if trained.n_missing:
             warn_incomplete(trained.n_missing)
@@ -433,7 +433,7 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
             complete, n_missing = complete_array(rows, names, skip=skip)
             return sum_rows(complete, self._monomials, self._n_batches, run=self._run)._replace(n_missing=n_missing)
         if not skip:
-            return sum_rows(finite_blocks(self, rows), self._monomials, self._n_batches, run=self._run)
+            return sum_rows(finite_blocks(rows, names), self._monomials, self._n_batches, run=self._run)
         chosen = Complete(rows.place, tuple(names))
         sums = sum_rows(rows, self._monomials, self._n_batches, run=self._run, complete=chosen)
         require_some(sums.n_samples == 0)

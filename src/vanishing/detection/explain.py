@@ -7,7 +7,7 @@ with that value (reconstruction-based contributions: Alcala and Qin, 2009).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,17 +21,17 @@ from .christoffel import Christoffel
 from .columns import CLIP, RIDGE
 from .model import Model, in_chunks
 
+__all__ = [
+    "MOST_EXPLAINED",
+    "N_NAMED",
+    "blamed_columns",
+    "explain_columns",
+    "explain_equations",
+    "nearest_values",
+]
+
 N_NAMED = 3  # columns in a line, pictures of rows
 MOST_EXPLAINED = 100  # rows or episodes with reasons, the worst ones: each costs some hundred scores
-
-
-def as_table(columns: Mapping[str, Sequence[Any]]) -> Any:
-    """A pandas DataFrame; a dict of the columns where pandas is not installed."""
-    try:
-        import pandas as pd
-    except ImportError:
-        return dict(columns)
-    return pd.DataFrame(dict(columns))
 
 
 def explain_equations(model: Model, x: Float1D, names: Sequence[str], digits: int = 4) -> dict[str, list[Any]]:

@@ -14,14 +14,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, Float1D
 from ..checks import check_choice, check_count, check_number
+from ..display import as_table
 from ..polynomials.forms import values_over
 from ..rows.array_api import to_host
 from ..rows.arrays import ArrayRows
 from ..rows.protocol import Cost, Rows
-from ..rows.reading import input_names, is_dask, read_rows, require_finite
+from ..rows.reading import input_names, is_dask, read_input, require_finite
 from ..threads import one_blas_thread
 from .drift import drift_of_blocks, mark_incomplete
-from .explain import as_table, explain_columns, explain_equations
+from .explain import explain_columns, explain_equations
 from .missing import Incomplete
 from .monitoring import Monitoring, monitor_rows
 from .scoring import RowScores
@@ -176,7 +177,7 @@ class RowExplanations(RowScores):
 
     def _table(self, X: Any) -> Array:
         check_is_fitted(self)
-        return np.asarray(read_rows(self, X, reset=False).to_numpy(), dtype=np.float64)
+        return np.asarray(read_input(self, X, reset=False).to_numpy(), dtype=np.float64)
 
     def _one_row(self, x: Any) -> Float1D:
         """The values of one row, or of a table of one row."""

@@ -20,9 +20,9 @@ from scipy import stats
 from scipy.signal import lfilter
 
 from .._typing import Array, Bool1D, Float1D, Float2D
-from ..display import counted, moment
+from ..display import as_table, counted, moment
 from .calibration import Left
-from .explain import MOST_EXPLAINED, N_NAMED, as_table, blamed_columns, explain_equations
+from .explain import MOST_EXPLAINED, N_NAMED, blamed_columns, explain_equations
 from .model import Model, join
 from .series import N_BLOCKS, effective_rows
 
@@ -124,11 +124,11 @@ class Episode:
         return self.last_row - self.first_row + 1
 
     def __str__(self) -> str:
-        start, end, worst = map(moment, (self.start, self.end, self.worst))
         if self.last_row > self.first_row:
-            span = f"{start} to {end}: {counted(self.n_rows, 'row')}, worst {worst}"
+            rows = f"{self.n_rows:,} rows, worst {moment(self.worst)}"
+            span = f"{moment(self.start)} to {moment(self.end)}: {rows}"
         else:
-            span = f"{start}: 1 row"
+            span = f"{moment(self.start)}: 1 row"
         named = ", ".join(list(self.columns)[:N_NAMED])
         return span + (f"; {named}" if named else "")
 

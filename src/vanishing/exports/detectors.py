@@ -16,7 +16,7 @@ from ..polynomials.terms import Program, terms_up_to
 from .evaluation import form_values, term_table
 from .operations import Ops
 
-_MOST_NUMBERS = 20_000  # coefficients in a text: about 0.7 MB, which DuckDB takes six seconds to plan
+_MOST_COEFFICIENTS = 20_000  # in a text of about 0.7 MB, which DuckDB takes six seconds to plan
 
 
 def detector_outputs(ops: Ops, x: Any, detector: VanishingIdealDetector) -> dict[str, Any]:
@@ -41,10 +41,10 @@ def _require_few_numbers(score: Score) -> None:
     """Raise ValueError for a score that would be a very long text."""
     matrices = [score.christoffel.whitening, *(() if score.regimes is None else score.regimes.coef)]
     n_numbers = sum(int(np.count_nonzero(matrix)) for matrix in matrices)
-    if n_numbers > _MOST_NUMBERS:
+    if n_numbers > _MOST_COEFFICIENTS:
         raise ValueError(
-            f"The detector has {n_numbers:,} coefficients, and text has room for {_MOST_NUMBERS:,}: export it to onnx "
-            "or torch, or fit it with regimes=False and a smaller degree."
+            f"The detector has {n_numbers:,} coefficients, and text has room for {_MOST_COEFFICIENTS:,}: export it to "
+            "onnx or torch, or fit it with regimes=False and a smaller degree."
         )
 
 

@@ -125,7 +125,7 @@ def _law(core: Core, table: Table, kept: Sequence[int], settings: Settings) -> L
     """The law of a core, with the numbers that the rows give which obey it; None if it may be a smooth curve's."""
     X, used = table.X[core.obeys], core.columns
     if len(core.coef) == 2 and ((X[:, used] > 0.0).all(axis=0) | (X[:, used] < 0.0).all(axis=0)).all():
-        found = power_law_of(X, core.exponents[0] - core.exponents[1])
+        found = power_law_of(X, core.exponents[0] - core.exponents[1], models=[True])
         snap = settings.snaps(found.exponents[list(kept)])
         law = power_law(found, replace(table, X=X, n_rows=len(X)), range(len(table.names)), snap=snap)
     else:

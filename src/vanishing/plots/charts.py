@@ -11,7 +11,7 @@ from .._typing import Float1D, Int1D
 from ..display import moment
 from .style import ALARM, INK, LINE, MUTED, add_legend, finish, new_axes, tame, thin
 
-_ROOM = 0.03  # share of an axis that separates two numbers of rows
+_MARK_SPACING = 0.03  # share of an axis that separates two numbers of rows
 
 
 def plot_control_chart(
@@ -88,7 +88,7 @@ def _draw_limits(ax: Any, limits: Mapping[float, float]) -> None:
 def _mark_rows(ax: Any, at: Any, values: Float1D, mark: Int1D) -> None:
     taken: list[Any] = []  # if two marks would overlap, the first one stays
     place = at.astype(np.float64) if at.dtype.kind in "iufM" else np.arange(len(at))
-    room = _ROOM * float(np.ptp(place)) if at.size else 0.0
+    room = _MARK_SPACING * float(np.ptp(place)) if at.size else 0.0
     for k in mark:
         text = moment(at[k])
         if any(abs(place[k] - other) < room * max(len(text) / 4.0, 1.0) for other in taken):

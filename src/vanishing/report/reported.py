@@ -31,7 +31,7 @@ class Given(NamedTuple):
 
 @dataclass(frozen=True)
 class Subject:
-    """What a story is told about: the rows, their summary, and a clock for its parts."""
+    """The subject of a story: the rows, their summary, and a clock for its parts."""
 
     given: Given
     seen: Glance

@@ -8,40 +8,24 @@ from math import comb, log2
 import numpy as np
 from scipy.linalg import svdvals
 
-from ..._typing import Float1D, Int1D
-from ..estimate.gmm import FLOOR, Conditions, System
-from ..rows.relation import ROUNDED, SEED
+from ..estimate.gmm import Conditions, System
+from ..rows.relation import LEFT_BY_ROUNDING, REACH, ROUNDED
 from .snapping import STRONG, SnappedLaw
 
 __all__ = [
     "bits_of_choice",
     "is_dense",
     "is_exact",
-    "is_noisy",
     "least_dof",
-    "sample_rows",
 ]
 
-_GAP = 1e-4  # over the next singular value
 _SPARSE = 0.5  # share of all terms, at most, of a sparse law
-_SAME = 3.0  # errors that two real coefficients may differ by and be one number
 _MISSED = 0.2  # deviations by which the second-best polynomial misses the rows, beside a law
 
 
 def least_dof(n_terms: int) -> float:
     """The fewest degrees of freedom of a test that says something about a polynomial with this many terms."""
     return max(3.0, 0.3 * n_terms)
-
-
-def is_noisy(variances: Float1D) -> bool:
-    """Whether the noise is more than rounding.
-
-    Examples
-    --------
-    >>> bool(is_noisy(np.array([1e-12]))), bool(is_noisy(np.array([1e-4])))
-    (False, True)
-    """
-    return bool(variances.max() > 16 * FLOOR**2)
 
 
 def is_exact(conditions: Conditions, support: Sequence[int]) -> bool:
@@ -58,13 +42,8 @@ def is_exact(conditions: Conditions, support: Sequence[int]) -> bool:
     if not size.all():  # a term that is zero on all rows is a law without the others
         return len(support) == 1
     singular = svdvals((values / size).T)
-    alone = len(singular) == 1 or singular[-1] < _GAP * singular[-2]
+    alone = len(singular) == 1 or singular[-2] > LEFT_BY_ROUNDING * singular[0]
     return bool(alone and singular[-1] < ROUNDED * singular[0])
-
-
-def sample_rows(n_rows: int, most: int) -> Int1D:
-    """All rows, or some at random, always the same ones."""
-    return np.arange(n_rows) if n_rows <= most else np.random.default_rng(SEED).choice(n_rows, most, replace=False)
 
 
 def bits_of_choice(n_candidates: int, n_terms: int) -> float:
@@ -135,5 +114,5 @@ def _count_real(conditions: Conditions, snapped: SnappedLaw, system: System) -> 
     errors = np.sqrt(np.maximum(np.diag(np.linalg.pinv(information, hermitian=True)), 0.0)) / conditions.unit[real]
     values = np.abs(snapped.c[real] / conditions.unit[real])
     order = np.argsort(values)
-    gaps = np.diff(values[order]) > _SAME * np.hypot(errors[order][1:], errors[order][:-1])
+    gaps = np.diff(values[order]) > REACH * np.hypot(errors[order][1:], errors[order][:-1])
     return 1 + int(gaps.sum())

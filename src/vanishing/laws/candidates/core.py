@@ -25,9 +25,8 @@ from ..._compiled import compiled
 from ..._typing import Array, Bool1D, Float1D, Float2D, Int1D, Int2D
 from ..estimate.monomials import monomials
 from ..rows.relation import HALF_OF_NORMAL, ROUNDED, SEED, information, middle_spread
-from ..rows.rounding import rounding_steps
 from .audits import bits_of_choice
-from .snapping import rational_bits
+from .snapping import DENOMINATORS, rational_bits
 
 __all__ = ["Core", "find_core", "without_lumps", "without_term"]
 
@@ -39,7 +38,6 @@ _SEMIFINALISTS, _FINALISTS = 500, 20  # candidates of each kind that are compare
 _ABOUT_AS_NARROW = 1.25  # width over the smallest one, of equations among which the shortest is chosen
 _LEAST_ROWS = 6  # half of fewer are on an equation through three of them
 _LUMP = 0.4  # share of the searched rows that one value of a column may have: less than half of them
-_DENOMINATORS = 4  # largest denominator of a ratio of coefficients
 _LEAST_SIZE = 0.01  # of a value, over a typical one of its column, that its deviation is a share of
 _REFITS = 2  # of an equation to all rows that obey: the second has the weights of the first
 _STEPS, _MOST_STEPS = 8, 50  # of concentration, and towards the width of the core
@@ -340,7 +338,7 @@ def _with_plain_ratios(
         for term in [t for t in range(k) if t != reference and allowed[t]]:
             own = current.coef / unit
             value = own[term] / own[reference]
-            denominators = range(1, _DENOMINATORS + 1) if abs(value) < 1.0 / ROUNDED else ()
+            denominators = range(1, DENOMINATORS + 1) if abs(value) < 1.0 / ROUNDED else ()
             ratios = {Fraction(round(value * q), q) for q in denominators} - {0}
             tried = [_with_ratio(*some, unit, current, term, ratio) for ratio in sorted(ratios)]
             current = min([current, *tried], key=lambda c: c.score(2 * n_near))
@@ -702,13 +700,11 @@ def _smoothness(
     """Share of the distances' variance that neighbours, after projection onto the equation, predict.
 
     ``E[r_i r_neighbour] / var r``: nothing for noise, all of it for a smooth function that the equation approximates.
-    Rounding errors are smooth functions of the place, too, so that rounded columns are dithered. Places are blurred by
-    the width, within which the projection itself would sort the rows.
+    Places are blurred by the width, within which the projection itself would sort the rows.
     """
     used: Bool1D = np.asarray(candidate.exponents.any(axis=0))
     exponents, columns = candidate.exponents[:, used], columns.some(used)
     X = np.unique(X[:, used], axis=0)  # repeated rows have the same distance
-    X = X + rounding_steps(X) * random.uniform(-0.5, 0.5, X.shape)
     X = X[random.permutation(len(X))[:_MANY_ROWS]]
     X = X[np.isfinite(columns.logs(X)).all(axis=1)]
     values, slopes = _on_rows(*columns.scaled(X), exponents, candidate.coef)

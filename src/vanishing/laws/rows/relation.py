@@ -12,8 +12,10 @@ import numpy as np
 from ..._typing import Bool1D, Float1D, Float2D, Int1D, Int2D
 
 __all__ = [
+    "GRADIENTS",
     "HALF_OF_NORMAL",
     "LEFT_BY_ROUNDING",
+    "PARALLEL",
     "REACH",
     "ROUNDED",
     "SEED",
@@ -28,6 +30,8 @@ SEED = 8_411_936_027_113  # of all draws: large, so that no table was made with 
 ROUNDED = 1e-9  # share of a size that float64 may leave of zero on a row
 REACH = 3.0  # deviations of its noise within which a row obeys a relation
 LEFT_BY_ROUNDING = 1e-7  # deviations that float64 may leave in moments, and in relations fitted to them
+GRADIENTS = 200  # rows at which gradients are compared
+PARALLEL = 0.15  # singular value of unit gradients, in deviations, below which these count as dependent
 HALF_OF_NORMAL = 0.6744897501960817  # standard normal deviations that half of all values are within
 _ROUNDING = 4.0 * np.finfo(np.float64).eps  # of a sum of terms over their sizes: what float64 leaves of zero
 _NEWTON_STEPS = 6  # onto other relations
