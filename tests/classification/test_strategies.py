@@ -26,6 +26,7 @@ def played(strategies, score_of):
     for strategy in strategies:
         while trials := strategy.ask(history):
             assert len(asked) < 100, "the strategy does not end"
+            assert len({(each.scaling, each.columns) for each in trials}) == 1, "evaluators score them together"
             asked.append(trials)
             history.update({each: score_of(each) for each in trials})
     return history, asked

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 
 from .._typing import Float1D, Float2D
+from ..constants import IN_TEXT
 from ..polynomials.text import quoted_name
 from .christoffel import Christoffel
 from .columns import CLIP, RIDGE
@@ -22,7 +23,6 @@ from .model import Model, in_chunks
 
 __all__ = [
     "MOST_EXPLAINED",
-    "N_LISTED",
     "N_NAMED",
     "blamed_columns",
     "explain_columns",
@@ -31,7 +31,6 @@ __all__ = [
 ]
 
 N_NAMED = 3  # columns in a line, pictures of rows
-N_LISTED = 10  # lines of an explanation, rows in a table, panels of a figure
 MOST_EXPLAINED = 100  # rows or episodes with reasons, the worst ones: each costs some hundred scores
 
 
@@ -82,7 +81,7 @@ def _single_columns(model: Model, x: Float1D, names: Sequence[str]) -> list[tupl
     )
     usual = float(np.sum((loose.whitening @ christoffel.gram) * loose.whitening))  # mean over the rows of the fit
     row, lines = x.copy(), []
-    for step in range(min(N_LISTED, monomials.n_columns)):
+    for step in range(min(IN_TEXT, monomials.n_columns)):
         expected, least, q = nearest_values(loose, row)
         if q <= usual and step:
             break

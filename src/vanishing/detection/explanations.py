@@ -27,8 +27,6 @@ from .missing import Incomplete
 from .monitoring import Monitoring, monitor_rows
 from .scoring import RowScores
 
-__all__ = ["RowExplanations"]
-
 
 class RowExplanations(RowScores):
     """The methods of a detector that explain its scores."""
@@ -158,10 +156,8 @@ class RowExplanations(RowScores):
         check_number("episodes_per_1000", episodes_per_1000, above=0.0)
         table = self._table(X)
         if times is None:
-            index = getattr(X, "index", None)
-            timed = getattr(index, "dtype", np.dtype(float)).kind == "M"
-            times = np.asarray(index) if timed else np.arange(len(table))
-        times = np.asarray(times)
+            times = times_of(X)
+        times = np.arange(len(table)) if times is None else np.asarray(times)
         if times.shape != (len(table),):
             raise ValueError(f"There are {len(table)} rows and times of shape {times.shape}: give one time per row.")
         scores = self._scores_of_table(table)
@@ -216,6 +212,12 @@ class RowExplanations(RowScores):
         explained = explain_equations if by == "equation" else explain_columns
         with one_blas_thread:
             return explained(model, np.where(np.isnan(row), 0.0, row), names)
+
+
+def times_of(X: Any) -> Array | None:
+    """The times of rows: the index of a DataFrame, if it holds times."""
+    index = getattr(X, "index", None)
+    return np.asarray(index) if getattr(getattr(index, "dtype", None), "kind", "") == "M" else None
 
 
 def _computed(values: Any) -> Any:

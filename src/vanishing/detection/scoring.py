@@ -18,8 +18,6 @@ from ..rows.reading import input_names, is_dask, read_finite, read_input
 from .missing import Incomplete, score_block
 from .model import Model
 
-__all__ = ["RowScores"]
-
 
 class RowScores:
     """The methods of a detector that score rows."""

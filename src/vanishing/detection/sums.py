@@ -23,23 +23,6 @@ from .christoffel import Monomials
 from .columns import Standardised
 from .products import gram_of_values
 
-__all__ = [
-    "MOST_NUMBERS",
-    "ROWS_AT_ONCE",
-    "RUN",
-    "SAMPLE",
-    "Sample",
-    "Sums",
-    "add_samples",
-    "add_sums",
-    "join_samples",
-    "sample_array",
-    "sample_block",
-    "sample_complete",
-    "sampling_rate",
-    "sum_rows",
-]
-
 SAMPLE = 10_000  # rows behind the regimes and the calibration
 RUN = 100  # consecutive rows that a sample takes or leaves as a whole: ten times the memory of the evidence over time
 

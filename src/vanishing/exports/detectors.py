@@ -10,7 +10,7 @@ from ..detection import VanishingIdealDetector
 from ..detection.calibration import Typical
 from ..detection.christoffel import Christoffel, Monomials
 from ..detection.columns import CLIP, RIDGE, Exact
-from ..detection.model import MOST_DEVIATIONS, Form, Score
+from ..detection.model import Form, Score
 from ..detection.regimes import Regimes, Shape
 from ..polynomials.terms import Program, terms_up_to
 from .evaluation import form_values, term_table
@@ -94,7 +94,7 @@ def _residual(ops: Ops, x: Any, relation: Exact) -> Any:
 
 def _violation(ops: Ops, x: Any, form: Form) -> Any:
     """``log(1 + mean of squares)`` of the tight equations."""
-    values = ops.keep(ops.clip(form_values(ops, x, form), -MOST_DEVIATIONS, MOST_DEVIATIONS), "violation")
+    values = ops.keep(ops.clip(form_values(ops, x, form), -1.0 / RIDGE, 1.0 / RIDGE), "violation")
     n = form.n_polynomials
     return ops.log(ops.affine(ops.squares(values, 1.0 / n, n), np.ones(1), np.ones(1)))
 

@@ -257,6 +257,7 @@ class InMemory:
 
     def evaluate(self, trials: Sequence[Trial]) -> list[TrialScore]:
         """The scores of trials of one scaling and one set of columns, in their order."""
+        assert len({(trial.scaling, trial.columns) for trial in trials}) == 1
         psis, Cs = list(dict.fromkeys(trial.psi for trial in trials)), sorted({trial.C for trial in trials})
         ideals = self._ideals(trials[0].scaling, psis, halves=trials[0].columns.halves)
         n_folds, n_tasks = len(self.folds), len(self.folds) * len(psis)

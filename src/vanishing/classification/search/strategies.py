@@ -227,7 +227,7 @@ class Strategy(Protocol):
     """Proposes trials."""
 
     def ask(self, history: History) -> list[Trial]:
-        """The trials to score next; none, if the strategy has ended."""
+        """The trials to score next, of one scaling and one set of columns; none, if the strategy has ended."""
 
 
 @dataclass(frozen=True)
