@@ -1,4 +1,4 @@
-"""The search for one law at one degree under one noise model: noise, test, terms; ``fitted`` audits what passes."""
+"""The search for one law at one degree under one noise model: its noise, its test, its terms."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from .support import eliminate
 __all__ = ["FOLLOWS", "OneLaw"]
 
 FOLLOWS = "it follows from the laws of lower degree"
-_HOPELESS = 10.0  # times the critical J, with weights that are roughly right: no law, and none with fewer terms
-_ANY_NUMBERS, _FEW_TERMS = 4, 8  # terms of a law with real coefficients, and with rational ones, in comparisons of sets
-_TESTED = 4  # sets of each size that are tested
+_HOPELESS = 10.0  # times the largest passing J: neither better weights nor fewer terms make up for more
+_ANY_NUMBERS, _FEW_TERMS = 4, 8  # most terms of a set with real coefficients, and with rational ones
+_TESTED = 4  # best sets of each size, which are tested; the rank by noise is not exact
 
 
 class OneLaw:

@@ -15,7 +15,7 @@ from .monomials import Monomials, monomials
 
 __all__ = ["Sample", "WorkIsDoneError", "make_sample"]
 
-_MOST_WORK = 4e10  # multiplications in the covariances of tests: about two seconds of one core
+_MOST_WORK = 4e10  # work budget: multiplications in the covariances of tests, two seconds of one core
 
 
 class WorkIsDoneError(Exception):
