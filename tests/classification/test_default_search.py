@@ -30,7 +30,7 @@ from vanishing.classification.model.probabilities import Calibration
 from vanishing.classification.search.searching import Maker, search
 from vanishing.classification.search.strategies import best_trial
 from vanishing.rows.arrays import as_rows
-from vanishing.rows.labels import read_labelled
+from vanishing.rows.labels import read_labelled, read_labelled_input
 from vanishing.rows.sampling import stratified_sample
 
 
@@ -263,7 +263,7 @@ def test_a_sampled_search_fits_all_rows(tmp_path):
 def outcome_of(X, y, **options):
     """The outcome of the search behind a fit."""
     clf = VanishingIdealClassifierCV(**{**SMALL, **options})
-    data = read_labelled(clf, X, y)
+    data = read_labelled_input(clf, X, y)
     maker = Maker(clf, clf._template(), None, None, clf.n_jobs, None)
     return search(clf._options(data, maker), data)
 
@@ -279,7 +279,7 @@ def test_a_sample_with_few_errors_is_enlarged_and_psi_does_not_rise(flipped, opt
     found = outcome_of(X, y, search_rows=300, Cs=[1.0], columns=Columns(), **options)
     assert len(found.evaluator.problem.rows) == len(found.sample.rows) == pytest.approx(n_rows, abs=2)
     if n_rows > 300:
-        small = stratified_sample(read_labelled(VanishingIdealClassifierCV(), X, y), 300, ["a", "b", "c"])
+        small = stratified_sample(read_labelled(X, y), 300, ["a", "b", "c"])
         alone = outcome_of(small.rows.X, small.rows.labels, Cs=[1.0], columns=Columns())
         psis = np.array([trial.psi for trial in found.history])
         assert psis[0] == pytest.approx(best_trial(alone.history).psi, rel=0.5)  # scaled by other ranges
@@ -316,8 +316,7 @@ def test_an_average_has_members_of_every_scaling_that_is_good_enough():
 def test_a_stratified_sample_keeps_the_shares_and_depends_on_no_blocks():
     X, y = circles(3, m=3000)
     y = np.where(np.arange(3000) < 60, 2, y % 2)
-    clf = VanishingIdealClassifierCV()
-    data = read_labelled(clf, X, y)
+    data = read_labelled(X, y)
     sample = stratified_sample(data, 300, ["a", "b", "c"])
     np.testing.assert_array_equal(sample.n_rows, np.bincount(y))
     counts = np.bincount(sample.rows.labels)

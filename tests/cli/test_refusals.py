@@ -180,7 +180,6 @@ def test_a_full_disk_leaves_nothing(command, story, capsys, monkeypatch):
 
 def test_a_folder_that_cannot_be_written_is_refused_before_the_work(story, capsys, monkeypatch):
     monkeypatch.setattr("vanishing.cli.outputs.os.access", lambda *_: False)
-    monkeypatch.setattr("vanishing.laws.discover", None)  # would fail
     assert main(["laws", "pipes.csv", "-o", "laws.vi", "--quiet"]) == 2
     assert "cannot be written to: choose another one" in capsys.readouterr().err
 

@@ -85,7 +85,7 @@ def test_shares_of_an_episode_sum_to_one(watched):
 
 def test_an_episode_of_one_row_is_singular_and_its_time_is_short():
     noon = np.datetime64("2026-03-09T12:00:00.000000")
-    assert str(Episode(noon, noon, noon, 7, 7, 7, 3.0, {"F1": 1.0}, {})) == "2026-03-09T12:00:00: 1 row; F1"
+    assert str(Episode(noon, noon, noon, 7, 7, 7, 3.0, {"F1": 1.0}, {})) == "2026-03-09 12:00: 1 row; F1"
     one = Monitoring(np.zeros(1), np.zeros(1), 1.0, [Episode(0, 0, 0, 0, 0, 0, 3.0, {}, {})], np.arange(1), 1)
     head = "1 alarm episode in 1 row; 1 row with gaps was scored by its other columns"
     assert str(one).splitlines() == [head, "  0: 1 row"]

@@ -269,7 +269,7 @@ def test_gaps_are_monitored_and_counted(week, watched):
     rows[5, 3] = np.nan
     found = watched.monitor(rows)
     assert found.n_missing == 1
-    assert "1 rows with gaps" in str(found)
+    assert "1 row with gaps" in str(found)
 
 
 def test_evidence_is_drawn(week, watched):

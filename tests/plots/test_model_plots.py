@@ -13,7 +13,7 @@ from vanishing.plots import (
     plot_tuning,
     plot_weights,
 )
-from vanishing.plots.style import FAR, MOST_POINTS, distinct_labels, new_axes, tame
+from vanishing.plots.style import LOGARITHMIC, MOST_POINTS, distinct_labels, new_axes, tame
 
 
 def rings(n_classes):
@@ -130,7 +130,9 @@ def test_a_peak_of_one_row_is_drawn_among_many_rows():
     assert max(line.get_ydata()) == 7.0
 
 
-@pytest.mark.parametrize(("largest", "scale"), [(0.9 * FAR, "linear"), (1.1 * FAR, "symlog"), (-1.1 * FAR, "symlog")])
+@pytest.mark.parametrize(
+    ("largest", "scale"), [(0.9 * LOGARITHMIC, "linear"), (1.1 * LOGARITHMIC, "symlog"), (-1.1 * LOGARITHMIC, "symlog")]
+)
 def test_a_scale_becomes_logarithmic_where_values_are_far_from_usual(largest, scale):
     ax = new_axes(None)
     tame(ax, np.array([0.5, largest]), 1.0)

@@ -35,6 +35,10 @@ _PHRASES = [
     (r"regimes=False and a smaller degree", "--no-regimes and a smaller --degree"),
     (r"^(psi|columns|label|weight|noise|units|degree|contamination|scale)\b(?= (must|says|names|has))", r"--\1"),
     (r"\bis the label the right column", "is --target or --label the right column"),
+    (
+        r"The moments were scaled differently: give both the same scaler",
+        "the sites scaled their columns by ranges of their own: collect all with the same --ranges",
+    ),
     (r"give both the same n_features and degree", "collect both with the same --columns, --degree and --ranges"),
 ]
 _KEYWORDS = re.compile(r"\b(max_columns|max_degree|max_noise|max_terms|block_rows)\b(=\S+)?")

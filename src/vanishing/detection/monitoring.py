@@ -20,13 +20,11 @@ from scipy import stats
 from scipy.signal import lfilter
 
 from .._typing import Array, Bool1D, Float1D, Float2D
-from ..display import counted
+from ..display import as_table, counted, moment
 from .calibration import Left
-from .explain import MOST_EXPLAINED, N_NAMED, as_table, blamed_columns, explain_equations
+from .explain import MOST_EXPLAINED, N_NAMED, blamed_columns, explain_equations
 from .model import Model, join
 from .series import N_BLOCKS, effective_rows
-
-__all__ = ["Episode", "Monitoring", "evidence_limit", "find_episodes", "monitor_rows", "weighted_mean"]
 
 MEMORY = 10  # rows: the weight of a row in the evidence is a tenth, and halves every seven rows
 
@@ -126,26 +124,13 @@ class Episode:
         return self.last_row - self.first_row + 1
 
     def __str__(self) -> str:
-        start, end, worst = map(_time_text, (self.start, self.end, self.worst))
         if self.last_row > self.first_row:
-            span = f"{start} to {end}: {counted(self.n_rows, 'row')}, worst {worst}"
+            rows = f"{self.n_rows:,} rows, worst {moment(self.worst)}"
+            span = f"{moment(self.start)} to {moment(self.end)}: {rows}"
         else:
-            span = f"{start}: 1 row"
+            span = f"{moment(self.start)}: 1 row"
         named = ", ".join(list(self.columns)[:N_NAMED])
         return span + (f"; {named}" if named else "")
-
-
-def _time_text(time: Any) -> str:
-    """A time to the second where it is a whole one, or the number of a row.
-
-    Examples
-    --------
-    >>> _time_text(np.datetime64("2026-03-09T14:19:00.000000")), _time_text(7)
-    ('2026-03-09T14:19:00', '7')
-    """
-    if isinstance(time, np.datetime64) and time == time.astype("datetime64[s]"):
-        time = time.astype("datetime64[s]")
-    return str(time)
 
 
 @dataclass(frozen=True)
@@ -213,13 +198,18 @@ class Monitoring:
         return "\n".join([head, *(f"  {episode}" for episode in self.episodes)])
 
 
+def alarm_spans(model: Model, scores: Float1D, episodes: float = 1.0) -> tuple[Float1D, float, list[tuple[int, int]]]:
+    """The evidence of rows with scores, its limit, and the first and last row of each episode."""
+    start, limit = evidence_limit(model, episodes)
+    evidence = weighted_mean(scores, start)
+    return evidence, limit, find_episodes(evidence > limit)
+
+
 def monitor_rows(
     model: Model, X: Float2D, scores: Float1D, times: Array, names: Sequence[str], episodes: float
 ) -> Monitoring:
     """The episodes of rows with scores."""
-    start, limit = evidence_limit(model, episodes)
-    evidence = weighted_mean(scores, start)
-    spans = find_episodes(evidence > limit)
+    evidence, limit, spans = alarm_spans(model, scores, episodes)
     peaks = [first + int(np.argmax(evidence[first : last + 1])) for first, last in spans]
     worst = set(np.argsort([-evidence[peak] for peak in peaks], kind="stable")[:MOST_EXPLAINED].tolist())
     found = []

@@ -24,21 +24,16 @@ import numpy as np
 from scipy import stats
 
 from .._typing import Bool1D, Float1D, Float2D, Int1D
+from ..constants import WIDE
 from .calibration import weighted_quantiles
 from .christoffel import Christoffel
-from .columns import RIDGE, principal_directions
-from .equations import TIGHT, Sparse
+from .columns import RIDGE, TIGHT, principal_directions
+from .equations import Sparse
 from .sums import Sample
-
-__all__ = ["BlockSums", "Neighbours", "Series", "block_edges", "effective_rows", "n_levels_needed"]
 
 N_BLOCKS = 10  # blocks of consecutive rows: five vary too much in number, twenty take longer and change little
 GAP = 0.5  # share of a block that is left out on either side of it: rows there are neighbours in time
-SIGNIFICANT = 5.0  # standard errors of a lag-1 correlation: one of a hundred columns exceeds them once in 30,000 tables
 OVERFIT = 0.25  # median of log q or log C out of block less in sample, at most: five effective rows per term
-DRIFTING = (
-    0.5  # share of the unexplained variance of a column between blocks: a level seen fewer than 10 / 0.5 = 20 times
-)
 
 
 class Series(NamedTuple):
@@ -59,8 +54,11 @@ class Series(NamedTuple):
 
 
 def n_levels_needed() -> float:
-    """Independent rows or levels below which a rate of false alarms cannot be promised."""
-    return N_BLOCKS / DRIFTING
+    """Independent rows or levels below which a rate of false alarms cannot be promised.
+
+    With fewer, blocks differ from each other by more than the rows of a block.
+    """
+    return 2.0 * N_BLOCKS
 
 
 class Neighbours(NamedTuple):
@@ -96,7 +94,7 @@ class Neighbours(NamedTuple):
     @property
     def are_dependent(self) -> bool:
         """Whether the correlation is beyond chance; that of independent rows has the standard error 1 / sqrt(pairs)."""
-        return bool(self.correlation * np.sqrt(self.n_pairs) > SIGNIFICANT)
+        return bool(self.correlation * np.sqrt(self.n_pairs) > WIDE)
 
 
 def block_edges(n_rows: int, n_blocks: int | None = None) -> list[tuple[int, int]]:
@@ -221,12 +219,13 @@ class BlockSums:
         while left:
             for rows, P, products in blocks:
                 residual[left, rows] = products[left] / np.diag(P)[left, None]
-            means = np.array([residual[left, a:b].mean(axis=1) for a, b in self.edges])
+            between = np.var([residual[left, a:b].mean(axis=1) for a, b in self.edges], axis=0)
             spread = residual[left].var(axis=1)
-            share = np.where(spread > TIGHT * V[left].var(axis=1), means.var(axis=0) / np.maximum(spread, 1e-300), 0.0)
+            share = np.where(spread > TIGHT * V[left].var(axis=1), between / np.maximum(spread, 1e-300), 0.0)
             worst = left[int(np.argmax(share))]
-            if share.max() <= DRIFTING:
-                return np.setdiff1d(self.monomials.columns, self.monomials.columns[np.array(left) - 1]).tolist()
+            if 2.0 * share.max() <= 1.0:
+                kept = self.monomials.columns[np.array(left) - 1]
+                return [int(j) for j in self.monomials.columns if j not in kept]
             left.remove(worst)
             for _, P, products in blocks:
                 row = P[worst] / P[worst, worst]

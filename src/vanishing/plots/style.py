@@ -28,7 +28,7 @@ MOST_CELLS = 144  # cells of a table that have room for a number
 LABEL, TITLE = 16, 42  # characters beside an axis, and of a title or a term
 _CHARACTERS_PER_INCH = 13.5  # of a title, which is set in 10.5 points
 BAND = 3.0  # deviations within which normal rows lie
-FAR = 20.0  # times the usual size, beyond which a scale is logarithmic
+LOGARITHMIC = 20.0  # times the usual size, beyond which a scale is logarithmic
 PANEL = 3.6, 2.8  # inches of one of several pictures
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -67,7 +67,7 @@ def finish(ax: Any, *, title: str = "", x: str = "", y: str = "", grid: str | No
 
 def tame(ax: Any, values: Any, usual: float, axis: str = "y") -> None:
     """Make the scale logarithmic beyond the usual size, where some values are far beyond it."""
-    if np.abs(values).max(initial=0.0) > FAR * usual > 0.0:
+    if np.abs(values).max(initial=0.0) > LOGARITHMIC * usual > 0.0:
         getattr(ax, f"set_{axis}scale")("symlog", linthresh=usual)
 
 

@@ -29,7 +29,7 @@ from .style import (
     values_of,
 )
 
-_ALIKE = 2.0  # ratio of the ranges of two columns, up to which they share a scale
+_ONE_SCALE = 2.0  # ratio of the ranges of two columns, up to which they share a scale
 _SOME_POINTS = 200  # rows, up to which points are drawn larger
 
 
@@ -85,7 +85,7 @@ def _plot_curves(equations: Any, table: Float2D, rows: Float2D, used: Sequence[i
         surface = column.reshape(resolution, resolution)
         ax.contour(*axes, surface, levels=[0.0], colors=[CYCLE[k % len(CYCLE)]], linewidths=2.0, zorder=2)
     spans = [axis[-1] - axis[0] for axis in axes]
-    if max(spans) <= _ALIKE * min(spans):
+    if max(spans) <= _ONE_SCALE * min(spans):
         ax.set_aspect("equal")
     finish(ax, title=_title(equations), x=names[i], y=names[j])
     _name_equations(equations, ax)

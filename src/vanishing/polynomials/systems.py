@@ -10,7 +10,7 @@ from typing import Any
 
 from .._typing import Float1D, Int2D
 
-# The ring and the ideal in the texts, and words of the languages that a column may be called.
+# Names that no column can have: the ring, the ideal, and keywords of the languages.
 _TAKEN = {"R", "I", *kwlist, "ideal", "int", "intvec", "list", "map", "matrix", "poly", "proc", "ring", "string"}
 
 

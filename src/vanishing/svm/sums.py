@@ -19,7 +19,7 @@ from ..engine.gram import BATCH
 from ..rows.array_api import in_float64, namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows, as_block, block_rows
 from ..rows.protocol import Block, Cost, Rows
-from ..rows.sampling import Lowest, lowest_of, merge
+from ..rows.sampling import Lowest, lowest_of, lowest_of_both
 
 _ROWS_OF_PART = 600  # rows of each label for each column, to start from: they know the Hessian to some 5%
 
@@ -63,7 +63,7 @@ def _add_sums(Z: Float2D, signed: Float1D, score: Float1D, total: Float2D) -> No
 
 
 def _short_rows(signed: Float1D, score: Float1D) -> Bool1D:
-    """Which rows have xi > 0, and a weight."""
+    """The rows with xi > 0 and a weight."""
     return np.asarray(((score < 1.0) & (signed > 0.0)) | ((score > -1.0) & (signed < 0.0)))
 
 
@@ -112,7 +112,7 @@ class SquaredHinge:
             return np.append(squares, float(namespace_of(Z).sum(weights))), drawn
 
         def combine(a: Any, b: Any) -> tuple[Float1D, list[Lowest]]:
-            return a[0] + b[0], [merge(x, y, most) for x, y in zip(a[1], b[1], strict=True)]
+            return a[0] + b[0], [lowest_of_both(x, y, most) for x, y in zip(a[1], b[1], strict=True)]
 
         squares, samples = self._reduce(kernel, combine, 2 * self.n_columns)
         self._known = _require_finite(squares), samples

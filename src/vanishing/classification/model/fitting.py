@@ -92,7 +92,7 @@ class _ClassWeighted:
 
 
 def relevant_columns(mapping: FeatureMap, columns: Float2D, codes: Int1D, weights: Float1D | None, most: int) -> Bool1D:
-    """Which ``most`` columns to keep, from their values on labelled rows; those beside the generators always stay.
+    """Which ``most`` columns to keep, from their values on labelled rows; columns beside the generators always stay.
 
     The relevance of a column is its largest absolute correlation with the label of a class. Classes share most leading
     terms, and g of one class differs from g of another by smaller terms: of the signed columns, the first of each
@@ -133,9 +133,9 @@ def _relevance(columns: Float2D, codes: Int1D, weights: Float1D | None) -> Float
 def fitted_columns(
     options: Columns, ideals: Sequence[Sequence[VanishingIdeal]], rows: ArrayRows, most: int | None
 ) -> tuple[FeatureMap, Float2D] | None:
-    """The fitted map to the columns of labelled rows in the unit cube, at most ``most``, and these; None for none.
+    """The fitted map to at most ``most`` columns of labelled rows in the unit cube, and their values.
 
-    Without a generator, columns beside them may be left.
+    None, if there is neither a generator nor a column beside them.
     """
     mapping = FeatureMap.of(ideals, options, rows.X)
     if mapping.n_columns == 0:
@@ -172,7 +172,7 @@ def last_steps(
         yield own.fit(columns, classes[codes], **options)
 
 
-SAMPLE_ROWS = 10_000  # rows whose quantiles stand for those of all rows, outside of memory
+SAMPLE_ROWS = 10_000  # rows whose quantiles stand for the quantiles of all rows, outside of memory
 CHOOSING_TOL = 5e-3  # relative duality gap of SVMs that choose a model or columns: 0.5% more of the objective
 
 
@@ -264,8 +264,8 @@ def _fit_last_in_passes(
 ) -> tuple[FeatureMap, L1SVC]:
     """The fitted map and the SVM, whose columns are computed anew in every pass.
 
-    The columns of very many rows in memory would take longer to store than to compute. After a search on a sample, the
-    SVM sees those that have a weight in one on the sample: the others would only burden it.
+    The columns of very many rows in memory would take longer to store than to compute. After a search on a sample, an
+    SVM on the sample chooses the columns: those without a weight there would only burden the SVM on all rows.
     """
     if model.final_estimator is not None:
         raise ValueError(

@@ -85,7 +85,7 @@ def _add_fits(a: _Fits, b: _Fits) -> _Fits:
 
 
 def _own_rows(model: Any, subject: Subject) -> list[int]:
-    """For each class the place of its rows among those of the report; -1 for a class without rows."""
+    """For each class the place of its label in the report; -1 for a class without rows."""
     given = [] if subject.given.classes is None else subject.given.classes.tolist()
     return [given.index(label) if label in given else -1 for label in model.classes_.tolist()]
 

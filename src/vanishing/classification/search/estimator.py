@@ -14,7 +14,7 @@ from ...checks import all_or_nothing, check_choice, check_count, check_flag, che
 from ...files.fields import Integer, Labels, ListOf, MayBeMissing, Number, Numbers, require
 from ...files.saved import Object, Parameters, Results, SavedEstimator
 from ...ideals.oavi import OAVI, DefaultIdeal
-from ...rows.labels import Labelled, read_labelled
+from ...rows.labels import Labelled, read_labelled_input
 from ...rows.reading import dense
 from ...svm import L1SVC
 from ..model.columns import Columns
@@ -40,7 +40,7 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
     each with the C that was best before and its neighbours, until three values in a row are not better. At the best psi
     it then tries other columns, one change after the other: hinges, products, the ideals of halves of each class. A
     change stays if the probabilities of held-out rows become better by more than one standard error. Gram matrices add
-    over rows, so those of the training folds are sums of those of the parts; the SVMs are warm-started along C. With
+    over rows, so training folds have the sums of the Grams of their parts; the SVMs are warm-started along C. With
     explicit ``psis`` and ``Cs``, every pair is scored.
 
     Decisions are log-odds: a logistic model of the decisions on held-out rows scales the best model's (Platt 1999), so
@@ -264,7 +264,7 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
         """
         with all_or_nothing(self):
             self._check_options()
-            data = read_labelled(self, dense(X), y, sample_weight)
+            data = read_labelled_input(self, dense(X), y, sample_weight)
             data.require_weights()
             # None stands for our own SVM.
             final = None if isinstance(self.final_estimator, L1SVC) else self.final_estimator

@@ -33,7 +33,7 @@ from ...threads import in_threads, n_threads, one_blas_thread
 from ..model.features import FeatureMap
 from ..model.fitting import fitted_columns, last_steps
 from ..model.per_class import Cut
-from ..model.transforms import InputTransform
+from ..model.transforms import InputTransform, Scaling
 from .scoring import Criterion, HeldOut, takes_weights
 from .strategies import Budget, Trial, TrialScore
 
@@ -104,7 +104,7 @@ def _require_rows(folds: list[Fold], codes: Int1D, classes: Array) -> None:
             )
 
 
-Ideals = tuple[tuple[VanishingIdeal, ...], ...]  # for each class the ideal of all its rows, then those of its halves
+Ideals = tuple[tuple[VanishingIdeal, ...], ...]  # for each class the ideal of its rows, and of its halves
 
 
 def class_ideals(
@@ -119,7 +119,7 @@ def class_ideals(
 ) -> list[list[tuple[VanishingIdeal, ...]]]:
     """The ideals of a class, the ``chosen`` rows: for each psi, fold by fold.
 
-    Each is that of the whole class, followed by those of its halves where these are asked for.
+    A fold has the ideal of the whole class and, with ``halves``, the ideals of both halves.
     """
     parts, members = _parts(chosen, folds)
     by_fold = [[own] for own in members]
@@ -221,9 +221,9 @@ class InMemory:
     def __init__(self, problem: Problem, folds: list[Fold], progress: Progress):
         self.problem, self.folds, self._progress = problem, folds, progress
         self.held_out = HeldOut.of(problem.rows, problem.classes, problem.fit_weights, [fold.test for fold in folds])
-        self._scaled: dict[Any, list[Scaled]] = {}
+        self._scaled: dict[Scaling, list[Scaled]] = {}
 
-    def scaled(self, scaling: Any) -> list[Scaled]:
+    def scaled(self, scaling: Scaling) -> list[Scaled]:
         """The rows as each fold sees them: transformed once for all folds, or scaled by the fold's training rows."""
         if scaling in self._scaled:
             return self._scaled[scaling]
@@ -243,7 +243,7 @@ class InMemory:
         self._scaled[scaling] = own
         return own
 
-    def largest_variance(self, scaling: Any) -> float:
+    def largest_variance(self, scaling: Scaling) -> float:
         """The largest variance of a column within a class, in scaled units."""
         codes, weights = self.problem.codes, self.problem.rows.sample_weight
         largest = 0.0
@@ -280,7 +280,7 @@ class InMemory:
             warnings.simplefilter("ignore", ConvergenceWarning)
             return [self._models(trial, [trial.C], *pair)[0] for pair in zip(self.folds, ideals, strict=True)]
 
-    def _ideals(self, scaling: Any, psis: Sequence[float], *, halves: bool) -> list[list[Ideals]]:
+    def _ideals(self, scaling: Scaling, psis: Sequence[float], *, halves: bool) -> list[list[Ideals]]:
         """The ideals of all classes, for each psi fold by fold."""
         problem, scaled = self.problem, self.scaled(scaling)
         found: list[list[Ideals]] = [[()] * len(self.folds) for _ in psis]

@@ -50,7 +50,7 @@ class HeldOut:
         return np.concatenate(decisions), np.concatenate(self.codes), weights
 
     def by_row(self, values: Sequence[Float1D | Bool1D]) -> tuple[Float1D, Float1D]:
-        """The value of every row that was held out, over repetitions, from those of the folds; and its weight."""
+        """The mean value of every row over the folds that held it out, and its weight."""
         places = np.concatenate(self.places)
         times, sums = np.bincount(places), np.bincount(places, np.concatenate(values))
         weights = [np.ones(len(own)) if w is None else w for own, w in zip(values, self.weights, strict=True)]
@@ -81,31 +81,32 @@ class Criterion:
         """The scores of the folds and the values of the rows, from the decisions of each fold."""
         calibration = calibrate(*rows.together(decisions)) if self.calibrated else None
         answers = decisions if calibration is None else [calibration(own) for own in decisions]
-        scores = np.array([self._score(rows, k, own, calibration) for k, own in enumerate(answers)])
+        right = [hits(own, codes) for own, codes in zip(answers, rows.codes, strict=True)]
+        if self.scorer is None:
+            found = [float(np.average(own, weights=each)) for own, each in zip(right, rows.weights, strict=True)]
+        else:
+            by_fold = zip(answers, rows.codes, rows.weights, strict=True)
+            found = [
+                answered_score(self.scorer, rows.classes, calibration, own, rows.classes[codes], weights)
+                for own, codes, weights in by_fold
+            ]
+        scores = np.array(found, dtype=np.float64)
+        value = float(scores.mean())
         if self.by_probabilities:
             assert calibration is not None
             pairs = zip(decisions, rows.codes, strict=True)
             values, weights = rows.by_row([_closeness(calibration, own, codes) for own, codes in pairs])
             value = float(np.average(values, weights=weights))
-            return TrialScore(scores, value, values, weights, decisions=tuple(decisions), calibration=calibration)
-        if self.scorer is None:
-            pairs = zip(answers, rows.codes, strict=True)
-            values, weights = rows.by_row([hits(own, codes) for own, codes in pairs])
+        elif self.scorer is None:
+            values, weights = rows.by_row(right)
         else:
             values, weights = scores, np.ones(len(scores))
-        value = float(scores.mean())
         return TrialScore(scores, value, values, weights, decisions=tuple(decisions), calibration=calibration)
 
     @staticmethod
     def judge_folds(scores: Float1D) -> TrialScore:
         """The judgement of a score that does not tell rows apart."""
         return TrialScore(scores, float(scores.mean()), scores, np.ones(len(scores)))
-
-    def _score(self, rows: HeldOut, fold: int, answers: Float2D, calibration: Calibration | None) -> float:
-        codes, weights = rows.codes[fold], rows.weights[fold]
-        if self.scorer is None:
-            return float(np.average(hits(answers, codes), weights=weights))
-        return answered_score(self.scorer, rows.classes, calibration, answers, rows.classes[codes], weights)
 
 
 def _closeness(calibration: Calibration, decisions: Float2D, codes: Int1D) -> Float1D:

@@ -30,7 +30,7 @@ from ..model.columns import Columns
 from ..model.fitting import SAMPLE_ROWS, Conditions, class_weighted
 from ..model.per_class import PerClass
 from ..model.probabilities import Calibration, calibrate
-from ..model.transforms import InputTransform
+from ..model.transforms import InputTransform, Scaling
 from .in_memory import FoldModel, InMemory, Problem, split
 from .in_passes import InPasses, survey_folds
 from .scoring import Criterion, HeldOut, find_scorer, mixed_if_better, scorer_of_predictions
@@ -118,7 +118,7 @@ class Options:
     """
 
     maker: Maker
-    scalings: Sequence[Any]
+    scalings: Sequence[Scaling]
     columns: Sequence[Columns]
     psis: Sequence[float] | None
     Cs: Sequence[float] | None
@@ -244,7 +244,7 @@ def _largest_psi(options: Options, variance: float) -> float:
 
 
 def _n_steps(options: Options, n_folds: int) -> int:
-    """How many models a search fits at most, counting those along C once."""
+    """How many models a search fits at most; models along C count once."""
     budget, n_scalings, n_columns = options.budget, len(options.scalings), len(options.columns)
     if options.psis is not None:
         return len(options.psis) * n_scalings * n_columns * n_folds
@@ -304,7 +304,7 @@ def refit(outcome: Outcome, data: Labelled, trial: Trial, *, may_mix: bool) -> V
 
 
 def _calibration(score: TrialScore, evaluator: InMemory, *, may_mix: bool) -> Calibration | None:
-    """From the decisions of a trial about held-out rows; mixes those of three or more classes where that pays."""
+    """The calibration by the decisions about held-out rows; it mixes three or more classes if that pays."""
     if score.calibration is None or score.decisions is None:
         return None
     if not may_mix or len(evaluator.problem.classes) == 2:
@@ -315,11 +315,11 @@ def _calibration(score: TrialScore, evaluator: InMemory, *, may_mix: bool) -> Ca
 def average_models(
     outcome: Outcome, data: Labelled, best: Trial, known: VanishingIdealClassifier
 ) -> tuple[list[VanishingIdealClassifier], Float1D]:
-    """The models to average and their weights: those of three psi at most for each scaling that is good enough.
+    """The models to average, of up to three psi for each scaling that is good enough, and their weights.
 
     A scaling counts if the best trial is not ahead of all of its trials. The models of the folds, which know fewer
-    rows, weigh as much together as those fitted to all rows; ``known`` is that of the best trial. The mean of several
-    log-odds errs less than each, so all are calibrated once more, together.
+    rows, weigh as much together as the models of all rows; ``known`` is the model of the best trial. The mean of
+    several log-odds errs less than each, so all are calibrated once more, together.
     """
     history, evaluator, maker, sample = outcome
     assert isinstance(evaluator, InMemory)

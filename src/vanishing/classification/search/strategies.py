@@ -14,6 +14,7 @@ from ...constants import ROOT_EPS
 from ..model.columns import Columns
 from ..model.fitting import CHOOSING_TOL
 from ..model.probabilities import Calibration
+from ..model.transforms import Scaling
 
 _NO_GENERATOR = "No psi gives a generator for any class in every fold: raise psis or max_degree."
 
@@ -21,7 +22,7 @@ _NO_GENERATOR = "No psi gives a generator for any class in every fold: raise psi
 class Trial(NamedTuple):
     """A model that may be fitted: how the inputs are scaled, psi, C, and which columns the SVM sees."""
 
-    scaling: Any
+    scaling: Scaling
     psi: float
     C: float
     columns: Columns
@@ -38,14 +39,14 @@ class TrialScore:
     value : float
         What trials are ranked by, larger is better; NaN where some fold has no generator.
     row_values, row_weights : ndarray
-        ``value`` is the mean of ``row_values`` with these weights: those of the held-out rows, over repetitions, or of
-        the folds where the score does not tell rows apart.
+        ``value`` is the mean of ``row_values`` with these weights. There is one for each held-out row, the mean over
+        repetitions, or one for each fold where the score does not tell rows apart.
     n_columns, n_generators : float
         Columns with a weight, and generators, in the mean over the folds.
     decisions : tuple of ndarray or None
         Decisions of the SVM about the held-out rows of each fold.
     calibration : Calibration or None
-        What turns these decisions into log-odds.
+        What turns the decisions into log-odds.
     """
 
     scores: Float1D
@@ -79,7 +80,7 @@ def best_trial(history: History) -> Trial | None:
     C. The columns come in the order in which they were tried, and each group needs a clear lead over the best before.
     None, if no trial has a value.
     """
-    groups: dict[Any, Trial] = {}
+    groups: dict[tuple[Scaling, Columns], Trial] = {}
 
     def rank(trial: Trial) -> tuple[float, float, float]:
         return float(np.nan_to_num(-history[trial].value, nan=np.inf)), -trial.psi, trial.C
@@ -152,8 +153,8 @@ class Budget:
         The walk ends after this many values of psi without a better one. After its first ones, as many, it goes on
         with the better scaling of the inputs.
     Cs : tuple of float
-        Weights of the SVM's loss: the largest psi is tried with all of them, later ones with the last best and those
-        beside it.
+        Weights of the SVM's loss: the largest psi is tried with all of them, later ones with the last best one and its
+        neighbours.
     n_folds : int
         Folds of the cross-validation, and how often they are drawn for fewer rows than ``rows_of_one_draw``.
     rows_of_one_draw : int
@@ -233,7 +234,7 @@ class Strategy(Protocol):
 class Grid:
     """Every pair of psi and C, at once."""
 
-    scaling: Any
+    scaling: Scaling
     psis: Sequence[float]
     Cs: Sequence[float]
     columns: Columns
@@ -252,7 +253,7 @@ class WalkDown:
     neighbours. The walk ends after ``patience`` values of psi in a row without a better one.
     """
 
-    scaling: Any
+    scaling: Scaling
     psis: Sequence[float]
     Cs: Sequence[float]
     columns: Columns
@@ -277,7 +278,7 @@ class WalkDown:
 
 
 def neighbours(values: Sequence[float], centre: float) -> list[float]:
-    """The value nearest to the centre, and those beside it.
+    """The value nearest to the centre, and its neighbours.
 
     Examples
     --------
@@ -316,7 +317,7 @@ class RicherColumns:
     Cs: Sequence[float]
 
     def ask(self, history: History) -> list[Trial]:
-        """The next change of the best trial, with its C and those beside it."""
+        """The next change of the best trial, with its C and its neighbours."""
         first = next(iter(history)).columns
         known = {trial: score for trial, score in history.items() if trial.columns == first}
         for other in self.others:

@@ -20,11 +20,11 @@ from ...rows.reading import (
     input_names,
     is_source,
     open_table,
-    read_rows,
+    read_input,
     require_finite,
     require_numbers,
 )
-from ...rows.sampling import Lowest, fold_numbers, lowest_of, merge
+from ...rows.sampling import Lowest, fold_numbers, lowest_of, lowest_of_both
 
 __all__ = ["Table", "column_names", "read_table", "standardised", "take"]
 
@@ -84,7 +84,7 @@ def read_table(
     """
     X, labels = _split_groups(open_table(X), groups)
     require_numbers(X, "convert or drop {}, or name one in groups= if it says which run a row is from")
-    rows = read_rows(estimator, X, labels=labels)
+    rows = read_input(estimator, X, labels=labels)
     shown = column_names(estimator, names)
     if groups is not None and not rows.labelled:
         raise ValueError("groups of rows on disk are their labels: name the column in open_rows(label=...).")
@@ -95,7 +95,7 @@ def read_table(
     if isinstance(rows, ArrayRows):
         require_finite(rows, shown, may_drop=True)
     else:
-        rows = finite_blocks(estimator, rows, may_drop=True)
+        rows = finite_blocks(rows, input_names(estimator), may_drop=True)
     if isinstance(rows, ArrayRows) and len(rows) <= SELECTED:
         selected = _Selected(rows.to_numpy(), rows.labels, len(rows))
     else:
@@ -194,7 +194,7 @@ def select_rows(rows: Rows, most: int) -> _Selected:
         return lowest_of(block.X, labels, hashes, limit, most), n_rows
 
     def combine(a: tuple[Lowest, int], b: tuple[Lowest, int]) -> tuple[Lowest, int]:
-        return merge(a[0], b[0], most), a[1] + b[1]
+        return lowest_of_both(a[0], b[0], most), a[1] + b[1]
 
     chosen, n_rows = rows.reduce(kernel, combine, Cost(rows.n_features, 4 * rows.n_features))
     return _Selected(np.array(chosen.Z, dtype=np.float64), chosen.signed if rows.labelled else None, n_rows)

@@ -19,7 +19,7 @@ from ..rows.dependencies import Dependency
 from ..rows.relation import LEFT_BY_ROUNDING, ROUNDED
 from ..rows.table import Table
 from .equation import common_denominator
-from .law import Law, sorted_terms
+from .law import Law, degrees_of_freedom, sorted_terms
 
 __all__ = ["dependency_law", "describe", "exact_law", "power_law", "with_rational", "with_units"]
 
@@ -151,7 +151,7 @@ def power_law(law: PowerLaw, table: Table, kept: Sequence[int], *, snap: bool = 
         J=law.J,
         dof=law.dof,
         p_value=1.0 if exact else law.p_value,
-        audits=(f"J of the logarithms has {law.dof} degrees of freedom",),
+        audits=(f"J of the logarithms has {degrees_of_freedom(law.dof)}",),
         n_rows=law.n_rows,
         kind="exact" if exact else "law",
         why=f"It is a power law; noise of {law.level:.2%} of the logarithms' deviations, p-value {law.p_value:.2g}.",
@@ -264,7 +264,7 @@ def _typical_distance(law: FittedLaw) -> float:
 def _audits(law: FittedLaw) -> tuple[str, ...]:
     if law.exact:
         return ("the rows satisfy it up to rounding",)
-    return (f"J has {law.dof} degrees of freedom",)
+    return (f"J has {degrees_of_freedom(law.dof)}",)
 
 
 def _why(law: FittedLaw) -> str:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..._typing import Float1D, Float2D, Int1D, Int2D
+from ...display import counted
 from ...files.fields import Flag, Integer, MayBeMissing, Number, Numbers, Optional, Ratio, Text, TupleOf, require
 from ...files.saved import Saved
 from ...polynomials.text import distinct_names
@@ -349,7 +350,7 @@ class Law(Saved):
             lines.append(f"  {monomial(e, names) or '1':<16} {value}{own}")
         noise = ", ".join(f"{name} {s:.3g}" for name, s in zip(self.columns, self.noise, strict=True) if s == s)
         lines.append(f"  noise: {noise} ({self.noise_kind})")
-        lines.append(f"  test: J = {self.J:.4g} with {self.dof} degrees of freedom, p-value {self.p_value:.3g}")
+        lines.append(f"  test: J = {self.J:.4g} with {degrees_of_freedom(self.dof)}, p-value {self.p_value:.3g}")
         lines.append(f"  audits: {'; '.join(self.audits) or 'none'}; {self.n_rows:,} rows")
         return "\n".join(lines)
 
@@ -466,6 +467,17 @@ def _nearest_root(powers: Float1D, near: float) -> float:
     roots = np.roots(powers[::-1])
     real = roots.real[np.abs(roots.imag) <= 1e-6 * np.maximum(np.abs(roots), 1e-300)]
     return float(real[np.argmin(np.abs(real - near))]) if real.size else float("nan")
+
+
+def degrees_of_freedom(dof: int) -> str:
+    """The degrees of freedom of a test, in words.
+
+    Examples
+    --------
+    >>> degrees_of_freedom(1), degrees_of_freedom(16)
+    ('1 degree of freedom', '16 degrees of freedom')
+    """
+    return f"{counted(dof, 'degree')} of freedom"
 
 
 def sorted_terms(exponents: Int2D) -> Sequence[int]:
