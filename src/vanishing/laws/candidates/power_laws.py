@@ -37,6 +37,7 @@ _FAR_BY_CHANCE = 0.0005  # that an exponent is further from its integer than wha
 _CHANCE = 0.2  # that real exponents are as close to integers, at most
 _SMALL = 0.15  # deviations of a column, below which a value is near zero: the first choice of rows
 _FAR = 8.0  # deviations of the noise: closer to zero, a logarithm is no linear function of it
+_LARGEST_VARIANCE = 1e12  # of a logarithm's noise, beside which that row counts for nothing
 _CHOICES = 2  # of rows, each by the law of the one before
 _ROWS_PER_COLUMN = 20  # rows far from zero, at least
 
@@ -160,7 +161,7 @@ class _Fit(NamedTuple):
 
 def _fit(X: Float2D, spread: Float1D, multiplicative: bool) -> _Fit:
     L = np.log(X)
-    unit = np.ones_like(X) if multiplicative else (spread / X) ** 2
+    unit = np.ones_like(X) if multiplicative else np.minimum((spread / X) ** 2, _LARGEST_VARIANCE)
     weights = 1.0 / unit.sum(axis=1)
     for _ in range(STEPS):
         share = weights / weights.sum()
@@ -170,7 +171,7 @@ def _fit(X: Float2D, spread: Float1D, multiplicative: bool) -> _Fit:
         ratio, a = smallest_ratio(gram, D)
         if not multiplicative:  # at the values that the law gives: noise must not weigh itself
             moved = unit * a * ((centred @ a) / (unit @ a**2))[:, None]
-            unit = np.clip((spread / X * np.exp(np.clip(moved, -1.0, 1.0))) ** 2, 0.0, 1e12)
+            unit = np.clip((spread / X * np.exp(np.clip(moved, -1.0, 1.0))) ** 2, 0.0, _LARGEST_VARIANCE)
         weights = 1.0 / (unit @ a**2)
     s2 = max(ratio, 0.0)
     return _Fit(a, _errors(gram, D, a, s2, len(X)), float(share @ L @ a), s2, unit)

@@ -5,13 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..._typing import Float1D, Float2D
-from .relation import ROUNDED, middle_spread
+from .relation import LEFT_BY_ROUNDING, ROUNDED, middle_spread
 
 __all__ = ["explains_linear", "rounding_steps"]
 
-_POWERS = range(6, -9, -1)  # of ten: candidates for a step
-_FEWEST = 20  # different values of a column that was rounded, not counted
-_MATTERS = 1e-4  # step over the deviation, from which rounding can be told from noise
 _SLACK = 1.1  # over the bound of a residual, for the error of the coefficients
 
 
@@ -28,14 +25,13 @@ def rounding_steps(X: Float2D) -> Float1D:
 
 
 def _step(column: Float1D) -> float:
-    deviation = float(middle_spread(column[:, None])[0])
-    for power in _POWERS:
+    least = LEFT_BY_ROUNDING * float(middle_spread(column[:, None])[0])
+    if not least > 0.0:
+        return 0.0
+    for power in range(int(np.log10(np.abs(column).max())), int(np.floor(np.log10(least))), -1):
         step = 10.0**power
-        if step <= _MATTERS * deviation:
-            break
         steps = column / step if power >= 0 else column * 10.0**-power
-        close = np.abs(steps - np.round(steps)).max() <= ROUNDED * max(float(np.abs(steps).max()), 1.0)
-        if close and len(np.unique(column)) >= _FEWEST:
+        if np.abs(steps - np.round(steps)).max() <= ROUNDED * max(float(np.abs(steps).max()), 1.0):
             return step
     return 0.0
 
