@@ -27,22 +27,21 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "detection"))
 from plant import FAULTS, plant, series_plant
 
 RULES = {  # module and name of each number, with the values that are tried beside its own
-    ("equations", "_TIGHT"): (5e-4, 2e-3),
+    ("equations", "TIGHT"): (5e-4, 2e-3),
     ("equations", "_STEP"): (1.5, 6.0),
     ("equations", "_SLACK"): (0.25, 1.0),
     ("equations", "_MOST_TERMS"): (6, 24),
     ("equations", "_HEAVY_TAILS"): (1.2, 1e9),
-    ("equations", "_DEPENDENT"): (1e-11, 1e-7),
     ("christoffel", "MOST_TERMS"): (450, 1800),
     ("regimes", "_SEEDS"): (2, 10),
     ("regimes", "MOST_CENTRES"): (64, 256),
     ("regimes", "NARROW"): (0.0, 0.3),
-    ("regimes", "FLOOR"): (1e-6, 1e-2),
+    ("regimes", "TIGHT"): (1e-4, 1e-2),
     ("series", "N_BLOCKS"): (5, 20),
     ("series", "GAP"): (0.25, 1.0),
-    ("series", "SIGNIFICANT"): (2.5, 10.0),
+    ("series", "WIDE"): (2.5, 10.0),
     ("series", "OVERFIT"): (0.125, 0.5),
-    ("series", "DRIFTING"): (0.15, 0.6),
+    ("series", "TIGHT"): (0.0, 1e-2),
 }
 
 
@@ -87,9 +86,7 @@ def main():
     print("|---" * 9 + "|")
 
     def line(name, value):
-        independent = (
-            "same | same" if name.startswith("series.") and name != "series.SIGNIFICANT" else independent_rows()
-        )
+        independent = "same | same" if name.startswith("series.") and name != "series.WIDE" else independent_rows()
         print(f"| {name} | {value:g} | {independent} | {rows_in_time()} |", flush=True)
 
     line("as it is", np.nan)

@@ -36,7 +36,7 @@ def calibrate(case: Case, first_seed: int, draws: int, rows: int, level: float) 
     for seed in range(first_seed, first_seed + draws):
         random = np.random.default_rng([seed, *case.name.encode()])
         X = noisy(case.rows(random, rows), level, "relative", random)
-        laws = discover(X, names=case.columns, logs=False, max_degree=case.degree)
+        laws = discover(X, names=case.columns, max_degree=case.degree)
         result.draws += 1
         if len(laws) != 1 or laws[0].origin.any() or not _same_terms(laws[0], case.truth[0]):
             result.missed += 1

@@ -20,7 +20,7 @@ row = X.iloc[np.argsort(np.abs(clf.decision_function(X)))[12]]  # a close call
 explanation = clf.explain(row)
 print(explanation)
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(13, 5), layout="constrained", width_ratios=[3, 2])
+figure, (left, right) = plt.subplots(1, 2, figsize=(13, 5), layout="constrained", width_ratios=[1, 1])
 plot_contributions(explanation, ax=left)
 left.set_title(f"predicted {explanation.label}: terms of the log-odds of {explanation.towards}", loc="left")
 changes = explanation.changes[:8]
@@ -31,6 +31,6 @@ texts = [f"{change.name}: {change.value:.4g} → {change.new_value:.4g}" for cha
 right.set_yticks(range(len(changes)), texts)
 right.axvline(0, color="0.4", linewidth=1)
 right.invert_yaxis()
-right.set(xlabel="change in percent of the column's range")
-right.set_title(f"any one of these gives {changes[0].new_label}", loc="left")
+right.set(xlabel="change, % of the range")
+right.set_title(f"each alone gives {changes[0].new_label}", loc="left")
 right.spines[["top", "right"]].set_visible(False)

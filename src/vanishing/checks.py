@@ -16,12 +16,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import MinMaxScaler
 
 from ._typing import Float1D, Float2D, Int1D
+from .display import counted
 
 T = TypeVar("T")
 
 _NOT_THE_USER = ("vanishing", "sklearn", "joblib")  # packages that a warning's location skips
-_SLACK = 1e-6  # scaled data miss the unit interval by rounding
-_WORK_PER_MINUTE = 60 * 10**10  # multiplications that a matrix product makes on one core, roughly
+_OUTSIDE_BY_ROUNDING = 1e-6  # scaled data miss the unit interval by rounding
+_WORK_PER_MINUTE = 60 * 10**10  # multiplications of a matrix product on one core
 
 
 class RangeWarning(UserWarning):
@@ -168,7 +169,7 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
 
 
 def require_unmasked(**given: Any) -> None:
-    """Raise ValueError for arrays, or lists of them, with masked values: plain arrays would contain these again.
+    """Raise ValueError for masked values in arrays or lists of arrays: plain arrays would uncover them.
 
     Examples
     --------
@@ -251,10 +252,10 @@ def warn_user(message: str) -> None:
 
 def warn_outside_unit_cube(low: Float1D, high: Float1D, names: Sequence[str]) -> None:
     """Warn that the bounds do not hold if the data leave [0, 1]."""
-    outside = np.flatnonzero((low < -_SLACK) | (high > 1.0 + _SLACK))
+    outside = np.flatnonzero((low < -_OUTSIDE_BY_ROUNDING) | (high > 1.0 + _OUTSIDE_BY_ROUNDING))
     if outside.size:
         j = outside[0]
-        others = f" and {outside.size - 1} more columns" if outside.size > 1 else ""
+        others = f" and {counted(outside.size - 1, 'other column')}" if outside.size > 1 else ""
         _warn(
             f"Values outside [0, 1] in column {names[j]!r} (range {low[j]:.4g} to {high[j]:.4g}){others}: the bounds "
             "on degree, size and out-of-sample error do not hold; scale with sklearn.preprocessing.MinMaxScaler first.",
@@ -263,11 +264,11 @@ def warn_outside_unit_cube(low: Float1D, high: Float1D, names: Sequence[str]) ->
 
 
 def warn_clipped(n_clipped: int, n_rows: int, name: str) -> None:
-    """Say how many rows lie far outside of the training range."""
+    """Warn that the values of some rows were clipped, as they lie far outside of the training range."""
     _warn(
-        f"{n_clipped} of {n_rows} rows lie outside of the range of the training rows by more than that range, most of "
-        f"them in column {name!r}: their values were clipped to a quarter of the range beyond it; check these rows, or "
-        "fit with rows like them.",
+        f"{n_clipped} of {n_rows} rows {'lies' if n_clipped == 1 else 'lie'} outside of the range of the "
+        f"training rows by more than that range, most of them in column {name!r}: their values were clipped to a "
+        "quarter of the range beyond it; check these rows, or fit with rows like them.",
         RangeWarning,
     )
 
@@ -335,7 +336,7 @@ def warn_undecided(n_undecided: int, solver: str, boost: str) -> None:
 
 
 def warn_few_rows(n_samples: int, n_terms: int) -> None:
-    """Say that a detector has too few rows for quadratic equations."""
+    """Warn that a detector has too few rows for quadratic equations."""
     _warn(
         f"There are {n_samples} rows, fewer than the {n_terms} terms of degree 2: the detector uses degree 1, which "
         "finds linear equations only. Give more rows, or set degree=1 if that is enough.",
@@ -344,15 +345,13 @@ def warn_few_rows(n_samples: int, n_terms: int) -> None:
 
 
 def warn_incomplete(n_rows: int) -> None:
-    """Say that rows with missing values taught nothing."""
-    _warn(
-        f"{n_rows} rows with NaN were left out of the fit: impute them, or set missing='error' to refuse them.",
-        UserWarning,
-    )
+    """Warn that rows with missing values were left out of the fit."""
+    rows = f"{counted(n_rows, 'row')} with NaN {'was' if n_rows == 1 else 'were'}"
+    _warn(f"{rows} left out of the fit: impute them, or set missing='error' to refuse them.", UserWarning)
 
 
 def warn_fitted_tail(degree: int) -> None:
-    """Say that p-values from moments belong to a fitted distribution."""
+    """Warn that p-values from moments rest on a fitted distribution."""
     _warn(
         "Moments have no rows to hold out: p-values and offset_ come from a gamma distribution fitted to the score, "
         f"for equations up to degree {degree}. Fit to rows for p-values without assumptions.",

@@ -8,8 +8,8 @@ import sys
 # What arithmetic in float64 allows.
 
 EPS, TINY = sys.float_info.epsilon, sys.float_info.min
-ROOT_EPS = math.sqrt(EPS)  # what is left of a difference whose square is rounded
-_, N_HASHES = EPS.as_integer_ratio()  # hashes of rows are whole numbers below this: a double holds each
+ROOT_EPS = math.sqrt(EPS)  # relative accuracy of a length whose square was rounded
+_, N_HASHES = EPS.as_integer_ratio()  # hashes of rows are integers below this, which float64 holds exactly
 ROUNDING = 8.0 * EPS  # error of each term of a sum of products, relative to its size, with room for the solves
 SINGULAR = 1e-10  # share of a column's square outside the span of others, below which it counts as dependent
 
@@ -24,5 +24,5 @@ LONGEST_BLOCK = 131_072  # rows of a block, at most: threads share a table of a 
 # Lengths of printed lists.
 
 IN_REPR = 5  # lines of a repr, and entries of one line
-IN_TEXT = 10  # lines of a result that other results stand beside
-IN_HTML = 20  # lines of a result on its own: a terminal or a notebook shows them at once
+IN_TEXT = 10  # lines of one result among several
+IN_HTML = 20  # lines of a single result, which fit on a screen

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_html_repr
 
@@ -22,6 +23,20 @@ def first_lines(lines: Sequence[str], n_shown: int = IN_REPR) -> list[str]:
     ['x', 'y', '... and 1 more']
     """
     return list(lines) if len(lines) <= n_shown else [*lines[:n_shown], f"... and {len(lines) - n_shown} more"]
+
+
+def moment(time: Any) -> str:
+    """A time, or the number of a row, as text: without seconds or smaller units that are zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> moment(np.datetime64("2026-02-01T08:15:00.000000")), moment(np.int64(7))
+    ('2026-02-01 08:15', '7')
+    """
+    if isinstance(time, np.datetime64):
+        return str(np.datetime_as_string(time, unit="auto")).replace("T", " ")
+    return str(time)
 
 
 def lines_html(lines: Sequence[str]) -> str:
@@ -94,5 +109,5 @@ class ShownEstimator:
 
 
 def _is_fitted(estimator: Any) -> bool:
-    """Whether there is a fitted attribute, as scikit-learn tells."""
+    """Whether there is a fitted attribute, by scikit-learn's convention."""
     return any(name.endswith("_") and not name.startswith("__") for name in vars(estimator))

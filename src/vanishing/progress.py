@@ -1,7 +1,6 @@
 """Progress bars for passes and searches, off unless the user asks for them.
 
-In a terminal every pass has a line of its own, drawn by tqdm. In a notebook one output shows the bars that are under
-way, however many passes there are.
+In a terminal every pass has a line of its own, drawn by tqdm. In a notebook one output shows all active bars.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class Progress:
             self._bar.update(n)
 
     def complete(self) -> None:
-        """Count the units as finished that turned out not to be needed."""
+        """Count the remaining units as finished: they were not needed."""
         self.advance(max(self._left, 0))
 
     def __enter__(self) -> Self:
@@ -66,7 +65,7 @@ def _tqdm() -> Any:
 
 
 class _Notebook:
-    """The output of a notebook that shows the bars under way; it is updated in place, at most ten times a second."""
+    """The output of a notebook with the active bars, updated in place at most ten times a second."""
 
     def __init__(self) -> None:
         self.bars: list[_NotebookBar] = []
@@ -104,7 +103,7 @@ class _NotebookBar:
         self.notebook.draw()
 
     def close(self) -> None:
-        """Show how far it came."""
+        """Show the final state."""
         self.closed = True
         self.notebook.draw()
 
@@ -129,7 +128,7 @@ class _PassesShown:
     """Whether passes over the rows are shown, and how many have been shown so far."""
 
     depth = 0
-    hidden = 0  # searches under way that show one bar in place of a bar for each pass
+    hidden = 0  # active searches, each with one bar in place of the bars of its passes
     n_passes = 0
     delay = 0.0  # seconds until a bar appears
     notebook: _Notebook | None = None

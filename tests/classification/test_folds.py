@@ -8,8 +8,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, RepeatedStratifiedKFold, ShuffleSplit, StratifiedKFold
 
-from vanishing import OAVI, VanishingIdealClassifierCV
-from vanishing.classification.search.folds import Fold, class_ideals, split
+from vanishing import OAVI
+from vanishing.classification.search.in_memory import Fold, class_ideals, split
 from vanishing.classification.search.strategies import Budget
 from vanishing.rows.labels import read_labelled
 
@@ -17,7 +17,7 @@ from vanishing.rows.labels import read_labelled
 def labelled(n_rows=60, n_classes=2, weights=None, seed=0):
     rng = np.random.default_rng(seed)
     X, y = rng.random((n_rows, 3)), np.arange(n_rows) % n_classes
-    return X, y, read_labelled(VanishingIdealClassifierCV(), X, y, weights)
+    return X, y, read_labelled(X, y, weights)
 
 
 def ideal_of_three_columns(**options):
@@ -55,7 +55,7 @@ def test_folds_are_those_of_scikit_learn(cv, splitter):
 def test_a_class_of_two_rows_has_two_folds():
     X, y, _ = labelled()
     y = np.where(np.arange(60) < 2, 7, y)
-    data = read_labelled(VanishingIdealClassifierCV(), X, y)
+    data = read_labelled(X, y)
     assert pairs(split("auto", data, Budget())) == expected(
         RepeatedStratifiedKFold(n_splits=2, n_repeats=3, random_state=0), X, y
     )

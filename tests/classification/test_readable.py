@@ -45,7 +45,7 @@ def test_the_printed_terms_alone_are_as_good_as_the_print_says(searched):
 
 def test_the_shorter_formula_that_is_offered_loses_less_than_a_point(searched):
     clf, X, y = searched
-    (offered,) = re.findall(r"terms, fitted again: .*: max_columns=(\d+)", str(clf))
+    (offered,) = re.findall(r"terms, fitted again, .*: max_columns=(\d+)", str(clf))
     short = VanishingIdealClassifierCV(psis=[0.01], Cs=[1.0], cv=2, max_columns=int(offered)).fit(X, y)
     assert short.best_estimator_.n_columns_ <= int(offered) < clf.best_estimator_.n_columns_
     assert short.score(X, y) > clf.score(X, y) - 0.02

@@ -1,5 +1,7 @@
 """Strategies on made-up scores: what they ask for next, and when they end."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from made_up import PLAIN, score, trial
@@ -24,6 +26,7 @@ def played(strategies, score_of):
     for strategy in strategies:
         while trials := strategy.ask(history):
             assert len(asked) < 100, "the strategy does not end"
+            assert len({(each.scaling, each.columns) for each in trials}) == 1, "evaluators score them together"
             asked.append(trials)
             history.update({each: score_of(each) for each in trials})
     return history, asked
@@ -90,7 +93,9 @@ def test_neighbours_of_a_value_between_two_are_those_of_the_nearer_one():
 def test_scalings_are_compared_on_the_first_psis_and_the_better_one_walks_on(gain, chosen):
     walks = [WalkDown(scaling, PSIS, CS, PLAIN, patience=6) for scaling in ("arcsinh", "rank")]
     scores = {psi: 0.1 * k for k, psi in enumerate(PSIS)}
-    _, asked = played([BetterScaling(walks, 2)], lambda each: score(scores[each.psi] + gain * (each.scaling == "rank")))
+    begun = [replace(walk, psis=PSIS[:2]) for walk in walks]
+    strategies = [*begun, BetterScaling(walks)]
+    _, asked = played(strategies, lambda each: score(scores[each.psi] + gain * (each.scaling == "rank")))
     tried = [(trials[0].scaling, trials[0].psi) for trials in asked]
     assert tried[:4] == [(scaling, psi) for scaling in ("arcsinh", "rank") for psi in PSIS[:2]]
     assert tried[4:] == [(chosen, psi) for psi in PSIS[2:]]
@@ -98,8 +103,14 @@ def test_scalings_are_compared_on_the_first_psis_and_the_better_one_walks_on(gai
 
 def test_a_scaling_without_a_generator_does_not_stop_the_others():
     walks = [WalkDown(scaling, PSIS[:3], CS, PLAIN, patience=2) for scaling in ("arcsinh", "rank")]
-    _, asked = played([BetterScaling(walks, 1)], lambda each: score(0.5 if each.scaling == "rank" else np.nan))
+    strategies = [*(replace(walk, psis=PSIS[:1]) for walk in walks), BetterScaling(walks)]
+    _, asked = played(strategies, lambda each: score(0.5 if each.scaling == "rank" else np.nan))
     assert [trials[0].scaling for trials in asked] == ["arcsinh", "rank", "rank", "rank"]
+
+
+def test_without_a_value_no_scaling_is_better():
+    walks = [WalkDown("arcsinh", PSIS[:3], CS, PLAIN, patience=2)]
+    assert BetterScaling(walks).ask({trial(PSIS[0], C): score(np.nan) for C in CS}) == []
 
 
 def test_a_walk_knows_only_the_trials_of_its_own_scaling_and_columns():
@@ -108,10 +119,10 @@ def test_a_walk_knows_only_the_trials_of_its_own_scaling_and_columns():
     assert walk.ask(others) == [trial(PSIS[0], C) for C in CS]
 
 
-CHANGES = [{"hinges": 5}, {"hinges": 5, "monomials": 2}, {"halves": True}]
+OTHERS = [Columns(hinges=5), Columns(hinges=5, monomials=2), Columns(halves=True)]
 
 
-def richer(gains, changes=CHANGES, values=(0.3, 0.5, 0.4)):
+def richer(gains, others=OTHERS, values=(0.3, 0.5, 0.4)):
     """History and questions after a walk, where a trial gains what its columns bring."""
 
     def score_of(each):
@@ -122,15 +133,14 @@ def richer(gains, changes=CHANGES, values=(0.3, 0.5, 0.4)):
 
     by_psi = dict(zip(PSIS, values, strict=False))
     walk = WalkDown("arcsinh", PSIS[:3], CS, PLAIN, patience=2)
-    history, asked = played([walk, RicherColumns(changes, CS)], score_of)
+    history, asked = played([walk, RicherColumns(others, CS)], score_of)
     return best_trial(history), [trials[0] for trials in asked[3:]]
 
 
 def test_changes_that_bring_nothing_are_tried_at_the_best_psi_and_forgotten():
     best, asked = richer({})
     assert best == trial(0.1, 0.1)
-    columns = [Columns(hinges=5), Columns(hinges=5, monomials=2), Columns(halves=True)]
-    assert [each.columns for each in asked] == columns
+    assert [each.columns for each in asked] == OTHERS
     assert [each.psi for each in asked] == [0.1, 0.1, 0.1]
 
 
@@ -144,15 +154,14 @@ def test_a_change_that_is_ahead_stays_in_all_that_follow():
 def test_every_change_is_tried_with_the_best_c_and_its_neighbours():
     Cs = [0.01, 0.1, 1.0, 10.0]
     walk = {trial(0.1, C): score(-C) for C in Cs}
-    assert [each.C for each in RicherColumns(CHANGES, Cs).ask(walk)] == [0.01, 0.1]
+    assert [each.C for each in RicherColumns(OTHERS, Cs).ask(walk)] == [0.01, 0.1]
 
 
 def test_without_a_value_there_is_nothing_to_change():
-    assert RicherColumns(CHANGES, CS).ask({trial(0.1, C): score(np.nan) for C in CS}) == []
+    assert RicherColumns(OTHERS, CS).ask({trial(0.1, C): score(np.nan) for C in CS}) == []
 
 
 @pytest.mark.parametrize("gain", [0.1, -0.1])
 def test_a_change_to_columns_that_were_tried_before_is_skipped(gain):
-    changes = [{}, {"hinges": 5}, {"hinges": 5}, {"halves": True}]
-    _, asked = richer({"hinges": gain}, changes)
+    _, asked = richer({"hinges": gain}, [PLAIN, Columns(hinges=5), Columns(hinges=5), Columns(halves=True)])
     assert [each.columns.hinges for each in asked] == [5, 5 if gain > 0.0 else 0]

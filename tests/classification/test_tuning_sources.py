@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, make_scorer, matthews_corrcoef
 from sklearn.model_selection import KFold, PredefinedSplit, StratifiedKFold
 from sklearn.preprocessing import MinMaxScaler
+from watched import Watched, interrupt_in
 
 from vanishing import (
     ABM,
@@ -24,7 +25,6 @@ from vanishing import (
     open_rows,
     show_progress,
 )
-from vanishing.rows.disk import DiskRows
 from vanishing.rows.sampling import fold_numbers
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -288,6 +288,19 @@ def test_labels_beside_other_sources_may_be_words(kind, on_disk, tmp_path):
     assert found.classes_.tolist() == ["a one", "b two", "c three"]
 
 
+@pytest.mark.parametrize("scale_input", [True, "minmax"])
+def test_hinges_have_their_knots_in_the_units_of_the_fold(scale_input, tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=(900, 3))
+    y = (np.abs(np.abs(x[:, 0] - 0.5) - 0.2) < 0.1).astype(int)  # two bands, which no |x - mean| cuts out
+    rows, _ = npy_file(100.0 + 50.0 * x, y, tmp_path)
+    options = {"psis": [0.2], "Cs": [10.0], "scale_input": scale_input, "refit": False}
+    plain = tuner(OAVI(max_degree=1), **options).fit(rows)
+    hinged = tuner(OAVI(max_degree=1), columns=Columns("absolute", hinges=9), **options).fit(rows)
+    assert plain.best_score_ < 0.75
+    assert hinged.best_score_ > 0.95
+
+
 # --- scoring ----------------------------------------------------------------------------------------------------------
 
 
@@ -435,20 +448,6 @@ def test_no_generator_for_any_psi_is_an_error(tmp_path):
 # --- passes -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def passes(monkeypatch):
-    """A list that gets an entry for every pass over rows on disk."""
-    made = []
-    original = DiskRows._in_order
-
-    def counting(self, *arguments):
-        made.append(self)
-        return original(self, *arguments)
-
-    monkeypatch.setattr(DiskRows, "_in_order", counting)
-    return made
-
-
 def test_the_number_of_passes_does_not_grow_with_the_number_of_psis(passes, tmp_path):
     rows, _ = npy_file(*three_classes(), tmp_path)
     alone, psis = [], [1e-2, 3e-3, 2e-3, 1e-3]
@@ -481,24 +480,14 @@ def test_scaling_to_the_folds_takes_no_pass_of_its_own(passes, tmp_path):
     assert len(passes) <= 1.5 * without
 
 
-def test_an_interrupt_in_a_pass_ends_the_search(passes, tmp_path, monkeypatch):
+def test_an_interrupt_in_a_pass_ends_the_search(passes, tmp_path):
     rows, _ = npy_file(*three_classes(), tmp_path)
     tuner(refit=False).fit(rows)
     for stop in (1, 2, 4, len(passes) - 1):
-        original, calls = DiskRows.reduce, []
-
-        def interrupted(self, *arguments, calls=calls, stop=stop, original=original, **options):
-            calls.append(1)
-            if len(calls) == stop:
-                raise KeyboardInterrupt
-            return original(self, *arguments, **options)
-
-        model = tuner()
-        with monkeypatch.context() as patch:
-            patch.setattr(DiskRows, "reduce", interrupted)
-            with pytest.raises(KeyboardInterrupt):
-                model.fit(rows)
-        assert len(calls) == stop
+        model, watched = tuner(), Watched(rows, interrupt_in(stop))
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(watched)
+        assert watched.n_passes == stop
         assert_not_fitted(model)
 
 

@@ -342,9 +342,6 @@ def test_no_equation_to_write_is_said_with_a_way_out(both, tmp_path, capsys):
 
 def test_progress_is_shown_on_stderr(parabola, tmp_path, capsys, monkeypatch):
     pytest.importorskip("tqdm")
-    monkeypatch.setattr("vanishing.cli.inputs.BAR_DELAY", 1e6)
-    assert fit(parabola, "--psi", "1e-6", quiet=False) == 0
-    assert "pass" not in capsys.readouterr().err
     monkeypatch.setattr("vanishing.cli.inputs.BAR_DELAY", 0.0)
     assert fit(parabola, "--psi", "1e-6", "--features", tmp_path / "f.npy", quiet=False) == 0
     seen = capsys.readouterr()
@@ -428,7 +425,7 @@ def test_numbers_out_of_range_are_refused(arguments, message, parabola, capsys):
         (["--psi", "little"], "argument --psi: invalid float value: 'little'"),
         (["--max-degree", "2.5"], "argument --max-degree: invalid int value"),
         (["--algorithm", "magic"], "argument --algorithm: invalid choice: 'magic' (choose from"),
-        (["--nonsense"], "unrecognized arguments: --nonsense"),
+        (["--nonsense"], "'vanishing fit' does not take '--nonsense': see 'vanishing fit --help'."),
     ],
 )
 def test_arguments_that_cannot_be_read_show_the_usage(arguments, message, parabola, capsys):
@@ -458,7 +455,7 @@ def test_a_missing_value_is_named_with_its_row(tmp_path, capsys):
     X, _ = curves()
     X[123, 1] = np.nan
     message = refused(capsys, write_parquet(tmp_path / "rows.parquet", X))
-    assert re.search(r"Column 'b' contains NaN: 1 such value, the first in row 123 of .*rows\.parquet", message)
+    assert re.search(r"Column 'b' has missing values: 1, the first in row 123 of .*rows\.parquet", message)
     assert "drop those rows" in message
 
 

@@ -1,6 +1,7 @@
 """The command ``vanishing laws``."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ def table(tmp_path_factory):
 
 def test_a_law_is_printed(table, capsys):
     assert main(["laws", table, "--columns", "x,v,E", "--quiet", "--max-degree", "2"]) == 0
-    assert capsys.readouterr().out.startswith("4*x^2 + v^2 = E   noise 1.0% of each column   p-value")
+    assert capsys.readouterr().out.startswith("4*x^2 + v^2 = E   noise 1.0% of a deviation   p-value")
 
 
 @pytest.mark.slow
@@ -32,7 +33,7 @@ def test_groups_units_json_and_picture(table, capsys, tmp_path):
     target, picture = tmp_path / "laws.json", tmp_path / "laws.png"
     options = ["--groups", "run", "--columns", "x,v", "-o", str(target), "--plot", str(picture), "--quiet"]
     assert main(["laws", table, *options]) == 0
-    assert "4*x^2 + v^2 = const" in capsys.readouterr().out
+    assert re.match(r"x\^2 \+ 0.25\d+\*v\^2 = const", capsys.readouterr().out)  # a real number: 1/4 is two errors away
     assert json.loads(target.read_text())["laws"][0]["conserved"]
     assert picture.stat().st_size > 10_000
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import vanishing.rows.writing
@@ -69,14 +70,14 @@ REFUSED = {
     ),
     "weights of moments": ("detect north.npz --weight a", "are gone: leave out --weight, or give a table."),
     "rules of moments": ("rules north.npz", "rules need rows, to count those that miss a rule: give a table, or look"),
-    "gaps in laws": ("laws holes.csv", "Column 'b' contains NaN: at least 1 such value, one in row 1 of holes.csv."),
+    "gaps in laws": ("laws holes.csv", "Column 'b' has missing values: at least 1, one in row 1 of holes.csv. Fill"),
     "gaps in rules": (
         "rules holes.csv",
-        "in row 1 of holes.csv. Impute them or leave such rows out with --drop-missing.",
+        "in row 1 of holes.csv. Fill them, or leave such rows out with --drop-missing.",
     ),
     "gaps in a check": (
         "check pipes.vi flow.csv",
-        "Column 'area' contains NaN: 1 such value, the first in row 2 of flow.csv",
+        "Column 'area' has missing values: at least 1, one in row 2 of flow.csv",
     ),
     "nothing but gaps": (
         "check pipes.vi void.csv --drop-missing",
@@ -179,7 +180,6 @@ def test_a_full_disk_leaves_nothing(command, story, capsys, monkeypatch):
 
 def test_a_folder_that_cannot_be_written_is_refused_before_the_work(story, capsys, monkeypatch):
     monkeypatch.setattr("vanishing.cli.outputs.os.access", lambda *_: False)
-    monkeypatch.setattr("vanishing.laws.discover", None)  # would fail
     assert main(["laws", "pipes.csv", "-o", "laws.vi", "--quiet"]) == 2
     assert "cannot be written to: choose another one" in capsys.readouterr().err
 
@@ -215,3 +215,11 @@ def test_a_closed_pipe_is_no_error(story):
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[1] == "0"
     assert done.stderr == ""
+
+
+def test_a_name_in_capitals_stays_in_capitals(tmp_path, capsys):
+    pd.DataFrame({"T": np.arange(60.0), "L": np.random.default_rng(0).normal(size=60)}).to_csv(
+        tmp_path / "t.csv", index=False
+    )
+    assert main(["laws", str(tmp_path / "t.csv"), "--quiet"]) == 0
+    assert "Column 'T' only numbers the rows" in capsys.readouterr().err

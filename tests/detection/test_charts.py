@@ -69,6 +69,13 @@ def test_a_relation_is_drawn_where_the_row_is_and_normal_rows_lie_on_its_curve(w
     assert abs(watched.generators_[0].evaluate(row.to_frame().T)[0]) / np.sqrt(watched.generators_.mse[0]) > 6.0
 
 
+def test_rows_with_gaps_are_left_out_of_the_equations_over_time(watched, day):
+    gaps = day.copy()
+    gaps.iloc[[3, 40], 0] = np.nan
+    drawn = [line.get_xdata() for line in watched.plot_residuals(gaps).axes[0].lines[1:3]]
+    np.testing.assert_array_equal(np.sort(np.concatenate(drawn)), np.delete(np.arange(len(day)), [3, 40]))
+
+
 def test_without_equations_there_is_nothing_to_draw():
     detector = VanishingIdealDetector(regimes=False).fit(np.random.default_rng(0).normal(size=(300, 2)))
     with pytest.raises(ValueError, match="No equation holds closely enough"):
@@ -79,3 +86,27 @@ def test_missing_matplotlib_names_the_extra(watched, day, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"vanishing\[plots\]"):
         watched.plot_residuals(day)
+
+
+def test_the_chart_of_rows_with_times_has_a_time_axis_and_its_episodes(watched):
+    rows = plant(300, 1)
+    rows[100:160] = plant(60, 2, "bias")
+    times = pd.date_range("2026-02-01", periods=300, freq="3min")
+    frame = pd.DataFrame(rows, columns=NAMES, index=times)
+    figure = watched.plot_chart(frame, n_worst=1)
+    chart, bars = figure.axes
+    spans = [(episode.first_row, episode.last_row) for episode in watched.monitor(frame).episodes]
+    assert spans[0][0] in range(99, 110)
+    drawn = [patch.get_x() for patch in chart.patches]
+    np.testing.assert_allclose(drawn, matplotlib.dates.date2num(times[[first for first, _ in spans]]))
+    worst = int(np.argmin(watched.score_samples(frame)))
+    assert bars.get_title(loc="left") == f"{times[worst]:%Y-%m-%d %H:%M}"
+    assert chart.texts[-1].get_text() == bars.get_title(loc="left")
+
+
+def test_a_report_of_rows_with_times_names_them(watched):
+    rows = plant(300, 1)
+    rows[100:160] = plant(60, 2, "bias")
+    frame = pd.DataFrame(rows, columns=NAMES, index=pd.date_range("2026-02-01", periods=300, freq="3min"))
+    page = watched.report(frame).html
+    assert str(frame.index[watched.monitor(frame).episodes[0].first_row])[:16] in page

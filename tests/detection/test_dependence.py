@@ -8,7 +8,8 @@ from scipy import stats
 from scipy.signal import lfilter
 
 from vanishing import VanishingIdealDetector
-from vanishing.detection.series import SIGNIFICANT, BlockSums, Neighbours, n_levels_needed
+from vanishing.constants import WIDE
+from vanishing.detection.series import BlockSums, Neighbours, n_levels_needed
 from vanishing.detection.sums import Sample
 
 
@@ -36,7 +37,7 @@ def test_independent_rows_of_any_distribution_are_no_series(draw):
         X = {"normal": Z, "cauchy": rng.standard_cauchy(Z.shape), "binary": 1.0 * (Z > 1), "lognormal": np.exp(2 * Z)}
         found = neighbours(X[draw])
         assert not found.are_dependent
-        assert found.correlation * np.sqrt(found.n_pairs) < SIGNIFICANT - 0.5
+        assert found.correlation * np.sqrt(found.n_pairs) < WIDE - 0.5
 
 
 @pytest.mark.parametrize(("m", "rho"), [(200, 0.6), (1000, 0.3), (10_000, 0.1)])

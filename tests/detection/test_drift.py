@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from plant import series_plant
+from scipy.stats import norm
 
 from vanishing import VanishingIdealDetector
 
@@ -48,3 +50,27 @@ def test_a_block_of_gaps_says_nothing(detector_and_rows):
     assert (found["n_rows"][0], found["n_gaps"][0], found["p_value"][0], found["equation"][0]) == (0, 100, 1.0, "")
     assert np.isnan(found["alarms"][0])
     assert found["n_gaps"][1:].sum() == 0
+
+
+def test_the_shift_of_independent_rows_is_tested_as_a_mean(detector_and_rows):
+    """Against the normal distribution of a difference of means, for one equation and the share of alarms."""
+    detector, rows = detector_and_rows
+    shifted = np.column_stack([rows[:, 0], rows[:, 1] + 0.002])
+    found = detector.drift(shifted)
+    assert len(detector.generators_) == 1
+    z = abs(found["shift"][0]) / np.sqrt(1 / 1000 + 1 / 2000)
+    alarms = np.mean(detector.predict(shifted) == -1)
+    of_alarms = (alarms - 0.01) / np.sqrt(0.01 * 0.99 * (1 / 1000 + 1 / 2000))
+    assert found["alarms"][0] == pytest.approx(alarms)
+    assert found["p_value"][0] == pytest.approx(2.0 * min(2.0 * norm.sf(z), norm.sf(of_alarms)), rel=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:Only about", "ignore:The level of")
+def test_normal_rows_that_follow_each_other_do_not_drift():
+    found = []
+    for seed in range(5):
+        rows = series_plant(3000, 70 + seed)
+        found += list(
+            VanishingIdealDetector(regimes=False).fit(rows[:2000]).drift(rows[2000:], block_rows=250)["p_value"]
+        )
+    assert np.mean(np.array(found) < 0.01) < 0.1

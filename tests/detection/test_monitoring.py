@@ -8,7 +8,7 @@ from scipy.signal import lfilter
 
 from vanishing import VanishingIdealDetector
 from vanishing.detection.explain import MOST_EXPLAINED
-from vanishing.detection.monitoring import MEMORY, Monitoring, find_episodes, weighted_mean
+from vanishing.detection.monitoring import MEMORY, Episode, Monitoring, find_episodes, weighted_mean
 from vanishing.detection.series import block_edges, effective_rows, without_block
 
 pytestmark = pytest.mark.filterwarnings("ignore:Only about")
@@ -80,7 +80,15 @@ def test_shares_of_an_episode_sum_to_one(watched):
     assert sum(episode.columns.values()) == pytest.approx(1.0)
     assert sum(episode.equations.values()) == pytest.approx(1.0)
     assert set(episode.columns) == {"x0", "x1", "x2"}
-    assert str(episode).startswith(f"{episode.first_row} to {episode.last_row}: {episode.n_rows} rows")
+    assert str(episode).startswith(f"{episode.first_row} to {episode.last_row}: {episode.n_rows} rows, worst ")
+
+
+def test_an_episode_of_one_row_is_singular_and_its_time_is_short():
+    noon = np.datetime64("2026-03-09T12:00:00.000000")
+    assert str(Episode(noon, noon, noon, 7, 7, 7, 3.0, {"F1": 1.0}, {})) == "2026-03-09 12:00: 1 row; F1"
+    one = Monitoring(np.zeros(1), np.zeros(1), 1.0, [Episode(0, 0, 0, 0, 0, 0, 3.0, {}, {})], np.arange(1), 1)
+    head = "1 alarm episode in 1 row; 1 row with gaps was scored by its other columns"
+    assert str(one).splitlines() == [head, "  0: 1 row"]
 
 
 def test_only_the_worst_of_many_episodes_have_reasons(watched):

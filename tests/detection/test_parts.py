@@ -14,11 +14,12 @@ from vanishing.detection.calibration import Left, Typical, weighted_quantiles
 from vanishing.detection.christoffel import Christoffel, Monomials, choose_degree, expansion, left_out
 from vanishing.detection.columns import Standardised, exact_relations, survey_columns
 from vanishing.detection.equations import find_equations
-from vanishing.detection.explain import as_table, nearest_values
+from vanishing.detection.explain import nearest_values
 from vanishing.detection.model import in_chunks
 from vanishing.detection.products import Products, gram_of_values
 from vanishing.detection.regimes import fit_regimes
 from vanishing.detection.sums import SAMPLE, sum_rows
+from vanishing.display import as_table
 from vanishing.polynomials.terms import Program, term_values
 from vanishing.rows.arrays import as_rows
 

@@ -249,3 +249,17 @@ def test_files_know_how_many_rows_were_left_out(tmp_path):
 def test_rows_that_are_all_equal_teach_nothing():
     with pytest.raises(ValueError, match=r"All rows are equal \(n_samples = 50\)"):
         Rules.learn(np.ones((50, 2)))
+
+
+def test_sums_have_coefficients_of_one_however_their_parts_depend_on_each_other():
+    rng = np.random.default_rng(5)
+    net = rng.integers(100, 90_000, 3000) / 100
+    vat, ship = (0.19 * net).round(2), rng.choice([0.0, 4.9, 9.9], 3000)
+    table = pd.DataFrame({"net": net, "vat": vat, "ship": ship, "gross": net + vat + ship})
+    table.loc[7, "gross"] += 10.0
+    rules = Rules.learn(table)
+    (total,) = (rule for rule in rules if "gross" in rule.columns)
+    assert sorted(total.polynomial.coef) == [-1.0, -1.0, -1.0, 1.0]
+    assert total.exceptions == 1
+    (tax,) = (rule for rule in rules if "gross" not in rule.columns)
+    assert sorted(np.abs(tax.polynomial.coef)) == [0.19, 1.0]

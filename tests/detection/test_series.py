@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from makers import dask_array, npy_file
 from plant import series_plant
+from scipy.signal import lfilter
 
 from vanishing import VanishingIdealDetector, load, save
 from vanishing.detection.calibration import Left
@@ -91,6 +92,43 @@ def test_a_column_that_wanders_alone_leaves_the_score_with_a_warning(week):
     shifted[:, 12] += 100.0
     np.testing.assert_allclose(detector.score_samples(shifted), expected)
     assert "drifting columns are left out: x12" in detector.calibration_
+
+
+def test_columns_that_wander_do_not_cover_for_each_other():
+    rng = np.random.default_rng(2)
+    first = np.cumsum(rng.normal(size=600))
+    steady = lfilter([1.0], [1.0, -0.7], rng.normal(size=(600, 3)), axis=0)
+    X = np.column_stack([steady[:, 0], first, first + 0.3 * np.cumsum(rng.normal(size=600)), steady[:, 1:]])
+    detector = quiet(regimes=False, degree=1).fit(X)
+    assert detector._current().series.left_out == (1, 2)
+    shifted = X[:3] + [0.0, 50.0, -50.0, 0.0, 0.0] + 1e-6
+    np.testing.assert_allclose(detector.score_samples(shifted), detector.score_samples(X[:3] + 1e-6))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_drifting_columns_are_those_of_regressions_without_the_block(seed):
+    """The worst column leaves first; each is judged by least squares on the rows outside of the block."""
+    rng = np.random.default_rng(seed)
+    memory = 1.0 - 10.0 ** rng.uniform(-3.0, -0.3, 6)
+    X = np.column_stack([lfilter([1.0], [1.0, -rho], rng.normal(size=500)) for rho in memory])
+    X = X @ (np.eye(6) + 0.3 * rng.normal(size=(6, 6)))
+    expected, left = [], list(range(6))
+    while left:
+        shares = []
+        for j in left:
+            residual = np.empty(500)
+            A = np.column_stack([np.ones(500), X[:, [k for k in left if k != j]]])
+            for edge in block_edges(500):
+                start, stop = without_block(edge, 500)
+                rest = np.r_[0:start, stop:500]
+                coef = np.linalg.lstsq(A[rest], X[rest, j], rcond=None)[0]
+                residual[slice(*edge)] = X[slice(*edge), j] - A[slice(*edge)] @ coef
+            shares.append(np.var([residual[a:b].mean() for a, b in block_edges(500)]) / residual.var())
+        if max(shares) <= 0.5:
+            break
+        expected.append(left.pop(int(np.argmax(shares))))
+    detector = quiet(series=True, regimes=False, degree=1).fit(X)
+    assert list(detector._current().series.left_out) == (sorted(expected) if left else [])
 
 
 def test_few_independent_rows_are_said():
@@ -231,7 +269,7 @@ def test_gaps_are_monitored_and_counted(week, watched):
     rows[5, 3] = np.nan
     found = watched.monitor(rows)
     assert found.n_missing == 1
-    assert "1 rows with gaps" in str(found)
+    assert "1 row with gaps" in str(found)
 
 
 def test_evidence_is_drawn(week, watched):

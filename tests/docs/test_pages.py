@@ -9,6 +9,8 @@ import pytest
 from website.blocks import agrees, run_page
 from website.sentences import long_sentences, n_words, pages, sentences
 
+from vanishing.cli.main import COMMANDS
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 MADE = {"made/commands.md", "made/changelog.md", "made/contributing.md"}
@@ -151,6 +153,12 @@ def test_every_page_is_two_clicks_from_the_start_page():
     clicks = distances_from_start()
     far = {page: clicks.get(page) for page in PAGES | MADE if clicks.get(page, 9) > 2}
     assert not far
+
+
+def test_every_command_stands_in_the_table_of_commands():
+    table = [line for line in (DOCS / "command-line.md").read_text().splitlines() if line.startswith("| `")]
+    first = " ".join(line.split("|")[1] for line in table)
+    assert not [command for command in COMMANDS if not re.search(rf"`{command}\b", first)]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from sums import all_terms, assert_same_model, assert_same_moments, direct_gram
 
 from vanishing import OAVI, Moments
 from vanishing.engine import cuda
-from vanishing.engine.gram import _monomials
+from vanishing.engine.gram import _distinct_products
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_the_kernel_sums_monomials_and_finds_ranges(n_features, degree, m, weigh
 def test_the_gram_is_made_of_sums_of_distinct_monomials(n_features, degree, n_basis):
     X = np.random.default_rng(0).random((200, n_features))
     terms = all_terms(n_features, degree)
-    monomials = _monomials(tuple(terms), n_basis)
+    monomials = _distinct_products(tuple(terms), n_basis)
     assert len(monomials.closed) <= min(cuda.MOST_MONOMIALS, (len(terms) - n_basis) * len(terms) + n_features + 1)
     assert monomials.positions.shape == (len(terms) - n_basis, len(terms))
     means = np.array([np.prod(X[:, list(term)], axis=1).mean() for term in monomials.closed])
@@ -111,8 +111,8 @@ def test_the_gram_is_made_of_sums_of_distinct_monomials(n_features, degree, n_ba
 
 
 def test_many_monomials_are_left_to_matrix_products():
-    assert _monomials(tuple(all_terms(8, 2)), 9) is None
-    assert _monomials(tuple(all_terms(600, 1)), 1) is None
+    assert _distinct_products(tuple(all_terms(8, 2)), 9) is None
+    assert _distinct_products(tuple(all_terms(600, 1)), 1) is None
 
 
 @pytest.fixture

@@ -53,6 +53,12 @@ def finished(data_dir, tmp_path_factory):
 
 
 @pytest.fixture
+def few_psis(monkeypatch):
+    """A grid of two psi in place of the paper's."""
+    monkeypatch.setattr(_protocols, "PSIS", FEW_PSIS)
+
+
+@pytest.fixture
 def tuning(monkeypatch):
     calls = Tuning()
     monkeypatch.setattr(_table3, "tune", calls)

@@ -24,17 +24,17 @@ def test_a_record_is_there_whole_or_not_at_all(tmp_path, monkeypatch, broken):
             write(path, text[: len(text) // 2])
         raise KeyboardInterrupt
 
-    target = (Path, broken) if broken == "write_text" else (writing.os, broken)
-    with monkeypatch.context() as patch:
-        patch.setattr(*target, crash)
-        with pytest.raises(KeyboardInterrupt):
-            store.put(KEY, {"error": 1.0})
+    def put_and_crash(record):
+        target = (Path, broken) if broken == "write_text" else (writing.os, broken)
+        with monkeypatch.context() as patch:
+            patch.setattr(*target, crash)
+            with pytest.raises(KeyboardInterrupt):
+                store.put(KEY, record)
+
+    put_and_crash({"error": 1.0})
     assert store.get(KEY) is None  # without a warning
     store.put(KEY, {"error": 2.0})
-    with monkeypatch.context() as patch:
-        patch.setattr(*target, crash)
-        with pytest.raises(KeyboardInterrupt):
-            store.put(KEY, {"error": 3.0})
+    put_and_crash({"error": 3.0})
     assert Store(tmp_path / "new", {"a": 1}).get(KEY) == {"error": 2.0, "origin": ""}
 
 

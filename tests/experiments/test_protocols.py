@@ -146,8 +146,7 @@ def test_the_published_protocol_gives_the_sparsity_of_the_authors_code(load_clas
 
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_every_algorithm_runs_by_any_spelling_of_its_name(run, tmp_path, monkeypatch, protocol):
-    monkeypatch.setattr(_protocols, "PSIS", FEW_PSIS)
+def test_every_algorithm_runs_by_any_spelling_of_its_name(run, tmp_path, few_psis, protocol):
     report = run(algorithms=[f"{name.lower()}*" for name in (*ALGORITHMS, "ABM")], runs=1, protocol=protocol)
     shown = [row[0] for row in report.tables[0].rows]
     assert shown == [name if name == "SVM" else f"{name}*" for name in ALGORITHMS]
@@ -168,9 +167,8 @@ def split(data_dir):
 
 
 @pytest.mark.slow
-def test_the_correct_protocol_is_scikit_learn_s_grid_search(split, monkeypatch):
+def test_the_correct_protocol_is_scikit_learn_s_grid_search(split, few_psis):
     """With complete folds, each scaled by its own training rows."""
-    monkeypatch.setattr(_protocols, "PSIS", FEW_PSIS)
     ours = _protocols.tune("CGAVI-IHB", "correct", split, None)
     ideal = OAVI(solver="cg", boost="ihb")
     model = VanishingIdealClassifier(ideal, scale_features=False, append_input=False)

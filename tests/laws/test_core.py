@@ -1,5 +1,7 @@
 """Short equations that at least half of the rows obey, whatever the others do."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -39,6 +41,19 @@ def test_laws_of_dirty_tables_are_found_with_their_exceptions(name, share):
     assert set(wrong) >= set(laws[0].exceptions().tolist())
     assert laws[0].share == pytest.approx(1.0 - len(laws[0].exceptions()) / len(X))
     assert f"holds on {laws[0].share:.0%} of the rows" in str(laws)
+
+
+@pytest.mark.parametrize(
+    "deviation", [lambda rho, T: 5e-4 * np.sin(3 * rho), lambda rho, T: -8e-4 * rho**0.5 * 300 / T]
+)
+def test_a_simple_law_that_nearly_holds_is_named_with_its_precision(deviation):
+    rho, T = np.random.default_rng(0).uniform([[1.0], [280.0]], [[2.0], [400.0]], (2, 400))
+    p = 0.2968 * rho * T * (1.0 + deviation(rho, T))
+    text = str(discover(np.column_stack([rho, T, p]), names=["rho", "T", "p"]))
+    assert text.startswith("No law")
+    assert re.search(
+        r"rho\*T = 3\.37\d*\*p holds to 0\.0[1-5]% of the value.*, but the rest is smooth, not noise", text
+    )
 
 
 def test_a_made_twin_of_the_exoplanets_obeys_keplers_law():

@@ -26,6 +26,12 @@ def values(law, rows):
     ]
 
 
+def test_laws_print_as_equations():
+    rows = [(x, y, x * x - 3 * y) for x in range(-4, 5) for y in range(4)]
+    assert str(exact_laws(rows, 2)) == "x0^2 - 3*x1 - x2 = 0"
+    assert str(exact_laws(rows[:3], 2)).startswith("[]  # 3 points are too few")
+
+
 def written(laws, names):
     """Laws as SymPy expressions, expanded."""
     symbols = sympy.symbols(names)

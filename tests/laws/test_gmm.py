@@ -7,7 +7,7 @@ from tables import circle, with_noise
 
 from vanishing.laws.estimate.gmm import Conditions, System, whitener
 from vanishing.laws.estimate.monomials import monomials
-from vanishing.laws.estimate.noise import column_variances, effective_level, noise_level, refined_variances, reweighted
+from vanishing.laws.estimate.noise import effective_level, noise_level, refined_variances, reweighted
 from vanishing.laws.estimate.sample import make_sample
 from vanishing.laws.estimate.weights import row_noise
 
@@ -77,10 +77,9 @@ def test_noise_per_column_is_found(rng):
     clean = circle(rng, 4000)
     sample = make_sample(clean + clean.std(axis=0) * rng.normal(size=clean.shape) * [0.02, 0.08])
     conditions = Conditions(sample, 2)
-    law, start = circle_law(conditions), np.full(2, 0.05**2)
-    found = column_variances(conditions, law, start, 0.25)
-    for _ in range(4):
-        found = refined_variances(conditions, law, found, 0.25)
+    law, found = circle_law(conditions), np.full(2, 0.05**2)
+    for _ in range(6):
+        found = refined_variances(conditions, law, found)
     assert np.sqrt(found) == pytest.approx([0.02, 0.08], rel=0.25)
     assert effective_level(conditions, law, found) == pytest.approx(np.sqrt((0.02**2 + 0.08**2) / 2), rel=0.1)
 

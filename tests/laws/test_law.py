@@ -58,7 +58,7 @@ def test_shifted_columns_are_written_in_brackets():
 def test_a_law_prints_as_equation_noise_p_value_and_constants(gas_laws):
     line = str(gas_laws)
     assert line.startswith("p*V = 8.3")
-    assert "noise 1.0% of each column" in line
+    assert "noise 1.0% of a deviation" in line
     assert "p-value" in line
     assert "+- 0.00" in line
 

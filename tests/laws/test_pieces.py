@@ -1,4 +1,4 @@
-"""Parts of the search for laws, each by itself: supports, snapping, audits, dependencies, logarithms."""
+"""Parts of the search for laws, each by itself: supports, snapping, audits, dependencies, power laws."""
 
 import itertools
 
@@ -10,13 +10,11 @@ from vanishing.laws.candidates.allowed import allowed_terms, parse_term
 from vanishing.laws.candidates.audits import is_exact
 from vanishing.laws.candidates.origin import centre_of, far_origin, round_within
 from vanishing.laws.candidates.power_laws import find_power_law
-from vanishing.laws.candidates.search import _Search, find_law
-from vanishing.laws.candidates.snapping import nearest_rational, polish, snap
+from vanishing.laws.candidates.search import find_law
+from vanishing.laws.candidates.snapping import nearest_rational, snap
 from vanishing.laws.candidates.subsets import best_subsets
-from vanishing.laws.candidates.support import _best_supports, eliminate
+from vanishing.laws.candidates.support import eliminate
 from vanishing.laws.estimate.gmm import Conditions, System
-from vanishing.laws.estimate.moments import ADDITIVE
-from vanishing.laws.estimate.monomials import monomials
 from vanishing.laws.estimate.sample import make_sample
 from vanishing.laws.estimate.settings import Settings
 from vanishing.laws.rows.dependencies import affine_dependencies
@@ -32,12 +30,10 @@ def planted_system(rng, n_terms=7, planted=((2, 1.0), (4, -2.0), (5, 0.5))):
     return System(R + 1e-3 * rng.normal(size=R.shape), np.eye(n_terms), 30, 1, 1000), law
 
 
-def test_the_best_supports_are_those_of_brute_force(rng):
+def test_the_best_set_of_terms_is_that_of_brute_force(rng):
     system, _ = planted_system(rng)
-    found = _best_supports(system, list(range(7)), 3, 1)[0]
     tried = {s: system.minimise(s)[0] for s in itertools.combinations(range(7), 3)}
-    assert tuple(found[1]) == min(tried, key=tried.get) == (2, 4, 5)
-    assert found[0] == pytest.approx(min(tried.values()), rel=0.05)
+    assert tuple(best_subsets(system.normal, system.D, range(7), 3, 1)[0]) == min(tried, key=tried.get) == (2, 4, 5)
 
 
 def test_the_walk_through_subsets_ranks_them_by_their_traces(rng):
@@ -58,22 +54,12 @@ def test_elimination_ends_at_the_planted_law(rng):
     assert eliminate(system, range(7)) == [2, 4, 5]
 
 
-def test_the_term_that_helps_most_has_the_largest_gain(rng):
-    system, _ = planted_system(rng)
-    without = system.minimise([2, 4])[0]
-    exact = [without - system.minimise(sorted([2, 4, term]))[0] for term in (0, 1, 3, 5, 6)]
-    gains = system.n_rows * system.gains([2, 4], [0, 1, 3, 5, 6])
-    assert np.argmax(gains) == np.argmax(exact) == 3
-    assert gains[[0, 1, 2, 4]] == pytest.approx(np.delete(exact, 3), rel=0.5)
-
-
 def test_snapping_reads_rational_numbers(rng):
     system, law = planted_system(rng)
     found = snap(system, [2, 4, 5], np.ones(7))
     ratio = {term: number * found.c[found.reference] for term, number in found.rational.items()}
     assert len(ratio) == 3
     assert found.c[[2, 4, 5]] / found.c[2] == pytest.approx([1.0, -2.0, 0.5])
-    assert polish(system, [2, 4], range(7), np.ones(7)).bits >= found.bits - 6.0
     assert pytest.approx(system.statistic(law)) == found.J
 
 
@@ -87,7 +73,6 @@ def test_numbers_are_read_as_rational_where_chance_does_not_explain_it():
     assert nearest_rational(0.3334, 1e-3)[1:3] == (1.0, 3.0)
     assert nearest_rational(17.02, 0.05)[1:3] == (17.0, 1.0)
     assert nearest_rational(0.123, 1e-5)[0] == np.inf
-    assert nearest_rational(6.674, 0.003)[0] == np.inf  # 20/3 is 2.4 errors away
     assert nearest_rational(20.0 / 3.0, 1e-4)[1:3] == (20.0, 3.0)
 
 
@@ -101,7 +86,7 @@ def test_exactness_is_judged_by_the_rows(rng):
 def test_constant_columns_and_affine_functions_of_others_are_found(rng):
     X = rng.normal(size=(100, 2))
     table = np.column_stack([X, np.full(100, 2.5), X @ [2.0, -0.5] + 1.0])
-    found, kept = affine_dependencies(table)
+    found, kept = affine_dependencies(table, range(table.shape[1]))
     assert kept == [0, 1]
     assert [d.column for d in found] == [2, 3]
     assert found[1].coef[:2] == pytest.approx([2.0, -0.5])
@@ -148,13 +133,3 @@ def test_terms_are_read_as_exponents_and_chosen():
     assert parse_term("x*y**2", ["x", "y"]) == (1, 2)
     choose = allowed_terms(["x", "1"], ["1"], ["x", "y"], [0, 1])
     assert choose(np.array([[0, 0], [1, 0], [0, 1]])).tolist() == [False, True, False]
-
-
-def test_a_law_times_a_column_is_divided(rng):
-    angle = rng.uniform(0.0, 2.0 * np.pi, 1000)
-    X = np.column_stack([np.cos(angle), np.sin(angle)]) + 0.01 * rng.normal(size=(1000, 2))
-    search, terms = _Search(make_sample(X), Settings(4)), monomials(2, 4)
-    support = sorted(terms.places(np.array([[2, 2], [0, 4], [0, 2]])).tolist())  # y^2 (x^2 + y^2 - 1)
-    multiple = search._one_law(4, ADDITIVE, support, "level", []).law_of(support, np.full(2, 4e-4))
-    law = search._quotient(multiple, [])
-    assert sorted(law.conditions.terms.exponents[law.support].tolist()) == [[0, 0], [0, 2], [2, 0]]

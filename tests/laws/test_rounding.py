@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vanishing import discover
-from vanishing.laws.rows.rounding import explains_linear, rounding_steps
+from vanishing.laws.rows.rounding import rounding_steps
 
 
 def thermometers(decimals, seed=0, n_rows=1500):
@@ -32,8 +32,3 @@ def test_steps_are_powers_of_ten():
     x = rng.normal(size=400)
     columns = [100.0 * (50.0 * x).round(), (20.0 * x).round(2), x, (x > 0.0).astype(float), (9e5 * x).round(1)]
     assert rounding_steps(np.column_stack(columns)).tolist() == [100.0, 0.01, 0.0, 1.0, 0.1]
-
-
-def test_rounding_explains_no_curve():
-    x = np.arange(60.0)
-    assert not explains_linear(np.column_stack([x, (x**2 / 10.0).round()]), np.ones(2))

@@ -28,7 +28,7 @@ def test_two_sites_find_the_law_of_all_their_rows(rng):
     X = with_noise(gas(rng, 4000), 0.01, rng)
     sites = [Moments(4, degree=5).update(X[:1500]), Moments(4, degree=5).update(X[1500:])]
     laws = discover(sites[0].merge(sites[1]), names=GAS)
-    (expected,) = discover(X, names=GAS, logs=False, max_degree=2)
+    (expected,) = discover(X, names=GAS, max_degree=2)
     assert laws[0].exponents.tolist() == expected.exponents.tolist()
     assert laws[0].coef == pytest.approx(expected.coef, rel=1e-3)
     assert laws[0].stderr == pytest.approx(expected.stderr, rel=0.05)
@@ -66,7 +66,7 @@ def test_sums_look_for_homogeneous_laws_first(rng):
     X = np.column_stack([m * v**2, m, v, m * v**2 + 0.3])
     X = X[:, :3] + 0.01 * X[:, :3].std(axis=0) * rng.normal(size=(4000, 3))
     units, names = {"E": "J", "m": "kg", "v": "m/s"}, ["E", "m", "v"]
-    from_rows = discover(X, names=names, units=units, robust=False, logs=False)
+    from_rows = discover(X, names=names, units=units, robust=False)
     from_sums = discover(Moments(3, degree=7).update(X), names=names, units=units)
     assert [law.exponents.tolist() for law in from_sums] == [law.exponents.tolist() for law in from_rows]
     degrees = [attempt.n_terms for attempt in from_sums.attempts if attempt.degree == 3]

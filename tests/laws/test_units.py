@@ -1,5 +1,6 @@
 """Units: reading them, terms of one dimension, units of constants."""
 
+import sys
 import time
 from fractions import Fraction
 
@@ -16,12 +17,15 @@ def either_way(request, monkeypatch):
     """Runs a test with pint and without it; what was resolved is forgotten in between."""
     if request.param == "with pint":
         pytest.importorskip("pint", reason="pint is not installed")
-        units._registry()
-    else:
-        monkeypatch.setattr(units, "_registry", lambda: None)
-    units._resolved.cache_clear()
+        yield request.param
+        return
+    forget = (units._registry.cache_clear, units._resolved.cache_clear)
+    monkeypatch.setitem(sys.modules, "pint", None)
+    for each in forget:
+        each()
     yield request.param
-    units._resolved.cache_clear()
+    for each in forget:
+        each()
 
 
 @pytest.mark.parametrize(

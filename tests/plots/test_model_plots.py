@@ -13,7 +13,7 @@ from vanishing.plots import (
     plot_tuning,
     plot_weights,
 )
-from vanishing.plots.style import FAR, MOST_POINTS, distinct_labels, new_axes, tame
+from vanishing.plots.style import LOGARITHMIC, MOST_POINTS, distinct_labels, new_axes, tame
 
 
 def rings(n_classes):
@@ -44,6 +44,15 @@ def test_contributions_sum_to_the_decision():
     ax = plot_contributions(explanation, n_terms=1)
     assert sum(bar.get_width() for bar in ax.patches) == pytest.approx(explanation.decision)
     assert ax.get_title(loc="left").startswith("Predicted 0")
+
+
+def test_contributions_in_a_table_are_drawn_for_one_row():
+    X, y = rings(2)
+    clf = VanishingIdealClassifier(OAVI(0.001)).fit(X, y)
+    bars = plot_contributions(clf.explain(X[:1]), n_terms=2).patches
+    assert sum(bar.get_width() for bar in bars) == pytest.approx(clf.decision_function(X[:1])[0])
+    with pytest.raises(ValueError, match="draws one decision; this explanation is about 3 rows: choose one"):
+        plot_contributions(clf.explain(X[:3]))
 
 
 def test_the_tuning_surface_has_every_pair_and_a_ring_at_the_best():
@@ -121,7 +130,9 @@ def test_a_peak_of_one_row_is_drawn_among_many_rows():
     assert max(line.get_ydata()) == 7.0
 
 
-@pytest.mark.parametrize(("largest", "scale"), [(0.9 * FAR, "linear"), (1.1 * FAR, "symlog"), (-1.1 * FAR, "symlog")])
+@pytest.mark.parametrize(
+    ("largest", "scale"), [(0.9 * LOGARITHMIC, "linear"), (1.1 * LOGARITHMIC, "symlog"), (-1.1 * LOGARITHMIC, "symlog")]
+)
 def test_a_scale_becomes_logarithmic_where_values_are_far_from_usual(largest, scale):
     ax = new_axes(None)
     tame(ax, np.array([0.5, largest]), 1.0)

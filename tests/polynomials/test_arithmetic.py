@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.preprocessing import MinMaxScaler
 
-from vanishing import OAVI, Polynomial
+from vanishing import ABM, OAVI, Polynomial
 from vanishing.polynomials.systems import rationalize, to_sage
 from vanishing.solvers import Status
 
@@ -94,6 +95,17 @@ def test_texts_for_systems_are_valid():
     assert generators.to_singular(1e-6).splitlines()[0] == "ring R = 0,(x0,x1),dp;"
     assert "I = R.ideal([(1)*x0^2 + (-1)*x1" in generators.to_sage(1e-6)
     assert generators.to_macaulay2().startswith("R = RR_53[x0, x1];\nI = ideal((1.0)*x0^2 + (-1")
+
+
+def test_the_ideal_of_exact_points_is_written_over_the_rationals():
+    sympy = pytest.importorskip("sympy")
+    points = [(1, 2), (3, 4), (5, 1), (2, 2), (0, 3), (4, 4), (1, 0), (2, 5)]
+    scaler = MinMaxScaler().fit(points)
+    text = ABM(psi=0).fit(scaler.transform(points)).generators_.in_units(scaler).to_sage(tol=1e-9)
+    ideal = text.splitlines()[2].removeprefix("I = R.ideal(").removesuffix(")").replace("^", "**")
+    generators = sympy.sympify(ideal, rational=True)
+    assert len(generators) == 4
+    assert all(g.subs({"x0": x, "x1": y}) == 0 for g in generators for x, y in points)
 
 
 @pytest.mark.slow

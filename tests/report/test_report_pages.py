@@ -234,6 +234,8 @@ def test_terms_that_are_left_out_are_counted_on_both_sides():
 def test_other_models_have_reports_too():
     rng = np.random.default_rng(0)
     none = discover(rng.normal(size=(200, 2)), max_degree=2).report(rng.normal(size=(50, 2)))
+    with pytest.raises(ValueError, match="columns should be those of the laws: x0, x1; got x0, x1, x2"):
+        discover(rng.normal(size=(200, 2)), max_degree=2).report(rng.normal(size=(50, 3)))
     assert "No law up to degree 2" in none.html
     X = rng.uniform(size=(60, 2))
     assert "raise psi" in OAVI(1e-12, max_degree=1).fit(X).report(X).html

@@ -23,6 +23,7 @@ from dask_makers import (
     slowly,
 )
 from sklearn.base import clone
+from watched import Watched
 
 from vanishing import OAVI, VCA, PerClass, VanishingIdealDetector
 
@@ -137,20 +138,11 @@ def test_a_cluster_closed_in_a_pass_is_a_clear_error(passes, model):
     assert_not_fitted(fresh)
 
 
-def test_a_cluster_closed_between_passes_is_a_clear_error(monkeypatch):
-    original, n_passes = dask_source.DaskRows.reduce, []
-
+def test_a_cluster_closed_between_passes_is_a_clear_error():
     with little_cluster() as (cluster, _):
-
-        def closing(self, *args, **options):
-            n_passes.append(1)
-            if len(n_passes) == 2:
-                cluster.close()
-            return original(self, *args, **options)
-
-        monkeypatch.setattr(dask_source.DaskRows, "reduce", closing)
-        error = outcome(lambda: OAVI(1e-4).fit(in_blocks(arc())), 60)
-    assert len(n_passes) >= 2
+        rows = Watched(dask_source.dask_rows(in_blocks(arc())), lambda number: number == 2 and cluster.close())
+        error = outcome(lambda: OAVI(1e-4).fit(rows), 60)
+    assert rows.n_passes >= 2
     assert isinstance(error, ConnectionError), repr(error)
 
 

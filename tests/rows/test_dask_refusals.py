@@ -123,7 +123,7 @@ def test_labels_in_a_frame_are_refused():
 
 
 def test_labels_are_required():
-    with pytest.raises(ValueError, match="L1SVC requires y to be passed"):
+    with pytest.raises(ValueError, match="requires y to be passed"):
         L1SVC().fit(in_blocks(arc()))
 
 

@@ -3,15 +3,46 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
-from makers import BITS, N_ROWS, assert_same_generators, npy_files, surface, table_of, write_npy, write_parquet
+from makers import (
+    BITS,
+    N_ROWS,
+    arrow_table,
+    assert_same_generators,
+    npy_files,
+    pandas_frame,
+    polars_frame,
+    surface,
+    table_of,
+    write_npy,
+    write_parquet,
+)
 from sklearn.preprocessing import MinMaxScaler
 
 from vanishing import OAVI, PerClass, open_rows
+from vanishing.rows.reading import read_input, read_rows
 
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
 feather = pytest.importorskip("pyarrow.feather")
+
+
+@pytest.mark.parametrize("make", [pandas_frame, polars_frame, arrow_table])
+def test_rows_know_the_columns_of_a_frame_and_an_estimator_learns_them_when_it_is_fitted(make, tmp_path):
+    frame = make(surface(), tmp_path)
+    rows = read_rows(frame)
+    assert rows.feature_names == tuple(rows.shown_names) == ("a", "b", "c")
+    model = OAVI()
+    assert read_input(model, frame).feature_names == tuple(model.feature_names_in_) == ("a", "b", "c")
+    with pytest.raises(ValueError, match="feature names should match"):
+        read_input(model, pd.DataFrame(surface(), columns=["c", "b", "a"]), reset=False)
+
+
+def test_columns_without_names_are_numbered():
+    rows = read_rows(surface())
+    assert rows.feature_names is None
+    assert rows.shown_names == ["x0", "x1", "x2"]
 
 
 def test_columns_are_chosen_by_name_and_in_order(tmp_path):

@@ -27,11 +27,10 @@ from makers import (
     write_parquet,
 )
 from sklearn.base import clone
+from watched import Watched, interrupt_in
 
-import vanishing.rows.readers
 from vanishing import ABM, AVI, OAVI, VCA, PerClass, ideal_path, open_rows, show_progress
 from vanishing.rows.arrays import ArrayRows, as_rows
-from vanishing.rows.disk import DiskRows
 from vanishing.rows.protocol import Cost, Reduction, Rows, reduce_together
 from vanishing.rows.sampling import InFolds, NumberFolds, fold_numbers
 from vanishing.rows.together import together
@@ -207,22 +206,14 @@ def test_a_task_that_survives_an_error_of_a_pass_does_not_hang():
     assert isinstance(within(60, lambda: together(rows, [stubborn, in_passes(2)])), KeyboardInterrupt)
 
 
-def test_an_interrupt_in_a_fit_of_several_classes_ends_it(tmp_path, monkeypatch):
+def test_an_interrupt_in_a_fit_of_several_classes_ends_it(tmp_path):
     X, y = THREE
-    rows = open_rows(write_parquet(tmp_path, X, y=y), label="y")
-    original, calls = DiskRows.reduce, []
-
-    def interrupted(self, *arguments, **options):
-        calls.append(1)
-        if len(calls) == 3:  # labels, survey, then the first pass together
-            raise KeyboardInterrupt
-        return original(self, *arguments, **options)
-
-    monkeypatch.setattr(DiskRows, "reduce", interrupted)
+    # The passes are those over the labels, the survey, and the first pass together.
+    rows = Watched(open_rows(write_parquet(tmp_path, X, y=y), label="y"), interrupt_in(3))
     model = PerClass(OAVI(2e-4))
     assert isinstance(within(60, lambda: model.fit(rows)), KeyboardInterrupt)
     assert_not_fitted(model)
-    assert len(calls) == 3
+    assert rows.n_passes == 3
 
 
 def test_tasks_in_memory_make_their_own_passes():
@@ -271,12 +262,11 @@ def test_folds_are_balanced(n_folds, part):
     assert np.abs(counts - m * share).max() < 5.0 * np.sqrt(m * share * (1.0 - share))
 
 
-@pytest.mark.parametrize("batch", [10, 64, 100_000])
-def test_folds_of_rows_on_disk_do_not_depend_on_how_they_are_read(batch, tmp_path, monkeypatch):
+@pytest.mark.parametrize("row_group_size", [10, 64, 300])
+def test_folds_of_rows_on_disk_do_not_depend_on_how_they_are_read(row_group_size, tmp_path):
     X = surface()
-    write_parquet(tmp_path, X, n_files=3, row_group_size=29)
-    monkeypatch.setattr(vanishing.rows.readers, "LONGEST_BLOCK", batch)
-    rows = open_rows(tmp_path).changed(NumberFolds(4))
+    write_parquet(tmp_path, X, n_files=3, row_group_size=row_group_size)
+    rows = open_rows(tmp_path, n_jobs=1).changed(NumberFolds(4))
     expected = np.concatenate([fold_numbers(X, part, 0, 300, 4) for part in range(3)])
     seen = 0
     for k in range(4):

@@ -36,9 +36,9 @@ from makers import (
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
+from watched import Watched
 
 from vanishing import AVI, L1SVC, OAVI, VCA, PerClass, VanishingIdealClassifier, VanishingIdealDetector, open_rows
-from vanishing.rows.disk import DiskRows
 
 pyarrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -281,17 +281,10 @@ def test_a_file_that_has_been_deleted_is_named(make, tmp_path):
     assert_not_fitted(model)
 
 
-def test_a_file_that_changes_between_two_passes_is_named(tmp_path, monkeypatch):
+def test_a_file_that_changes_between_two_passes_is_named(tmp_path):
     rows = npy_files(surface(), tmp_path)
-    original = DiskRows.reduce
-
-    def meddling(self, *arguments, **options):
-        result = original(self, *arguments, **options)
-        os.utime(rows.files[1], (0, 0))
-        return result
-
-    monkeypatch.setattr(DiskRows, "reduce", meddling)
+    watched = Watched(rows, lambda number: number == 2 and os.utime(rows.files[1], (0, 0)))
     model = OAVI(2e-4)
     with pytest.raises(ValueError, match=r"part1\.npy has changed"):
-        model.fit(rows)
+        model.fit(watched)
     assert_not_fitted(model)

@@ -16,8 +16,8 @@ from makers import (
     surface,
     three_classes,
 )
+from watched import rows_with_blocks
 
-import vanishing.rows.writing
 from vanishing import L1SVC, OAVI, PerClass, open_rows
 
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -76,25 +76,22 @@ def test_a_fit_to_computed_rows_on_disk_is_that_to_computed_rows_in_memory(tmp_p
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError, MemoryError])
 @pytest.mark.parametrize("existing", [False, True])
 def test_an_interrupted_write_leaves_nothing_and_an_old_file_as_it_was(
-    suffix, error, existing, tmp_path, monkeypatch, reference_fit
+    suffix, error, existing, tmp_path, reference_fit
 ):
     (tmp_path / "in").mkdir()
     X = surface()
-    values = reference_fit(OAVI(1e-3, max_degree=2), X).transform(npy_files(X, tmp_path / "in"))
+    rows, model = npy_files(X, tmp_path / "in"), reference_fit(OAVI(1e-3, max_degree=2), X)
     target = tmp_path / f"features{suffix}"
     if existing:
-        values.write(target)
+        model.transform(rows).write(target)
     before = target.read_bytes() if existing else None
-    kind = vanishing.rows.writing._Npy if suffix == ".npy" else vanishing.rows.writing._Parquet
-    original, calls = kind.write, []
 
-    def write(self, block):
-        calls.append(block)
-        if len(calls) == 3:
+    def convert(block, piece):
+        if piece.part == 2:
             raise error
-        original(self, block)
+        return block
 
-    monkeypatch.setattr(kind, "write", write)
+    values = model.transform(rows_with_blocks(rows, convert))
     with pytest.raises(error):
         values.write(target)
     assert sorted(file.name for file in tmp_path.iterdir()) == ([target.name] if existing else []) + ["in"]
@@ -102,20 +99,18 @@ def test_an_interrupted_write_leaves_nothing_and_an_old_file_as_it_was(
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_an_interrupt_while_a_block_is_computed_ends_a_write(n_jobs, tmp_path, monkeypatch, reference_fit):
+def test_an_interrupt_while_a_block_is_computed_ends_a_write(n_jobs, tmp_path, reference_fit):
     (tmp_path / "in").mkdir()
     X = surface()
     npy_files(X, tmp_path / "in")
-    rows = open_rows(tmp_path / "in", n_jobs=n_jobs)
-    values = reference_fit(OAVI(1e-3, max_degree=2), X).transform(rows)
-    original = type(rows.reader).block
 
-    def block(self, piece, **options):
+    def convert(block, piece):
         if piece.part == 2:
             raise KeyboardInterrupt
-        return original(self, piece, **options)
+        return block
 
-    monkeypatch.setattr(type(rows.reader), "block", block)
+    rows = rows_with_blocks(open_rows(tmp_path / "in", n_jobs=n_jobs), convert)
+    values = reference_fit(OAVI(1e-3, max_degree=2), X).transform(rows)
     with pytest.raises(KeyboardInterrupt):
         values.write(tmp_path / "features.npy")
     model = OAVI()

@@ -10,8 +10,7 @@ import pytest
 from sklearn.base import clone
 from test_separable import make_rows
 
-from vanishing import L1SVC, OAVI, VCA, VanishingIdealClassifierCV
-from vanishing.classification.model.columns import Extras, hinge_knots
+from vanishing import L1SVC, OAVI, VCA, Columns, VanishingIdealClassifierCV
 from vanishing.classification.model.features import FeatureMap
 from vanishing.rows.arrays import as_rows
 from vanishing.rows.protocol import Cost
@@ -53,7 +52,7 @@ def test_columns_that_are_computed_in_a_pass_are_those_that_are_kept(ideal):
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(3_000, 3))
     ideals = [clone(ideal).fit(X), clone(ideal).fit(X**2), clone(ideal).set_params(psi=0.0, max_degree=1).fit(X)]
-    mapping = FeatureMap.of([ideals], Extras.of(3, append_input=True, knots=hinge_knots(X, 3), products=True), "both")
+    mapping = FeatureMap.of([ideals], Columns(hinges=3, monomials=2), X)
     mapping = mapping.select(rng.random(mapping.n_columns) < 0.7)
     mapping = replace(mapping, width=rng.uniform(1.0, 2.0, mapping.n_columns))
     rows = as_rows(X)

@@ -18,7 +18,7 @@ from vanishing import (
 )
 from vanishing.classification.search.in_passes import InPasses
 from vanishing.rows.arrays import ArrayRows, as_rows
-from vanishing.rows.sampling import Lowest, lowest_of, merge
+from vanishing.rows.sampling import lowest_of, lowest_of_both
 from vanishing.svm import SquaredHinge, hyperplanes, svms_along
 from vanishing.svm.newton import _minimise
 
@@ -150,16 +150,13 @@ def test_the_lowest_rows_of_two_parts_are_those_of_both():
     rng = np.random.default_rng(0)
     Z, signed, numbers = rng.random((500, 2)), rng.choice([-1.0, 1.0], 500), rng.integers(0, 60, 500) / 40.0
     halves = [lowest_of(Z[half], signed[half], numbers[half], 1.5, 80) for half in (slice(0, 200), slice(200, 500))]
-    both, whole = merge(*halves, 80), lowest_of(Z, signed, numbers, 1.5, 80)
+    both, whole = lowest_of_both(*halves, 80), lowest_of(Z, signed, numbers, 1.5, 80)
     assert both.limit == whole.limit
     for mine, expected in zip(both, whole, strict=True):
         np.testing.assert_array_equal(mine, expected)
     below = numbers < both.limit
     assert 0 < below.sum() <= 80
     np.testing.assert_array_equal(both.Z, Z[below])
-    none = merge(*halves, 80, least=1.0)
-    assert isinstance(none, Lowest)
-    assert none.signed.size == 0
 
 
 # --- rows that are not in memory --------------------------------------------------------------------------------------

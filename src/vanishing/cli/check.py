@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..constants import IN_HTML
+from ..display import counted
 from .inputs import add_format_arguments, add_missing_argument, progress_bars
 from .outputs import TABLES, add_output_arguments, check_output, print_json, table_writer
 
@@ -105,10 +106,10 @@ def _check_rows(arguments: argparse.Namespace, loaded: Loaded) -> bool:
 
 def _lines(content: dict[str, Any], output: str | None) -> list[str]:
     """The result in words."""
-    lines = [f"{content['rows']:,} rows: {'passed' if content['passed'] else 'FAILED'}"]
+    lines = [f"{counted(content['rows'], 'row')}: {'passed' if content['passed'] else 'FAILED'}"]
     for entry in content["checks"]:
         n = entry["offending"]
-        offend = "1 row offends" if n == 1 else f"{n:,} rows offend"
+        offend = f"{counted(n, 'row')} {'offends' if n == 1 else 'offend'}"
         expected = f"{float(format(entry['expected'], '.2g')):,g}"
         outcome = "holds" if n == 0 else f"{offend}, {expected} expected, p = {entry['p_value']:.2g}"
         lines.append(f"  {entry['equation']}   {outcome}")
@@ -154,7 +155,7 @@ class Offences(NamedTuple):
 def _scan(
     arguments: argparse.Namespace, loaded: Loaded, rows: DiskRows, standard: Standard, complete: _Complete
 ) -> tuple[Gaps, Int1D, list[dict[str, Any]]]:
-    """The gaps, offences against each equation, and the first offending rows; all go to the output file."""
+    """The gaps, offences against each equation, and the worst ones, worst first; all go to the output file."""
     import numpy as np
 
     from ..rows.gaps import Gaps, add_gaps
@@ -174,8 +175,10 @@ def _scan(
                 "equation": np.array(standard.names)[offences.equation],
                 "times_limit": offences.size,
             }
-            columns = [values[: IN_HTML - len(shown)].tolist() for values in records.values()]
+            worst = np.argsort(-offences.size, kind="stable")[:IN_HTML]
+            columns = [values[worst].tolist() for values in records.values()]
             shown += [dict(zip(records, row, strict=True)) for row in zip(*columns, strict=True)]
+            shown = sorted(shown, key=lambda record: -record["times_limit"])[:IN_HTML]
             if writer is not None:
                 writer.write(records)
     return gaps, counts, shown
@@ -212,7 +215,7 @@ class _Complete:
 
         n_rows = len(inside)
         if not (self.drop or self.takes_gaps):
-            require_finite(inside, self.names, may_drop=True)
+            require_finite(inside, self.names, may_drop=True, whole=False)
         gaps, kept = Gaps(n_rows, 0, np.zeros(len(self.names), dtype=np.int64)), None
         if self.drop:
             gaps, kept = gaps_in(block._replace(X=inside.X), self.names, inside.place)
@@ -228,7 +231,7 @@ class _Complete:
 
 @dataclass
 class Standard:
-    """What rows are compared with.
+    """The standard that rows are compared with.
 
     ``names`` are the equations, and ``sizes`` gives the residuals of a block's rows over the limits, ``(n_rows,
     n_equations)``. How often a row may offend is either ``before``, offences and rows at the fit, or ``chance``, the
@@ -282,7 +285,7 @@ class Standard:
 
 
 def _standard(loaded: Loaded, rows: DiskRows, arguments: argparse.Namespace, complete: _Complete) -> Standard:
-    """What a model asks of rows."""
+    """The standard that a model sets."""
     model = loaded.model
     if loaded.kind == "detector":
         rate, sample = model.contamination, model._current().sample
@@ -298,7 +301,7 @@ def _standard(loaded: Loaded, rows: DiskRows, arguments: argparse.Namespace, com
     means = _group_means(loaded, rows, complete) if _conserved(loaded) else {}
     beyond = 2.0 * float(stats.norm.sf(arguments.width))  # normal noise beyond the limit: 5.7e-7 for five deviations
     sizes = partial(_law_sizes, list(model), means, arguments.width)
-    # Some rows did not obey a law with a share; the noise of an exact law is none that could be estimated.
+    # A law with a share below 1 had exceptions at the fit.
     exceptions = [None if law.share == 1.0 else _of_all(law) for law in model]
     freedom = [max(law.n_rows - len(law.coef), 1) for law in model]
     return Standard([law.equation for law in model], sizes, beyond, exceptions, freedom)

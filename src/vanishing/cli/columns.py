@@ -44,7 +44,7 @@ def _as_flag(names: Sequence[str]) -> str:
 
 
 def column_types(file: str, given: dict[str, str]) -> tuple[dict[str, str], Dialect | None]:
-    """What each column of a table holds, in a word or two, and the dialect if it is a CSV file."""
+    """The kind of each column of a table in words, and the dialect of a CSV file."""
     from ..rows.dialects import choose_dialect
     from ..rows.disk import format_of
 
@@ -70,7 +70,7 @@ def column_types(file: str, given: dict[str, str]) -> tuple[dict[str, str], Dial
 
 
 def _word(kind: Any) -> str:
-    """What columns of an Arrow type hold."""
+    """The kind of columns of an Arrow type, in words."""
     from pyarrow import types
 
     from ..tables.columns import holds_texts
@@ -150,21 +150,10 @@ def refuse_columns(
     examples: Mapping[str, str] | None = None,
     way_out: str = "",
 ) -> ValueError:
-    """An error that names all columns with what they hold, and the flag that leaves them out.
+    """An error that names the unusable columns with what they hold, and the flag that leaves them out.
 
-    Parameters
-    ----------
-    file : str
-    unusable : mapping from str to str
-        What each column holds.
-    arguments : Namespace
-        With the columns that are left out already.
-    needed : bool, default=False
-        Whether a model needs the columns, which are then to be converted.
-    examples : mapping from str to str, optional
-        A value of some of the columns.
-    way_out : str
-        Another way out, after the flag.
+    Columns that a model needs have to be converted instead. ``examples`` has a value of some of the columns, and
+    ``way_out`` another remedy, after the flag.
     """
     groups: dict[str, list[str]] = {}
     for name, what in unusable.items():
@@ -179,7 +168,7 @@ def refuse_columns(
     return ValueError(f"{file} has {holds}: leave {them} out with --exclude {_as_flag(excluded)}{way_out}.")
 
 
-def row_numbers(rows: DiskRows) -> list[str]:
+def numbering_columns(rows: DiskRows) -> list[str]:
     """The columns that only number the rows, judged by the first rows."""
     import numpy as np
 
@@ -198,10 +187,11 @@ def row_numbers(rows: DiskRows) -> list[str]:
 
 def note_row_numbers(rows: DiskRows) -> None:
     """Print a note about columns that only number the rows, with the flag that leaves them out."""
-    numbered = row_numbers(rows)
+    numbered = numbering_columns(rows)
     if 0 < len(numbered) < rows.n_features:
+        number, them = ("numbers", "it") if len(numbered) == 1 else ("number", "them")
+        columns = _listed(numbered).removeprefix("the c")
         print(
-            f"vanishing: {_listed(numbered)[4:].capitalize()} only number{'s' if len(numbered) == 1 else ''} the rows: "
-            f"leave {'it' if len(numbered) == 1 else 'them'} out with --exclude {_as_flag(numbered)}.",
+            f"vanishing: C{columns} only {number} the rows: leave {them} out with --exclude {_as_flag(numbered)}.",
             file=sys.stderr,
         )

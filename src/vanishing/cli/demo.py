@@ -31,15 +31,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def tell(n_samples: int = 2_000_000, random_state: int = 0, out: TextIO | None = None) -> None:
-    """Run all parts and print the results to ``out`` (standard output by default).
-
-    Parameters
-    ----------
-    n_samples : int, default=2_000_000
-        Rows of each data set.
-    random_state : int, default=0
-    out : text stream, optional
-    """
+    """Run all parts on data sets of ``n_samples`` rows, and print the results to ``out`` (default: standard output)."""
     from ..classification import VanishingIdealClassifier
     from ..datasets import make_ellipsoid
 

@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from .columns import note_row_numbers
-from .inputs import add_table_arguments, is_moments, learn_columns, open_table, progress_bars
+from .inputs import add_table_arguments, is_moments, learn_encoding, progress_bars, rows_of_files
 from .outputs import add_output_arguments, check_output, print_json, table_writer
 
 EXAMPLES = (
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_search_arguments(parser: argparse.ArgumentParser) -> None:
-    """What a classifier is to be good at, and how long its formula may be."""
+    """Add the goals of a classifier, and limits on its formula."""
     parser.add_argument(
         "--scoring", metavar="NAME", help="with --target: choose by this score of scikit-learn, for instance roc_auc"
     )
@@ -95,8 +95,8 @@ def _fit_classifier(arguments: argparse.Namespace) -> None:
         raise ValueError("--features is for equations without --target: use 'vanishing transform' with the model.")
     columns = {"label": arguments.target, "weight": arguments.weight}
     with progress_bars(shown=not arguments.quiet):
-        encoder = learn_columns(arguments, **columns)
-    rows = open_table(arguments, **columns, encoder=encoder)
+        encoder = learn_encoding(arguments, **columns)
+    rows = rows_of_files(arguments, **columns, encoder=encoder)
     note_row_numbers(rows)
     options: dict[str, Any] = {"estimator": _algorithm(arguments), "scoring": _scoring(arguments.scoring)}
     options["max_columns"] = arguments.max_columns
@@ -129,9 +129,8 @@ def _class_weight(text: str, rows: Any) -> Any:
     if text == "balanced":
         return text
     from ..rows.labels import read_labelled
-    from ..svm import L1SVC
 
-    labels = {str(label): label for label in read_labelled(L1SVC(), rows, None).classes.tolist()}
+    labels = {str(label): label for label in read_labelled(rows, None).classes.tolist()}
     weights = {}
     for part in text.split(","):
         name, _, weight = part.rpartition("=")
@@ -208,7 +207,7 @@ def _fit_ideal(arguments: argparse.Namespace) -> None:
 def _data(arguments: argparse.Namespace) -> tuple[Any, Any]:
     """Rows, scaled unless ``--no-scale``, or moments with their scaler."""
     if is_moments(arguments.files):
-        from .moments import read_moments
+        from .inputs import read_moments
 
         if arguments.label is not None or arguments.features:
             raise ValueError("Moments have neither labels nor rows: --label and --features need a table.")
@@ -216,7 +215,7 @@ def _data(arguments: argparse.Namespace) -> tuple[Any, Any]:
         return moments, moments.scaler
     from ..rows.disk import ScaledOnDisk
 
-    rows = open_table(arguments, label=arguments.label, weight=arguments.weight)
+    rows = rows_of_files(arguments, label=arguments.label, weight=arguments.weight)
     note_row_numbers(rows)
     return (rows if arguments.no_scale else ScaledOnDisk(rows, None)), None
 
@@ -232,7 +231,7 @@ def _with_scaler(model: Any, scaler: Any) -> Any:
     if hasattr(model, "feature_names_in_"):
         scaler.feature_names_in_ = model.feature_names_in_
         model = copy(model)
-        del model.feature_names_in_  # the scaler returns arrays, and scikit-learn would warn that these have no names
+        del model.feature_names_in_  # scikit-learn would warn that the scaler's arrays have no names
     return Pipeline([("scale", scaler), ("model", model)])
 
 

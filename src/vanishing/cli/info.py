@@ -56,7 +56,8 @@ def _about(file: str, arguments: argparse.Namespace) -> dict[str, Any]:
     if file.lower().endswith(".vi"):
         return {**_model(file), **size}
     if file.lower().endswith(".npz"):
-        from .moments import describe_moments, read_moments
+        from .inputs import read_moments
+        from .moments import describe_moments
 
         return {**describe_moments(read_moments([file])), **size}
     return {**_table(file, arguments), **size}

@@ -16,8 +16,8 @@ from .columns import (
     column_types,
     names_in,
     note_row_numbers,
+    numbering_columns,
     refuse_columns,
-    row_numbers,
 )
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def is_moments(files: Sequence[str]) -> bool:
     return any(file.lower().endswith(".npz") for file in files)
 
 
-def open_table(
+def rows_of_files(
     arguments: argparse.Namespace,
     *,
     label: str | None = None,
@@ -71,18 +71,10 @@ def open_table(
     names: Sequence[str] | None = None,
     encoder: TableEncoder | None = None,
 ) -> DiskRows:
-    """The rows of the files.
+    """The rows of the files, with columns of labels and weights.
 
-    Parameters
-    ----------
-    arguments : Namespace
-        With those of :func:`add_table_arguments`, or at least of :func:`add_format_arguments`.
-    label, weight : str, optional
-        Columns with labels of any type, and with weights.
-    names : sequence of str, optional
-        Columns that a model was fitted to; others are ignored.
-    encoder : TableEncoder, optional
-        Turns texts and gaps into numbers.
+    ``names`` are the columns that a model was fitted to, if there is one, and ``encoder`` turns texts and gaps into
+    numbers.
     """
     from ..rows.disk import open_rows
 
@@ -126,7 +118,7 @@ def open_rows_or_moments(
 ) -> DiskRows | Moments:
     """The rows of the files, or the sum of the moments in them; the flags ``need_rows`` are refused with moments."""
     if not is_moments(arguments.files):
-        rows = open_table(arguments, label=label, weight=weight)
+        rows = rows_of_files(arguments, label=label, weight=weight)
         note_row_numbers(rows)
         return rows
     given = [flag for flag in ("--columns", "--exclude", *need_rows) if getattr(arguments, flag[2:].replace("-", "_"))]
@@ -148,7 +140,7 @@ def _table_files(arguments: argparse.Namespace) -> list[str]:
     return files
 
 
-def learn_columns(arguments: argparse.Namespace, *, label: str, weight: str | None) -> TableEncoder | None:
+def learn_encoding(arguments: argparse.Namespace, *, label: str, weight: str | None) -> TableEncoder | None:
     """An encoder of texts and gaps, by one pass over the rows; None if there are neither."""
     files = _table_files(arguments)
     if files[0].lower().endswith(".npy"):
@@ -225,7 +217,7 @@ def _row_numbers(
     numbers = [name for name in names if kinds[name] in NUMBERS]
     with suppress(ValueError):  # other faults of the table are reported once these columns are left out
         rows: Any = open_rows(files[0], columns=numbers, dialect=dialect)
-        numbered = row_numbers(rows)
+        numbered = numbering_columns(rows)
         return dict.fromkeys(numbered if len(numbered) < len(names) else [], "row numbers or ids")
     return {}
 

@@ -13,6 +13,11 @@ _PHRASES = [
     (r"or drop those rows", "or drop those rows, or leave the column out with --exclude"),
     (r"need Moments\(degree=(\d+)\)", r"need moments of --degree \1"),
     (r"raise psi", "raise --psi"),
+    (
+        r"^Input X contains NaN in column (?:\d+ \((.+?)\)|(\d+)): ((?:at least )?[\d,]+) such values?, (.+?)\. Impute "
+        "them or",
+        r"Column \1\2 has missing values: \3, \4. Fill them, or",
+    ),
     (r"^Input X contains (NaN|infinity \(inf\)) in column \d+ \((.+?)\)(?=[:,])", r"Column \2 contains \1"),
     (r"\bn_samples = (\d+)( rows)?", r"\1 rows"),
     (r"\b1 feature\(s\) only", "one column only"),
@@ -30,6 +35,10 @@ _PHRASES = [
     (r"regimes=False and a smaller degree", "--no-regimes and a smaller --degree"),
     (r"^(psi|columns|label|weight|noise|units|degree|contamination|scale)\b(?= (must|says|names|has))", r"--\1"),
     (r"\bis the label the right column", "is --target or --label the right column"),
+    (
+        r"The moments were scaled differently: give both the same scaler",
+        "the sites scaled their columns by ranges of their own: collect all with the same --ranges",
+    ),
     (r"give both the same n_features and degree", "collect both with the same --columns, --degree and --ranges"),
 ]
 _KEYWORDS = re.compile(r"\b(max_columns|max_degree|max_noise|max_terms|block_rows)\b(=\S+)?")

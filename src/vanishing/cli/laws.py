@@ -26,9 +26,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--noise",
         choices=("relative", "absolute", "multiplicative"),
-        help="kind of noise (default: the first that the rows allow)",
+        help="the same share of every column's deviation, the same deviation in every column, or a share of each "
+        "value (default: the first that the rows allow)",
     )
-    parser.add_argument("--max-noise", type=float, default=0.12, help="largest noise, in deviations (default: 0.12)")
+    parser.add_argument(
+        "--max-noise", type=float, default=0.08, help="largest noise, as a share of the deviations (default: 0.08)"
+    )
     parser.add_argument("--units", help="unit of each column, for instance p=Pa,V=m^3,n=mol,T=K")
     parser.add_argument("--groups", metavar="COLUMN", help="column that numbers the runs: find what each run conserves")
     parser.add_argument(

@@ -45,14 +45,9 @@ _STATUS = """exit status:
 
 
 def build_parser(chosen: str | None = None, *, every: bool = False) -> argparse.ArgumentParser:
-    """The parser, with the arguments of the chosen command, or of all of them.
+    """The parser, with the arguments of the chosen command, or of ``every`` command.
 
-    Parameters
-    ----------
-    chosen : str, optional
-        The command; the others have a name and a line of help only, which keeps ``--help`` quick.
-    every : bool, default=False
-        Whether all commands have their arguments.
+    The other commands have a name and a line of help only, which keeps ``--help`` quick.
 
     Examples
     --------
@@ -81,12 +76,8 @@ def build_parser(chosen: str | None = None, *, every: bool = False) -> argparse.
 def main(argv: Sequence[str] | None = None, *, loaded: Callable[[], None] | None = None) -> int:
     """Run the command line and return the exit status.
 
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Arguments without the program's name; those of the process by default.
-    loaded : callable, optional
-        Called when the slow imports are done: until then an interrupt may become another error.
+    ``argv`` are the arguments without the program's name. ``loaded`` is called when the slow imports are done: until
+    then an interrupt may become another error.
 
     Examples
     --------
@@ -94,8 +85,15 @@ def main(argv: Sequence[str] | None = None, *, loaded: Callable[[], None] | None
     2
     """
     given = list(sys.argv[1:] if argv is None else argv)
+    if not given:
+        build_parser().print_help(sys.stderr)
+        return 2
     chosen = next((word for word in given if not word.startswith("-")), None)
-    arguments = build_parser(chosen).parse_args(given)
+    arguments, unknown = build_parser(chosen).parse_known_args(given)
+    if unknown:
+        command = f"vanishing {arguments.command}"
+        print(f"vanishing: '{command}' does not take {unknown[0]!r}: see '{command} --help'.", file=sys.stderr)
+        raise SystemExit(2)
     try:
         if loaded is not None:
             if arguments.command != "completion":

@@ -17,6 +17,7 @@ from .._typing import Array, Float1D, Float2D
 from ..classification import PerClass, VanishingIdealClassifier, VanishingIdealClassifierCV
 from ..constants import IN_HTML, LONGEST_BLOCK
 from ..detection import VanishingIdealDetector
+from ..display import counted
 from ..exports.outputs import predicted_names
 from ..files import load, notes_of
 from ..ideals.ideal import MonomialIdeal, VanishingIdeal
@@ -32,7 +33,7 @@ from ..rows.protocol import Block
 from ..rules import Rules
 from ..svm import L1SVC
 from ..tables import TableEncoder
-from .inputs import open_table
+from .inputs import rows_of_files
 
 T = TypeVar("T")
 
@@ -68,7 +69,7 @@ class Loaded:
 
     def open(self, arguments: argparse.Namespace, *, label: str | None = None) -> DiskRows:
         """The rows of the files of a command, in the columns of the first transformer, or of the model."""
-        return open_table(arguments, label=label, names=self.names, encoder=self.encoder)
+        return rows_of_files(arguments, label=label, names=self.names, encoder=self.encoder)
 
     @property
     def names(self) -> list[str] | None:
@@ -164,16 +165,7 @@ class Loaded:
 
 
 def load_model(path: str, command: str, *kinds: str) -> Loaded:
-    """The model of a file; refuses kinds that the command cannot use.
-
-    Parameters
-    ----------
-    path : str
-    command : str
-        The name of the command, for messages.
-    *kinds : str
-        Those that it can use; all by default.
-    """
+    """The model of a file; refuses kinds other than those that the command can use, by default all."""
     model = load(path)
     before: list[Any] = []
     if isinstance(model, Pipeline):
@@ -227,7 +219,7 @@ def _violations(detector: VanishingIdealDetector, rows: Any) -> Float2D:
 def equation_lines(title: str, ideal: Any, scaler: Any) -> Iterator[str]:
     """The equations of an ideal that was fitted to scaled columns, and a sentence about relations."""
     listed = listed_equations(ideal, scaler)
-    yield f"{title}: {len(listed)} equations" + (", in the units of the files" if scaler is not None else "")
+    yield f"{title}: {counted(len(listed), 'equation')}" + (", in the units of the files" if scaler is not None else "")
     for entry in listed[:IN_HTML]:
         yield f"  {entry['equation']} = 0    (root mean square {entry['rms']:.2g} for columns in [0, 1])"
     if len(listed) > IN_HTML:

@@ -7,14 +7,13 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..display import counted
 from .columns import note_row_numbers
-from .inputs import add_missing_argument, add_table_arguments, open_table, progress_bars, read_moments
+from .inputs import add_missing_argument, add_table_arguments, progress_bars, read_moments, rows_of_files
 from .outputs import add_output_arguments, check_output, print_json
 
 if TYPE_CHECKING:
     from ..engine.moments import Moments
-
-__all__ = ["EXAMPLES", "add_arguments", "describe_moments", "read_moments", "run"]
 
 EXAMPLES = (
     "vanishing moments collect 'clicks/*.parquet' --degree 4 -o clicks.npz",
@@ -33,12 +32,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     collect.add_argument(
         "--ranges",
         metavar="NAME=LOW:HIGH,...",
-        help="ranges of all columns, the same at every site (default: those of these rows, found by one more pass)",
+        help="ranges of all columns; sums that are to be merged need the same ones (default: those of these rows, "
+        "found by one more pass)",
     )
     merge = actions.add_parser("merge", help="add up the sums of several files")
     merge.add_argument("files", nargs="+", metavar="FILE", help="files of moments (.npz)")
     for action in (collect, merge):
-        add_output_arguments(action, "write the sums to a .npz file, for fit and detect", required=True)
+        add_output_arguments(action, "write the sums to a .npz file, for laws, fit and detect", required=True)
         action.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_json({**describe_moments(moments), "output": arguments.output})
     else:
-        print(f"moments of {moments.n_samples:,} rows, degree {moments.degree}, written to {arguments.output}")
+        print(f"moments of {counted(moments.n_samples, 'row')}, degree {moments.degree}, written to {arguments.output}")
 
 
 def describe_moments(moments: Any) -> dict[str, Any]:
@@ -68,9 +68,9 @@ def _collect(arguments: argparse.Namespace) -> Moments:
     from ..engine.moments import Moments
     from ..rows.gaps import complete_rows
 
-    rows: Any = open_table(arguments, weight=arguments.weight)
+    rows: Any = rows_of_files(arguments, weight=arguments.weight)
     note_row_numbers(rows)
-    names = rows.feature_names or [f"x{j}" for j in range(rows.n_features)]
+    names = rows.shown_names
     with progress_bars(shown=not arguments.quiet):
         if arguments.drop_missing:
             rows, gaps, _ = complete_rows(rows, names)
@@ -88,7 +88,7 @@ def _scaler(rows: Any, names: Sequence[str], ranges: str | None) -> Any:
     from ..engine.survey import scale_and_survey_parts
 
     if ranges is None:
-        return scale_and_survey_parts(rows, list(names))[3]
+        return scale_and_survey_parts(rows, list(names)).scaler
     known = dict(_range(entry) for entry in ranges.split(","))
     missing = [name for name in rows.feature_names or () if name not in known]
     if missing:

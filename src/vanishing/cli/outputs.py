@@ -25,18 +25,9 @@ def add_output_arguments(parser: argparse.ArgumentParser, what: str, *, required
 
 
 def check_output(path: str | None, force: bool, suffixes: Sequence[str], inputs: Sequence[str] = ()) -> None:
-    """Refuse an output that could not be written, before the work starts.
+    """Refuse an output that could not be written, before the work starts; None is the standard output.
 
-    Parameters
-    ----------
-    path : str, optional
-        None for the standard output.
-    force : bool
-        Whether an existing file is replaced.
-    suffixes : sequence of str
-        What the name may end in.
-    inputs : sequence of str
-        Files that the command reads, which are never replaced.
+    An existing file is replaced by ``force`` only, and the ``inputs`` of the command never.
     """
     if path is None:
         return
@@ -95,12 +86,7 @@ class Writer(Protocol):
 def table_writer(path: str | None, notes: Mapping[str, Any]) -> Iterator[Writer]:
     """Write a table part by part: a .csv, .parquet or .json file that appears when it is complete, or CSV on stdout.
 
-    Parameters
-    ----------
-    path : str, optional
-        None for the standard output.
-    notes : mapping
-        What the columns are; kept in the metadata of Parquet files under the key ``vanishing``, as JSON.
+    Parquet files keep the notes about the columns in their metadata, under the key ``vanishing``, as JSON.
     """
     from ..rows.writing import complete_file
 

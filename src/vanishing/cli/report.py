@@ -61,8 +61,7 @@ def _given(arguments: argparse.Namespace, loaded: Loaded, file: str) -> Given:
         rows = rows.changed(_Prepared(loaded), loaded.model.n_features_in_)
     given: Given = loaded.model._report_rows(rows, None)
     if loaded.before and loaded.kind == "ideal":
-        names = rows.feature_names or tuple(f"x{j}" for j in range(rows.n_features))
-        return given._replace(names=names, scaler=loaded.scaler)
+        return given._replace(names=tuple(rows.shown_names), scaler=loaded.scaler)
     return given
 
 

@@ -6,7 +6,7 @@ import argparse
 
 from ..constants import IN_HTML
 from .columns import note_row_numbers
-from .inputs import add_missing_argument, add_table_arguments, is_moments, open_table, progress_bars
+from .inputs import add_missing_argument, add_table_arguments, is_moments, progress_bars, rows_of_files
 from .outputs import add_output_arguments, check_output, print_json
 
 EXAMPLES = ("vanishing rules invoices.csv --columns net,tax,gross -o invoices.vi",)
@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> None:
             f"{arguments.files[0]} holds sums, but rules need rows, to count those that miss a rule: give a table, or "
             "look for laws of the sums with 'vanishing laws'."
         )
-    rows = open_table(arguments)
+    rows = rows_of_files(arguments)
     note_row_numbers(rows)
     with progress_bars(shown=not arguments.quiet):
         rules = Rules.learn(rows, degree=arguments.max_degree, missing="drop" if arguments.drop_missing else "error")

@@ -102,7 +102,7 @@ def _of_classifier(loaded: Loaded, rows: DiskRows) -> dict[str, Any]:
     content: dict[str, Any] = {"rows": n_rows, "accuracy": float(right.sum() / n_rows)}
     if by_class:
         commonest = int(np.argmax(each))
-        content |= {"rows_of_commonest_class": {str(classes[commonest]): float(each[commonest] / n_known)}}
+        content |= {"share_of_commonest_class": {str(classes[commonest]): float(each[commonest] / n_known)}}
         content |= {"balanced_accuracy": float(np.mean(list(by_class.values())))}
     content |= {"area_under_roc": float(np.mean(areas))} if areas else {}
     content |= {"log_loss": loss / n_known} if np.isfinite(loss) and n_known else {}

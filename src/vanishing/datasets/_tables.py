@@ -34,7 +34,7 @@ class _Table:
     openml: int  # data id
     digest: str  # digest of the values, see _digest
     openml_shift: int = 0  # OpenML's labels minus the labels of the source
-    left_out: int = 0  # number of first features that the paper does not use
+    unused: tuple[str, ...] = ()  # first features, which the paper does not use
     paper: str = ""  # a paper to cite as well
 
     @property
@@ -96,7 +96,7 @@ _KNOWN = {
         doi="10.24432/C55S3H",
         openml=42477,
         digest="9c3c9ae60f343b5fba1102e0f539176c277cfd1065702542e5890fd4cf9f2f79",
-        left_out=1,
+        unused=("LIMIT_BAL",),
         paper="Yeh, I-C. & Lien, C. (2009). Expert Systems with Applications 36(2), 2473-2480.",
     ),
     "htru": _Table(
@@ -147,7 +147,7 @@ _KNOWN = {
 #: Names of the data sets that :func:`load` knows.
 TABLES = tuple(_KNOWN)
 
-_FORMAT = "one header row, the label in the last column"
+_LAYOUT = "one header row, the label in the last column"
 
 
 def load(
@@ -204,7 +204,7 @@ def load(
             UserWarning,
             stacklevel=2,
         )
-    first = 0 if all_features else known.left_out
+    first = 0 if all_features else len(known.unused)
     X, y = np.ascontiguousarray(table[:, first:-1]), table[:, -1].astype(np.int64)
     if return_X_y:
         return X, y
@@ -258,14 +258,14 @@ def _find(name: str, data_dir: str | os.PathLike[str] | None) -> Path | None:
             return path
     if data_dir is not None:
         raise FileNotFoundError(
-            f"There is no {name}.csv.gz in {folders[0]}. Put it there ({_FORMAT}; from {_KNOWN[name].source}), or "
+            f"There is no {name}.csv.gz in {folders[0]}. Put it there ({_LAYOUT}; from {_KNOWN[name].source}), or "
             "leave out data_dir to have it fetched from OpenML."
         )
     return None
 
 
 def _remedy(known: _Table) -> str:
-    return f"Get it again from {known.source} (as a table with {_FORMAT})."
+    return f"Get it again from {known.source} (as a table with {_LAYOUT})."
 
 
 def _openml_name(known: _Table) -> str:
@@ -305,7 +305,7 @@ def _download(name: str) -> Float2D:
     except (OSError, HTTPException, ValueError) as error:  # no connection, or an invalid response
         raise FileNotFoundError(
             f"{name}.csv.gz is not on this computer, and {_openml_name(known)} cannot be fetched ({error}). Put "
-            f"{name}.csv.gz into {folder} ({_FORMAT}; from {known.source}), or name the folder that has it in "
+            f"{name}.csv.gz into {folder} ({_LAYOUT}; from {known.source}), or name the folder that has it in "
             "VANISHING_DATA, data_dir or --data-dir."
         ) from error
     try:

@@ -176,8 +176,8 @@ class Border:
 class _Sweep(ABC):
     """L L' = Gram of the ``n`` columns so far; ``W[:n]`` = L^-1 times their inner products with the candidates.
 
-    ``columns`` says which members of the basis these are: all of them, unless some depend on others. Projections of
-    candidates that follow each other without one being appended are solved together, ever more of them at a time.
+    ``columns`` are their places among the members of the basis: all of them, unless some depend on others. Projections
+    of consecutive candidates are solved together, in growing groups, until one is appended.
     """
 
     L: Float2D

@@ -19,8 +19,6 @@ from scipy import stats
 
 from .._typing import Bool1D, Float1D
 
-__all__ = ["NORMAL_RANGE", "GammaTail", "Left", "Tail", "Typical", "weighted_quantiles", "within_fence"]
-
 FENCE = 3.0  # inter-quartile ranges beyond the third quartile (Tukey's outer fence): 4.7 deviations of normal scores
 
 #: The inter-quartile range of a normal distribution, in deviations.

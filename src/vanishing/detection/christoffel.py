@@ -27,17 +27,6 @@ from ..polynomials.terms import Program, Term
 from ..rows.array_api import namespace_of, on_device_of
 from .columns import CLIP, RIDGE, ColumnSurvey, Exact, Standardised, leading_directions
 
-__all__ = [
-    "MOST_TERMS",
-    "Christoffel",
-    "Monomials",
-    "choose_degree",
-    "expansion",
-    "keeps_digits",
-    "left_out",
-    "n_terms_needed",
-]
-
 MOST_TERMS = 900  # monomials of a detector: a factorisation of the Gram takes a fraction of a second
 _MOST_WORK = 200_000_000_000  # products of terms that a degree above 2 may cost: about ten seconds of one core
 

@@ -14,28 +14,16 @@ import numpy as np
 from scipy.linalg import eigh
 
 from .._typing import Float1D, Float2D, Int1D
+from ..constants import SINGULAR
 from ..engine.survey import Survey, require_finite_survey, scale_and_survey_parts, surveys
 from ..polynomials.text import quoted_name
 from ..rows.array_api import in_float64, namespace_of, on_device_of
 from ..rows.arrays import ArrayRows
 from ..rows.protocol import Block, Rows
 
-__all__ = [
-    "CLIP",
-    "RIDGE",
-    "ColumnSurvey",
-    "Exact",
-    "Standardised",
-    "exact_relations",
-    "leading_directions",
-    "principal_directions",
-    "require_squares",
-    "survey_columns",
-]
-
 CLIP = 10.0  # deviations from the mean at which values are clipped
-_ROUNDING = 1e-10  # mean over [0, 1] that is zero but for rounding
 _NARROWEST = float(np.sqrt(np.finfo(np.float64).tiny))  # range of a column whose squares have all digits
+TIGHT = 1e-3  # mean square of an equation over that of its gradient in standard units, at most
 RIDGE = 1e-6  # mean square, in standard units, below which a relation holds exactly
 
 
@@ -223,7 +211,7 @@ def exact_relations(survey: ColumnSurvey) -> list[Exact]:
     constant = np.flatnonzero(survey.high <= survey.low)
     mean = (survey.mean - low) / width
     products = survey.covariance / np.outer(width, width) + np.outer(mean, mean)
-    binary = np.flatnonzero((mean - np.diag(products) <= _ROUNDING) & (survey.high > survey.low))
+    binary = np.flatnonzero((mean - np.diag(products) <= SINGULAR) & (survey.high > survey.low))
     relations = [Exact("constant", (int(j),), (float(low[j]),), (max(abs(float(low[j])), 1.0),)) for j in constant]
     relations += [_exact("binary", [int(j)], low, width) for j in binary]
     # Groups are indicators of categories; two complementary columns of other values are a linear relation.
@@ -243,9 +231,9 @@ def _one_hot(indicators: list[int], mean: Float1D, products: Float2D) -> list[li
     while free:
         group = [free.pop(0)]
         for j in list(free):
-            if all(products[j, i] <= _ROUNDING for i in group) and mean[[*group, j]].sum() <= 1.0 + _ROUNDING:
+            if all(products[j, i] <= SINGULAR for i in group) and mean[[*group, j]].sum() <= 1.0 + SINGULAR:
                 group.append(j)
-        if len(group) > 1 and abs(mean[group].sum() - 1.0) <= _ROUNDING:
+        if len(group) > 1 and abs(mean[group].sum() - 1.0) <= SINGULAR:
             groups.append(group)
             free = [j for j in free if j not in group]
     return groups

@@ -14,8 +14,6 @@ from ..rows.arrays import ArrayRows
 from ..rows.protocol import Block, Cost, where
 from ..rows.reading import require_finite
 
-__all__ = ["Complete", "Place", "complete_array", "complete_block", "refuse_infinity", "require_some", "sum_is_finite"]
-
 #: ``place(part, row)`` names a row of a source in words.
 Place: TypeAlias = Callable[[int, int], str]
 

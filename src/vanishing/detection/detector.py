@@ -28,14 +28,15 @@ from ..report import Given, Reported
 from ..rows.arrays import ArrayRows
 from ..rows.disk import ScaledOnDisk
 from ..rows.protocol import Rows
-from ..rows.reading import finite_blocks, input_names, learn_columns, read_rows
+from ..rows.reading import finite_blocks, input_names, learn_columns, read_input
 from ..threads import one_blas_thread
 from . import charts
 from .christoffel import Christoffel, Monomials
 from .columns import survey_columns
 from .completeness import Complete, complete_array, require_some
-from .explanations import RowExplanations
+from .explanations import RowExplanations, times_of
 from .model import Model
+from .monitoring import alarm_spans
 from .records import MODEL, MONOMIALS, SUMS, require_columns
 from .series import Neighbours
 from .summaries import model_of_moments, survey_of_moments
@@ -43,8 +44,6 @@ from .sums import RUN, Sums, sum_rows
 from .training import Trained, train
 from .trimming import Inside, concentrate
 from .words import describe_calibration, warn_about_series
-
-__all__ = ["VanishingIdealDetector"]
 
 _USUAL_RATE = 0.01  # share of false alarms where contamination is "auto"
 _GROWTH = 1.5  # growth of the number of rows after which a stream's equations, regimes and calibration are fitted again
@@ -64,8 +63,8 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
     ----------
     contamination : float in (0, 0.5] or "auto", default=0.01
         Share of false alarms among fresh normal rows, which sets ``offset_``. "auto": 0.01, and the rows of the fit may
-        hold anomalies: the fifth that fits worst is left out, twice; the score then has degree 1, unless another one is
-        given. Rows that follow each other are not trimmed.
+        hold anomalies: the fifth that fits worst is left out, three times over, and the score has degree 1 unless
+        another one is given. Rows that follow each other are not trimmed.
     regimes : bool, default=True
         Look for several regimes. Without, the score is a function of one Gram.
     degree : int, default=None
@@ -181,7 +180,7 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
             if isinstance(X, Moments):
                 self._fit_moments(X, sample_weight)
             else:
-                self._fit_rows(read_rows(self, X, sample_weight, passes=1))
+                self._fit_rows(read_input(self, X, sample_weight, passes=1))
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -207,7 +206,7 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
             return self.fit(X, sample_weight=sample_weight)
         self._check_parameters()
         with one_blas_thread:
-            batch = self._sums_of(read_rows(self, X, sample_weight, reset=False))
+            batch = self._sums_of(read_input(self, X, sample_weight, reset=False))
         if batch.n_missing:
             warn_incomplete(batch.n_missing)
         with all_or_nothing(self):
@@ -218,11 +217,12 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
         return self
 
     def plot_chart(self, X: Any, *, n_worst: int = 3) -> Any:
-        """Control chart of the scores of rows in the order of time, with the contributions of the worst ones.
+        """Control chart of the scores of rows over time, with alarm episodes and the contributions of the worst rows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            A DataFrame with times as its index gives the axis of time.
         n_worst : int, default=3
             Rows whose columns are shown below.
 
@@ -231,11 +231,12 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
         matplotlib Figure
         """
         table = self._table(X)
-        scores, tail = self._scores_of_table(table), self._current().tail
-        limits = [self._rate, self._rate / 10.0]
+        scores, model = self._scores_of_table(table), self._current()
+        limits = {rate: model.tail.threshold(rate) for rate in (self._rate, self._rate / 10.0)}
         worst = np.argsort(-scores)[: min(n_worst, len(table))]
         bars = [self._explained(table[i], "column") for i in worst]
-        return charts.control_chart(scores, {rate: tail.threshold(rate) for rate in limits}, worst, bars)
+        spans = [] if model.sample is None else alarm_spans(model, scores)[2]
+        return charts.control_chart(scores, limits, worst, bars, times=times_of(X), spans=spans)
 
     def plot_residuals(self, X: Any) -> Any:
         """The equations over time: values in units of their deviations, one panel each.
@@ -284,7 +285,7 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
 
     def _report_rows(self, X: Any, y: Any) -> Given:
         check_is_fitted(self)
-        return Given(self._rows(X), tuple(input_names(self)))
+        return Given(self._rows(X), tuple(input_names(self)), times=times_of(X))
 
     def _report_story(self, subject: Any) -> Any:
         from .story import detector_story  # only reports need it
@@ -331,7 +332,7 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
         if isinstance(rows, ScaledOnDisk) and rows.scaler is None:
             survey_columns(rows, input_names(self))  # its pass stores the scaling in the source
         if not skip and not isinstance(rows, ArrayRows):
-            rows = finite_blocks(self, rows)
+            rows = finite_blocks(rows, input_names(self))
         trained = train(rows, input_names(self), self.degree, skip=skip, run=self._run)
         if trained.n_missing:
             warn_incomplete(trained.n_missing)
@@ -357,7 +358,8 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
         self._accept(train(core, names, self.degree or 1, skip=True, run=self._run))
         self.n_samples_seen_ = trained.sums.n_samples
         with one_blas_thread:
-            self._settle(Model.of_core(self._sums, self._christoffel(), names, sample, kept, regimes=self.regimes))
+            christoffel = self._christoffel()
+            self._settle(Model.of_sums(self._sums, christoffel, names, regimes=self.regimes, core=(sample, kept)))
 
     @property
     def _rate(self) -> float:
@@ -431,7 +433,7 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
             complete, n_missing = complete_array(rows, names, skip=skip)
             return sum_rows(complete, self._monomials, self._n_batches, run=self._run)._replace(n_missing=n_missing)
         if not skip:
-            return sum_rows(finite_blocks(self, rows), self._monomials, self._n_batches, run=self._run)
+            return sum_rows(finite_blocks(rows, names), self._monomials, self._n_batches, run=self._run)
         chosen = Complete(rows.place, tuple(names))
         sums = sum_rows(rows, self._monomials, self._n_batches, run=self._run, complete=chosen)
         require_some(sums.n_samples == 0)

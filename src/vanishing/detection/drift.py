@@ -2,7 +2,8 @@
 
 A shift of a tenth of a deviation is invisible in one row and plain in the mean of ten thousand. For a block of n rows,
 against a model of W rows, the mean of an equation less its mean in the fit has the deviation ``deviation sqrt(1 / n +
-1 / W)``; and the share of rows with p-values up to 5% is compared with 6.5%, as calibration is not perfect.
+1 / W)``; the share of alarms is compared with the nominal one. Of rows that follow each other, as many count as are
+independent.
 """
 
 from __future__ import annotations
@@ -18,10 +19,6 @@ from .._typing import Bool1D, Float1D, Float2D
 from ..rows.array_api import namespace_of
 from ..rows.protocol import Block
 from .model import Model
-
-__all__ = ["drift_of_blocks", "mark_incomplete"]
-
-_LEVEL, _ALLOWED = 0.05, 0.065  # p-values up to the first are counted; share of them among normal rows, at most
 
 
 def mark_incomplete(block: Block, out: Any) -> None:
@@ -48,6 +45,7 @@ def drift_of_blocks(
         Rows that do not count, as values are missing.
     """
     n_scores = len(model.left[0]) if model.left else np.inf
+    independent = 1.0 if model.series is None else model.series.n_effective / n_scores  # share of the rows
     names = [polynomial.to_text() for polynomial in model.equations.polynomials]
     table: dict[str, list[Any]] = {
         "first_row": [], "n_rows": [], "n_gaps": [], "alarms": [], "p_value": [], "equation": [], "shift": []
@@ -55,18 +53,18 @@ def drift_of_blocks(
     for start, stop in pairwise(edges):
         counted = start + np.flatnonzero(~left_out[start:stop])
         n = counted.size
-        excess = float(np.mean(p_values[counted] <= _LEVEL)) - _ALLOWED if n else -np.inf
-        spread = np.sqrt(_ALLOWED * (1.0 - _ALLOWED) * (1.0 / max(n, 1) + 1.0 / n_scores))
-        p_of_tests = [float(stats.norm.sf(excess / spread))]
+        alarms = float(np.mean(p_values[counted] <= rate)) if n else np.nan
+        spread = np.sqrt(rate * (1.0 - rate) * (1.0 / max(n, 1) + 1.0 / n_scores) / independent)
+        p_of_tests = [float(stats.norm.sf((alarms - rate) / spread))] if n else [1.0]
         complete = deviations[counted][np.isfinite(deviations[counted]).all(axis=1)]
         shifts = complete.mean(axis=0) - model.equations.mean if len(complete) else np.empty(0)
-        spread = np.sqrt(1.0 / max(len(complete), 1) + 1.0 / model.total_weight)
+        spread = np.sqrt((1.0 / max(len(complete), 1) + 1.0 / model.total_weight) / independent)
         p_of_tests += (2.0 * stats.norm.sf(np.abs(shifts) / spread)).tolist()
         worst = int(np.argmax(np.abs(shifts))) if len(shifts) else None
         table["first_row"].append(start)
         table["n_rows"].append(n)
         table["n_gaps"].append(stop - start - len(complete))
-        table["alarms"].append(float(np.mean(p_values[counted] <= rate)) if n else np.nan)
+        table["alarms"].append(alarms)
         table["p_value"].append(min(1.0, len(p_of_tests) * min(p_of_tests)))  # Bonferroni
         table["equation"].append("" if worst is None else names[worst])
         table["shift"].append(np.nan if worst is None else float(shifts[worst]))

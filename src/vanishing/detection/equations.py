@@ -24,6 +24,7 @@ from scipy.linalg import solve_triangular, svd
 
 from .._typing import Bool1D, Float1D, Float2D, Int1D
 from ..cholesky import append_column
+from ..constants import ROOT_EPS, ROUNDING
 from ..polynomials.forms import MonomialForm, term_values
 from ..polynomials.polynomial import Polynomials
 from ..polynomials.products import ProductForm
@@ -31,20 +32,15 @@ from ..polynomials.terms import Program, Term, derivatives, gram_of_gradients
 from ..solvers import Status
 from .calibration import NORMAL_RANGE, weighted_quantiles
 from .christoffel import MOST_TERMS, Christoffel, Monomials, expansion, keeps_digits
-from .columns import RIDGE
+from .columns import RIDGE, TIGHT
 from .hashes import distinct_rows
 
-__all__ = ["Equations", "Sparse", "equations_of", "find_equations", "search_equations"]
-
-_TIGHT = 1e-3  # mean square of an equation over that of its gradient in standard units, at most
 _STEP = 3.0  # from one level of tightness to the next, and from one degree to the next
 _SLACK = 0.5  # residual mean square of a sparse equation over that of the dense one, less 1, at most
 _MOST_TERMS = 12  # terms of an equation: longer ones cannot be read and lose 0.003 of AUROC
 _ROWS_PER_TERM = 4.0  # weight behind each term of a search, at least
 _HEAVY_TAILS = 1.5  # root mean square of a residual over that of normal ones with its inter-quartile range, at most
-_ROUNDING = 1e-13  # share of a mean square that is rounding
 _POINTS = 300  # rows at which gradients are compared
-_DEPENDENT = 1e-9  # residual mean square over that of the term: below it, rounding decides about the terms that follow
 
 
 @dataclass(frozen=True)
@@ -181,7 +177,7 @@ def equations_of(found: Sparse, christoffel: Christoffel, names: Sequence[str]) 
     deviation = np.sqrt(mse + RIDGE**2 * slope) * np.abs(factor)
     spans, edges = _spans(in_standard_units, found.terms, christoffel)
     mean = in_standard_units @ gram[:, 0] * factor / deviation
-    return Equations(polynomials, deviation, mean, mse <= (1.0 + _SLACK) * _TIGHT * slope, spans, edges)
+    return Equations(polynomials, deviation, mean, mse <= (1.0 + _SLACK) * TIGHT * slope, spans, edges)
 
 
 def _visiting_order(terms: Sequence[Term], gram: Float2D, n_columns: int) -> tuple[Int1D, Int1D, list[Term]]:
@@ -241,6 +237,7 @@ class _Search:
         total_weight: float,
     ):
         self.terms, self.gram, self.origin, self.total_weight = terms, gram, origin, total_weight
+        self.rounding = len(terms) * ROUNDING  # share of a mean square
         self.change = expansion(terms, *origin)
         self.gram_y = self.change @ gram @ self.change.T
         self.equations: list[Float1D] = []
@@ -255,10 +252,10 @@ class _Search:
 
     def run(self) -> None:
         """Find the equations, the tightest first."""
-        tightest = level = _ROUNDING
+        tightest = level = self.rounding
         while tightest <= level:
             tightest = self._visit(level)
-            level = min(_STEP * tightest, _TIGHT)
+            level = min(_STEP * tightest, TIGHT)
 
     def _visit(self, level: float) -> float:
         """Visit all terms once, accept the equations up to a level, and return the tightest level beyond it."""
@@ -272,20 +269,20 @@ class _Search:
                 break
             if any(_divides(self.terms[lead], term) for lead in self.leads):
                 continue
-            residual = max(append_column(H, L, face, size, j, _ROUNDING), 0.0)
+            residual = max(append_column(H, L, face, size, j, self.rounding), 0.0)
             if size and j not in self.refused:
                 dense = np.zeros(len(self.terms))
                 dense[face[:size]] = solve_triangular(L[:size, :size], -L[size, :size], lower=True, trans="T")
                 dense[j] = 1.0
                 corrected = residual * self.total_weight / (self.total_weight - size)  # for the fit of size terms
                 square = corrected / scale[j] ** 2
-                tightness = self._tightness(dense * scale / scale[j], square, min(next_level, _TIGHT))
+                tightness = self._tightness(dense * scale / scale[j], square, min(next_level, TIGHT))
                 if tightness > self._bound(term, level):
                     next_level = min(next_level, tightness)
                     tightest[len(term)] = min(tightest.get(len(term), np.inf), tightness)
                 elif self._accept(j, face[:size].copy(), square):
                     continue
-            size += residual > _DEPENDENT
+            size += residual > ROOT_EPS  # below it, rounding decides about the terms that follow
         self.tightest = tightest
         return next_level
 
@@ -341,7 +338,7 @@ class _Search:
 
     def _sparse(self, lead: int, before: Int1D, residual: float) -> tuple[Int1D, Float1D]:
         """Support and coefficients of the fewest terms whose residual is close to that of all terms."""
-        goal = (1.0 + _SLACK) * residual * self.change[lead, lead] ** 2 + _ROUNDING * self.gram_y[lead, lead]
+        goal = (1.0 + _SLACK) * residual * self.change[lead, lead] ** 2 + self.rounding * self.gram_y[lead, lead]
         support = self._forward(lead, before, goal)
         while len(support) > 1:
             trials = [self._solve(lead, np.delete(support, k))[1] for k in range(len(support))]
@@ -355,7 +352,7 @@ class _Search:
         """Terms one by one, each the one that leaves the smallest residual (orthogonal least squares)."""
         G = self.gram_y
         power, products = np.diag(G)[before].copy(), G[before, lead].copy()
-        least, left = _ROUNDING * power, float(G[lead, lead])
+        least, left = self.rounding * power, float(G[lead, lead])
         rows: list[Float1D] = []
         chosen: list[int] = []
         while left > goal and len(chosen) < min(len(before), _MOST_TERMS):

@@ -7,7 +7,7 @@ with that value (reconstruction-based contributions: Alcala and Qin, 2009).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 
 from .._typing import Float1D, Float2D
+from ..constants import IN_TEXT
 from ..polynomials.text import quoted_name
 from .christoffel import Christoffel
 from .columns import CLIP, RIDGE
@@ -22,9 +23,7 @@ from .model import Model, in_chunks
 
 __all__ = [
     "MOST_EXPLAINED",
-    "N_LISTED",
     "N_NAMED",
-    "as_table",
     "blamed_columns",
     "explain_columns",
     "explain_equations",
@@ -32,17 +31,7 @@ __all__ = [
 ]
 
 N_NAMED = 3  # columns in a line, pictures of rows
-N_LISTED = 10  # lines of an explanation, rows in a table, panels of a figure
 MOST_EXPLAINED = 100  # rows or episodes with reasons, the worst ones: each costs some hundred scores
-
-
-def as_table(columns: Mapping[str, Sequence[Any]]) -> Any:
-    """A pandas DataFrame; a dict of the columns where pandas is not installed."""
-    try:
-        import pandas as pd
-    except ImportError:
-        return dict(columns)
-    return pd.DataFrame(dict(columns))
 
 
 def explain_equations(model: Model, x: Float1D, names: Sequence[str], digits: int = 4) -> dict[str, list[Any]]:
@@ -92,7 +81,7 @@ def _single_columns(model: Model, x: Float1D, names: Sequence[str]) -> list[tupl
     )
     usual = float(np.sum((loose.whitening @ christoffel.gram) * loose.whitening))  # mean over the rows of the fit
     row, lines = x.copy(), []
-    for step in range(min(N_LISTED, monomials.n_columns)):
+    for step in range(min(IN_TEXT, monomials.n_columns)):
         expected, least, q = nearest_values(loose, row)
         if q <= usual and step:
             break

@@ -14,19 +14,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, Float1D
 from ..checks import check_choice, check_count, check_number
+from ..display import as_table
 from ..polynomials.forms import values_over
 from ..rows.array_api import to_host
 from ..rows.arrays import ArrayRows
 from ..rows.protocol import Cost, Rows
-from ..rows.reading import input_names, is_dask, read_rows, require_finite
+from ..rows.reading import input_names, is_dask, read_input, require_finite
 from ..threads import one_blas_thread
 from .drift import drift_of_blocks, mark_incomplete
-from .explain import as_table, explain_columns, explain_equations
+from .explain import explain_columns, explain_equations
 from .missing import Incomplete
 from .monitoring import Monitoring, monitor_rows
 from .scoring import RowScores
-
-__all__ = ["RowExplanations"]
 
 
 class RowExplanations(RowScores):
@@ -157,10 +156,8 @@ class RowExplanations(RowScores):
         check_number("episodes_per_1000", episodes_per_1000, above=0.0)
         table = self._table(X)
         if times is None:
-            index = getattr(X, "index", None)
-            timed = getattr(index, "dtype", np.dtype(float)).kind == "M"
-            times = np.asarray(index) if timed else np.arange(len(table))
-        times = np.asarray(times)
+            times = times_of(X)
+        times = np.arange(len(table)) if times is None else np.asarray(times)
         if times.shape != (len(table),):
             raise ValueError(f"There are {len(table)} rows and times of shape {times.shape}: give one time per row.")
         scores = self._scores_of_table(table)
@@ -180,7 +177,7 @@ class RowExplanations(RowScores):
 
     def _table(self, X: Any) -> Array:
         check_is_fitted(self)
-        return np.asarray(read_rows(self, X, reset=False).to_numpy(), dtype=np.float64)
+        return np.asarray(read_input(self, X, reset=False).to_numpy(), dtype=np.float64)
 
     def _one_row(self, x: Any) -> Float1D:
         """The values of one row, or of a table of one row."""
@@ -215,6 +212,12 @@ class RowExplanations(RowScores):
         explained = explain_equations if by == "equation" else explain_columns
         with one_blas_thread:
             return explained(model, np.where(np.isnan(row), 0.0, row), names)
+
+
+def times_of(X: Any) -> Array | None:
+    """The times of rows: the index of a DataFrame, if it holds times."""
+    index = getattr(X, "index", None)
+    return np.asarray(index) if getattr(getattr(index, "dtype", None), "kind", "") == "M" else None
 
 
 def _computed(values: Any) -> Any:

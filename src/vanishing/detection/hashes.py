@@ -6,8 +6,6 @@ import numpy as np
 
 from .._typing import Array, Float1D, Float2D
 
-__all__ = ["distinct_rows", "row_keys", "symmetric_keys"]
-
 _MIX = np.uint64(0xBF58476D1CE4E5B9)  # multiplier of splitmix64 (Steele, Lea and Flood 2014)
 _SHIFT = np.uint64(29)  # bits, so that the upper half of a product changes the lower
 

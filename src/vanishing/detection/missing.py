@@ -20,8 +20,6 @@ from .completeness import refuse_infinity, sum_is_finite
 from .model import Model, Score
 from .sums import MOST_NUMBERS
 
-__all__ = ["Incomplete", "score_block"]
-
 
 @dataclass(frozen=True)
 class Incomplete:

@@ -36,12 +36,7 @@ from .regimes import Regimes, fit_regimes, fit_regimes_of_series
 from .series import OVERFIT, BlockSums, Series, effective_rows
 from .sums import ROWS_AT_ONCE, Sample, Sums
 
-__all__ = ["MOST_DEVIATIONS", "Form", "Model", "Score", "in_chunks"]
-
 Form: TypeAlias = MonomialForm | ProductForm
-
-#: Deviations at which values of an equation are clipped: those that the ridge leaves of a relation that holds exactly.
-MOST_DEVIATIONS = 1.0 / RIDGE
 
 
 @dataclass(frozen=True)
@@ -165,7 +160,7 @@ def _violation(form: Form, X: Any) -> Any:
 
 def _log_mean_square(values: Any) -> Any:
     namespace = namespace_of(values)
-    values = namespace.clip(values, -MOST_DEVIATIONS, MOST_DEVIATIONS)
+    values = namespace.clip(values, -1.0 / RIDGE, 1.0 / RIDGE)  # what the ridge leaves of an exact relation
     return namespace.log1p(namespace.mean(values**2, axis=1))
 
 
@@ -186,33 +181,21 @@ class Model:
     series: Series | None = None
 
     @classmethod
-    def of_sums(cls, sums: Sums, christoffel: Christoffel, names: Sequence[str], *, regimes: bool) -> Model:
-        """The model of the rows behind sums, each left out by itself."""
-        X, weights = sums.sample.X, sums.sample.weights
-        equations = find_equations(christoffel, sums.total_weight, names, (X, weights))
-        mixtures, scores = fit_regimes(X, weights) if regimes else (None, None)
-        form = _scored(equations, equations.tight)
-        left = left_out(in_chunks(christoffel.of_rows, X), weights, sums.total_weight)
-        raw = _present(np.log(left), None if form is None else _violation(form, X), scores)
-        score, total, standard = _calibrated((christoffel, form, mixtures), raw, sums.sample)
-        return cls(score, Left.of_scores(total, weights), standard, equations, sums.total_weight, sums.sample)
-
-    @classmethod
-    def of_core(
+    def of_sums(
         cls,
         sums: Sums,
         christoffel: Christoffel,
         names: Sequence[str],
-        sample: Sample,
-        kept: Bool1D,
         *,
         regimes: bool,
+        core: tuple[Sample, Bool1D] | None = None,
     ) -> Model:
-        """The model of the ``kept`` rows of a sample, whose sums are given, with the limit of all rows near them.
+        """The model of the rows behind sums, each left out by itself.
 
-        Kept rows are left out by themselves, the others are new ones. The limit comes from the rows within the outer
-        fence of the scores.
+        A ``core`` has a sample with other rows besides, and says which ones are behind the sums. The others are scored
+        as new ones, and the limit comes from all rows within the outer fence of the scores.
         """
+        sample, kept = core or (sums.sample, np.ones(len(sums.sample.X), dtype=bool))
         X, weights = sample.X, sample.weights
         equations = find_equations(christoffel, sums.total_weight, names, (X[kept], weights[kept]))
         form = _scored(equations, equations.tight)
@@ -220,14 +203,17 @@ class Model:
         log_q = np.log(np.where(kept, left_out(q, weights, sums.total_weight), q))
         mixtures, C = None, None
         if regimes:
-            mixtures, own = fit_regimes(X[kept], weights[kept])
-            C = in_chunks(mixtures.of_rows, X)
-            C[kept] = own
+            C = np.empty(len(X))
+            mixtures, C[kept] = fit_regimes(X[kept], weights[kept])
+            if not kept.all():
+                C[~kept] = in_chunks(mixtures.of_rows, X[~kept])
+        parts = christoffel, form, mixtures
         raw = _present(log_q, None if form is None else _violation(form, X), C)
-        total = _calibrated((christoffel, form, mixtures), raw, sample)[1]
-        near = within_fence(total, weights)
-        sample = sample.among(near)
-        score, total, standard = _calibrated((christoffel, form, mixtures), [part[near] for part in raw], sample)
+        score, total, standard = _calibrated(parts, raw, sample)
+        if core is not None:
+            near = within_fence(total, weights)
+            sample = sample.among(near)
+            score, total, standard = _calibrated(parts, [part[near] for part in raw], sample)
         tail = Left.of_scores(total, sample.weights)
         return cls(score, tail, standard, equations, sums.total_weight, sample)
 

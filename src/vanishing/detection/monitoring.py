@@ -20,12 +20,11 @@ from scipy import stats
 from scipy.signal import lfilter
 
 from .._typing import Array, Bool1D, Float1D, Float2D
+from ..display import as_table, counted, moment
 from .calibration import Left
-from .explain import MOST_EXPLAINED, N_NAMED, as_table, blamed_columns, explain_equations
+from .explain import MOST_EXPLAINED, N_NAMED, blamed_columns, explain_equations
 from .model import Model, join
 from .series import N_BLOCKS, effective_rows
-
-__all__ = ["Episode", "Monitoring", "evidence_limit", "find_episodes", "monitor_rows", "weighted_mean"]
 
 MEMORY = 10  # rows: the weight of a row in the evidence is a tenth, and halves every seven rows
 
@@ -125,9 +124,13 @@ class Episode:
         return self.last_row - self.first_row + 1
 
     def __str__(self) -> str:
-        span = f"{self.start} to {self.end}" if self.last_row > self.first_row else f"{self.start}"
+        if self.last_row > self.first_row:
+            rows = f"{self.n_rows:,} rows, worst {moment(self.worst)}"
+            span = f"{moment(self.start)} to {moment(self.end)}: {rows}"
+        else:
+            span = f"{moment(self.start)}: 1 row"
         named = ", ".join(list(self.columns)[:N_NAMED])
-        return f"{span}: {self.n_rows} rows, worst {self.worst}" + (f"; {named}" if named else "")
+        return span + (f"; {named}" if named else "")
 
 
 @dataclass(frozen=True)
@@ -189,19 +192,24 @@ class Monitoring:
         return plot_episodes(self.evidence, self.limit, spans, times=self.times, ax=ax)
 
     def __str__(self) -> str:
-        n = len(self.episodes)
-        gaps = f"; {self.n_missing:,} rows with gaps were scored by their other columns" if self.n_missing else ""
-        head = f"{n} alarm episode{'' if n == 1 else 's'} in {len(self.scores):,} rows{gaps}"
+        scored = "was scored by its" if self.n_missing == 1 else "were scored by their"
+        gaps = f"; {counted(self.n_missing, 'row')} with gaps {scored} other columns" if self.n_missing else ""
+        head = f"{counted(len(self.episodes), 'alarm episode')} in {counted(len(self.scores), 'row')}{gaps}"
         return "\n".join([head, *(f"  {episode}" for episode in self.episodes)])
+
+
+def alarm_spans(model: Model, scores: Float1D, episodes: float = 1.0) -> tuple[Float1D, float, list[tuple[int, int]]]:
+    """The evidence of rows with scores, its limit, and the first and last row of each episode."""
+    start, limit = evidence_limit(model, episodes)
+    evidence = weighted_mean(scores, start)
+    return evidence, limit, find_episodes(evidence > limit)
 
 
 def monitor_rows(
     model: Model, X: Float2D, scores: Float1D, times: Array, names: Sequence[str], episodes: float
 ) -> Monitoring:
     """The episodes of rows with scores."""
-    start, limit = evidence_limit(model, episodes)
-    evidence = weighted_mean(scores, start)
-    spans = find_episodes(evidence > limit)
+    evidence, limit, spans = alarm_spans(model, scores, episodes)
     peaks = [first + int(np.argmax(evidence[first : last + 1])) for first, last in spans]
     worst = set(np.argsort([-evidence[peak] for peak in peaks], kind="stable")[:MOST_EXPLAINED].tolist())
     found = []

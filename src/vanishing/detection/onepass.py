@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._typing import Float1D, Float2D
+from ..constants import WIDE
 from ..engine.gram import border_gram, range_of, sum_of_products, weight_of
 from ..polynomials.terms import Program, terms_up_to
 from ..rows.array_api import namespace_of, to_host
@@ -38,10 +39,6 @@ from .sums import (
     sample_complete,
     sampling_rate,
 )
-
-__all__ = ["Collected", "OnePass", "add_collected", "collect"]
-
-SET_ASIDE = 6.0  # provisional deviations from the provisional centre, beyond which a row is set aside
 
 
 class Far(NamedTuple):
@@ -105,7 +102,7 @@ class _Collect:
         n_rows = int(block.X.shape[0])
         products, ends = self._sum(block), self._range(block)
         near, far = block, Far(np.empty((0, len(self.names))), np.empty(0))
-        if n_rows and (not np.isfinite(products).all() or self._reach(ends) > SET_ASIDE):
+        if n_rows and (not np.isfinite(products).all() or self._reach(ends) > WIDE):
             block = complete_block(block, self.place, self.names)
             near, far = self._separate(block)
             products, ends = self._sum(near), self._range(block)
@@ -139,7 +136,7 @@ class _Collect:
     def _separate(self, block: Block) -> tuple[Block, Far]:
         """The rows near the provisional centre, and the others with their weights."""
         namespace = namespace_of(block.X)
-        is_far = namespace.any(namespace.abs(self.units.units(block.X)) > SET_ASIDE, axis=1)
+        is_far = namespace.any(namespace.abs(self.units.units(block.X)) > WIDE, axis=1)
         others = where(block, is_far)
         X = np.asarray(to_host(others.X), dtype=np.float64)
         weights = np.ones(len(X)) if others.weights is None else np.asarray(to_host(others.weights), dtype=np.float64)
@@ -201,7 +198,7 @@ class OnePass:
 
     def _clips_only_far_rows(self, survey: ColumnSurvey) -> bool:
         """Whether all values beyond the clip are in rows set aside."""
-        reach, deviation = SET_ASIDE * self.units.scale, survey.deviation
+        reach, deviation = WIDE * self.units.scale, survey.deviation
         above = (survey.high > survey.mean + CLIP * deviation) & (survey.high > survey.low)
         below = (survey.low < survey.mean - CLIP * deviation) & (survey.high > survey.low)
         beyond_above = self.units.centre + reach > survey.mean + CLIP * deviation

@@ -17,8 +17,6 @@ import numpy as np
 from .._typing import Array, Float1D, Float2D, Int1D
 from ..polynomials.terms import Term
 
-__all__ = ["Products", "gram_of_values"]
-
 _LEAST_DEGREE = 3  # below it, several small products of matrices take longer than one large product
 
 

@@ -33,8 +33,6 @@ from .regimes import MOST_CENTRES, Mixture, Regimes, Shape
 from .series import Series
 from .sums import Sample, Sums
 
-__all__ = ["MODEL", "MONOMIALS", "SUMS", "require_columns"]
-
 _MOST_FACTORS = 500_000  # in the terms of a file: a limit on the memory that it can ask for
 _VECTOR, _MATRIX, _INDICES = Numbers("f8", (None,)), Numbers("f8", (None, None)), Numbers("i8", (None,), low=0)
 

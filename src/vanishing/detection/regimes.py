@@ -26,15 +26,12 @@ from ..polynomials.terms import Program, terms_up_to
 from ..rows.array_api import in_float64, namespace_of, on_device_of
 from .calibration import NORMAL_RANGE, weighted_quantiles
 from .christoffel import MOST_TERMS
-from .columns import CLIP, principal_directions
+from .columns import CLIP, RIDGE, TIGHT, principal_directions
 from .hashes import symmetric_keys
-
-__all__ = ["MOST_CENTRES", "Mixture", "Regimes", "Shape", "fit_regimes", "fit_regimes_of_series"]
 
 _SEEDS = 5  # mixtures whose C is averaged
 MOST_CENTRES = 128  # centres of a mixture: five mixtures of 66 terms take ten microseconds for a row
 NARROW = 0.15  # inter-quartile range over range, below which a column has heavy tails: about 0.2 for 300 normal rows
-FLOOR = 1e-3  # share of the mean variance within regimes that every direction has besides: tables of 40 rows need it
 
 
 @dataclass(frozen=True)
@@ -295,7 +292,7 @@ def _mixture(Z: Float2D, weights: Float1D, labels: Int1D) -> tuple[Mixture, floa
     scatters = np.array([deviations[part].T @ deviations[part] for part in parts])
     freedom = max(total - len(parts), 1.0)
     pooled = scatters.sum(axis=0) / freedom
-    pooled[np.diag_indices(n)] += FLOOR * max(np.trace(pooled) / n, 1e-9) + 1e-9
+    pooled[np.diag_indices(n)] += TIGHT * max(np.trace(pooled) / n, RIDGE)  # tighter directions are equations
     pull = float(n)
     covariances = (scatters + pull * pooled) / (sizes + pull)[:, None, None]
     return Mixture(sizes, centres, covariances), pull / freedom

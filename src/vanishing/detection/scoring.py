@@ -14,11 +14,9 @@ from ..polynomials.forms import values_over
 from ..rows.array_api import is_device_array, namespace_of, on_device_of, to_host
 from ..rows.labels import as_vector
 from ..rows.protocol import Cost, Rows
-from ..rows.reading import input_names, is_dask, read_finite, read_rows
+from ..rows.reading import input_names, is_dask, read_finite, read_input
 from .missing import Incomplete, score_block
 from .model import Model
-
-__all__ = ["RowScores"]
 
 
 class RowScores:
@@ -131,7 +129,7 @@ class RowScores:
         return values_over(equations.standard_form, read_finite(self, X), absolute=True)
 
     def _rows(self, X: Any) -> Rows:
-        return read_finite(self, X) if self.missing == "error" else read_rows(self, X, reset=False)
+        return read_finite(self, X) if self.missing == "error" else read_input(self, X, reset=False)
 
 
 def _lean(model: Model) -> Any:

@@ -24,19 +24,16 @@ import numpy as np
 from scipy import stats
 
 from .._typing import Bool1D, Float1D, Float2D, Int1D
+from ..constants import WIDE
 from .calibration import weighted_quantiles
 from .christoffel import Christoffel
-from .columns import RIDGE, principal_directions
+from .columns import RIDGE, TIGHT, principal_directions
 from .equations import Sparse
 from .sums import Sample
 
-__all__ = ["BlockSums", "Neighbours", "Series", "block_edges", "effective_rows", "n_levels_needed"]
-
 N_BLOCKS = 10  # blocks of consecutive rows: five vary too much in number, twenty take longer and change little
 GAP = 0.5  # share of a block that is left out on either side of it: rows there are neighbours in time
-SIGNIFICANT = 5.0  # standard errors of a lag-1 correlation: one of a hundred columns exceeds them once in 30,000 tables
 OVERFIT = 0.25  # median of log q or log C out of block less in sample, at most: five effective rows per term
-DRIFTING = 0.3  # unexplained variance of block means over variance: a level seen fewer than 10 / 0.3 = 33 times
 
 
 class Series(NamedTuple):
@@ -57,8 +54,11 @@ class Series(NamedTuple):
 
 
 def n_levels_needed() -> float:
-    """Independent rows or levels below which a rate of false alarms cannot be promised."""
-    return N_BLOCKS / DRIFTING
+    """Independent rows or levels below which a rate of false alarms cannot be promised.
+
+    With fewer, blocks differ from each other by more than the rows of a block.
+    """
+    return 2.0 * N_BLOCKS
 
 
 class Neighbours(NamedTuple):
@@ -94,7 +94,7 @@ class Neighbours(NamedTuple):
     @property
     def are_dependent(self) -> bool:
         """Whether the correlation is beyond chance; that of independent rows has the standard error 1 / sqrt(pairs)."""
-        return bool(self.correlation * np.sqrt(self.n_pairs) > SIGNIFICANT)
+        return bool(self.correlation * np.sqrt(self.n_pairs) > WIDE)
 
 
 def block_edges(n_rows: int, n_blocks: int | None = None) -> list[tuple[int, int]]:
@@ -204,19 +204,34 @@ class BlockSums:
     def drifting(self) -> list[int]:
         """Columns whose level wanders by itself.
 
-        The block means of the residual of such a column, given the others and out of block, have a large part of its
-        variance. With P the inverse Gram of the columns, the residual of column j is ``(P v)_j / P_jj``.
+        The part of such a column that the others do not explain, out of block, has most of its variance between the
+        blocks. The worst column leaves, and the others are judged without it: two levels that wander explain each other
+        by chance. Columns that a tight equation gives stay. With P the inverse Gram of the columns, the residual of
+        column j is ``(P v)_j / P_jj``; P without the column is ``P - p p' / P_jj``, with p its column j.
         """
-        linear = self._columns
-        V, n = self.values[linear], len(linear) - 1
-        residual = np.empty((n, V.shape[1]))
-        for rows, gram in self.without(linear):
-            P = np.linalg.inv(gram + RIDGE * np.eye(n + 1))
-            residual[:, rows] = (P @ V[:, rows])[1:] / np.diag(P)[1:, None]
-        means = np.array([residual[:, a:b].mean(axis=1) for a, b in self.edges])
-        wanders = means.var(axis=0) > DRIFTING * np.maximum(V[1:].var(axis=1), 1e-300)
-        columns = self.monomials.columns[np.flatnonzero(wanders)]
-        return [] if len(columns) == n else [int(j) for j in columns]
+        V = self.values[self._columns]
+        blocks = []
+        for rows, gram in self.without(self._columns):
+            P = np.linalg.inv(gram + RIDGE * np.eye(len(V)))
+            blocks.append((rows, P, P @ V[:, rows]))
+        left = list(range(1, len(V)))  # without the constant
+        residual = np.empty((len(V), V.shape[1]))
+        while left:
+            for rows, P, products in blocks:
+                residual[left, rows] = products[left] / np.diag(P)[left, None]
+            between = np.var([residual[left, a:b].mean(axis=1) for a, b in self.edges], axis=0)
+            spread = residual[left].var(axis=1)
+            share = np.where(spread > TIGHT * V[left].var(axis=1), between / np.maximum(spread, 1e-300), 0.0)
+            worst = left[int(np.argmax(share))]
+            if 2.0 * share.max() <= 1.0:
+                kept = self.monomials.columns[np.array(left) - 1]
+                return [int(j) for j in self.monomials.columns if j not in kept]
+            left.remove(worst)
+            for _, P, products in blocks:
+                row = P[worst] / P[worst, worst]
+                products -= np.outer(row, products[worst])
+                P -= np.outer(row, P[worst])
+        return []  # a table where all columns drift
 
     def n_levels(self) -> float:
         """Independent values of the leading principal component of the columns: how often the level has changed."""

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._typing import Float1D, Float2D, Int1D
+from ..constants import IN_TEXT, WIDE
+from ..display import moment
 from ..plots import plot_contributions, plot_control_chart
 from ..report.checks import check_values, values_of_polynomials
 from ..report.figures import figure
@@ -18,13 +20,9 @@ from ..report.tables import Cell, figures, percent, table
 from ..rows.array_api import to_host
 from ..rows.arrays import ArrayRows
 from ..rows.protocol import Block, Cost
-from .explain import MOST_EXPLAINED, N_LISTED, N_NAMED
+from .explain import MOST_EXPLAINED, N_NAMED
 from .series import N_BLOCKS
 from .sums import MOST_NUMBERS
-
-__all__ = ["detector_story"]
-
-_MISSED = 3.0  # deviations beyond which a row misses an equation
 
 
 class _Scored(NamedTuple):
@@ -98,6 +96,7 @@ def _chart(detector: Any, scored: _Scored, subject: Subject) -> Html:
     scores = np.concatenate([_scores(detector, seen.X), scored.scores])[first]
     tail = detector._current().tail
     limits = {rate: tail.threshold(rate) for rate in (detector._rate, detector._rate / 10.0)}
+    times = np.arange(scored.n_rows) if subject.given.times is None else subject.given.times
     mark = np.searchsorted(numbers, scored.numbers[:N_NAMED])
     some = (
         "" if len(numbers) == seen.n_rows else f" {len(numbers):,} of {seen.n_rows:,} rows, the worst ones among them."
@@ -105,9 +104,9 @@ def _chart(detector: Any, scored: _Scored, subject: Subject) -> Html:
     caption = f"Scores over time, and the limits that these shares of normal rows exceed.{some}"
 
     def draw(ax: Any) -> None:
-        plot_control_chart(scores, limits, rows=numbers, mark=mark, ax=ax)
+        plot_control_chart(scores, limits, rows=times[numbers], mark=mark, ax=ax)
         ax.set_title("", loc="left")
-        ax.set_xlabel("row")
+        ax.set_xlabel("row" if subject.given.times is None else "")
 
     bars = [_bars(detector, row, number) for row, number in zip(scored.X[:N_NAMED], scored.numbers, strict=False)]
     return join(
@@ -121,12 +120,13 @@ def _episodes(detector: Any, subject: Subject, n_rows: int) -> Html | None:
         return None
     source = ArrayRows(np.asarray(subject.rows.to_numpy(), dtype=np.float64))
     source.quiet = True
-    found = detector.monitor(source)
+    found = detector.monitor(source, subject.given.times)
     lines = [
         [
-            figures(episode.first_row),
-            figures(episode.last_row),
-            figures(episode.worst_row),
+            *(
+                (figures(at) if isinstance(at, np.integer) else moment(at))
+                for at in (episode.start, episode.end, episode.worst)
+            ),
             figures(episode.evidence, 3),
             ", ".join(list(episode.columns)[:N_NAMED]),
             next(iter(episode.equations), ""),
@@ -140,7 +140,7 @@ def _episodes(detector: Any, subject: Subject, n_rows: int) -> Html | None:
     picture = tag("div", figure(lambda ax: found.plot(ax), (9.0, 3.0), caption), class_="wide")
     if not lines:
         return join(picture, paragraph("No episode of alarm."))
-    heads = ["first row", "last row", "worst row", "evidence", "columns", "explains most"]
+    heads = ["start", "end", "worst", "evidence", "columns", "explains most"]
     return join(picture, table(heads, lines, name="episodes", most=300))
 
 
@@ -159,7 +159,7 @@ def _bars(detector: Any, row: Float1D, number: int) -> Html:
 def _worst(detector: Any, scored: _Scored) -> Html:
     tail = detector._current().tail
     lines = []
-    for score, number, row in zip(scored.scores[:N_LISTED], scored.numbers, scored.X, strict=False):
+    for score, number, row in zip(scored.scores[:IN_TEXT], scored.numbers, scored.X, strict=False):
         columns = detector._explained(row, "column")
         name, observed, expected = (columns[key][0] for key in ("column", "observed", "expected"))
         equation = detector._explained(row, "equation")["equation"][0]
@@ -186,7 +186,7 @@ def _equations(detector: Any, subject: Subject) -> Html:
     if not len(equations.polynomials):
         return join(paragraph("No equation holds closely enough to be written down; the scores do without."), words)
     values = values_of_polynomials(equations.polynomials, equations.deviation)
-    held = check_values(subject.rows, values, np.full(len(equations.polynomials), _MISSED))
+    held = check_values(subject.rows, values, np.full(len(equations.polynomials), WIDE))
     lines = [
         [
             polynomial(g, zero=True),
@@ -206,7 +206,7 @@ def _equations(detector: Any, subject: Subject) -> Html:
             strict=True,
         )
     ]
-    heads = ["equation", "deviation at fit", "here, in deviations", f"beyond {_MISSED:.0f}", "worst", "worst row"]
+    heads = ["equation", "deviation at fit", "here, in deviations", f"beyond {WIDE:.0f}", "worst", "worst row"]
     note = "Root mean square of each equation on these rows, in units of its deviation at the fit: 1 is as expected."
     return join(paragraph(note), table(heads, lines, name="equations", most=300), words)
 

@@ -19,8 +19,6 @@ from .columns import ColumnSurvey, exact_relations, require_squares
 from .equations import find_equations
 from .model import Model, Score
 
-__all__ = ["model_of_moments", "survey_of_moments"]
-
 
 def survey_of_moments(moments: Moments) -> ColumnSurvey:
     """The survey of the rows behind moments, in the units of the table."""

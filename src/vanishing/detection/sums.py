@@ -18,27 +18,10 @@ from ..polynomials.forms import term_values
 from ..rows.array_api import namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows
 from ..rows.protocol import Block, Cost, Rows
-from ..rows.sampling import row_numbers
+from ..rows.sampling import random_keys
 from .christoffel import Monomials
 from .columns import Standardised
 from .products import gram_of_values
-
-__all__ = [
-    "MOST_NUMBERS",
-    "ROWS_AT_ONCE",
-    "RUN",
-    "SAMPLE",
-    "Sample",
-    "Sums",
-    "add_samples",
-    "add_sums",
-    "join_samples",
-    "sample_array",
-    "sample_block",
-    "sample_complete",
-    "sampling_rate",
-    "sum_rows",
-]
 
 SAMPLE = 10_000  # rows behind the regimes and the calibration
 RUN = 100  # consecutive rows that a sample takes or leaves as a whole: ten times the memory of the evidence over time
@@ -183,7 +166,7 @@ def sampling_rate(rows: Rows) -> float:
 def _keys_of_runs(part: int, start: int, n_rows: int, batch: int, run: int) -> tuple[Float1D, Int1D]:
     """Keys in [0, 1) of the runs that rows of a part belong to, and the first row of each run, counted from start."""
     first, last = start // run, (start + max(n_rows, 1) - 1) // run
-    keys = row_numbers(Block(np.empty((last - first + 1, 0)), part=part + batch, start=first))
+    keys = random_keys(Block(np.empty((last - first + 1, 0)), part=part + batch, start=first))
     return keys, np.maximum(np.arange(first, last + 1) * run - start, 0)
 
 

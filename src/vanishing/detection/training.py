@@ -18,8 +18,6 @@ from .completeness import Complete, complete_array, require_some
 from .onepass import OnePass, collect
 from .sums import SAMPLE, Sums, sum_rows
 
-__all__ = ["Trained", "train"]
-
 
 class Trained(NamedTuple):
     """The monomials, the sums of their products over the rows, their degree, and the number of incomplete rows."""

@@ -24,8 +24,6 @@ from .columns import exact_relations, survey_columns
 from .model import Model, Score
 from .sums import Sample, sum_rows
 
-__all__ = ["Inside", "concentrate"]
-
 TRIMMED = 0.2  # share of the rows left out: more than are anomalies in nearly all tables
 STEPS = 3  # fits before the last one: each moves the model away from the anomalies, the next ones hardly
 

@@ -8,8 +8,6 @@ from ..checks import warn_user
 from .model import Model
 from .series import N_BLOCKS, Series, n_levels_needed
 
-__all__ = ["describe_calibration", "warn_about_series"]
-
 
 def describe_calibration(model: Model, names: Sequence[str]) -> str:
     """How the limit of a model was found, in a sentence."""

@@ -65,7 +65,7 @@ class Grams(Protocol):
         """The triangular factor of that Gram, from one pass that does not form the Gram."""
 
 
-class Rule(NamedTuple):
+class Algorithm(NamedTuple):
     """An algorithm: its decision from a Gram (None if rounding would decide), and from a triangular factor.
 
     Both take the matrix, the size of the basis and the state of the fit, which a decision may change; ``state`` is its
@@ -89,9 +89,9 @@ class Fit:
     its decisions so far.
     """
 
-    def __init__(self, basis: Any, rule: Rule, parts: tuple[int, ...] = (0,)):
+    def __init__(self, basis: Any, algorithm: Algorithm, parts: tuple[int, ...] = (0,)):
         self.basis = basis
-        self.rule = rule
+        self.algorithm = algorithm
         self.parts = parts
         self.state: Any = None  # after the last decision
         self.n_generators = self.n_iter = self.degree = 0
@@ -110,18 +110,18 @@ class Fit:
     def decide(self, grams: Grams, new: Any) -> None:
         """Decide about the candidates ``new`` from the Gram, or from its triangular factor if rounding would decide."""
         gram = _require_finite(grams.of(self.parts, self.basis, new))
-        slopes = [grams.slopes(self.parts, self.basis, new, gram)] if self.rule.gradients else []
-        size, state = self.basis.size, self.state or self.rule.state
+        slopes = [grams.slopes(self.parts, self.basis, new, gram)] if self.algorithm.gradients else []
+        size, state = self.basis.size, self.state or self.algorithm.state
         begin = time.perf_counter()
-        decision = self.rule.from_gram(gram, *slopes, size, state)
+        decision = self.algorithm.from_gram(gram, *slopes, size, state)
         self.seconds += time.perf_counter() - begin
         if decision is None:
-            assert self.rule.from_factor is not None
+            assert self.algorithm.from_factor is not None
             factor = grams.factor(self.parts, self.basis, new)
             with np.errstate(over="ignore", invalid="ignore"):
                 gram = _require_finite(factor.T @ factor)
             begin = time.perf_counter()
-            decision = self.rule.from_factor(factor, size, state)
+            decision = self.algorithm.from_factor(factor, size, state)
             self.seconds += time.perf_counter() - begin
         self.basis, self.state = self.basis.extend(new, decision, gram), decision.state
         self.n_generators += len(decision.mse)
@@ -138,17 +138,9 @@ class Fit:
 def construct(grams: Grams, fits: Sequence[Fit], *, max_degree: int, max_terms: int, n_threads: int = 1) -> None:
     """Build the bases of all fits degree by degree until no candidate is left.
 
-    Parameters
-    ----------
-    grams : Grams
-        The Gram entries of the parts of the data.
-    fits : sequence of Fit
-        Their bases hold the constant only, and share the order of terms and of features.
-    max_degree, max_terms : int
-        The loop stops before a degree above ``max_degree``, and a fit before a border that could take
-        ``|G| + |O|`` above ``max_terms``.
-    n_threads : int
-        Threads for the decisions.
+    The bases hold the constant only, and share the order of terms and of features. The loop stops before a degree above
+    ``max_degree``, and a fit before a border that could take ``|G| + |O|`` above ``max_terms``. Decisions run on
+    ``n_threads`` threads.
     """
     for degree in range(1, max_degree + 1):
         borders = [fit.enter(degree, max_terms) for fit in fits]
@@ -156,7 +148,7 @@ def construct(grams: Grams, fits: Sequence[Fit], *, max_degree: int, max_terms: 
         if len(union) == 0:
             break
         sizes = [fit.basis.size for fit in fits]
-        whole = degree == 1 or len(union) <= BLOCK or any(fit.rule.whole for fit in fits)
+        whole = degree == 1 or len(union) <= BLOCK or any(fit.algorithm.whole for fit in fits)
         width = len(union) if whole else BLOCK
         warn_long(degree, grams.n_samples * len(union) * (max(sizes) + width))
         for block in [union] if whole else [union[k : k + width] for k in range(0, len(union), width)]:

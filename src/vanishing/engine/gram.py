@@ -24,7 +24,7 @@ from ..rows.protocol import Block, Cost, Reduction, Rows, merge, reduce_together
 from . import cuda
 
 _PANEL = 96  # candidates multiplied at a time; panels of C'C above the diagonal are skipped
-BATCH = 8192  # rows of a small product: of fewer, its fixed cost counts; a device computes many in parallel
+BATCH = 8192  # rows of one of the small products of a device: fewer would not repay its fixed cost
 
 
 def mean_of_parts(grams: Sequence[Float2D], weights: Sequence[float]) -> Float2D:
@@ -122,13 +122,13 @@ class _RowsOrResults:
 
 def sum_block(block: Block, program: Program, n_basis: int = 1, *, ranged: bool = False) -> RowSums:
     """The sums over the rows of a block that count; with ``ranged``, also the range of its columns."""
-    n_samples, block = counted(block)
+    n_samples, block = rows_that_count(block)
     if n_samples == 0:
         nothing = np.zeros((program.size - n_basis, program.size))
         return RowSums(nothing, 0.0, 0, np.outer([np.inf, -np.inf], np.ones(block.X.shape[1] if ranged else 0)))
     X, weights = block.X, block.weights
     on_gpu = ranged and not isinstance(X, np.ndarray) and cuda.has_kernels(X)
-    monomials = _monomials(tuple(program.terms), n_basis) if on_gpu else None
+    monomials = _distinct_products(tuple(program.terms), n_basis) if on_gpu else None
     if monomials is not None:  # one kernel finds both
         sums, ends = cuda.sum_monomials(X, weights, monomials.closed)
         products = np.asarray(sums[monomials.positions])
@@ -138,8 +138,8 @@ def sum_block(block: Block, program: Program, n_basis: int = 1, *, ranged: bool 
     return RowSums(products, weight_of(block), n_samples, ends)
 
 
-def counted(block: Block) -> tuple[int, Block]:
-    """How many rows of a block count in a sum, and these in an order that rounds every sum the same.
+def rows_that_count(block: Block) -> tuple[int, Block]:
+    """The number of rows of a block that count in a sum, and these rows in an order that makes sums round alike.
 
     Rows of weight 0, labels and folds are left out. Where rows are fewer than terms, many polynomials vanish on them up
     to rounding, which then decides what is kept. So up to 1,024 rows are sorted, and equal ones become one row with the
@@ -148,7 +148,7 @@ def counted(block: Block) -> tuple[int, Block]:
     Examples
     --------
     >>> import numpy as np
-    >>> n, few = counted(Block(np.array([[2.0], [1.0], [3.0], [2.0]]), np.array([1.0, 1.0, 0.0, 1.0])))
+    >>> n, few = rows_that_count(Block(np.array([[2.0], [1.0], [3.0], [2.0]]), np.array([1.0, 1.0, 0.0, 1.0])))
     >>> n, few.X.T, few.weights
     (3, array([[1., 2.]]), array([1., 2.]))
     """
@@ -191,7 +191,7 @@ def add_sums(a: RowSums, b: RowSums) -> RowSums:
 
 
 def _range_block(block: Block) -> Float2D | None:
-    n_rows, block = counted(block)
+    n_rows, block = rows_that_count(block)
     return range_of(block.X, block.weights) if n_rows else None
 
 
@@ -203,12 +203,13 @@ def _wider(a: Float2D, b: Float2D) -> Float2D:
 def value_gram(rows: Rows, values: Callable[[Any], Any], n_basis: int, n_terms: int) -> Float2D:
     """As :func:`mean_gram`, for polynomials that ``values(X)`` evaluates, one per row.
 
-    There may be several values for each row of X, as derivatives by each column, all first ones before all second ones.
+    ``values`` may return several values for each row, such as derivatives by each column: the first of all rows, then
+    the second of all rows, and so on.
     """
     work = (n_terms - n_basis) * n_terms
 
     def kernel(block: Block) -> RowSums:
-        n_samples, block = counted(block)
+        n_samples, block = rows_that_count(block)
         X, weights = block.X, block.weights
         total = np.zeros((n_terms - n_basis, n_terms))
         chunk = CACHE_ENTRIES // n_terms + 1 if isinstance(X, np.ndarray) else max(n_samples, 1)
@@ -247,7 +248,7 @@ def sum_of_products(X: Any, weights: Any, program: Program, n_basis: int) -> Flo
 
 def _sum_on_device(X: Any, weights: Any, program: Program, n_basis: int) -> Float2D:
     """As :func:`sum_of_products`, on the device of ``X``."""
-    monomials = _monomials(tuple(program.terms), n_basis) if cuda.has_kernels(X) else None
+    monomials = _distinct_products(tuple(program.terms), n_basis) if cuda.has_kernels(X) else None
     if monomials is not None:
         sums, _ = cuda.sum_monomials(X, weights, monomials.closed)
         return np.asarray(sums[monomials.positions])
@@ -255,7 +256,7 @@ def _sum_on_device(X: Any, weights: Any, program: Program, n_basis: int) -> Floa
     return np.asarray(np.sum(grams, axis=0))
 
 
-class _Monomials(NamedTuple):
+class _DistinctProducts(NamedTuple):
     """Distinct products of candidates and terms, closed; ``closed[positions[c, t]]`` is candidate c times term t."""
 
     closed: list[Term]
@@ -263,7 +264,7 @@ class _Monomials(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _monomials(terms: tuple[Term, ...], n_basis: int) -> _Monomials | None:
+def _distinct_products(terms: tuple[Term, ...], n_basis: int) -> _DistinctProducts | None:
     """The products of candidates and terms; None if there are too many for a GPU kernel."""
     if len(terms) > 4 * cuda.MOST_MONOMIALS:
         return None
@@ -272,7 +273,7 @@ def _monomials(terms: tuple[Term, ...], n_basis: int) -> _Monomials | None:
     if len(closed) > cuda.MOST_MONOMIALS:
         return None
     place = {term: k for k, term in enumerate(closed)}
-    return _Monomials(closed, np.array([[place[product] for product in row] for row in products]))
+    return _DistinctProducts(closed, np.array([[place[product] for product in row] for row in products]))
 
 
 def _batches(X: Any, weights: Any) -> list[tuple[Any, Any]]:
@@ -337,7 +338,7 @@ def triangular_factor(rows: Rows, values: Callable[[Any], Any], n_terms: int) ->
     """
 
     def kernel(block: Block) -> tuple[float, Float2D] | None:
-        n_rows, block = counted(block)
+        n_rows, block = rows_that_count(block)
         if n_rows == 0:
             return None
         namespace, table = namespace_of(block.X), values(block.X)

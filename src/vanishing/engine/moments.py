@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from .._typing import Float1D, Float2D
 from ..checks import check_count, check_scaler
+from ..display import counted
 from ..files.container import MOST_HEADER
 from ..polynomials.terms import MOST_TERMS, Program, count_terms, terms_up_to
 from ..rows.archive import DAMAGED, Archive
 from ..rows.protocol import Rows
-from ..rows.reading import finite_blocks, input_names, read_rows, require_finite
+from ..rows.reading import finite_blocks, read_rows, require_finite
 from ..rows.writing import complete_file
 from .construction import BLOCK
 from .gram import border_gram, sum_parts
@@ -22,8 +22,9 @@ from .plausibility import can_be_sums
 from .sql_sums import sum_in_sql
 from .survey import Survey, scaler_of_range
 
-_FORMAT = 1  # version of the files
-_ARRAYS = ["format", "names", "range", "scaling", "shape", "single_precision", "sum", "total_weight"]  # in a file
+_FILE_VERSION = 1  # version of the files
+# The arrays of a file.
+_ARRAYS = ["format", "names", "range", "scaling", "shape", "single_precision", "sum", "total_weight"]
 
 
 class Moments:
@@ -115,21 +116,20 @@ class Moments:
         -------
         self
         """
-        columns = _InputColumns(self.n_jobs)
-        rows = read_rows(columns, X, sample_weight, passes=1)
+        rows = read_rows(X, sample_weight, n_jobs=self.n_jobs, passes=1)
         if rows.n_features != self.n_features:
             raise ValueError(f"X has {rows.n_features} columns, but these are moments of {self.n_features}.")
-        self._check_names(rows.feature_names or columns.names)
+        self._check_names(rows.feature_names)
         if rows.read_once:
-            rows = finite_blocks(columns, rows)  # no second pass can look for NaN
+            rows = finite_blocks(rows, rows.shown_names)  # no second pass can look for NaN
         source = rows if self.scaler is None else rows.scaled(self.scaler.scale_, self.scaler.min_)
         (total,) = sum_parts([source], Program.of(self.terms), ranged=True)
         if not np.isfinite(total.products).all():
-            require_finite(rows, input_names(columns))
+            require_finite(rows, rows.shown_names)
             raise ValueError("Products of columns overflow on these rows; scale them to [0, 1] first.")
         gram = border_gram(np.array([[total.total_weight]]), total.products)
         self._add(gram, total.range[0], total.range[1], total.n_samples, total.total_weight)
-        self.feature_names = self.feature_names or rows.feature_names or columns.names
+        self.feature_names = self.feature_names or rows.feature_names
         self.single_precision |= rows.single_precision
         return self
 
@@ -283,7 +283,7 @@ class Moments:
         with complete_file(path) as unfinished, open(unfinished, "wb") as stream:
             np.savez_compressed(
                 stream,
-                format=np.int64(_FORMAT),
+                format=np.int64(_FILE_VERSION),
                 shape=np.array([self.n_features, self.degree, self.n_samples]),
                 total_weight=np.float64(self.total_weight),
                 sum=self._sum,
@@ -309,7 +309,7 @@ class Moments:
             with open(path, "rb") as stream:
                 archive = Archive(stream)
                 version = int(archive.read("format", "i", [()]))
-                if version == _FORMAT:
+                if version == _FILE_VERSION:
                     return cls._from(archive)
         except FileNotFoundError:
             raise
@@ -342,7 +342,8 @@ class Moments:
         return Survey(self.gram, self._low, self._high, self.n_samples, self.total_weight, self.degree)
 
     def __repr__(self) -> str:
-        return f"<Moments of {self.n_samples:,} rows x {self.n_features} columns up to degree {self.degree}>"
+        rows, columns = counted(self.n_samples, "row"), counted(self.n_features, "column")
+        return f"<Moments of {rows} x {columns} up to degree {self.degree}>"
 
     def _add(self, total: Float2D, low: Float1D, high: Float1D, n_samples: int, weight: float) -> None:
         self._sum += total
@@ -408,24 +409,11 @@ class GoneRows(Rows):
         raise NotImplementedError
 
 
-def collect_moments(rows: Rows, max_degree: int, n_jobs: int | None) -> Moments:
+def moments_in_one_pass(rows: Rows, max_degree: int, n_jobs: int | None) -> Moments:
     """The moments of rows that can be read only once, up to the largest degree that one pass affords."""
     n = rows.n_features
     degree = max([1, *(d for d in range(1, max_degree + 1) if count_terms(d, n) <= BLOCK)])
     return Moments(n, degree, n_jobs=n_jobs).update(rows)
-
-
-class _InputColumns(BaseEstimator):  # type: ignore[misc]
-    """Takes the place of an estimator in ``read_rows``, which stores the columns on it."""
-
-    def __init__(self, n_jobs: int | None):
-        self.n_jobs = n_jobs
-        self.n_features_in_ = 0
-
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        """Names of the columns, if they had any."""
-        return tuple(input_names(self)) if hasattr(self, "feature_names_in_") else None
 
 
 def _scaler(scaling: Float2D) -> Any:

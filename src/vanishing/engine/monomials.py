@@ -112,8 +112,6 @@ class MonomialGrams:
 
     def intersection(self, block: list[Term], border: list[Term]) -> list[Term]:
         """The candidates of the block that belong to the border of a fit."""
-        if block is border:
-            return border
         members = set(border)
         return [term for term in block if term in members]
 

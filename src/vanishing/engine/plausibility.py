@@ -1,4 +1,4 @@
-"""Whether matrices that claim to be sums of products of terms can be that, for files of unknown origin."""
+"""Checks whether a matrix can be a sum of products of terms, for files of unknown origin."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from sklearn.preprocessing import MinMaxScaler
 
 from .._typing import Float1D
 
-_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "decimal")  # as Spark names its types
+_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "decimal")  # Spark's types
 
 
 class SparkColumns(NamedTuple):
@@ -41,9 +41,8 @@ def survey_frame(df: Any, columns: Sequence[str] | None, weight: str | None) -> 
         functions.sum((functions.col(name).isNull() | functions.isnan(name)).cast("bigint")) for name in frame.columns
     ]
     extremes = [end(name) for name in frame.columns for end in (functions.min, functions.max)]
-    counting = (
-        functions.lit(1) if weight is None else functions.when(functions.col(frame.columns[-1]) != 0.0, 1)
-    )  # as moments count rows
+    # Moments do not count rows of weight 0.
+    counting = functions.lit(1) if weight is None else functions.when(functions.col(frame.columns[-1]) != 0.0, 1)
     n_rows, *counts_and_ends = frame.agg(functions.count(counting), *gaps, *extremes).first()
     if not n_rows:
         raise ValueError("The DataFrame has no rows: there is nothing to sum.")
@@ -101,7 +100,7 @@ def add_partitions(moments: Any, columns: SparkColumns) -> None:
 
 @dataclass(frozen=True)
 class _SumPartition:
-    """What a task does with the batches of its partition: it gives one row, the bytes of the sums over all of them.
+    """The work of a task: it sums over the batches of its partition, and returns one row, the bytes of the sums.
 
     The bytes are those of a vector: number of rows, weight, smallest and largest values of the scaled columns, and the
     lower triangle of the sums.
@@ -119,9 +118,8 @@ class _SumPartition:
         for batch in batches:
             if batch.num_rows:
                 X = np.column_stack([column.to_numpy(zero_copy_only=False) for column in batch.columns])
-                scaled = (
-                    X[:, :n] - self.scaler.data_min_
-                ) * self.scaler.scale_  # the difference first: nothing cancels
+                # The difference first: the products do not cancel.
+                scaled = (X[:, :n] - self.scaler.data_min_) * self.scaler.scale_
                 moments.update(scaled + self.scaler.feature_range[0], X[:, n] if X.shape[1] > n else None)
         if moments.n_samples:
             counts, ends = [moments.n_samples, moments.total_weight], [moments._low, moments._high]

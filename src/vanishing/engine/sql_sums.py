@@ -156,7 +156,7 @@ def _scaled(n_features: int, scaler: Any) -> list[str]:
 
 
 def _column(name: str) -> str:
-    """A column of the query; qualified, for SQLite takes an unknown name in quotes for a text."""
+    """A qualified column of the query: SQLite would take an unknown quoted name for a text."""
     return f"{_NAME}query.{quote_name(name)}"
 
 

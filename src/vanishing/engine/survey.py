@@ -93,20 +93,20 @@ def survey(rows: Rows) -> Survey:
     return surveys([rows])[0]
 
 
-def surveys(parts: Sequence[Rows], *, raw: Sequence[Rows] = (), ahead: bool = False) -> list[Survey]:
-    """As :func:`survey`, for each of several sources; parts of the same source share the pass.
-
-    With ``raw``, the same parts before scaling, the pass also computes the ranges of their columns. With ``ahead``, it
-    also sums the Gram of degree 2 of sources that take long to read, unless that Gram is large.
-    """
-    results = surveys_if_any(parts, raw=raw, ahead=ahead)
+def surveys(parts: Sequence[Rows], *, ahead: bool = False) -> list[Survey]:
+    """As :func:`surveys_if_any`; parts without rows raise ValueError."""
+    results = surveys_if_any(parts, ahead=ahead)
     if None in results:
         raise ValueError(_NO_ROWS)
     return cast("list[Survey]", results)
 
 
 def surveys_if_any(parts: Sequence[Rows], *, raw: Sequence[Rows] = (), ahead: bool = False) -> list[Survey | None]:
-    """As :func:`surveys`; None for parts without rows."""
+    """As :func:`survey`, for each of several sources, None for one without rows; parts of one source share the pass.
+
+    With ``raw``, the same parts before scaling, the pass also computes the ranges of their columns. With ``ahead``, it
+    also sums the Gram of degree 2 of sources that take long to read, unless that Gram is large.
+    """
     n = parts[0].n_features
     degree = 2 if ahead and parts[0].reading_dominates and count_terms(2, n) <= _LOOKAHEAD_TERMS else 1
     sums = sum_parts(parts, Program.of(terms_up_to(degree, n)), ranged=True, raw=raw)
@@ -167,7 +167,7 @@ Split = Callable[[Rows], Sequence[Rows]]
 
 
 def one_part(rows: Rows) -> Sequence[Rows]:
-    """All rows."""
+    """A split into one part."""
     return [rows]
 
 

@@ -15,7 +15,7 @@ from ._published import published_runs
 from ._report import Report, Table
 from ._request import Request, dataset, origin, permuted
 from ._runner import Key, Task
-from ._store import Record
+from ._store import RunRecord
 
 
 def settings(request: Request) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def tasks(request: Request) -> list[Task]:
     ]
 
 
-def one_size(data: str, name: str, psi: float, protocol: str, data_dir: str | None, n_threads: int | None) -> Record:
+def one_size(data: str, name: str, psi: float, protocol: str, data_dir: str | None, n_threads: int | None) -> RunRecord:
     """Sizes and degrees of the ideals of all classes, from all rows."""
     X, y = permuted(data, 0, data_dir)
     with limits_accepted():
@@ -52,7 +52,7 @@ def one_size(data: str, name: str, psi: float, protocol: str, data_dir: str | No
     }
 
 
-def report(request: Request, records: Mapping[Key, Record]) -> Report:
+def report(request: Request, records: Mapping[Key, RunRecord]) -> Report:
     """A table of bound and sizes for every psi."""
     rows = []
     for data, name, psi in ((data, name, psi) for data in request.data for name in request.algorithms for psi in PSIS):
@@ -88,7 +88,7 @@ def report(request: Request, records: Mapping[Key, Record]) -> Report:
     return Report(request.title, [table], findings, {"bound": table})
 
 
-def figure(request: Request, records: Mapping[Key, Record], path: Path) -> list[Path]:
+def figure(request: Request, records: Mapping[Key, RunRecord], path: Path) -> list[Path]:
     """Draw bound and sizes over psi; return the files."""
     sizes = {
         (data, name): [

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ._store import Record
+from ._store import RunRecord
 
 # The colours of Okabe and Ito (2008), which colour-blind readers can tell apart; and markers, for print in grey.
 _LOOKS = {
@@ -73,7 +73,7 @@ def _used(axes: Any, n_panels: int) -> list[Any]:
     return list(axes.flat[:n_panels])
 
 
-def draw_times(series: Mapping[str, Mapping[str, Sequence[Record]]], path: Path) -> list[Path]:
+def draw_times(series: Mapping[str, Mapping[str, Sequence[RunRecord]]], path: Path) -> list[Path]:
     """Draw training times over the number of rows for each data set; below, the time of the decisions."""
     files: list[Path] = []
     with _panels(2, len(series), path, files, sharex="col", sharey="row") as (figure, axes):

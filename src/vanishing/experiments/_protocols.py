@@ -60,7 +60,7 @@ class PublishedOAVI(OAVI):
 
     Examples
     --------
-    >>> oracle = PublishedOAVI(psi=0.5, solver="bpcg")._rule().from_gram.keywords["oracle"]
+    >>> oracle = PublishedOAVI(psi=0.5, solver="bpcg")._algorithm().from_gram.keywords["oracle"]
     >>> oracle.from_constant, oracle.stop.progress
     (True, 5e-05)
     """

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from multiprocessing import connection
 from typing import Any, NamedTuple
 
-from ._store import Record, Store
+from ._store import RunRecord, Store
 
 Key = tuple[str, ...]
 
@@ -29,13 +29,13 @@ class Task(NamedTuple):
     """
 
     key: Key
-    work: Callable[..., Record]
+    work: Callable[..., RunRecord]
     arguments: tuple[Any, ...]
     cost: float
     origin: str = ""
 
 
-def run_all(tasks: Sequence[Task], store: Store, *, jobs: int = 1, quiet: bool = True) -> dict[Key, Record]:
+def run_all(tasks: Sequence[Task], store: Store, *, jobs: int = 1, quiet: bool = True) -> dict[Key, RunRecord]:
     """The records of all tasks; runs the tasks without a record in the store.
 
     Raises
@@ -61,7 +61,7 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)  # noqa: T201
 
 
-def _finished(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[Task, Record, float]]:
+def _finished(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[Task, RunRecord, float]]:
     if jobs == 1:
         for task in tasks:
             yield task, *_timed(task)
@@ -109,7 +109,7 @@ def _end_with_parent() -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
-def _timed(task: Task) -> tuple[Record, float]:
+def _timed(task: Task) -> tuple[RunRecord, float]:
     begin = time.perf_counter()
     record = task.work(*task.arguments)
     return record, time.perf_counter() - begin

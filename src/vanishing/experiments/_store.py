@@ -17,7 +17,7 @@ import sklearn
 
 from ..rows.writing import complete_file
 
-Record = dict[str, Any]
+RunRecord = dict[str, Any]
 
 _NOTES = "results.json"
 
@@ -25,15 +25,8 @@ _NOTES = "results.json"
 class Store:
     """Records by key in a folder; each is written at once, and atomically.
 
-    Parameters
-    ----------
-    folder : path
-        Created if it does not exist.
-    settings : dict
-        All settings that the records depend on. A folder with other settings, or of another version, raises
-        ValueError: results are never mixed.
-    restart : bool, default=False
-        First delete the records in the folder.
+    The records depend on the ``settings``. A folder with other settings, or of another version, raises ValueError:
+    results are never mixed. With ``restart``, the records in the folder are deleted first.
     """
 
     def __init__(self, folder: str | Path, settings: dict[str, Any], *, restart: bool = False):
@@ -57,7 +50,7 @@ class Store:
             self._write(notes, {"settings": settings, "environment": environment()})
         self.environment: dict[str, str] = json.loads(notes.read_text())["environment"]
 
-    def get(self, key: tuple[str, ...], origin: str = "") -> Record | None:
+    def get(self, key: tuple[str, ...], origin: str = "") -> RunRecord | None:
         """The record; None without a file, and None with a warning if the file cannot be read.
 
         Raises ValueError if the record is about other data.
@@ -79,7 +72,7 @@ class Store:
             )
         return record
 
-    def put(self, key: tuple[str, ...], record: Record, origin: str = "") -> None:
+    def put(self, key: tuple[str, ...], record: RunRecord, origin: str = "") -> None:
         """Store the record, with the origin of its data."""
         self._write(self._path(key), {**record, "origin": origin})
 
@@ -94,7 +87,7 @@ class Store:
         return self.folder.joinpath("runs", *key[:-1], f"{key[-1]}.json")
 
     @staticmethod
-    def _write(path: Path, content: Record) -> None:
+    def _write(path: Path, content: RunRecord) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with complete_file(path) as unfinished:
             unfinished.write_text(json.dumps(content, indent=1) + "\n")

@@ -14,7 +14,7 @@ from ._published import SPARSITY, PublishedRun, published_runs
 from ._report import Report, Table, mean_of, spread
 from ._request import Request, dataset, origin
 from ._runner import Key, Task
-from ._store import Record
+from ._store import RunRecord
 
 # The parameters that a run chooses, and the results that depend on them.
 _CHOICES = ("psi", "C", "svm_degree")
@@ -42,7 +42,9 @@ def tasks(request: Request) -> list[Task]:
     ]
 
 
-def one_run(data: str, algorithm: str, run: int, protocol: str, data_dir: str | None, n_threads: int | None) -> Record:
+def one_run(
+    data: str, algorithm: str, run: int, protocol: str, data_dir: str | None, n_threads: int | None
+) -> RunRecord:
     """Tune, fit and test on one split."""
     X, y = dataset(data, data_dir)
     train, test = published_split(len(y), run, algorithm, protocol)
@@ -53,7 +55,7 @@ def _cost(data: str) -> float:
     return float(np.mean([run.seconds for run in published_runs()[data, "CGAVI-IHB"]]))
 
 
-def report(request: Request, records: Mapping[Key, Record]) -> Report:
+def report(request: Request, records: Mapping[Key, RunRecord]) -> Report:
     """A table for each data set, with the published numbers; and a file of all runs."""
     tables: list[Table] = []
     lines: list[list[Any]] = []
@@ -74,7 +76,7 @@ def report(request: Request, records: Mapping[Key, Record]) -> Report:
     return Report(request.title, tables, [_agreement(lines)], details)
 
 
-def _summary(data: str, algorithm: str, ours: list[Record], theirs: list[PublishedRun]) -> list[Any]:
+def _summary(data: str, algorithm: str, ours: list[RunRecord], theirs: list[PublishedRun]) -> list[Any]:
     """Means over the runs, and the number of runs with the published choice of parameters."""
     sparsity = mean_of([run.get("sparsity") for run in ours])
     name = algorithm if algorithm == "SVM" else f"{algorithm}*"
@@ -96,11 +98,11 @@ def _decimal(value: float | None) -> str | None:
     return None if value is None else f"{value:.1f}"
 
 
-def _same_choice(ours: Record, theirs: PublishedRun) -> bool:
+def _same_choice(ours: RunRecord, theirs: PublishedRun) -> bool:
     return all(ours.get(name) == getattr(theirs, name) for name in _CHOICES)
 
 
-def _line(data: str, algorithm: str, run: int, ours: list[Record], theirs: list[PublishedRun]) -> list[Any]:
+def _line(data: str, algorithm: str, run: int, ours: list[RunRecord], theirs: list[PublishedRun]) -> list[Any]:
     """One run: ours and theirs side by side."""
     line: list[Any] = [data, algorithm, run]
     for name in (*_CHOICES, *_RESULTS):
@@ -121,7 +123,7 @@ def _agreement(lines: list[list[Any]]) -> str:
     )
 
 
-def figure(request: Request, records: Mapping[Key, Record], path: Path) -> list[Path]:
+def figure(request: Request, records: Mapping[Key, RunRecord], path: Path) -> list[Path]:
     """Draw the errors beside the published ones; return the files."""
     errors = {
         data: {

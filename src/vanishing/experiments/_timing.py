@@ -12,20 +12,20 @@ from sklearn.base import clone
 
 from .._typing import Array, Float1D, Float2D, Int1D
 from ..ideals.ideal import VanishingIdeal
-from ..rows.reading import read_rows
+from ..rows.reading import read_input
 from ._figures import draw_times
 from ._protocols import ideal_of, limits_accepted, tuned_psi
 from ._report import Report, Table
 from ._request import Request, dataset, origin, permuted
 from ._runner import Key, Task
-from ._store import Record
+from ._store import RunRecord
 
 TUNING_ROWS = 10_000  # as in the paper
 N_SIZES = 7  # points of a curve
-N_QUICK_SIZES = 4  # with `quick`: enough for the growth over the larger half
-QUICK_ROWS = 100_000  # with `quick`, which promises minutes
+N_QUICK_SIZES = 4  # points of a curve with `quick`: two of them show the growth
+QUICK_ROWS = 100_000  # rows with `quick`, which promises minutes
 SMALLEST_SIZE = 100  # rows; smaller fits measure the overhead of calls
-REPEATS = 3  # fits per point; the median is not one that another process disturbed
+REPEATS = 3  # fits per point: the median ignores one that another process disturbed
 
 
 def settings(request: Request) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def _sizes(n_rows: int, *, quick: bool) -> list[int]:
 
 def one_run(
     data: str, name: str, run: int, protocol: str, data_dir: str | None, sizes: list[int], psi: float | None
-) -> Record:
+) -> RunRecord:
     """Times of one algorithm on the first rows of one permutation; tunes psi first if it is None."""
     X, y = permuted(data, run, data_dir)
     with limits_accepted():
@@ -86,12 +86,12 @@ def _fit_classes(ideal: VanishingIdeal, X: Float2D, y: Array) -> tuple[float, fl
     models, deciding, n_iter = [clone(ideal) for _ in classes], 0.0, 0
     begin = time.perf_counter()
     for model, rows in zip(models, classes, strict=True):
-        fit = model._fit_rows(*model._survey(read_rows(model, rows)))
+        fit = model._fit_rows(*model._survey(read_input(model, rows)))
         deciding, n_iter = deciding + fit.seconds, n_iter + fit.n_iter
     return time.perf_counter() - begin, deciding, n_iter, models
 
 
-def report(request: Request, records: Mapping[Key, Record]) -> Report:
+def report(request: Request, records: Mapping[Key, RunRecord]) -> Report:
     """Times for all rows of each data set, and the paper's findings."""
     rows, lines = [], []
     for data in request.data:
@@ -111,8 +111,8 @@ def report(request: Request, records: Mapping[Key, Record]) -> Report:
 _MEASURED = ("seconds", "deciding", "iterations", "n_generators", "size")
 
 
-def _summary(runs: Sequence[Record]) -> list[str]:
-    """For the largest number of rows: psi, times in milliseconds, iterations, size; and the growth of the time."""
+def _summary(runs: Sequence[RunRecord]) -> list[str]:
+    """The psi, times in milliseconds, iterations and size at the largest number of rows, and the growth of the time."""
     training, deciding, iterations, _, size = ([run[key][-1] for run in runs] for key in _MEASURED)
     psis = sorted({run["psi"] for run in runs})
     return [
@@ -125,11 +125,11 @@ def _summary(runs: Sequence[Record]) -> list[str]:
     ]
 
 
-def _runs(request: Request, records: Mapping[Key, Record], data: str, name: str) -> list[Record]:
+def _runs(request: Request, records: Mapping[Key, RunRecord], data: str, name: str) -> list[RunRecord]:
     return [records[data, name, str(run)] for run in range(request.runs)]
 
 
-def growth(runs: Sequence[Record]) -> float:
+def growth(runs: Sequence[RunRecord]) -> float:
     """The exponent a of ``seconds ~ rows^a`` over the larger half of the sizes; 1 is linear."""
     half = len(runs[0]["sizes"]) // 2
     sizes: Int1D = np.array(runs[0]["sizes"][half:])
@@ -137,7 +137,7 @@ def growth(runs: Sequence[Record]) -> float:
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
 
 
-def _findings(request: Request, records: Mapping[Key, Record]) -> list[str]:
+def _findings(request: Request, records: Mapping[Key, RunRecord]) -> list[str]:
     """The paper's statements about the figure, with the measured ratios of times."""
 
     def ratio(data: str, slow: str, fast: str, key: str) -> float:
@@ -170,7 +170,7 @@ _CLAIMS = {
 }
 
 
-def figure(request: Request, records: Mapping[Key, Record], path: Path) -> list[Path]:
+def figure(request: Request, records: Mapping[Key, RunRecord], path: Path) -> list[Path]:
     """Draw the training times, and below them the times of decisions; return the files."""
     series = {data: {name: _runs(request, records, data, name) for name in request.algorithms} for data in request.data}
     return draw_times(series, path)

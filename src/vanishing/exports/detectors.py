@@ -10,13 +10,13 @@ from ..detection import VanishingIdealDetector
 from ..detection.calibration import Typical
 from ..detection.christoffel import Christoffel, Monomials
 from ..detection.columns import CLIP, RIDGE, Exact
-from ..detection.model import MOST_DEVIATIONS, Form, Score
+from ..detection.model import Form, Score
 from ..detection.regimes import Regimes, Shape
 from ..polynomials.terms import Program, terms_up_to
 from .evaluation import form_values, term_table
 from .operations import Ops
 
-_MOST_NUMBERS = 20_000  # coefficients in a text: about 0.7 MB, which DuckDB takes six seconds to plan
+_MOST_COEFFICIENTS = 20_000  # in a text of about 0.7 MB, which DuckDB takes six seconds to plan
 
 
 def detector_outputs(ops: Ops, x: Any, detector: VanishingIdealDetector) -> dict[str, Any]:
@@ -41,10 +41,10 @@ def _require_few_numbers(score: Score) -> None:
     """Raise ValueError for a score that would be a very long text."""
     matrices = [score.christoffel.whitening, *(() if score.regimes is None else score.regimes.coef)]
     n_numbers = sum(int(np.count_nonzero(matrix)) for matrix in matrices)
-    if n_numbers > _MOST_NUMBERS:
+    if n_numbers > _MOST_COEFFICIENTS:
         raise ValueError(
-            f"The detector has {n_numbers:,} coefficients, and text has room for {_MOST_NUMBERS:,}: export it to onnx "
-            "or torch, or fit it with regimes=False and a smaller degree."
+            f"The detector has {n_numbers:,} coefficients, and text has room for {_MOST_COEFFICIENTS:,}: export it to "
+            "onnx or torch, or fit it with regimes=False and a smaller degree."
         )
 
 
@@ -94,7 +94,7 @@ def _residual(ops: Ops, x: Any, relation: Exact) -> Any:
 
 def _violation(ops: Ops, x: Any, form: Form) -> Any:
     """``log(1 + mean of squares)`` of the tight equations."""
-    values = ops.keep(ops.clip(form_values(ops, x, form), -MOST_DEVIATIONS, MOST_DEVIATIONS), "violation")
+    values = ops.keep(ops.clip(form_values(ops, x, form), -1.0 / RIDGE, 1.0 / RIDGE), "violation")
     n = form.n_polynomials
     return ops.log(ops.affine(ops.squares(values, 1.0 / n, n), np.ones(1), np.ones(1)))
 

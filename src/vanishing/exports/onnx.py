@@ -49,9 +49,7 @@ def graph_of(model: Any, dtype: np.dtype[Any]) -> Any:
     domains = [helper.make_opsetid("", _OPSET), helper.make_opsetid(_MACHINE_LEARNING, _OPSET_LEARNING)]
     opsets = domains if starts_with_encoder(model) else domains[:1]
     whole = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="vanishing")
-    if (
-        "label" in results and classes is not None and not is_detector
-    ):  # what the columns of scores and probabilities are called
+    if "label" in results and classes is not None and not is_detector:
         columns = predicted_names(classes, len(classes) if len(classes) > 2 else 1)
         named = {"scores": columns[0], "probabilities": columns[1]}
         helper.set_model_props(whole, {key: ",".join(names) for key, names in named.items() if key in results})

@@ -274,14 +274,8 @@ class _SqlOps(_Expressions):
         of the table, used or not, in either case. Its names are qualified: a column that the table lacks is an error
         in every database, where SQLite takes an unknown name in quotes for a text.
 
-        Parameters
-        ----------
-        selected : list of str
-            The expressions of the result, with their names.
-        inputs : mapping from str to str
-            The column of the table, quoted, for each name of an input, quoted.
-        table : str
-            The table, quoted.
+        ``selected`` are the named expressions of the result; ``inputs`` maps names of inputs to columns of the
+        ``table``, all of them quoted.
         """
         text = "\n".join([*selected, *self._kept])
         columns = {name: f"{_TABLE}.{column}" for name, column in inputs.items() if name in text}

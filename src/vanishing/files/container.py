@@ -116,7 +116,7 @@ def write_container(path: str | os.PathLike[str], header: dict[str, Any], arrays
             "shorten its notes, or the names of columns and categories."
         )
     with complete_file(path) as unfinished, zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as archive:
-        # Without a date of their own members have that of 1980: equal models have equal files.
+        # Members keep the default date of 1980, so that equal models have equal files.
         archive.writestr(zipfile.ZipInfo(_HEADER), text)
         archive.writestr(zipfile.ZipInfo(_ARRAYS), arrays.to_bytes())
 

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from ..decisions import decide_abm, decide_abm_exact, decide_gradient
-from ..engine.construction import Rule
+from ..engine.construction import Algorithm
 from .ideal import MonomialIdeal, check_unit_psi
 
 
@@ -72,11 +72,11 @@ class ABM(MonomialIdeal):
         if self.normalization == "unit":
             check_unit_psi(self.psi)
 
-    def _rule(self) -> Rule:
+    def _algorithm(self) -> Algorithm:
         psi = float(self.psi)
         if self.normalization == "gradient":
-            return Rule(partial(decide_gradient, psi=psi), gradients=True)
-        return Rule(
+            return Algorithm(partial(decide_gradient, psi=psi), gradients=True)
+        return Algorithm(
             lambda gram, n_basis, _: decide_abm(gram, n_basis, psi=psi),
             lambda factor, n_basis, _: decide_abm_exact(factor, n_basis, psi=psi),
         )

@@ -9,7 +9,7 @@ from ..decisions import (
     decide_avi,
     decide_avi_exact,
 )
-from ..engine.construction import Rule
+from ..engine.construction import Algorithm
 from .ideal import MonomialIdeal, check_unit_psi
 
 
@@ -75,9 +75,9 @@ class AVI(MonomialIdeal):
         check_unit_psi(self.psi)
         check_number("pivot_tol", self.pivot_tol, low=0.0)
 
-    def _rule(self) -> Rule:
+    def _algorithm(self) -> Algorithm:
         options = {"psi": float(self.psi), "pivot_tol": float(self.pivot_tol)}
-        return Rule(
+        return Algorithm(
             lambda gram, n_basis, _: decide_avi(gram, n_basis, **options),
             lambda factor, n_basis, _: decide_avi_exact(factor, n_basis, **options),
             whole=True,

@@ -25,8 +25,9 @@ from ..checks import (
     warn_single_precision,
 )
 from ..decisions import Decision
-from ..engine.construction import Fit, Grams, Rule, construct
-from ..engine.moments import GoneRows, Moments, collect_moments
+from ..display import counted
+from ..engine.construction import Algorithm, Fit, Grams, construct
+from ..engine.moments import GoneRows, Moments, moments_in_one_pass
 from ..engine.monomials import MonomialBasis, MonomialGrams
 from ..engine.products import ProductBasis
 from ..engine.survey import Survey, survey_parts
@@ -37,7 +38,7 @@ from ..polynomials.polynomial import Polynomial, Polynomials, Terms
 from ..polynomials.terms import ORDERS, exponents_of
 from ..report import Given, Reported
 from ..rows.protocol import Rows
-from ..rows.reading import input_names, learn_columns, read_finite, read_rows, with_names
+from ..rows.reading import input_names, learn_columns, read_finite, read_input, with_names
 from .relations import MARGINS, Margins, Relations, find_relations, require_moments
 
 _LONGEST_NAME = 60  # characters of an output column: a few terms
@@ -84,9 +85,9 @@ class VanishingIdeal(Reported, SavedEstimator, TransformerMixin, BaseEstimator):
             if isinstance(X, Moments):
                 self._fit_moments(X, sample_weight)
                 return self
-            rows = read_rows(self, X, sample_weight, passes=1 if self._looks_ahead else None)
+            rows = read_input(self, X, sample_weight, passes=1 if self._looks_ahead else None)
             if rows.read_once:
-                self._fit_moments(collect_moments(rows, self.max_degree, self.n_jobs), None)
+                self._fit_moments(moments_in_one_pass(rows, self.max_degree, self.n_jobs), None)
             else:
                 self._fit_rows(*self._survey(rows))
         return self
@@ -134,7 +135,7 @@ class VanishingIdeal(Reported, SavedEstimator, TransformerMixin, BaseEstimator):
 
     def _report_rows(self, X: Any, y: Any) -> Given:
         check_is_fitted(self)
-        return Given(read_rows(self, X, reset=False), tuple(input_names(self)))
+        return Given(read_input(self, X, reset=False), tuple(input_names(self)))
 
     def _report_story(self, subject: Any) -> Any:
         from .story import ideal_story  # only reports need it
@@ -154,8 +155,8 @@ class VanishingIdeal(Reported, SavedEstimator, TransformerMixin, BaseEstimator):
 
     def _describe(self, generators: Polynomials) -> str:
         """The constructor call, and the polynomials."""
-        counted = f"{len(generators)} generator{'s' if len(generators) != 1 else ''}"
-        return "\n  ".join([f"{self._constructor()}: {counted}", *str(generators).splitlines()])
+        title = f"{self._constructor()}: {counted(len(generators), 'generator')}"
+        return "\n  ".join([title, *str(generators).splitlines()])
 
     def _check_width(self) -> None:
         """Raise ValueError if there are more columns than ``max_terms`` allows."""
@@ -192,10 +193,10 @@ class VanishingIdeal(Reported, SavedEstimator, TransformerMixin, BaseEstimator):
         """Fit to rows after the first pass, or to moments in their place, with the input columns set."""
         self._check_parameters()
         self._check_width()
-        basis, rule = self._plan(survey)
+        basis, algorithm = self._plan(survey)
         degree = self.max_degree if max_degree is None else max_degree
         grams = self._grams([rows], [survey], basis)
-        built = Fit(basis, rule)
+        built = Fit(basis, algorithm)
         construct(grams, [built], max_degree=degree, max_terms=self.max_terms)
         if degree < self.max_degree and not (built.complete or built.overflow):
             warn_moments_end(degree)
@@ -219,8 +220,8 @@ class VanishingIdeal(Reported, SavedEstimator, TransformerMixin, BaseEstimator):
             check_choice(name, getattr(self, name), choices)
 
     @abstractmethod
-    def _plan(self, survey: Survey) -> tuple[MonomialBasis | ProductBasis, Rule]:
-        """The initial basis, and the algorithm's rule."""
+    def _plan(self, survey: Survey) -> tuple[MonomialBasis | ProductBasis, Algorithm]:
+        """The initial basis, and the algorithm."""
 
     @abstractmethod
     def _output_names(self, names: list[str]) -> list[str]:
@@ -282,11 +283,11 @@ class MonomialIdeal(VanishingIdeal):
     def _first_equations(self, n_shown: int) -> list[str]:
         return self._ranked().first_lines(n_shown)
 
-    def _plan(self, survey: Survey) -> tuple[MonomialBasis, Rule]:
-        return MonomialBasis(feature_permutation(self.feature_order, survey.gram), self.order), self._rule()
+    def _plan(self, survey: Survey) -> tuple[MonomialBasis, Algorithm]:
+        return MonomialBasis(feature_permutation(self.feature_order, survey.gram), self.order), self._algorithm()
 
     @abstractmethod
-    def _rule(self) -> Rule:
+    def _algorithm(self) -> Algorithm:
         """The algorithm's decisions, from a Gram and from a triangular factor."""
 
     def _finish(self, built: Fit, survey: Survey) -> None:

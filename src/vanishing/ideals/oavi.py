@@ -9,7 +9,7 @@ import numpy as np
 
 from ..checks import check_count, check_flag, check_ideal, check_number, warn_undecided
 from ..decisions import Oracle, Stage, decide_gradient, decide_oavi, decide_oavi_exact
-from ..engine.construction import Fit, Rule
+from ..engine.construction import Algorithm, Fit
 from ..engine.survey import Survey
 from ..files.fields import Integer
 from ..solvers import SOLVERS, Stop
@@ -159,12 +159,17 @@ class OAVI(MonomialIdeal):
             )
         if self.normalization == "gradient" and (self.solver, self.boost) != ("omp", "wihb"):
             raise ValueError("normalization='gradient' works with solver='omp' and boost='wihb' only.")
+        if self.tau == np.inf and self.solver not in ("agd", "omp"):
+            raise ValueError(
+                f"tau must be finite for solver={self.solver!r}, which searches the l1 ball of that radius: "
+                "tau=inf works with solver='omp' or 'agd'."
+            )
         check_number("tau", self.tau, low=2.0, finite=self.solver not in ("agd", "omp"))
         check_number("tol", self.tol, low=0.0, below=1.0)
         check_flag("polish", self.polish)
         check_count("max_iter", self.max_iter)
 
-    def _rule(self) -> Rule:
+    def _algorithm(self) -> Algorithm:
         psi, constrained = float(self.psi), self.solver != "agd"
         stop = Stop(psi, float(self.tol * self.psi), float(self._least_gain * self.psi), int(self.max_iter))
         radius = float(self.tau - 1.0) if constrained else np.inf
@@ -173,8 +178,8 @@ class OAVI(MonomialIdeal):
         )
         start = Stage(work=float(_WORK_PER_ITER * self.max_iter))
         if self.normalization == "gradient":
-            return Rule(partial(decide_gradient, psi=psi, oracle=oracle), state=start, gradients=True)
-        return Rule(partial(decide_oavi, oracle=oracle), partial(decide_oavi_exact, oracle=oracle), state=start)
+            return Algorithm(partial(decide_gradient, psi=psi, oracle=oracle), state=start, gradients=True)
+        return Algorithm(partial(decide_oavi, oracle=oracle), partial(decide_oavi_exact, oracle=oracle), state=start)
 
     def _finish(self, built: Fit, survey: Survey) -> None:
         super()._finish(built, survey)

@@ -13,7 +13,7 @@ from ..engine.construction import Fit, construct
 from ..engine.monomials import MonomialGrams
 from ..engine.survey import Survey, surveys
 from ..rows.protocol import JoinedRows, Rows
-from ..rows.reading import read_rows, take_input_from
+from ..rows.reading import read_input, take_input_from
 from ..threads import n_threads
 from .ideal import MonomialIdeal, VanishingIdeal
 
@@ -56,7 +56,7 @@ def ideal_path(estimator: Any, X: Any, psis: Any, sample_weight: Any = None) -> 
     for model in models:
         model._check_parameters()
     strictest = min(models, key=lambda model: float(model.psi))
-    rows, survey = strictest._survey(read_rows(strictest, X, sample_weight))
+    rows, survey = strictest._survey(read_input(strictest, X, sample_weight))
     for model in models:
         take_input_from(strictest, model)
     fit_together(models, [rows], [(0,)] * len(models), [survey])
@@ -80,19 +80,11 @@ def fit_together(
     members: Sequence[tuple[int, ...]],
     part_surveys: Sequence[Survey] | None = None,
 ) -> None:
-    """Fit every model to the rows of its parts.
+    """Fit every model to the rows of its parts: those whose numbers its entry of ``members`` holds.
 
-    Fits of monomial algorithms share passes. Fits of VCA do not, because their products differ.
-
-    Parameters
-    ----------
-    models : sequence of estimators
-        All of one class, with the same parameters except ``psi``, and with the input columns set.
-    parts : sequence of Rows
-    members : sequence of tuple of int
-        For each model the parts that it is fitted to.
-    part_surveys : sequence of Survey, optional
-        One for each part; computed by default.
+    Fits of monomial algorithms share passes. Fits of VCA do not, because their products differ. The models are of one
+    class, have the same parameters except ``psi``, and know their input columns. The surveys of the parts are computed
+    by default.
     """
     if part_surveys is None:
         part_surveys = surveys(parts, ahead=models[0]._looks_ahead)

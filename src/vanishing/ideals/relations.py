@@ -112,14 +112,8 @@ def _count(which: str, number: int, one: str, many: str) -> str:
 def find_relations(generators: Polynomials, order_ideal: Terms, margins: Margins) -> Relations:
     """Compare the mean squares of generators with those on independently permuted columns.
 
-    Parameters
-    ----------
-    generators : Polynomials
-        Those of OAVI, ABM or AVI.
-    order_ideal : Terms
-        The terms that they may have besides the leading ones.
-    margins : Margins
-        Those of the training rows.
+    The generators are those of OAVI, ABM or AVI, with terms of the order ideal beside the leading ones; the margins are
+    those of the training rows.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a report says about an ideal: its equations, how they hold on the rows, and pictures of the best ones."""
+"""The report on an ideal: its equations, how they hold on the rows, and pictures of the best ones."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._typing import Float1D
 from ..decisions import decide_vca, decide_vca_exact, decide_vca_gradient
-from ..engine.construction import Fit, Rule
+from ..engine.construction import Algorithm, Fit
 from ..engine.products import ProductBasis, ProductGrams
 from ..engine.survey import Survey
 from ..files.saved import Object
@@ -89,23 +89,23 @@ class VCA(VanishingIdeal):
         self.max_terms = max_terms
         self.n_jobs = n_jobs
 
-    def _plan(self, survey: Survey) -> tuple[ProductBasis, Rule]:
+    def _plan(self, survey: Survey) -> tuple[ProductBasis, Algorithm]:
         length = float(1.0 / np.sqrt(survey.total_weight)) if self.normalization == "unit" else 1.0
         options = {"psi": float(self.psi), "length": length}
-        rule = (
-            Rule(
+        algorithm = (
+            Algorithm(
                 lambda gram, slopes, n_basis, _: decide_vca_gradient(gram, slopes, n_basis, **options),
                 whole=True,
                 gradients=True,
             )
             if self.normalization == "gradient"
-            else Rule(
+            else Algorithm(
                 lambda gram, n_basis, _: decide_vca(gram, n_basis, **options),
                 lambda factor, n_basis, _: decide_vca_exact(factor, n_basis, **options),
                 whole=True,
             )
         )
-        return ProductBasis(survey.low.size, length, self._unique_products), rule
+        return ProductBasis(survey.low.size, length, self._unique_products), algorithm
 
     def _finish(self, built: Fit, survey: Survey) -> None:
         super()._finish(built, survey)

@@ -25,8 +25,10 @@ from .._typing import Float1D, Float2D, Int1D
 from .candidates.core import without_lumps
 from .estimate.settings import Attempt
 from .rows.relation import (
+    GRADIENTS,
     HALF_OF_NORMAL,
     LEFT_BY_ROUNDING,
+    PARALLEL,
     SEED,
     Relation,
     information,
@@ -54,7 +56,6 @@ __all__ = [
 
 _DRAWS = 8000  # of one column, in the estimate of how often chance obeys a relation
 _MOST_ROWS = 2000  # that columns are drawn for
-_GRADIENTS = 200  # rows at which gradients are compared
 _BITS_OF_ORIGIN = 8.0  # to write down where a column is counted from
 _SHOWN = 100  # characters of a rejected equation
 
@@ -92,7 +93,7 @@ class Criteria:
     whiteness: float = 1.0
     core: float = 0.03
     smooth: float = 0.25
-    parallel: float = 0.15
+    parallel: float = PARALLEL
     noise: float = 0.12
 
 
@@ -321,7 +322,7 @@ def _leaves_points_only(relation: Relation, known: Sequence[Known], X: Float2D) 
     inside = [entry.relation for entry in known if set(entry.relation.columns) <= set(relation.columns)]
     if not inside:
         return False
-    rows = np.linspace(0, len(X) - 1, min(len(X), _GRADIENTS)).astype(np.int64)
+    rows = np.linspace(0, len(X) - 1, min(len(X), GRADIENTS)).astype(np.int64)
     place = {j: k for k, j in enumerate(relation.columns)}
     gradients = np.zeros((len(rows), len(inside) + 1, len(place)))
     for k, each in enumerate([*inside, relation]):

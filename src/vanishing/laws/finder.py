@@ -25,7 +25,7 @@ from .criteria import Judgement, follows_from, is_narrower
 from .estimate.moments import ADDITIVE, MULTIPLICATIVE
 from .estimate.settings import LIKELY, Attempt, Settings, known_noise
 from .obeyed import core_laws
-from .routes import Routes, in_given_rows, notes_about, proven_laws
+from .routes import in_given_rows, laws_by_moments, notes_about, proven_laws
 from .rows import units as dimensions
 from .rows.dependencies import affine_dependencies
 from .rows.table import Table, column_names, read_table
@@ -64,16 +64,14 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         if it rejects that, too, a share of each value. "relative" and "multiplicative": the first and the last of
         these only. "absolute": the same noise in the units of all columns. Numbers (one, a list, or a mapping from
         names): the standard deviation of each column's noise, where it is known.
-    max_noise : float, default=0.12
-        Noise that a law may have, as a share of the columns' deviations; laws of higher degree may have less.
+    max_noise : float, default=0.08
+        Noise that a law may have, as a share of the columns' deviations.
     groups : str or array-like of shape (n_samples,), optional
         Which run each row is from: a column of the table, or the groups themselves. Laws are then quantities that are
         conserved along each run.
     units : mapping, optional
         Unit of every column, for instance ``{"p": "Pa", "V": "m^3"}``. Laws among terms of one dimension come first;
         between dimensions, coefficients are constants with units, never rational numbers.
-    logs : {"auto", True, False}, default="auto"
-        Whether to look for power laws of any rational exponents, through logarithms.
     robust : {"auto", True, False}, default="auto"
         Whether some rows may follow no law at all. "auto": all rows are taken as noisy first; where no such law is
         likely, short equations that at least half of the rows obey are looked for. True: only these. False: all rows
@@ -120,10 +118,9 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         max_degree: Any = "auto",
         *,
         noise: Any = None,
-        max_noise: float = 0.12,
+        max_noise: float = 0.08,
         groups: Any = None,
         units: Any = None,
-        logs: Any = "auto",
         robust: Any = "auto",
         snap: bool = True,
         allowed: Any = None,
@@ -138,7 +135,6 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         self.max_noise = max_noise
         self.groups = groups
         self.units = units
-        self.logs = logs
         self.robust = robust
         self.snap = snap
         self.allowed = allowed
@@ -175,8 +171,6 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
             raise ValueError(f"robust must be 'auto', True or False; got {self.robust!r}.")
         check_flag("snap", self.snap)
         check_n_jobs(self.n_jobs)
-        if self.logs not in ("auto", True, False):
-            raise ValueError(f"logs must be 'auto', True or False; got {self.logs!r}.")
         if self.origin is not None:
             check_choice("origin", self.origin, ("auto",))
         check_choice("missing", self.missing, MISSING)
@@ -215,7 +209,7 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         noisy: list[Law] = []
         attempts: list[Attempt] = []
         if self.robust is not True:
-            noisy, attempts = self._routes(settings).laws_of(table, kept)
+            noisy, attempts = laws_by_moments(table, kept, settings, origin=self.origin == "auto")
         by_noise = judgement.copy()
         by_noise.add(noisy)
         if not self._allows_cores(table):
@@ -271,15 +265,6 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         free = self.noise is None and self.allowed is None and self.forbidden is None and self.robust is not True
         free = free and not table.beyond
         return proven_laws(table, None if self.max_degree == "auto" else int(self.max_degree)) if free else []
-
-    def _routes(self, settings: Settings) -> Routes:
-        """The routes that the parameters leave open."""
-        limited = self.allowed is not None or self.forbidden is not None
-        unknown = self.noise is None or (isinstance(self.noise, str) and self.noise != "absolute")
-        free = unknown and not limited
-        models = {None: (False, True), "relative": (False,), "multiplicative": (True,)}
-        log_models = models[self.noise] if free and self.logs is not False else ()
-        return Routes(settings, log_models, free, self.origin == "auto")
 
     def _settings(self, names: Sequence[str], kept: Sequence[int], dims: Array | None) -> Settings:
         degree = _DEGREE if self.max_degree == "auto" else int(self.max_degree)
@@ -376,8 +361,8 @@ def discover(table: Any, **options: Any) -> Laws:
     ----------
     table : DataFrame, array-like of shape (n_samples, n_columns), or another data source
     **options :
-        Parameters of :class:`LawFinder`: ``max_degree``, ``noise``, ``max_noise``, ``groups``, ``units``, ``logs``,
-        ``robust``, ``snap``, ``allowed``, ``forbidden``, ``origin``, ``names``, ``missing``, ``n_jobs``.
+        Parameters of :class:`LawFinder`: ``max_degree``, ``noise``, ``max_noise``, ``groups``, ``units``, ``robust``,
+        ``snap``, ``allowed``, ``forbidden``, ``origin``, ``names``, ``missing``, ``n_jobs``.
 
     Returns
     -------
@@ -392,6 +377,6 @@ def discover(table: Any, **options: Any) -> Laws:
     >>> gas = np.column_stack([8.314 * n * T / V, V, n, T])
     >>> gas += 0.01 * gas.std(axis=0) * rng.normal(size=gas.shape)
     >>> print(discover(gas, names=["p", "V", "n", "T"]))
-    p*V = 8.314*n*T   noise 1.0% of each column   p-value 0.89   8.314 +- 0.001
+    p*V = 8.314*n*T   noise 1.0% of a deviation   p-value 0.89   8.314 +- 0.001
     """
     return LawFinder(**options).fit(table).laws_

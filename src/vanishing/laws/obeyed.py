@@ -53,14 +53,16 @@ def core_laws(table: Table, kept: Sequence[int], settings: Settings) -> tuple[li
             if core is None or idle is None:
                 break
             core = without_term(core, idle, some, X[:, columns], comparable)
-        if law is None:
-            attempts.append(Attempt(0, 0, float("nan") if core is None else core.width, reason))
-        else:
+        if law is not None:
             verdict = judgement.add([law])[0]
             lacks = verdict.lacks
         if lacks in columns and lacks not in needed:
             needed.add(lacks)
             continue
+        if law is None:
+            power_law = find_core(some, X[:, columns], comparable, widest=CRITERIA.core, power_laws=True)
+            near = [_in_table(c, columns, X.shape[1]) for c in (core, power_law) if c is not None]
+            attempts.append(_attempt(near, table, kept, settings, reason))
         if core is None or law is None or not verdict.accepted:
             break
         rows &= core.obeys
@@ -81,14 +83,21 @@ def _judged(
     still = _hardly_varies(table.X[core.obeys], table.X, core.columns)
     if still is not None:
         return None, f"one is near to half of the rows, but column {table.names[still]!r} hardly varies there", still
-    law = _law(core, table, kept, settings)
-    if law is None:
-        return None, DENSE, None
-    if core.smooth <= CRITERIA.smooth:
-        return law, "", None
-    share = "" if law.share == 1.0 else f" on {law.share:.0%} of the rows"
-    reason = f"approximately {law.equation}{share}, to {core.within:.1g} of the value: a smooth deviation is left"
-    return None, reason, None
+    return (_law(core, table, kept, settings) if core.smooth <= CRITERIA.smooth else None), DENSE, None
+
+
+def _attempt(near: Sequence[Core], table: Table, kept: Sequence[int], settings: Settings, reason: str) -> Attempt:
+    """How a search without a law ended: by a relation that nearly holds, the first of those that has a law's form."""
+    for core in near:
+        narrow = core.width <= CRITERIA.core and core.smooth > CRITERIA.smooth
+        varies = narrow and _hardly_varies(table.X[core.obeys], table.X, core.columns) is None
+        law = _law(core, table, kept, settings) if varies else None
+        if law is not None:
+            share = "" if law.share == 1.0 else f" on {law.share:.0%} of the rows"
+            size = f"{100.0 * core.within:.1g}%"
+            reason = f"{law.equation} holds to {size} of the value{share}, but the rest is smooth, not noise"
+            return Attempt(0, 0, core.width, reason)
+    return Attempt(0, 0, near[0].width if near else float("nan"), reason)
 
 
 def _in_table(core: Core, columns: Sequence[int], n: int) -> Core:
@@ -132,7 +141,7 @@ def _law(core: Core, table: Table, kept: Sequence[int], settings: Settings) -> L
     """The law of a core, with the numbers that the rows give which obey it; None if it may be a smooth curve's."""
     X, used = table.X[core.obeys], core.columns
     if len(core.coef) == 2 and ((X[:, used] > 0.0).all(axis=0) | (X[:, used] < 0.0).all(axis=0)).all():
-        found = power_law_of(X, core.exponents[0] - core.exponents[1])
+        found = power_law_of(X, core.exponents[0] - core.exponents[1], models=[True])
         snap = settings.snaps(found.exponents[list(kept)])
         law = power_law(found, replace(table, X=X, n_rows=len(X)), range(len(table.names)), snap=snap)
     else:

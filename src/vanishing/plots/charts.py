@@ -8,13 +8,20 @@ from typing import Any
 import numpy as np
 
 from .._typing import Float1D, Int1D
+from ..display import moment
 from .style import ALARM, INK, LINE, MUTED, add_legend, finish, new_axes, tame, thin
 
-_ROOM = 0.03  # share of an axis that separates two numbers of rows
+_MARK_SPACING = 0.03  # share of an axis that separates two numbers of rows
 
 
 def plot_control_chart(
-    scores: Any, limits: Mapping[float, float], *, rows: Any = None, mark: Sequence[int] | Int1D = (), ax: Any = None
+    scores: Any,
+    limits: Mapping[float, float],
+    *,
+    rows: Any = None,
+    mark: Sequence[int] | Int1D = (),
+    spans: Sequence[tuple[int, int]] = (),
+    ax: Any = None,
 ) -> Any:
     """Draw scores over time, with the limits that shares of normal rows exceed.
 
@@ -28,7 +35,9 @@ def plot_control_chart(
     rows : array-like of shape (n_rows,), optional
         Numbers of the rows, or times; 0, 1, 2, ... by default.
     mark : sequence of int, optional
-        Places in ``scores`` to be marked with the number of their row.
+        Places in ``scores`` to be marked with the number or the time of their row.
+    spans : sequence of pairs of int, optional
+        First and last place of each alarm episode, which is shaded.
     ax : matplotlib Axes, optional
         That of a new figure by default.
 
@@ -46,6 +55,7 @@ def plot_control_chart(
     values = np.asarray(scores, dtype=np.float64)
     at = np.arange(len(values)) if rows is None else np.asarray(rows)
     ax = new_axes(ax, (9.0, 3.4))
+    _shade(ax, at, spans)
     alarm = values > min(limits.values(), default=np.inf)
     quiet = thin(np.flatnonzero(~alarm))
     ax.plot(at[quiet], values[quiet], ".", color=LINE, markersize=3, alpha=0.6, label="normal", rasterized=True)
@@ -54,10 +64,16 @@ def plot_control_chart(
     tame(ax, values, max(*limits.values(), 1.0) if limits else np.inf)
     _mark_rows(ax, at, values, np.asarray(mark, dtype=np.int64))
     ax.margins(x=0.02, y=0.12)
-    title = "Scores; dashed: limits that these shares of normal rows exceed"
+    shaded = "; shaded: alarm episodes" if spans else ""
+    title = f"Scores; dashed: limits that these shares of normal rows exceed{shaded}"
     finish(ax, title=title, x="row" if rows is None else "", y="score", grid=None)
-    add_legend(ax, loc="upper left", ncols=2)
+    add_legend(ax, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.0, ncols=2)
     return ax
+
+
+def _shade(ax: Any, at: Any, spans: Sequence[tuple[int, int]]) -> None:
+    for first, last in spans:
+        ax.axvspan(at[first], at[last], color=ALARM, alpha=0.18, linewidth=0, zorder=0)
 
 
 def _draw_limits(ax: Any, limits: Mapping[float, float]) -> None:
@@ -71,13 +87,15 @@ def _draw_limits(ax: Any, limits: Mapping[float, float]) -> None:
 
 def _mark_rows(ax: Any, at: Any, values: Float1D, mark: Int1D) -> None:
     taken: list[Any] = []  # if two marks would overlap, the first one stays
-    room = _ROOM * float(np.ptp(at)) if at.size and at.dtype.kind in "iuf" else 0.0
+    place = at.astype(np.float64) if at.dtype.kind in "iufM" else np.arange(len(at))
+    room = _MARK_SPACING * float(np.ptp(place)) if at.size else 0.0
     for k in mark:
-        if any(abs(at[k] - other) < room for other in taken):
+        text = moment(at[k])
+        if any(abs(place[k] - other) < room * max(len(text) / 5.0, 1.0) for other in taken):
             continue
-        taken.append(at[k])
+        taken.append(place[k])
         ax.annotate(
-            str(at[k]), (at[k], values[k]), xytext=(0, 6), textcoords="offset points", ha="center", fontsize=8.5,
+            text, (at[k], values[k]), xytext=(0, 6), textcoords="offset points", ha="center", fontsize=8.5,
             color=INK,
         )  # fmt: skip
 
@@ -112,11 +130,11 @@ def plot_episodes(
     values = np.asarray(evidence, dtype=np.float64)
     at = np.arange(len(values)) if times is None else np.asarray(times)
     ax = new_axes(ax, (9.0, 3.4))
-    for first, last in spans:
-        ax.axvspan(at[first], at[last], color=ALARM, alpha=0.18, linewidth=0, zorder=0)
+    _shade(ax, at, spans)
     starts = thin(np.arange(len(values)))  # the largest of every few rows: no peak is lost
     ax.plot(at[starts], np.maximum.reduceat(values, starts), color=LINE, linewidth=1.0, rasterized=True)
     ax.axhline(limit, color=MUTED, linewidth=1.1, linestyle="--")
     tame(ax, values, max(limit, 1.0))
+    ax.set_ylim(bottom=min(0.0, float(values.min(initial=0.0))))
     return finish(ax, title="Evidence; dashed: limit; shaded: alarm episodes", x="row" if times is None else "",
                   y="evidence", grid=None)  # fmt: skip

@@ -75,7 +75,7 @@ def plot_contributions(explanation: Any, *, n_terms: int = 8, ax: Any = None) ->
     Parameters
     ----------
     explanation : Explanation or table
-        The result of ``explain`` of a classifier or of a detector.
+        The result of ``explain`` of a classifier or of a detector, about one row.
     n_terms : int, default=8
         Lines to show, the largest first.
     ax : matplotlib Axes, optional
@@ -98,6 +98,8 @@ def plot_contributions(explanation: Any, *, n_terms: int = 8, ax: Any = None) ->
     """
     if hasattr(explanation, "contributions"):
         return _plot_decision(explanation, n_terms, ax)
+    if "share" not in explanation:
+        return _plot_row(explanation, n_terms, ax)
     by = "column" if "column" in explanation else "equation"
     names, shares = list(explanation[by])[:n_terms], np.asarray(list(explanation["share"])[:n_terms], dtype=np.float64)
     ax = _bars(names, shares, new_axes(ax, (5.5, 1.2 + 0.32 * len(names))), [ALARM] * len(names))
@@ -106,17 +108,33 @@ def plot_contributions(explanation: Any, *, n_terms: int = 8, ax: Any = None) ->
     return finish(ax, title="", x=f"share of the score that {what}", grid="x")
 
 
+def _plot_row(table: Any, n_terms: int, ax: Any) -> Any:
+    """The one row of a table with the contributions to the decisions of rows."""
+    values = {name: np.atleast_1d(np.asarray(table[name], dtype=np.float64)) for name in table}
+    n_rows = len(values["intercept"])
+    if n_rows != 1:
+        raise ValueError(f"plot_contributions draws one decision; this explanation is about {n_rows} rows: choose one.")
+    intercept = float(values.pop("intercept")[0])
+    terms = sorted(((name, float(value[0])) for name, value in values.items()), key=lambda term: -abs(term[1]))
+    decision = intercept + sum(value for _, value in terms)
+    return _draw_terms(terms, intercept, f"Decision: {decision:+.3g}", n_terms, ax)
+
+
 def _plot_decision(explanation: Any, n_terms: int, ax: Any) -> Any:
-    shown = explanation.contributions[:n_terms]
-    rest = explanation.contributions[n_terms:]
+    title = f"Predicted {explanation.label}; decision towards {explanation.towards}: {explanation.decision:+.3g}"
+    return _draw_terms(explanation.contributions, explanation.intercept, title, n_terms, ax)
+
+
+def _draw_terms(terms: Sequence[tuple[Any, float]], intercept: float, title: str, n_terms: int, ax: Any) -> Any:
+    """Bars of the terms, the largest first, and of the intercept."""
+    shown, rest = terms[:n_terms], terms[n_terms:]
     names, values = [text for text, _ in shown], [value for _, value in shown]
     if rest:
         names, values = [*names, counted(len(rest), "smaller one")], [*values, sum(value for _, value in rest)]
-    names, values = [*names, "intercept"], [*values, explanation.intercept]
+    names, values = [*names, "intercept"], [*values, intercept]
     colours = [LINE if value > 0.0 else ALARM for value in values]
     ax = _bars(names, np.array(values), new_axes(ax, (7.0, 1.3 + 0.34 * len(names))), colours)
     ax.axvline(0.0, color=MUTED, linewidth=0.9)
-    title = f"Predicted {explanation.label}; decision towards {explanation.towards}: {explanation.decision:+.3g}"
     return finish(ax, title=title, x="contribution to the decision", grid="x")
 
 

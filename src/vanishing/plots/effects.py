@@ -24,7 +24,7 @@ from .style import (
     shorten,
 )
 
-_ROOM = 0.22  # share of a panel's height for the histogram below its curves, and for a legend above them
+_HISTOGRAM_SHARE = 0.22  # share of a panel's height for the histogram below its curves, and for a legend above them
 
 
 def plot_effects(effects: Any, *, n_shown: int = 6, ax: Any = None) -> Any:
@@ -82,7 +82,9 @@ def _curve(effect: Any, ax: Any) -> Any:
         ax.plot(effect.grid, lines[:, k], "o-" if few else "-", color=colour, linewidth=1.8, markersize=5, label=label)
     ax.axhline(0.0, color=MUTED, linewidth=0.8, linestyle=":")
     low, high = ax.get_ylim()
-    ax.set_ylim(low - _ROOM * (high - low), high + (_ROOM if len(largest) > 1 else 0.0) * (high - low))
+    ax.set_ylim(
+        low - _HISTOGRAM_SHARE * (high - low), high + (_HISTOGRAM_SHARE if len(largest) > 1 else 0.0) * (high - low)
+    )
     _distribution(effect, ax, few)
     if few:
         ax.set_xticks(effect.grid)
@@ -94,7 +96,7 @@ def _curve(effect: Any, ax: Any) -> Any:
 
 def _distribution(effect: Any, ax: Any, few: bool) -> None:
     """The histogram of a column at the foot of its panel."""
-    height = 0.8 * _ROOM * effect.counts / max(effect.counts.max(), 1)
+    height = 0.8 * _HISTOGRAM_SHARE * effect.counts / max(effect.counts.max(), 1)
     at, width = effect.edges, 0.35 * np.diff(effect.edges).min(initial=np.inf)
     if len(effect.edges) > len(effect.counts):
         at, width = 0.5 * (effect.edges[1:] + effect.edges[:-1]), np.diff(effect.edges)

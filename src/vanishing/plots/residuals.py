@@ -34,6 +34,7 @@ def plot_residuals(
     ----------
     equation : Polynomial or Law
     X : array-like of shape (n_samples, n_columns)
+        Rows with NaN are left out.
     against : str, optional
         A column; the number of the row by default.
     deviation : float, optional
@@ -57,13 +58,14 @@ def plot_residuals(
     ('a', 'deviations')
     """
     table = table_of(equation, X)
-    values = values_of(equation, table)[:, 0]
+    complete = ~np.isnan(table).any(axis=1)
+    values = values_of(equation, table[complete])[:, 0]
     deviation = float(np.sqrt(np.mean(values**2))) if deviation is None else deviation
     values = values / (deviation if deviation > 0.0 else 1.0)
     names = columns_of(equation)
     if against is not None and against not in names:
         raise ValueError(f"There is no column {against!r}: choose one of {', '.join(names)}.")
-    at = np.arange(len(values)) if against is None else table[:, names.index(against)]
+    at = (np.arange(len(table)) if against is None else table[:, names.index(against)])[complete]
     ax = new_axes(ax, (7.5, 2.8))
     beyond = np.abs(values) > BAND
     ax.axhspan(-BAND, BAND, color=GRID, alpha=0.45, linewidth=0, zorder=0)

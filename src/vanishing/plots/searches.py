@@ -33,10 +33,9 @@ def plot_attempts(laws: Any, *, ax: Any = None) -> Any:
         height = max(attempt.J / float(chdtri(attempt.dof, _CHANCE)), 1e-3)
         ax.plot(attempt.degree, height, "o" if law else "X", color=LINE if law else ALARM, markersize=9)
     attempts = [a for a in laws.attempts if a.degree > 0]  # 0: a search that knows no degree
-    untested = [a for a in attempts if a.dof <= 0 and np.isfinite(a.noise)]
-    for degree in {attempt.degree for attempt in untested}:
-        least = min(attempt.noise for attempt in untested if attempt.degree == degree)
-        text = f"would need\n{least:.0%} noise"
+    for degree in {a.degree for a in attempts} - {a.degree for a in tested}:
+        noises = [a.noise for a in attempts if a.degree == degree and "would need noise" in a.reason]
+        text = f"would need\n{min(noises):.0%} noise" if noises else "not tested"
         ax.annotate(text, (degree, 1.25), ha="center", va="bottom", fontsize=8.5, color=ALARM)
     ax.axhline(1.0, color=MUTED, linewidth=1.2, linestyle="--")
     ax.set_yscale("log")

@@ -7,6 +7,7 @@ tell apart; maps are cividis and PuOr for the same reason.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,9 @@ MOST_POINTS = 5000  # rows in a picture; they are drawn as an image
 MOST_NODES = 64_000  # points of the grid of a curve or a surface: 250 x 250, or 40 x 40 x 40
 MOST_CELLS = 144  # cells of a table that have room for a number
 LABEL, TITLE = 16, 42  # characters beside an axis, and of a title or a term
+_CHARACTERS_PER_INCH = 13.5  # of a title, which is set in 10.5 points
 BAND = 3.0  # deviations within which normal rows lie
-FAR = 20.0  # times the usual size, beyond which a scale is logarithmic
+LOGARITHMIC = 20.0  # times the usual size, beyond which a scale is logarithmic
 PANEL = 3.6, 2.8  # inches of one of several pictures
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -45,7 +47,9 @@ def new_axes(ax: Any, size: tuple[float, float] = (5.5, 4.2), *, projection: str
 
 def finish(ax: Any, *, title: str = "", x: str = "", y: str = "", grid: str | None = "both") -> Any:
     """Add labels and a light grid behind the data, and remove the box; names are text, never formulas."""
-    ax.set_title(escape(title), loc="left", fontsize=10.5, color=INK)
+    room = int(_CHARACTERS_PER_INCH * ax.get_position().width * ax.figure.get_figwidth())
+    lines = wrap(title, max(room, TITLE), break_long_words=False)
+    ax.set_title(escape("\n".join(lines)), loc="left", fontsize=10.5, color=INK)
     ax.set_xlabel(escape(x), color=INK)
     ax.set_ylabel(escape(y), color=INK)
     ax.tick_params(colors=MUTED, labelcolor=INK, labelsize=9)
@@ -63,7 +67,7 @@ def finish(ax: Any, *, title: str = "", x: str = "", y: str = "", grid: str | No
 
 def tame(ax: Any, values: Any, usual: float, axis: str = "y") -> None:
     """Make the scale logarithmic beyond the usual size, where some values are far beyond it."""
-    if np.abs(values).max(initial=0.0) > FAR * usual > 0.0:
+    if np.abs(values).max(initial=0.0) > LOGARITHMIC * usual > 0.0:
         getattr(ax, f"set_{axis}scale")("symlog", linthresh=usual)
 
 

@@ -29,7 +29,8 @@ from .style import (
     values_of,
 )
 
-_ALIKE = 2.0  # ratio of the ranges of two columns, up to which they share a scale
+_ONE_SCALE = 2.0  # ratio of the ranges of two columns, up to which they share a scale
+_SOME_POINTS = 200  # rows, up to which points are drawn larger
 
 
 def plot_zero_set(equations: Any, X: Any = None, *, ax: Any = None, resolution: int | None = None) -> Any:
@@ -78,12 +79,13 @@ def _plot_curves(equations: Any, table: Float2D, rows: Float2D, used: Sequence[i
     axes = [_axis(table[:, j], resolution) for j in used]
     values = values_of(equations, _plane(np.median(table, axis=0), used, axes))
     i, j = used
-    ax.plot(rows[:, i], rows[:, j], ".", color=POINT, markersize=4, alpha=0.8, zorder=3, rasterized=True)
+    size = 4 if len(rows) > _SOME_POINTS else 7
+    ax.plot(rows[:, i], rows[:, j], ".", color=POINT, markersize=size, alpha=0.8, zorder=3, rasterized=True)
     for k, column in enumerate(values.T):
         surface = column.reshape(resolution, resolution)
         ax.contour(*axes, surface, levels=[0.0], colors=[CYCLE[k % len(CYCLE)]], linewidths=2.0, zorder=2)
     spans = [axis[-1] - axis[0] for axis in axes]
-    if max(spans) <= _ALIKE * min(spans):
+    if max(spans) <= _ONE_SCALE * min(spans):
         ax.set_aspect("equal")
     finish(ax, title=_title(equations), x=names[i], y=names[j])
     _name_equations(equations, ax)

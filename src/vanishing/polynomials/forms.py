@@ -91,7 +91,7 @@ class MonomialForm:
 
     @property
     def width(self) -> int:
-        """Values computed per row, roughly."""
+        """About how many values are computed for each row."""
         return sum(self.coef.shape)
 
     @property
@@ -123,7 +123,7 @@ class MonomialForm:
         return self.basis.left, self.basis.right, self.coef, self.leads.left, self.leads.right, self.lead_coef
 
     def _memory(self, n_features: int) -> tuple[Float2D, Float2D, Float2D]:
-        """For the columns, the terms and the generators of a chunk; behind a short one the terms must be finite."""
+        """Buffers for the columns, terms and generators of a chunk; zeros, as a short chunk leaves a part unchanged."""
         n_polynomials, n_basis = self.coef.shape
         sizes = n_features, n_basis, n_polynomials
         columns, table, values = (np.zeros((size, self._chunk)) for size in sizes)
@@ -131,7 +131,7 @@ class MonomialForm:
 
     @np.errstate(over="ignore", invalid="ignore")  # as in compiled code
     def _fill_chunk(self, X: Array, out: Float2D, *, absolute: bool, chunk: int) -> None:
-        """As the compiled kernel does it, by the same BLAS on a chunk of the same length: the bits are the same."""
+        """As the compiled kernel, to the last bit: by the same BLAS, on a chunk of the same length."""
         n_rows, leads = len(X), self.leads
         table = np.zeros((self.coef.shape[1], chunk))
         evaluate_terms(X, self.basis, table)
@@ -214,7 +214,7 @@ def values_over(form: MonomialForm | ProductForm, rows: Rows, *, absolute: bool 
     return rows.map(lambda block, out: form.fill(block.X, out, absolute=absolute), form.n_polynomials, form.cost)
 
 
-# What a form consists of in files.
+# Forms in files.
 
 
 def _check_program(program: Program) -> None:

@@ -277,7 +277,8 @@ class Polynomials(Saved, Sequence[Polynomial]):
         Parameters
         ----------
         tol : float, optional
-            Relative distance of the fractions from the coefficients; 0 for the exact values of the float64 numbers.
+            Relative distance of the fractions from the coefficients, of which the leading one is 1; 0 for the exact
+            values of the float64 numbers.
 
         Examples
         --------

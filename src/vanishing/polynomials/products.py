@@ -69,7 +69,7 @@ class ProductForm:
     def gradients(self, X: Any, new: Candidates) -> Any:
         """Derivatives of the basis polynomials and of further products, ``(n_polynomials, n_features * n_rows)``.
 
-        With respect to the columns of ``X`` as given: they are z in x = scale * z + offset.
+        The derivatives are by the columns of ``X``, which are z in x = scale * z + offset.
         """
         namespace = namespace_of(X)
         table, _ = self.basis_values(X)
@@ -93,7 +93,7 @@ class ProductForm:
 
     @property
     def width(self) -> int:
-        """Values computed per row, roughly."""
+        """About how many values are computed for each row."""
         return 2 * self._widest
 
     @property
@@ -161,7 +161,7 @@ def _product_slopes(table: Any, derivative: Any, slopes: Any, products: Candidat
     return namespace.take(derivative, left, axis=0) * second + first * namespace.take(derivative, right, axis=0)
 
 
-# What a form consists of in files.
+# Forms in files.
 
 
 def _check_product_form(form: ProductForm) -> None:

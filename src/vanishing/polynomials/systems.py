@@ -10,7 +10,7 @@ from typing import Any
 
 from .._typing import Float1D, Int2D
 
-# The ring and the ideal in the texts, and words of the languages that a column may be called.
+# Names that no column can have: the ring, the ideal, and keywords of the languages.
 _TAKEN = {"R", "I", *kwlist, "ideal", "int", "intvec", "list", "map", "matrix", "poly", "proc", "ring", "string"}
 
 
@@ -86,7 +86,12 @@ def _written(
 
 
 def _sum(exponents: Int2D, coef: Float1D, names: Sequence[str], tol: float | None) -> str:
+    """The polynomial; with a tolerance as a multiple of it with leading coefficient 1, whose fractions are simpler.
+
+    The ideal of integer points has rational generators, but a vector of length 1 among their multiples has none.
+    """
     terms = []
+    coef = coef / coef[0] if tol and len(coef) else coef
     for row, value in zip(exponents.tolist(), coef.tolist(), strict=True):
         number = repr(value) if tol is None else str(rationalize(value, tol))
         powers = [name if power == 1 else f"{name}^{power}" for name, power in zip(names, row, strict=True) if power]

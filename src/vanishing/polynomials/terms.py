@@ -21,8 +21,8 @@ from .._compiled import compiled
 from .._typing import Array, Float1D, Float2D, Int1D, Int2D
 from ..rows.array_api import namespace_of
 
-_ROWS_WITHOUT_KERNELS = 32  # for so few rows plain NumPy is quick, and nothing has to be compiled or loaded
-MOST_TERMS = 5000  # whose Gram has 200 MB; the default of max_terms, too, and the sums that a query may ask for
+_ROWS_WITHOUT_KERNELS = 32  # rows up to which plain NumPy is as quick, and no kernel has to be compiled or loaded
+MOST_TERMS = 5000  # terms whose Gram takes 200 MB: the default of max_terms, and the most sums of a database query
 
 Term: TypeAlias = tuple[int, ...]
 
@@ -185,18 +185,8 @@ def border(kept: Sequence[Term], order: str, limit: int) -> list[Term] | None:
     """Degree-d border of an order ideal whose terms of degree d-1 are ``kept`` (d >= 2).
 
     A term belongs to it if all its proper divisors are in the order ideal (Definition 2.5 of arXiv:2207.01236). An
-    order ideal is closed under division, so it is enough to check the divisors of degree d-1.
-
-    Parameters
-    ----------
-    kept : sequence of terms of degree d-1
-    order : {"deglex", "degcolex"}
-    limit : int
-        Give up once the border has more terms than this.
-
-    Returns
-    -------
-    list of terms in ascending order, or None if there are more than ``limit``
+    order ideal is closed under division, so it is enough to check the divisors of degree d-1. The terms are in
+    ascending order; the border is None if it has more than ``limit`` terms.
 
     Examples
     --------

@@ -14,30 +14,14 @@ from ..rows.protocol import Block, Cost, Rows
 
 
 class Held(NamedTuple):
-    """How well equations hold on rows.
+    """How well equations hold on rows."""
 
-    Attributes
-    ----------
-    n_rows : int
-        Rows without missing values, which the sums and counts are over.
-    seen : int
-        All rows.
-    squares : ndarray of shape (n_equations,)
-        Sums of squares.
-    beyond : ndarray of shape (n_equations,)
-        Rows with an absolute value above the limit.
-    worst : ndarray of shape (n_equations,)
-        Largest absolute values.
-    row : ndarray of shape (n_equations,)
-        Rows with these values, counted from 0.
-    """
-
-    n_rows: int
-    seen: int
-    squares: Float1D
-    beyond: Int1D
-    worst: Float1D
-    row: Int1D
+    n_rows: int  # without missing values: the sums and counts are over these
+    seen: int  # all rows
+    squares: Float1D  # sums of squares
+    beyond: Int1D  # rows with an absolute value above the limit
+    worst: Float1D  # largest absolute values
+    row: Int1D  # their places among all rows
 
     @property
     def mean_square(self) -> Float1D:
@@ -51,14 +35,7 @@ class Held(NamedTuple):
 
 
 def check_values(rows: Rows, values: Callable[[Float2D], Float2D], limits: Float1D) -> Held:
-    """Evaluate equations on all rows, in one pass.
-
-    Parameters
-    ----------
-    rows : Rows
-    values : callable
-        Values of the equations on rows in memory, ``(n_rows, n_equations)``.
-    limits : ndarray of shape (n_equations,)
+    """Evaluate equations on all rows, in one pass; ``values(X)`` has shape ``(n_rows, n_equations)``.
 
     Examples
     --------

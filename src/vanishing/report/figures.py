@@ -22,18 +22,7 @@ _FONT = re.compile(r"font: ([^;\"']*?)(?:'[^']*'(?:, )?)+[^;\"]*")
 def figure(
     draw: Callable[[Any], Any], size: tuple[float, float], caption: str, *, projection: str | None = None
 ) -> Html:
-    """A picture with its caption.
-
-    Parameters
-    ----------
-    draw : callable
-        Draws on an axis.
-    size : pair of float
-        In inches.
-    caption : str
-    projection : str, optional
-        "3d" for an axis of three dimensions.
-    """
+    """A picture with its caption: ``draw`` gets an axis, and ``size`` is in inches."""
     svg = _svg(draw, size, projection)
     style = f"max-width:{size[0] * 96:.0f}px"
     return tag("figure", tag("div", svg, role="img", aria_label=caption, style=style), tag("figcaption", caption))

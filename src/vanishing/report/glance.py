@@ -11,7 +11,7 @@ from ..display import counted
 from ..plots.style import MOST_POINTS
 from ..rows.array_api import to_host
 from ..rows.protocol import Block, Cost, Rows
-from ..rows.sampling import lowest_places, row_numbers
+from ..rows.sampling import lowest_places, random_keys
 from .figures import histogram
 from .markup import Html, join, paragraph
 from .tables import figures, percent, table
@@ -20,31 +20,16 @@ BINS = 32  # bars of a histogram, and points of a curve
 
 
 class Glance(NamedTuple):
-    """The summary of the rows.
-
-    Attributes
-    ----------
-    n_rows : int
-    present : ndarray of shape (n_columns,)
-        Number of values that are not missing.
-    low, high, mean, square : ndarray of shape (n_columns,)
-        Range and mean, and the sum of squares about the mean.
-    X : ndarray of shape (n_sampled, n_columns)
-        Up to 5,000 of the rows, in their order: all, or those whose places have the smallest hashes.
-    numbers : ndarray of shape (n_sampled,)
-        Their places among all rows.
-    labels : ndarray of shape (n_sampled,) or None
-    hashes : ndarray of shape (n_sampled,)
-    """
+    """The summary of the rows: of every column, and a sample of up to 5,000 rows with the smallest hashes."""
 
     n_rows: int
-    present: Float1D
+    present: Float1D  # number of values that are not missing
     low: Float1D
     high: Float1D
     mean: Float1D
-    square: Float1D
-    X: Float2D
-    numbers: Int1D
+    square: Float1D  # sum of squares about the mean
+    X: Float2D  # the sampled rows, in their order
+    numbers: Int1D  # their places among all rows
     labels: Array | None
     hashes: Float1D
 
@@ -83,7 +68,7 @@ def _glance(block: Block) -> Glance:
     square = ((filled - mean) ** 2 if whole else np.where(known, (filled - mean) ** 2, 0.0)).sum(axis=0)
     low = (X if whole else np.where(known, X, np.inf)).min(axis=0)
     high = (X if whole else np.where(known, X, -np.inf)).max(axis=0)
-    hashes = row_numbers(block)
+    hashes = random_keys(block)
     chosen = lowest_places(hashes, MOST_POINTS)
     labels = None if block.labels is None else np.asarray(to_host(block.labels))[chosen]
     return Glance(len(X), present, low, high, mean, square, X[chosen], chosen, labels, hashes[chosen])

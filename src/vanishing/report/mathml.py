@@ -18,7 +18,7 @@ from ..polynomials.text import quoted_name
 from .markup import EMPTY, Html, join, tag
 
 _INDEXED = re.compile(r"([^\W\d_])_?(\d{1,4})")
-_MOST_TERMS = 40  # on one side of an equation
+_MOST_SUMMANDS = 40  # on one side of an equation
 
 
 class Summand(NamedTuple):
@@ -108,9 +108,9 @@ def _side(summands: Sequence[Summand], before: Html = EMPTY) -> list[Html]:
     """The terms of one side, the first after ``before``, and how many are left out."""
     shown = [
         _formula(summand, first=k == 0, before=EMPTY if k else before)
-        for k, summand in enumerate(summands[:_MOST_TERMS])
+        for k, summand in enumerate(summands[:_MOST_SUMMANDS])
     ]
-    left_out = len(summands) - _MOST_TERMS
+    left_out = len(summands) - _MOST_SUMMANDS
     return [*shown, tag("span", f"+ {left_out} terms", class_="more")] if left_out > 0 else shown
 
 

@@ -18,7 +18,7 @@ class Given(NamedTuple):
     """The rows of a report, the names of their columns, and, if they have labels, their classes.
 
     Blocks of the rows label class ``classes[k]`` with ``keys[k]``. An ideal that was fitted to scaled columns needs the
-    ``scaler`` if the rows are not scaled.
+    ``scaler`` if the rows are not scaled. Rows in memory may have ``times``.
     """
 
     rows: Rows
@@ -26,11 +26,12 @@ class Given(NamedTuple):
     classes: Array | None = None
     keys: Sequence[Any] = ()
     scaler: Any = None
+    times: Array | None = None
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What a story is told about: the rows, their summary, and a clock for its parts."""
+    """The subject of a story: the rows, their summary, and a clock for its parts."""
 
     given: Given
     seen: Glance

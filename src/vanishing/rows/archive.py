@@ -63,17 +63,10 @@ class Archive:
         return sorted(self._members)
 
     def read(self, name: str, kind: str, shapes: Sequence[tuple[int, ...]], most_bytes: int | None = None) -> Array:
-        """Read one of the arrays.
+        """Read an array of the type ``kind`` and of one of the ``shapes``; refuse any other.
 
-        Parameters
-        ----------
-        name : str
-        kind : str
-            Letter and size of the type, ``"f8"``, or the letter alone to allow any size.
-        shapes : sequence of tuples of int
-            The allowed shapes.
-        most_bytes : int, optional
-            The largest allowed size, if type and shape do not determine it.
+        ``kind`` is the letter and size of a type, ``"f8"``, or the letter alone for any size. In that case
+        ``most_bytes`` limits the array.
         """
         member = self._members[name]
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):

@@ -27,14 +27,8 @@ class ArrayRows(Rows):
     """Rows of an array in memory (or of a memory map), shared among threads; the array is never copied as a whole.
 
     The blocks, and the order in which their results are combined, depend on the shape of the data alone, so
-    the result is the same to the last bit for every ``n_jobs``.
-
-    Parameters
-    ----------
-    X : ndarray, or anything with ``shape``, ``dtype`` and slices of rows
-    sample_weight : ndarray of shape (n_samples,), optional
-    labels : ndarray of shape (n_samples,), optional
-    n_jobs : int, optional
+    the result is the same to the last bit for every ``n_jobs``. Anything with ``shape``, ``dtype`` and slices of rows
+    can stand in for the array.
     """
 
     n_samples: int
@@ -52,7 +46,6 @@ class ArrayRows(Rows):
         self.single_precision = X.dtype.kind == "f" and X.dtype.itemsize < 8
 
     def reduce(self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], cost: Cost) -> T:
-        """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""
         block = self._only_block(cost)
         if block is not None:
             with one_blas_thread:
@@ -62,7 +55,6 @@ class ArrayRows(Rows):
         return cast("T", total)
 
     def map(self, kernel: Callable[[Block, Any], None], n_columns: int, cost: Cost, out: Any = None) -> Float2D:
-        """The columns ``(n_samples, n_columns)`` that ``kernel(block, out)`` computes, written to ``out`` if given."""
         out = np.empty((self.n_samples, n_columns)) if out is None else out
         block = self._only_block(cost)
         if block is not None:
@@ -77,13 +69,11 @@ class ArrayRows(Rows):
         return int(self.n_samples)
 
     def scaled(self, scale: Float1D, offset: Float1D) -> ArrayRows:
-        """Rows ``scale * x + offset``."""
         X = np.multiply(self.X, scale)
         X += offset
         return self._of_columns(X)
 
     def where_label(self, label: Any) -> ArrayRows:
-        """The rows with this label."""
         assert self.labels is not None
         return self.where(self.labels == label)
 
@@ -93,13 +83,11 @@ class ArrayRows(Rows):
         return ArrayRows(self.X[chosen], weights, labels, self.n_jobs)
 
     def signed_by(self, label: Any) -> ArrayRows:
-        """The same rows, with negative weights where the label differs from this one."""
         signs = np.where(self.labels == label, 1.0, -1.0)
         weights = signs if self.sample_weight is None else signs * self.sample_weight
         return ArrayRows(self.X, weights, self.labels, self.n_jobs)
 
     def computed(self, kernel: Callable[[Block, Any], None], n_columns: int, cost: Cost) -> ArrayRows:
-        """Rows of the columns that ``kernel(block, out)`` computes."""
         return self._of_columns(self.map(kernel, n_columns, cost))
 
     def _of_columns(self, X: Float2D) -> ArrayRows:
@@ -116,7 +104,7 @@ class ArrayRows(Rows):
         return self.where(weights > 0.0)
 
     def _only_block(self, cost: Cost) -> Block | None:
-        """All rows, if they are one block of a pass that is not shown, without need for threads and bars; else None."""
+        """All rows as one block, if they fit into one and no bar is shown, so that no threads are needed; else None."""
         one = 0 < self.n_samples <= block_rows(cost) and (self.quiet or not passes_shown.depth)
         return Block(as_block(self.X), self.sample_weight, self.labels) if one else None
 

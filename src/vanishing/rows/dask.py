@@ -24,7 +24,7 @@ else:
 
 T = TypeVar("T")
 
-_FAN = 8  # results that one task of the tree combines
+_SUMS_PER_TASK = 8  # results that one task of the tree combines
 
 
 def dask_rows(X: Any, sample_weight: Any = None, labels: Any = None) -> DaskRows:
@@ -154,14 +154,13 @@ class DaskRows(Rows):
         self._cluster = _Cluster()
 
     def reduce(self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], cost: Cost) -> T:
-        """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""
         task = functools.partial(_reduce_block, kernel, combine, cost)
         run = delayed(task, pure=False, traverse=False)
         leaves = [run(k, *parts) for k, parts in enumerate(self._blocks)]
         add = delayed(functools.partial(_add_up, combine), pure=False)
         level = leaves
         while len(level) > 1:
-            level = [add(level[i : i + _FAN]) for i in range(0, len(level), _FAN)]
+            level = [add(level[i : i + _SUMS_PER_TASK]) for i in range(0, len(level), _SUMS_PER_TASK)]
         n_rows, total = self._cluster.compute(level[0], leaves, self.n_samples)
         if total is None:
             raise ValueError("There are no rows in X.")
@@ -190,12 +189,10 @@ class DaskRows(Rows):
         raise ValueError("There are no rows in X.")
 
     def label_rows(self) -> Rows:
-        """A source of the same labels, without the columns."""
         return _DaskLabels(self)
 
     @staticmethod
     def place(part: int, row: int) -> str:
-        """Describe the position of row ``row`` of part ``part``, for messages."""
         return f"in row {row} of block {part}"
 
     @functools.cached_property
@@ -205,12 +202,11 @@ class DaskRows(Rows):
 
 
 def _pieces(*collections: Any) -> list[tuple[Any, ...]]:
-    """For each block the delayed pieces of all collections, which come of one graph as they may share tasks.
+    """For each block, the delayed pieces of all collections, from one graph, as they may share tasks.
 
-    Frames and series are simplified together: they read no more columns than all of them have, and a shuffle that they
-    share happens once, where two would put the rows in two orders. They keep their partitions: the optimiser would
-    join partitions of Parquet files where few columns are read, and more of them for a series than for a frame of the
-    same files.
+    Frames and series are simplified together: a pass reads only their columns, and a shuffle that they share happens
+    once, as two shuffles would give two orders of the rows. They keep their partitions: the optimiser would join
+    partitions of Parquet files where few columns are read, and join more for a series than for a frame.
     """
     import dask
     import dask.array
@@ -231,7 +227,7 @@ def _pieces(*collections: Any) -> list[tuple[Any, ...]]:
 
 
 def _pieces_of_frames(frames: list[Any]) -> list[list[Any]]:
-    """The delayed partitions of each of some frames and series with equally many."""
+    """The delayed partitions of each frame or series; all have the same number of them."""
     import dask.dataframe
 
     if len(frames) < 2:

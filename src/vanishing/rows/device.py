@@ -18,7 +18,7 @@ from .protocol import Block, Cost, Rows, merge
 
 T = TypeVar("T")
 
-_SHARE = 0.4  # share of the free memory for a block and the results of its kernel
+_MEMORY_SHARE = 0.4  # share of the free memory for a block and the results of its kernel
 
 
 def _check_device_weights(sample_weight: Any, n_samples: int) -> Any:
@@ -39,14 +39,7 @@ class DeviceRows(Rows):
     """Rows of an array of CuPy, PyTorch or another library with the array API.
 
     Blocks are as long as the free memory of the device allows. Kernels compute on the device, in float64; only their
-    results, small matrices, are copied to the host.
-
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features)
-    sample_weight : array-like of shape (n_samples,), optional
-    labels : array of shape (n_samples,), optional
-        On the device.
+    results, small matrices, are copied to the host. Labels are on the device already; weights are copied to it.
     """
 
     def __init__(self, X: Any, sample_weight: Any = None, labels: Any = None):
@@ -70,7 +63,6 @@ class DeviceRows(Rows):
             self.sample_weight = None if weights is None else on_device_of(X, weights)
 
     def reduce(self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], cost: Cost) -> T:
-        """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""
         results = (kernel(self._block(rows)) for rows in self._slices(cost.width))
         total = functools.reduce(functools.partial(merge, combine), results)
         assert total is not None
@@ -86,7 +78,6 @@ class DeviceRows(Rows):
         return out
 
     def head(self) -> Float2D:
-        """A few of the rows, in NumPy."""
         return np.asarray(to_host(self.X[: min(FEWEST_ROWS, self.X.shape[0]), :]), dtype=np.float64)
 
     def _block(self, rows: slice) -> Block:
@@ -100,7 +91,10 @@ class DeviceRows(Rows):
     def _slices(self, width: int) -> Iterator[slice]:
         n_samples = int(self.X.shape[0])
         row_bytes = 8 * (width + self.n_features)
-        longest = max(int(_SHARE * free_memory(self.X, int(n_samples * row_bytes / _SHARE)) / row_bytes), FEWEST_ROWS)
+        longest = max(
+            int(_MEMORY_SHARE * free_memory(self.X, int(n_samples * row_bytes / _MEMORY_SHARE)) / row_bytes),
+            FEWEST_ROWS,
+        )
         n_blocks = -(-n_samples // longest)
         edges = [n_samples * i // n_blocks for i in range(n_blocks + 1)]
         with row_progress(n_samples) as progress:

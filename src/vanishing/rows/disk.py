@@ -14,6 +14,7 @@ import numpy as np
 from .._typing import Float2D
 from ..checks import check_scaler
 from ..constants import FEWEST_ROWS
+from ..display import counted
 from ..progress import row_progress
 from ..threads import n_threads, one_blas_thread
 from .arrays import block_rows, in_order
@@ -161,7 +162,6 @@ class DiskRows(Rows):
         return self.reader.files
 
     def reduce(self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], cost: Cost) -> T:
-        """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""
         add = functools.partial(merge, combine)
         threads = n_threads(self.n_jobs)
         groups = self.reader.groups(threads)
@@ -202,7 +202,6 @@ class DiskRows(Rows):
         self.reader.require_unchanged()
 
     def head(self) -> Float2D:
-        """A few of the rows, in NumPy."""
         self.reader.require_unchanged()
         block = self.reader.first_block()
         if block is None:
@@ -210,16 +209,14 @@ class DiskRows(Rows):
         return np.array(block.X[:FEWEST_ROWS])
 
     def label_rows(self) -> DiskRows:
-        """A source of the same labels, without the columns."""
         return DiskRows(self.reader, self.n_jobs, only_labels=True)
 
     def place(self, part: int, row: int) -> str:
-        """Describe the position of row ``row`` of part ``part``, for messages."""
         return f"in row {row} of {self.reader.name_of(part)}"
 
     def __repr__(self) -> str:
-        rows = "?" if self.n_samples is None else f"{self.n_samples:,}"
-        return f"<DiskRows: {rows} rows x {self.n_features} columns {self.reader.origin}>"
+        rows = "? rows" if self.n_samples is None else counted(self.n_samples, "row")
+        return f"<DiskRows: {rows} x {counted(self.n_features, 'column')} {self.reader.origin}>"
 
 
 class ScaledOnDisk(View):
@@ -243,7 +240,6 @@ class ScaledOnDisk(View):
         return rows if self.scaler is None else np.asarray(self.scaler.transform(rows))
 
     def label_rows(self) -> Rows:
-        """A source of the same labels, without the columns."""
         return self.source.label_rows()
 
     def __repr__(self) -> str:

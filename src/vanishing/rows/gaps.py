@@ -72,7 +72,7 @@ def complete_part(block: Block, names: Sequence[str], place: Callable[[int, int]
 def complete_rows(rows: Rows, names: Sequence[str]) -> tuple[Rows, Gaps, Bool1D | None]:
     """The rows without missing values, the gaps in all of them, and which rows of an array are complete.
 
-    Infinite values raise ValueError, and so do rows none of which is complete.
+    Infinite values raise ValueError, as does a source without a complete row.
     """
     kept = None
     change = _Complete(tuple(names), rows.place)

@@ -9,14 +9,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_X_y
 
 from .._typing import Array, Int1D
 from ..checks import check_n_jobs, check_weights, quoted, require_unmasked
 from .array_api import is_device_array, namespace_of, on_device_of, to_host
 from .arrays import ArrayRows
 from .protocol import Block, Cost, Rows
-from .reading import input_names, is_dask, is_source, open_table, read_rows, require_finite, require_numbers
+from .reading import (
+    frame_names,
+    is_dask,
+    is_source,
+    learn_columns,
+    open_table,
+    read_rows,
+    require_finite,
+    require_numbers,
+)
 
 _MOST_CLASSES = 1000  # a label column with more distinct values is taken for a mistake
 
@@ -50,27 +59,37 @@ class Labelled(NamedTuple):
         return [rows.where_label(key) for key in self.keys]
 
 
-def read_labelled(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, at_least: int = 2) -> Labelled:
+def read_labelled(
+    X: Any, y: Any, sample_weight: Any = None, *, at_least: int = 2, n_jobs: int | None = None
+) -> Labelled:
     """Check rows and labels, of at least ``at_least`` classes.
 
     :class:`Rows` bring their own labels; for any other ``X`` the labels are ``y``.
     """
+    check_n_jobs(n_jobs)
     if type(X) is not np.ndarray:
         X = open_table(X)
         if is_source(X):
-            return _read_source(estimator, X, y, sample_weight, at_least)
+            return _read_source(X, y, sample_weight, at_least)
         require_numbers(X)
     require_unmasked(X=X, y=y, sample_weight=sample_weight)
-    X, y = validate_data(estimator, X, _plain_labels(y), dtype="numeric", ensure_all_finite=False)
-    n_jobs = getattr(estimator, "n_jobs", None)
-    check_n_jobs(n_jobs)
+    table, y = check_X_y(X, _plain_labels(y), dtype="numeric", ensure_all_finite=False, estimator="Classification")
     classes, codes = check_labels(y, at_least)
-    rows = ArrayRows(X, check_weights(sample_weight, X.shape[0]), codes, n_jobs)
-    require_finite(rows, input_names(estimator))
+    rows = ArrayRows(table, check_weights(sample_weight, table.shape[0]), codes, n_jobs)
+    rows.feature_names = frame_names(X)
+    require_finite(rows, rows.shown_names)
     return Labelled(rows, classes, list(range(len(classes))))
 
 
-def _read_source(estimator: Any, X: Any, y: Any, sample_weight: Any, at_least: int) -> Labelled:
+def read_labelled_input(estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, at_least: int = 2) -> Labelled:
+    """As :func:`read_labelled`, for the fit of an estimator, which learns the columns."""
+    X = X if type(X) is np.ndarray else open_table(X)
+    data = read_labelled(X, y, sample_weight, at_least=at_least, n_jobs=getattr(estimator, "n_jobs", None))
+    learn_columns(estimator, data.rows, given=X)
+    return data
+
+
+def _read_source(X: Any, y: Any, sample_weight: Any, at_least: int) -> Labelled:
     """As :func:`read_labelled`, for anything but arrays, frames and lists in memory."""
     if isinstance(X, Rows) and (y is not None or not X.labelled):
         raise ValueError(
@@ -79,11 +98,11 @@ def _read_source(estimator: Any, X: Any, y: Any, sample_weight: Any, at_least: i
     require_unmasked(X=X, y=y, sample_weight=sample_weight)
     if is_device_array(X):
         classes, codes = _device_classes(X, y)
-        rows = read_rows(estimator, X, sample_weight, labels=codes)
+        rows = read_rows(X, sample_weight, labels=codes)
         return Labelled(rows, _require_enough(classes, at_least), list(range(len(classes))))
     if y is None and not isinstance(X, Rows):
-        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None.")
-    rows = read_rows(estimator, X, sample_weight, labels=y)
+        raise ValueError("Classification requires y to be passed, but the target y is None.")
+    rows = read_rows(X, sample_weight, labels=y)
     classes = _require_enough(_classes_of(rows), at_least)
     return Labelled(rows, classes, [label.item() if isinstance(label, np.generic) else label for label in classes])
 

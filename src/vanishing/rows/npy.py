@@ -45,13 +45,11 @@ class NpyReader(Reader):
         self._local = threading.local()
 
     def pieces(self, block_rows: int, *, only_labels: bool = False) -> Iterator[Piece]:
-        """All rows, in order, in pieces of at most ``block_rows``."""
         for part, header in enumerate(self.headers):
             for start in range(0, header.shape[0], block_rows):
                 yield Piece(part, start, min(block_rows, header.shape[0] - start), None)
 
     def block(self, piece: Piece, *, only_labels: bool = False) -> Block:
-        """Convert a piece to a block; runs in the worker threads."""
         rows = self._read(piece)
         labels = None if self.label is None else rows[:, self.label]
         weights = None if self.weight is None else np.array(rows[:, self.weight], dtype=np.float64)

@@ -59,33 +59,15 @@ class Cost(NamedTuple):
 
 
 class Rows(ABC):
-    """A source of rows.
-
-    Attributes
-    ----------
-    n_features : int
-        Number of columns.
-    n_samples : int or None
-        Number of rows; None if it is unknown before a pass.
-    feature_names : tuple of str or None
-        Names of the columns; None if they have none.
-    labelled : bool
-        Whether rows come with labels.
-    reading_dominates : bool
-        Whether reading the rows takes longer than computing with them.
-    single_precision : bool
-        Whether the numbers were rounded to float32 or less.
-    read_once : bool
-        Whether the rows are gone after one pass.
-    """
+    """A source of rows."""
 
     n_features: int
-    n_samples: int | None = None
-    feature_names: tuple[str, ...] | None = None
-    labelled: bool = False
-    reading_dominates: bool = False
-    single_precision: bool = False
-    read_once: bool = False
+    n_samples: int | None = None  # None if it is unknown before a pass
+    feature_names: tuple[str, ...] | None = None  # None if the columns have no names
+    labelled: bool = False  # whether rows come with labels
+    reading_dominates: bool = False  # whether reading the rows takes longer than computing with them
+    single_precision: bool = False  # whether the numbers were rounded to float32 or less
+    read_once: bool = False  # whether the rows are gone after one pass
 
     @abstractmethod
     def reduce(self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], cost: Cost) -> T:
@@ -101,6 +83,11 @@ class Rows(ABC):
 
         If ``out`` is given, the columns are written to it.
         """
+
+    @property
+    def shown_names(self) -> list[str]:
+        """Names of the columns; x0, x1, ... if they have none."""
+        return [f"x{j}" for j in range(self.n_features)] if self.feature_names is None else list(self.feature_names)
 
     def place(self, part: int, row: int) -> str:
         """Describe the position of row ``row`` of part ``part``, for messages."""
@@ -172,22 +159,18 @@ class View(Rows):
         self.place = source.place  # type: ignore[method-assign]  # kernels may hold it, and must not hold the rows
 
     def reduce(self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], cost: Cost) -> T:
-        """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""
         result: T = reduce_together([Reduction(self, kernel, combine, cost)])[0]
         return result
 
     def map(self, kernel: Callable[[Block, Any], None], n_columns: int, cost: Cost, out: Any = None) -> Any:
-        """The columns ``(n_samples, n_columns)`` that ``kernel(block, out)`` computes."""
         change = self.change
         cost = cost._replace(width=cost.width + self.n_features)
         return self.source.map(lambda block, out: kernel(change(block), out), n_columns, cost, out)
 
     def head(self) -> Float2D:
-        """A few of the rows, in NumPy."""
         return np.asarray(self.change(Block(self.source.head())).X)
 
     def label_rows(self) -> Rows:
-        """A source of the same labels, which may leave out the columns."""
         return self.source.label_rows()
 
 
@@ -270,7 +253,6 @@ class JoinedRows(Rows):
         self.single_precision = any(source.single_precision for source in self.sources)
 
     def reduce(self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], cost: Cost) -> T:
-        """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""
         requests = [Reduction(source, kernel, combine, cost) for source in self.sources]
         total: T = functools.reduce(combine, reduce_together(requests))
         return total

@@ -141,7 +141,6 @@ class BatchReader(Reader):
             yield Piece(part, start, n_waiting, waiting)
 
     def block(self, piece: Piece, *, only_labels: bool = False) -> Block:
-        """Convert a piece to a block; runs in the worker threads."""
         import pyarrow
 
         with naming(self.name_of(piece.part), self.kind):
@@ -258,7 +257,6 @@ class ArrowReader(BatchReader):
                 start += group.num_rows
 
     def group_blocks(self, group: Piece, only_labels: bool) -> Iterator[Block]:
-        """The blocks of a row group."""
         import pyarrow.parquet as parquet
 
         names = self.read_columns(only_labels=only_labels)

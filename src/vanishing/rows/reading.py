@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from .._typing import Array, Float2D, Int1D
 from ..checks import check_weights, require_unmasked
+from ..display import counted
 from .array_api import is_device_array, namespace_of, to_host
 from .arrays import ArrayRows
 from .disk import open_rows
@@ -37,6 +38,37 @@ def is_dask(X: Any) -> bool:
 
 
 def read_rows(
+    X: Any, sample_weight: Any = None, *, labels: Any = None, n_jobs: int | None = None, passes: int | None = None
+) -> Rows:
+    """The data source for a user's table: an array, a frame, a Dask collection, an array of a device, or Rows.
+
+    ``sample_weight`` and ``labels`` have shape (n_samples,); Rows and tables of other libraries bring their own. The
+    caller says how many ``passes`` it makes, if it knows: rows that can be read only once allow one.
+    """
+    frame = names = None
+    if type(X) is not np.ndarray:  # masked, or something that has to be opened
+        X = open_table(X)
+        source = _find_source(X, sample_weight, labels)
+        if source is not None:
+            if passes != 1:
+                _require_further_passes(source)
+            return source
+        require_columns(X)
+        frame, names = input_frame(X), frame_names(X)
+        if frame is None:
+            require_numbers(X)
+    table = check_array(X, dtype="numeric", ensure_all_finite=False, input_name="X") if frame is None else frame
+    if table.dtype.kind not in "biuf":
+        raise ValueError(f"Input X has values of type {table.dtype}; convert its columns to numbers.")
+    weights = None if sample_weight is None else check_weights(sample_weight, table.shape[0])
+    rows = ArrayRows(table, weights, labels, n_jobs)
+    rows.feature_names = names
+    if frame is not None:
+        rows.single_precision = _has_single(X)
+    return rows
+
+
+def read_input(
     estimator: Any,
     X: Any,
     sample_weight: Any = None,
@@ -45,48 +77,21 @@ def read_rows(
     reset: bool = True,
     passes: int | None = None,
 ) -> Rows:
-    """The data source for ``X``; stores its columns on the estimator, or compares them with ``reset=False``.
+    """The data source for the input of an estimator, which learns its columns, or compares them with ``reset=False``.
 
-    Parameters
-    ----------
-    estimator : estimator
-    X : array-like, frame, Dask collection, array of a device, table of another library, or Rows
-    sample_weight, labels : array-like of shape (n_samples,), optional
-        Not for Rows and tables of other libraries, which bring their own.
-    reset : bool, default=True
-    passes : int, optional
-        How many passes the caller makes, if it knows. Rows that can be read only once are refused in a fit with more
-        than one.
+    As :func:`read_rows`, except that new rows (``reset=False``) may be rows that can be read only once.
     """
-    plain = type(X) is np.ndarray  # rather than masked, or something that has to be opened
-    if not plain:
-        X = open_table(X)
-        source = _find_source(X, sample_weight, labels)
-        if source is not None:
-            if reset and passes != 1:
-                _require_further_passes(source)
-            learn_columns(estimator, source, reset=reset)
-            return source
-        require_columns(X)
-    table = None if plain else input_frame(X)
-    nameless = plain and (reset or "feature_names_in_" not in vars(estimator))
-    if table is not None:
-        validate_data(estimator, X, skip_check_array=True, reset=reset)
-    elif nameless:  # validate_data would also compare names, and collect the tags of the estimator, which takes longer
-        table = check_array(X, dtype="numeric", ensure_all_finite=False, input_name="X", estimator=estimator)
-    else:
-        if not plain:
-            require_numbers(X)
-        table = validate_data(estimator, X, dtype="numeric", ensure_all_finite=False, reset=reset)
-    if table.dtype.kind not in "biuf":
-        raise ValueError(f"Input X has values of type {table.dtype}; convert its columns to numbers.")
-    weights = None if sample_weight is None else check_weights(sample_weight, table.shape[0])
-    rows = ArrayRows(table, weights, labels, getattr(estimator, "n_jobs", None))
-    if nameless:
-        learn_columns(estimator, rows, reset=reset)
-    elif isinstance(table, _FrameColumns):
-        rows.single_precision = _has_single(X)
+    X = X if type(X) is np.ndarray else open_table(X)
+    n_jobs = getattr(estimator, "n_jobs", None)
+    rows = read_rows(X, sample_weight, labels=labels, n_jobs=n_jobs, passes=passes if reset else 1)
+    learn_columns(estimator, rows, reset=reset, given=X)
     return rows
+
+
+def frame_names(X: Any) -> tuple[str, ...] | None:
+    """The names of the columns of a frame or table in memory; None where they are not all texts."""
+    names = getattr(X, "column_names", getattr(X, "columns", None))
+    return tuple(names) if names is not None and all(isinstance(name, str) for name in names) else None
 
 
 def _require_further_passes(rows: Rows) -> None:
@@ -98,7 +103,7 @@ def _require_further_passes(rows: Rows) -> None:
 
 
 def _find_source(X: Any, sample_weight: Any, labels: Any) -> Rows | None:
-    """The source for anything but arrays, frames and lists in the memory of this process; None for these."""
+    """The source for a table outside of the memory of this process; None for arrays, frames and lists in it."""
     if getattr(type(X), "_holds_no_rows", False):
         raise ValueError("Moments have no rows: only OAVI, ABM and AVI can be fitted to them.")
     require_unmasked(X=X, sample_weight=sample_weight)
@@ -193,22 +198,28 @@ def _holds_numbers(dtype: Any, column: Any) -> bool:
 
 def read_finite(estimator: Any, X: Any) -> Rows:
     """The data source for ``X`` with the columns of the fit; NaN and infinity raise ValueError."""
-    rows = read_rows(estimator, X, reset=False)
+    rows = read_input(estimator, X, reset=False)
     if not isinstance(rows, ArrayRows):
-        return finite_blocks(estimator, rows)
+        return finite_blocks(rows, input_names(estimator))
     if rows.X.dtype.kind == "f":
         require_finite(rows, input_names(estimator))
     return rows
 
 
-def finite_blocks(estimator: Any, rows: Rows, *, may_drop: bool = False) -> Rows:
-    """The rows with the columns of the fit; reading a block with NaN or infinity raises ValueError."""
-    learn_columns(estimator, rows, reset=False)
-    return rows.changed(_Finite(input_names(estimator), rows.place, may_drop))
+def finite_blocks(rows: Rows, names: Sequence[str], *, may_drop: bool = False) -> Rows:
+    """The rows; reading a block with NaN or infinity raises ValueError, which names the column."""
+    return rows.changed(_Finite(list(names), rows.place, may_drop))
 
 
-def learn_columns(estimator: Any, rows: Any, *, reset: bool) -> None:
-    """Store the columns of rows or moments on the estimator, or compare them, as ``validate_data`` does for arrays."""
+def learn_columns(estimator: Any, rows: Any, *, reset: bool = True, given: Any = None) -> None:
+    """Store the columns of rows or moments on the estimator, or compare them with those of the fit.
+
+    The names in the array or frame that was ``given`` are compared by scikit-learn, with its warnings.
+    """
+    without_names = type(given) is np.ndarray and (reset or "feature_names_in_" not in vars(estimator))
+    if isinstance(rows, ArrayRows) and not (given is None or without_names or isinstance(given, Rows)):
+        validate_data(estimator, given, skip_check_array=True, reset=reset)
+        return
     names = rows.feature_names
     if reset:
         estimator.n_features_in_ = rows.n_features
@@ -324,27 +335,30 @@ def _add_non_finite(a: _NonFinite, b: _NonFinite) -> _NonFinite:
     return _NonFinite(a.counts + b.counts, b.first | a.first)
 
 
-def require_finite(rows: Rows, names: Sequence[str], *, may_drop: bool = False) -> None:
+def require_finite(rows: Rows, names: Sequence[str], *, may_drop: bool = False, whole: bool = True) -> None:
     """Raise ValueError for NaN and infinity, naming the first column that has one.
 
-    With ``may_drop``, the message names the parameter ``missing`` of the caller.
+    With ``may_drop``, the message names the parameter ``missing`` of the caller; if the rows are not the ``whole``
+    table, it counts "at least" what it has seen.
     """
     n = rows.n_features
     non_finite = rows.reduce(_count_non_finite, _add_non_finite, Cost(n, 2 * n))
     if non_finite.counts.any():
-        raise ValueError(_non_finite_message(non_finite, names, rows, may_drop))
+        raise ValueError(_non_finite_message(non_finite, names, rows, may_drop, whole))
 
 
-def _non_finite_message(non_finite: _NonFinite, names: Sequence[str], rows: Rows | _Finite, may_drop: bool) -> str:
+def _non_finite_message(
+    non_finite: _NonFinite, names: Sequence[str], rows: Rows | _Finite, may_drop: bool, whole: bool
+) -> str:
     """The error about the first column with a value that is not finite."""
     j = int(np.flatnonzero(non_finite.counts)[0])
     part, row, is_nan = non_finite.first[j]
     where = "" if names[j] == f"x{j}" else f" ({names[j]!r})"
-    some, first = ("at least ", "one") if isinstance(rows, _Finite) else ("", "the first")
+    some, first = ("", "the first") if whole else ("at least ", "one")
     way_out = "or drop those rows, as missing='drop' does" if may_drop and is_nan else "or drop those rows"
     return (
-        f"Input X contains {'NaN' if is_nan else 'infinity (inf)'} in column {j}{where}: {some}{non_finite.counts[j]} "
-        f"such value{'s' if non_finite.counts[j] > 1 else ''}, {first} {rows.place(part, row)}. Impute them {way_out}."
+        f"Input X contains {'NaN' if is_nan else 'infinity (inf)'} in column {j}{where}: {some}"
+        f"{counted(int(non_finite.counts[j]), 'such value')}, {first} {rows.place(part, row)}. Impute them {way_out}."
     )
 
 
@@ -359,5 +373,5 @@ class _Finite:
     def __call__(self, block: Block) -> Block:
         non_finite = _count_non_finite(block)
         if non_finite.counts.any():
-            raise ValueError(_non_finite_message(non_finite, self.names, self, self.may_drop))
+            raise ValueError(_non_finite_message(non_finite, self.names, self, self.may_drop, whole=False))
         return block

@@ -21,6 +21,7 @@ from .protocol import Block, Cost, where
 from .reading import require_finite
 
 _SPLITMIX = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB], dtype=np.uint64)  # as published
+FEWEST_IN_HALF = 20  # rows of half of a class: a sample has twice as many, and a class with fewer is not cut
 
 
 @dataclass(frozen=True)
@@ -80,16 +81,13 @@ def _mix(values: Any, shift: int) -> Any:
     return values ^ ((values >> shift) & ((1 << (64 - shift)) - 1))
 
 
-FEWEST_IN_HALF = 20  # rows of half of a class: a sample has twice as many, and a class with fewer is not cut
-
-
-def row_numbers(block: Block) -> Float1D:
+def random_keys(block: Block) -> Float1D:
     """Random numbers in [0, 1) for the rows of a block, hashes of their places in the source.
 
     Examples
     --------
     >>> import numpy as np
-    >>> row_numbers(Block(np.zeros((3, 1)), start=5)).round(3)
+    >>> random_keys(Block(np.zeros((3, 1)), start=5)).round(3)
     array([0.726, 0.163, 0.255])
     """
     hashes = to_host(fold_numbers(block.X, block.part, block.start, block.X.shape[0], N_HASHES))
@@ -118,36 +116,36 @@ class Lowest(NamedTuple):
     Z: Float2D
     signed: Float1D
 
-    def thinned(self, most: int, least: float = 0.0) -> Lowest:
-        """At most ``most`` of the rows, below a lower limit; none where that would be lower than ``least``."""
-        limit, places = _lowest(self.numbers, self.limit, most, least)
+    def thinned(self, most: int) -> Lowest:
+        """At most ``most`` of the rows, below a lower limit."""
+        limit, places = _lowest(self.numbers, self.limit, most)
         return Lowest(limit, self.numbers[places], self.Z[places], self.signed[places])
 
 
-def _lowest(numbers: Float1D, limit: float, most: int, least: float) -> tuple[float, Int1D]:
+def _lowest(numbers: Float1D, limit: float, most: int) -> tuple[float, Int1D]:
     """The limit below which at most ``most`` numbers lie, no higher than the given one, and their places."""
     if np.count_nonzero(numbers < limit) > most:
         limit = min(limit, float(np.partition(numbers, most)[most]))
-    return limit, np.flatnonzero((numbers < limit) & (limit >= least))
+    return limit, np.flatnonzero(numbers < limit)
 
 
-def lowest_of(Z: Any, signed: Any, numbers: Float1D, limit: float, most: int, least: float = 0.0) -> Lowest:
+def lowest_of(Z: Any, signed: Any, numbers: Float1D, limit: float, most: int) -> Lowest:
     """At most ``most`` rows of a block, those with the lowest numbers below the limit."""
-    limit, places = _lowest(numbers, limit, most, least)
+    limit, places = _lowest(numbers, limit, most)
     if isinstance(Z, np.ndarray):
         return Lowest(limit, numbers[places], Z[places], signed[places])
     taken = to_host(namespace_of(Z).take(Z, on_device_of(Z, places), axis=0))
     return Lowest(limit, numbers[places], taken, to_host(signed)[places])
 
 
-def merge(a: Lowest, b: Lowest, most: int, least: float = 0.0) -> Lowest:
-    """The lowest of the rows that both are of."""
+def lowest_of_both(a: Lowest, b: Lowest, most: int) -> Lowest:
+    """At most ``most`` rows, those with the lowest numbers of both."""
     numbers, Z, signed = (np.concatenate(pair) for pair in zip(a[1:], b[1:], strict=True))
-    return Lowest(min(a.limit, b.limit), numbers, Z, signed).thinned(most, least)
+    return Lowest(min(a.limit, b.limit), numbers, Z, signed).thinned(most)
 
 
 class Sample(NamedTuple):
-    """Some rows of every class in memory, labelled by the numbers of the classes; and the facts about all rows."""
+    """Rows drawn from every class, labelled by the number of the class, and facts about all rows."""
 
     rows: ArrayRows
     n_rows: Float1D  # rows with a weight in each class
@@ -156,7 +154,7 @@ class Sample(NamedTuple):
 
 
 class _Tally(NamedTuple):
-    """Of the rows of a block with a weight: how many each class has, their range, and those of each class drawn."""
+    """Facts about the rows of a block with a weight: their number by class, their range, and some drawn by class."""
 
     n_rows: Float1D
     low: Float1D
@@ -165,7 +163,7 @@ class _Tally(NamedTuple):
 
 
 def stratified_sample(data: Labelled, most: int, names: Sequence[str]) -> Sample:
-    """About ``most`` rows with the shares of the classes kept, but at least 40 of each, in one pass."""
+    """Draw about ``most`` rows in one pass, in the proportions of the classes, but at least 40 of each class."""
     keys = data.keys
 
     def kernel(block: Block) -> _Tally:
@@ -177,7 +175,7 @@ def stratified_sample(data: Labelled, most: int, names: Sequence[str]) -> Sample
             a.n_rows + b.n_rows,
             np.minimum(a.low, b.low) if both else np.fmin(a.low, b.low),
             np.maximum(a.high, b.high) if both else np.fmax(a.high, b.high),
-            tuple(merge(x, y, most) for x, y in zip(a.drawn, b.drawn, strict=True)),
+            tuple(lowest_of_both(x, y, most) for x, y in zip(a.drawn, b.drawn, strict=True)),
         )
 
     facts = data.rows.reduce(kernel, combine, Cost(8 * data.rows.n_features, 3 * data.rows.n_features))
@@ -198,7 +196,7 @@ def _tally(block: Block, keys: Sequence[Any], most: int) -> _Tally:
         empty = Lowest(1.0, np.empty(0), np.empty((0, n_features)), np.empty(0))
         return _Tally(np.zeros(len(keys)), none, none, (empty,) * len(keys))
     namespace = namespace_of(block.X)
-    numbers = row_numbers(block)
+    numbers = random_keys(block)
     used = block.X if weights.all() else block.X[on_device_of(block.X, weights > 0.0), :]
     own: list[Bool1D] = [to_host(block.labels == key) & (weights > 0.0) for key in keys]
     signed = weights if isinstance(block.X, np.ndarray) else on_device_of(block.X, weights)
@@ -211,7 +209,7 @@ def _tally(block: Block, keys: Sequence[Any], most: int) -> _Tally:
 
 
 def _drawn_rows(facts: _Tally, most: int, n_jobs: int | None) -> ArrayRows:
-    """As many of the drawn rows as each class may have, labelled by the numbers of the classes."""
+    """The drawn rows, cut to the share of each class, and labelled by the number of the class."""
     shares = np.ceil(facts.n_rows * (most / max(facts.n_rows.sum(), most)))
     wanted = np.maximum(shares, 2 * FEWEST_IN_HALF).astype(np.int64)
     chosen = [lowest.thinned(int(n)) for lowest, n in zip(facts.drawn, wanted, strict=True)]

@@ -1,4 +1,4 @@
-"""What talking to a database takes: quoted names, and the one row that a query gives."""
+"""Queries to a database: quoted names, and results of one row."""
 
 from __future__ import annotations
 

@@ -48,12 +48,10 @@ class StreamReader(BatchReader):
         self.single_precision = self.has_single(schema)
 
     def name_of(self, part: int) -> str:
-        """Name of the table, for messages."""
         return self.name
 
     @property
     def origin(self) -> str:
-        """Where the rows come from, for messages."""
         return f"of {self.name}"
 
     def pieces(self, block_rows: int, *, only_labels: bool = False) -> Iterator[Piece]:
@@ -76,7 +74,6 @@ class StreamReader(BatchReader):
                     yield batch.select(names).slice(start, LONGEST_BLOCK)
 
     def first_block(self) -> Block | None:
-        """A few of the rows; None without rows."""
         batches = self._table.first(FEWEST_ROWS).select(self.read_columns(only_labels=False)).to_batches()
         return next((self.block(piece) for piece in self.join_batches(iter(batches), 0)), None)
 
@@ -194,5 +191,5 @@ def _table_of(X: Any) -> _Table:
 
 
 def _name_of(X: Any) -> str:
-    """What to call a table in messages."""
+    """The name of a table in messages."""
     return "the DuckDB relation" if type(X).__name__ == "DuckDBPyRelation" else f"the {type(X).__name__}"

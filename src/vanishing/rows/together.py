@@ -151,14 +151,11 @@ class _TaskRows(Rows):
         self.single_precision = source.single_precision
 
     def reduce(self, kernel: Callable[[Block], T | None], combine: Callable[[T, T], T], cost: Cost) -> T:
-        """Combine ``kernel(block)``, where it is not None, over all blocks in the order of the rows."""
         result: T = self.passes.result_of(self.number, Reduction(self, kernel, combine, cost))
         return result
 
     def map(self, kernel: Callable[[Block, Any], None], n_columns: int, cost: Cost, out: Any = None) -> Any:
-        """The columns ``(n_samples, n_columns)`` that ``kernel(block, out)`` computes."""
         return self.passes.source.map(kernel, n_columns, cost, out)
 
     def place(self, part: int, row: int) -> str:
-        """Describe the position of row ``row`` of part ``part``, for messages."""
         return self.passes.source.place(part, row)

@@ -22,7 +22,7 @@ _FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT) if os.name == "posix" else (er
 def complete_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Hand out a temporary name to write to; rename it to ``path`` at the end, or remove it after an error.
 
-    Also removes what killed processes left behind while they wrote the same file.
+    Also removes unfinished files of killed processes that were writing the same file.
 
     Examples
     --------

@@ -11,7 +11,7 @@ from scipy import stats
 
 from .._typing import Array
 from ..constants import IN_TEXT
-from ..detection.explain import as_table
+from ..display import as_table, counted
 from ..rows.gaps import Gaps, add_gaps, complete_part
 from ..rows.protocol import Block, Cost, Rows
 from .rule import Rule, absolute_values
@@ -116,7 +116,7 @@ class Report:
             for rule, share, p, rows in zip(self.rules, self.share, self.p_values, self.worst_rows, strict=True)
         ]
         left_out = [] if self._left_out is None else [self._left_out]
-        return "\n".join([f"{self.n_rows:,} rows: {'passed' if self.passed else 'FAILED'}", *lines, *left_out])
+        return "\n".join([f"{counted(self.n_rows, 'row')}: {'passed' if self.passed else 'FAILED'}", *lines, *left_out])
 
 
 def _p_value(rule: Rule, missed: int, n_rows: int) -> float:

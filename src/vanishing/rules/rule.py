@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import comb
 from typing import Protocol
@@ -16,6 +16,8 @@ from ..detection.calibration import NORMAL_RANGE, weighted_quantiles
 from ..polynomials.polynomial import Polynomial
 from ..polynomials.terms import Term
 from ..solvers import Status
+
+_MOST_DECIMALS = 12  # of a coefficient in a rule; more are left as they are
 
 
 class LawLike(Protocol):
@@ -100,6 +102,39 @@ def rule_with_tolerance(polynomial: Polynomial, table: Float2D, width: float = W
     size = np.abs(polynomial.coef) @ np.array([np.abs(np.prod(table**e, axis=1)).mean() for e in polynomial.exponents])
     low, high = weighted_quantiles(values, np.ones(len(values)), [0.25, 0.75])
     return Rule(polynomial, float(width * (high - low) / NORMAL_RANGE + ROOT_EPS * size))
+
+
+def plain_rule(polynomial: Polynomial, table: Float2D) -> Rule:
+    """The rule of a polynomial whose coefficients have as few decimals as the rows allow.
+
+    Where columns depend on each other, a fit leaves coefficients of 1.00001 that the rows cannot tell from 1. A rule
+    with shorter ones takes its place if no more rows miss it, and if it is no wider by more than the standard error of
+    a width that n rows estimate, ``1 / sqrt(n)`` of it.
+
+    Examples
+    --------
+    >>> net = np.arange(1.0, 101.0)
+    >>> exponents = np.array([[1, 0], [0, 1], [0, 0]])
+    >>> fitted = Polynomial(exponents, np.array([1.0, -1.190000001, 3e-9]), ("gross", "net"), 0, 0, 0, Status.VANISHING)
+    >>> print(plain_rule(fitted, np.column_stack([1.19 * net, net])).polynomial)
+    gross - 1.19*net
+    """
+    fitted = rule_with_tolerance(polynomial, table)
+    widest, most = fitted.tolerance * (1.0 + len(table) ** -0.5), _missing(fitted, table)
+    for decimals in range(_MOST_DECIMALS):
+        coef = np.round(polynomial.coef, decimals)
+        kept = coef != 0.0
+        if kept.sum() > 1:
+            shorter = replace(polynomial, exponents=polynomial.exponents[kept], coef=coef[kept])
+            rule = rule_with_tolerance(shorter, table)
+            if rule.tolerance <= widest and _missing(rule, table) <= most:
+                return rule
+    return fitted
+
+
+def _missing(rule: Rule, table: Float2D) -> int:
+    """Rows of a table that miss a rule."""
+    return int((absolute_values([rule], table) > rule.tolerance).sum())
 
 
 def absolute_values(rules: Sequence[Rule], X: Float2D) -> Float2D:

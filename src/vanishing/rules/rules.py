@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from .._typing import Array, Float1D, Int2D
 from ..checks import check_choice, check_count, check_number
@@ -19,12 +18,12 @@ from ..polynomials.polynomial import Polynomial
 from ..report import Given, Reported
 from ..rows.gaps import MISSING, complete_part, complete_rows
 from ..rows.protocol import Block, Cost, Rows
-from ..rows.reading import choose_columns, input_names, read_rows, require_finite
+from ..rows.reading import choose_columns, read_rows, require_finite
 from ..solvers import Status
 from .exports import expectation_suite, pandera_schema, sql_checks
 from .learning import equations_of_most, sample_table
 from .report import Report, report_on
-from .rule import LawLike, Rule, absolute_values, polynomial_of_law, rule_with_tolerance
+from .rule import LawLike, Rule, absolute_values, plain_rule, polynomial_of_law, rule_with_tolerance
 
 
 def _polynomial(
@@ -129,9 +128,8 @@ class Rules(Saved, Reported, Sequence[Rule]):
                 "Moments are sums, but rules need rows, to count those that miss a rule: give a table, or look for "
                 "the laws of the sums with discover(moments)."
             )
-        columns = _Columns(n_jobs)
-        rows = read_rows(columns, X)
-        names = input_names(columns)
+        rows = read_rows(X, n_jobs=n_jobs)
+        names = rows.shown_names
         complete, n_missing = rows, 0
         if missing == "drop":
             complete, gaps, _ = complete_rows(rows, names)
@@ -139,7 +137,7 @@ class Rules(Saved, Reported, Sequence[Rule]):
         else:
             require_finite(rows, names, may_drop=True)
         table = sample_table(complete)
-        rules = [rule_with_tolerance(polynomial, table) for polynomial in equations_of_most(table, names, degree)]
+        rules = [plain_rule(polynomial, table) for polynomial in equations_of_most(table, names, degree)]
         if not rules:
             return cls(rules, n_missing=n_missing)
         width = 4 * rows.n_features * len(rules)
@@ -176,9 +174,8 @@ class Rules(Saved, Reported, Sequence[Rule]):
             )
         polynomials = [polynomial_of_law(law) for law in laws]
         if X is not None:
-            columns = _Columns(None)
-            rows = read_rows(columns, X)
-            require_finite(rows, input_names(columns))
+            rows = read_rows(X)
+            require_finite(rows, rows.shown_names)
             table = np.asarray(rows.to_numpy(), dtype=np.float64)
             return cls([rule_with_tolerance(polynomial, table, width) for polynomial in polynomials])
         if not all(np.isfinite(polynomial.mse) for polynomial in polynomials):
@@ -234,7 +231,7 @@ class Rules(Saved, Reported, Sequence[Rule]):
         """The rows of a table with the columns that the rules use."""
         names, used = self._names, self._used()
         chosen = choose_columns(X, [names[j] for j in used])
-        rows = read_rows(_Columns(n_jobs), chosen)
+        rows = read_rows(chosen, n_jobs=n_jobs)
         if chosen is not X:
             return rows
         if rows.n_features != len(names):
@@ -324,10 +321,3 @@ class _FindMissed:
 
 def _add_missed(a: _Missed, b: _Missed) -> _Missed:
     return _Missed(a.n_rows + b.n_rows, a.counts + b.counts, np.concatenate([a.places, a.n_rows + b.places]))
-
-
-class _Columns(BaseEstimator):  # type: ignore[misc]
-    """Stands in for an estimator when rows are read."""
-
-    def __init__(self, n_jobs: int | None):
-        self.n_jobs = n_jobs

@@ -54,7 +54,7 @@ def rules_story(rules: Any, subject: Subject) -> Story:
     tiles = [
         Tile("passed" if report.passed else "failed", "compared with the rows of the fit", "Fisher's exact test, 1%"),
         Tile(f"{missed.n_missed:,}", "rows miss a rule", f"{missed.n_missed / missed.n_rows:.2%} of {missed.n_rows:,}"),
-        Tile(f"{len(rules):,}", "rules", f"between {len(subject.names)} columns"),
+        Tile(f"{len(rules):,}", "rule" if len(rules) == 1 else "rules", f"between {len(subject.names)} columns"),
     ]
     n = missed.n_missed
     title = f"{n:,} of {missed.n_rows:,} rows miss{'es' if n == 1 else ''} a rule"

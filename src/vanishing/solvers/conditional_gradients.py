@@ -188,7 +188,7 @@ def _pairwise(
 
 
 def _vertex_weights(c: Float1D, x0: Float1D | None = None) -> Float1D:
-    """All weight on the vertex x0, by default on the one that a Frank-Wolfe step from 0 chooses."""
+    """All weight on the vertex x0; by default, on the vertex of a Frank-Wolfe step from 0."""
     weights = np.zeros(2 * c.size)
     towards = -c if x0 is None else x0
     i = int(np.argmax(np.abs(towards)))

@@ -14,14 +14,14 @@ from ..constants import ROUNDING, SINGULAR, TINY
 from .conditional_gradients import bpcg
 from .quadratic import TIE, Solution, Status, Stop, loss_and_gap, verdict
 
-_EVENTS = 20  # per coefficient; a longer path runs in circles, because of rounding
+_MOST_EVENTS = 20  # for each coefficient; rounding makes a longer path run in circles
 
 
 @compiled
 def _follow(
     Q: Float2D, c: Float1D, r: float, radius: float, target: float, psi: float, max_iter: int, x: Float1D
 ) -> int:
-    """Follow the minimisers until the loss is ``target`` or the norm is ``radius``; the number of events is returned.
+    """Follow the minimisers until the loss is ``target`` or the norm is ``radius``, and return the number of events.
 
     Along the path the half gradient ``g = Qx + c`` is ``-level * sign(x_i)`` on the support S and at most ``level``
     elsewhere. As the level falls by ``t``, x moves by ``t * d`` with ``Q[S, S] d = sign``: its norm grows by
@@ -75,7 +75,7 @@ def _follow(
             delete_column(L, face, leaving, size)
             size -= 1
             barred[:] = False
-        norm, loss = _gradient_and_loss(Q, c, r, face[:size], x, g)  # anew, as rounding adds up
+        norm, loss = _gradient_and_loss(Q, c, r, face[:size], x, g)  # recomputed, as rounding errors accumulate
         if last or size == 0 or loss - 2.1 * level * (radius - norm) > psi:
             return it + 1
     return max_iter
@@ -102,7 +102,7 @@ def _next_event(
             speed = 1.0 + end * change[i]
             if speed > 0.0:
                 t = max(level - end * g[i], 0.0) / speed
-                # A column that has just left touches the level still.
+                # A column that has just left still touches the level.
                 if t < step and not (i == left and t <= TIE * level):
                     step, entering = t, i
     for a in range(face.size):
@@ -114,7 +114,7 @@ def _next_event(
 
 @compiled
 def _gradient_and_loss(Q: Float2D, c: Float1D, r: float, face: Int1D, x: Float1D, g: Float1D) -> tuple[float, float]:
-    """Write ``g = Qx + c`` anew; the l1 norm of x and the loss are returned."""
+    """Recompute ``g = Qx + c``; return the l1 norm of x and the loss."""
     for i in range(g.size):
         g[i] = c[i]
     for j in face:
@@ -147,7 +147,7 @@ def homotopy(Q: Float2D, c: Float1D, r: float, radius: float, stop: Stop, x0: Fl
     target = stop.psi - 0.5 * min(stop.gap, stop.psi)
     n_iter = 0
     if c.any() and r > target:
-        events = min(stop.max_iter, _EVENTS * c.size)
+        events = min(stop.max_iter, _MOST_EVENTS * c.size)
         n_iter = _follow(np.ascontiguousarray(Q), np.ascontiguousarray(c), r, radius, target, stop.psi, events, x)
         norm = float(np.abs(x).sum())
         if norm > radius:  # by rounding

@@ -13,8 +13,8 @@ from ..constants import SINGULAR
 from .homotopy import homotopy
 from .quadratic import TIE, Solution, Status, Stop, loss_and_gap
 
-_LONGEST = 128  # terms of a polynomial that still counts as short
-_TRIED = 32  # terms after which the pace says whether psi will be reached; an exact law shows only when it is complete
+_MOST_SHORT_TERMS = 128  # terms of a short polynomial
+_TERMS_BEFORE_FORECAST = 32  # an exact law shows only with its last term
 
 
 @compiled
@@ -24,9 +24,9 @@ def _pursue(
     """Let terms join until the loss is at most psi; return their number, and write them to ``support``.
 
     With ``S`` the terms so far, ``g = Qx + c`` at the least-squares solution on S, and ``d_i`` the square of the part
-    of term i that is orthogonal to S, adding term i lowers the loss by ``g_i^2 / d_i``; the best one joins. One joins
-    in any case: a leading term that is small by itself says little, and what is left of it beside the best other term
-    classifies better. Rows of ``W = L^-1 Q[S, :]``, with ``L L' = Q[S, S]``, give both in O(n |S|). From ``g = c`` at
+    of term i that is orthogonal to S, adding term i lowers the loss by ``g_i^2 / d_i``; the best one joins. At
+    least one joins: a leading term that is small by itself says little, and its residual on the best other term tells
+    classes apart better. Rows of ``W = L^-1 Q[S, :]``, with ``L L' = Q[S, S]``, give both in O(n |S|). As ``g = c`` at
     the start, ``z = L^-1 c[S]``.
     """
     most, n = W.shape
@@ -56,7 +56,7 @@ def _pursue(
         support[size] = best
         size += 1
         # If every further term gains the same share, loss / gain * log(loss / psi) more terms are needed.
-        if size >= _TRIED and loss > psi > 0.0 and loss * np.log(loss / psi) > gain * (most - size):
+        if size >= _TERMS_BEFORE_FORECAST and loss > psi > 0.0 and loss * np.log(loss / psi) > gain * (most - size):
             break
     return size
 
@@ -121,7 +121,7 @@ def matching_pursuit(Q: Float2D, c: Float1D, r: float, radius: float, stop: Stop
     array([0. , 0.9, 0. ])
     """
     Q, psi, n = np.ascontiguousarray(Q), stop.psi, c.size
-    most = min(n, stop.max_iter, _LONGEST)
+    most = min(n, stop.max_iter, _MOST_SHORT_TERMS)
     support, W, z = np.empty(most, np.int64), np.empty((most, n)), np.empty(most)
     size = _pursue(Q, r, psi, c.copy(), Q.diagonal().copy(), np.zeros(n, np.bool_), support, W, z)
     x, support, z = np.zeros(n), support[:size], z[:size]

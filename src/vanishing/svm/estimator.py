@@ -17,7 +17,7 @@ from ..files.fields import Labels, Numbers, require
 from ..files.saved import SavedEstimator
 from ..rows.array_api import in_float64, on_device_of
 from ..rows.arrays import ArrayRows
-from ..rows.labels import Labelled, as_vector, best_labels, read_labelled
+from ..rows.labels import Labelled, as_vector, best_labels, read_labelled_input
 from ..rows.protocol import Block, Cost, Rows
 from ..rows.reading import input_names, read_finite, take_input_from
 from ..rows.together import together
@@ -113,7 +113,7 @@ class L1SVC(SavedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self
         """
         with all_or_nothing(self):
-            self._fit_from([self.C], _surveyed(self, read_labelled(self, X, y, sample_weight)), [self])
+            self._fit_from([self.C], _surveyed(self, read_labelled_input(self, X, y, sample_weight)), [self])
         return self
 
     def decision_function(self, X: Any) -> Any:
@@ -191,7 +191,7 @@ def _positive(data: Labelled) -> Sequence[Any]:
 
 
 def _surveyed(estimator: Any, data: Labelled) -> Labelled:
-    """The data; those outside of memory are checked, and scaled if they were opened so, by a pass."""
+    """The data, after a pass over rows outside of memory that checks them and finds a scaling they are opened with."""
     if isinstance(data.rows, ArrayRows):
         return data
     rows = survey_parts(data.rows, input_names(estimator)).rows
@@ -211,7 +211,7 @@ def svm_path(X: Any, y: Any, Cs: Any, sample_weight: Any = None, **parameters: A
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows' losses; not all zero.
     **parameters :
-        Of :class:`L1SVC`, other than ``C``.
+        Parameters of :class:`L1SVC` other than ``C``.
 
     Returns
     -------
@@ -228,7 +228,7 @@ def svm_path(X: Any, y: Any, Cs: Any, sample_weight: Any = None, **parameters: A
     """
     models = [L1SVC(C, **parameters) for C in check_numbers("Cs", Cs, above=0.0)]
     first = models[0]
-    data = _surveyed(first, read_labelled(first, X, y, sample_weight))
+    data = _surveyed(first, read_labelled_input(first, X, y, sample_weight))
     for model in models[1:]:
         take_input_from(first, model)
     ascending = sorted(models, key=lambda model: model.C)
@@ -248,8 +248,8 @@ def svms_along(
 ) -> Iterator[L1SVC]:
     """The models of :func:`svm_path` for ascending ``Cs``, each fitted when it is asked for.
 
-    The rows are known to be good, those of class ``classes[k]`` have the code k, and there are some of each: where many
-    such paths are short, checks would take a good part of their time.
+    Nothing is checked, which would take a good part of the time of many short paths. Rows of class ``classes[k]`` have
+    the code k, and every class has rows.
     """
     models = [L1SVC(C, n_jobs=1, **limits) for C in Cs]
     data = Labelled(ArrayRows(X, weights, codes, n_jobs), classes, list(range(len(classes))))

@@ -19,7 +19,7 @@ from ..engine.gram import BATCH
 from ..rows.array_api import in_float64, namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows, as_block, block_rows
 from ..rows.protocol import Block, Cost, Rows
-from ..rows.sampling import Lowest, lowest_of, merge
+from ..rows.sampling import Lowest, lowest_of, lowest_of_both
 
 _ROWS_OF_PART = 600  # rows of each label for each column, to start from: they know the Hessian to some 5%
 
@@ -63,7 +63,7 @@ def _add_sums(Z: Float2D, signed: Float1D, score: Float1D, total: Float2D) -> No
 
 
 def _short_rows(signed: Float1D, score: Float1D) -> Bool1D:
-    """Which rows have xi > 0, and a weight."""
+    """The rows with xi > 0 and a weight."""
     return np.asarray(((score < 1.0) & (signed > 0.0)) | ((score > -1.0) & (signed < 0.0)))
 
 
@@ -102,10 +102,17 @@ class SquaredHinge:
         labels = [] if few else [False, True]
 
         def kernel(Z: Any, signed: Any) -> tuple[Float1D, list[Lowest]]:
-            return _squares_of(Z, signed), [_drawn(Z, signed, positive=sign, most=most) for sign in labels]
+            weights, squares = abs(signed), np.zeros(Z.shape[1])
+            chunk = CACHE_ENTRIES // Z.shape[1] + 1 if isinstance(Z, np.ndarray) else max(Z.shape[0], 1)
+            with np.errstate(over="ignore", invalid="ignore"):
+                for start in range(0, Z.shape[0], chunk):  # squares that stay in the cache
+                    part = Z[start : start + chunk, :]
+                    squares = squares + to_host(weights[start : start + chunk] @ (part * part))
+            drawn = [_drawn(Z, signed, positive=sign, most=most) for sign in labels]
+            return np.append(squares, float(namespace_of(Z).sum(weights))), drawn
 
         def combine(a: Any, b: Any) -> tuple[Float1D, list[Lowest]]:
-            return a[0] + b[0], [merge(x, y, most) for x, y in zip(a[1], b[1], strict=True)]
+            return a[0] + b[0], [lowest_of_both(x, y, most) for x, y in zip(a[1], b[1], strict=True)]
 
         squares, samples = self._reduce(kernel, combine, 2 * self.n_columns)
         self._known = _require_finite(squares), samples
@@ -142,7 +149,12 @@ class SquaredHinge:
             return self._last[1]
 
         def kernel(Z: Any, signed: Any) -> Float2D:
-            return _sums_at(Z, signed, scores_of(Z, x))
+            score = scores_of(Z, x)
+            if not isinstance(Z, np.ndarray):
+                return _sum_on_device(Z, signed, score)
+            total = np.zeros((2, 2 + Z.shape[1]))
+            _add_sums(Z, signed, score, total)
+            return total
 
         total = _require_finite(self._reduce(kernel, operator.add, 4 * self.n_columns))
         self._last = x, Sums(total[:, 0], total[:, 1], total[:, 2:])
@@ -152,7 +164,9 @@ class SquaredHinge:
         """The loss at ``x + t * direction`` for several t, in one pass."""
 
         def kernel(Z: Any, signed: Any) -> Float1D:
-            return _losses_along(signed, scores_of(Z, x), scores_of(Z, direction), steps)
+            score, change = scores_of(Z, x), scores_of(Z, direction)
+            shortfalls = (_shortfall(signed, score + step * change) for step in steps.tolist())
+            return np.array([float(namespace_of(Z).sum(abs(signed) * xi * xi)) for xi in shortfalls])
 
         return self._reduce(kernel, operator.add, 4 * self.n_columns)
 
@@ -226,43 +240,13 @@ def scores_of(Z: Any, x: Float1D) -> Any:
     return Z @ on_device_of(Z, np.ascontiguousarray(x[:-1])) + float(x[-1])
 
 
-def _squares_of(Z: Any, signed: Any) -> Float1D:
-    """Sums of ``|s| (z^2, 1)`` over a block."""
-    weights, squares = abs(signed), np.zeros(Z.shape[1])
-    chunk = CACHE_ENTRIES // Z.shape[1] + 1 if isinstance(Z, np.ndarray) else max(Z.shape[0], 1)
-    with np.errstate(over="ignore", invalid="ignore"):
-        for start in range(0, Z.shape[0], chunk):  # squares that stay in the cache
-            part = Z[start : start + chunk, :]
-            squares = squares + to_host(weights[start : start + chunk] @ (part * part))
-    return np.append(squares, float(namespace_of(Z).sum(weights)))
-
-
-def _sums_at(Z: Any, signed: Any, score: Any) -> Float2D:
-    """The three sums in one row per label, ``(2, 2 + n_columns)``, for a block on the host or a device."""
-    if not isinstance(Z, np.ndarray):
-        return _sum_on_device(Z, signed, score)
-    total = np.zeros((2, 2 + Z.shape[1]))
-    _add_sums(Z, signed, score, total)
-    return total
-
-
-def _losses_along(signed: Any, score: Any, change: Any, steps: Float1D) -> Float1D:
-    """Loss at ``score + t * change`` for every step t, for a block on the host or a device."""
-    namespace = namespace_of(score)
-    sign, weight, losses = namespace.sign(signed), namespace.abs(signed), []
-    for step in steps.tolist():
-        xi = namespace.clip(1.0 - sign * (score + step * change), 0.0, None)
-        losses.append(float(namespace.sum(weight * xi * xi)))
-    return np.array(losses)
-
-
-# The same sums on a device, in the operations of the array API.
-
-
 def _shortfall(signed: Any, score: Any) -> Any:
     """xi for every row."""
     namespace = namespace_of(score)
     return namespace.clip(1.0 - namespace.sign(signed) * score, 0.0, None)
+
+
+# The same sums on a device, in the operations of the array API.
 
 
 def _sum_on_device(Z: Any, signed: Any, score: Any) -> Float2D:

@@ -17,11 +17,11 @@ from ..constants import N_HASHES
 from ..files.fields import Flag, ListOf, Number, Optional, Record, Text, require
 from ..files.saved import SavedEstimator
 from ..rows.reading import input_names, require_columns
-from ..rows.sampling import Lowest, fold_numbers, lowest_of, merge
+from ..rows.sampling import Lowest, fold_numbers, lowest_of, lowest_of_both
 from .columns import Column, Texts, frame_columns, text_of
 
 _MOST_TEXTS = 10_000  # distinct texts that are counted; a column with more has no categories
-_MOST_NUMBERS = 4_000_000  # sampled numbers from which medians are taken: 32 MB
+_SAMPLED_NUMBERS = 4_000_000  # sampled numbers from which medians are taken: 32 MB
 
 
 class Tally(NamedTuple):
@@ -56,7 +56,7 @@ def tally_columns(columns: Sequence[Column], part: int = 0, start: int = 0) -> T
 
 
 def _most_rows(n_columns: int) -> int:
-    return _MOST_NUMBERS // max(n_columns, 1)
+    return _SAMPLED_NUMBERS // max(n_columns, 1)
 
 
 def _count(column: Texts) -> Counter[str]:
@@ -72,7 +72,7 @@ def _limited(counts: Counter[str]) -> Counter[str]:
 def add_tallies(a: Tally, b: Tally) -> Tally:
     """The counts of two blocks together."""
     texts = [None if x is None or y is None else _add(x, y) for x, y in zip(a.texts, b.texts, strict=True)]
-    drawn = merge(a.drawn, b.drawn, _most_rows(a.drawn.Z.shape[1]))
+    drawn = lowest_of_both(a.drawn, b.drawn, _most_rows(a.drawn.Z.shape[1]))
     return Tally(a.n_rows + b.n_rows, a.gaps + b.gaps, texts, drawn)
 
 
@@ -82,7 +82,7 @@ def _add(a: Counter[str], b: Counter[str]) -> Counter[str]:
 
 _NUMBER = re.compile(r"[-+]?\s*[$€£¥]?\s*\d[\d.,' ]*([eE][-+]?\d+)?\s*[%$€£¥]?")
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T][\d:.,]+.*)?")
-_MANY = 5  # different numbers or dates, of a column whose texts are no categories
+_DISTINCT_NUMBERS = 5  # numbers or dates among the texts of a column, from which on they are not categories
 
 
 class NoCategoriesError(ValueError):
@@ -318,7 +318,7 @@ def _disguised(texts: Counter[str], n_known: int) -> str | None:
     Columns of digits alone may be codes, and count as categories.
     """
     values = {text: n for text, n in texts.items() if _NUMBER.fullmatch(text) or _DATE.fullmatch(text)}
-    if len(values) < _MANY or 2 * sum(values.values()) < n_known or all(text.isdigit() for text in texts):
+    if len(values) < _DISTINCT_NUMBERS or 2 * sum(values.values()) < n_known or all(text.isdigit() for text in texts):
         return None
     plain = re.compile(r"[-+]?[\d.]+([eE][-+]?\d+)?")
     return next((text for text in texts if not plain.fullmatch(text)), next(iter(texts)))

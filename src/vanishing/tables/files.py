@@ -95,12 +95,10 @@ class _TableReader(ArrowReader):
             self.fragments = list(dataset.dataset(self.files, format=kind).get_fragments())
 
     def read_columns(self, *, only_labels: bool) -> list[str]:
-        """The columns of the files that a pass reads."""
         names = [self.label] if only_labels else [*self.columns, self.label, self.weight]
         return list(dict.fromkeys(name for name in names if name is not None))
 
     def block(self, piece: Piece, *, only_labels: bool = False) -> Block:
-        """Convert a piece to a block; runs in the worker threads."""
         import pyarrow
 
         if only_labels:

@@ -1,4 +1,4 @@
-"""Fitted pipelines taken apart: rows as their model sees them, and the column of the table that each column is from."""
+"""Takes fitted pipelines apart: the rows as their model sees them, and the source of each column in the table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..rows.reading import dense
 
 
 class Apart(NamedTuple):
-    """The model of a pipeline, which knows the names of its columns; rows for it; its columns by those of the table."""
+    """The model of a pipeline with the names of its columns, its rows, and its columns by column of the table."""
 
     model: Any
     X: Any
@@ -23,13 +23,7 @@ class Apart(NamedTuple):
 
 
 def take_apart(model: Any, X: Any) -> Apart:
-    """The last step of a fitted pipeline and its rows; any other model and its rows as they are.
-
-    Parameters
-    ----------
-    model : fitted model, or Pipeline of transformers before one
-    X : array-like of shape (n_samples, n_features)
-    """
+    """The last step of a fitted pipeline and its rows; any other model and its rows as they are."""
     if not isinstance(model, Pipeline):
         return Apart(model, X, {})
     check_is_fitted(model)
@@ -60,7 +54,7 @@ def _names_of(step: Any, X: Any) -> list[str]:
 
 
 def _sources(step: Any, names: Sequence[str], after: Sequence[str]) -> list[str]:
-    """For each column that a transformer makes the input column that it is made of; itself if it is made of several."""
+    """The input column of each output column of a transformer; the output itself if it has several inputs."""
     if isinstance(step, Pipeline):
         sources, names = list(names), list(names)
         for _, part in step.steps:
@@ -91,7 +85,7 @@ def _places(columns: Any, names: Sequence[str]) -> Any:
 
 
 def _source(made: str, names: Sequence[str]) -> str:
-    """The longest name that a made one is, or begins with as encoders and indicators of gaps write it."""
+    """The longest input name that an output name equals or extends, as encoders and indicators of gaps do."""
     fitting = [
         name
         for name in names

@@ -9,12 +9,12 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import MinMaxScaler
 
 from ..._typing import Array, Float2D
-from ...checks import all_or_nothing, check_number
+from ...checks import all_or_nothing, check_number, no_generator
 from ...files.fields import Either, Labels, MayBeMissing, Number, Numbers, Optional, Scaler, TupleOf, require
 from ...files.saved import Object, SavedEstimator
 from ...ideals.oavi import DefaultIdeal
 from ...rows.arrays import ArrayRows
-from ...rows.labels import Labelled, read_labelled
+from ...rows.labels import Labelled, read_labelled_input
 from ...rows.reading import dense, take_input_from
 from ...svm import L1SVC
 from .columns import Columns
@@ -114,9 +114,9 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         "final_estimator_": Object("L1SVC"),
         "_map": FEATURE_MAP,
         "_calibration": Optional(CALIBRATION),
-        "_centre": MayBeMissing(Numbers("f8", (None,))),  # none of these three is in files of older versions
+        "_centre": MayBeMissing(Numbers("f8", (None,))),  # files of older versions lack it, and the next two
         "_rehearsal": MayBeMissing(Optional(REHEARSAL)),
-        "_accuracies": MayBeMissing(Optional(TupleOf(Number()))),  # these alone are
+        "_accuracies": MayBeMissing(Optional(TupleOf(Number()))),  # in files of older versions only
     }
 
     def _check_saved(self) -> None:
@@ -126,7 +126,7 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         if scaler is not None:
             widths.add(scaler.n_features if isinstance(scaler, InputTransform) else scaler.n_features_in_)
         require(widths == {n}, "its parts have different columns")
-        require(svm.n_features_in_ == self._map.n_columns, "there are other weights than columns")
+        require(svm.n_features_in_ == self._map.n_columns, "numbers of weights and columns differ")
         require(svm.classes_.tolist() == self.classes_.tolist(), "its parts have different classes")
         calibrated = self._calibration is None or self._calibration.offset.size == len(svm.coef_)
         require(calibrated, "a class is not calibrated")
@@ -195,8 +195,10 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         """
         with all_or_nothing(self):
             self._check_options()
-            data = read_labelled(self, dense(X), y, sample_weight).without_zero_weights()
+            data = read_labelled_input(self, dense(X), y, sample_weight).without_zero_weights()
             self._fit_labelled(self, data, Conditions())
+            if self._map.n_generators == 0:
+                raise ValueError(no_generator(self.ideals_.estimators_[0].psi))
         return self
 
     def _check_options(self) -> None:
@@ -209,10 +211,8 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         """Fit to checked data, whose columns ``source`` knows."""
         take_input_from(source, self)
         pieces = fit_pieces(self, data, how)
-        self._store(data.classes, pieces.scaler, pieces.ideals, pieces.mapping, pieces.final)
-        if how.calibration is not None:
-            self._calibrate(how.calibration)
-        known = pieces.rows if isinstance(pieces.rows, ArrayRows) else pieces.sampled
+        self._store(data.classes, *pieces[:4], how.calibration)
+        known = pieces.known
         if known is None:
             return
         self._centre = np.average(known.X, axis=0, weights=known.sample_weight)
@@ -221,17 +221,24 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         else:
             self._linear = _is_linear(pieces.final, self._map.over(ArrayRows(known.X[:100])))
 
-    def _store(self, classes: Array, scaler: Any, ideals: PerClass, mapping: FeatureMap, final: Any) -> None:
+    def _store(
+        self,
+        classes: Array,
+        scaler: Any,
+        ideals: PerClass,
+        mapping: FeatureMap,
+        final: Any,
+        calibration: Calibration | None = None,
+    ) -> None:
         """Set what predictions need."""
         self.classes_, self.scaler_, self.ideals_, self.final_estimator_ = classes, scaler, ideals, final
-        self._map = mapping
-        self._calibration = None
+        self._map, self._calibration = mapping, calibration
         for name in ("_centre", "_rehearsal", "_accuracies"):  # left by an earlier fit
             self.__dict__.pop(name, None)
         self._set_planes()
 
     def _set_planes(self) -> None:
-        """Set the map to the columns with a weight, with these weights: all that the SVM's decisions need."""
+        """Set the map to the columns that have a weight, and the weights: all that the SVM's decisions need."""
         self._generators = None  # the cached ones have other weights
         svm = self.final_estimator_
         self._linear = isinstance(svm, L1SVC)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,19 +23,6 @@ class Extras:
     knots: Float1D
     left: Int1D
     right: Int1D
-
-    @classmethod
-    def of(
-        cls, n_features: int, *, append_input: bool = False, knots: Float2D | None = None, products: bool = False
-    ) -> Extras:
-        """All inputs, hinges at ``knots`` (one column for each feature; NaN: none), and all products of degree 2."""
-        none = np.empty(0, dtype=np.int64)
-        inputs = np.arange(n_features) if append_input else none
-        left, right = np.triu_indices(n_features) if products else (none, none)
-        if knots is None:
-            return cls(inputs, none, np.empty(0), left, right)
-        columns, rows = np.nonzero(~np.isnan(knots.T))
-        return cls(inputs, columns, knots[rows, columns], left, right)
 
     @property
     def n_columns(self) -> int:
@@ -66,7 +53,7 @@ def take_columns(X: Any, index: Int1D) -> Any:
     return namespace_of(X).take(X, on_device_of(X, index), axis=1)
 
 
-def hinge_knots(X: Float2D, n_knots: int) -> Float2D | None:
+def hinge_knots(X: Float2D, n_knots: int) -> Float2D:
     """Inner quantiles of every column, ``(n_knots, n_features)``; NaN where one repeats another or the largest value.
 
     Examples
@@ -76,7 +63,7 @@ def hinge_knots(X: Float2D, n_knots: int) -> Float2D | None:
     array([[ 1., nan]])
     """
     if n_knots == 0:
-        return None
+        return np.empty((0, X.shape[1]))
     levels = np.linspace(0.1, 0.9, n_knots) if n_knots > 1 else np.array([0.5])
     knots: Float2D = np.quantile(X, levels, axis=0)
     repeated = np.vstack([np.zeros((1, X.shape[1]), dtype=bool), np.diff(knots, axis=0) == 0.0])
@@ -146,6 +133,17 @@ class Columns(Saved):
         """The columns that the parameters of a classifier ask for."""
         return cls(**{each.name: getattr(classifier, each.name) for each in fields(cls)})
 
+    def with_changes(self, first: Columns, other: Columns) -> Columns:
+        """These columns with the fields of ``other`` that differ from those of ``first``.
+
+        Examples
+        --------
+        >>> Columns(hinges=5).with_changes(Columns(), Columns(halves=True)) == Columns(hinges=5, halves=True)
+        True
+        """
+        changed = {each.name: getattr(other, each.name) for each in fields(self)}
+        return replace(self, **{name: value for name, value in changed.items() if value != getattr(first, name)})
+
     def n_extras(self, n_features: int) -> int:
         """How many columns there are beside the generators, at most.
 
@@ -159,12 +157,11 @@ class Columns(Saved):
 
     def extras(self, X: Float2D) -> Extras:
         """The columns beside the generators, for rows in the unit cube like those of ``X``."""
-        return Extras.of(
-            X.shape[1],
-            append_input=self.append_input,
-            knots=hinge_knots(X, self.hinges),
-            products=self.monomials > 1,
-        )
+        n, none = X.shape[1], np.empty(0, dtype=np.int64)
+        left, right = np.triu_indices(n) if self.monomials > 1 else (none, none)
+        knots = hinge_knots(X, self.hinges)
+        hinges, rows = np.nonzero(~np.isnan(knots.T))
+        return Extras(np.arange(n) if self.append_input else none, hinges, knots[rows, hinges], left, right)
 
 
 _INDICES = Numbers("i8", (None,), low=0)

@@ -299,7 +299,7 @@ def _interpolated(grids: tuple[Float1D, Float1D], values: Array, rows: Float2D) 
 def _chosen_pairs(
     terms: _Sum, inside: Float2D, left: Float2D, names: Sequence[str], pairs: Any
 ) -> list[tuple[int, int]]:
-    """Pairs of columns that a user names, or those whose product goes most with what the curves leave."""
+    """The pairs of columns that a user names, or the pairs whose product correlates most with what the curves leave."""
     if not isinstance(pairs, (int, np.integer)):
         return [_places(names, pair) for pair in pairs]
     deviation = inside.std(axis=0)

@@ -42,7 +42,7 @@ class Formula:
     units : pair of ndarray
         Scale and offset from the variables u to the unit cube.
     names : sequence of str
-        Of the inputs.
+        Names of the inputs.
     transform : InputTransform, optional
         From the inputs to u; without it they are the same.
     """

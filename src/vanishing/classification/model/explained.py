@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..._typing import Float1D, Float2D, Int1D
@@ -19,14 +19,14 @@ from ...report.glance import look_at
 from ...rows.arrays import ArrayRows, as_rows
 from ...rows.labels import as_vector, best_labels, read_labelled
 from ...rows.protocol import Rows
-from ...rows.reading import dense, finite_blocks, input_names, read_finite
+from ...rows.reading import dense, finite_blocks, input_names, learn_columns, read_finite
 from .effects import Effects, effects_of
 from .explain import Explanation, changes_of_label, shares_of_columns
 from .transforms import cube_rows
 
 
 class Explains:
-    """The methods of a classifier that explain its decisions, and those of a search, by its best model."""
+    """The methods that explain the decisions of a classifier, or of the best model of a search."""
 
     def _single(self) -> Any:
         """The model that predicts."""
@@ -80,9 +80,9 @@ class Explains:
     ) -> Any:
         """What each term or column contributes to the decision for rows; for one row also how to change its label.
 
-        By term, the contributions and the intercept sum to the decision. By column, they sum to what the decision is
-        beyond that for a ``reference`` row: Shapley's values, of which those of a term of two columns are exact, and
-        those of more columns a mean over 16 orders of the columns.
+        By term, the contributions and the intercept sum to the decision. By column, they are Shapley's values, and sum
+        to the decision less the decision for a ``reference`` row. They are exact for terms of one or two columns; for
+        terms of more columns they are the mean over 16 orders of the columns.
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class Explains:
             The row to compare with, by column; by default the mean of the training rows (as the formula sees them:
             of ranks or of arcsinh where the columns are scaled so).
         groups : mapping from str to list of int, optional
-            Columns that are one thing, as those of a category, by column; the others stay alone.
+            Columns that count as one, such as the columns of a category; only with ``by="column"``.
 
         Returns
         -------
@@ -205,11 +205,12 @@ class _ReportedClasses(Reported):
         X = X.toarray() if issparse(X) else X
         if y is None and not (isinstance(X, Rows) and X.labelled):
             return Given(read_finite(self, X), names)
-        data = read_labelled(clone(self), X, y, at_least=1)
+        data = read_labelled(X, y, at_least=1)
         if isinstance(data.rows, ArrayRows):
             read_finite(self, X)  # raises an error for other columns than those of the fit
             return Given(data.rows, names, data.classes, data.keys)
-        return Given(finite_blocks(self, data.rows), names, data.classes, data.keys)
+        learn_columns(self, data.rows, reset=False)
+        return Given(finite_blocks(data.rows, names), names, data.classes, data.keys)
 
 
 class ReportedClassifier(Explains, _ReportedClasses, ClassifierMixin):  # type: ignore[misc]

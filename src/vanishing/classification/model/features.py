@@ -21,7 +21,7 @@ from ...polynomials.terms import term_values
 from ...polynomials.text import shown_names
 from ...rows.array_api import empty_like, in_float64, namespace_of, on_device_of, to_host
 from ...rows.protocol import Block, Computed, Cost, Rows, View
-from .columns import EXTRAS, Extras, take_columns
+from .columns import EXTRAS, Columns, Extras, take_columns
 
 _CONSTANT = 1e-12  # spread of a column that is constant up to rounding, relative to its values or the unit cube
 
@@ -44,15 +44,16 @@ class FeatureMap:
     exact: Bool1D | None = None
 
     @classmethod
-    def of(
-        cls, ideals: Sequence[Sequence[VanishingIdeal]], extras: Extras | None = None, features: str = "absolute"
-    ) -> FeatureMap:
-        """The map for the fitted estimators of each class; ``features`` is "absolute", "signed" or "both".
+    def of(cls, ideals: Sequence[Sequence[VanishingIdeal]], options: Columns, X: Float2D | None = None) -> FeatureMap:
+        """The map for the fitted estimators of each class; hinges need rows ``X`` in the unit cube.
 
         Beside the inputs, signed generators of degree 1 would say nothing new, and are left out.
         """
         lists = tuple(ideal.generators_ for own in ideals for ideal in own)
-        extras = Extras.of(len(lists[0].feature_names)) if extras is None else extras
+        extras, features = (
+            options.extras(np.empty((0, len(lists[0].feature_names))) if X is None else X),
+            options.features,
+        )
         degrees = np.concatenate([polynomials.degrees for polynomials in lists])
         numbers = np.arange(degrees.size)
         signed = numbers[degrees > 1] if extras.inputs.size else numbers
@@ -81,7 +82,7 @@ class FeatureMap:
         return values[:, self.absolute.size + self.signed.size :]
 
     def select(self, chosen: Bool1D) -> FeatureMap:
-        """The map to some of the columns, with no more polynomials than these need; ``exact`` is not kept."""
+        """The map to some of the columns, without polynomials that none of them needs; ``exact`` is not kept."""
         first, second = self.absolute.size, self.absolute.size + self.signed.size
         absolute, signed = self.absolute[chosen[:first]], self.signed[chosen[first:second]]
         used = np.union1d(absolute, signed)
@@ -167,27 +168,20 @@ class FeatureMap:
 
         Takes one pass; ``reach`` holds the largest absolute value of every input column.
         """
-        moments: tuple[float, Float1D, Float1D] = self.columns_of(rows).reduce(
-            _block_moments, _merge_moments, self._cost
+        return self._fitted(
+            self.columns_of(rows).reduce(_block_moments, _merge_moments, self._cost), reach, scale=scale
         )
-        weight, mean, square = moments
-        return self._fitted(mean, np.sqrt(square / weight), reach, scale=scale)
 
     def fitted_by(self, columns: Float2D, sample_weight: Float1D | None, reach: Float1D, *, scale: bool) -> FeatureMap:
-        """The same from the columns of these rows, the output of this map, which become those of the fitted one."""
-        weights = np.ones(len(columns)) if sample_weight is None else sample_weight
-        mean = weights @ columns / weights.sum()
-        square, length = np.zeros(columns.shape[1]), CACHE_ENTRIES // columns.shape[1] + 1
-        for start in range(0, len(columns), length):
-            part = columns[start : start + length] - mean
-            part *= part
-            square += weights[start : start + length] @ part
-        fitted = self._fitted(mean, np.sqrt(square / weights.sum()), reach, scale=scale)
+        """As :meth:`fitted_on`, from the columns that this map gives, which are divided in place."""
+        fitted = self._fitted(_block_moments(Block(columns, sample_weight)), reach, scale=scale)
         assert fitted.width is not None
         columns /= fitted.width
         return fitted
 
-    def _fitted(self, mean: Float1D, deviation: Float1D, reach: Float1D, *, scale: bool) -> FeatureMap:
+    def _fitted(self, moments: tuple[float, Float1D, Float1D], reach: Float1D, *, scale: bool) -> FeatureMap:
+        weight, mean, square = moments
+        deviation = np.sqrt(square / weight)
         noise = np.concatenate([_noise(polynomials.form, np.maximum(reach, 1.0)) for polynomials in self.lists])
         places = np.concatenate([self.absolute, self.signed])
         rounding = _CONSTANT * np.maximum(np.abs(mean) + deviation, 1.0)
@@ -238,7 +232,7 @@ def _check_map(mapping: FeatureMap) -> None:
     require(extras.hinges.size == extras.knots.size, "a hinge has no knot")
     require(extras.left.size == extras.right.size, "a product has one factor only")
     require(mapping.width is None or mapping.width.size == mapping.n_columns, "a column has no width")
-    require(mapping.exact is None or mapping.exact.size == mapping.n_generators, "there are other generators")
+    require(mapping.exact is None or mapping.exact.size == mapping.n_generators, "numbers of generators differ")
 
 
 _INDICES = Numbers("i8", (None,), low=0)
@@ -283,20 +277,25 @@ def _table_on_device(block: Block, predicted: Any, keys: Sequence[Any], n_classe
 
 
 def _block_moments(block: Block) -> tuple[float, Float1D, Float1D]:
-    """Total weight, mean, and sum of squares around it."""
+    """Total weight of a block, and the mean of every column with the sum of squares around it."""
     columns, weights = block.X, block.weights
     namespace = namespace_of(columns)
     if weights is None:
         weights = namespace.ones_like(columns[:, 0])
     total = float(namespace.sum(weights))
-    mean = weights @ columns / max(total, TINY)
-    return total, to_host(mean), to_host(weights @ (columns - mean) ** 2)
+    mean, square = weights @ columns / max(total, TINY), np.zeros(columns.shape[1])
+    length = CACHE_ENTRIES // columns.shape[1] + 1 if isinstance(columns, np.ndarray) else max(columns.shape[0], 1)
+    for start in range(0, columns.shape[0], length):  # rows that stay in the cache
+        part = columns[start : start + length, :] - mean
+        part *= part
+        square += to_host(weights[start : start + length] @ part)
+    return total, to_host(mean), square
 
 
 def _merge_moments(
     a: tuple[float, Float1D, Float1D], b: tuple[float, Float1D, Float1D]
 ) -> tuple[float, Float1D, Float1D]:
-    """Those of both together (Chan, Golub and LeVeque 1979)."""
+    """The moments of two blocks together (Chan, Golub and LeVeque 1979)."""
     total = a[0] + b[0]
     share = b[0] / max(total, TINY)
     step = b[1] - a[1]
@@ -306,8 +305,8 @@ def _merge_moments(
 def column_names(mapping: FeatureMap, owners: Sequence[str], inputs: Sequence[str], generators: Array | None) -> Array:
     """Names of the columns: the class and the polynomial, with bars for |g| where g has a column, too; then the extras.
 
-    ``owners`` are the names of the classes and halves that the lists of polynomials belong to, ``generators`` those of
-    the polynomials, where they are known.
+    ``owners`` names the class or half that each list of polynomials belongs to, ``generators`` each polynomial, where
+    the names are known.
     """
     if generators is None:
         pairs = zip(owners, mapping.lists, strict=True)

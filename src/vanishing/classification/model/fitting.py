@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,10 +14,11 @@ from ..._typing import Array, Bool1D, Float1D, Float2D, Int1D
 from ...checks import no_generator, quoted, warn_outside_unit_cube
 from ...constants import TINY
 from ...engine.survey import Survey, scale_and_survey_parts, survey_parts
+from ...ideals.ideal import VanishingIdeal
 from ...rows.array_api import on_device_of, to_host
 from ...rows.arrays import ArrayRows
 from ...rows.labels import Labelled
-from ...rows.protocol import Block, Rows
+from ...rows.protocol import Block
 from ...rows.reading import input_names, take_input_from
 from ...rows.sampling import Sample, stratified_sample
 from ...svm import L1SVC, svms_along
@@ -30,8 +30,8 @@ from .probabilities import Calibration
 from .transforms import InputTransform, in_unit_cube
 
 
-def class_factors(class_weight: Any, classes: Array, n_rows: Float1D) -> Float1D | None:
-    """What ``class_weight`` multiplies the weights of the rows of each class by; None for None.
+def class_factors(class_weight: Any, classes: Array, n_rows: Float1D) -> Float1D:
+    """What ``class_weight`` multiplies the weights of the rows of each class by.
 
     Examples
     --------
@@ -41,8 +41,6 @@ def class_factors(class_weight: Any, classes: Array, n_rows: Float1D) -> Float1D
     >>> class_factors({"a": 3.0}, np.array(["a", "b"]), np.array([30.0, 10.0]))
     array([3., 1.])
     """
-    if class_weight is None:
-        return None
     if isinstance(class_weight, str) and class_weight == "balanced":
         return np.asarray(n_rows.sum() / (len(classes) * n_rows))
     if not isinstance(class_weight, Mapping):
@@ -59,10 +57,18 @@ def class_factors(class_weight: Any, classes: Array, n_rows: Float1D) -> Float1D
     return factors
 
 
-def class_weighted(data: Labelled, factors: Float1D | None) -> Labelled:
-    """The rows with their weights times the factor of their class."""
-    if factors is None:
+def class_weighted(data: Labelled, class_weight: Any, sample: Sample | None = None) -> Labelled:
+    """The rows with their weights times the factor of their class; a sample knows how many rows each class has."""
+    if class_weight is None:
         return data
+    if sample is not None:
+        n_rows = sample.n_rows
+    else:
+        used = data.without_zero_weights().rows
+        assert isinstance(used, ArrayRows)
+        assert used.labels is not None
+        n_rows = np.bincount(used.labels, minlength=len(data.classes)).astype(np.float64)
+    factors = class_factors(class_weight, data.classes, n_rows)
     if isinstance(data.rows, ArrayRows):
         rows, own = data.rows, factors[data.rows.labels]
         weights = own if rows.sample_weight is None else own * rows.sample_weight
@@ -86,7 +92,7 @@ class _ClassWeighted:
 
 
 def relevant_columns(mapping: FeatureMap, columns: Float2D, codes: Int1D, weights: Float1D | None, most: int) -> Bool1D:
-    """Which ``most`` columns to keep, from their values on labelled rows; those beside the generators always stay.
+    """Which ``most`` columns to keep, from their values on labelled rows; columns beside the generators always stay.
 
     The relevance of a column is its largest absolute correlation with the label of a class. Classes share most leading
     terms, and g of one class differs from g of another by smaller terms: of the signed columns, the first of each
@@ -124,7 +130,49 @@ def _relevance(columns: Float2D, codes: Int1D, weights: Float1D | None) -> Float
     return np.asarray(np.where(deviation > 0.0, largest / np.where(deviation > 0.0, deviation, 1.0), 0.0))
 
 
-SAMPLE_ROWS = 10_000  # rows whose quantiles stand for those of all rows, outside of memory
+def fitted_columns(
+    options: Columns, ideals: Sequence[Sequence[VanishingIdeal]], rows: ArrayRows, most: int | None
+) -> tuple[FeatureMap, Float2D] | None:
+    """The fitted map to at most ``most`` columns of labelled rows in the unit cube, and their values.
+
+    None, if there is neither a generator nor a column beside them.
+    """
+    mapping = FeatureMap.of(ideals, options, rows.X)
+    if mapping.n_columns == 0:
+        return None
+    columns, codes, weights = mapping.over(rows), rows.labels, rows.sample_weight
+    if most is not None and mapping.n_columns > most:
+        assert codes is not None
+        chosen = relevant_columns(mapping, columns, codes, weights, most)
+        mapping, columns = mapping.select(chosen), np.ascontiguousarray(columns[:, chosen])
+    reach = np.abs(rows.X).max(axis=0)
+    return mapping.fitted_by(columns, weights, reach, scale=options.scale_features), columns
+
+
+def last_steps(
+    final: Any, columns: Float2D, rows: ArrayRows, classes: Array, Cs: Sequence[float], **limits: Any
+) -> Iterator[Any]:
+    """The last step for every C, ascending, fitted when it is asked for.
+
+    ``final`` is a classifier of the user, whose C is set; None stands for our SVM with these ``limits``, which starts
+    each fit from the one before.
+    """
+    codes, weights = rows.labels, rows.sample_weight
+    assert codes is not None
+    if final is None:
+        yield from svms_along(columns, codes, classes, Cs, weights, n_jobs=rows.n_jobs, **limits)
+        return
+    if weights is not None and not has_fit_parameter(final, "sample_weight"):
+        raise ValueError(
+            f"{type(final).__name__} takes no sample_weight: leave it out, or choose another final_estimator."
+        )
+    options = {} if weights is None else {"sample_weight": weights}
+    for C in Cs:
+        own = clone(final).set_params(C=C) if hasattr(final, "C") else clone(final)
+        yield own.fit(columns, classes[codes], **options)
+
+
+SAMPLE_ROWS = 10_000  # rows whose quantiles stand for the quantiles of all rows, outside of memory
 CHOOSING_TOL = 5e-3  # relative duality gap of SVMs that choose a model or columns: 0.5% more of the objective
 
 
@@ -141,64 +189,32 @@ class Conditions(NamedTuple):
     max_columns: int | None = None
     calibration: Calibration | None = None
 
-    @property
-    def tol(self) -> float:
-        """Relative duality gap of the SVM."""
-        return L1SVC().tol if self.sample is None else CHOOSING_TOL
-
 
 class Pieces(NamedTuple):
-    """What a fit has made, and the rows that the ideals saw: all of them, and those of a sample."""
+    """What a fit has made, and rows in memory as the ideals saw them: all, or a sample, if one was drawn."""
 
     scaler: Any
     ideals: PerClass
     mapping: FeatureMap
     final: Any
-    rows: Rows
-    sampled: ArrayRows | None
+    known: ArrayRows | None
 
 
 def fit_pieces(model: Any, data: Labelled, how: Conditions) -> Pieces:
     """The pieces of a classifier with the parameters of ``model``, which knows its columns."""
-    sample, screened = how.sample, how.sample is not None
-    if sample is None and not isinstance(data.rows, ArrayRows) and _needs_sample(model):
+    sample = how.sample
+    needs_sample = isinstance(model.scale_input, str) or model.hinges > 0 or model.class_weight is not None
+    if sample is None and needs_sample and not isinstance(data.rows, ArrayRows):
         sample = stratified_sample(data, SAMPLE_ROWS, input_names(model))
-    factors = None
-    if model.class_weight is not None:
-        factors = class_factors(model.class_weight, data.classes, rows_by_class(data, sample))
-        data = class_weighted(data, factors)
+    data = class_weighted(data, model.class_weight, sample)
     data, scaler, ideals, whole = _fit_ideals(model, data, sample)
-    sampled = None if sample is None else _sampled(data, sample, factors, scaler)
-    known = sampled if sampled is not None else data.rows
-    mapping = _columns(model, ideals, data.rows if isinstance(data.rows, ArrayRows) else known)
-    reach = np.maximum(np.abs(whole.low), np.abs(whole.high))
-    if how.svm_columns is not None and mapping.n_columns > how.svm_columns and isinstance(known, ArrayRows):
-        assert known.labels is not None
-        columns, weights = mapping.over(known), known.sample_weight
-        mapping = mapping.select(relevant_columns(mapping, columns, known.labels, weights, how.svm_columns))
-    if screened and sampled is not None and model.final_estimator is None:
-        mapping = _screened(model, mapping, sampled, reach)
-    in_memory = isinstance(data.rows, ArrayRows) and not (screened and model.final_estimator is None)
-    fit_final = partial(_fit_final_in_memory if in_memory else _fit_final, model, data)
-    fitted, final = fit_final(mapping, reach, how.tol)
-    most = how.max_columns
-    if most is not None and isinstance(final, L1SVC) and np.count_nonzero(final.coef_.any(axis=0)) > most:
-        fitted, final = fit_final(_largest_columns(fitted, final, most), reach, how.tol)
-    return Pieces(scaler, ideals, fitted, final, data.rows, sampled)
-
-
-def _needs_sample(model: Any) -> bool:
-    """Whether rows outside of memory have to be sampled."""
-    return isinstance(model.scale_input, str) or model.hinges > 0 or model.class_weight is not None
-
-
-def rows_by_class(data: Labelled, sample: Sample | None = None) -> Float1D:
-    """How many rows there are of each class, in memory or where a sample was drawn."""
-    if sample is not None:
-        return sample.n_rows
-    assert isinstance(data.rows, ArrayRows)
-    assert data.rows.labels is not None
-    return np.bincount(data.rows.labels, minlength=len(data.classes)).astype(np.float64)
+    rows, sampled = data.rows, None if sample is None else _sampled(model, data, sample, scaler)
+    if isinstance(rows, ArrayRows) and (how.sample is None or model.final_estimator is not None):
+        mapping, final = _fit_last(model, data.classes, rows, ideals, how)
+    else:
+        reach = np.maximum(np.abs(whole.low), np.abs(whole.high))
+        mapping, final = _fit_last_in_passes(model, data, sampled, reach, ideals, how)
+    return Pieces(scaler, ideals, mapping, final, rows if isinstance(rows, ArrayRows) else sampled)
 
 
 def _fit_ideals(model: Any, data: Labelled, sample: Sample | None) -> tuple[Labelled, Any, PerClass, Survey]:
@@ -219,77 +235,74 @@ def _fit_ideals(model: Any, data: Labelled, sample: Sample | None) -> tuple[Labe
     return data, first.scaler if transform is None else transform, ideals, first.whole
 
 
-def _sampled(data: Labelled, sample: Sample, factors: Float1D | None, scaler: Any) -> ArrayRows:
+def _sampled(model: Any, data: Labelled, sample: Sample, scaler: Any) -> ArrayRows:
     """The rows of a sample as the ideals see them, weighted like all."""
     numbered = data._replace(rows=sample.rows, keys=list(range(len(data.classes))))
-    rows = in_unit_cube(class_weighted(numbered, factors).rows, scaler)
+    rows = in_unit_cube(class_weighted(numbered, model.class_weight, sample).rows, scaler)
     assert isinstance(rows, ArrayRows)
     return rows
 
 
-def _columns(model: Any, ideals: PerClass, known: Rows) -> FeatureMap:
-    """The map to all columns; rows in memory tell the quantiles that hinges need."""
-    options = Columns.of(model)
-    seen = known.X if isinstance(known, ArrayRows) else np.empty((0, known.n_features))
-    mapping = FeatureMap.of(ideals._by_class, options.extras(seen), options.features)
-    if mapping.n_generators == 0:
+def _fit_last(model: Any, classes: Array, rows: ArrayRows, ideals: PerClass, how: Conditions) -> tuple[FeatureMap, Any]:
+    """The fitted map and the last step, from columns that are kept in memory."""
+    found = fitted_columns(Columns.of(model), ideals._by_class, rows, how.svm_columns)
+    if found is None:
         raise ValueError(no_generator(ideals.estimators_[0].psi))
-    return mapping
+    mapping, columns = found
+    last, Cs = model.final_estimator, [getattr(model.final_estimator, "C", model.C)]
+    with one_blas_thread:
+        (final,) = last_steps(last, columns, rows, classes, Cs)
+        chosen = _largest_weights(final, how.max_columns)
+        if chosen is not None:
+            mapping, columns = mapping.select(chosen), np.ascontiguousarray(columns[:, chosen])
+            (final,) = last_steps(last, columns, rows, classes, Cs)
+    return mapping, final.set_params(n_jobs=model.n_jobs) if last is None else final
 
 
-def _screened(model: Any, mapping: FeatureMap, rows: ArrayRows, reach: Float1D) -> FeatureMap:
-    """The map to the columns that the SVM on a sample of the rows uses: the others would only burden that on all."""
-    columns = mapping.over(rows)
-    mapping.fitted_by(columns, rows.sample_weight, reach, scale=model.scale_features)
-    svm = L1SVC(model.C, tol=CHOOSING_TOL, n_jobs=model.n_jobs)
-    used: Bool1D = np.abs(svm.fit(columns, rows.labels, rows.sample_weight).coef_).max(axis=0) > 0.0
-    return mapping.select(used) if used[: mapping.absolute.size + mapping.signed.size].any() else mapping
+def _fit_last_in_passes(
+    model: Any, data: Labelled, sampled: ArrayRows | None, reach: Float1D, ideals: PerClass, how: Conditions
+) -> tuple[FeatureMap, L1SVC]:
+    """The fitted map and the SVM, whose columns are computed anew in every pass.
 
-
-def _largest_columns(mapping: FeatureMap, svm: L1SVC, most: int) -> FeatureMap:
-    """The map to the ``most`` columns with the largest weights, not yet fitted."""
-    chosen = np.zeros(mapping.n_columns, dtype=bool)
-    chosen[np.argsort(-np.abs(svm.coef_).max(axis=0), kind="stable")[:most]] = True
-    return replace(mapping.select(chosen), width=None)
-
-
-def _fit_final(model: Any, data: Labelled, mapping: FeatureMap, reach: Float1D, tol: float) -> tuple[FeatureMap, Any]:
-    """The fitted map, and the SVM, whose columns are computed anew in every pass.
-
-    The columns of very many rows in memory would take longer to store than to compute.
+    The columns of very many rows in memory would take longer to store than to compute. After a search on a sample, an
+    SVM on the sample chooses the columns: those without a weight there would only burden the SVM on all rows.
     """
     if model.final_estimator is not None:
         raise ValueError(
             "final_estimator must be None for data outside of memory: only the built-in SVM fits them in passes."
         )
+    options, tol = Columns.of(model), L1SVC().tol
+    mapping = FeatureMap.of(ideals._by_class, options, None if sampled is None else sampled.X)
+    if mapping.n_columns == 0:
+        raise ValueError(no_generator(ideals.estimators_[0].psi))
+    if how.sample is not None and sampled is not None:
+        tol = CHOOSING_TOL
+        found = fitted_columns(options, ideals._by_class, sampled, how.svm_columns)
+        assert found is not None
+        (svm,) = last_steps(None, found[1], sampled, data.classes, [model.C], tol=tol)
+        used: Bool1D = (svm.coef_ != 0.0).any(axis=0)
+        mapping = replace(found[0], width=None, exact=None)
+        mapping = mapping.select(used) if used.any() else mapping
     mapping = mapping.fitted_on(data.rows, reach, scale=model.scale_features)
-    svm = L1SVC(model.C, n_jobs=model.n_jobs, tol=tol)
-    svm.n_features_in_ = mapping.n_columns
-    svm._fit_from([model.C], data._replace(rows=mapping.computed_over(data.rows)), [svm])
+
+    def fitted(mapping: FeatureMap) -> L1SVC:
+        svm = L1SVC(model.C, n_jobs=model.n_jobs, tol=tol)
+        svm.n_features_in_ = mapping.n_columns
+        svm._fit_from([model.C], data._replace(rows=mapping.computed_over(data.rows)), [svm])
+        return svm
+
+    svm = fitted(mapping)
+    chosen = _largest_weights(svm, how.max_columns)
+    if chosen is not None:
+        mapping = mapping.select(chosen)
+        svm = fitted(mapping)
     return mapping, svm
 
 
-def _fit_final_in_memory(
-    model: Any, data: Labelled, mapping: FeatureMap, reach: Float1D, tol: float
-) -> tuple[FeatureMap, Any]:
-    """The fitted map and the last step, from columns that are kept."""
-    rows = data.rows
-    assert isinstance(rows, ArrayRows)
-    assert rows.labels is not None
-    columns, weights = mapping.over(rows), rows.sample_weight
-    mapping = mapping.fitted_by(columns, weights, reach, scale=model.scale_features)
-    if model.final_estimator is None:
-        with one_blas_thread:
-            (svm,) = svms_along(columns, rows.labels, data.classes, [model.C], weights, n_jobs=model.n_jobs, tol=tol)
-        return mapping, svm.set_params(n_jobs=model.n_jobs)
-    final = clone(model.final_estimator)
-    if weights is not None and not has_fit_parameter(final, "sample_weight"):
-        raise ValueError(takes_no_weight(final))
-    options = {} if weights is None else {"sample_weight": weights}
-    final.fit(columns, data.classes[rows.labels], **options)
-    return mapping, final
-
-
-def takes_no_weight(final: Any) -> str:
-    """What to tell users who weight the rows of a last step that cannot."""
-    return f"{type(final).__name__} takes no sample_weight: leave it out, or choose another final_estimator."
+def _largest_weights(final: Any, most: int | None) -> Bool1D | None:
+    """The ``most`` columns with the largest weights; None where no more have one."""
+    if most is None or not isinstance(final, L1SVC) or np.count_nonzero(final.coef_.any(axis=0)) <= most:
+        return None
+    chosen = np.zeros(final.coef_.shape[1], dtype=bool)
+    chosen[np.argsort(-np.abs(final.coef_).max(axis=0), kind="stable")[:most]] = True
+    return chosen

@@ -1,4 +1,4 @@
-"""One ideal per class, and one for each half of a class, where these are asked for."""
+"""One ideal per class and, with ``halves``, one for each half of a class."""
 
 from __future__ import annotations
 
@@ -29,14 +29,17 @@ from ...ideals.oavi import DefaultIdeal
 from ...ideals.path import fit_together
 from ...rows.array_api import on_device_of
 from ...rows.arrays import ArrayRows
-from ...rows.labels import Labelled, read_labelled
+from ...rows.labels import Labelled, read_labelled_input
 from ...rows.protocol import Block, Rows, where
 from ...rows.reading import input_names, read_finite, take_input_from, with_names
 from ...rows.sampling import FEWEST_IN_HALF
 from ...rows.together import together
 from ...threads import n_threads
+from .columns import Columns
 from .explained import ReportedPerClass
 from .features import FeatureMap
+
+_ABSOLUTE = Columns("absolute", append_input=False)  # |g| alone
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,7 @@ class Cut:
         return X @ on_device_of(X, self.normal) > self.level
 
     def halves(self, rows: Rows) -> list[Rows]:
-        """The rows that do not lie above the plane, and those that do."""
+        """The rows on or below the plane, and the rows above it."""
         if isinstance(rows, ArrayRows):
             above = self.above(rows.X)
             return [rows.where(~above), rows.where(above)]
@@ -172,7 +175,7 @@ class PerClass(SavedEstimator, DefaultIdeal, ReportedPerClass, TransformerMixin,
         if not hasattr(self, "halves_"):
             self.halves_: list[list[VanishingIdeal]] = [[] for _ in self.classes_]
         require(len(self.classes_) == len(self.halves_), "numbers of classes and halves differ")
-        require(all(len(own) in (0, 2) for own in self.halves_), "a class has neither none nor two halves")
+        require(all(len(own) in (0, 2) for own in self.halves_), "a class has one half, or more than two")
         widths = {model.n_features_in_ for own in self._by_class for model in own}
         require(widths == {getattr(self, "n_features_in_", -1)}, "the estimators have other columns")
 
@@ -198,7 +201,7 @@ class PerClass(SavedEstimator, DefaultIdeal, ReportedPerClass, TransformerMixin,
         self
         """
         with all_or_nothing(self):
-            data = read_labelled(self, X, y, sample_weight, at_least=1)
+            data = read_labelled_input(self, X, y, sample_weight, at_least=1)
             data.require_weights()
             names = input_names(self)
             first = survey_parts(data.rows, names, data.parts, ahead=self._template()._looks_ahead)
@@ -270,7 +273,7 @@ class PerClass(SavedEstimator, DefaultIdeal, ReportedPerClass, TransformerMixin,
         ndarray of shape (n_samples, n_generators)
         """
         check_is_fitted(self)
-        values = FeatureMap.of(self._by_class).over(read_finite(self, X))
+        values = FeatureMap.of(self._by_class, _ABSOLUTE).over(read_finite(self, X))
         return with_names(values, lambda: self.get_feature_names_out())
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._typing import Array, Float1D, Float2D
+from ..._typing import Float1D, Float2D
 from ...constants import ROUNDING
 from ...display import counted
 from ...plots import plot_confusion
@@ -21,7 +21,7 @@ from ...report.reported import Subject
 from ...report.tables import MOST_ROWS, figures, table
 from ...rows.array_api import to_host
 from ...rows.protocol import Block, Cost
-from .story import MOST_CLASSES
+from .story import MOST_CLASSES, codes_of, square_of
 
 
 class _Fits(NamedTuple):
@@ -72,7 +72,7 @@ def _compare(lists: list[Polynomials], subject: Subject) -> _Fits:
         X = np.ascontiguousarray(to_host(block.X), dtype=np.float64)
         parts = [np.empty((len(X), 0)) if values is None else values(X) ** 2 for values in evaluated]
         means = np.column_stack([part.mean(axis=1) if part.shape[1] else np.full(len(X), np.inf) for part in parts])
-        codes = np.zeros(len(X), dtype=np.int64) if not keys else _codes(block.labels, keys)
+        codes = np.broadcast_to(codes_of(block.labels, keys), len(X))
         chosen = np.eye(max(len(keys), 1))[codes]
         return _Fits(chosen.T @ np.hstack(parts), chosen.T @ np.eye(len(lists))[np.argmin(means, axis=1)])
 
@@ -84,30 +84,16 @@ def _add_fits(a: _Fits, b: _Fits) -> _Fits:
     return _Fits(a.squares + b.squares, a.nearest + b.nearest)
 
 
-def _codes(labels: Any, keys: list[Any]) -> Array:
-    own = np.asarray(to_host(labels))
-    return np.asarray(np.argmax(own[:, None] == np.array(keys, dtype=own.dtype)[None, :], axis=1))
-
-
 def _own_rows(model: Any, subject: Subject) -> list[int]:
-    """For each class the place of its rows among those of the report; -1 for a class without rows."""
+    """For each class the place of its label in the report; -1 for a class without rows."""
     given = [] if subject.given.classes is None else subject.given.classes.tolist()
     return [given.index(label) if label in given else -1 for label in model.classes_.tolist()]
-
-
-def _square_of(model: Any, fits: _Fits, subject: Subject) -> Float2D:
-    """Rows of each class by the class that fits them best."""
-    square = np.zeros((len(model.classes_), len(model.classes_)))
-    for k, place in enumerate(_own_rows(model, subject)):
-        if place >= 0:
-            square[k] = fits.nearest[place]
-    return square
 
 
 def _right_tile(model: Any, fits: _Fits, subject: Subject) -> list[Tile]:
     if subject.given.classes is None:
         return []
-    right, total = float(np.trace(_square_of(model, fits, subject))), float(fits.nearest.sum())
+    right, total = float(np.trace(square_of(model.classes_, fits.nearest, subject))), float(fits.nearest.sum())
     return [Tile(f"{right / total:.2%}", "of these rows fit their class best", f"{right:,.0f} of {total:,.0f}")]
 
 
@@ -122,7 +108,7 @@ def _nearest(model: Any, fits: _Fits, subject: Subject) -> Html:
         return join(paragraph(text), table(["class", "rows that fit it best"], lines, name="classes"))
     if len(labels) > MOST_CLASSES:
         return paragraph(text)
-    square, side = _square_of(model, fits, subject), min(2.6 + 0.55 * len(labels), 8.0)
+    square, side = square_of(model.classes_, fits.nearest, subject), min(2.6 + 0.55 * len(labels), 8.0)
 
     def draw(ax: Any) -> None:
         plot_confusion(square, labels, ax=ax)

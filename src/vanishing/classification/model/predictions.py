@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import TransformerMixin, clone
+from sklearn.base import TransformerMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,7 +14,7 @@ from ...checks import warn_clipped
 from ...rows.arrays import ArrayRows
 from ...rows.labels import as_vector, best_labels, read_labelled
 from ...rows.protocol import Rows
-from ...rows.reading import dense, finite_blocks, input_names, is_source, read_finite, with_names
+from ...rows.reading import dense, finite_blocks, input_names, is_source, learn_columns, read_finite, with_names
 from ...svm import L1SVC
 from .features import FeatureMap, column_names
 from .per_class import PerClass
@@ -120,7 +120,7 @@ class Predicts(ReadableClassifier, TransformerMixin):  # type: ignore[misc]
         Returns
         -------
         array of shape (n_samples, n_generators) or (n_samples, n_generators + n_features)
-            Of the kind of ``X``: on the same device, lazy for Dask and for files.
+            An array like ``X``: on the same device, lazy for Dask and for files.
         """
         check_is_fitted(self)
         return with_names(self._columns(X), self.get_feature_names_out)
@@ -175,14 +175,16 @@ class Predicts(ReadableClassifier, TransformerMixin):  # type: ignore[misc]
 
     def _confusion(self, X: Any, y: Any, sample_weight: Any) -> tuple[Float2D, Array]:
         """Weight of the rows of each label in a source for which the SVM predicts each class, and those labels."""
-        data = read_labelled(clone(self), X, y, sample_weight, at_least=1)
-        rows = in_unit_cube(finite_blocks(self, data.rows), self.scaler_)
+        data = read_labelled(X, y, sample_weight, at_least=1, n_jobs=self.n_jobs)
+        learn_columns(self, data.rows, reset=False)
+        rows = in_unit_cube(finite_blocks(data.rows, input_names(self)), self.scaler_)
         return self._used_map.confusion(rows, *self._planes, data.keys), data.classes
 
     def _decisions_and_labels(self, X: Any, y: Any, sample_weight: Any) -> tuple[Float2D, Array, Float1D | None]:
         """The decisions about all rows of a source, ``(n_samples, n_scores)``, their labels and weights, in memory."""
-        data = read_labelled(clone(self), X, y, sample_weight, at_least=1)
-        rows = in_unit_cube(finite_blocks(self, data.rows), self.scaler_)
+        data = read_labelled(X, y, sample_weight, at_least=1, n_jobs=self.n_jobs)
+        learn_columns(self, data.rows, reset=False)
+        rows = in_unit_cube(finite_blocks(data.rows, input_names(self)), self.scaler_)
         decisions, keys, weights = self._used_map.scores_and_labels(rows, *self._planes)
         places = {key: k for k, key in enumerate(data.keys)}
         return decisions, data.classes[[places[key] for key in keys.tolist()]], weights

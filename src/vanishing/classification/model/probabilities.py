@@ -27,8 +27,8 @@ class Calibration(NamedTuple):
     ``scale @ d + offset``.
 
     For more than two classes the probabilities are the softmax of the log-odds. For two classes the probability of the
-    second is the logistic function of the log-odds, which are kept to those of ``|d| <= 1.5``: the SVM asks for a
-    margin of 1, and how far a row lies beyond it says little, but can be very far where polynomials grow.
+    second is the logistic function of the log-odds, clipped to the range that ``|d| <= 1.5`` gives: the SVM asks for a
+    margin of 1. How far a row lies beyond it says little, and can be very far where polynomials grow.
     """
 
     scale: Float1D
@@ -40,7 +40,7 @@ class Calibration(NamedTuple):
         return decisions * scale + offset if scale.ndim == 1 else decisions @ scale.T + offset
 
     def of_planes(self, coef: Float2D, intercept: Float1D) -> tuple[Float2D, Float1D]:
-        """The weights and intercepts of the log-odds, from those of the decisions."""
+        """The weights and intercepts of the log-odds, from the weights and intercepts of the decisions."""
         return coef * self.scale[:, None] if self.scale.ndim == 1 else self.scale @ coef, self(intercept)
 
     def followed_by(self, other: Calibration) -> Calibration:
@@ -65,13 +65,11 @@ class Calibration(NamedTuple):
 
     def limited(self, log_odds: Any) -> Any:
         """The log-odds that the probabilities are made of."""
-        return log_odds if self.offset.size > 1 else _clip(log_odds, *self.limits)
-
-
-def _clip(values: Any, low: float, high: float) -> Any:
-    if isinstance(values, np.ndarray) or is_dask(values):
-        return values.clip(low, high)
-    return namespace_of(values).clip(values, low, high)
+        if self.offset.size > 1:
+            return log_odds
+        if isinstance(log_odds, np.ndarray) or is_dask(log_odds):
+            return log_odds.clip(*self.limits)
+        return namespace_of(log_odds).clip(log_odds, *self.limits)
 
 
 class _Scale(Field):
@@ -151,8 +149,8 @@ def mix_decisions(
 ) -> Calibration:
     """The calibration of three or more classes with the largest likelihood whose log-odds mix all decisions.
 
-    A plane against the rest cannot cut out a class that lies between two others; a combination of the planes of these
-    can. With decisions in units of their root mean square, it minimises
+    A plane against the rest cannot cut out a class that lies between two others; the planes of the two together can.
+    With decisions in units of their root mean square, it minimises
 
         mean of -log p(label) + |M - diag(scale)|^2 / (2 n_rows)
 

@@ -33,7 +33,7 @@ class Rates(NamedTuple):
     balanced_accuracy : float
         Mean of the recalls.
     area_under_roc : float
-        Of two classes; of more, the mean of each against the rest.
+        For three and more classes, the mean over the classes of each against the rest.
     recalls, counts : ndarray of shape (n_classes,)
         Share of the rows of each class that are found, NaN without rows; and the number of its rows.
     """
@@ -188,8 +188,8 @@ class Rehearsal(NamedTuple):
             lines.append(self.rates.to_text(classes))
         if self.n_shorter:
             measure = " of the AUC" if self.rates.uneven else ""
-            points = f"{100.0 * self.lost:.1f} points{measure} less" if self.lost >= 0.0005 else "as good"
-            lines.append(f"{self.n_shorter} terms, fitted again: {points}: max_columns={self.n_shorter}")
+            points = f"lose {100.0 * self.lost:.1f} points{measure}" if self.lost >= 0.0005 else "are as good"
+            lines.append(f"{self.n_shorter} terms, fitted again, {points}: max_columns={self.n_shorter}")
         return lines
 
 
@@ -224,15 +224,16 @@ def rehearse(model: Any, rows: ArrayRows) -> Rehearsal | None:
     rates, right = rates_of(decisions, codes), hits(decisions, codes)
     order = np.argsort(-np.abs(coef).max(axis=0), kind="stable")
     mean = columns.mean(axis=0)
-    n_terms, n_kept = len(order), len(order)
+    n_terms, n_kept, k = len(order), len(order), IN_TEXT
     shares = {}
-    for k in _ladder(n_terms):
+    while k < n_terms:  # in steps of a quarter
         alone = hits(intercept + mean @ coef.T + (columns - mean)[:, order[:k]] @ coef[:, order[:k]].T, codes)
         shares[k] = float(alone.mean())
         lost = right.astype(np.float64) - alone
         if lost.mean() <= np.sqrt((lost**2).mean() / len(lost)):
             n_kept = k
             break
+        k = k * 5 // 4
     n_printed = n_kept if n_kept <= 3 * IN_TEXT else IN_TEXT
     printed = shares.get(n_printed, rates.accuracy)
     weights = None if rows.sample_weight is None else rows.sample_weight[thin]
@@ -243,14 +244,6 @@ def rehearse(model: Any, rows: ArrayRows) -> Rehearsal | None:
 def hits(decisions: Float2D, codes: Int1D) -> Bool1D:
     """The rows whose class has the best decision."""
     return np.asarray(best_labels(as_vector(decisions), np.arange(max(decisions.shape[1], 2))) == codes)
-
-
-def _ladder(n_terms: int) -> list[int]:
-    """Numbers of terms to try, in steps of a quarter."""
-    steps = [IN_TEXT]
-    while steps[-1] < n_terms:
-        steps.append(steps[-1] * 5 // 4)
-    return steps[:-1]
 
 
 def _shorter(model: Any, columns: Float2D, codes: Int1D, weights: Any, most: int) -> tuple[int, float]:

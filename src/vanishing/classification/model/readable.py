@@ -151,7 +151,7 @@ class ReadableClassifier(ReportedClassifier):
 
     @property
     def _weights(self) -> tuple[Float2D, Float1D]:
-        """Weights of the columns, and intercepts: those of the linear last step, calibrated."""
+        """Weights of the columns, and intercepts, of the linear last step after calibration."""
         final = self.final_estimator_
         coef, intercept = np.atleast_2d(final.coef_), np.atleast_1d(final.intercept_)
         return (coef, intercept) if self._calibration is None else self._calibration.of_planes(coef, intercept)
@@ -199,7 +199,7 @@ class ReadableClassifier(ReportedClassifier):
 
     @property
     def _weights_before_division(self) -> Float2D:
-        """Weights of the columns before these are divided by their widths."""
+        """Weights of the columns as they are before the division by their widths."""
         assert self._map.width is not None
         return np.asarray(self._weights[0] / self._map.width)
 

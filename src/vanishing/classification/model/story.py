@@ -84,7 +84,7 @@ def _predict(classifier: Any, subject: Subject) -> _Predicted:
         rows = ArrayRows(np.asarray(to_host(block.X), dtype=np.float64), n_jobs=1)
         rows.quiet = True
         chosen = np.searchsorted(classes, np.asarray(to_host(classifier.predict(rows))))
-        labels = _codes(block.labels, keys)
+        labels = codes_of(block.labels, keys)
         counts, nothing = np.zeros((max(len(keys), 1), len(classes))), np.zeros(IN_TEXT)
         np.add.at(counts, (labels, chosen), 1.0)
         if not len(own):
@@ -106,7 +106,7 @@ def _predict(classifier: Any, subject: Subject) -> _Predicted:
         return subject.rows.reduce(look, _add_predicted, Cost(50 * n, 50 * n))
 
 
-def _codes(labels: Any, keys: Sequence[Any]) -> Array:
+def codes_of(labels: Any, keys: Sequence[Any]) -> Array:
     """The number of each row's class; 0 without labels."""
     if labels is None or not keys:
         return np.asarray(0)
@@ -140,7 +140,7 @@ def _score_tiles(classifier: Any, predicted: _Predicted, subject: Subject) -> li
     n = float(predicted.counts.sum())
     tiles = []
     if subject.given.classes is not None:
-        right = _right(classifier, predicted, subject)
+        right = float(np.trace(square_of(classifier.classes_, predicted.counts, subject)))
         tiles.append(Tile(f"{right / n:.2%}", "of these rows are right", f"{right:,.0f} of {n:,.0f}"))
         tiles += _uneven_tiles(classifier, predicted, subject)
     if hasattr(classifier, "best_score_"):
@@ -154,7 +154,7 @@ def _score_tiles(classifier: Any, predicted: _Predicted, subject: Subject) -> li
 
 def _uneven_tiles(classifier: Any, predicted: _Predicted, subject: Subject) -> list[Tile]:
     """What the share of right rows hides where a class is common: the mean of the recalls, and the order of scores."""
-    square = _square(classifier, predicted, subject)
+    square = square_of(classifier.classes_, predicted.counts, subject)
     sizes, classes = square.sum(axis=1), [str(label) for label in classifier.classes_]
     if not sizes.any():
         return []
@@ -167,20 +167,14 @@ def _uneven_tiles(classifier: Any, predicted: _Predicted, subject: Subject) -> l
     return tiles
 
 
-def _square(classifier: Any, predicted: _Predicted, subject: Subject) -> Float2D:
-    """Rows of each known class by the predicted one."""
-    classes, true = classifier.classes_.tolist(), subject.given.classes
-    square = np.zeros((len(classes), len(classes)))
+def square_of(classes: Array, counts: Float2D, subject: Subject) -> Float2D:
+    """Rows of each known class by the one that was found for them, from counts by the labels of the rows."""
+    known, true = classes.tolist(), subject.given.classes
+    square = np.zeros((len(known), len(known)))
     for k, label in enumerate([] if true is None else true.tolist()):
-        if label in classes:
-            square[classes.index(label)] = predicted.counts[k]
+        if label in known:
+            square[known.index(label)] = counts[k]
     return square
-
-
-def _right(classifier: Any, predicted: _Predicted, subject: Subject) -> float:
-    true, known = subject.given.classes, classifier.classes_.tolist()
-    assert true is not None
-    return float(sum(predicted.counts[k, known.index(y)] for k, y in enumerate(true.tolist()) if y in known))
 
 
 def _decision(model: Any) -> Html:
@@ -254,7 +248,7 @@ def _predictions(classifier: Any, predicted: _Predicted, subject: Subject) -> Ht
         ]
         text = "These rows came without labels, so nothing can be said about errors."
         return join(paragraph(text), table(["class", "predicted", "share"], lines, name="classes"))
-    true, square = subject.given.classes.tolist(), _square(classifier, predicted, subject)
+    true, square = subject.given.classes.tolist(), square_of(classifier.classes_, predicted.counts, subject)
     lines = [_class_line(str(label), square, k) for k, label in enumerate(classes)]
     unknown = [str(label) for label in true if label not in classes]
     note = paragraph(f"The classifier does not know the labels {', '.join(unknown)}.") if unknown else None

@@ -21,6 +21,7 @@ from ...rows.protocol import Block, Cost, Rows
 from ...rows.sampling import Sample
 
 TRANSFORMS = ("minmax", "arcsinh", "rank")
+Scaling = bool | str  # by the range of the training rows or not at all, or one of the transforms
 
 _HEAVY = 0.15  # inter-quartile range over range, below which a column has heavy tails
 _EXTREME = 1.0  # how far outside of [0, 1] it has to lie to be called an outlier
@@ -194,7 +195,7 @@ class InputTransform:
 
 def _check_transform(transform: InputTransform) -> None:
     parts = (transform.centre, transform.spread, transform.curved, transform.low, transform.high)
-    require({part.size for part in parts} == {transform.n_features}, "the columns of a transform have other lengths")
+    require({part.size for part in parts} == {transform.n_features}, "the parts of a transform differ in length")
     require(bool((transform.spread > 0.0).all()), "a column has no spread")
     for knots, levels in transform.knots or ():
         rising = knots.size == levels.size > 0 and bool((np.diff(knots) > 0.0).all())
@@ -264,14 +265,14 @@ def in_unit_cube(rows: Rows, scaler: Any) -> Rows:
 
 
 def cube_rows(X: Float2D, scaler: Any) -> Float2D:
-    """The same for an array, as an array."""
+    """An array of rows under a fitted scaling."""
     rows = in_unit_cube(ArrayRows(X), scaler)
     assert isinstance(rows, ArrayRows)
     return np.asarray(rows.X, dtype=np.float64)
 
 
 def in_variables(polynomials: Polynomials, names: Sequence[str]) -> Polynomials:
-    """The same polynomials in variables of these names."""
+    """The polynomials with other names for their variables."""
     renamed = copy(polynomials)
     renamed.feature_names = tuple(names)
     return renamed

@@ -67,7 +67,8 @@ class AnswersByTheBest(ReportedClassifier, TransformerMixin):  # type: ignore[mi
         if self.scoring is None:
             return float(best.score(X, y, sample_weight))
         if is_source(X) and (self.final_estimator is None or isinstance(self.final_estimator, L1SVC)):
-            if needs_single_rows(self.scoring) and hasattr(best, "predict_proba"):
+            single_rows = isinstance(self.scoring, str) and needs_single_rows(find_scorer(self.scoring))
+            if single_rows and hasattr(best, "predict_proba"):
                 rows = best._decisions_and_labels(X, y, sample_weight)
                 return answered_score(find_scorer(self.scoring), best.classes_, best._calibration, *rows)
             scorer = scorer_of_predictions(self.scoring)

@@ -8,21 +8,18 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold
-from sklearn.utils.validation import has_fit_parameter
 
 from ..._typing import Array
 from ...checks import all_or_nothing, check_choice, check_count, check_flag, check_n_jobs, check_numbers
 from ...files.fields import Integer, Labels, ListOf, MayBeMissing, Number, Numbers, require
 from ...files.saved import Object, Parameters, Results, SavedEstimator
 from ...ideals.oavi import OAVI, DefaultIdeal
-from ...rows.labels import Labelled, read_labelled
+from ...rows.labels import Labelled, read_labelled_input
 from ...rows.reading import dense
 from ...svm import L1SVC
 from ..model.columns import Columns
-from ..model.fitting import takes_no_weight
 from ..model.transforms import TRANSFORMS, check_scaling
 from .answers import AnswersByTheBest
-from .in_memory import InMemory
 from .searching import Maker, Options, Outcome, average_models, refit, search
 from .strategies import Budget, Trial, choose, tabulate
 
@@ -43,7 +40,7 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
     each with the C that was best before and its neighbours, until three values in a row are not better. At the best psi
     it then tries other columns, one change after the other: hinges, products, the ideals of halves of each class. A
     change stays if the probabilities of held-out rows become better by more than one standard error. Gram matrices add
-    over rows, so those of the training folds are sums of those of the parts; the SVMs are warm-started along C. With
+    over rows, so training folds have the sums of the Grams of their parts; the SVMs are warm-started along C. With
     explicit ``psis`` and ``Cs``, every pair is scored.
 
     Decisions are log-odds: a logistic model of the decisions on held-out rows scales the best model's (Platt 1999), so
@@ -267,32 +264,20 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
         """
         with all_or_nothing(self):
             self._check_options()
-            data = read_labelled(self, dense(X), y, sample_weight)
+            data = read_labelled_input(self, dense(X), y, sample_weight)
             data.require_weights()
             # None stands for our own SVM.
             final = None if isinstance(self.final_estimator, L1SVC) else self.final_estimator
-            if sample_weight is not None and not (final is None or has_fit_parameter(final, "sample_weight")):
-                raise ValueError(takes_no_weight(final))
             maker = Maker(self, self._template(), final, self.class_weight, self.n_jobs, self.max_columns)
             outcome = search(self._options(data, maker), data)
             best = choose(outcome.history, sparse=self.refit == "1se", max_columns=self.max_columns)
             self._keep_results(outcome, best, data.classes)
             if self.refit:
-                self._fit_best(maker, data.without_zero_weights(), outcome, best)
+                data, may_mix = data.without_zero_weights(), self.refit != "1se" and self.max_columns is None
+                self.best_estimator_ = refit(outcome, data, best, may_mix=may_mix)
+            if self.refit == "average":
+                self.estimators_, self.weights_ = average_models(outcome, data, best, self.best_estimator_)
         return self
-
-    def _fit_best(self, maker: Maker, data: Labelled, outcome: Outcome, best: Trial) -> None:
-        """Fit the chosen trial to all rows, and with an average others."""
-        history, evaluator, sample = outcome
-        if isinstance(self.psis, str):
-            maker = maker._replace(max_terms=outcome.max_terms)
-        may_mix = self.refit != "1se" and self.max_columns is None
-        self.best_estimator_ = refit(maker, data, best, history[best], evaluator, sample, may_mix=may_mix)
-        if self.refit == "average":
-            assert isinstance(evaluator, InMemory)
-            self.estimators_, self.weights_ = average_models(
-                maker, data, history, best, evaluator, sample, self.best_estimator_
-            )
 
     def _options(self, data: Labelled, maker: Maker) -> Options:
         few_rows = (data.rows.n_samples or np.inf) < self._budget.rows_of_one_draw

@@ -1,33 +1,163 @@
-"""Scores of trials by cross-validation in memory."""
+"""Cross-validation in memory: its folds, the ideals of their training rows, and the scores of trials.
+
+Each class is cut into the parts that training sets share: with three folds, three parts, and a training set is two of
+them. Grams add over rows, so one pass over the parts serves every psi and every fold.
+"""
 
 from __future__ import annotations
 
-import pickle
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from hashlib import sha256
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold, check_cv
 from sklearn.preprocessing import MinMaxScaler
 
-from ..._typing import Array, Float1D, Float2D, Int1D
+from ..._typing import Array, Bool1D, Float1D, Float2D, Int1D
+from ...checks import quoted
+from ...engine.survey import survey
 from ...ideals.ideal import VanishingIdeal
+from ...ideals.path import fit_together
 from ...progress import Progress
 from ...rows.arrays import ArrayRows
-from ...rows.sampling import Sample
-from ...svm import svms_along
+from ...rows.labels import Labelled
+from ...rows.reading import take_input_from
+from ...rows.sampling import FEWEST_IN_HALF, Sample
 from ...threads import in_threads, n_threads, one_blas_thread
 from ..model.features import FeatureMap
-from ..model.fitting import relevant_columns
-from ..model.transforms import InputTransform
-from .folds import Fold, Ideals, class_ideals
+from ..model.fitting import fitted_columns, last_steps
+from ..model.per_class import Cut
+from ..model.transforms import InputTransform, Scaling
 from .scoring import Criterion, HeldOut, takes_weights
-from .strategies import Trial, TrialScore
+from .strategies import Budget, Trial, TrialScore
+
+
+class Fold(NamedTuple):
+    """The places of the rows to train on and to test on."""
+
+    number: int
+    train: Int1D
+    test: Int1D
+
+
+def split(cv: Any, data: Labelled, budget: Budget) -> list[Fold]:
+    """The folds that ``cv`` gives, without rows of weight 0; each has some of every class to train on."""
+    rows, classes = data.rows, data.classes
+    assert isinstance(rows, ArrayRows)
+    assert rows.labels is not None
+    weighted = np.ones(len(rows), dtype=bool) if rows.sample_weight is None else rows.sample_weight > 0.0
+    # Rows of weight 0 have no place in folds that we draw; a user's own folds count them.
+    places = np.flatnonzero(weighted) if isinstance(cv, (str, Integral)) else np.arange(len(rows))
+    codes = rows.labels[places]
+    splitter = _splitter(cv, codes, classes, budget)
+    X, y, counts = rows.X[places], classes[codes], np.bincount(codes)
+    fewest, n_folds = int(np.argmin(counts)), splitter.get_n_splits(X, y)
+    if isinstance(splitter, StratifiedKFold) and counts[fewest] < n_folds:
+        raise ValueError(
+            f"Class {quoted(classes[fewest])} has {counts[fewest]} rows, fewer than the {n_folds} folds: lower cv, or "
+            "leave out the class."
+        )
+    folds = []
+    for k, (train, test) in enumerate(splitter.split(X, y)):
+        train, test = places[train], places[test]  # turns boolean masks and negative indices into plain ones
+        folds.append(Fold(k, train[weighted[train]], test[weighted[test]]))
+    _require_rows(folds, rows.labels, classes)
+    return folds
+
+
+def _splitter(cv: Any, codes: Int1D, classes: Array, budget: Budget) -> Any:
+    if not isinstance(cv, str):
+        return check_cv(cv, codes, classifier=True)
+    if cv != "auto":
+        raise ValueError(f"cv must be 'auto', a number, a splitter or a list of folds; got {cv!r}.")
+    counts = np.bincount(codes)
+    n_splits = min(int(counts.min()), budget.n_folds)
+    if n_splits < 2:
+        raise ValueError(
+            f"Class {quoted(classes[int(np.argmin(counts))])} has one row, but a search needs two: leave out the "
+            "class, or fit VanishingIdealClassifier with a psi and a C of your own."
+        )
+    if len(codes) < budget.rows_of_one_draw:
+        return RepeatedStratifiedKFold(n_splits=n_splits, n_repeats=budget.n_folds, random_state=0)
+    return StratifiedKFold(n_splits, shuffle=True, random_state=0)
+
+
+def _require_rows(folds: list[Fold], codes: Int1D, classes: Array) -> None:
+    if not folds:
+        raise ValueError("cv gives no fold at all; cv=3 gives three.")
+    for fold in folds:
+        if fold.test.size == 0:
+            raise ValueError(
+                f"There are no rows to test on in fold {fold.number} of cv; cv=3 gives three folds with some."
+            )
+        missing = np.setdiff1d(np.arange(len(classes)), codes[fold.train])
+        if missing.size:
+            raise ValueError(
+                f"The training rows of fold {fold.number} have none of class {quoted(classes[missing[0]])}: use "
+                "stratified folds (cv=3), or leave out the class."
+            )
+
+
+Ideals = tuple[tuple[VanishingIdeal, ...], ...]  # for each class the ideal of its rows, and of its halves
+
+
+def class_ideals(
+    template: VanishingIdeal,
+    psis: Sequence[float],
+    X: Array,
+    weights: Float1D | None,
+    chosen: Bool1D,
+    folds: Sequence[Fold],
+    *,
+    halves: bool,
+) -> list[list[tuple[VanishingIdeal, ...]]]:
+    """The ideals of a class, the ``chosen`` rows: for each psi, fold by fold.
+
+    A fold has the ideal of the whole class and, with ``halves``, the ideals of both halves.
+    """
+    parts, members = _parts(chosen, folds)
+    by_fold = [[own] for own in members]
+    if halves:
+        for own in by_fold:
+            cut = _halves(X, weights, np.concatenate([parts[k] for k in own[0]]))
+            own += [(len(parts) + k,) for k in range(len(cut))]
+            parts += cut
+    seen = [own for fold in by_fold for own in fold]
+    fits = [clone(template).set_params(psi=psi) for psi in psis for _ in seen]
+    for fit in fits:
+        take_input_from(template, fit)
+    rows = [ArrayRows(X[part], None if weights is None else weights[part], n_jobs=template.n_jobs) for part in parts]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # terms are bounded on purpose
+        fit_together(fits, rows, seen * len(psis))
+    fitted = iter(fits)
+    return [[tuple(next(fitted) for _ in own) for own in by_fold] for _ in psis]
+
+
+def _parts(chosen: Bool1D, folds: Sequence[Fold]) -> tuple[list[Int1D], list[tuple[int, ...]]]:
+    """The chosen rows cut into parts that training sets have in common, and the parts of each training set."""
+    rows = np.flatnonzero(chosen)
+    times = np.array([np.bincount(fold.train, minlength=chosen.size)[rows] for fold in folds])
+    found, part_of = np.unique(times.T, axis=0, return_inverse=True)  # the folds that a row is trained on
+    if times.max() > 1 or len(found) > 2 * len(folds):  # drawn at random, with little in common: each set is a part
+        return [fold.train[chosen[fold.train]] for fold in folds], [(k,) for k in range(len(folds))]
+    used = np.flatnonzero(found.any(axis=1))
+    members = [tuple(np.flatnonzero(own).tolist()) for own in found[used].T]
+    return [rows[part_of.ravel() == k] for k in used], members
+
+
+def _halves(X: Array, weights: Float1D | None, rows: Int1D) -> list[Int1D]:
+    """The rows of a class on either side of its cut; none where one side has too few."""
+    whole = ArrayRows(X[rows], None if weights is None else weights[rows], n_jobs=1)
+    above = Cut.of(survey(whole).gram).above(whole.X)
+    halves = [rows[~above], rows[above]]
+    return halves if min(map(len, halves)) >= FEWEST_IN_HALF else []
 
 
 @dataclass(frozen=True)
@@ -41,6 +171,7 @@ class Problem:
     """
 
     rows: ArrayRows
+    codes: Int1D
     classes: Array
     fit_weights: Float1D | None
     sample: Sample | None
@@ -52,94 +183,28 @@ class Problem:
     final: Any = None
     whole_model: Callable[[Trial, FoldModel], Any] | None = None
 
-    @property
-    def codes(self) -> Int1D:
-        """The number of the class of every row."""
-        assert self.rows.labels is not None
-        return self.rows.labels
 
-    def fit_weights_of(self, places: Int1D) -> Float1D | None:
-        """Weights of some rows in the fit."""
-        return None if self.fit_weights is None else self.fit_weights[places]
-
-    def finals(self, columns: Array, train: Int1D, Cs: Sequence[float], n_jobs: int) -> Iterator[Any]:
-        """The last step for every C, ascending, fitted when it is asked for."""
-        y, weights = self.codes[train], self.fit_weights_of(train)
-        if self.final is None:
-            yield from svms_along(columns, y, self.classes, Cs, weights, n_jobs=n_jobs, **self.svm_limits)
-            return
-        options = {} if weights is None else {"sample_weight": weights}
-        for C in Cs:
-            yield clone(self.final).set_params(C=C).fit(columns, self.classes[y], **options)
-
-
-class Inputs(NamedTuple):
-    """The rows of a search in one scaling: transformed once for all, or scaled by the training rows of each fold."""
+class Scaled(NamedTuple):
+    """All rows in one scaling of the inputs, and what scales them."""
 
     X: Array
-    transform: InputTransform | None
-    scalers: list[MinMaxScaler | None]
-
-    @classmethod
-    def of(cls, problem: Problem, folds: Sequence[Fold], scaling: Any) -> Inputs:
-        """The rows of a problem, by one of the options of ``scale_input``."""
-        rows = problem.rows
-        if isinstance(scaling, str):
-            transform = InputTransform.of(scaling, rows.without_zero_weights(), problem.sample)
-            X = np.asarray(transform(np.asarray(rows.X, dtype=np.float64)))
-            return cls(X, transform, [None] * len(folds))
-        return cls(rows.X, None, [MinMaxScaler().fit(rows.X[fold.train]) if scaling else None for fold in folds])
-
-    def rows(self, places: Int1D, fold: Fold) -> Array:
-        """Some rows in the units of a fold."""
-        scaler = self.scalers[fold.number]
-        return self.X[places] if scaler is None else scaler.transform(self.X[places])
-
-    def groups(self, folds: Sequence[Fold]) -> Iterable[list[Fold]]:
-        """The folds in the same units together: only these have Grams in common."""
-        groups: dict[bytes, list[Fold]] = {}
-        for fold in folds:
-            scaler = self.scalers[fold.number]
-            key = b"" if scaler is None else scaler.scale_.tobytes() + scaler.min_.tobytes()
-            groups.setdefault(key, []).append(fold)
-        return groups.values()
+    scaler: InputTransform | MinMaxScaler | None
 
 
 class FoldModel(NamedTuple):
     """What was fitted to the training rows of a fold for one trial."""
 
-    scaler: MinMaxScaler | InputTransform | None
+    scaler: InputTransform | MinMaxScaler | None
     ideals: Ideals
     mapping: FeatureMap
     final: Any
 
-    @property
-    def n_used(self) -> float:
-        """Number of columns with a weight; NaN where the last step is not linear."""
-        coef = getattr(self.final, "coef_", None)
-        return float("nan") if coef is None else float((np.atleast_2d(coef) != 0.0).any(axis=0).sum())
-
-
-class _Task(NamedTuple):
-    """The models of a fold that share ideals and columns: those of one trial and of others with larger C."""
-
-    trial: Trial
-    Cs: tuple[float, ...]
-    fold: Fold
-    inputs: Inputs
-    ideals: Ideals
-    key: bytes  # equal for equal models: a hash of generators, columns, fold and Cs
-
-    @classmethod
-    def of(cls, trial: Trial, Cs: tuple[float, ...], fold: Fold, inputs: Inputs, ideals: Ideals) -> _Task:
-        """The task, with its key."""
-        forms = [ideal.generators_.form for own in ideals for ideal in own]
-        same = pickle.dumps((forms, trial.scaling, trial.columns, fold.number, Cs))
-        return cls(trial, Cs, fold, inputs, ideals, sha256(same).digest())
-
 
 class _Fit(NamedTuple):
-    """One trial on one fold: its decisions about the held-out rows, or its score if that needs the whole model."""
+    """One trial on one fold: its decisions about the held-out rows, or its score if that needs the whole model.
+
+    ``n_used`` is the number of columns with a weight; NaN where the last step is not linear.
+    """
 
     decisions: Float2D | None
     score: float
@@ -149,161 +214,137 @@ class _Fit(NamedTuple):
 class InMemory:
     """Cross-validation of trials on folds of rows in memory.
 
-    Trials that are asked for together share what they have in common: ideals of the same halves their passes over the
-    rows, models of the same ideals and columns the path of the SVM along C. Neighbouring psi often give the same
-    generators: then the models before are theirs, too.
+    Trials that are asked for together have one scaling and one set of columns, and share the rest: ideals their passes
+    over the rows, models of the same ideals the path of the SVM along C.
     """
 
     def __init__(self, problem: Problem, folds: list[Fold], progress: Progress):
         self.problem, self.folds, self._progress = problem, folds, progress
         self.held_out = HeldOut.of(problem.rows, problem.classes, problem.fit_weights, [fold.test for fold in folds])
-        self._inputs: dict[Any, Inputs] = {}
-        self._fits: dict[bytes, list[_Fit]] = {}
+        self._scaled: dict[Scaling, list[Scaled]] = {}
 
-    def inputs(self, scaling: Any) -> Inputs:
-        """The rows in one scaling."""
-        if scaling not in self._inputs:
-            self._inputs[scaling] = Inputs.of(self.problem, self.folds, scaling)
-        return self._inputs[scaling]
+    def scaled(self, scaling: Scaling) -> list[Scaled]:
+        """The rows as each fold sees them: transformed once for all folds, or scaled by the fold's training rows."""
+        if scaling in self._scaled:
+            return self._scaled[scaling]
+        rows = self.problem.rows
+        if isinstance(scaling, str):
+            transform = InputTransform.of(scaling, rows.without_zero_weights(), self.problem.sample)
+            own = [Scaled(np.asarray(transform(np.asarray(rows.X, dtype=np.float64))), transform)] * len(self.folds)
+        elif not scaling:
+            own = [Scaled(rows.X, None)] * len(self.folds)
+        else:
+            known: dict[bytes, Scaled] = {}  # folds in the same units have Grams in common
+            own = []
+            for fold in self.folds:
+                scaler = MinMaxScaler().fit(rows.X[fold.train])
+                units = scaler.scale_.tobytes() + scaler.min_.tobytes()
+                own.append(known.setdefault(units, Scaled(scaler.transform(rows.X), scaler)))
+        self._scaled[scaling] = own
+        return own
 
-    def largest_variance(self, scaling: Any) -> float:
+    def largest_variance(self, scaling: Scaling) -> float:
         """The largest variance of a column within a class, in scaled units."""
-        rows, codes = self.problem.rows, self.problem.codes
-        X = np.asarray(self.inputs(scaling).X, dtype=np.float64)
-        weights = np.ones(len(X)) if rows.sample_weight is None else rows.sample_weight
-        counts = weights > 0.0
-        span = np.ptp(X[counts], axis=0) if scaling is True else np.ones(X.shape[1])
-        span = np.where(span > 0.0, span, 1.0)
-        classes = [counts & (codes == code) for code in np.unique(codes)]
+        codes, weights = self.problem.codes, self.problem.rows.sample_weight
         largest = 0.0
-        for own in classes:
-            part, shares = X[own] / span, weights[own]
-            deviations = part - np.average(part, axis=0, weights=shares)
-            largest = max(largest, float(np.average(deviations**2, axis=0, weights=shares).max()))
+        for X, _ in {id(each): each for each in self.scaled(scaling)}.values():
+            for code in range(len(self.problem.classes)):
+                own = codes == code if weights is None else (codes == code) & (weights > 0.0)
+                part, shares = np.asarray(X[own], dtype=np.float64), None if weights is None else weights[own]
+                deviations = part - np.average(part, axis=0, weights=shares)
+                largest = max(largest, float(np.average(deviations**2, axis=0, weights=shares).max()))
         return largest
 
     def evaluate(self, trials: Sequence[Trial]) -> list[TrialScore]:
-        """The scores of trials, in their order."""
-        tasks = self._tasks(trials)
-        new = {task.key: task for own in tasks.values() for task in own if task.key not in self._fits}
-        self._fits.update(self._fit_all(new))
-        return [self._judge(trial, tasks[_any_c(trial)]) for trial in trials]
+        """The scores of trials of one scaling and one set of columns, in their order."""
+        assert len({(trial.scaling, trial.columns) for trial in trials}) == 1
+        psis, Cs = list(dict.fromkeys(trial.psi for trial in trials)), sorted({trial.C for trial in trials})
+        ideals = self._ideals(trials[0].scaling, psis, halves=trials[0].columns.halves)
+        n_folds, n_tasks = len(self.folds), len(self.folds) * len(psis)
+        # Fits of a user's last step may share state: liblinear's draw from the same random numbers.
+        threads = n_threads(self.problem.n_jobs) if self.problem.final is None else 1
+        tasks = [
+            partial(self._fit_fold, trials[0]._replace(psi=psi), Cs, fold, own, max(threads // n_tasks, 1))
+            for psi, by_fold in zip(psis, ideals, strict=True)
+            for fold, own in zip(self.folds, by_fold, strict=True)
+        ]
+        with warnings.catch_warnings(), one_blas_thread:
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the final fit repeats what matters
+            fits = in_threads(tasks, threads, partial(self._progress.advance, 1))
+        by_psi = {psi: (ideals[k], fits[k * n_folds : (k + 1) * n_folds]) for k, psi in enumerate(psis)}
+        return [self._judge(*by_psi[trial.psi], Cs.index(trial.C)) for trial in trials]
 
     def models(self, trial: Trial) -> list[FoldModel]:
         """The models of a trial on the training rows of every fold."""
-        (tasks,) = self._tasks([trial]).values()
+        (ideals,) = self._ideals(trial.scaling, [trial.psi], halves=trial.columns.halves)
         with warnings.catch_warnings(), one_blas_thread:
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return [next(_models_along(self.problem, task, n_jobs=1)[1]) for task in tasks]
+            return [self._models(trial, [trial.C], *pair)[0] for pair in zip(self.folds, ideals, strict=True)]
 
-    def _tasks(self, trials: Sequence[Trial]) -> dict[Trial, list[_Task]]:
-        """The tasks of every fold, for trials that differ in C alone together."""
-        Cs: dict[Trial, list[float]] = {}
-        for trial in sorted(trials, key=lambda trial: trial.C):
-            Cs.setdefault(_any_c(trial), []).append(trial.C)
-        ideals = self._ideals(Cs)
-        return {
-            trial: [
-                _Task.of(trial, tuple(own), fold, self.inputs(trial.scaling), ideals[_without_columns(trial)][k])
-                for k, fold in enumerate(self.folds)
-            ]
-            for trial, own in Cs.items()
-        }
-
-    def _ideals(self, trials: Iterable[Trial]) -> dict[Any, list[Ideals]]:
-        """The ideals of all classes, fold by fold, for each scaling, psi and choice of halves."""
-        psis: dict[tuple[Any, bool], list[float]] = {}
-        for scaling, psi, halves in dict.fromkeys(map(_without_columns, trials)):
-            psis.setdefault((scaling, halves), []).append(psi)
-        found: dict[Any, list[Ideals]] = {}
-        problem = self.problem
-        for (scaling, halves), own in psis.items():
-            inputs = self.inputs(scaling)
-            for group in inputs.groups(self.folds):
-                scaler = inputs.scalers[group[0].number]
-                X = inputs.X if scaler is None else scaler.transform(inputs.X)
-                classes = [problem.codes == code for code in range(len(problem.classes))]
-                fit = partial(class_ideals, problem.template, own, X, problem.fit_weights, folds=group, halves=halves)
-                by_class = [fit(chosen) for chosen in classes]
-                for k, psi in enumerate(own):
-                    by_fold = found.setdefault((scaling, psi, halves), [()] * len(self.folds))
-                    for j, fold in enumerate(group):
-                        by_fold[fold.number] = tuple(each[k][j] for each in by_class)
+    def _ideals(self, scaling: Scaling, psis: Sequence[float], *, halves: bool) -> list[list[Ideals]]:
+        """The ideals of all classes, for each psi fold by fold."""
+        problem, scaled = self.problem, self.scaled(scaling)
+        found: list[list[Ideals]] = [[()] * len(self.folds) for _ in psis]
+        for X, _ in {id(each): each for each in scaled}.values():
+            group = [fold for fold in self.folds if scaled[fold.number].X is X]
+            fit = partial(class_ideals, problem.template, psis, X, problem.fit_weights, folds=group, halves=halves)
+            by_class = [fit(problem.codes == code) for code in range(len(problem.classes))]
+            for k, by_fold in enumerate(found):
+                for j, fold in enumerate(group):
+                    by_fold[fold.number] = tuple(own[k][j] for own in by_class)
         return found
 
-    def _fit_all(self, tasks: dict[bytes, _Task]) -> dict[bytes, list[_Fit]]:
-        """The fits of tasks, for each of their Cs, on several threads."""
-        # Fits of a user's last step may share state: liblinear's draw from the same random numbers.
-        threads = n_threads(self.problem.n_jobs) if self.problem.final is None else 1
-        fit = partial(_fit_fold, self.problem, max(threads // max(len(tasks), 1), 1))
-        with warnings.catch_warnings(), one_blas_thread:
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the final fit repeats what matters
-            done = partial(self._progress.advance, 1)
-            fits = in_threads([partial(fit, task) for task in tasks.values()], threads, done)
-        return dict(zip(tasks, fits, strict=True))
+    def _models(
+        self, trial: Trial, Cs: Sequence[float], fold: Fold, ideals: Ideals, n_jobs: int = 1
+    ) -> list[FoldModel]:
+        """The models of a trial on the training rows of a fold, for ascending Cs; none without a generator."""
+        problem, (X, scaler) = self.problem, self.scaled(trial.scaling)[fold.number]
+        weights = None if problem.fit_weights is None else problem.fit_weights[fold.train]
+        train = ArrayRows(X[fold.train], weights, problem.codes[fold.train], n_jobs)
+        found = fitted_columns(trial.columns, ideals, train, problem.max_columns)
+        if found is None or found[0].n_generators == 0:
+            return []
+        mapping, columns = found
+        finals = last_steps(problem.final, columns, train, problem.classes, Cs, **problem.svm_limits)
+        return [FoldModel(scaler, ideals, mapping, final) for final in finals]
 
-    def _judge(self, trial: Trial, tasks: list[_Task]) -> TrialScore:
-        paths, n_columns = [self._fits[task.key] for task in tasks], float("nan")
-        if all(paths):
-            fits = [path[tasks[0].Cs.index(trial.C)] for path in paths]
+    def _fit_fold(self, trial: Trial, Cs: Sequence[float], fold: Fold, ideals: Ideals, n_jobs: int) -> list[_Fit]:
+        """What the models of a trial give on a fold, for ascending Cs; none without a generator."""
+        models = self._models(trial, Cs, fold, ideals, n_jobs)
+        coefs = [getattr(model.final, "coef_", None) for model in models]
+        used = [np.nan if coef is None else float((np.atleast_2d(coef) != 0.0).any(axis=0).sum()) for coef in coefs]
+        if self.problem.whole_model is not None:
+            scores = [self._score_whole_model(trial, fold, model) for model in models]
+            return [_Fit(None, *pair) for pair in zip(scores, used, strict=True)]
+        test = ArrayRows(self.scaled(trial.scaling)[fold.number].X[fold.test], n_jobs=n_jobs)
+        held_out = np.asarray(models[0].mapping.over(test)) if models else test.X
+        return [
+            _Fit(held_out @ model.final.coef_.T + model.final.intercept_, np.nan, n_used)
+            for model, n_used in zip(models, used, strict=True)
+        ]
+
+    def _score_whole_model(self, trial: Trial, fold: Fold, model: FoldModel) -> float:
+        """The score of the classifier that consists of the pieces of a fold, weighted if it can be."""
+        problem, test = self.problem, fold.test
+        scorer, weights = problem.criterion.scorer, problem.rows.sample_weight
+        assert scorer is not None
+        assert problem.whole_model is not None
+        options = {} if weights is None or not takes_weights(scorer) else {"sample_weight": weights[test]}
+        labels = problem.classes[problem.codes[test]]
+        classifier = problem.whole_model(trial._replace(C=model.final.C), model)
+        return float(scorer(classifier, problem.rows.X[test], labels, **options))
+
+    def _judge(self, ideals: list[Ideals], paths: list[list[_Fit]], k: int) -> TrialScore:
+        """The score of the models of all folds for the C number ``k``."""
+        n_generators = [sum(len(ideal.generators_) for own in by_class for ideal in own) for by_class in ideals]
+        if not all(paths):  # some fold has no generator
+            judged, n_columns = Criterion.judge_folds(np.full(len(paths), np.nan)), float("nan")
+        else:
+            fits = [path[k] for path in paths]
+            n_columns = float(np.mean([fit.n_used for fit in fits]))
             decisions = [fit.decisions for fit in fits if fit.decisions is not None]
             if decisions:
                 judged = self.problem.criterion.judge(self.held_out, decisions)
             else:
                 judged = Criterion.judge_folds(np.array([fit.score for fit in fits]))
-            n_columns = float(np.mean([fit.n_used for fit in fits]))
-        else:  # no generators
-            judged = Criterion.judge_folds(np.full(len(tasks), np.nan))
-        n_generators = float(np.mean([sum(len(i.generators_) for own in task.ideals for i in own) for task in tasks]))
-        return replace(judged, n_columns=n_columns, n_generators=n_generators)
-
-
-def _any_c(trial: Trial) -> Trial:
-    """What trials that differ in C alone have in common."""
-    return trial._replace(C=np.inf)
-
-
-def _without_columns(trial: Trial) -> tuple[Any, float, bool]:
-    """What the ideals of a trial depend on."""
-    return trial.scaling, trial.psi, trial.columns.halves
-
-
-def _models_along(problem: Problem, task: _Task, n_jobs: int) -> tuple[FeatureMap, Iterator[FoldModel]]:
-    """The columns of a task, and its models for ascending Cs, fitted when they are asked for."""
-    fold, columns = task.fold, task.trial.columns
-    train, weights = task.inputs.rows(fold.train, fold), problem.fit_weights_of(fold.train)
-    extras = columns.extras(train)
-    mapping = FeatureMap.of(task.ideals, extras, columns.features)
-    if mapping.n_generators == 0:
-        return mapping, iter(())
-    values = np.asarray(mapping.over(ArrayRows(train, n_jobs=n_jobs)))
-    if problem.max_columns is not None and mapping.n_columns > problem.max_columns:
-        chosen = relevant_columns(mapping, values, problem.codes[fold.train], weights, problem.max_columns)
-        mapping, values = mapping.select(chosen), np.ascontiguousarray(values[:, chosen])
-    mapping = mapping.fitted_by(values, weights, np.abs(train).max(axis=0), scale=columns.scale_features)
-    finals = problem.finals(values, fold.train, task.Cs, n_jobs)
-    scaler = task.inputs.transform or task.inputs.scalers[fold.number]
-    return mapping, (FoldModel(scaler, task.ideals, mapping, final) for final in finals)
-
-
-def _fit_fold(problem: Problem, n_jobs: int, task: _Task) -> list[_Fit]:
-    """The fits of a task for its Cs; none without generators."""
-    mapping, models = _models_along(problem, task, n_jobs)
-    test = task.fold.test
-    if mapping.n_generators == 0:
-        return []
-    if problem.whole_model is not None:
-        score = partial(_score_whole_model, problem, task)
-        return [_Fit(None, score(model), model.n_used) for model in models]
-    held_out = np.asarray(mapping.over(ArrayRows(task.inputs.rows(test, task.fold), n_jobs=n_jobs)))
-    return [_Fit(held_out @ m.final.coef_.T + m.final.intercept_, np.nan, m.n_used) for m in models]
-
-
-def _score_whole_model(problem: Problem, task: _Task, model: FoldModel) -> float:
-    """The score of the classifier that consists of the pieces of a fold, weighted if it can be."""
-    scorer, test, weights = problem.criterion.scorer, task.fold.test, problem.rows.sample_weight
-    assert scorer is not None
-    assert problem.whole_model is not None
-    options = {} if weights is None or not takes_weights(scorer) else {"sample_weight": weights[test]}
-    classifier = problem.whole_model(task.trial._replace(C=model.final.C), model)
-    return float(scorer(classifier, problem.rows.X[test], problem.classes[problem.codes[test]], **options))
+        return replace(judged, n_columns=n_columns, n_generators=float(np.mean(n_generators)))

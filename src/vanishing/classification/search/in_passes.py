@@ -6,19 +6,18 @@ classes go through the data together: first their ideals, degree by degree, then
 
 from __future__ import annotations
 
-import pickle
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import MinMaxScaler
 
-from ..._typing import Float1D
+from ..._typing import Float1D, Float2D
 from ...checks import quoted
 from ...engine.survey import Survey, first_units, require_finite_survey, scaled_rows, scaler_of_range, surveys_if_any
 from ...ideals.ideal import VanishingIdeal
@@ -31,9 +30,9 @@ from ...rows.sampling import InFolds, NumberFolds
 from ...rows.together import together
 from ...svm import L1SVC
 from ...threads import one_blas_thread
-from ..model.columns import Columns, Extras
+from ..model.columns import Columns
 from ..model.features import FeatureMap
-from .folds import Ideals
+from .in_memory import Ideals
 from .scoring import Criterion, tabulated_score
 from .strategies import Trial, TrialScore
 
@@ -69,7 +68,7 @@ class Folds(NamedTuple):
         return np.asarray(np.max([np.maximum(np.abs(part.low), np.abs(part.high)) for part in parts], axis=0))
 
     def largest_variance(self) -> float:
-        """Of a column within a class, in the units of the folds."""
+        """The largest variance of a column within a class, in the units of the folds."""
         variances = []
         for classes in self.surveys:
             for parts in classes:
@@ -107,7 +106,8 @@ def survey_folds(data: Labelled, n_folds: int, names: Sequence[str], *, scale_in
 class InPasses:
     """Cross-validation of trials in passes over rows that are not in memory.
 
-    All trials have one scaling and one set of columns, so that their models go through the data together.
+    All trials have one scaling and one set of columns, so that their models go through the data together. Hinges have
+    their knots at quantiles of ``head``, some of the rows.
     """
 
     def __init__(
@@ -115,85 +115,68 @@ class InPasses:
         folds: Folds,
         template: VanishingIdeal,
         scorer: Callable[..., float],
-        extras: Extras,
+        head: Float2D | None,
         n_jobs: int | None,
         progress: Progress,
     ):
-        self.folds, self.template, self.scorer, self.extras = folds, template, scorer, extras
+        self.folds, self.template, self.scorer, self.head = folds, template, scorer, head
         self.n_jobs, self._progress = n_jobs, progress
 
     def evaluate(self, trials: Sequence[Trial]) -> list[TrialScore]:
         """The scores of trials, in their order."""
         psis, Cs = list(dict.fromkeys(trial.psi for trial in trials)), sorted({trial.C for trial in trials})
-        with warnings.catch_warnings():
+        n_folds = self.folds.number
+        with warnings.catch_warnings(), one_blas_thread:
             warnings.simplefilter("ignore", ConvergenceWarning)  # the final fit repeats what matters
             ideals = self._ideals(psis)
-            found = self._fit_all(ideals, Cs, trials[0].columns)
-        return [self._judge(trial, psis.index(trial.psi), ideals, found) for trial in trials]
+            tasks = [
+                partial(self._fit_fold, Cs=Cs, j=j, ideals=own, columns=trials[0].columns)
+                for by_fold in ideals
+                for j, own in enumerate(by_fold)
+            ]
+            fits = together(self.folds.data.rows, tasks)
+        by_psi = {psi: (ideals[k], fits[k * n_folds : (k + 1) * n_folds]) for k, psi in enumerate(psis)}
+        return [self._judge(*by_psi[trial.psi], Cs.index(trial.C)) for trial in trials]
 
-    def _judge(
-        self, trial: Trial, i: int, ideals: dict[tuple[int, int], Ideals], found: dict[Any, tuple[float, float]]
-    ) -> TrialScore:
-        folds = range(self.folds.number)
-        nothing = float("nan"), float("nan")
-        scores, n_used = np.array([found.get((i, j, trial.C), nothing) for j in folds]).T
-        n_generators = float(np.mean([sum(len(ideal.generators_) for (ideal,) in ideals[i, j]) for j in folds]))
+    def _judge(self, ideals: list[Ideals], paths: list[list[tuple[float, float]]], k: int) -> TrialScore:
+        """The score of the models of all folds for the C number ``k``; NaN where some fold has no generator."""
+        scores, n_used = np.array([path[k] if path else (np.nan, np.nan) for path in paths]).T
+        n_generators = float(np.mean([sum(len(ideal.generators_) for (ideal,) in own) for own in ideals]))
         return replace(Criterion.judge_folds(scores), n_columns=float(n_used.mean()), n_generators=n_generators)
 
-    def _ideals(self, psis: Sequence[float]) -> dict[tuple[int, int], Ideals]:
-        """For each psi and fold the fitted estimators of all classes, from shared passes."""
+    def _ideals(self, psis: Sequence[float]) -> list[list[Ideals]]:
+        """The ideals of all classes, for each psi fold by fold, from shared passes."""
         folds, data = self.folds, self.folds.data
-        models: dict[tuple[int, int], Ideals] = {
-            (i, j): tuple((clone(self.template).set_params(psi=psi, n_jobs=self.n_jobs),) for _ in data.keys)
-            for i, psi in enumerate(psis)
-            for j in range(folds.number)
-        }
 
-        def fit(source: Rows, j: int, k: int) -> None:
-            own = [models[i, j][k][0] for i in range(len(psis))]
-            for model in own:
+        def fit(source: Rows, j: int, k: int) -> list[VanishingIdeal]:
+            models = [clone(self.template).set_params(psi=psi, n_jobs=self.n_jobs) for psi in psis]
+            for model in models:
                 take_input_from(self.template, model)
             parts = [folds.rows(source, j, (i,)).where_label(data.keys[k]) for i in folds.others(j)]
             surveys = [folds.surveys[j][k][i] for i in folds.others(j)]
-            fit_together(own, parts, [tuple(range(len(parts)))] * len(own), surveys)
+            fit_together(models, parts, [tuple(range(len(parts)))] * len(models), surveys)
+            return models
 
-        tasks = [partial(fit, j=j, k=k) for j in range(folds.number) for k in range(len(data.keys))]
-        together(data.rows, tasks)
-        return models
-
-    def _fit_all(
-        self, ideals: dict[tuple[int, int], Ideals], Cs: list[float], columns: Columns
-    ) -> dict[tuple[int, int, float], tuple[float, float]]:
-        """Score and number of columns with a weight, for each psi, fold and C; equal generators are fitted once."""
-        same: dict[tuple[int, bytes], list[int]] = {}
-        for (i, j), own in ideals.items():
-            forms = pickle.dumps([ideal.generators_.form for (ideal,) in own])
-            same.setdefault((j, forms), []).append(i)
-        found: dict[tuple[int, int, float], tuple[float, float]] = {}
-
-        def fit(source: Rows, j: int, psis: list[int]) -> None:
-            mapping = FeatureMap.of(ideals[psis[0], j], self.extras, columns.features)
-            if mapping.n_generators:
-                for C, result in self._fit_fold(mapping, source, j, Cs, scale=columns.scale_features).items():
-                    found.update(dict.fromkeys([(i, j, C) for i in psis], result))
-            self._progress.advance(len(psis))
-
-        with one_blas_thread:
-            together(self.folds.data.rows, [partial(fit, j=j, psis=psis) for (j, _), psis in same.items()])
-        return found
+        n_classes = len(data.keys)
+        found = together(data.rows, [partial(fit, j=j, k=k) for j in range(folds.number) for k in range(n_classes)])
+        by_fold = [found[j * n_classes : (j + 1) * n_classes] for j in range(folds.number)]
+        return [[tuple((models[i],) for models in by_class) for by_class in by_fold] for i in range(len(psis))]
 
     def _fit_fold(
-        self, mapping: FeatureMap, source: Rows, j: int, Cs: list[float], *, scale: bool
-    ) -> dict[float, tuple[float, float]]:
-        """Score and number of columns with a weight on one fold, for every C."""
+        self, source: Rows, Cs: list[float], j: int, ideals: Ideals, columns: Columns
+    ) -> list[tuple[float, float]]:
+        """Score and number of columns with a weight on a fold, for ascending Cs; none without a generator."""
         folds, data = self.folds, self.folds.data
-        train, test = folds.rows(source, j, folds.others(j)), folds.rows(source, j, (j,))
-        mapping = mapping.fitted_on(train, folds.reach(j), scale=scale)
-        svms = [L1SVC(C, n_jobs=self.n_jobs) for C in Cs]
-        svms[0]._fit_from(Cs, data._replace(rows=mapping.columns_of(train)), svms)
-        found = {}
-        for svm in svms:
-            table = mapping.confusion(test, svm.coef_, svm.intercept_, data.keys)
-            n_used = float((svm.coef_ != 0.0).any(axis=0).sum())
-            found[svm.C] = tabulated_score(self.scorer, table, data.classes, data.classes), n_used
+        scaler, train, test = folds.scalers[j], folds.rows(source, j, folds.others(j)), folds.rows(source, j, (j,))
+        head = self.head if self.head is None or scaler is None else scaler.transform(self.head)
+        mapping, found = FeatureMap.of(ideals, columns, head), []
+        if mapping.n_generators:
+            mapping = mapping.fitted_on(train, folds.reach(j), scale=columns.scale_features)
+            svms = [L1SVC(C, n_jobs=self.n_jobs) for C in Cs]
+            svms[0]._fit_from(Cs, data._replace(rows=mapping.columns_of(train)), svms)
+            for svm in svms:
+                table = mapping.confusion(test, svm.coef_, svm.intercept_, data.keys)
+                n_used = float((svm.coef_ != 0.0).any(axis=0).sum())
+                found.append((tabulated_score(self.scorer, table, data.classes, data.classes), n_used))
+        self._progress.advance(1)
         return found

@@ -50,7 +50,7 @@ class HeldOut:
         return np.concatenate(decisions), np.concatenate(self.codes), weights
 
     def by_row(self, values: Sequence[Float1D | Bool1D]) -> tuple[Float1D, Float1D]:
-        """The value of every row that was held out, over repetitions, from those of the folds; and its weight."""
+        """The mean value of every row over the folds that held it out, and its weight."""
         places = np.concatenate(self.places)
         times, sums = np.bincount(places), np.bincount(places, np.concatenate(values))
         weights = [np.ones(len(own)) if w is None else w for own, w in zip(values, self.weights, strict=True)]
@@ -81,31 +81,32 @@ class Criterion:
         """The scores of the folds and the values of the rows, from the decisions of each fold."""
         calibration = calibrate(*rows.together(decisions)) if self.calibrated else None
         answers = decisions if calibration is None else [calibration(own) for own in decisions]
-        scores = np.array([self._score(rows, k, own, calibration) for k, own in enumerate(answers)])
+        right = [hits(own, codes) for own, codes in zip(answers, rows.codes, strict=True)]
+        if self.scorer is None:
+            found = [float(np.average(own, weights=each)) for own, each in zip(right, rows.weights, strict=True)]
+        else:
+            by_fold = zip(answers, rows.codes, rows.weights, strict=True)
+            found = [
+                answered_score(self.scorer, rows.classes, calibration, own, rows.classes[codes], weights)
+                for own, codes, weights in by_fold
+            ]
+        scores = np.array(found, dtype=np.float64)
+        value = float(scores.mean())
         if self.by_probabilities:
             assert calibration is not None
             pairs = zip(decisions, rows.codes, strict=True)
             values, weights = rows.by_row([_closeness(calibration, own, codes) for own, codes in pairs])
             value = float(np.average(values, weights=weights))
-            return TrialScore(scores, value, values, weights, decisions=tuple(decisions), calibration=calibration)
-        if self.scorer is None:
-            pairs = zip(answers, rows.codes, strict=True)
-            values, weights = rows.by_row([hits(own, codes) for own, codes in pairs])
+        elif self.scorer is None:
+            values, weights = rows.by_row(right)
         else:
             values, weights = scores, np.ones(len(scores))
-        value = float(scores.mean())
         return TrialScore(scores, value, values, weights, decisions=tuple(decisions), calibration=calibration)
 
     @staticmethod
     def judge_folds(scores: Float1D) -> TrialScore:
         """The judgement of a score that does not tell rows apart."""
         return TrialScore(scores, float(scores.mean()), scores, np.ones(len(scores)))
-
-    def _score(self, rows: HeldOut, fold: int, answers: Float2D, calibration: Calibration | None) -> float:
-        codes, weights = rows.codes[fold], rows.weights[fold]
-        if self.scorer is None:
-            return float(np.average(hits(answers, codes), weights=weights))
-        return answered_score(self.scorer, rows.classes, calibration, answers, rows.classes[codes], weights)
 
 
 def _closeness(calibration: Calibration, decisions: Float2D, codes: Int1D) -> Float1D:
@@ -146,27 +147,7 @@ def mixed_if_better(calibration: Calibration, rows: HeldOut, decisions: Sequence
     return mix_decisions(calibration, all_decisions, codes, weights, n_rows=np.unique(places).size)
 
 
-class _AnyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier with all that a score may ask for; to look up the scorer of a name."""
-
-    def fit(self, X: Any, y: Any) -> _AnyClassifier:
-        """Nothing."""
-        return self
-
-    def predict(self, X: Any) -> Array:
-        """Labels."""
-        raise NotImplementedError
-
-    def decision_function(self, X: Any) -> Array:
-        """Decisions."""
-        raise NotImplementedError
-
-    def predict_proba(self, X: Any) -> Float2D:
-        """Probabilities."""
-        raise NotImplementedError
-
-
-class _Answers(_AnyClassifier):
+class _Answers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that has answered already; its rows are the numbers of answers."""
 
     def __init__(self, classes: Array, predictions: Array, decisions: Float2D | None = None, log_odds: Any = None):
@@ -206,7 +187,7 @@ def answered_score(
 
 def find_scorer(scoring: Any) -> Any:
     """The scorer of a name, or of a function."""
-    return check_scoring(_AnyClassifier(), scoring)
+    return check_scoring(L1SVC(), scoring)
 
 
 def takes_weights(scorer: Any) -> bool:
@@ -225,11 +206,8 @@ def tabulated_score(scorer: Callable[..., float], table: Float2D, labels: Array,
     return float(scorer(answers, np.arange(len(true))[:, None], labels[true], sample_weight=table[true, said]))
 
 
-def needs_single_rows(scoring: Any) -> bool:
-    """Whether the score of a name needs decisions about rows, or probabilities, or takes no weights."""
-    if not isinstance(scoring, str):
-        return False
-    scorer = find_scorer(scoring)
+def needs_single_rows(scorer: Any) -> bool:
+    """Whether a scorer needs decisions about rows, or probabilities, or takes no weights."""
     return getattr(scorer, "_response_method", "predict") != "predict" or not takes_weights(scorer)
 
 
@@ -237,8 +215,8 @@ def scorer_of_predictions(scoring: Any) -> Any:
     """The scorer, if it needs no more than how often each class was taken for each."""
     if scoring is not None and not isinstance(scoring, str):
         raise ValueError("scoring must be the name of a score, such as 'accuracy' or 'f1', for data outside of memory.")
-    scorer = check_scoring(L1SVC(), "accuracy" if scoring is None else scoring)
-    if getattr(scorer, "_response_method", "predict") != "predict" or not takes_weights(scorer):
+    scorer = find_scorer("accuracy" if scoring is None else scoring)
+    if needs_single_rows(scorer):
         raise ValueError(
             f"scoring={scoring!r} needs the scores of single rows, or takes no weights; for data outside of memory use "
             "one of predictions, such as 'accuracy', 'balanced_accuracy' or 'f1', or set search_rows, so that the "

@@ -27,12 +27,11 @@ from ...rows.reading import input_names, take_input_from
 from ...rows.sampling import Sample, stratified_sample
 from ..model.classifier import VanishingIdealClassifier
 from ..model.columns import Columns
-from ..model.fitting import SAMPLE_ROWS, Conditions, class_factors, class_weighted, rows_by_class
+from ..model.fitting import SAMPLE_ROWS, Conditions, class_weighted
 from ..model.per_class import PerClass
 from ..model.probabilities import Calibration, calibrate
-from ..model.transforms import InputTransform
-from .folds import split
-from .in_memory import FoldModel, InMemory, Problem
+from ..model.transforms import InputTransform, Scaling
+from .in_memory import FoldModel, InMemory, Problem, split
 from .in_passes import InPasses, survey_folds
 from .scoring import Criterion, HeldOut, find_scorer, mixed_if_better, scorer_of_predictions
 from .strategies import (
@@ -53,7 +52,8 @@ from .strategies import (
 class Maker(NamedTuple):
     """Makes classifiers: what all trials of a search have in common.
 
-    ``columns_of`` is the estimator that knows the names and the number of the input columns.
+    ``columns_of`` is the estimator that knows the names and the number of the input columns, ``template`` the algorithm
+    of the ideals. Where the search ``bounds`` their terms, it has compared ideals that are bounded like the final ones.
     """
 
     columns_of: Any
@@ -62,13 +62,24 @@ class Maker(NamedTuple):
     class_weight: Any
     n_jobs: int | None
     max_columns: int | None
-    max_terms: int | None = None  # the search's bound on the ideal of a class, if any
+    bounds: bool = False
+
+    def bounded(self, max_terms: int) -> Maker:
+        """The maker of a search whose ideals have at most this many terms."""
+        most = min(self.template.max_terms, max_terms)
+        return self._replace(template=clone(self.template).set_params(max_terms=most), bounds=True)
+
+    @property
+    def for_folds(self) -> VanishingIdeal:
+        """The algorithm for the ideals of folds, which knows the input columns."""
+        template: VanishingIdeal = clone(self.template).set_params(n_jobs=self.n_jobs)
+        take_input_from(self.columns_of, template)
+        return template
 
     def new(self, trial: Trial) -> VanishingIdealClassifier:
         """The classifier of a trial, to be fitted."""
-        bound = {} if self.max_terms is None else {"max_terms": self.max_terms}
         return VanishingIdealClassifier(
-            clone(self.template).set_params(psi=trial.psi, **bound),
+            clone(self.template).set_params(psi=trial.psi),
             final_estimator=None if self.final is None else clone(self.final).set_params(C=trial.C),
             scale_input=trial.scaling,
             class_weight=self.class_weight,
@@ -91,7 +102,7 @@ class Maker(NamedTuple):
         """The classifier of a trial fitted to all rows."""
         model = self.new(trial)
         with warnings.catch_warnings():
-            if self.max_terms is not None:  # the search has compared ideals that are bounded like this one
+            if self.bounds:
                 warnings.filterwarnings("ignore", ".*max_terms", ConvergenceWarning)
             model._fit_labelled(self.columns_of, data, how._replace(max_columns=self.max_columns))
         return model
@@ -107,7 +118,7 @@ class Options:
     """
 
     maker: Maker
-    scalings: Sequence[Any]
+    scalings: Sequence[Scaling]
     columns: Sequence[Columns]
     psis: Sequence[float] | None
     Cs: Sequence[float] | None
@@ -118,36 +129,14 @@ class Options:
     average: bool
     budget: Budget
 
-    @property
-    def walks(self) -> bool:
-        """Whether the search proposes psi."""
-        return self.psis is None
-
-    def criterion(self) -> Criterion:
-        """How trials are judged: a walk without a score of the user ranks by its probabilities."""
-        if self.maker.final is None and self.scoring is None:
-            return Criterion(None, self.calibrated, by_probabilities=self.walks and self.calibrated)
-        return Criterion(find_scorer(self.scoring), self.calibrated)
-
-    @property
-    def needs_whole_model(self) -> bool:
-        """Whether the score asks the classifier itself about rows, and not only for its decisions."""
-        of_answers = self.scoring is None or isinstance(self.scoring, str) or hasattr(self.scoring, "_response_method")
-        return self.maker.final is not None or not of_answers
-
 
 class Outcome(NamedTuple):
-    """The trials of a search with their scores, who scored them, and the sample of the rows it ran on, if any."""
+    """The trials of a search with their scores, who scored them, the maker, and the sample that it ran on, if any."""
 
     history: History
     evaluator: InMemory | InPasses
-    sample: Sample | None
-
-    @property
-    def max_terms(self) -> int:
-        """Most terms of the ideal of a class in the search."""
-        evaluator = self.evaluator
-        return (evaluator.problem if isinstance(evaluator, InMemory) else evaluator).template.max_terms
+    maker: Maker
+    sample: Sample | None = None
 
 
 def search(options: Options, data: Labelled) -> Outcome:
@@ -172,7 +161,7 @@ def _search_sample(options: Options, data: Labelled, n_rows: int) -> Outcome:
     sample = stratified_sample(data, n_rows, input_names(options.maker.columns_of))
     outcome = _search_in_memory(options, data._replace(rows=sample.rows), sample)
     best, more = best_trial(outcome.history), min(int(sample.n_rows.sum()), options.budget.larger * n_rows)
-    if best is None or not options.walks or len(sample.rows) >= more:
+    if best is None or options.psis is not None or len(sample.rows) >= more:
         return outcome
     n_errors = (1.0 - outcome.history[best].scores.mean()) * len(sample.rows)
     if options.scoring not in (None, "accuracy") or n_errors >= options.budget.few_errors:
@@ -186,29 +175,38 @@ def _search_in_memory(
     options: Options, data: Labelled, sample: Sample | None, from_psi: float | None = None
 ) -> Outcome:
     """The search on rows in memory; from a psi on, where another search has come down to it."""
-    rows, budget = data.rows, options.budget
+    rows, budget, maker, walks = data.rows, options.budget, options.maker, options.psis is None
     assert isinstance(rows, ArrayRows)
+    assert rows.labels is not None
     folds = split(options.cv, data, budget)
-    n_rows, n_features, n_classes = len(rows), rows.n_features, len(data.classes)
-    most_terms = budget.max_terms(n_rows, n_features, n_classes) if options.walks else options.maker.template.max_terms
-    n_train = min(len(fold.train) for fold in folds)
+    n_classes, n_train = len(data.classes), min(len(fold.train) for fold in folds)
+    if walks:
+        maker = maker.bounded(budget.max_terms(len(rows), rows.n_features, n_classes))
+    weighted = class_weighted(data, maker.class_weight).rows
+    assert isinstance(weighted, ArrayRows)
+    # Whether the score asks the classifier itself about rows, and not only for its decisions.
+    asks_model = callable(options.scoring) and not hasattr(options.scoring, "_response_method")
+    if maker.final is None and options.scoring is None:
+        criterion = Criterion(None, options.calibrated, by_probabilities=walks and options.calibrated)
+    else:
+        criterion = Criterion(find_scorer(options.scoring), options.calibrated)
     problem = Problem(
         rows,
+        rows.labels,
         data.classes,
-        _fit_weights(options.maker.class_weight, data),
+        weighted.sample_weight,
         sample,
-        _for_folds(options, most_terms),
-        options.criterion(),
-        {"tol": budget.svm_tol} if options.walks else {},
-        budget.max_columns(n_train, n_classes) if options.walks else None,
-        options.maker.n_jobs,
-        options.maker.final,
-        partial(options.maker.from_fold, data.classes) if options.needs_whole_model else None,
+        maker.for_folds,
+        criterion,
+        {"tol": budget.svm_tol} if walks else {},
+        budget.max_columns(n_train, n_classes) if walks else None,
+        maker.n_jobs,
+        maker.final,
+        partial(maker.from_fold, data.classes) if maker.final is not None or asks_model else None,
     )
     with search_progress(_n_steps(options, len(folds)), passes=False) as progress:
         evaluator = InMemory(problem, folds, progress)
-        strategies = _strategies(options, evaluator, from_psi)
-        return Outcome(_run(evaluator, strategies), evaluator, sample)
+        return Outcome(_run(evaluator, _strategies(options, evaluator, from_psi)), evaluator, maker, sample)
 
 
 def _run(evaluator: InMemory | InPasses, strategies: Sequence[Strategy]) -> History:
@@ -226,59 +224,33 @@ def _strategies(options: Options, evaluator: InMemory, from_psi: float | None) -
     Cs = options.Cs or budget.Cs
     if options.psis is not None:
         return [Grid(other, options.psis, Cs, own) for own in options.columns for other in options.scalings]
-    largest = {
-        other: _largest_psi(options.maker.template, evaluator.largest_variance(other)) for other in options.scalings
-    }
-    psis = {other: budget.psis(from_psi or largest[other]) for other in options.scalings}
-    walks = [WalkDown(other, psis[other], Cs, columns, budget.patience) for other in options.scalings]
+    largest = [from_psi or _largest_psi(options, evaluator.largest_variance(other)) for other in options.scalings]
+    walks = [
+        WalkDown(scaling, budget.psis(psi), Cs, columns, budget.patience)
+        for scaling, psi in zip(options.scalings, largest, strict=True)
+    ]
     if options.average:
         return [*walks]
+    begun = [replace(walk, psis=walk.psis[: budget.patience]) for walk in walks]
     n_features, most = evaluator.problem.rows.n_features, evaluator.problem.max_columns or np.inf
-    small = [other for other in options.columns[1:] if other.n_extras(n_features) <= most]
-    changes = [_difference(columns, other) for other in small]
-    return [BetterScaling(walks, budget.patience), RicherColumns(changes, Cs)]
+    others = [other for other in options.columns[1:] if other.n_extras(n_features) <= most]
+    return [*begun, BetterScaling(walks), RicherColumns(others, Cs)]
 
 
-def _difference(columns: Columns, other: Columns) -> dict[str, Any]:
-    """The fields in which other columns differ."""
-    old = asdict(columns)
-    return {name: value for name, value in asdict(other).items() if value != old[name]}
-
-
-def _largest_psi(template: VanishingIdeal, variance: float) -> float:
+def _largest_psi(options: Options, variance: float) -> float:
     """The psi to start from: for the largest variance of a column within a class every column is a generator."""
-    return min(variance, float(np.nextafter(1.0, 0.0))) if isinstance(template, (ABM, AVI)) else variance
-
-
-def _for_folds(options: Options, max_terms: int) -> VanishingIdeal:
-    """The estimator of the ideals of folds, with no more terms than that."""
-    maker = options.maker
-    most = min(maker.template.max_terms, max_terms)
-    bounded: VanishingIdeal = clone(maker.template).set_params(max_terms=most, n_jobs=maker.n_jobs)
-    take_input_from(maker.columns_of, bounded)
-    return bounded
+    below_one = isinstance(options.maker.template, (ABM, AVI))
+    return min(variance, float(np.nextafter(1.0, 0.0))) if below_one else variance
 
 
 def _n_steps(options: Options, n_folds: int) -> int:
-    """How many models a search fits at most, counting those along C once."""
+    """How many models a search fits at most; models along C count once."""
     budget, n_scalings, n_columns = options.budget, len(options.scalings), len(options.columns)
     if options.psis is not None:
         return len(options.psis) * n_scalings * n_columns * n_folds
     n_psis = len(budget.psis(1.0))
     n_compared = n_psis if options.average else budget.patience
     return (n_psis + n_compared * (n_scalings - 1) + n_columns - 1) * n_folds
-
-
-def _fit_weights(class_weight: Any, data: Labelled) -> Float1D | None:
-    """The weights of the rows in the fit, with those of their classes."""
-    rows = data.rows
-    assert isinstance(rows, ArrayRows)
-    if class_weight is None:
-        return rows.sample_weight
-    counts = rows_by_class(data.without_zero_weights())
-    weighted = class_weighted(data, class_factors(class_weight, data.classes, counts)).rows
-    assert isinstance(weighted, ArrayRows)
-    return weighted.sample_weight
 
 
 def _search_in_passes(options: Options, data: Labelled) -> Outcome:
@@ -292,8 +264,8 @@ def _search_in_passes(options: Options, data: Labelled) -> Outcome:
     sample = transform = None
     if isinstance(scaling, str) or columns.hinges or options.maker.class_weight is not None:
         sample = stratified_sample(data, SAMPLE_ROWS, input_names(options.maker.columns_of))
-        data = class_weighted(data, class_factors(options.maker.class_weight, data.classes, sample.n_rows))
-    head = np.empty((0, data.rows.n_features)) if sample is None else sample.rows.X
+        data = class_weighted(data, options.maker.class_weight, sample)
+    head = None if sample is None else sample.rows.X
     if isinstance(scaling, str):
         transform = InputTransform.of(scaling, data.rows, sample)
         data, head = data._replace(rows=transform.over(data.rows)), transform(head)
@@ -305,15 +277,14 @@ def _search_in_passes(options: Options, data: Labelled) -> Outcome:
         scale_input=scale,
         ahead=options.maker.template._looks_ahead,
     )
-    most, psis, Cs = options.maker.template.max_terms, options.psis, options.Cs or options.budget.Cs
+    maker, psis, Cs = options.maker, options.psis, options.Cs or options.budget.Cs
     if psis is None:
         n_rows = sum(part.n_samples for parts in folds.surveys[0] for part in parts)
-        most = options.budget.max_terms(n_rows, data.rows.n_features, len(data.classes))
-        psis = options.budget.psis(_largest_psi(options.maker.template, folds.largest_variance()))
-    template = _for_folds(options, most)
+        maker = maker.bounded(options.budget.max_terms(n_rows, data.rows.n_features, len(data.classes)))
+        psis = options.budget.psis(_largest_psi(options, folds.largest_variance()))
     with search_progress(len(psis) * n_folds, passes=True) as progress:
-        evaluator = InPasses(folds, template, scorer, columns.extras(head), options.maker.n_jobs, progress)
-        return Outcome(_run(evaluator, [Grid(scaling, psis, Cs, columns)]), evaluator, None)
+        evaluator = InPasses(folds, maker.for_folds, scorer, head, maker.n_jobs, progress)
+        return Outcome(_run(evaluator, [Grid(scaling, psis, Cs, columns)]), evaluator, maker)
 
 
 def _number_of_folds(cv: Any, budget: Budget) -> int:
@@ -323,25 +294,17 @@ def _number_of_folds(cv: Any, budget: Budget) -> int:
     return int(n_folds)
 
 
-def refit(
-    maker: Maker,
-    data: Labelled,
-    trial: Trial,
-    score: TrialScore,
-    evaluator: Any,
-    sample: Sample | None,
-    *,
-    may_mix: bool,
-) -> VanishingIdealClassifier:
+def refit(outcome: Outcome, data: Labelled, trial: Trial, *, may_mix: bool) -> VanishingIdealClassifier:
     """The classifier of a trial fitted to all rows, its decisions calibrated on the held-out rows of the search."""
+    history, evaluator, maker, sample = outcome
     if not isinstance(evaluator, InMemory):
         return maker.fitted(data, trial, Conditions(sample))
-    calibration = _calibration(score, evaluator, may_mix=may_mix)
+    calibration = _calibration(history[trial], evaluator, may_mix=may_mix)
     return maker.fitted(data, trial, Conditions(sample, evaluator.problem.max_columns, calibration=calibration))
 
 
 def _calibration(score: TrialScore, evaluator: InMemory, *, may_mix: bool) -> Calibration | None:
-    """From the decisions of a trial about held-out rows; mixes those of three or more classes where that pays."""
+    """The calibration by the decisions about held-out rows; it mixes three or more classes if that pays."""
     if score.calibration is None or score.decisions is None:
         return None
     if not may_mix or len(evaluator.problem.classes) == 2:
@@ -350,20 +313,16 @@ def _calibration(score: TrialScore, evaluator: InMemory, *, may_mix: bool) -> Ca
 
 
 def average_models(
-    maker: Maker,
-    data: Labelled,
-    history: History,
-    best: Trial,
-    evaluator: InMemory,
-    sample: Sample | None,
-    known: VanishingIdealClassifier,
+    outcome: Outcome, data: Labelled, best: Trial, known: VanishingIdealClassifier
 ) -> tuple[list[VanishingIdealClassifier], Float1D]:
-    """The models to average and their weights: those of three psi at most for each scaling that is good enough.
+    """The models to average, of up to three psi for each scaling that is good enough, and their weights.
 
     A scaling counts if the best trial is not ahead of all of its trials. The models of the folds, which know fewer
-    rows, weigh as much together as those fitted to all rows; ``known`` is that of the best trial. The mean of several
-    log-odds errs less than each, so all are calibrated once more, together.
+    rows, weigh as much together as the models of all rows; ``known`` is the model of the best trial. The mean of
+    several log-odds errs less than each, so all are calibrated once more, together.
     """
+    history, evaluator, maker, sample = outcome
+    assert isinstance(evaluator, InMemory)
     trials = _trials_to_average(history, best)
     calibrations = {trial: _calibration(history[trial], evaluator, may_mix=True) for trial in trials}
     again = _recalibration(history, calibrations, evaluator.held_out)

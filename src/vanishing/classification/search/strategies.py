@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -14,6 +14,7 @@ from ...constants import ROOT_EPS
 from ..model.columns import Columns
 from ..model.fitting import CHOOSING_TOL
 from ..model.probabilities import Calibration
+from ..model.transforms import Scaling
 
 _NO_GENERATOR = "No psi gives a generator for any class in every fold: raise psis or max_degree."
 
@@ -21,7 +22,7 @@ _NO_GENERATOR = "No psi gives a generator for any class in every fold: raise psi
 class Trial(NamedTuple):
     """A model that may be fitted: how the inputs are scaled, psi, C, and which columns the SVM sees."""
 
-    scaling: Any
+    scaling: Scaling
     psi: float
     C: float
     columns: Columns
@@ -38,14 +39,14 @@ class TrialScore:
     value : float
         What trials are ranked by, larger is better; NaN where some fold has no generator.
     row_values, row_weights : ndarray
-        ``value`` is the mean of ``row_values`` with these weights: those of the held-out rows, over repetitions, or of
-        the folds where the score does not tell rows apart.
+        ``value`` is the mean of ``row_values`` with these weights. There is one for each held-out row, the mean over
+        repetitions, or one for each fold where the score does not tell rows apart.
     n_columns, n_generators : float
         Columns with a weight, and generators, in the mean over the folds.
     decisions : tuple of ndarray or None
         Decisions of the SVM about the held-out rows of each fold.
     calibration : Calibration or None
-        What turns these decisions into log-odds.
+        What turns the decisions into log-odds.
     """
 
     scores: Float1D
@@ -79,7 +80,7 @@ def best_trial(history: History) -> Trial | None:
     C. The columns come in the order in which they were tried, and each group needs a clear lead over the best before.
     None, if no trial has a value.
     """
-    groups: dict[Any, Trial] = {}
+    groups: dict[tuple[Scaling, Columns], Trial] = {}
 
     def rank(trial: Trial) -> tuple[float, float, float]:
         return float(np.nan_to_num(-history[trial].value, nan=np.inf)), -trial.psi, trial.C
@@ -152,8 +153,8 @@ class Budget:
         The walk ends after this many values of psi without a better one. After its first ones, as many, it goes on
         with the better scaling of the inputs.
     Cs : tuple of float
-        Weights of the SVM's loss: the largest psi is tried with all of them, later ones with the last best and those
-        beside it.
+        Weights of the SVM's loss: the largest psi is tried with all of them, later ones with the last best one and its
+        neighbours.
     n_folds : int
         Folds of the cross-validation, and how often they are drawn for fewer rows than ``rows_of_one_draw``.
     rows_of_one_draw : int
@@ -226,14 +227,14 @@ class Strategy(Protocol):
     """Proposes trials."""
 
     def ask(self, history: History) -> list[Trial]:
-        """The trials to score next; none, if the strategy has ended."""
+        """The trials to score next, of one scaling and one set of columns; none, if the strategy has ended."""
 
 
 @dataclass(frozen=True)
 class Grid:
     """Every pair of psi and C, at once."""
 
-    scaling: Any
+    scaling: Scaling
     psis: Sequence[float]
     Cs: Sequence[float]
     columns: Columns
@@ -252,7 +253,7 @@ class WalkDown:
     neighbours. The walk ends after ``patience`` values of psi in a row without a better one.
     """
 
-    scaling: Any
+    scaling: Scaling
     psis: Sequence[float]
     Cs: Sequence[float]
     columns: Columns
@@ -275,14 +276,9 @@ class WalkDown:
                 break
         return []
 
-    def n_done(self, history: History) -> int:
-        """How many values of psi were tried."""
-        own = {trial.psi for trial in history if (trial.scaling, trial.columns) == (self.scaling, self.columns)}
-        return len(own.intersection(self.psis))
-
 
 def neighbours(values: Sequence[float], centre: float) -> list[float]:
-    """The value nearest to the centre, and those beside it.
+    """The value nearest to the centre, and its neighbours.
 
     Examples
     --------
@@ -296,19 +292,15 @@ def neighbours(values: Sequence[float], centre: float) -> list[float]:
 
 @dataclass(frozen=True)
 class BetterScaling:
-    """The first values of psi with every scaling of the inputs, the others with the scaling that is best by then.
+    """Goes on with the walk of the scaling that is best so far.
 
     Scalings after the first have to be clearly ahead, see :func:`best_trial`.
     """
 
     walks: Sequence[WalkDown]
-    n_compared: int
 
     def ask(self, history: History) -> list[Trial]:
-        """The trials of the next psi of a walk."""
-        for walk in self.walks:
-            if walk.n_done(history) < self.n_compared and (trials := walk.ask(history)):
-                return trials
+        """The trials of the next psi of that walk."""
         best = best_trial(history)
         return [] if best is None else next(walk for walk in self.walks if walk.scaling == best.scaling).ask(history)
 
@@ -317,22 +309,22 @@ class BetterScaling:
 class RicherColumns:
     """The best model so far with other columns, one change after the other; a change that is clearly ahead stays.
 
-    ``changes`` are fields of :class:`~vanishing.Columns` with their values. The history starts with the trials of a
-    walk; the changes that follow it are replayed, so that none is asked for twice.
+    What ``others`` change is where they differ from the columns of the first trial. The history starts with the trials
+    of a walk; the changes that follow it are replayed, so that none is asked for twice.
     """
 
-    changes: Sequence[Mapping[str, Any]]
+    others: Sequence[Columns]
     Cs: Sequence[float]
 
     def ask(self, history: History) -> list[Trial]:
-        """The next change of the best trial, with its C and those beside it."""
+        """The next change of the best trial, with its C and its neighbours."""
         first = next(iter(history)).columns
         known = {trial: score for trial, score in history.items() if trial.columns == first}
-        for change in self.changes:
+        for other in self.others:
             best = best_trial(known)
             if best is None:
                 return []
-            changed = best._replace(columns=replace(best.columns, **change))
+            changed = best._replace(columns=best.columns.with_changes(first, other))
             trials = [changed._replace(C=C) for C in neighbours(self.Cs, best.C)]
             if trials[0] not in history:
                 return trials

@@ -8,43 +8,24 @@ from math import comb, log2
 import numpy as np
 from scipy.linalg import svdvals
 
-from ..._typing import Float1D, Int1D
-from ..estimate.gmm import FLOOR, Conditions, System
-from ..rows.relation import ROUNDED, SEED
-from .snapping import SnappedLaw
+from ..estimate.gmm import Conditions, System
+from ..rows.relation import LEFT_BY_ROUNDING, REACH, ROUNDED
+from .snapping import STRONG, SnappedLaw
 
 __all__ = [
     "bits_of_choice",
     "is_dense",
     "is_exact",
-    "is_noisy",
     "least_dof",
-    "sample_rows",
 ]
 
-_GAP = 1e-4  # over the next singular value
-_SURPRISE = 3.0  # bits that numbers save beyond the choice of terms
 _SPARSE = 0.5  # share of all terms, at most, of a sparse law
-_SAME = 3.0  # errors that two real coefficients may differ by and be one number
-_SAVED = 4.0  # bits that the rational numbers of a law save, on average
-_SAVED_BY_ONE = 7.0  # bits that a rational number must save where there are hardly others
 _MISSED = 0.2  # deviations by which the second-best polynomial misses the rows, beside a law
 
 
 def least_dof(n_terms: int) -> float:
     """The fewest degrees of freedom of a test that says something about a polynomial with this many terms."""
     return max(3.0, 0.3 * n_terms)
-
-
-def is_noisy(variances: Float1D) -> bool:
-    """Whether the noise is more than rounding.
-
-    Examples
-    --------
-    >>> bool(is_noisy(np.array([1e-12]))), bool(is_noisy(np.array([1e-4])))
-    (False, True)
-    """
-    return bool(variances.max() > 16 * FLOOR**2)
 
 
 def is_exact(conditions: Conditions, support: Sequence[int]) -> bool:
@@ -61,24 +42,22 @@ def is_exact(conditions: Conditions, support: Sequence[int]) -> bool:
     if not size.all():  # a term that is zero on all rows is a law without the others
         return len(support) == 1
     singular = svdvals((values / size).T)
-    alone = len(singular) == 1 or singular[-1] < _GAP * singular[-2]
+    alone = len(singular) == 1 or singular[-2] > LEFT_BY_ROUNDING * singular[0]
     return bool(alone and singular[-1] < ROUNDED * singular[0])
 
 
-def sample_rows(n_rows: int, most: int) -> Int1D:
-    """All rows, or some at random, always the same ones."""
-    return np.arange(n_rows) if n_rows <= most else np.random.default_rng(SEED).choice(n_rows, most, replace=False)
-
-
 def bits_of_choice(n_candidates: int, n_terms: int) -> float:
-    """The bits that rational coefficients of a special law save at least: those of the choice of terms.
+    """The bits that the rational coefficients of a special law have to save: chance explains fewer.
+
+    A search chooses the number of terms, the terms, and the one whose coefficient is 1: among ``n * C(n, k) * k``
+    equations. Numbers that save ``b`` bits are found by chance with a probability of ``n * C(n, k) * k / 2^b``.
 
     Examples
     --------
     >>> round(bits_of_choice(10, 3), 2)
-    11.49
+    16.81
     """
-    return log2(comb(n_candidates, n_terms) * n_terms) + _SURPRISE
+    return log2(n_candidates * comb(n_candidates, n_terms) * n_terms) + STRONG
 
 
 def is_dense(
@@ -92,7 +71,7 @@ def is_dense(
     """Whether a polynomial may be the approximation of a smooth curve.
 
     A law is special. Either it is sparse, nearly all of its coefficients are rational numbers, and these save more bits
-    than it takes to say which terms it has. Or no other polynomial in its columns up to its degree nearly vanishes on
+    than :func:`bits_of_choice`. Or no other polynomial in its columns up to its degree nearly vanishes on
     the rows: the second-best one misses them by about ``sqrt(J / N)`` times the noise, 0.2 deviations at least.
 
     Parameters
@@ -115,12 +94,12 @@ def is_dense(
     dictionary = np.flatnonzero(~exponents[:, idle].any(axis=1))
     if conditions.degree == 1:
         return False
-    if n_terms < 4 and n_real <= 1 and (n_terms < 3 or (snapped is not None and snapped.saved > _SAVED_BY_ONE)):
+    if n_terms < 4 and n_real <= 1:
         return False
     if snapped is not None and n_terms <= _SPARSE * len(dictionary):
         n_numbers = _count_real(conditions, snapped, system) + n_shifts
-        chosen = max(bits_of_choice(len(dictionary), n_terms), _SAVED * (len(snapped.rational) - 1))
-        if n_numbers <= max(1, n_strong // 2) and snapped.saved > chosen:
+        chance = bits_of_choice(len(dictionary), n_terms)
+        if n_numbers <= max(1, n_strong // 2) and snapped.saved > chance:
             return False
     missed = np.sqrt(float(system.spectrum(dictionary.tolist())[1]) / system.n_rows) * level
     return bool(missed < _MISSED)
@@ -135,5 +114,5 @@ def _count_real(conditions: Conditions, snapped: SnappedLaw, system: System) -> 
     errors = np.sqrt(np.maximum(np.diag(np.linalg.pinv(information, hermitian=True)), 0.0)) / conditions.unit[real]
     values = np.abs(snapped.c[real] / conditions.unit[real])
     order = np.argsort(values)
-    gaps = np.diff(values[order]) > _SAME * np.hypot(errors[order][1:], errors[order][:-1])
+    gaps = np.diff(values[order]) > REACH * np.hypot(errors[order][1:], errors[order][:-1])
     return 1 + int(gaps.sum())

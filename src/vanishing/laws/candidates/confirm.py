@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from ..._typing import Float1D, Int2D
+from ..._typing import Int2D
 from ...rows.array_api import to_host
 from ...rows.protocol import Block, Cost, Rows
 from ..estimate.gmm import Conditions, is_rejected
@@ -17,9 +16,8 @@ from ..estimate.settings import LIKELY, Attempt, Settings
 from ..rows.relation import LEFT_BY_ROUNDING
 from ..rows.table import standardised, take
 from .fitted import FittedLaw, refit
-from .power_laws import PowerLaw, far_from_zero
 
-__all__ = ["confirm", "confirm_power_law"]
+__all__ = ["confirm"]
 
 
 def confirm(
@@ -65,31 +63,6 @@ def _on_all_rows(law: FittedLaw, conditions: Conditions, settings: Settings, exp
         return whole
     free = refit(replace(law, nuisance="columns", variances=whole.variances), conditions, settings, exponents)
     return free if free.p_value > whole.p_value else whole
-
-
-def confirm_power_law(law: PowerLaw, rows: Rows, kept: Sequence[int]) -> PowerLaw:
-    """The constant of a power law and its error from all rows, in one pass: a weighted mean of the logarithms.
-
-    Weights and noise are those of the selected rows; rows with a value that is small beside its noise are left out.
-    """
-    columns, a, middle = np.array(list(kept)), law.exponents.astype(np.float64), float(np.log(abs(law.constant)))
-
-    def kernel(block: Block) -> Float1D:
-        X = np.asarray(to_host(take(block.X, columns, axis=1)), dtype=np.float64)
-        size = np.abs(X if law.multiplicative else X[far_from_zero(X, a, middle, law.sigma)])
-        variances = law.sigma**2 / (1.0 if law.multiplicative else size**2) * np.ones_like(size)
-        weights = 1.0 / np.maximum(variances @ a**2, 1e-300)
-        values = (np.log(np.maximum(size, 1e-300)) + 0.5 * variances) @ a
-        return np.array([len(size), weights.sum(), weights @ values])
-
-    n_rows, total, moment = rows.reduce(kernel, operator.add, Cost(4 * len(a), 4 * len(a)))
-    constant = float(np.exp(moment / total))
-    return replace(
-        law,
-        constant=float(np.copysign(constant, law.constant)),
-        error=constant / float(np.sqrt(total)),
-        n_rows=int(n_rows),
-    )
 
 
 def _rejection(law: FittedLaw, reason: str) -> Attempt:

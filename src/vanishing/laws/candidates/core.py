@@ -10,7 +10,7 @@ as narrow as the narrowest is the core; ``criteria`` decides whether it is a law
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -27,7 +27,7 @@ from ..rows.rounding import rounding_steps
 from .audits import bits_of_choice
 from .least_medians import least_medians
 from .short_equations import exponent_vectors, term_sets
-from .snapping import rational_bits
+from .snapping import DENOMINATORS, rational_bits
 
 __all__ = ["Core", "find_core", "without_lumps", "without_term"]
 
@@ -37,7 +37,6 @@ _SEMIFINALISTS, _FINALISTS = 500, 20  # candidates of each kind that are compare
 _ABOUT_AS_NARROW = 1.25  # width over the smallest one, of equations among which the shortest is chosen
 _LEAST_ROWS = 6  # half of fewer are on an equation through three of them
 _LUMP = 0.4  # share of the searched rows that one value of a column may have: less than half of them
-_DENOMINATORS = 4  # largest denominator of a ratio of coefficients
 _LEAST_SIZE = 0.01  # of a value, over a typical one of its column, that its deviation is a share of
 _REFITS = 2  # of an equation to all rows that obey: the second has the weights of the first
 _STEPS, _MOST_STEPS = 8, 50  # of concentration, and towards the width of the core
@@ -178,6 +177,7 @@ def find_core(
     *,
     widest: float = 0.03,
     needed: Sequence[int] = (),
+    power_laws: bool = False,
 ) -> Core | None:
     """The shortest of the narrowest equations of a table; None if no short equation is narrow.
 
@@ -193,6 +193,8 @@ def find_core(
         Width of a core, at most, in deviations of the columns; twice as wide ones are compared.
     needed : sequence of int, optional
         Columns that have to occur.
+    power_laws : bool, default=False
+        Whether only power laws are candidates.
 
     Examples
     --------
@@ -210,7 +212,8 @@ def find_core(
         return None
     columns, X, random, many = search.columns, search.X, search.random, search.scaled
     n_rows = len(X)
-    found = [*_power_laws(columns, X, 2.0 * widest, needed), *_sums(search, 4.0 * widest, needed)]
+    sums: Iterable[_Candidate] = () if power_laws else _sums(search, 4.0 * widest, needed)
+    found = [*_power_laws(columns, X, 2.0 * widest, needed), *sums]
     found = [search.concentrated(c) for c in found]
     found = [c for c in found if c.width <= 2.0 * widest and c.sizes.min() > c.width + ROUNDED]
     found = [c for c in found if _is_one_sheet(*many, c)]
@@ -337,7 +340,7 @@ def _with_plain_ratios(
         for term in [t for t in range(k) if t != reference and allowed[t]]:
             own = current.coef / unit
             value = own[term] / own[reference]
-            denominators = range(1, _DENOMINATORS + 1) if abs(value) < 1.0 / ROUNDED else ()
+            denominators = range(1, DENOMINATORS + 1) if abs(value) < 1.0 / ROUNDED else ()
             ratios = {Fraction(round(value * q), q) for q in denominators} - {0}
             tried = [_with_ratio(*some, unit, current, term, ratio) for ratio in sorted(ratios)]
             current = min([current, *tried], key=lambda c: c.score(2 * n_near))
@@ -580,7 +583,8 @@ def _smoothness(
     X = np.unique(X[:, used], axis=0)  # repeated rows have the same distance
     X = X[random.permutation(len(X))[:_MANY_ROWS]]
     X = X[np.isfinite(columns.logs(X)).all(axis=1)]
-    if len(X) <= NEIGHBOURS:
+    number = min(NEIGHBOURS, len(X) // 4)
+    if not number:
         return 1.0
     Z, unit = columns.scaled(X)
     values, slopes = _on_rows(Z, unit, exponents, candidate.coef)
@@ -591,5 +595,5 @@ def _smoothness(
     place = place + 2.0 * width * random.normal(size=place.shape)
     from scipy.spatial import cKDTree  # here, so that importing the package stays quick
 
-    neighbours = cKDTree(place).query(place, NEIGHBOURS + 1)[1][:, 1:]
+    neighbours = cKDTree(place).query(place, number + 1)[1][:, 1:]
     return predictable(distance, neighbours, float(np.mean(by_rounding)))

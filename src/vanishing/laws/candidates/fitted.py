@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import chdtrc
 
 from ..._typing import Float1D, Int2D
-from ..estimate.gmm import FLOOR, Conditions, System, critical_value
+from ..estimate.gmm import FLOOR, Conditions, System, is_noise, largest_passing
 from ..estimate.moments import ADDITIVE
 from ..estimate.noise import effective_level, noise_level, refined_variances, reweighted
-from ..estimate.settings import DENSE, Settings
+from ..estimate.settings import Settings
 from . import audits
-from .snapping import J_PER_BIT, SnappedLaw, polish, rational_bits, real_bits
-from .support import DROP_SHARE
+from .snapping import J_PER_BIT, SnappedLaw, real_bits, snap
 
 __all__ = [
     "MOST_TERMS",
-    "SMALL_LEVEL",
-    "WIDEST_COLUMN",
     "FittedLaw",
     "FittedPolynomial",
-    "audited",
+    "as_law",
     "description_bits",
     "fit_terms",
-    "is_plain",
     "refit",
 ]
 
-WIDEST_COLUMN = 0.25  # noise of one column, at most
 MOST_TERMS = 12  # of a law whose coefficients are read as rational numbers
-SMALL_LEVEL = 4 * FLOOR  # noise levels up to this are rounding
-_PLAIN_BITS = 3.5  # of a rational coefficient, on average, in a law of plain numbers
 
 
 class FittedPolynomial(NamedTuple):
@@ -104,139 +96,75 @@ class FittedLaw:
         return float(chdtrc(max(self.dof, 1), self.J))
 
 
-def audited(
-    conditions: Conditions,
-    settings: Settings,
-    polynomial: FittedPolynomial,
-    *,
-    trial: Sequence[int],
-    nuisance: str,
-    plain: bool = False,
-    special: bool = False,
-) -> FittedLaw | str:
-    """The law with rational numbers and audits, or why it is none; the slow audits, on rows, come last.
-
-    Parameters
-    ----------
-    conditions : Conditions
-    settings : Settings
-    polynomial : FittedPolynomial
-        A polynomial that passes its test.
-    trial : sequence of int
-        Terms that the law may have.
-    nuisance : str
-        What is free in the noise.
-    plain : bool, default=False
-        Whether all coefficients must be small rational numbers.
-    special : bool, default=False
-        Whether a dense polynomial is no law.
-    """
+def as_law(conditions: Conditions, settings: Settings, polynomial: FittedPolynomial, nuisance: str) -> FittedLaw:
+    """The polynomial as a law, with rational numbers, and whether it is exact or may be a smooth curve."""
     support, variances, system, free = polynomial
-    c, J, dof = free, polynomial.statistic, polynomial.dof
-    snapped = _snapped_law(conditions, settings, system, support, trial, J)
+    c, J, dof = free, polynomial.statistic, max(polynomial.dof, 0)
+    snapped = _snapped_law(conditions, settings, system, support, J)
     if snapped is not None:
-        support, c, J = snapped.support, snapped.c, snapped.J
-        _, free = system.minimise(support)
-        dof = system.dof(len(support)) + len(snapped.rational) - 1
-    if plain and not is_plain(snapped):
-        return "its coefficients are no small rational numbers"
-    noisy = bool(np.sqrt(variances.mean()) > SMALL_LEVEL)
-    level = effective_level(conditions, c, variances)
-    dense = audits.is_dense(conditions, support, snapped, system, level)
-    if dense and special and noisy:  # without noise it may be exact
-        return DENSE
-    exact = _is_exact(conditions, support, variances)
-    return FittedLaw(
-        conditions, support, c, free, variances, nuisance, system, J, dof, snapped, level, exact, dense and not exact
-    )
+        c, J, dof = snapped.c, snapped.J, dof + len(snapped.rational) - 1
+    level, exact = effective_level(conditions, c, variances), _is_exact(conditions, support, variances)
+    dense = not exact and audits.is_dense(conditions, support, snapped, system, level)
+    return FittedLaw(conditions, support, c, free, variances, nuisance, system, J, dof, snapped, level, exact, dense)
 
 
 def _is_exact(conditions: Conditions, support: list[int], variances: Float1D) -> bool:
     """Whether the rows satisfy a polynomial with these terms up to rounding."""
-    return conditions.sample.has_rows and not audits.is_noisy(variances) and audits.is_exact(conditions, support)
-
-
-def is_plain(snapped: SnappedLaw | None) -> bool:
-    """Whether all coefficients are small rational numbers: more terms have more numbers that fit by chance."""
-    if snapped is None or len(snapped.rational) < len(snapped.support):
-        return False
-    bits = [rational_bits(float(number.numerator), float(number.denominator)) for number in snapped.rational.values()]
-    return float(np.mean(bits)) <= _PLAIN_BITS
+    return conditions.sample.has_rows and not is_noise(variances) and audits.is_exact(conditions, support)
 
 
 def _snapped_law(
-    conditions: Conditions, settings: Settings, system: System, support: list[int], trial: Sequence[int], J: float
+    conditions: Conditions, settings: Settings, system: System, support: list[int], J: float
 ) -> SnappedLaw | None:
     """The law with coefficients read as rational numbers, unless that makes it much worse."""
     if not settings.snap or len(support) > MOST_TERMS:
         return None
     comparable, exponents = settings.comparable, conditions.terms.exponents
     pure = None if comparable is None else (lambda term: comparable(exponents, term))
-    law = polish(system, support, trial, conditions.unit, pure)
-    if law is None or J + max(critical_value(1e-3, len(support)), DROP_SHARE * conditions.n_rows) <= law.J:
+    law = snap(system, support, conditions.unit, pure)
+    if law is None or J + largest_passing(len(support), conditions.n_rows) <= law.J:
         return None
     return law
 
 
-def fit_terms(conditions: Conditions, settings: Settings, exponents: Int2D, nuisance: str = "level") -> FittedLaw:
-    """The polynomial with these terms, with a noise level or one for each column, as a law that no test accepted."""
-    support = sorted(int(place) for place in conditions.terms.places(exponents))
-    profile = np.ones(conditions.sample.n_columns)
-    variances = max(noise_level(conditions, support, profile), FLOOR) ** 2 * profile
-    _, c = conditions.first_system(variances).minimise(support)
-    for _ in range(3):
-        if nuisance == "columns":
-            variances = refined_variances(conditions, c, variances, WIDEST_COLUMN)
-        system, J, c = reweighted(conditions, support, variances, c, nuisance, 1)
-    exact = _is_exact(conditions, support, variances)
-    snapped = _snapped_law(conditions, settings, system, support, support, J)
-    free, dof = c, system.dof(len(support))
-    if snapped is not None and len(snapped.support) == len(support):
-        c, J, dof = snapped.c, snapped.J, dof + len(snapped.rational) - 1
-    else:
-        snapped = None
-    level = effective_level(conditions, c, variances)
-    dense = not exact and audits.is_dense(conditions, support, snapped, system, level)
-    return FittedLaw(
-        conditions, support, c, free, variances, nuisance, system, J, max(dof, 0), snapped, level, exact, dense
-    )
-
-
-def refit(law: FittedLaw, conditions: Conditions, settings: Settings, exponents: Int2D, n_fixed: int = 0) -> FittedLaw:
-    """The same law with moments of more rows or of shifted columns: new coefficients, noise and test.
+def fit_terms(
+    conditions: Conditions,
+    settings: Settings,
+    exponents: Int2D,
+    nuisance: str = "level",
+    variances: Float1D | None = None,
+    profile: Float1D | None = None,
+) -> FittedLaw:
+    """The polynomial with these terms, with coefficients and noise of its own, as a law that no test accepted.
 
     Parameters
     ----------
-    law : FittedLaw
     conditions : Conditions
-        Of the other moments.
     settings : Settings
     exponents : ndarray of shape (n_terms, n_columns)
-        The terms of the law there.
-    n_fixed : int, default=0
-        Degrees of freedom of the test that other fitted numbers have used up.
+    nuisance : {"level", "columns", "none"}
+        What is free in the noise.
+    variances : ndarray of shape (n_columns,), optional
+        Noise variances to start from; those of the level by default.
+    profile : ndarray of shape (n_columns,), optional
+        Noise variances over the squared level; 1 by default.
     """
     support = sorted(int(place) for place in conditions.terms.places(exponents))
-    variances, profile = law.variances, _profile(law, conditions, settings)
+    profile = np.ones(conditions.sample.n_columns) if profile is None else profile
+    if nuisance == "level" or variances is None:
+        variances = max(noise_level(conditions, support, profile), FLOOR) ** 2 * profile
     _, c = conditions.first_system(variances).minimise(support)
     for _ in range(3):
-        if law.nuisance == "level":
-            variances = max(noise_level(conditions, support, profile), FLOOR) ** 2 * profile
-        elif law.nuisance == "columns" and not law.exact:
-            variances = refined_variances(conditions, c, variances, WIDEST_COLUMN)
-        system, J, c = reweighted(conditions, support, variances, c, law.nuisance, 1)
-    snapped = _snapped_law(conditions, settings, system, support, support, J)
-    free, dof = c, system.dof(len(support)) - n_fixed
-    if snapped is not None and len(snapped.support) == len(support):
-        c, J, dof = snapped.c, snapped.J, dof + len(snapped.rational) - 1
-    else:
-        snapped = None
-    level = effective_level(conditions, c, variances)
-    return replace(
-        law, conditions=conditions, support=support, c=c, free=free, variances=variances, system=system, J=J, dof=dof,
-        snapped=snapped, level=level,
-        dense=not law.exact and audits.is_dense(conditions, support, snapped, system, level),
-    )  # fmt: skip
+        if nuisance == "columns" and is_noise(variances):
+            variances = refined_variances(conditions, c, variances)
+        system, _, c = reweighted(conditions, support, variances, c, nuisance, 1)
+    return as_law(conditions, settings, FittedPolynomial(support, variances, system, c), nuisance)
+
+
+def refit(law: FittedLaw, conditions: Conditions, settings: Settings, exponents: Int2D) -> FittedLaw:
+    """The same law with moments of more rows or of shifted columns, where its terms have these exponents."""
+    profile = _profile(law, conditions, settings)
+    return fit_terms(conditions, settings, exponents, law.nuisance, law.variances, profile)
 
 
 def _profile(law: FittedLaw, conditions: Conditions, settings: Settings) -> Float1D:

@@ -12,15 +12,10 @@ from ..estimate.gmm import Conditions
 from ..estimate.monomials import Monomials, monomials
 from ..estimate.sample import Sample
 from ..estimate.settings import LIKELY, Settings
-from ..rows.relation import ROUNDED
-from .audits import sample_rows
+from ..rows.relation import GRADIENTS, LEFT_BY_ROUNDING, PARALLEL, ROUNDED
 from .fitted import FittedLaw
 
 __all__ = ["candidate_terms", "follows", "is_new", "jacobian_rank", "pivot_term"]
-
-_BY_DEGREE = 0.2  # weight of higher degrees among the terms that leave
-_RANK = 1e-6  # diagonal entry over the largest, of consequences that are dependent
-_ROWS, _PARALLEL = 200, 0.15  # rows at which gradients are compared; singular value of gradients that are parallel
 
 
 def candidate_terms(terms: Monomials, laws: Sequence[FittedLaw], sample: Sample, settings: Settings) -> list[int]:
@@ -38,8 +33,8 @@ def candidate_terms(terms: Monomials, laws: Sequence[FittedLaw], sample: Sample,
     if known:
         rows = np.array(known)
         rows /= np.linalg.norm(rows, axis=1)[:, None]
-        _, R, pivots = qr(rows * (1.0 + _BY_DEGREE * terms.total), mode="economic", pivoting=True)
-        rank = int((np.abs(np.diag(R)) > _RANK * abs(R[0, 0])).sum())
+        _, R, pivots = qr(rows, mode="economic", pivoting=True)
+        rank = int((np.abs(np.diag(R)) > LEFT_BY_ROUNDING * abs(R[0, 0])).sum())
         trial[pivots[:rank]] = False
     return [int(term) for term in np.flatnonzero(trial)]
 
@@ -109,7 +104,7 @@ def jacobian_rank(laws: Sequence[FittedLaw]) -> int:
 def _gradients(conditions: Conditions, c: Float1D) -> Float2D:
     """Gradients at some rows, ``(n_columns, n_rows)``, of typical length 1 where columns have deviation 1."""
     sample, terms = conditions.sample, conditions.terms
-    rows = sample_rows(sample.n_rows, _ROWS)
+    rows = np.linspace(0, sample.n_rows - 1, min(sample.n_rows, GRADIENTS)).astype(np.int64)
     z = conditions.basis @ c
     slopes = np.array([terms.derivative(z, j) for j in range(sample.n_columns)]) @ conditions.table[: len(terms), rows]
     slopes *= (sample.deviation / sample.scale)[:, None]
@@ -118,4 +113,4 @@ def _gradients(conditions: Conditions, c: Float1D) -> Float2D:
 
 def _rank(gradients: Sequence[Float2D]) -> int:
     """The median rank over the rows."""
-    return int(np.median(np.linalg.matrix_rank(np.array(gradients).transpose(2, 0, 1), tol=_PARALLEL)))
+    return int(np.median(np.linalg.matrix_rank(np.array(gradients).transpose(2, 0, 1), tol=PARALLEL)))

@@ -13,6 +13,7 @@ from ..estimate.moments import ADDITIVE
 from ..estimate.monomials import binomial_matrix
 from ..estimate.sample import make_sample
 from ..estimate.settings import Settings
+from ..rows.relation import REACH
 from .audits import is_dense
 from .fitted import FittedLaw, refit
 from .independence import jacobian_rank
@@ -21,7 +22,6 @@ from .search import find_law
 __all__ = ["centre_of", "far_origin", "recentre_all", "round_within"]
 
 _FAR = 30.0  # deviations from zero beyond which powers of a column are nearly the same function
-_SEEN = 4.0  # errors beyond which a coefficient is not zero
 
 
 def far_origin(X: Float2D) -> Float1D:
@@ -75,7 +75,7 @@ def _count_terms(law: FittedLaw, shift: Float1D) -> int:
     terms, scale = law.conditions.terms, law.conditions.sample.scale
     B = binomial_matrix(terms, shift / scale, np.ones(len(scale)))
     moved, errors = B @ coef, np.sqrt(np.maximum(np.diag(B @ covariance @ B.T), 0.0))
-    return int((np.abs(moved) > _SEEN * errors + 1e-6 * np.abs(moved).max()).sum())
+    return int((np.abs(moved) > REACH * errors + 1e-6 * np.abs(moved).max()).sum())
 
 
 def round_within(value: float, error: float) -> float:

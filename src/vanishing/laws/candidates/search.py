@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-
-import numpy as np
+from dataclasses import dataclass, field
 
 from ...polynomials.terms import count_terms
 from ..estimate.gmm import Conditions
@@ -15,14 +13,14 @@ from ..estimate.sample import Sample, WorkIsDoneError, make_sample
 from ..estimate.settings import LIKELY, Attempt, Settings
 from .fitted import FittedLaw
 from .independence import candidate_terms, is_new, jacobian_rank, pivot_term
-from .one_law import FOLLOWS, OneLaw, noise_cap, noise_limit
+from .one_law import FOLLOWS, OneLaw
 
 _logger = logging.getLogger("vanishing")
 
-__all__ = ["find_law", "find_laws", "skipped"]
+__all__ = ["find_law", "find_laws"]
 
 _STOPPED = "stopped: it takes too many multiplications; leave out columns, or pass a smaller max_degree"
-_MULTIPLE = "a column divides all terms, and the quotient is no law"
+_ROWS_PER_TERM = 4  # with fewer, a polynomial of all terms comes near to the rows by chance
 
 
 @dataclass(eq=False)
@@ -33,7 +31,6 @@ class _Search:
     settings: Settings
     make_conditions: Callable[[Sample, int], Conditions] = Conditions
     attempts: list[Attempt] = field(default_factory=list)
-    cap: float = np.inf  # of the noise of further laws
     dense: list[FittedLaw] = field(default_factory=list)  # polynomials that hold within the noise
     _conditions: dict[tuple[str, int], Conditions] = field(default_factory=dict)
     _samples: dict[str, Sample] = field(default_factory=dict)
@@ -62,9 +59,6 @@ class _Search:
             except WorkIsDoneError:
                 self.attempts.append(Attempt(degree, len(trial), float("nan"), _STOPPED))
                 return best
-            if law is not None and one.has_factor(law.support, law.c):
-                law = self._quotient(law, laws)
-                attempt = attempt if law is not None else replace(attempt, reason=_MULTIPLE)
             self.attempts.append(attempt)
             if law is not None and (best is None or (not law.dense, law.p_value) > (not best.dense, best.p_value)):
                 best = law
@@ -75,20 +69,6 @@ class _Search:
             if attempt.dof == 0:
                 settled.add(model)
         return best
-
-    def _quotient(self, law: FittedLaw, laws: Sequence[FittedLaw]) -> FittedLaw | None:
-        """The law without the columns that divide all of its terms, if that is a law: it says more."""
-        exponents = law.conditions.terms.exponents[law.support]
-        left = exponents - exponents.min(axis=0)
-        degree, sample = int(left.sum(axis=1).max()), law.conditions.sample
-        if not degree:
-            return None
-        if self.settings.allowed is not None and not self.settings.allowed(left).all():
-            return law
-        terms = monomials(sample.n_columns, degree)
-        trial = candidate_terms(terms, laws, sample, self.settings)
-        one = self._one_law(degree, sample.model, trial, law.nuisance, laws)
-        return one.law_of(sorted(int(place) for place in terms.places(left)), law.variances)
 
     def _models(self, degree: int, laws: Sequence[FittedLaw]) -> list[tuple[str, str]]:
         """The noise models to try: those of known laws, or of dense polynomials, which say as much about the noise.
@@ -115,12 +95,7 @@ class _Search:
 
     def _one_law(self, degree: int, model: str, trial: list[int], nuisance: str, laws: Sequence[FittedLaw]) -> OneLaw:
         conditions = self.conditions(degree, model)
-        known, limit = bool(self.dense), self.max_noise(degree)
-        return OneLaw(self.settings, conditions, trial, nuisance, laws, limit, short_only=known)
-
-    def max_noise(self, degree: int) -> float:
-        """The noise that a law may have."""
-        return min(noise_limit(self.settings, degree), self.cap)
+        return OneLaw(self.settings, conditions, trial, nuisance, laws, short_only=bool(self.dense))
 
 
 def find_laws(
@@ -137,10 +112,10 @@ def find_laws(
     dense = search.dense
     for degree in range(1, settings.max_degree + 1):
         _logger.info("Laws of degree %d of %d rows x %d columns.", degree, sample.n_rows, sample.n_columns)
-        terms = monomials(sample.n_columns, degree) if _affordable(sample, degree) else None
-        if terms is None:
-            search.attempts.append(skipped(degree, sample.n_rows, sample.n_columns))
+        if count_terms(degree, sample.n_columns) * _ROWS_PER_TERM > sample.n_rows:
+            search.attempts.append(_skipped(degree, sample.n_rows, sample.n_columns))
             break
+        terms = monomials(sample.n_columns, degree)
         trial = candidate_terms(terms, laws, sample, settings)
         if not any(terms.total[trial] == degree):
             continue
@@ -152,18 +127,16 @@ def find_laws(
                 dense.append(law)
                 break
             laws.append(law)
-            search.cap = noise_cap(laws)
             trial = [term for term in trial if term != pivot_term(law)]
         if jacobian_rank([*laws, *dense]) >= sample.n_columns - 1:
             break
     return laws + [law for law in dense[:1] if is_new(law, laws)], search.attempts
 
 
-def skipped(degree: int, n_rows: int, n_columns: int) -> Attempt:
+def _skipped(degree: int, n_rows: int, n_columns: int) -> Attempt:
     """The note that a degree has too many terms for the rows."""
     n_terms = count_terms(degree, n_columns)
-    needed = n_terms * _rows_per_term(degree)
-    reason = f"skipped: {n_terms} terms need {needed:,} rows, and there are {n_rows:,}"
+    reason = f"skipped: {n_terms} terms need {n_terms * _ROWS_PER_TERM:,} rows, and there are {n_rows:,}"
     return Attempt(degree, n_terms, float("nan"), reason)
 
 
@@ -171,11 +144,3 @@ def find_law(sample: Sample, settings: Settings, degree: int) -> FittedLaw | Non
     """One law of a degree, if there is one."""
     terms = monomials(sample.n_columns, degree)
     return _Search(sample, settings).find(degree, candidate_terms(terms, [], sample, settings), [])
-
-
-def _affordable(sample: Sample, degree: int) -> bool:
-    return count_terms(degree, sample.n_columns) * _rows_per_term(degree) <= sample.n_rows
-
-
-def _rows_per_term(degree: int) -> int:
-    return 4 if degree == 1 else 8

@@ -15,25 +15,24 @@ import numpy as np
 
 from ..._compiled import compiled
 from ..._typing import Bool1D, Float1D, Float2D
-from ..estimate.gmm import System
+from ..estimate.gmm import System, largest_passing
 
 __all__ = [
+    "DENOMINATORS",
     "J_PER_BIT",
+    "STRONG",
     "SnappedLaw",
     "least_saving",
     "nearest_rational",
-    "polish",
     "rational_bits",
     "real_bits",
     "snap",
 ]
 
 J_PER_BIT = 2.0 * np.log(2.0)  # J is twice a log-likelihood, in nats
-_DENOMINATORS = 4  # largest denominator
-_FAR = 14.0  # squared standard errors beyond which a number is another one: a law has several, and all have to be near
-_STRONG = 5.0  # bits saved, beyond which a rational number is hardly chance
-_GAIN_OF_MORE = 6.0  # bits that an additional term has to save
-_MOST_CHANGES = 4  # of the terms in one local search; terms tried at each
+DENOMINATORS = 4  # largest denominator of a ratio of coefficients
+_FAR = largest_passing(1, 0)  # squared errors beyond which a number is another one, as for J
+STRONG = 5.0  # bits saved beyond what a search chooses from: a chance of 3%
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +102,7 @@ def least_saving(n_numbers: int) -> float:
     >>> least_saving(1)
     7.0
     """
-    return log2(n_numbers + 1) + n_numbers + _STRONG
+    return log2(n_numbers + 1) + n_numbers + STRONG
 
 
 @compiled
@@ -118,7 +117,7 @@ def nearest_rational(value: float, error: float) -> tuple[float, float, float, f
     inf
     """
     best, best_p, best_q, best_far = np.inf, 0.0, 1.0, np.inf
-    for q in range(1, _DENOMINATORS + 1):
+    for q in range(1, DENOMINATORS + 1):
         for step in (0.0, 1.0, -1.0):
             p = np.rint(value * q) + step
             far = ((value - p / q) / error) ** 2
@@ -135,9 +134,6 @@ def snap(
     system: System,
     support: Sequence[int],
     unit: Float1D,
-    *,
-    reference: int | None = None,
-    required: int | None = None,
     comparable: Callable[[int], Bool1D] | None = None,
 ) -> SnappedLaw | None:
     """The shortest description of the law with these terms; None if a coefficient vanishes or is unknown.
@@ -148,10 +144,6 @@ def snap(
     support : sequence of int
     unit : ndarray
         A coefficient divided by it is the users'.
-    reference : int, optional
-        Term that others are multiples of; every term is tried by default.
-    required : int, optional
-        Term whose coefficient has to be rational.
     comparable : callable, optional
         ``comparable(reference)`` says which terms have the reference's dimension; a ratio of others is no pure number.
     """
@@ -160,12 +152,10 @@ def snap(
     if not np.isfinite(c).all() or not c[support].all():
         return None
     best: SnappedLaw | None = None
-    for r in [support.index(reference)] if reference in support else range(len(support)):
+    for r in range(len(support)):
         pure = np.ones(len(unit), dtype=bool) if comparable is None else comparable(support[r])
         snapped = _snap_to(system, support, c, unit, r, pure)
-        if snapped is None or (required is not None and required not in snapped.rational):
-            continue
-        if best is None or snapped.bits < best.bits:
+        if snapped is not None and (best is None or snapped.bits < best.bits):
             best = snapped
     return best
 
@@ -225,7 +215,7 @@ def _fix_greedily(values: Float1D, covariance: Float2D, pure: Bool1D, numbers: F
             totals[0] += real_total
             return
         totals[0] += cost_k
-        totals[1] += 1.0 if most > _STRONG else 0.0
+        totals[1] += 1.0 if most > STRONG else 0.0
         totals[2] += most
         numbers[k, 0], numbers[k, 1] = p_k, q_k
         moved, variance = p_k / q_k - values[k], max(covariance[k, k], 1e-300)
@@ -246,39 +236,3 @@ def _inverse(matrix: Float2D) -> Float2D | None:
     except np.linalg.LinAlgError:
         return None
     return inverse if np.isfinite(inverse).all() and (np.diag(inverse) > 0.0).all() else None
-
-
-def polish(
-    system: System,
-    support: Sequence[int],
-    trial: Sequence[int],
-    unit: Float1D,
-    comparable: Callable[[int], Bool1D] | None = None,
-) -> SnappedLaw | None:
-    """Local search around a support by description length: a term leaves, or one with a rational coefficient joins."""
-    current = snap(system, support, unit, comparable=comparable)
-    if current is None:
-        return None
-    for _ in range(_MOST_CHANGES):
-        support = current.support
-        others = [term for term in trial if term not in support]
-        gains = system.gains(support, others)
-        added = [others[k] for k in np.argsort(-gains, kind="stable")[:_MOST_CHANGES]]
-        changes: list[tuple[list[int], int | None]] = [(sorted([*support, term]), term) for term in added]
-        if len(support) > 2:
-            changes += [([term for term in support if term != left], None) for left in support]
-        tried = [
-            snap(system, terms, unit, reference=current.reference, required=required, comparable=comparable)
-            for terms, required in changes
-            if any(terms)
-        ]
-        better = [law for law in tried if law is not None and law.bits < current.bits - _least_gain(law, current)]
-        if not better:
-            break
-        current = min(better, key=lambda law: law.bits)
-    return current
-
-
-def _least_gain(law: SnappedLaw, current: SnappedLaw) -> float:
-    """The bits that a change of terms has to save: more for an additional term, as many are tried."""
-    return 0.0 if len(law.support) <= len(current.support) else _GAIN_OF_MORE

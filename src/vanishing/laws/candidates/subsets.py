@@ -12,7 +12,7 @@ from ..._typing import Array, Float1D, Float2D, Int1D, Int2D
 
 __all__ = ["MOST_SETS", "best_subsets"]
 
-MOST_SETS = 1_000_000  # sets of terms of one size; with more, none is compared
+MOST_SETS = 2_000_000  # sets of terms of one size; with more, none is compared
 
 
 def best_subsets(

@@ -10,7 +10,7 @@ import numpy as np
 from ..._typing import Float1D, Float2D
 from ...engine.moments import Moments
 from ...polynomials.terms import count_terms
-from ..estimate.gmm import Conditions, whitener
+from ..estimate.gmm import EXTRA_DEGREE, Conditions, whitener
 from ..estimate.moments import ADDITIVE, MomentTable
 from ..estimate.monomials import Monomials, binomial_matrix, monomials
 from ..estimate.sample import Sample
@@ -25,7 +25,6 @@ NOT_AUDITED = (
     "The sums have no rows: laws are tested by J alone. The criteria of laws, power laws through logarithms, a noise "
     "level for each column and multiplicative noise need rows."
 )
-_MOST_EXTRA = 2  # degree of the tests above that of the terms
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,11 +81,6 @@ def summed_sample(moments: Moments) -> SummedSample:
 class SummedConditions(Conditions):
     """Moment conditions whose weights are functions of moments, too: products of polynomials replace sums over rows."""
 
-    @cached_property
-    def reduced(self) -> list[Conditions]:
-        """Empty: sums cost the same for all numbers of rows."""
-        return []
-
     def covariance(self, c: Float1D, variances: Float1D) -> tuple[Float2D, float]:
         """``E[t t' w + q q']`` over ``E w``, and ``E w``, with w and q as in :func:`.covariance_of_tests`."""
         terms, n = self.terms, self.sample.n_columns
@@ -136,7 +130,7 @@ def find_laws_of_sums(moments: Moments, settings: Settings) -> tuple[list[Fitted
     highest = min(settings.max_degree, (moments.degree + 1) // 2)
 
     def conditions(sample: Sample, degree: int) -> Conditions:
-        return SummedConditions(sample, degree, min(_MOST_EXTRA, moments.degree - 2 * degree + 1))
+        return SummedConditions(sample, degree, min(EXTRA_DEGREE, moments.degree - 2 * degree + 1))
 
     laws, attempts = find_laws(sample, replace(level, max_degree=highest), conditions)
     if highest < settings.max_degree:

@@ -17,6 +17,7 @@ from scipy.linalg.lapack import dpstrf, dsygvx, dtrtri
 from scipy.special import chdtri
 
 from ..._typing import Array, Float1D, Float2D
+from ...constants import SINGULAR
 from ...polynomials.terms import count_terms
 from ..rows.relation import LEFT_BY_ROUNDING
 from .moments import MomentTable
@@ -25,48 +26,62 @@ from .sample import Sample
 from .weights import RowNoise, covariance_of_tests, row_noise
 
 __all__ = [
+    "EXTRA_DEGREE",
     "FLOOR",
     "LOG_VARIANCE_PRIOR",
+    "ROWS_PER_TEST",
     "Conditions",
     "System",
-    "critical_value",
+    "is_noise",
     "is_rejected",
+    "largest_passing",
     "smallest_ratio",
     "whitener",
 ]
 
-FLOOR = 1e-6  # relative noise that moments in float64 can resolve
+FLOOR = 1e-6  # relative noise that moments in float64 can resolve; estimates up to four times that are rounding
 LOG_VARIANCE_PRIOR = 4.0  # prior variance of a column's log noise variance, where each column has its own
-_RANK = 1e-11  # share of all variances below which what is left of one is rounding
-_ROWS_PER_TEST = 6  # fewer rows for each test condition make their covariance unreliable
-_REDUCED_TESTS = (20, 50)  # numbers of tests that a polynomial has to pass before all tests are tried
-_REDUCED_ROWS = 1000  # rows that weigh these
+EXTRA_DEGREE = 2  # of the tests above that of the terms; with 1, parity could hide a misfit
+ROWS_PER_TEST = 6  # fewer rows for each test condition make their covariance unreliable
 _ESTIMATED_WEIGHTS = 8.0  # estimating the weights loses this times conditions over rows of the information
-_CHANCE, _MARGIN, _NEGLIGIBLE = 1e-4, 1.15, 0.01  # of a rejection: by chance; J over its limit; J per row, at least
+_CHANCE = 1e-4  # that a true law has a larger J
+_NEGLIGIBLE = 0.005  # J per row of a departure, or of a term, that is too small to matter
 
 
-def critical_value(chance: float, dof: int) -> float:
-    """The quantile of chi^2 that J exceeds with this chance at a true law.
+def is_noise(variances: Float1D) -> bool:
+    """Whether noise variances are more than rounding.
 
     Examples
     --------
-    >>> round(critical_value(0.05, 1), 2)
-    3.84
+    >>> is_noise(np.array([1e-12])), is_noise(np.array([1e-4]))
+    (False, True)
     """
-    return float(chdtri(max(dof, 1), chance))
+    return bool(np.max(variances) > (4.0 * FLOOR) ** 2)
+
+
+def largest_passing(dof: int, n_rows: int) -> float:
+    """The largest ``J`` that a test accepts: that of chance, and that of a departure of 1/200 of the noise variance.
+
+    Without the second part, many rows would reject laws for departures that are too small to matter. The same limit
+    says what a term is worth: ``J`` has to rise by more when it leaves (one degree of freedom).
+
+    Examples
+    --------
+    >>> round(largest_passing(10, 1000), 1), round(largest_passing(10, 1_000_000), 1)
+    (40.6, 5035.6)
+    """
+    return float(chdtri(max(dof, 1), _CHANCE)) + _NEGLIGIBLE * n_rows
 
 
 def is_rejected(J: float, dof: int, n_rows: int) -> bool:
-    """Whether a test rejects a law: ``J`` is beyond chance, and departs by more than a hundredth of the noise variance.
-
-    Without the second limit, many rows would reject laws for departures that are too small to matter.
+    """Whether a test rejects a law.
 
     Examples
     --------
     >>> is_rejected(60.0, 10, 1000), is_rejected(60.0, 10, 1_000_000), is_rejected(12.0, 10, 1000)
     (True, False, False)
     """
-    return dof > 0 and _MARGIN * critical_value(_CHANCE, dof) < J and _NEGLIGIBLE * n_rows < J
+    return dof > 0 and largest_passing(dof, n_rows) < J
 
 
 def whitener(covariance: Float2D) -> Float2D:
@@ -77,7 +92,7 @@ def whitener(covariance: Float2D) -> Float2D:
     >>> whitener(np.diag([0.0, 4.0])).T.tolist()
     [[0.0, 0.5]]
     """
-    factor, pivots, rank, _ = dpstrf(covariance, tol=_RANK * float(np.trace(covariance)), lower=1)
+    factor, pivots, rank, _ = dpstrf(covariance, tol=SINGULAR * float(np.trace(covariance)), lower=1)
     W = np.zeros((len(covariance), rank))
     if not rank:  # LAPACK inverts no empty matrix
         return W
@@ -142,18 +157,6 @@ class System:
             c[0] = -float(self.normal[0] @ c) / max(float(self.normal[0, 0]), 1e-300)
         return self.n_rows * max(ratio, 0.0), c
 
-    def gains(self, support: Sequence[int], others: Sequence[int]) -> Float1D:
-        """By how much ``J / N`` falls, to first order, when each of the other terms joins the best polynomial.
-
-        With ``M = P - J/N D`` and the best c of the support S, for which ``M_SS c = 0``:
-        ``(M_tS c)^2 / (M_tt - M_tS M_SS^+ M_St)``.
-        """
-        J, c = self.minimise(support)
-        M = self.normal - J / self.n_rows * self.D
-        inside, across = M[np.ix_(support, support)], M[np.ix_(others, support)]
-        left = M.diagonal()[others] - np.einsum("ti,ti->t", across @ np.linalg.pinv(inside, hermitian=True), across)
-        return np.asarray((across @ c[support]) ** 2 / np.maximum(left, 1e-300))
-
     def spectrum(self, support: Sequence[int]) -> Float1D:
         """``J`` of a basis of all polynomials with these terms, ascending: the small ones nearly vanish."""
         inner = [i for i in support if i]
@@ -200,8 +203,7 @@ class Conditions:
     degree : int
         Of the terms.
     extra : int, default=2
-        Degree of the test polynomials above that of the terms, less where rows are few; with 1, parity could hide a
-        misfit.
+        Degree of the test polynomials above that of the terms, less where rows are few.
     moments : MomentTable, optional
         Of more rows than the sample has, in the same standardised columns; weights are the sample's all the same.
 
@@ -213,9 +215,9 @@ class Conditions:
         A coefficient divided by it is the one of the users' monomial.
     """
 
-    def __init__(self, sample: Sample, degree: int, extra: int = 2, moments: MomentTable | None = None):
+    def __init__(self, sample: Sample, degree: int, extra: int = EXTRA_DEGREE, moments: MomentTable | None = None):
         n = sample.n_columns
-        while extra > 0 and count_terms(degree + extra, n) > sample.n_rows / _ROWS_PER_TEST:
+        while extra > 0 and count_terms(degree + extra, n) > sample.n_rows / ROWS_PER_TEST:
             extra -= 1
         self.sample, self.degree = sample, degree
         self.terms, self.tests = monomials(n, degree), monomials(n, degree + extra)
@@ -230,22 +232,6 @@ class Conditions:
         self.screened: dict[tuple[tuple[int, ...], int], list[list[int]]] = {}  # small sets of terms, by candidates
         self._means: dict[bytes, Float2D] = {}  # for the variances asked for last
         self._slopes: dict[bytes, list[Float2D]] = {}
-
-    @cached_property
-    def reduced(self) -> list[Conditions]:
-        """The same terms with tests of lower degrees only, ascending: most polynomials that are no law fail these.
-
-        The cost of a test grows with the rows that weigh it, and with the square of the number of its conditions.
-        """
-        n, fewer = self.sample.n_columns, []
-        some = self.sample.thinned(_REDUCED_ROWS)
-        for n_tests in _REDUCED_TESTS:
-            degree = 1
-            while count_terms(degree, n) < n_tests:
-                degree += 1
-            if 2 * count_terms(degree, n) <= len(self.tests):
-                fewer.append(Conditions(some, self.degree, degree - self.degree, self.moments))
-        return fewer
 
     @property
     def table(self) -> Float2D:
@@ -325,7 +311,7 @@ class Conditions:
         W = whitener(covariance)
         R = W.T @ self.means(variances)
         n_nuisance = 0
-        if nuisance != "none" and variances.max() > 4 * FLOOR**2:
+        if nuisance != "none" and is_noise(variances):
             slopes = W.T @ self.noise_slopes(variances, c) / np.sqrt(mean)
             R, n_nuisance = _without_nuisance(R, slopes, nuisance, self.n_rows)
         return System(R, self.spread(variances), W.shape[1], n_nuisance, self.n_rows)

@@ -22,7 +22,6 @@ from .monomials import Monomials, monomials
 __all__ = ["ADDITIVE", "MULTIPLICATIVE", "MomentTable", "collect_moments", "debias", "group_means", "slope"]
 
 ADDITIVE, MULTIPLICATIVE = "additive", "multiplicative"
-_STEP = 1e-4  # of a log variance, in numerical derivatives
 
 
 def debias(moments: Any, terms: Monomials, variances: Float1D, model: str = ADDITIVE) -> Array:
@@ -66,7 +65,7 @@ def _graded(moments: Float1D, terms: Monomials, profile: Float1D) -> Float2D:
 def slope(debiased: Array, terms: Monomials, variances: Float1D, j: int, model: str = ADDITIVE) -> Array:
     """Derivative of the debiased moments with respect to ``log s_j^2``.
 
-    Additive: ``d H_k / d s^2 = -k (k - 1) / 2 H_(k-2)``. Multiplicative: numerically.
+    Additive: ``d H_k / d s^2 = -k (k - 1) / 2 H_(k-2)``. Multiplicative: the growth is a polynomial in ``s_j^2``.
 
     Examples
     --------
@@ -75,9 +74,9 @@ def slope(debiased: Array, terms: Monomials, variances: Float1D, j: int, model: 
     array([ 0.  ,  0.  , -0.25])
     """
     if model == MULTIPLICATIVE:
-        table = _growth_table(terms.degree, variances[j])
-        raised = _growth_table(terms.degree, variances[j] * (1.0 + _STEP))
-        return np.asarray(-debiased * (np.log(raised / table) / np.log1p(_STEP))[terms.exponents[:, j]])
+        powers = _normal_moments(terms.degree) * variances[j] ** np.arange(terms.degree // 2 + 1)
+        rates = powers @ np.arange(powers.shape[1]) / powers.sum(axis=1)
+        return np.asarray(-debiased * rates[terms.exponents[:, j]])
     result = np.zeros_like(debiased)
     rows, places, power = terms.divided(j, 2)
     result[..., rows] = -0.5 * variances[j] * power * (power - 1.0) * debiased[..., places]

@@ -8,17 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.linalg import LinAlgError
 
 from ..._typing import Float1D, Float2D
 from .gmm import FLOOR, LOG_VARIANCE_PRIOR, Conditions, System, smallest_ratio, whitener
 from .moments import ADDITIVE
 
-__all__ = ["column_variances", "deviation_level", "effective_level", "noise_level", "refined_variances", "reweighted"]
+__all__ = ["deviation_level", "effective_level", "noise_level", "refined_variances", "reweighted"]
 
 _STEPS = 12  # of the fixed point, at most
-_LARGE = 4.0  # noise variance over that of the column itself, beyond which there is no law
-_LEAST_SHARE = 0.01  # share of its part of the residual that a column's noise explains at least
 
 
 def noise_level(conditions: Conditions, support: Sequence[int], profile: Float1D) -> float:
@@ -43,7 +40,7 @@ def noise_level(conditions: Conditions, support: Sequence[int], profile: Float1D
     for _ in range(_STEPS):
         ratio, _ = smallest_ratio(_schur(gram(level)), D[1:, 1:])
         raised = max(level + ratio, 0.0)
-        done = abs(raised - level) < 1e-3 * raised + 1e-15 or raised > _LARGE
+        done = abs(raised - level) < 1e-3 * raised + 1e-15 or raised > 1.0  # a column has no more noise than deviation
         level = raised
         if done:
             break
@@ -81,42 +78,18 @@ def _schur(gram: Float2D) -> Float2D:
     return np.asarray(gram[1:, 1:] - np.outer(gram[0, 1:], gram[0, 1:]) / gram[0, 0])
 
 
-def column_variances(conditions: Conditions, c: Float1D, variances: Float1D, cap: float, steps: int = 3) -> Float1D:
-    """Noise variances of the columns by regression: ``g(y)^2`` on ``d_j g(y)^2``, with weights, not negative.
+def refined_variances(conditions: Conditions, c: Float1D, variances: Float1D) -> Float1D:
+    """One Gauss-Newton step of the log noise variances in the metric of the moment conditions.
 
-    A column keeps at least a small share of the residual: none at all would make the law an equation for it.
+    A column has no more noise than deviation.
     """
-    from scipy.optimize import nnls  # here, so that importing the package stays quick
-
-    for _ in range(steps):
-        noise = conditions.noise_of(c, variances)
-        slopes = _slope_squares(conditions, noise.slopes)
-        weights = 1.0 / noise.variance
-        try:
-            fitted, _ = nnls(slopes.T * weights[:, None], conditions.residuals(noise) ** 2 * weights)
-        except (RuntimeError, LinAlgError):  # SciPy before 1.15 gives up on slopes that are nearly dependent
-            break
-        mean = slopes.mean(axis=1)
-        with np.errstate(over="ignore"):  # no noise of a column without a slope is least
-            least = _LEAST_SHARE * (variances * mean).sum() / np.maximum(mean, 1e-300) / len(variances)
-        variances = np.clip(np.maximum(fitted, np.minimum(least, variances)), FLOOR**2, cap**2)
-    return variances
-
-
-def _slope_squares(conditions: Conditions, slopes: Float2D) -> Float2D:
-    """Variance of the polynomial on the rows per unit of each column's noise variance, ``(n_columns, n_rows)``."""
-    return np.asarray(slopes**2 * conditions.sample.variances_on_rows(np.ones(len(slopes))))
-
-
-def refined_variances(conditions: Conditions, c: Float1D, variances: Float1D, cap: float) -> Float1D:
-    """One Gauss-Newton step of the log noise variances in the metric of the moment conditions."""
     covariance, mean = conditions.covariance(c, variances)
     W = whitener(covariance) / np.sqrt(mean)
     residual = W.T @ (conditions.means(variances) @ c)
     slopes = W.T @ conditions.noise_slopes(variances, c)
     prior = np.eye(len(variances)) / (LOG_VARIANCE_PRIOR * conditions.n_rows)
     step = -np.linalg.solve(slopes.T @ slopes + prior, slopes.T @ residual)
-    return np.asarray(np.clip(variances * np.exp(np.clip(step, -1.0, 1.0)), FLOOR**2, cap**2))
+    return np.asarray(np.clip(variances * np.exp(np.clip(step, -1.0, 1.0)), FLOOR**2, 1.0))
 
 
 def effective_level(conditions: Conditions, c: Float1D, variances: Float1D) -> float:

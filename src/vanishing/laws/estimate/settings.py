@@ -45,7 +45,7 @@ class Settings:
     """
 
     max_degree: int
-    max_noise: float = 0.12
+    max_noise: float = 0.08
     models: tuple[tuple[str, str], ...] = ((ADDITIVE, "level"), (ADDITIVE, "columns"))
     sigma: Float1D | None = None
     absolute: bool = False

@@ -8,11 +8,10 @@ import numpy as np
 
 from ..._compiled import compiled
 from ..._typing import Float1D, Float2D, Int2D
+from ...constants import CACHE_ENTRIES
 from .monomials import Monomials
 
 __all__ = ["RowNoise", "covariance_of_tests", "row_noise"]
-
-_BLOCK = 32_768  # values of tests at a time, which stay in a processor's cache
 
 
 class RowNoise(NamedTuple):
@@ -93,7 +92,7 @@ def covariance_of_tests(
     places, powers = tests.derivatives
     factors, root = np.ascontiguousarray(variances * noise.slopes), np.sqrt(noise.variance)
     total = np.zeros((len(table), len(table)))
-    block = max(_BLOCK // len(table), 64)
+    block = max(CACHE_ENTRIES // len(table), 64)
     for first in range(0, len(root), block):
         part = np.empty((len(table), 2 * min(block, len(root) - first)))
         _fill_block(table, centred, places, powers, factors, root, first, part)

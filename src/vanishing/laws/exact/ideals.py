@@ -14,6 +14,7 @@ import numpy as np
 from ..._typing import Array, Bool1D, Float2D, Int1D, Int2D
 from ...checks import check_count
 from ...polynomials.terms import Term, exponents_of
+from ...polynomials.text import monomial_text
 from .modular import combine, null_space, primes, rational, reduced_echelon, residues
 
 __all__ = ["SPARE_ROWS", "ExactLaw", "ExactLaws", "binary_denominator", "exact_laws", "few_points", "groebner"]
@@ -38,6 +39,20 @@ class ExactLaws(list[ExactLaw]):
 
     def __repr__(self) -> str:
         return super().__repr__() if self else f"[]  # {self.why}"
+
+    def __str__(self) -> str:
+        return "\n".join(map(_equation, self)) or repr(self)
+
+
+def _equation(law: ExactLaw) -> str:
+    """A law in ``x0``, ``x1``, ..., with integer coefficients of any size."""
+    exponents, coefficients = law
+    names, text = tuple(f"x{j}" for j in range(exponents.shape[1])), ""
+    for row, c in zip(exponents, coefficients, strict=True):
+        term = monomial_text(row, names)
+        size = term if abs(c) == 1 and term else "*".join(filter(None, (str(abs(c)), term)))
+        text += f" {'-' if c < 0 else '+'} {size}"
+    return f"{text.removeprefix(' + ')} = 0"  # the leading coefficient is positive
 
 
 def few_points(n_points: int, degree: int) -> str:
@@ -95,10 +110,13 @@ def exact_laws(rows: Any, max_degree: int, max_terms: int = 1000, max_bits: floa
     The sums 1 + 2 + ... + y:
 
     >>> rows = [[y * (y + 1) // 2, y] for y in range(20)]
-    >>> exact_laws(rows, max_degree=3)
+    >>> laws = exact_laws(rows, max_degree=3)
+    >>> laws
     [(array([[0, 2],
            [1, 0],
            [0, 1]]), [1, -2, 1])]
+    >>> print(laws)
+    x1^2 - 2*x0 + x1 = 0
     """
     check_count("max_degree", max_degree)
     check_count("max_terms", max_terms)

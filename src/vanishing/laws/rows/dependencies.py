@@ -12,8 +12,6 @@ from .relation import ROUNDED
 
 __all__ = ["Dependency", "affine_dependencies"]
 
-_CONSTANT = 1e-12  # deviation over largest value, of a constant column
-
 
 @dataclass(frozen=True, eq=False)
 class Dependency:
@@ -40,7 +38,7 @@ def affine_dependencies(X: Float2D, columns: Sequence[int]) -> tuple[list[Depend
     dependencies: list[Dependency] = []
     kept: list[int] = []
     for j in columns:
-        if deviation[j] <= _CONSTANT * max(np.abs(X[:, j]).max(), 1e-300):
+        if deviation[j] <= ROUNDED * max(np.abs(X[:, j]).max(), 1e-300):
             dependencies.append(Dependency(j, np.zeros(X.shape[1]), float(X[0, j])))
             continue
         dependency = _affine(X, j, kept, mean, deviation) if kept else None

@@ -12,10 +12,12 @@ import numpy as np
 from ..._typing import Bool1D, Float1D, Float2D, Int1D, Int2D
 
 __all__ = [
+    "GRADIENTS",
     "HALF_OF_NORMAL",
     "LEFT_BY_ROUNDING",
     "MIDDLE",
     "NEIGHBOURS",
+    "PARALLEL",
     "REACH",
     "ROUNDED",
     "SEED",
@@ -32,6 +34,8 @@ ROUNDED = 1e-9  # share of a size that float64 may leave of zero on a row
 REACH = 3.0  # deviations of its noise within which a row obeys a relation
 LEFT_BY_ROUNDING = 1e-7  # deviations that float64 may leave in moments, and in relations fitted to them
 MIDDLE = (0.16, 0.84)  # quantiles between which a normal column has its middle: two standard deviations
+GRADIENTS = 200  # rows at which gradients are compared
+PARALLEL = 0.15  # singular value of unit gradients, in deviations, below which these count as dependent
 HALF_OF_NORMAL = 0.6744897501960817  # standard normal deviations that half of all values are within
 _ROUNDING = 4.0 * np.finfo(np.float64).eps  # of a sum of terms over their sizes: what float64 leaves of zero
 _NEWTON_STEPS = 6  # onto other relations

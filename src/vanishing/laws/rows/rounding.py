@@ -1,4 +1,4 @@
-"""Columns that were rounded before they were written: the steps of their grids, and what rounding explains."""
+"""Columns that were rounded before they were written: the steps of their grids."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ import numpy as np
 from ..._typing import Float1D, Float2D
 from .relation import LEFT_BY_ROUNDING, ROUNDED, middle_spread
 
-__all__ = ["explains_linear", "rounding_steps"]
-
-_SLACK = 1.1  # over the bound of a residual, for the error of the coefficients
+__all__ = ["rounding_steps"]
 
 
 def rounding_steps(X: Float2D) -> Float1D:
@@ -34,21 +32,3 @@ def _step(column: Float1D) -> float:
         if np.abs(steps - np.round(steps)).max() <= ROUNDED * max(float(np.abs(steps).max()), 1.0):
             return step
     return 0.0
-
-
-def explains_linear(X: Float2D, steps: Float1D) -> bool:
-    """Whether rounding explains all residuals of the best linear relation: ``|c'x + c_0| <= sum_j |c_j| step_j / 2``.
-
-    Examples
-    --------
-    >>> celsius = np.arange(-20.0, 41.0)
-    >>> explains_linear(np.column_stack([celsius, (1.8 * celsius + 32.0).round()]), np.ones(2))
-    True
-    """
-    if not steps.all():
-        return False
-    scale = X.std(axis=0)
-    _, _, directions = np.linalg.svd((X - X.mean(axis=0)) / scale, full_matrices=False)
-    c = directions[-1] / scale
-    residual = (X - X.mean(axis=0)) @ c
-    return bool(np.ptp(residual) <= _SLACK * np.abs(c) @ steps)

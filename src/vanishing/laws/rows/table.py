@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._typing import Array, Float1D, Float2D, Int1D
+from ...constants import N_HASHES
 from ...rows.array_api import namespace_of, on_device_of, to_host
 from ...rows.arrays import ArrayRows
 from ...rows.gaps import Gaps, complete_rows
@@ -19,16 +20,15 @@ from ...rows.reading import (
     input_names,
     is_source,
     open_table,
-    read_rows,
+    read_input,
     require_finite,
     require_numbers,
 )
-from ...rows.sampling import Lowest, fold_numbers, lowest_of, merge
+from ...rows.sampling import Lowest, fold_numbers, lowest_of, lowest_of_both
 
 __all__ = ["Table", "column_names", "read_table", "standardised", "take"]
 
 SELECTED = 10_000  # rows that laws are looked for in; the others confirm them
-_N_HASHES = 1 << 62  # different hashes of the places of rows
 _LARGEST = 1e50  # typical size of a column, or its inverse: float64 holds the powers that laws have
 
 
@@ -88,7 +88,7 @@ def read_table(
     """
     X, labels = _split_groups(open_table(X), groups)
     require_numbers(X, "convert or drop {}, or name one in groups= if it says which run a row is from")
-    rows = read_rows(estimator, X, labels=labels)
+    rows = read_input(estimator, X, labels=labels)
     shown = column_names(estimator, names)
     if groups is not None and not rows.labelled:
         raise ValueError("groups of rows on disk are their labels: name the column in open_rows(label=...).")
@@ -99,7 +99,7 @@ def read_table(
     if isinstance(rows, ArrayRows):
         require_finite(rows, shown, may_drop=True)
     else:
-        rows = finite_blocks(estimator, rows, may_drop=True)
+        rows = finite_blocks(rows, input_names(estimator), may_drop=True)
     if isinstance(rows, ArrayRows) and len(rows) <= SELECTED:
         selected = _Selected(rows.to_numpy(), rows.labels, len(rows))
     else:
@@ -207,13 +207,13 @@ def select_rows(rows: Rows, most: int) -> _Selected:
                 "Laws take no weights, which do not say how much noise a row has: open the rows without weight=..., "
                 "and leave out those that should not count."
             )
-        hashes = to_host(fold_numbers(block.X, block.part, block.start, n_rows, _N_HASHES)) / _N_HASHES
+        hashes = to_host(fold_numbers(block.X, block.part, block.start, n_rows, N_HASHES)) / N_HASHES
         # Lowest has weights, which these rows lack: labels take their place.
         labels = np.zeros(n_rows) if block.labels is None else np.asarray(to_host(block.labels))
         return lowest_of(block.X, labels, hashes, limit, most), n_rows
 
     def combine(a: tuple[Lowest, int], b: tuple[Lowest, int]) -> tuple[Lowest, int]:
-        return merge(a[0], b[0], most), a[1] + b[1]
+        return lowest_of_both(a[0], b[0], most), a[1] + b[1]
 
     chosen, n_rows = rows.reduce(kernel, combine, Cost(rows.n_features, 4 * rows.n_features))
     return _Selected(np.array(chosen.Z, dtype=np.float64), chosen.signed if rows.labelled else None, n_rows)

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._typing import Array, Float1D, Float2D, Int1D, Int2D
-from ..candidates.few_rows import LinearLaw
 from ..candidates.fitted import FittedLaw
 from ..candidates.power_laws import PowerLaw
 from ..candidates.snapping import least_saving, nearest_rational, real_bits
@@ -20,11 +19,9 @@ from ..rows.dependencies import Dependency
 from ..rows.relation import LEFT_BY_ROUNDING, ROUNDED
 from ..rows.table import Table
 from .equation import common_denominator
-from .law import Law, sorted_terms
+from .law import Law, degrees_of_freedom, sorted_terms
 
-__all__ = ["dependency_law", "describe", "exact_law", "few_rows_law", "power_law", "with_rational", "with_units"]
-
-_CURVES = "an F-test against quadratic and cubic curves"
+__all__ = ["dependency_law", "describe", "exact_law", "power_law", "with_rational", "with_units"]
 
 
 class _Numbers(NamedTuple):
@@ -138,7 +135,6 @@ def power_law(law: PowerLaw, table: Table, kept: Sequence[int], *, snap: bool = 
     noise[list(kept)] = np.where(law.exponents != 0, law.sigma, np.nan)
     exact = law.level <= LEFT_BY_ROUNDING
     how = "multiplicative, one level for all columns" if law.multiplicative else "one level for all columns"
-    test = f"with noise of {law.level:.2%} of the logarithms' deviations the test does not reject it"
     return Law(
         columns=table.names,
         exponents=exponents,
@@ -155,62 +151,12 @@ def power_law(law: PowerLaw, table: Table, kept: Sequence[int], *, snap: bool = 
         J=law.J,
         dof=law.dof,
         p_value=1.0 if exact else law.p_value,
-        audits=(f"J of the logarithms has {law.dof} degrees of freedom", "the exponents are integers within errors"),
+        audits=(f"J of the logarithms has {degrees_of_freedom(law.dof)}",),
         n_rows=law.n_rows,
         kind="exact" if exact else "law",
-        why=f"It is a power law: its exponents are rational, and {test} (p-value {law.p_value:.2g}).",
+        why=f"It is a power law; noise of {law.level:.2%} of the logarithms' deviations, p-value {law.p_value:.2g}.",
         scale=table.X.std(axis=0),
     )
-
-
-def _linear_law(law: LinearLaw, table: Table, kept: Sequence[int]) -> Law:
-    """A linear law of a few rows: the column with coefficient 1 first, the constant last."""
-    n, used = len(table.names), np.flatnonzero(law.coef)
-    order = used[np.argsort(law.coef[used] != 1.0, kind="stable")]
-    exponents = np.zeros((len(order) + 1, n), dtype=np.int64)
-    exponents[np.arange(len(order)), np.array(kept)[order]] = 1
-    coef, errors = np.r_[law.coef[order], law.constant], np.r_[law.errors[order], law.constant_error]
-    if law.constant == 0.0:
-        exponents, coef, errors = exponents[:-1], coef[:-1], errors[:-1]
-    noise = np.full(n, np.nan)
-    noise[np.array(kept)[used]] = law.sigma[used]
-    return Law(
-        columns=table.names,
-        exponents=exponents,
-        coef=coef,
-        stderr=errors,
-        rational=(Fraction(1), *(None,) * (len(coef) - 1)),
-        free_coef=coef,
-        free_stderr=errors,
-        origin=np.zeros(n),
-        noise=noise,
-        noise_kind="one level for all columns; a linear law does not say which column the noise is in",
-        level=law.level,
-        typical_distance=law.level,
-        J=law.J,
-        dof=law.dof,
-        p_value=law.p_value,
-        audits=(_CURVES,),
-        n_rows=law.n_rows,
-        kind="law",
-        why=f"It is a linear law of {law.n_rows} rows. {_against_curves(law)}",
-        scale=table.X.std(axis=0),
-    )
-
-
-def few_rows_law(law: PowerLaw | LinearLaw, table: Table, kept: Sequence[int], *, snap: bool = True) -> Law:
-    """A law of a few rows."""
-    if isinstance(law, LinearLaw):
-        return _linear_law(law, table, kept)
-    described = power_law(law, table, kept, snap=snap)
-    if described.kind == "exact":
-        return described
-    why = f"It is a power law of {law.n_rows} rows: its exponents are integers within errors. {_against_curves(law)}"
-    return replace(described, why=why, audits=(_CURVES,))
-
-
-def _against_curves(law: PowerLaw | LinearLaw) -> str:
-    return f"Its noise is {law.level:.2%}; the p-value of curves that fit better is {law.p_value:.2g}."
 
 
 def exact_law(table: Table, exponents: Int2D, coef: Float1D, rational: Sequence[Fraction | None], why: str) -> Law:
@@ -318,7 +264,7 @@ def _typical_distance(law: FittedLaw) -> float:
 def _audits(law: FittedLaw) -> tuple[str, ...]:
     if law.exact:
         return ("the rows satisfy it up to rounding",)
-    return (f"J has {law.dof} degrees of freedom",)
+    return (f"J has {degrees_of_freedom(law.dof)}",)
 
 
 def _why(law: FittedLaw) -> str:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..._typing import Float1D, Float2D, Int1D, Int2D
+from ...display import counted
 from ...files.fields import Flag, Integer, MayBeMissing, Number, Numbers, Optional, Ratio, Text, TupleOf, require
 from ...files.saved import Saved
 from ...polynomials.text import distinct_names
@@ -349,7 +350,7 @@ class Law(Saved):
             lines.append(f"  {monomial(e, names) or '1':<16} {value}{own}")
         noise = ", ".join(f"{name} {s:.3g}" for name, s in zip(self.columns, self.noise, strict=True) if s == s)
         lines.append(f"  noise: {noise} ({self.noise_kind})")
-        lines.append(f"  test: J = {self.J:.4g} with {self.dof} degrees of freedom, p-value {self.p_value:.3g}")
+        lines.append(f"  test: J = {self.J:.4g} with {degrees_of_freedom(self.dof)}, p-value {self.p_value:.3g}")
         lines.append(f"  audits: {'; '.join(self.audits) or 'none'}; {self.n_rows:,} rows")
         return "\n".join(lines)
 
@@ -438,10 +439,20 @@ def _conserved_text(text: str, *, latex: bool) -> str:
 def _noise_text(law: Law) -> str:
     if law.kind == "exact":
         return "exact"
-    if law.noise_kind == "estimated for each column":
-        return f"noise about {law.level:.2g} of a deviation"
-    of = "each value" if "multiplicative" in law.noise_kind else "each column"
-    return f"noise {law.level:.2%} of {of}" if law.level < 0.001 else f"noise {law.level:.1%} of {of}"
+    about = "about " if law.noise_kind == "estimated for each column" else ""
+    of = "the value" if "multiplicative" in law.noise_kind else "a deviation"
+    return f"noise {about}{_percent(law.level)} of {of}"
+
+
+def _percent(share: float) -> str:
+    """A share with one decimal, or with one digit if it is smaller.
+
+    Examples
+    --------
+    >>> _percent(0.0104), _percent(0.00012)
+    ('1.0%', '0.01%')
+    """
+    return f"{share:.1%}" if share >= 0.001 else f"{100.0 * share:.1g}%"
 
 
 def _share_text(law: Law) -> str:
@@ -456,6 +467,17 @@ def _nearest_root(powers: Float1D, near: float) -> float:
     roots = np.roots(powers[::-1])
     real = roots.real[np.abs(roots.imag) <= 1e-6 * np.maximum(np.abs(roots), 1e-300)]
     return float(real[np.argmin(np.abs(real - near))]) if real.size else float("nan")
+
+
+def degrees_of_freedom(dof: int) -> str:
+    """The degrees of freedom of a test, in words.
+
+    Examples
+    --------
+    >>> degrees_of_freedom(1), degrees_of_freedom(16)
+    ('1 degree of freedom', '16 degrees of freedom')
+    """
+    return f"{counted(dof, 'degree')} of freedom"
 
 
 def sorted_terms(exponents: Int2D) -> Sequence[int]:

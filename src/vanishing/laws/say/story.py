@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from ..._typing import Float2D
 from ...plots import plot_attempts, plot_coefficients, plot_distances, plot_residuals
@@ -23,7 +22,7 @@ from ...rows.protocol import Rows
 from ...rows.reading import read_rows
 from .equation import number as digits_of
 from .equation import with_error
-from .law import Law
+from .law import Law, degrees_of_freedom
 from .plots import plot_law, projection_of
 
 __all__ = ["laws_story", "rows_of_laws"]
@@ -54,18 +53,13 @@ def laws_story(laws: Any, subject: Subject) -> Story:
 
 def rows_of_laws(laws: Any, X: Any, y: Any) -> Rows:
     """The columns of the laws in a table or another source, with the groups ``y``."""
-    reader = _Reader()
-    reader.n_features_in_ = len(laws.columns)
     if hasattr(X, "columns") and all(name in X.columns for name in laws.columns):
         X = X[list(laws.columns)]
-        reader.feature_names_in_ = np.array(laws.columns, dtype=object)
-    elif isinstance(X, Rows) and X.feature_names is not None:
-        reader.feature_names_in_ = np.array(laws.columns, dtype=object)
-    return read_rows(reader, X, labels=None if y is None else np.asarray(y), reset=False)
-
-
-class _Reader(BaseEstimator):  # type: ignore[misc]
-    """Stands in for an estimator when rows are read."""
+    rows = read_rows(X, labels=None if y is None else np.asarray(y), passes=1)
+    if rows.n_features != len(laws.columns) or rows.feature_names not in (None, tuple(laws.columns)):
+        shown = ", ".join(rows.shown_names)
+        raise ValueError(f"The columns should be those of the laws: {', '.join(laws.columns)}; got {shown}.")
+    return rows
 
 
 def _check(laws: Sequence[Law], subject: Subject) -> Held | None:
@@ -145,7 +139,7 @@ def _one_law(law: Law, held: Held | None, place: int | None, subject: Subject, *
 def _facts(law: Law, held: Held | None, place: int | None, subject: Subject) -> Html:
     entries: list[tuple[str, Any]] = []
     if law.kind != "exact":
-        test = f"J = {law.J:.4g} with {law.dof} degrees of freedom, p-value {law.p_value:.3g}"
+        test = f"J = {law.J:.4g} with {degrees_of_freedom(law.dof)}, p-value {law.p_value:.3g}"
         entries.append(("test at the fit", f"{test}, {law.n_rows:,} rows"))
     entries.append(("audits", "; ".join(law.audits) or None))
     if held is not None and place is not None:
