@@ -61,7 +61,7 @@ def equations(text):
     for line in text.splitlines():
         if match := re.fullmatch(r"  (.+) = 0    \(root mean square (\S+) for columns in \[0, 1\]\)", line):
             found[-1].append((match[1], float(match[2])))
-        elif "equations" in line:
+        elif re.search(r"\d equations?\b", line):
             found.append([])
     return found
 

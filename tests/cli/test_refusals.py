@@ -223,3 +223,13 @@ def test_a_name_in_capitals_stays_in_capitals(tmp_path, capsys):
     )
     assert main(["laws", str(tmp_path / "t.csv"), "--quiet"]) == 0
     assert "Column 'T' only numbers the rows" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("values", "example"), [(["2,5", "n.d.", "0,5"], " (such as 'n.d.')"), (["one", "two", "three"], "")]
+)
+def test_a_stray_text_among_numbers_is_shown(values, example, tmp_path, capsys):
+    lines = [f"{k},5;{value}" for k, value in enumerate(values)]
+    (tmp_path / "strays.csv").write_text("\n".join(["a;b", *lines, ""]))
+    assert main(["laws", str(tmp_path / "strays.csv"), "--quiet"]) == 2
+    assert f"has text in 'b'{example}: leave it out with --exclude b." in capsys.readouterr().err

@@ -130,6 +130,13 @@ def test_a_query_may_end_in_comments(empty, end):
     assert Moments.from_sql(connection, quoted, degree=1).n_samples == 20
 
 
+@pytest.mark.parametrize("text", ["$$ -- ' $$", r"e'\' -- '"])
+def test_a_query_may_have_texts_that_its_database_alone_can_read(text):
+    with duckdb.connect() as connection:
+        found = Moments.from_sql(connection, f"select 1.0 as a, length({text}) as n from range(7)", degree=1)
+        assert found.n_samples == 7
+
+
 def test_columns_may_have_the_names_of_the_statement(empty):
     X = surface(50)
     plain = Moments.from_sql(database(empty, X), QUERY, degree=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 from dataclasses import replace
@@ -141,6 +142,29 @@ def test_names_that_differ_in_case_alone_are_refused_for_databases():
             export()
 
 
+def test_an_empty_name_is_refused_for_databases():
+    with pytest.raises(ValueError, match="A column has an empty name, which databases refuse"):
+        to_sql(OAVI(0.005).fit(numbers(["a", ""])), "tab")
+
+
+def test_rules_are_checked_in_double_precision_in_columns_of_every_kind():
+    rng = np.random.default_rng(0)
+    price, rate = rng.integers(1, 10**6, 300) / 100, rng.integers(1, 99, 300) / 100
+    count = rng.integers(1, 10**4, 300)
+    table = pd.DataFrame({"price": price, "count": count, "total": price * count, "rate": rate})
+    table["tax"] = table["total"] * rate
+    rules = Rules.learn(table)
+    assert len(rules) == 2
+    connection = pytest.importorskip("duckdb").connect()
+    connection.register("given_rows", table)
+    kinds = dict.fromkeys(table, "decimal(18, 6)") | {"count": "bigint"}
+    columns = ", ".join(f'"{name}"::{kind} as "{name}"' for name, kind in kinds.items())
+    connection.execute(f"create table tab as select {columns} from given_rows")
+    for expectation in json.loads(rules.to_great_expectations())["expectations"]:
+        query = expectation["kwargs"]["unexpected_rows_query"].format(batch="tab")
+        assert connection.execute(query).fetchall() == []
+
+
 @pytest.mark.parametrize("kind", ["integer", "decimal(12, 2)", "float"])
 def test_sql_computes_in_double_precision_from_columns_of_every_kind(kind):
     rng = np.random.default_rng(0)
@@ -206,8 +230,6 @@ def test_great_expectations_reads_braces_in_names():
     table = pd.DataFrame({"a{b}": X[:, 0], "{batch}": 2.0 * X[:, 0]})
     rules = Rules.learn(table)
     assert len(rules)
-    import json
-
     for expectation in json.loads(rules.to_great_expectations())["expectations"]:
         query = expectation["kwargs"]["unexpected_rows_query"].format(batch="tab")
         assert len(in_duckdb(query, table)) == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -37,6 +39,37 @@ def test_spring_with_an_offset_and_a_column_of_noise(rng):
     laws = discover(X, names=["x", "u", "F"])
     assert [law.variables for law in laws] == [("x", "F")]
     assert laws[0].coef == pytest.approx([1.0, -1.0 / 12.3, 4.0 / 12.3], rel=0.03)
+
+
+PENDULUM = 4.0 * np.pi**2 / 9.81
+
+
+def swings(seed, n_rows):
+    rng = np.random.default_rng(seed)
+    length = rng.uniform(0.2, 2.0, n_rows)
+    return np.column_stack([length, np.sqrt(PENDULUM * length) * (1.0 + 0.01 * rng.normal(size=n_rows))])
+
+
+@pytest.mark.parametrize("n_rows", [20, 60])
+@pytest.mark.parametrize("options", [{"units": {"L": "m", "T": "s"}}, {"snap": False}])
+def test_the_constant_of_a_pendulum_is_an_estimate_with_its_error(options, n_rows):
+    """It is 4.024 s^2/m, and 4 is within its error in most tables."""
+    found = [law for seed in range(8) for law in discover(swings(seed, n_rows), names=["L", "T"], **options)]
+    assert len(found) >= 7
+    for law in found:
+        ((value, error),) = law.constants().values()
+        assert abs(abs(value) - PENDULUM) < 4.0 * error
+        printed = re.match(r"T\^2 = (\d\.\d+)(\*| s\^2/m)", law.equation)[1]
+        assert abs(float(printed) - abs(value)) < error
+        assert f"{printed} +- " in str(law)
+
+
+def test_the_estimate_of_a_constant_that_was_rounded_is_at_hand():
+    (law,) = discover(swings(6, 60), names=["L", "T"])
+    assert law.equation == "T^2 = 4*L"
+    ((value, error),) = law.constants().values()
+    assert abs(value) != 4.0
+    assert abs(abs(value) - PENDULUM) < 4.0 * error
 
 
 def test_curves_and_correlated_noise_have_no_law():

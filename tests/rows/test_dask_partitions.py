@@ -179,3 +179,18 @@ def test_labels_with_an_index_of_their_own_go_by_place(expected):
     y = dd.from_pandas(numbered, npartitions=N_PARTITIONS)
     found = VanishingIdealClassifier(OAVI(0.005)).fit(in_partitions()[COLUMNS], y, in_partitions()["weight"])
     assert_same_scores(found, expected)
+
+
+def in_memory(d):
+    columns, labels, weights = frames(d)
+    return columns, *dask.compute(labels, weights)
+
+
+@pytest.mark.filterwarnings("ignore:Dask currently has limited support for converting pandas extension dtypes")
+@pytest.mark.parametrize("shape", [arrays, frame_beside_arrays, array_beside_series, in_memory])
+def test_a_shuffle_that_is_not_shared_is_refused(shape, expected):
+    """Arrays have no index: where each comes from a shuffle of its own, nothing else tells that rows are confused."""
+    shuffled = in_partitions().shuffle("state")
+    with pytest.raises(ValueError, match=r"do not share a shuffle.*: persist\(\) the shuffled collection"):
+        VanishingIdealClassifier(OAVI(0.005)).fit(*shape(shuffled))
+    assert_same_scores(VanishingIdealClassifier(OAVI(0.005)).fit(*shape(shuffled.persist())), expected)

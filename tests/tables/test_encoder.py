@@ -124,6 +124,17 @@ def test_medians_of_many_rows_depend_on_no_blocks():
     assert abs(both.medians[0] - np.median(column)) < 0.02  # more than three standard errors
 
 
+@pytest.mark.parametrize("values", [[-1.7e308, 1.7e308], [1.6e308, 1.7e308], [1e-300, 3e-300]])
+def test_medians_of_huge_and_tiny_numbers(values):
+    encoder = TableEncoder().fit(pd.DataFrame({"a": values, "b": [1.0, 2.0]}))
+    assert encoder.columns_[0].median == pytest.approx(0.5 * values[0] + 0.5 * values[1], rel=1e-15)
+
+
+def test_a_table_without_rows_is_refused():
+    with pytest.raises(ValueError, match="There are no rows in X"):
+        TableEncoder().fit(pd.DataFrame({"a": [], "b": []}))
+
+
 def test_files_of_several_types(tmp_path):
     pytest.importorskip("pyarrow")
     words, digits = pd.DataFrame({"a": ["x", "1"] * 9}), pd.DataFrame({"a": [1, 2] * 9})

@@ -10,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..constants import IN_HTML
-from ..display import counted
 from .inputs import add_format_arguments, add_missing_argument, progress_bars
 from .outputs import TABLES, add_output_arguments, check_output, print_json, table_writer
 
@@ -106,6 +105,8 @@ def _check_rows(arguments: argparse.Namespace, loaded: Loaded) -> bool:
 
 def _lines(content: dict[str, Any], output: str | None) -> list[str]:
     """The result in words."""
+    from ..display import counted
+
     lines = [f"{counted(content['rows'], 'row')}: {'passed' if content['passed'] else 'FAILED'}"]
     for entry in content["checks"]:
         n = entry["offending"]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 NUMBERS, TEXTS, EMPTY = ("integers", "numbers", "true or false"), ("text", "categories"), "nothing"
+_HEAD = 10_000  # rows of a table in which texts among numbers are looked for
 _ID = re.compile(r"(?i:(.*[_ .-])?(id|index|uuid|rownum|row))|.*[a-z](Id|ID)")  # names of columns with ids
 
 
@@ -67,6 +68,24 @@ def column_types(file: str, given: dict[str, str]) -> tuple[dict[str, str], Dial
         twice = next(name for name in schema.names if schema.names.count(name) > 1)
         raise ValueError(f"{file} has two columns {twice!r}: rename one of them.")
     return {field.name: _word(field.type) for field in schema}, dialect
+
+
+def stray_texts(file: str, names: Sequence[str], dialect: Dialect | None) -> dict[str, str]:
+    """The first text that is no number in each column of texts that has numbers as well, in the head of a CSV file."""
+    if dialect is None or not names:
+        return {}
+    import pyarrow.dataset as dataset
+
+    from ..polynomials.text import is_number
+
+    head = dataset.dataset(file, format=dialect.csv_format()).head(_HEAD, columns=list(names))
+    found = {}
+    for name in names:
+        texts = [text for text in map(str, head[name].drop_null().to_pylist()) if text]
+        strays = [text for text in texts if not is_number(text.replace(dialect.decimal, "."))]
+        if 0 < len(strays) < len(texts):
+            found[name] = strays[0]
+    return found
 
 
 def _word(kind: Any) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from ..display import counted
 from .inputs import add_table_arguments, open_rows_or_moments, progress_bars
 from .outputs import add_output_arguments, check_output, print_json
 
@@ -79,8 +78,10 @@ def describe_detector(detector: Any) -> dict[str, Any]:
 
 def detector_lines(detector: Any) -> list[str]:
     """A detector in words, one line for each equation."""
+    from ..display import counted
+
     generators = detector.generators_
-    n = f"{len(generators)} equation{'' if len(generators) == 1 else 's'}"
+    n = counted(len(generators), "equation")
     title = f"detector of {counted(detector.n_samples_seen_, 'row')}, degree {detector.degree_}, {n}"
     equations = [f"  {g} = 0    (root mean square {g.mse**0.5:.2g})" for g in generators]
     return [

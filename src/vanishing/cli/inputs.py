@@ -18,6 +18,7 @@ from .columns import (
     note_row_numbers,
     numbering_columns,
     refuse_columns,
+    stray_texts,
 )
 
 if TYPE_CHECKING:
@@ -191,7 +192,7 @@ def _columns_of_numbers(
     needed: Sequence[str] | None,
 ) -> list[str]:
     """The columns to use; refuses those without numbers, and names columns that only number the rows with them."""
-    kinds = column_types(files[0], dialect)[0]
+    kinds, written = column_types(files[0], dialect)
     asked = asked_columns(arguments, files[0], kinds, label_and_weight, needed)
     numbers = [name for name in asked if kinds[name] in NUMBERS]
     empty = [name for name in asked if kinds[name] == EMPTY]
@@ -204,7 +205,8 @@ def _columns_of_numbers(
         unusable |= _row_numbers(files, numbers, kinds, dialect)
     if unusable:
         in_order = {name: unusable[name] for name in asked if name in unusable}
-        raise refuse_columns(files[0], in_order, arguments, needed=needed is not None)
+        strays = stray_texts(files[0], [name for name, kind in in_order.items() if kind in TEXTS], written)
+        raise refuse_columns(files[0], in_order, arguments, needed=needed is not None, examples=strays)
     return asked
 
 

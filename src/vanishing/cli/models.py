@@ -17,7 +17,6 @@ from .._typing import Array, Float1D, Float2D
 from ..classification import PerClass, VanishingIdealClassifier, VanishingIdealClassifierCV
 from ..constants import IN_HTML, LONGEST_BLOCK
 from ..detection import VanishingIdealDetector
-from ..display import counted
 from ..exports.outputs import predicted_names
 from ..files import load, notes_of
 from ..ideals.ideal import MonomialIdeal, VanishingIdeal
@@ -218,6 +217,8 @@ def _violations(detector: VanishingIdealDetector, rows: Any) -> Float2D:
 
 def equation_lines(title: str, ideal: Any, scaler: Any) -> Iterator[str]:
     """The equations of an ideal that was fitted to scaled columns, and a sentence about relations."""
+    from ..display import counted
+
     listed = listed_equations(ideal, scaler)
     yield f"{title}: {counted(len(listed), 'equation')}" + (", in the units of the files" if scaler is not None else "")
     for entry in listed[:IN_HTML]:

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..display import counted
 from .columns import note_row_numbers
 from .inputs import add_missing_argument, add_table_arguments, progress_bars, read_moments, rows_of_files
 from .outputs import add_output_arguments, check_output, print_json
@@ -46,6 +45,8 @@ def run(arguments: argparse.Namespace) -> None:
     """Collect or merge, and write the sums."""
     check_output(arguments.output, arguments.force, (".npz",))
     moments = _collect(arguments) if arguments.action == "collect" else read_moments(arguments.files)
+    from ..display import counted
+
     moments.save(arguments.output)
     if arguments.json:
         print_json({**describe_moments(moments), "output": arguments.output})

@@ -217,7 +217,8 @@ def to_onnx(model: Any, dtype: Any = np.float32) -> Any:
         Outputs ``features``, or ``scores``, ``label`` (the label itself) and ``probabilities``; the metadata have the
         names of the columns of scores and probabilities, those of ``vanishing predict``. A detector has ``scores`` and
         ``label`` (-1 or 1), computed in float64; a pipeline what skl2onnx gives, ``label`` and ``probabilities``, or
-        ``variable``. Needs ``pip install 'vanishing[onnx]'``.
+        ``variable``. A graph cannot refuse a row: with NaN its scores are NaN, and its label means nothing. Needs
+        ``pip install 'vanishing[onnx]'``.
 
     Examples
     --------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from keyword import iskeyword
 from typing import Any, TypeAlias
 
@@ -132,7 +132,7 @@ class _NumpyOps(_Expressions):
 
     def fill(self, table: Columns, column: int, value: float) -> Columns:
         self.reads_objects = True
-        return [f"np.array([{_number(value)} if gap(v) else float(v) for v in {table[column]}])"]
+        return [f"np.array([number(v, {_number(value)}) for v in {table[column]}])"]
 
     def missing(self, table: Columns, column: int, is_text: bool) -> Columns:
         return [f"np.array([float(gap(v)) for v in {table[column]}])"]
@@ -180,7 +180,9 @@ def to_numpy_source(model: Any, name: str = "predict") -> str:
     str
         The source of ``name(X)``, which returns a dict: for classifiers ``scores``, ``label`` (the number of the class)
         and ``probabilities``, for transformers ``features``, for polynomials ``values``, for detectors ``scores`` (as
-        ``score_samples``) and ``label``, 0 for outliers. ``X`` has texts as such where a pipeline takes them.
+        ``score_samples``) and ``label``, 0 for outliers. ``X`` has texts as such where a pipeline takes them. It raises
+        ``ValueError`` for NaN, which a ``TableEncoder`` alone takes for a gap, and for infinite values; the values of
+        polynomials are NaN there.
 
     Examples
     --------
@@ -210,6 +212,11 @@ def to_numpy_source(model: Any, name: str = "predict") -> str:
     what = f"{type(model).__name__} with inputs {', '.join(map(str, _names_of(model)))}"
     kind = "object" if ops.reads_objects else "float"
     head = [f"def {name}(X):", f'    """{_plain(what)}"""', f"    X = np.asarray(X, dtype={kind})"]
+    if not ops.reads_objects and not isinstance(model, Polynomials):
+        head += [
+            "    if not np.isfinite(X).all():",
+            '        raise ValueError("X has values that are NaN or infinite.")',
+        ]
     return "\n".join(["import numpy as np", "", "", *(_READING if ops.reads_objects else []), *head, body, ""])
 
 
@@ -219,11 +226,23 @@ def _require_free_name(name: str) -> None:
         raise ValueError(f"name must be a free name of a Python function, as 'predict' is, got {name!r}.")
 
 
-_USED_NAMES = ("np", "gap", "text")  # the names that the text uses outside of its function
+_REFUSING = [
+    "    if not np.isfinite(X).all():",
+    '        raise ValueError("X has values that are NaN or infinite.")',
+]
+_USED_NAMES = ("np", "gap", "number", "text")  # the names that the text uses outside of its function
 _READING = [
     "def gap(v):",
     '    """Whether a value is missing."""',
     '    return v is None or type(v).__name__ in ("NAType", "NaTType") or v != v',
+    "",
+    "",
+    "def number(v, median):",
+    '    """A number; the median where it is missing."""',
+    "    value = median if gap(v) else float(v)",
+    "    if np.isinf(value):",
+    '        raise ValueError("X has values that are infinite.")',
+    "    return value",
     "",
     "",
     "def text(v):",
@@ -246,6 +265,7 @@ def _names_of(model: Any) -> list[str]:
     return input_names(model[0] if isinstance(model, Pipeline) else model)
 
 
+_LARGEST = "1e308"  # a number of which every database knows that infinity is larger
 _TABLE = "given"  # what the innermost SELECT calls the table
 
 
@@ -257,6 +277,7 @@ class _SqlOps(_Expressions):
     def __init__(self) -> None:
         super().__init__()
         self._texts: set[str] = set()  # inputs that are compared with texts
+        self._filled: set[str] = set()  # inputs whose gaps are filled
         self._kept: list[str] = []  # what each subquery adds to the columns of the one inside of it
 
     def keep(self, table: Columns, name: str) -> Columns:
@@ -264,6 +285,22 @@ class _SqlOps(_Expressions):
         names = [quote_name(alias) for alias in self._new_names(name, len(table))]
         self._kept.append(",\n  ".join(f"{column} AS {alias}" for column, alias in zip(table, names, strict=True)))
         return names
+
+    def unless_refused(self, selected: Mapping[str, str], inputs: Iterable[str]) -> dict[str, str]:
+        """The expressions of the result, NULL for rows with an input that the model refuses.
+
+        ``GREATEST`` and ``CASE`` take no notice of NULL, so that such a row would get the score of another one.
+        """
+        text = "\n".join([*selected.values(), *self._kept])
+        conditions = [
+            _is_infinite(name) if name in self._filled else f"{name} IS NULL OR NOT {_is_finite(name)}"
+            for name in inputs
+            if name in text and name not in self._texts
+        ]
+        if not conditions:
+            return dict(selected)
+        (refused,) = self.keep([f"CASE WHEN {' OR '.join(conditions)} THEN 1 ELSE 0 END"], "refused")
+        return {name: f"CASE WHEN {refused} = 0 THEN {column} END" for name, column in selected.items()}
 
     def query(self, selected: Columns, inputs: Mapping[str, str], table: str) -> str:
         """The whole query.
@@ -290,11 +327,13 @@ class _SqlOps(_Expressions):
         return "SELECT " + ",\n       ".join(selected) + f"\nFROM {source}"
 
     def fill(self, table: Columns, column: int, value: float) -> Columns:
-        return [f"COALESCE({table[column]}, {_number(value)})"]
+        self._filled.add(table[column])
+        return [f"CASE WHEN {_is_finite(table[column])} THEN {table[column]} ELSE {_number(value)} END"]
 
     def missing(self, table: Columns, column: int, is_text: bool) -> Columns:
-        if is_text:
-            self._texts.add(table[column])
+        if not is_text:
+            return [f"CASE WHEN {_is_finite(table[column])} THEN 0.0 ELSE 1.0 END"]
+        self._texts.add(table[column])
         return [f"CASE WHEN {table[column]} IS NULL THEN 1.0 ELSE 0.0 END"]
 
     def one_hot(self, table: Columns, column: int, texts: Sequence[str]) -> Columns:
@@ -318,6 +357,16 @@ class _SqlOps(_Expressions):
         largest = f"GREATEST({', '.join(scores)})"
         cases = " ".join(f"WHEN {score} = {largest} THEN {k}" for k, score in enumerate(scores))
         return [f"CASE {cases} END"]
+
+
+def _is_finite(column: str) -> str:
+    """Not true for NULL, either infinity and NaN, which some databases take for the largest number."""
+    return f"ABS({column}) <= {_LARGEST}"
+
+
+def _is_infinite(column: str) -> str:
+    """True for both infinities alone: no database takes NaN for less than a number, nor its negative."""
+    return f"{column} < -{_LARGEST} OR -{column} < -{_LARGEST}"
 
 
 def _text(text: str) -> str:
@@ -374,7 +423,8 @@ def to_sql(model: Any, table: str = "rows") -> str:
         With columns ``features_0``, ... for transformers and ``values_0``, ... for polynomials. For classifiers and
         detectors its columns are named as those of ``vanishing predict``: ``label`` (the label itself), ``score`` or
         ``score_no``, ``score_yes``, ... by class, ``probability_no``, ...; ``outlier`` (1 or 0) and ``score``. It reads
-        those columns of the table that the model uses, and takes no notice of the others, whatever their names.
+        those columns of the table that the model uses, and takes no notice of the others, whatever their names. A row
+        with NULL, NaN or infinity in one of them has NULL everywhere; NULL and NaN are gaps for a ``TableEncoder``.
 
     Examples
     --------
@@ -395,7 +445,10 @@ def to_sql(model: Any, table: str = "rows") -> str:
     ops = _SqlOps()
     inputs = {quote_name(f"input_{j}"): quote_name(str(name)) for j, name in enumerate(_names_of(model))}
     results = outputs(model, ops, list(inputs))
-    listed = [f"{column} AS {quote_name(name)}" for name, column in _selected(model, results).items()]
+    selected = _selected(model, results)
+    if not isinstance(model, Polynomials):
+        selected = ops.unless_refused(selected, inputs)
+    listed = [f"{column} AS {quote_name(name)}" for name, column in selected.items()]
     if not listed:
         raise ValueError("There is nothing to select: the model has no generators.")
     return ops.query(listed, inputs, quote_name(table))

@@ -28,7 +28,8 @@ def to_torch(model: Any, *, dtype: Any = None, trainable: bool = False) -> Any:
     torch.nn.Module
         ``module(X)`` returns a tensor for transformers and polynomials (the values, or ``|g|``), and for classifiers a
         dict of ``scores``, ``label`` (the number of the class) and ``probabilities``. ``torch.export`` and
-        ``torch.compile`` accept it. Needs PyTorch.
+        ``torch.compile`` accept it. It refuses no row: with NaN the scores are NaN, and the label means nothing. Needs
+        PyTorch.
 
     Examples
     --------

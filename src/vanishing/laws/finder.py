@@ -377,6 +377,6 @@ def discover(table: Any, **options: Any) -> Laws:
     >>> gas = np.column_stack([8.314 * n * T / V, V, n, T])
     >>> gas += 0.01 * gas.std(axis=0) * rng.normal(size=gas.shape)
     >>> print(discover(gas, names=["p", "V", "n", "T"]))
-    p*V = 8.314*n*T   noise 1.0% of a deviation   p-value 0.89   8.314 +- 0.001
+    p*V = 8.314*n*T   noise 1.0% of a deviation   p-value 0.37   8.314 +- 0.002
     """
     return LawFinder(**options).fit(table).laws_

@@ -91,7 +91,7 @@ def _mark_rows(ax: Any, at: Any, values: Float1D, mark: Int1D) -> None:
     room = _MARK_SPACING * float(np.ptp(place)) if at.size else 0.0
     for k in mark:
         text = moment(at[k])
-        if any(abs(place[k] - other) < room * max(len(text) / 5.0, 1.0) for other in taken):
+        if any(abs(place[k] - other) < room * max(len(text) / 4.0, 1.0) for other in taken):
             continue
         taken.append(place[k])
         ax.annotate(

@@ -213,7 +213,9 @@ def _pieces(*collections: Any) -> list[tuple[Any, ...]]:
 
     arrays = [values for values in collections if isinstance(values, dask.array.Array)]
     frames = [values for values in collections if values is not None and not isinstance(values, dask.array.Array)]
-    of_arrays, of_frames = iter(dask.optimize(*arrays)), iter(_pieces_of_frames(frames))
+    parts_of_frames = _pieces_of_frames(frames)
+    _require_one_shuffle([*arrays, *(pieces[0] for pieces in parts_of_frames)])  # the optimiser would hide it
+    of_arrays, of_frames = iter(dask.optimize(*arrays)), iter(parts_of_frames)
     lists: list[list[Any] | None] = []
     for values in collections:
         if values is None:
@@ -241,6 +243,20 @@ def _pieces_of_frames(frames: list[Any]) -> list[list[Any]]:
 
 def _listed(*partitions: Any) -> list[Any]:
     return list(partitions)
+
+
+def _require_one_shuffle(collections: list[Any]) -> None:
+    """Raise ValueError for collections of which one waits for a shuffle that another one does not share.
+
+    A shuffle in which the parts of all partitions arrive as they are ready has a task with this name that waits for
+    them. It puts the rows of a partition in another order each time it runs.
+    """
+    barriers = {frozenset(str(key) for key in dict(each.dask) if "barrier" in str(key)) for each in collections}
+    if len(barriers) > 1:
+        raise ValueError(
+            "X, y and sample_weight do not share a shuffle, which puts the rows in another order each time it runs: "
+            "persist() the shuffled collection before you take them from it."
+        )
 
 
 class _DaskLabels(DaskRows):

@@ -19,7 +19,7 @@ def quote_name(name: str) -> str:
 
 
 def require_distinct_names(names: Iterable[str]) -> None:
-    """Raise ValueError for names that a database takes for one.
+    """Raise ValueError for names that a database takes for one, and for an empty one.
 
     Examples
     --------
@@ -30,6 +30,8 @@ def require_distinct_names(names: Iterable[str]) -> None:
     """
     known: dict[str, str] = {}
     for name in names:
+        if name == "":
+            raise ValueError("A column has an empty name, which databases refuse: rename it before the fit.")
         if (other := known.setdefault(name.casefold(), name)) is not name:
             raise ValueError(
                 f"Databases take the columns {other!r} and {name!r} for one: rename one of them before the fit."
@@ -37,12 +39,16 @@ def require_distinct_names(names: Iterable[str]) -> None:
 
 
 def bare_query(query: str) -> str:
-    """A query without comments and semicolons at its end, so that it can stand in brackets.
+    """A query without semicolons at its end and what follows them, so that its lines can stand between brackets.
+
+    Where there are none, the query stays as it is: each database has texts that only its own parser can read.
 
     Examples
     --------
     >>> bare_query("select '; --' as a from t; -- the rows")
     "select '; --' as a from t"
+    >>> bare_query("select $$ -- ' $$ as a from t -- the rows")
+    "select $$ -- ' $$ as a from t -- the rows"
     """
     if not isinstance(query, str):
         raise ValueError(f"query must be a text, a SELECT statement, got {type(query).__name__}.")
@@ -52,7 +58,7 @@ def bare_query(query: str) -> str:
             end = token.end()
     if end == 0:
         raise ValueError("query has no statement: give a SELECT.")
-    return query[:end]
+    return query[:end] if ";" in query[end:] else query
 
 
 # Texts and quoted names, which may contain anything; what may be left out at the end of a query; any other character.

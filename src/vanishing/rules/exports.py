@@ -68,11 +68,16 @@ class _PanderaCheck:
         return type(frame[self.rule.columns[0]])(held, index=frame.index)
 
 
+def _in_doubles(name: str) -> str:
+    """A column in double precision: products of whole and decimal numbers are rounded, or have too many digits."""
+    return f"CAST({quote_name(name)} AS DOUBLE PRECISION)"
+
+
 def _sql(rule: Rule) -> str:
     """The rule as a condition in standard SQL."""
     names = rule.polynomial.feature_names
     terms = []
     for c, exponents in zip(rule.polynomial.coef, rule.polynomial.exponents, strict=True):
-        factors = [quote_name(names[j]) for j in np.flatnonzero(exponents) for _ in range(exponents[j])]
+        factors = [_in_doubles(names[j]) for j in np.flatnonzero(exponents) for _ in range(exponents[j])]
         terms.append(" * ".join([f"({float(c)!r})", *factors]))
     return f"ABS({' + '.join(terms)}) <= {rule.tolerance!r}"

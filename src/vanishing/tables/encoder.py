@@ -40,7 +40,8 @@ class Tally(NamedTuple):
     def medians(self) -> Float1D:
         """Medians of the sampled columns of numbers; 0 for columns without values."""
         known = [column[np.isfinite(column)] for column in self.drawn.Z.T]
-        return np.array([np.median(column) if column.size else 0.0 for column in known])
+        halves = [np.median(0.5 * column) if column.size else 0.0 for column in known]  # a sum of two may overflow
+        return 2.0 * np.array(halves)
 
 
 def tally_columns(columns: Sequence[Column], part: int = 0, start: int = 0) -> Tally:
@@ -225,6 +226,8 @@ class TableEncoder(SavedEstimator, TransformerMixin, BaseEstimator):  # type: ig
         """Learn categories and medians from counts over rows, which passes over files collect."""
         if not (isinstance(self.max_categories, (int, np.integer)) and self.max_categories >= 1):
             raise ValueError(f"max_categories must be a whole number of at least 1, got {self.max_categories!r}.")
+        if tally.n_rows == 0:
+            raise ValueError("There are no rows in X.")
         medians = iter(tally.medians.tolist())
         columns, rare, disguised = [], {}, {}
         for name, texts, n_gaps in zip(names, tally.texts, tally.gaps.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""Audits of a polynomial that passes its test: whether it is exact, and whether it is special."""
+"""Two audits of a polynomial that passes its test: whether it is exact, and whether it is a curve."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ __all__ = [
     "least_dof",
 ]
 
-_SPARSE = 0.5  # share of all terms, at most, of a sparse law
-_MISSED = 0.2  # deviations by which the second-best polynomial misses the rows, beside a law
+_SPARSE = 0.5  # largest share of all terms that a sparse law has
+_MISSED = 0.2  # deviations: where the second-best polynomial comes nearer to the rows, a curve does as well as a law
 
 
 def least_dof(n_terms: int) -> float:
@@ -49,15 +49,15 @@ def is_exact(conditions: Conditions, support: Sequence[int]) -> bool:
 def bits_of_choice(n_candidates: int, n_terms: int) -> float:
     """The bits that the rational coefficients of a special law have to save: chance explains fewer.
 
-    A search chooses the number of terms, the terms, and the one whose coefficient is 1: among ``n * C(n, k) * k``
-    equations. Numbers that save ``b`` bits are found by chance with a probability of ``n * C(n, k) * k / 2^b``.
+    A search chooses the terms, and the one whose coefficient is 1: among ``C(n, k) * k`` equations. Numbers that save
+    ``b`` bits are found by chance with a probability of ``C(n, k) * k / 2^b``.
 
     Examples
     --------
     >>> round(bits_of_choice(10, 3), 2)
-    16.81
+    13.49
     """
-    return log2(n_candidates * comb(n_candidates, n_terms) * n_terms) + STRONG
+    return log2(comb(n_candidates, n_terms) * n_terms) + STRONG
 
 
 def is_dense(

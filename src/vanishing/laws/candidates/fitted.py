@@ -1,4 +1,4 @@
-"""Laws of a search: from a polynomial that passes its test, by rational numbers and audits; and on other moments."""
+"""Laws of a search: polynomials with rational numbers and audits, also on the moments of other rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
     "refit",
 ]
 
-MOST_TERMS = 12  # of a law whose coefficients are read as rational numbers
+MOST_TERMS = 12  # a law of T terms takes T^4 operations to read, and keeps real coefficients if it has more
 
 
 class FittedPolynomial(NamedTuple):
@@ -145,7 +145,7 @@ def fit_terms(
     nuisance : {"level", "columns", "none"}
         What is free in the noise.
     variances : ndarray of shape (n_columns,), optional
-        Noise variances to start from; those of the level by default.
+        Noise variances to start from; by default all columns share one level.
     profile : ndarray of shape (n_columns,), optional
         Noise variances over the squared level; 1 by default.
     """

@@ -1,4 +1,4 @@
-"""The search for one law at one degree under one noise model: noise, test, terms; ``fitted`` audits what passes."""
+"""The search for one law at one degree under one noise model: its noise, its test, its terms."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from .support import eliminate
 __all__ = ["FOLLOWS", "OneLaw"]
 
 FOLLOWS = "it follows from the laws of lower degree"
-_HOPELESS = 10.0  # times the critical J, with weights that are roughly right: no law, and none with fewer terms
-_ANY_NUMBERS, _FEW_TERMS = 4, 8  # terms of a law with real coefficients, and with rational ones, in comparisons of sets
-_TESTED = 4  # sets of each size that are tested
+_HOPELESS = 10.0  # times the largest passing J: neither better weights nor fewer terms make up for more
+_ANY_NUMBERS, _FEW_TERMS = 4, 8  # most terms of a set with real coefficients, and with rational ones
+_TESTED = 4  # best sets of each size, which are tested; the rank by noise is not exact
 
 
 class OneLaw:
@@ -135,10 +135,12 @@ class OneLaw:
         for size in range(1, _FEW_TERMS + 1):
             passed = []
             for support in self._screened(G, D, size):
-                level = _vanishing_level(G, D, support)
+                level, c = _vanishing_level(G, D, support)
                 if self.settings.sigma is None:
                     variances = max(level, FLOOR) ** 2 * self._profile()
-                law = self.law_of(support, variances) if level <= self.max_noise else None
+                if level > self.max_noise or self._fails_reduced(support, variances, c):
+                    continue
+                law = self.law_of(support, variances)
                 if law is not None:
                     passed.append(law)
             if passed:
@@ -185,6 +187,16 @@ class OneLaw:
 
     def _largest(self, dof: int) -> float:
         return largest_passing(dof, self.n_rows)
+
+    def _fails_reduced(self, support: list[int], variances: Float1D, c: Float1D) -> bool:
+        """Whether tests of low degree, with weights of its own, exclude a law with these terms."""
+        for reduced in self.conditions.reduced:
+            for _ in range(2):
+                system, J, c = reweighted(reduced, support, variances, c, self.nuisance, 1)
+                dof = system.dof(len(support))
+                if dof > 0 and _HOPELESS * self._largest(dof) < J:
+                    return True
+        return False
 
     def _profile(self) -> Float1D:
         """Noise variances of the standardised columns over the squared common level."""
@@ -236,9 +248,11 @@ class OneLaw:
         return max(noise_level(self.conditions, support, self._profile()), FLOOR) ** 2 * self._profile()
 
 
-def _vanishing_level(G: Float2D, D: Float2D, support: list[int]) -> float:
-    """The noise at which the best polynomial with these terms vanishes, to first order."""
+def _vanishing_level(G: Float2D, D: Float2D, support: list[int]) -> tuple[float, Float1D]:
+    """The noise at which the best polynomial with these terms vanishes, to first order, and that polynomial."""
     at = np.ix_(support, support)
     least = 1e-14 * max(np.trace(G[at]), 1.0)  # a term may be zero on all rows
-    ratio, _ = smallest_ratio(-D[at], G[at] + least * np.eye(len(support)))
-    return float(1.0 / np.sqrt(max(-ratio, 1e-300)))
+    ratio, v = smallest_ratio(-D[at], G[at] + least * np.eye(len(support)))
+    c = np.zeros(len(G))
+    c[support] = v
+    return float(1.0 / np.sqrt(max(-ratio, 1e-300))), c

@@ -21,7 +21,7 @@ from .search import find_law
 
 __all__ = ["centre_of", "far_origin", "recentre_all", "round_within"]
 
-_FAR = 30.0  # deviations from zero beyond which powers of a column are nearly the same function
+_FAR = 30.0  # deviations from zero: a column farther off has powers that correlate by more than 0.999
 
 
 def far_origin(X: Float2D) -> Float1D:

@@ -22,8 +22,8 @@ from ..rows.relation import HALF_OF_NORMAL, LEFT_BY_ROUNDING, middle_spread
 
 __all__ = ["PowerLaw", "find_power_law", "power_law_of"]
 
-_LARGEST = 8  # exponent that is proposed
-_FAR = 8.0  # deviations of the noise: closer to zero, a logarithm is no linear function of it
+_LARGEST = 8  # largest exponent that is proposed
+_FAR = 8.0  # noise deviations from zero within which a logarithm bends, by a share v / 2 = 1/128 of the value
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,9 +120,10 @@ def power_law_of(X: Float2D, exponents: Int1D, models: Sequence[bool] = (True, F
 
     Examples
     --------
-    >>> law = power_law_of(np.array([[1.0, 3.0], [2.0, 6.0], [4.0, 12.1], [5.0, 15.0]]), np.array([-1, 1]))
+    >>> X = np.array([[1.0, 3.0], [2.0, 6.0], [4.0, 12.1], [5.0, 15.0]])
+    >>> law = power_law_of(X, np.array([-1, 1]), models=[True])
     >>> round(law.constant, 2), round(law.error, 3)
-    (3.01, 0.006)
+    (3.01, 0.01)
     """
     with np.errstate(all="ignore"):  # values near zero may outweigh all others by more than float64 can tell
         laws = [_fitted(X, exponents, model) for model in models]
@@ -170,7 +171,7 @@ def _far_from_zero(X: Float2D, exponents: Int1D, middle: float, sigma: Float1D) 
 def _on_rows(X: Float2D, exponents: Int1D, spread: Float1D, multiplicative: bool) -> PowerLaw:
     """The weighted mean of the logarithms, its error and its test.
 
-    Variances are those at the values that the law gives, as noise must not weigh itself. To second order,
+    Variances are taken at the values that the law gives, as noise must not weigh itself. To second order,
     ``E log y = log x - v / 2``.
     """
     used = np.flatnonzero(exponents)
@@ -220,7 +221,7 @@ def _test(L: Float2D, residual: Float1D, a: Float1D, variances: Float2D) -> tupl
     w = variances @ a**2
     means = (table * residual - mixed).mean(axis=1)
     W = whitener((table * w) @ table.T / n_rows + mixed @ mixed.T / n_rows)
-    # The constant and the level were fitted: their directions are no evidence.
+    # The constant and the level were fitted, so the test leaves their directions out.
     nuisance, _ = np.linalg.qr(W.T @ np.column_stack([table.mean(axis=1), mixed.mean(axis=1)]))
     white = W.T @ means
     white = white - nuisance @ (nuisance.T @ white)

@@ -1,7 +1,7 @@
 """Coefficients that are small rational numbers, chosen by description length.
 
 A law costs ``J / (2 log 2)`` bits for its misfit, the logarithm of the number of candidates for every term, and the
-bits of its coefficients: those of a rational number ``p/q``, or those of a real number up to its standard error.
+bits of its coefficients. A coefficient is a rational number ``p/q``, or a real number up to its standard error.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
     "snap",
 ]
 
-J_PER_BIT = 2.0 * np.log(2.0)  # J is twice a log-likelihood, in nats
+J_PER_BIT = 2.0 * np.log(2.0)  # conversion: J is twice a log-likelihood, in nats
 DENOMINATORS = 4  # largest denominator of a ratio of coefficients
 _FAR = largest_passing(1, 0)  # squared errors beyond which a number is another one, as for J
 STRONG = 5.0  # bits saved beyond what a search chooses from: a chance of 3%
@@ -52,7 +52,7 @@ class SnappedLaw:
         With these coefficients.
     reference : int
     n_strong : int
-        How many of them are hardly chance.
+        How many of them save more than five bits each.
     saved : float
         Bits that they save, compared with real numbers.
     """
@@ -145,7 +145,7 @@ def snap(
     unit : ndarray
         A coefficient divided by it is the users'.
     comparable : callable, optional
-        ``comparable(reference)`` says which terms have the reference's dimension; a ratio of others is no pure number.
+        ``comparable(reference)`` says which terms have the reference's dimension; ratios to others have a unit.
     """
     support = list(support)
     _, c = system.minimise(support)
@@ -195,7 +195,7 @@ def _fix_greedily(values: Float1D, covariance: Float2D, pure: Bool1D, numbers: F
 
     The others move as normal variables do when one of them is fixed: ``v += C_k / C_kk (number - v_k)``, and
     ``C -= C_k C_k' / C_kk``. ``numbers`` becomes p and q (0 for real values); ``totals`` the bits of all numbers, how
-    many rational ones are hardly chance, and the bits that these save.
+    many rational ones save more than five bits each, and the bits that all rational ones save.
     """
     n = len(values)
     for _ in range(n + 1):

@@ -1,4 +1,4 @@
-"""The best of all small sets of terms: those on which a polynomial nearly vanishes."""
+"""The best sets of terms: on each a polynomial vanishes up to little noise."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ..._typing import Array, Float1D, Float2D, Int1D, Int2D
 
 __all__ = ["MOST_SETS", "best_subsets"]
 
-MOST_SETS = 2_000_000  # sets of terms of one size; with more, none is compared
+MOST_SETS = 2_000_000  # work budget: sets of one size that are compared
 
 
 def best_subsets(
     P: Float2D, D: Float2D, terms: Sequence[int], size: int, number: int, *, last: int = 0
 ) -> list[list[int]]:
-    """The sets of ``size`` terms with the smallest ``min over c of c'Pc / c'Dc``, nearly in this order.
+    """The sets of ``size`` terms with the smallest ``min over c of c'Pc / c'Dc``.
 
     They are ranked by ``trace(P^-1 D)``, the sum of the inverse ratios of a basis, which the smallest ratio dominates
     where it is small.

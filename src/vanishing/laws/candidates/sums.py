@@ -81,6 +81,11 @@ def summed_sample(moments: Moments) -> SummedSample:
 class SummedConditions(Conditions):
     """Moment conditions whose weights are functions of moments, too: products of polynomials replace sums over rows."""
 
+    @cached_property
+    def reduced(self) -> list[Conditions]:
+        """Empty: sums cost the same for all numbers of rows."""
+        return []
+
     def covariance(self, c: Float1D, variances: Float1D) -> tuple[Float2D, float]:
         """``E[t t' w + q q']`` over ``E w``, and ``E w``, with w and q as in :func:`.covariance_of_tests`."""
         terms, n = self.terms, self.sample.n_columns

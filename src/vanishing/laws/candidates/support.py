@@ -11,7 +11,7 @@ from ..estimate.gmm import System, largest_passing
 
 __all__ = ["eliminate"]
 
-_AT_ONCE = 8  # of more terms than these, an eighth may leave at once
+_AT_ONCE = 8  # a law of more terms loses an eighth of them in one step, if the test allows
 
 
 def eliminate(system: System, trial: Sequence[int]) -> list[int]:

@@ -39,12 +39,14 @@ __all__ = [
     "whitener",
 ]
 
-FLOOR = 1e-6  # relative noise that moments in float64 can resolve; estimates up to four times that are rounding
+FLOOR = 1e-6  # noise in deviations that moments in float64 resolve; estimates up to four times as large are rounding
 LOG_VARIANCE_PRIOR = 4.0  # prior variance of a column's log noise variance, where each column has its own
-EXTRA_DEGREE = 2  # of the tests above that of the terms; with 1, parity could hide a misfit
+EXTRA_DEGREE = 2  # tests have this degree more than the terms; with 1, parity could hide a misfit
 ROWS_PER_TEST = 6  # fewer rows for each test condition make their covariance unreliable
-_ESTIMATED_WEIGHTS = 8.0  # estimating the weights loses this times conditions over rows of the information
-_CHANCE = 1e-4  # that a true law has a larger J
+_REDUCED_TESTS = (20, 50)  # numbers of tests that a small set of terms passes first: a few wild rows fail them
+_REDUCED_ROWS = 1000  # rows that weigh these tests
+_ESTIMATED_WEIGHTS = 8.0  # times conditions over rows: information that estimated weights lose, by simulation
+_CHANCE = 1e-4  # share of true laws that a test may reject
 _NEGLIGIBLE = 0.005  # J per row of a departure, or of a term, that is too small to matter
 
 
@@ -233,6 +235,22 @@ class Conditions:
         self._means: dict[bytes, Float2D] = {}  # for the variances asked for last
         self._slopes: dict[bytes, list[Float2D]] = {}
 
+    @cached_property
+    def reduced(self) -> list[Conditions]:
+        """The same terms with tests of lower degrees only, ascending: most polynomials that are no law fail these.
+
+        The cost of a test grows with the rows that weigh it, and with the square of the number of its conditions.
+        """
+        n, fewer = self.sample.n_columns, []
+        some = self.sample.thinned(_REDUCED_ROWS)
+        for n_tests in _REDUCED_TESTS:
+            degree = 1
+            while count_terms(degree, n) < n_tests:
+                degree += 1
+            if 2 * count_terms(degree, n) <= len(self.tests):
+                fewer.append(Conditions(some, self.degree, degree - self.degree, self.moments))
+        return fewer
+
     @property
     def table(self) -> Float2D:
         """The monomials of the standardised columns on the rows, up to the larger degree of terms and tests."""
@@ -303,9 +321,9 @@ class Conditions:
     def system(self, variances: Float1D, c: Float1D, nuisance: str) -> System:
         """The system whose weights belong to the law ``c``.
 
-        The directions in which the conditions move with the noise variances are no evidence: with ``nuisance="level"``
-        that of the common level is projected out, with ``"columns"`` those of all columns are, up to a prior; with
-        ``"none"`` the noise is known.
+        The test leaves out the directions in which the conditions move with the noise variances. With
+        ``nuisance="level"`` the direction of the common level is projected out; with ``"columns"`` the directions of
+        all columns are, up to a prior; with ``"none"`` the noise is known.
         """
         covariance, mean = self.covariance(c, variances)
         W = whitener(covariance)

@@ -1,6 +1,6 @@
 """The noise of the columns: one level for all of them, or one for each.
 
-Noise variances are those of the standardised columns: ``sigma_j^2 / scale_j^2``.
+Noise variances are shares of the standardised columns: ``sigma_j^2 / scale_j^2``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .moments import ADDITIVE
 
 __all__ = ["deviation_level", "effective_level", "noise_level", "refined_variances", "reweighted"]
 
-_STEPS = 12  # of the fixed point, at most
+_STEPS = 12  # most steps to the fixed point
 
 
 def noise_level(conditions: Conditions, support: Sequence[int], profile: Float1D) -> float:

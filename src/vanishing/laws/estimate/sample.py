@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from .monomials import Monomials, monomials
 
 __all__ = ["Sample", "WorkIsDoneError", "make_sample"]
 
-_MOST_WORK = 4e10  # multiplications in the covariances of tests: about two seconds of one core
+_MOST_WORK = 4e10  # work budget: multiplications in the covariances of tests, two seconds of one core
 
 
 class WorkIsDoneError(Exception):
@@ -109,6 +109,13 @@ class Sample:
         assert self.groups is not None
         means = group_means(self.values(terms.degree), self.groups)
         return MomentTable(table.terms, table.means, table.n_rows, table.model, np.bincount(self.groups), terms, means)
+
+    def thinned(self, most: int) -> Sample:
+        """Evenly chosen rows, ``most`` at most, in the same coordinates; all of them with groups."""
+        if self.groups is not None or self.n_rows <= most:
+            return self
+        chosen = np.linspace(0, self.n_rows - 1, most).astype(np.int64)
+        return replace(self, X=self.X[chosen], Z=self.Z[chosen], _values={}, _moments={})
 
     def without_group_means(self, values: Float2D) -> Float2D:
         """Values (one row per polynomial) minus their mean within each group; unchanged without groups."""

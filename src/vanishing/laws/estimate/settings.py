@@ -15,7 +15,7 @@ __all__ = ["DENSE", "LAW", "LIKELY", "Attempt", "Settings", "known_noise"]
 
 LAW = "law"  # how an attempt ends that finds one
 DENSE = "it holds within the noise, but a smooth curve that is no polynomial may look the same"
-LIKELY = 0.01  # p-value of a law whose noise model is not doubted
+LIKELY = 0.01  # p-value above which the noise model stands, and no other is tried
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from ...rows.sampling import Lowest, fold_numbers, lowest_of, lowest_of_both
 
 __all__ = ["Table", "column_names", "read_table", "standardised", "take"]
 
-SELECTED = 10_000  # rows that laws are looked for in; the others confirm them
+SELECTED = 10_000  # rows that the search looks at; all others confirm its laws
 _LARGEST = 1e50  # typical size of a column, or its inverse: float64 holds the powers that laws have
 
 
