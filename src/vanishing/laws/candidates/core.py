@@ -115,6 +115,11 @@ class _Candidate:
         left = [bits for k, bits in enumerate(real) if not self.rational or self.rational[k] is None]
         return terms + sum(exact) + float(sum(left)) - (0.0 if exact else float(max(left)))
 
+    @property
+    def has_idle_term(self) -> bool:
+        """Whether a term is smaller than the width."""
+        return bool(self.sizes.min() <= self.width + ROUNDED)
+
     def is_special(self, n_rows: int) -> bool:
         """Whether a smooth curve hardly has such an equation: it is linear, a power law, or its numbers are plain."""
         n_columns, degree = int(self.exponents.any(axis=0).sum()), int(self.exponents.sum(axis=1).max())
@@ -215,7 +220,7 @@ def find_core(
     sums: Iterable[_Candidate] = () if power_laws else _sums(search, 4.0 * widest, needed)
     found = [*_power_laws(columns, X, 2.0 * widest, needed), *sums]
     found = [search.concentrated(c) for c in found]
-    found = [c for c in found if c.width <= 2.0 * widest and c.sizes.min() > c.width + ROUNDED]
+    found = [c for c in found if c.width <= 2.0 * widest and not c.has_idle_term]
     found = [c for c in found if _is_one_sheet(*many, c)]
     if not found:
         return None
@@ -223,7 +228,8 @@ def find_core(
     found = [c for c, own in zip(found, bits, strict=True) if 2.0 * own >= bits.max()]  # products with zeros say less
     limit = min(c.score(n_rows) for c in found) + log2(_ABOUT_AS_NARROW)
     close = [_with_plain_ratios(columns, many, c, comparable) for c in found if c.score(n_rows) <= limit]
-    return _described(columns, min(close, key=lambda c: (c.bits(n_rows), c.width)), every, random)
+    needs_all = [c for c in close if not c.has_idle_term]  # plain numbers may make one idle
+    return _described(columns, min(needs_all or close, key=lambda c: (c.bits(n_rows), c.width)), every, random)
 
 
 def without_term(
@@ -292,8 +298,9 @@ class _Search:
         """Whether a candidate needs all of its terms, and saves more bits than it takes to write it down."""
         values, slopes = _tables(self.scaled[0][:_SOME_ROWS], self.scaled[1][:_SOME_ROWS], candidate.exponents)
         candidate.sizes = _sizes(values, slopes, candidate.coef)
-        idle = candidate.sizes.min() <= candidate.width + ROUNDED
-        return not idle and self.bits_a_row(candidate, _SOME_ROWS) * len(self.X) > candidate.bits(len(self.X))
+        return not candidate.has_idle_term and self.bits_a_row(candidate, _SOME_ROWS) * len(self.X) > candidate.bits(
+            len(self.X)
+        )
 
 
 def without_lumps(X: Float2D) -> Int1D:
