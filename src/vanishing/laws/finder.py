@@ -40,7 +40,7 @@ _BEYOND = "Column {!r} is left out: float64 does not hold the powers of its valu
 _DEGREE = 4  # max_degree="auto"
 _MOST = 2.0 / 3.0  # share of the rows that obey one factor of an equation, beside which the others are exceptions
 _MODELS: dict[str, tuple[tuple[str, str], ...]] = {
-    "auto": ((ADDITIVE, "level"), (ADDITIVE, "columns"), (MULTIPLICATIVE, "level")),
+    "auto": ((ADDITIVE, "level"), (MULTIPLICATIVE, "level"), (ADDITIVE, "columns")),
     "relative": ((ADDITIVE, "level"),),
     "absolute": ((ADDITIVE, "level"),),
     "multiplicative": ((MULTIPLICATIVE, "level"), (MULTIPLICATIVE, "columns")),

@@ -157,7 +157,7 @@ def _law(core: Core, table: Table, kept: Sequence[int], settings: Settings) -> L
 def _fitted(core: Core, X: Float2D, settings: Settings) -> FittedLaw:
     """The equation of a core by moments, under the noise model that the test prefers."""
     used, fits = core.columns, []
-    for model, nuisance in ((ADDITIVE, "level"), (ADDITIVE, "columns"), (MULTIPLICATIVE, "level")):
+    for model, nuisance in ((ADDITIVE, "level"), (MULTIPLICATIVE, "level"), (ADDITIVE, "columns")):
         conditions = Conditions(make_sample(X[:, used], model=model), int(core.exponents.sum(axis=1).max()))
         fits.append(fit_terms(conditions, settings, core.exponents[:, used], nuisance))
         if fits[-1].exact or fits[-1].p_value >= LIKELY:
