@@ -152,3 +152,17 @@ def test_scores_of_probabilities_need_probabilities_on_a_source_too():
     search.scoring = "neg_log_loss"
     with pytest.raises(ValueError, match="needs the scores of single rows"):
         search.score(dask.from_array(X, chunks=(250, 3)), dask.from_array(y, chunks=250))
+
+
+@pytest.mark.slow
+def test_a_model_of_many_more_rows_than_the_search_is_calibrated_as_its_folds():
+    """The l1 penalty shrinks decisions of 2,700 rows more than those of 15,000: probabilities of a rare class were 45%
+    too large.
+    """
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 8))
+    X[:, 5], X[:, 6] = rng.poisson(2, len(X)), rng.exponential(size=len(X))
+    log_odds = -5.6 + 0.9 * X[:, 5] * (X[:, 0] > 0) + 0.4 * X[:, 1] ** 2 + 0.5 * X[:, 2]
+    y = rng.random(len(X)) < 1 / (1 + np.exp(-log_odds))
+    model = VanishingIdealClassifierCV(max_columns=10, search_rows=4000).fit(X[:15_000], y[:15_000])
+    assert model.predict_proba(X[15_000:])[:, 1].mean() == pytest.approx(y[15_000:].mean(), rel=0.15)

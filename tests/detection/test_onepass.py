@@ -93,7 +93,7 @@ def test_incomplete_rows_of_a_source_are_left_out_and_counted(make, n_rows, tmp_
     rows = X[:n_rows].copy()
     rows[::10, 1] = np.nan
     complete = rows[~np.isnan(rows).any(axis=1)]
-    with pytest.warns(UserWarning, match=f"{n_rows // 10} rows with NaN were left out of the fit"):
+    with pytest.warns(UserWarning, match=f"{n_rows // 10:,} rows with NaN were left out of the fit"):
         found = VanishingIdealDetector(regimes=False, degree=2).fit(make(rows, tmp_path))
     expected = VanishingIdealDetector(regimes=False, degree=2).fit(complete)
     q = [model._current().score.christoffel.of_rows(NEW) for model in (expected, found)]

@@ -6,14 +6,9 @@ import numpy as np
 import pytest
 
 from vanishing import discover
-from vanishing.laws.candidates.core import (
-    _exponent_vectors,
-    _null_vector,
-    _peak,
-    _shortest_halves,
-    _supports,
-    find_core,
-)
+from vanishing.laws.candidates.core import _peak, _shortest_halves, find_core
+from vanishing.laws.candidates.least_medians import null_vector
+from vanishing.laws.candidates.short_equations import exponent_vectors, term_sets
 
 
 def dirty(name, share, n_rows=400, noise=0.0, seed=0):
@@ -98,10 +93,10 @@ def test_the_core_does_not_depend_on_units():
 
 
 def test_exponents_have_no_common_factor_and_supports_no_common_column():
-    vectors = _exponent_vectors(3)
+    vectors = exponent_vectors(3)
     assert (np.gcd.reduce(vectors, axis=1) == 1).all()
     assert len(np.unique(vectors, axis=0)) == len(vectors)
-    terms, supports = _supports(3, 3)
+    terms, supports = term_sets(3, 3)
     assert (terms[supports].min(axis=1) == 0).all()
 
 
@@ -118,7 +113,7 @@ def test_the_shortest_half_is_that_of_a_search_by_hand():
 def test_null_vectors_vanish_on_the_rows_above():
     rows = np.random.default_rng(0).normal(size=(3, 4))
     work = np.vstack([rows, np.zeros(4)])
-    assert _null_vector(work, 4)
+    assert null_vector(work, 4)
     np.testing.assert_allclose(rows @ work[3], 0.0, atol=1e-12)
 
 
@@ -126,3 +121,23 @@ def test_the_peak_is_that_of_the_rows_that_obey():
     random = np.random.default_rng(0)
     distance = np.abs(np.r_[0.01 * random.normal(size=700), random.normal(size=300)])
     assert _peak(distance) == pytest.approx(0.01, rel=0.1)
+
+
+def test_a_lacking_column_joins_the_law():
+    # a is nearly zero on 55% of the rows, where b = 10/7 z holds alone.
+    random = np.random.default_rng(8)
+    a = np.where(random.random(300) < 0.55, 1e-5 * random.random(300), random.uniform(1.0, 30.0, 300))
+    b = random.uniform(2.0, 20.0, 300)
+    X = np.column_stack([a, b, (0.3 * a + 0.7 * b).round(4)])
+    X[::50, 2] = 0.0
+    (law,) = discover(X, names=list("abz"))
+    assert set(law.variables) == {"a", "b", "z"}
+    assert law.share > 0.8
+    assert set(law.exceptions().tolist()) >= set(range(0, 300, 50))
+
+
+def test_an_equation_may_have_to_contain_a_column():
+    X, _ = dirty("product", 0.1)
+    assert find_core(X, needed=[2]).columns == [0, 1, 2]
+    core = find_core(X, needed=[3])
+    assert core is None or 3 in core.columns

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from vanishing import discover
-from vanishing.laws.criteria import Judgement, bits_of_equation, judge, most_saved
-from vanishing.laws.rows.relation import Relation, middle_spread, moved_onto, share_within
+from vanishing.laws.criteria import Judgement, bits_of_equation, follows_from, judge, most_saved
+from vanishing.laws.rows.relation import Relation, middle_spread, moved_onto, predictable, share_within
 from vanishing.laws.rows.table import Table
 from vanishing.laws.say.describe import exact_law
 
@@ -168,3 +168,53 @@ def test_shares_are_never_none_and_never_all():
 
 def test_a_row_saves_as_many_bits_as_chance_can_show():
     assert most_saved(10) == pytest.approx(10 * np.log2(16_002))
+
+
+def test_neighbours_predict_smooth_functions_and_no_noise():
+    random = np.random.default_rng(0)
+    place, noise = np.sort(random.uniform(0.0, 6.0, 400)), random.normal(size=400)
+    # Half of the variance is smooth: neighbours predict that half, less three standard errors of chance.
+    half = np.sin(place) / np.sin(place).std() + noise / noise.std()
+    assert 0.3 < predictable(half) < 0.6
+    assert predictable(noise) == 0.0
+    assert predictable(np.zeros(400)) == 0.0
+    # With neighbours given by hand: the rows before and after, twelve in all.
+    beside = np.clip(np.arange(400)[:, None] + np.r_[-6:0, 1:7], 0, 399)
+    assert predictable(half, beside) == pytest.approx(predictable(half), abs=0.02)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_neighbours_of_noise_predict_nothing_in_short_tables(seed):
+    assert predictable(np.random.default_rng(seed).normal(size=20)) < 0.25
+
+
+def test_rounding_has_the_variance_of_an_equal_distribution():
+    random = np.random.default_rng(0)
+    x = random.normal(0.0, 3.0, (4000, 1))
+    X = np.column_stack([x, (2.0 * x).round(1)])
+    line = Relation(X, np.eye(2, dtype=int), [2.0, -1.0], np.zeros(2))
+    distance = line.signed_distance(line.Z)
+    assert line.variance_of_rounding(np.array([0.0, 0.1])) == pytest.approx(distance.var(), rel=0.05)
+
+
+def test_an_equation_without_one_of_its_columns_names_it():
+    random = np.random.default_rng(2)
+    X = random.uniform(1.0, 2.0, (300, 4))
+    X[:, 3] = X[:, 0] * (1.0 + 0.02 * X[:, 1])
+    law = law_of(X, [[0, 0, 0, 1], [1, 0, 0, 0]], [1.0, -1.03], kind="law")
+    verdict, _ = judge(law, X)
+    assert not verdict.accepted
+    assert verdict.lacks == 1
+    assert "column 'x1'" in verdict.reason
+
+
+def test_a_factor_says_more_than_the_product():
+    X = independent(400)
+    X[:, 2] = X[:, 0] * X[:, 1]
+    X[::20, 2] *= 10.0
+    factor = law_of(X, [[1, 1, 0], [0, 0, 1]], [1.0, -1.0])
+    product = law_of(X, [[2, 2, 0], [0, 0, 2], [1, 1, 1]], [10.0, 1.0, -11.0])
+    assert follows_from(product, factor, X)
+    laws = discover(X, names=list("abz"))
+    assert [law.equation for law in laws] == ["a*b = z"]
+    assert laws[0].share == pytest.approx(0.95)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from vanishing import discover
+from vanishing.laws.rows.rounding import rounding_steps
 
 
 def thermometers(decimals, seed=0, n_rows=1500):
@@ -24,3 +25,10 @@ def test_a_law_of_rounded_columns_is_found(decimals, seed):
 def test_an_exact_law_of_integers_stays_exact():
     k = np.arange(1.0, 60.0)
     assert {law.kind for law in discover(np.column_stack([k, k**2]))} == {"exact"}
+
+
+def test_steps_are_powers_of_ten():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=400)
+    columns = [100.0 * (50.0 * x).round(), (20.0 * x).round(2), x, (x > 0.0).astype(float), (9e5 * x).round(1)]
+    assert rounding_steps(np.column_stack(columns)).tolist() == [100.0, 0.01, 0.0, 1.0, 0.1]

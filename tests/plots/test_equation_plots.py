@@ -120,7 +120,7 @@ def law_with_multiplicative_noise():
     rng = np.random.default_rng(0)
     R, I = rng.uniform(1.0, 5.0, (2, 300))  # noqa: E741
     table = np.column_stack([R * I, R, I]) * (1.0 + 0.02 * rng.normal(size=(300, 3)))
-    return discover(table, names=["U [V]", "R", "I"], noise="multiplicative"), table
+    return discover(table, names=["U [V]", "R", "I"]), table
 
 
 def test_distances_and_the_noise_beside_them_have_one_unit(ohm):

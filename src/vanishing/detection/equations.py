@@ -24,7 +24,7 @@ from scipy.linalg import solve_triangular, svd
 
 from .._typing import Bool1D, Float1D, Float2D, Int1D
 from ..cholesky import append_column
-from ..constants import ROOT_EPS, ROUNDING
+from ..constants import ROUNDING
 from ..polynomials.forms import MonomialForm, term_values
 from ..polynomials.polynomial import Polynomials
 from ..polynomials.products import ProductForm
@@ -282,7 +282,7 @@ class _Search:
                     tightest[len(term)] = min(tightest.get(len(term), np.inf), tightness)
                 elif self._accept(j, face[:size].copy(), square):
                     continue
-            size += residual > ROOT_EPS  # below it, rounding decides about the terms that follow
+            size += residual > RIDGE**1.5  # the digits that a Gram keeps: below, rounding decides about later terms
         self.tightest = tightest
         return next_level
 

@@ -7,7 +7,9 @@
    for its coefficients, and a product with a small factor pins none of its columns.
 2. *Width between rows.* The relation holds between the steps from row to row, too, not only between the columns:
    trends that columns have in common drop out.
-3. *New bits.* Points that obey the laws known so far do not obey this one by themselves: squares, products and
+3. *Nothing left.* The distances of the rows that obey are no smooth function of a column. If they are, that column
+   belongs into the law, or the law holds only where that column hardly varies.
+4. *New bits.* Points that obey the laws known so far do not obey this one by themselves: squares, products and
    multiples of a law, which have a higher degree or its terms and more, say nothing new.
 """
 
@@ -32,8 +34,10 @@ from .rows.relation import (
     information,
     middle_spread,
     moved_onto,
+    predictable,
     share_within,
 )
+from .rows.rounding import rounding_steps
 from .say.law import Law
 
 __all__ = [
@@ -43,7 +47,10 @@ __all__ = [
     "Known",
     "Verdict",
     "bits_of_equation",
+    "follows_from",
+    "is_narrower",
     "judge",
+    "most_left",
     "most_saved",
 ]
 
@@ -73,7 +80,7 @@ class Criteria:
         Largest width of an equation that some rows do not obey, in deviations of the columns: with more, rows that
         are merely correlated are near to one.
     smooth : float
-        Largest share of the distances' variance that neighbouring rows predict, of such an equation.
+        Largest share of the distances' variance that neighbouring rows predict, beyond chance and rounding.
     parallel : float
         Singular value of unit gradients, in deviations of the columns, below which these count as dependent.
     noise : float
@@ -117,6 +124,7 @@ class Verdict:
     cost: float
     width: float = 0.0
     net: float = 0.0
+    lacks: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,6 +198,11 @@ def judge(
     if saved <= cost:
         return Verdict(False, _too_long(saved, n_distinct, cost), saved, cost), own
     near = relation.at(obeys)
+    if not exact and groups is None:
+        column, left = most_left(near, X[obeys])
+        if left > criteria.smooth:
+            reason = f"{left:.0%} of the distances are a smooth function of column {law.columns[column]!r}"
+            return Verdict(False, reason, saved, cost, lacks=column), own
     width = 0.0 if exact or groups is not None else _width_between_rows(near)
     sharp = law.share == 1.0 and width > criteria.width and _is_sharp(relation, criteria)
     if width > criteria.width and not sharp and not _is_white(relation, criteria):
@@ -203,6 +216,30 @@ def judge(
         if n_distinct * information(share, q) <= cost:
             return Verdict(False, "it follows from the laws found before", saved, cost, width), own
     return Verdict(True, "", saved, cost, width, -n_distinct * share * log2(reach) - cost), own
+
+
+def follows_from(law: Law, other: Law, X: Float2D) -> bool:
+    """Whether points that obey another law obey this one.
+
+    Examples
+    --------
+    >>> from vanishing import discover
+    >>> x = np.random.default_rng(0).uniform(1, 2, (60, 2))
+    >>> X = np.column_stack([x, x.prod(axis=1)])
+    >>> law = discover(X)[0]
+    >>> follows_from(law, law, X)
+    True
+    """
+    relation, known = relation_of(law, X), relation_of(other, X)
+    reach = relation.tolerance(exact=law.kind == "exact")
+    places = [Known(known, known.tolerance(exact=other.kind == "exact"))]
+    q = _chance_on_known(X, relation, reach, places, np.random.default_rng(SEED))
+    return len(X) * information(relation.share(reach), q) <= bits_of_equation(law, len(X))
+
+
+def is_narrower(law: Law, other: Law, X: Float2D) -> bool:
+    """Whether the rows that obey a law are nearer to it than the noise of another one."""
+    return relation_of(law, X).tolerance() <= other.level
 
 
 def most_saved(n_distinct: int) -> float:
@@ -241,13 +278,13 @@ class Judgement:
         """The same judgement, to which other laws may be added; ``net`` is that of these."""
         return replace(self, laws=[*self.laws], rejected=[*self.rejected], net=-np.inf, _known=[*self._known])
 
-    def add(self, laws: Sequence[Law]) -> None:
-        """Judge more laws, in this order."""
+    def add(self, laws: Sequence[Law]) -> list[Verdict]:
+        """Judge more laws, in this order; the verdicts on those between columns."""
+        verdicts = []
         for law in laws:
             if len(law.variables) < 2:
                 if _is_wide(law, self.X):
-                    reason = f"{law.equation[:_SHOWN]}: most values are not near it"
-                    self.rejected.append(Attempt(law.degree, len(law.coef), law.level, reason, law.J, law.dof))
+                    self._reject(law, "most values are not near it")
                 elif all(law.variables != other.variables for other in self.laws):
                     self.laws.append(law)
                 continue
@@ -256,14 +293,19 @@ class Judgement:
             ):
                 continue  # a law says what these columns have in common
             verdict, own = judge(law, self.X, self._known, self.groups)
-            if verdict.accepted:
-                self.laws.append(law)
-                if law.kind != "dense":
-                    self._known.append(own)
-                    self.net = max(self.net, verdict.net)
-            else:
-                reason = f"{law.equation[:_SHOWN]}: {verdict.reason}"
-                self.rejected.append(Attempt(law.degree, len(law.coef), law.level, reason, law.J, law.dof))
+            verdicts.append(verdict)
+            if not verdict.accepted:
+                self._reject(law, verdict.reason)
+                continue
+            self.laws.append(law)
+            if law.kind != "dense":
+                self._known.append(own)
+                self.net = max(self.net, verdict.net)
+        return verdicts
+
+    def _reject(self, law: Law, reason: str) -> None:
+        said = f"{law.equation[:_SHOWN]}: {reason}"
+        self.rejected.append(Attempt(law.degree, len(law.coef), law.level, said, law.J, law.dof))
 
 
 def _is_wide(law: Law, X: Float2D) -> bool:
@@ -366,6 +408,33 @@ def _chance_on_known(
     if arrived.sum() < sqrt(len(rows)):  # the known laws leave no room for other points
         return 1.0
     return share_within(relation.distance(relation.scaled(moved[arrived]), 0.0), reach)
+
+
+def most_left(relation: Relation, X: Float2D) -> tuple[int, float]:
+    """The column whose neighbouring rows say most about distances from a relation, and which share of their variance.
+
+    A law without one of its columns holds where that column hardly varies, and leaves what it does vary.
+
+    Examples
+    --------
+    >>> x = np.random.default_rng(0).uniform(1.0, 2.0, (300, 3))
+    >>> x[:, 1] = x[:, 0] + 0.01 * x[:, 2]
+    >>> line = Relation(x, np.array([[1, 0, 0], [0, 1, 0]]), [1.0, -1.0], np.zeros(3))
+    >>> column, share = most_left(line, x)
+    >>> column, share > 0.5
+    (2, True)
+    """
+    distinct = np.unique(relation.Z.round(12), axis=0, return_index=True)[1]  # repeated rows are no evidence
+    relation, X = relation.at(distinct), X[distinct]
+    distance = relation.signed_distance(relation.Z)
+    by_rounding = relation.variance_of_rounding(rounding_steps(X[:, relation.columns]))
+    random, shares = np.random.default_rng(SEED), []
+    for column in X.T:
+        shuffled = random.permutation(len(X))  # rows with one value have no order
+        order = shuffled[np.argsort(column[shuffled], kind="stable")]
+        shares.append(predictable(distance[order], None, by_rounding))
+    most = int(np.argmax(shares))
+    return most, shares[most]
 
 
 def _width_between_rows(relation: Relation) -> float:

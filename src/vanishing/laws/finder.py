@@ -21,7 +21,7 @@ from ..rows.gaps import MISSING
 from ..rows.reading import read_finite
 from .candidates.allowed import allowed_terms, comparable_terms, dimension_classes
 from .candidates.sums import NOT_AUDITED, find_laws_of_sums
-from .criteria import Judgement
+from .criteria import Judgement, follows_from, is_narrower
 from .estimate.moments import ADDITIVE, MULTIPLICATIVE
 from .estimate.settings import LIKELY, Attempt, Settings, known_noise
 from .obeyed import core_laws
@@ -36,9 +36,11 @@ from .say.laws import Laws
 __all__ = ["LawFinder", "discover"]
 
 _MORE_ROWS = ": add rows, or leave out columns"
+_BEYOND = "Column {!r} is left out: float64 does not hold the powers of its values; change its unit."
 _DEGREE = 4  # max_degree="auto"
+_MOST = 2.0 / 3.0  # share of the rows that obey one factor of an equation, beside which the others are exceptions
 _MODELS: dict[str, tuple[tuple[str, str], ...]] = {
-    "auto": ((ADDITIVE, "level"), (ADDITIVE, "columns"), (MULTIPLICATIVE, "level")),
+    "auto": ((ADDITIVE, "level"), (MULTIPLICATIVE, "level"), (ADDITIVE, "columns")),
     "relative": ((ADDITIVE, "level"),),
     "absolute": ((ADDITIVE, "level"),),
     "multiplicative": ((MULTIPLICATIVE, "level"), (MULTIPLICATIVE, "columns")),
@@ -188,14 +190,16 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         judgement.add(self._exact(table))
         attempts: list[Attempt] = []
         if not judgement.between_columns:
-            dependencies, kept = affine_dependencies(table.X) if table.groups is None else ([], list(range(n)))
+            usable = [j for j in range(n) if j not in table.beyond]
+            dependencies, kept = affine_dependencies(table.X, usable) if table.groups is None else ([], usable)
             judgement.add([dependency_law(dependency, table) for dependency in dependencies])
             if len(kept) > 1:
                 settings = self._settings(table.names, kept, dims)
                 judgement, attempts = self._noisy(judgement, table, kept, settings)
         attempts = [*attempts, *judgement.rejected]
         laws = in_given_rows(table, judgement.laws)
-        notes = [*notes_about(table, len(judgement.between_columns)), *_notes(attempts)]
+        beyond = [_BEYOND.format(table.names[j]) for j in table.beyond]
+        notes = [*beyond, *notes_about(table, len(judgement.between_columns)), *_notes(attempts)]
         self.laws_ = self._gathered(laws, table.names, table.n_rows, dims, attempts, notes)
 
     def _noisy(
@@ -211,12 +215,11 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         if not self._allows_cores(table):
             return by_noise, attempts
         cores, tried = core_laws(table, kept, settings)
-        by_core = judgement.copy()
+        by_core, n_known = judgement.copy(), len(judgement.between_columns)
         by_core.add(cores)
-        attempts = [*attempts, *tried]
-        n_known = len(judgement.between_columns)
         likely = [law for law in by_noise.between_columns[n_known:] if law.p_value >= LIKELY]
-        if likely and (by_core.net <= by_noise.net or _same_terms(by_core.between_columns[n_known], likely)):
+        attempts = [*attempts, *tried]
+        if likely and not _wins(by_core, by_noise, likely, n_known):
             return by_noise, attempts
         by_core.add(noisy)
         return by_core, attempts
@@ -260,6 +263,7 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
     def _exact(self, table: Table) -> list[Law]:
         """Laws proven in exact arithmetic; empty where noise or terms are given, or rows may be outliers."""
         free = self.noise is None and self.allowed is None and self.forbidden is None and self.robust is not True
+        free = free and not table.beyond
         return proven_laws(table, None if self.max_degree == "auto" else int(self.max_degree)) if free else []
 
     def _settings(self, names: Sequence[str], kept: Sequence[int], dims: Array | None) -> Settings:
@@ -312,9 +316,27 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         return np.array([f"law{k}" for k in range(len(self.laws_))], dtype=object)
 
 
-def _same_terms(law: Law, others: Sequence[Law]) -> bool:
-    """Whether one of the others has the same terms as a law."""
-    return any({*map(tuple, law.exponents)} == {*map(tuple, other.exponents)} for other in others)
+def _wins(by_core: Judgement, by_noise: Judgement, likely: Sequence[Law], n_known: int) -> bool:
+    """Whether laws with exceptions are better than laws of all rows: worth more bits, or a factor of one.
+
+    The product of a law and the equation of its exceptions is obeyed by all rows, and says less about each. Where both
+    are the same law, wrong rows must have made that of all rows much wider.
+    """
+    cores = by_core.between_columns[n_known:]
+    if not cores:
+        return False
+    first, X = cores[0], by_core.X
+    most = first.share > _MOST
+    if most and any(first.degree < law.degree and follows_from(law, first, X) for law in likely):
+        return True
+    for law in likely:
+        if _same_terms(first, law) or (follows_from(law, first, X) and follows_from(first, law, X)):
+            return is_narrower(first, law, X)
+    return by_core.net > by_noise.net
+
+
+def _same_terms(law: Law, other: Law) -> bool:
+    return {*map(tuple, law.exponents)} == {*map(tuple, other.exponents)}
 
 
 def _without_multiples(laws: Sequence[Law]) -> list[Law]:

@@ -19,7 +19,7 @@ from .estimate.gmm import Conditions
 from .estimate.moments import ADDITIVE, MULTIPLICATIVE
 from .estimate.sample import make_sample
 from .estimate.settings import DENSE, LIKELY, Attempt, Settings
-from .rows.relation import ROUNDED
+from .rows.relation import MIDDLE, ROUNDED
 from .rows.table import Table
 from .say.describe import describe, power_law, with_rational
 from .say.law import Law
@@ -34,52 +34,70 @@ def core_laws(table: Table, kept: Sequence[int], settings: Settings) -> tuple[li
     """The laws of a table that some rows do not obey; and attempts that say how each search ended.
 
     After a law, the search goes on among the rows that obey it, without one of its columns, which the others give.
+    Where a column is missing from an equation, it goes on among the equations with that column.
     """
     judgement = Judgement(table.X)
     attempts: list[Attempt] = []
     X, widest = table.X, CRITERIA.core
     varying = [j for j in kept if _varies(X[:, j])]
-    columns, rows = [*varying], np.ones(len(X), dtype=bool)
+    columns, needed, rows = [*varying], set[int](), np.ones(len(X), dtype=bool)
     while len(columns) > 1 and (np.ptp(X[rows][:, columns], axis=0) > 0.0).all():
         distinct = np.unique(X[rows][:, varying], axis=0)
         some = distinct[without_lumps(distinct)][:, np.isin(varying, columns)]
-        every = X[:, columns]
         comparable = _comparable(settings, [list(kept).index(j) for j in columns], len(kept))
-        core, law = find_core(some, every, comparable, widest=CRITERIA.core), None
-        while core is not None and not _reason(core, every, widest):
-            whole = _in_table(core, columns, X.shape[1])
-            law = _law(whole, table, kept, settings)
-            idle = None if law is None else _idle_term(law, whole)
-            if idle is None:
+        places = [columns.index(j) for j in needed]
+        core = find_core(some, X[:, columns], comparable, widest=CRITERIA.core, needed=places)
+        while True:
+            law, reason, lacks = _judged(core, columns, widest, table, kept, settings)
+            idle = None if core is None or law is None else _idle_term(law, _in_table(core, columns, X.shape[1]))
+            if core is None or idle is None:
                 break
-            core = without_term(core, idle, some, every, comparable)
-        reason = _reason(core, every, widest)
-        if core is None or law is None or reason:
-            power_law = find_core(some, every, comparable, widest=CRITERIA.core, power_laws=True)
+            core = without_term(core, idle, some, X[:, columns], comparable)
+        if law is not None:
+            verdict = judgement.add([law])[0]
+            lacks = verdict.lacks
+        if lacks in columns and lacks not in needed:
+            needed.add(lacks)
+            continue
+        if law is None:
+            power_law = find_core(some, X[:, columns], comparable, widest=CRITERIA.core, power_laws=True)
             near = [_in_table(c, columns, X.shape[1]) for c in (core, power_law) if c is not None]
             attempts.append(_attempt(near, table, kept, settings, reason))
-            break
-        n_before = len(judgement.laws)
-        judgement.add([law])
-        if len(judgement.laws) == n_before:
+        if core is None or law is None or not verdict.accepted:
             break
         rows &= core.obeys
         widest = min(widest, max(_MORE_WIDTH * core.width, _LEAST_WIDTH))
         lowest = min(core.columns, key=lambda j: int(core.exponents[:, j].sum()))
         columns.remove(columns[lowest])
+        needed.clear()
     return judgement.laws, [*attempts, *judgement.rejected]
+
+
+def _judged(
+    core: Core | None, columns: Sequence[int], widest: float, table: Table, kept: Sequence[int], settings: Settings
+) -> tuple[Law | None, str, int | None]:
+    """The law of a core of some columns; or None, what is left to say about the core, and a column that it lacks."""
+    if core is None or core.width > widest:
+        return None, "none is near to half of the rows", None
+    core = _in_table(core, columns, table.X.shape[1])
+    still = _hardly_varies(table.X[core.obeys], table.X, core.columns)
+    if still is not None:
+        return None, f"one is near to half of the rows, but column {table.names[still]!r} hardly varies there", still
+    return (_law(core, table, kept, settings) if core.smooth <= CRITERIA.smooth else None), DENSE, None
 
 
 def _attempt(near: Sequence[Core], table: Table, kept: Sequence[int], settings: Settings, reason: str) -> Attempt:
     """How a search without a law ended: by a relation that nearly holds, the first of those that has a law's form."""
     for core in near:
-        law = _law(core, table, kept, settings) if core.width <= CRITERIA.core else None
-        if law is not None and core.smooth >= CRITERIA.smooth:
+        narrow = core.width <= CRITERIA.core and core.smooth > CRITERIA.smooth
+        varies = narrow and _hardly_varies(table.X[core.obeys], table.X, core.columns) is None
+        law = _law(core, table, kept, settings) if varies else None
+        if law is not None:
             share = "" if law.share == 1.0 else f" on {law.share:.0%} of the rows"
             size = f"{100.0 * core.within:.1g}%"
             reason = f"{law.equation} holds to {size} of the value{share}, but the rest is smooth, not noise"
             return Attempt(0, 0, core.width, reason)
-    return Attempt(0, 0, near[0].width if near else float("nan"), reason or DENSE)
+    return Attempt(0, 0, near[0].width if near else float("nan"), reason)
 
 
 def _in_table(core: Core, columns: Sequence[int], n: int) -> Core:
@@ -110,15 +128,13 @@ def _varies(column: Float1D) -> bool:
     return len(np.unique(column)) >= _FEWEST_VALUES
 
 
-def _reason(core: Core | None, X: Float2D, widest: float) -> str:
-    """The reason that a core is not reported; empty if it is to be judged."""
-    if core is None or core.width > widest:
-        return "none is near to half of the rows"
-    if not np.ptp(X[core.obeys], axis=0)[core.columns].all():
-        return "one is near to half of the rows, but a column is constant on these"
-    if core.smooth >= CRITERIA.smooth:
-        return f"one is near to half of the rows, but {core.smooth:.0%} of their distances are smooth"
-    return ""
+def _hardly_varies(obeying: Float2D, X: Float2D, used: Sequence[int]) -> int | None:
+    """A column that is as good as constant on the rows that obey: the law may be a part of one that has the column."""
+    low, high = np.quantile(obeying, MIDDLE, axis=0)
+    least = CRITERIA.core * np.diff(np.quantile(X, MIDDLE, axis=0), axis=0)[0]
+    still = high - low < least
+    still[used] |= np.ptp(obeying, axis=0)[used] == 0.0
+    return int(still.argmax()) if still.any() else None
 
 
 def _law(core: Core, table: Table, kept: Sequence[int], settings: Settings) -> Law | None:
@@ -141,7 +157,7 @@ def _law(core: Core, table: Table, kept: Sequence[int], settings: Settings) -> L
 def _fitted(core: Core, X: Float2D, settings: Settings) -> FittedLaw:
     """The equation of a core by moments, under the noise model that the test prefers."""
     used, fits = core.columns, []
-    for model, nuisance in ((ADDITIVE, "level"), (ADDITIVE, "columns"), (MULTIPLICATIVE, "level")):
+    for model, nuisance in ((ADDITIVE, "level"), (MULTIPLICATIVE, "level"), (ADDITIVE, "columns")):
         conditions = Conditions(make_sample(X[:, used], model=model), int(core.exponents.sum(axis=1).max()))
         fits.append(fit_terms(conditions, settings, core.exponents[:, used], nuisance))
         if fits[-1].exact or fits[-1].p_value >= LIKELY:

@@ -217,7 +217,9 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         """Fit to checked data, whose columns ``source`` knows."""
         take_input_from(source, self)
         pieces = fit_pieces(self, data, how)
-        self._store(data.classes, *pieces[:4], how.calibration)
+        self._store(data.classes, *pieces[:4])
+        if how.calibration_of is not None:
+            self._calibrate(how.calibration_of(self))
         known = pieces.known
         if known is None:
             return
@@ -234,11 +236,10 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         ideals: PerClass,
         mapping: FeatureMap,
         final: Any,
-        calibration: Calibration | None = None,
     ) -> None:
         """Set what predictions need."""
         self.classes_, self.scaler_, self.ideals_, self.final_estimator_ = classes, scaler, ideals, final
-        self._map, self._calibration = mapping, calibration
+        self._map, self._calibration = mapping, None
         for name in ("_centre", "_rehearsal", "_accuracies"):  # left by an earlier fit
             self.__dict__.pop(name, None)
         self._set_planes()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -181,13 +181,13 @@ class Conditions(NamedTuple):
 
     A ``sample`` of the rows, if given, tells quantiles, and chooses the columns that the SVM on all rows sees, which
     then has to be less exact. An SVM sees at most ``svm_columns`` columns, and at most ``max_columns`` get a weight.
-    The ``calibration`` turns decisions into log-odds.
+    ``calibration_of`` gives the calibration of a fitted classifier, which turns its decisions into log-odds.
     """
 
     sample: Sample | None = None
     svm_columns: int | None = None
     max_columns: int | None = None
-    calibration: Calibration | None = None
+    calibration_of: Callable[[Any], Calibration] | None = None
 
 
 class Pieces(NamedTuple):

@@ -299,8 +299,38 @@ def refit(outcome: Outcome, data: Labelled, trial: Trial, *, may_mix: bool) -> V
     history, evaluator, maker, sample = outcome
     if not isinstance(evaluator, InMemory):
         return maker.fitted(data, trial, Conditions(sample))
-    calibration = _calibration(history[trial], evaluator, may_mix=may_mix)
-    return maker.fitted(data, trial, Conditions(sample, evaluator.problem.max_columns, calibration=calibration))
+    score = history[trial]
+    calibration, calibration_of = _calibration(score, evaluator, may_mix=may_mix), None
+    if calibration is not None:
+        same_rows = sample is None
+        calibration_of = partial(_calibration_of, calibration, score, evaluator, same_rows=same_rows)
+    return maker.fitted(data, trial, Conditions(sample, evaluator.problem.max_columns, calibration_of=calibration_of))
+
+
+def _calibration_of(
+    calibration: Calibration,
+    score: TrialScore,
+    evaluator: InMemory,
+    model: VanishingIdealClassifier,
+    *,
+    same_rows: bool,
+) -> Calibration:
+    """The calibration of a model, from that of the folds.
+
+    The l1 penalty shrinks the weights of a fold more than those of a model that has many more rows. So where the search
+    had a sample, the decisions of the model about its rows first get the mean and the deviation of the held-out ones.
+    """
+    if same_rows:
+        return calibration
+    assert score.decisions is not None
+    held_out, _, weights = evaluator.held_out.together(score.decisions)
+    rows = evaluator.problem.rows.X[np.concatenate(evaluator.held_out.places)]
+    own = model.decision_function(rows).reshape(held_out.shape)
+    means = [np.average(each, axis=0, weights=weights) for each in (own, held_out)]
+    squares = [np.average((d - m) ** 2, axis=0, weights=weights) for d, m in zip((own, held_out), means, strict=True)]
+    varies = (np.array(squares) > 0.0).all(axis=0)
+    scale = np.sqrt(np.where(varies, squares[1], 1.0) / np.where(varies, squares[0], 1.0))
+    return Calibration(scale, means[1] - scale * means[0]).followed_by(calibration)
 
 
 def _calibration(score: TrialScore, evaluator: InMemory, *, may_mix: bool) -> Calibration | None:

@@ -10,28 +10,27 @@ as narrow as the narrowest is the core; ``criteria`` decides whether it is a law
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations, islice, product
-from math import comb, gcd, log2
+from itertools import islice
+from math import comb, log2
 
 import numpy as np
 from scipy.linalg import LinAlgError, eigh
 
-from ..._compiled import compiled
 from ..._typing import Array, Bool1D, Float1D, Float2D, Int1D, Int2D
-from ..estimate.monomials import monomials
-from ..rows.relation import HALF_OF_NORMAL, ROUNDED, SEED, information, middle_spread
+from ..rows.relation import HALF_OF_NORMAL, MIDDLE, NEIGHBOURS, ROUNDED, SEED, information, middle_spread, predictable
+from ..rows.rounding import rounding_steps
 from .audits import bits_of_choice
+from .least_medians import least_medians
+from .short_equations import exponent_vectors, term_sets
 from .snapping import DENOMINATORS, rational_bits
 
 __all__ = ["Core", "find_core", "without_lumps", "without_term"]
 
-_CANDIDATES = 25_000  # equations of one kind that are compared; degrees and exponents are as large as that allows
-_LARGEST_EXPONENT, _LARGEST_DEGREE = 5, 3  # of power laws, and of equations of three and four terms
 _FEW_ROWS, _SOME_ROWS, _MANY_ROWS = 64, 240, 2000  # that candidates are compared, compared again, and fitted on
 _STARTS = 24  # equations through random rows, for every set of terms
 _SEMIFINALISTS, _FINALISTS = 500, 20  # candidates of each kind that are compared again, and fitted
@@ -116,6 +115,11 @@ class _Candidate:
         left = [bits for k, bits in enumerate(real) if not self.rational or self.rational[k] is None]
         return terms + sum(exact) + float(sum(left)) - (0.0 if exact else float(max(left)))
 
+    @property
+    def has_idle_term(self) -> bool:
+        """Whether a term is smaller than the width."""
+        return bool(self.sizes.min() <= self.width + ROUNDED)
+
     def is_special(self, n_rows: int) -> bool:
         """Whether a smooth curve hardly has such an equation: it is linear, a power law, or its numbers are plain."""
         n_columns, degree = int(self.exponents.any(axis=0).sum()), int(self.exponents.sum(axis=1).max())
@@ -177,6 +181,7 @@ def find_core(
     comparable: _Comparable | None = None,
     *,
     widest: float = 0.03,
+    needed: Sequence[int] = (),
     power_laws: bool = False,
 ) -> Core | None:
     """The shortest of the narrowest equations of a table; None if no short equation is narrow.
@@ -191,6 +196,8 @@ def find_core(
         ``comparable(exponents, k)`` says which terms may have rational multiples of the coefficient of term k.
     widest : float, default=0.03
         Width of a core, at most, in deviations of the columns; twice as wide ones are compared.
+    needed : sequence of int, optional
+        Columns that have to occur.
     power_laws : bool, default=False
         Whether only power laws are candidates.
 
@@ -210,10 +217,10 @@ def find_core(
         return None
     columns, X, random, many = search.columns, search.X, search.random, search.scaled
     n_rows = len(X)
-    sums: Iterable[_Candidate] = () if power_laws else _sums(search, 4.0 * widest)
-    found = [*_power_laws(columns, X, 2.0 * widest), *sums]
+    sums: Iterable[_Candidate] = () if power_laws else _sums(search, 4.0 * widest, needed)
+    found = [*_power_laws(columns, X, 2.0 * widest, needed), *sums]
     found = [search.concentrated(c) for c in found]
-    found = [c for c in found if c.width <= 2.0 * widest and c.sizes.min() > c.width + ROUNDED]
+    found = [c for c in found if c.width <= 2.0 * widest and not c.has_idle_term]
     found = [c for c in found if _is_one_sheet(*many, c)]
     if not found:
         return None
@@ -221,7 +228,8 @@ def find_core(
     found = [c for c, own in zip(found, bits, strict=True) if 2.0 * own >= bits.max()]  # products with zeros say less
     limit = min(c.score(n_rows) for c in found) + log2(_ABOUT_AS_NARROW)
     close = [_with_plain_ratios(columns, many, c, comparable) for c in found if c.score(n_rows) <= limit]
-    return _described(columns, min(close, key=lambda c: (c.bits(n_rows), c.width)), every, random)
+    needs_all = [c for c in close if not c.has_idle_term]  # plain numbers may make one idle
+    return _described(columns, min(needs_all or close, key=lambda c: (c.bits(n_rows), c.width)), every, random)
 
 
 def without_term(
@@ -290,8 +298,9 @@ class _Search:
         """Whether a candidate needs all of its terms, and saves more bits than it takes to write it down."""
         values, slopes = _tables(self.scaled[0][:_SOME_ROWS], self.scaled[1][:_SOME_ROWS], candidate.exponents)
         candidate.sizes = _sizes(values, slopes, candidate.coef)
-        idle = candidate.sizes.min() <= candidate.width + ROUNDED
-        return not idle and self.bits_a_row(candidate, _SOME_ROWS) * len(self.X) > candidate.bits(len(self.X))
+        return not candidate.has_idle_term and self.bits_a_row(candidate, _SOME_ROWS) * len(self.X) > candidate.bits(
+            len(self.X)
+        )
 
 
 def without_lumps(X: Float2D) -> Int1D:
@@ -377,9 +386,9 @@ def _distances(values: Float2D, slopes: Array, coef: Float1D) -> Float1D:
 
 
 def _sizes(values: Float2D, slopes: Array, coef: Float1D) -> Float1D:
-    """Typical sizes of the terms of an equation, in deviations of the columns."""
+    """Sizes of the terms of an equation on the rows where they are large, in deviations of the columns."""
     steepness = np.maximum(np.linalg.norm(np.einsum("ikj,k->ij", slopes, coef), axis=1), 1e-300)
-    return np.asarray(np.median(np.abs(values * coef) / steepness[:, None], axis=0))
+    return np.asarray(np.quantile(np.abs(values * coef) / steepness[:, None], MIDDLE[1], axis=0))
 
 
 def _share_within(columns: _Columns, X: Float2D, candidate: _Candidate, reach: float) -> float:
@@ -433,9 +442,10 @@ def _ratio(values: Float1D, steepness: Float1D) -> Float1D:
 # Power laws
 
 
-def _power_laws(columns: _Columns, X: Float2D, widest: float) -> list[_Candidate]:
+def _power_laws(columns: _Columns, X: Float2D, widest: float, needed: Sequence[int]) -> list[_Candidate]:
     """The power laws of fewest deviations, by the shortest half of ``a . log x``."""
-    vectors = _exponent_vectors(X.shape[1])
+    vectors = exponent_vectors(X.shape[1])
+    vectors = vectors[vectors[:, list(needed)].all(axis=1)]
     logs = columns.logs(X[:_MANY_ROWS])
     logs = np.where(np.isfinite(logs), logs, 1e6)  # a zero is far from every law
     for number, n_rows in ((_SEMIFINALISTS, _FEW_ROWS), (_FINALISTS, _MANY_ROWS)):
@@ -448,23 +458,6 @@ def _power_laws(columns: _Columns, X: Float2D, widest: float) -> list[_Candidate
             sides = np.array([np.maximum(a, 0), np.maximum(-a, 0)])
             found.append(_Candidate(sides, np.array([1.0, -np.exp(middle)]), float(width)))
     return found
-
-
-def _exponent_vectors(n: int) -> Int2D:
-    """Small integer exponents without a common factor, the first positive, of two and more columns."""
-    found = [np.zeros((0, n), dtype=np.int64)]
-    for k in range(2, n + 1):
-        kinds: list[tuple[int, ...]] = []
-        for largest in range(1, _LARGEST_EXPONENT + 1):
-            if comb(n, k) * (2 * largest) ** k > 2 * _CANDIDATES:  # half have another sign
-                break
-            powers = [e for e in range(-largest, largest + 1) if e]
-            kinds = [v for v in product(powers, repeat=k) if v[0] > 0 and gcd(*v) == 1]
-        for chosen in combinations(range(n), k) if kinds else ():
-            vectors = np.zeros((len(kinds), n), dtype=np.int64)
-            vectors[:, chosen] = kinds
-            found.append(vectors)
-    return np.concatenate(found)
 
 
 def _shortest_halves(logs: Float2D, vectors: Int2D, spread: Float1D) -> tuple[Float1D, Float1D]:
@@ -484,47 +477,24 @@ def _shortest_halves(logs: Float2D, vectors: Int2D, spread: Float1D) -> tuple[Fl
 # Equations of three and four terms
 
 
-def _sums(search: _Search, widest: float) -> Iterator[_Candidate]:
+def _sums(search: _Search, widest: float, needed: Sequence[int]) -> Iterator[_Candidate]:
     """The equations of three and four terms with the least median distance that save bits."""
     columns, X, random = search.columns, search.X, search.random
     for n_terms in (3, 4):
-        terms, supports = _supports(X.shape[1], n_terms)
+        terms, supports = term_sets(X.shape[1], n_terms)
+        occurs: Array = terms[supports].max(axis=1) > 0
+        supports = supports[occurs[:, list(needed)].all(axis=1)]
         for n_rows, starts in ((_FEW_ROWS, _STARTS // 2), (_SOME_ROWS, _STARTS)):
             rows = X[:n_rows]
             values, slopes = _tables(*columns.scaled(rows), terms)
             through = np.array([random.choice(len(rows), n_terms - 1, replace=False) for _ in range(starts)])
             widths, coef = np.full(len(supports), widest), np.zeros((len(supports), n_terms))
             distance, work = np.empty(len(rows)), np.empty((n_terms, n_terms))
-            _least_medians(values, slopes, supports, through, widths, coef, distance, work)
+            least_medians(values, slopes, supports, through, widths, coef, distance, work)
             best = [k for k in np.argsort(widths, kind="stable")[:_SEMIFINALISTS] if coef[k].any()]
             supports, widths, coef = supports[best], widths[best], coef[best]
         candidates = map(_Candidate, terms[supports], coef, widths.tolist())
         yield from islice(filter(search.saves_bits, candidates), _FINALISTS)
-
-
-def _supports(n: int, n_terms: int) -> tuple[Int2D, Int2D]:
-    """Monomials, and sets of them without a common factor that are no polynomial in one product.
-
-    Exponents on a line make such a polynomial, ``u`` takes one of a few values; its sheets would share the noise.
-    """
-    for degree in range(_LARGEST_DEGREE, 0, -1):
-        if comb(comb(n + degree, degree), n_terms) > 3 * _CANDIDATES:
-            continue
-        terms = monomials(n, degree).exponents
-        supports = np.array(list(combinations(range(len(terms)), n_terms)), dtype=np.int64)
-        exponents = terms[supports]
-        keep = (exponents.min(axis=1) == 0).all(axis=1) & ((exponents.max(axis=1) > 0).sum(axis=1) > 1)
-        keep[keep] = _spans_a_plane(exponents[keep][:, 1:] - exponents[keep][:, :1])
-        if keep.sum() <= _CANDIDATES:
-            return terms, supports[keep]
-    return np.zeros((1, n), dtype=np.int64), np.zeros((0, n_terms), dtype=np.int64)
-
-
-def _spans_a_plane(vectors: Array) -> Bool1D:
-    """Whether two of the integer vectors are not parallel: ``(a . b)^2 < |a|^2 |b|^2``, for every set of vectors."""
-    gram = np.einsum("tij,tkj->tik", vectors, vectors)
-    squares = np.einsum("tii->ti", gram)
-    return np.asarray((gram**2 < squares[:, :, None] * squares[:, None, :]).any(axis=(1, 2)))
 
 
 def _monomials(Z: Float2D, exponents: Int2D) -> Float2D:
@@ -549,93 +519,6 @@ def _on_rows(Z: Float2D, unit: Float2D, exponents: Int2D, coef: Float1D) -> tupl
     """The polynomial on rows, and its derivatives in deviations of the columns."""
     values, slopes = _tables(Z, unit, exponents)
     return values @ coef, np.einsum("ikj,k->ij", slopes, coef)
-
-
-@compiled
-def _least_medians(
-    values: Float2D,
-    slopes: Array,
-    supports: Int2D,
-    through: Int2D,
-    widths: Float1D,
-    coef: Float2D,
-    distance: Float1D,
-    work: Float2D,
-) -> None:
-    """For every support the polynomial through some rows with the least median of ``g^2 / |u grad g|^2``.
-
-    ``widths`` has bounds on the median distance and becomes the least one; ``distance`` and ``work`` are work space.
-    """
-    n_rows, n, k = values.shape[0], slopes.shape[2], supports.shape[1]
-    half = n_rows // 2
-    for t in range(supports.shape[0]):
-        for p in range(through.shape[0]):
-            for i in range(k - 1):
-                size = 0.0
-                for q in range(k):
-                    work[i, q] = values[through[p, i], supports[t, q]]
-                    size = max(size, abs(work[i, q]))
-                for q in range(k):
-                    work[i, q] /= size + 1e-300
-            if not _null_vector(work, k):
-                continue
-            bound, far = widths[t] * widths[t], 0
-            for i in range(n_rows):
-                g = 0.0
-                for q in range(k):
-                    g += work[k - 1, q] * values[i, supports[t, q]]
-                steepness = 0.0
-                for j in range(n):
-                    slope = 0.0
-                    for q in range(k):
-                        slope += work[k - 1, q] * slopes[i, supports[t, q], j]
-                    steepness += slope * slope
-                distance[i] = g * g / (steepness + 1e-300)
-                if distance[i] > bound:
-                    far += 1
-                    if far > n_rows - half - 1:
-                        break
-            if far > n_rows - half - 1:
-                continue
-            for i in range(1, n_rows):  # sorted by insertion: improvements are rare
-                entry, at = distance[i], i
-                while at > 0 and distance[at - 1] > entry:
-                    distance[at] = distance[at - 1]
-                    at -= 1
-                distance[at] = entry
-            widths[t] = np.sqrt(distance[half])
-            for q in range(k):
-                coef[t, q] = work[k - 1, q]
-
-
-@compiled
-def _null_vector(work: Float2D, k: int) -> bool:
-    """The last row becomes the vector that the k - 1 rows above vanish on; False if one of its entries is 0."""
-    for i in range(k - 1):
-        pivot = i
-        for r in range(i + 1, k - 1):
-            if abs(work[r, i]) > abs(work[pivot, i]):
-                pivot = r
-        if abs(work[pivot, i]) < 1e-12:
-            return False
-        for q in range(k):
-            swap = work[i, q]
-            work[i, q] = work[pivot, q]
-            work[pivot, q] = swap
-        for r in range(i + 1, k - 1):
-            factor = work[r, i] / work[i, i]
-            for q in range(i, k):
-                work[r, q] -= factor * work[i, q]
-    work[k - 1, k - 1] = 1.0
-    for back in range(k - 1):
-        i = k - 2 - back
-        total = 0.0
-        for q in range(i + 1, k):
-            total += work[i, q] * work[k - 1, q]
-        work[k - 1, i] = -total / work[i, i]
-        if work[k - 1, i] == 0.0:
-            return False
-    return True
 
 
 # The best candidates
@@ -699,25 +582,25 @@ def _smoothness(
 ) -> float:
     """Share of the distances' variance that neighbours, after projection onto the equation, predict.
 
-    ``E[r_i r_neighbour] / var r``: nothing for noise, all of it for a smooth function that the equation approximates.
-    Places are blurred by the width, within which the projection itself would sort the rows.
+    Nothing for noise, all of it for a smooth function that the equation approximates. Places are blurred by the width,
+    within which the projection itself would sort the rows.
     """
     used: Bool1D = np.asarray(candidate.exponents.any(axis=0))
     exponents, columns = candidate.exponents[:, used], columns.some(used)
     X = np.unique(X[:, used], axis=0)  # repeated rows have the same distance
     X = X[random.permutation(len(X))[:_MANY_ROWS]]
     X = X[np.isfinite(columns.logs(X)).all(axis=1)]
-    values, slopes = _on_rows(*columns.scaled(X), exponents, candidate.coef)
+    number = min(NEIGHBOURS, len(X) // 4)
+    if not number:
+        return 1.0
+    Z, unit = columns.scaled(X)
+    values, slopes = _on_rows(Z, unit, exponents, candidate.coef)
     steepness = np.maximum(np.linalg.norm(slopes, axis=1), 1e-300)
     distance = _ratio(values, steepness)
+    by_rounding = ((slopes * rounding_steps(X) / columns.size / unit) ** 2).sum(axis=1) / steepness**2 / 12.0
     place = columns.place(X) - (distance / steepness)[:, None] * slopes
     place = place + 2.0 * width * random.normal(size=place.shape)
-    finite = np.isfinite(place).all(axis=1)
-    place, residual = place[finite], distance[finite] - distance[finite].mean()
-    n_neighbours = int(np.clip(len(place) // 15, 4, 12))
-    if len(place) <= n_neighbours:
-        return 1.0
     from scipy.spatial import cKDTree  # here, so that importing the package stays quick
 
-    neighbours = cKDTree(place).query(place, n_neighbours + 1)[1][:, 1:]
-    return max(float(np.mean(residual * residual[neighbours].mean(axis=1)) / max(residual.var(), 1e-300)), 0.0)
+    neighbours = cKDTree(place).query(place, number + 1)[1][:, 1:]
+    return predictable(distance, neighbours, float(np.mean(by_rounding)))

@@ -165,7 +165,9 @@ def _snap_to(system: System, support: list[int], c: Float1D, unit: Float1D, r: i
     units = unit[support]
     ratio = c[support] / units
     values = ratio / ratio[r]
-    information = system.information(c / ratio[r], support) * np.outer(units, units)
+    with np.errstate(over="ignore", invalid="ignore"):  # of units whose squares float64 does not hold
+        relative = units / units[r]
+        information = system.information(c, support) * c[support[r]] ** 2 * np.outer(relative, relative)
     others = [i for i in range(len(support)) if i != r]
     covariance = _inverse(information[np.ix_(others, others)])
     if covariance is None:
@@ -228,7 +230,9 @@ def _fix_greedily(values: Float1D, covariance: Float2D, pure: Bool1D, numbers: F
 
 
 def _inverse(matrix: Float2D) -> Float2D | None:
+    """The inverse of an information matrix; None where rounding leaves no positive variances."""
     try:
-        return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
+        inverse = np.asarray(np.linalg.inv(matrix), dtype=np.float64)
     except np.linalg.LinAlgError:
         return None
+    return inverse if np.isfinite(inverse).all() and (np.diag(inverse) > 0.0).all() else None

@@ -154,8 +154,7 @@ class System:
         constant = len(inner) < len(support)
         P, D = (self._without_constant if constant else self.normal)[at], self.D[at]
         ratio, v = smallest_ratio(P, D)
-        least = 1e-12 * float(np.trace(D)) / len(D) * float(v @ v)  # the debiased D may be indefinite
-        c[inner] = v / np.sqrt(max(float(v @ D @ v), least, 1e-300))
+        c[inner] = v / np.sqrt(_mean_variance(v, D))
         if constant:
             c[0] = -float(self.normal[0] @ c) / max(float(self.normal[0, 0]), 1e-300)
         return self.n_rows * max(ratio, 0.0), c
@@ -170,7 +169,7 @@ class System:
 
     def statistic(self, c: Float1D) -> float:
         """``N c'R'Rc / c'Dc``."""
-        return float(self.n_rows * np.sum((self.R @ c) ** 2) / (c @ self.D @ c))
+        return float(self.n_rows * np.sum((self.R @ c) ** 2) / _mean_variance(c, self.D))
 
     def dof(self, n_terms: int) -> int:
         """Degrees of freedom of ``J`` of a law with this many coefficients, one of which is fixed."""
@@ -184,7 +183,13 @@ class System:
         """
         at = np.ix_(support, support)
         shrunk = 1.0 + _ESTIMATED_WEIGHTS * self.rank / self.n_rows
-        return np.asarray(self.n_rows * self.normal[at] / (c @ self.D @ c) / shrunk)
+        return np.asarray(self.n_rows * self.normal[at] / _mean_variance(c, self.D) / shrunk)
+
+
+def _mean_variance(c: Float1D, D: Float2D) -> float:
+    """``c'Dc``, the mean noise variance of a polynomial; the debiased D may be indefinite."""
+    least = 1e-12 * float(np.trace(D)) / len(D) * float(c @ c)
+    return max(float(c @ D @ c), least, 1e-300)
 
 
 class Conditions:

@@ -22,22 +22,22 @@ class Dependency:
     constant: float
 
 
-def affine_dependencies(X: Float2D) -> tuple[list[Dependency], list[int]]:
-    """The columns that are exact affine functions of earlier ones, and the columns that are left.
+def affine_dependencies(X: Float2D, columns: Sequence[int]) -> tuple[list[Dependency], list[int]]:
+    """Those of some columns that are exact affine functions of earlier ones, and those that are left.
 
     A copy that stayed in the table would share its original's noise, and every test takes noise as independent.
 
     Examples
     --------
     >>> x = np.arange(5.0)
-    >>> dependencies, kept = affine_dependencies(np.column_stack([x, np.full(5, 7.0), 3.0 * x + 1.0]))
+    >>> dependencies, kept = affine_dependencies(np.column_stack([x, np.full(5, 7.0), 3.0 * x + 1.0]), range(3))
     >>> [(d.column, d.coef.tolist(), round(d.constant, 6)) for d in dependencies], kept
     ([(1, [0.0, 0.0, 0.0], 7.0), (2, [3.0, 0.0, 0.0], 1.0)], [0])
     """
     mean, deviation = X.mean(axis=0), X.std(axis=0)
     dependencies: list[Dependency] = []
     kept: list[int] = []
-    for j in range(X.shape[1]):
+    for j in columns:
         if deviation[j] <= ROUNDED * max(np.abs(X[:, j]).max(), 1e-300):
             dependencies.append(Dependency(j, np.zeros(X.shape[1]), float(X[0, j])))
             continue

@@ -15,6 +15,8 @@ __all__ = [
     "GRADIENTS",
     "HALF_OF_NORMAL",
     "LEFT_BY_ROUNDING",
+    "MIDDLE",
+    "NEIGHBOURS",
     "PARALLEL",
     "REACH",
     "ROUNDED",
@@ -23,6 +25,7 @@ __all__ = [
     "information",
     "middle_spread",
     "moved_onto",
+    "predictable",
     "share_within",
 ]
 
@@ -30,11 +33,13 @@ SEED = 8_411_936_027_113  # of all draws: large, so that no table was made with 
 ROUNDED = 1e-9  # share of a size that float64 may leave of zero on a row
 REACH = 3.0  # deviations of its noise within which a row obeys a relation
 LEFT_BY_ROUNDING = 1e-7  # deviations that float64 may leave in moments, and in relations fitted to them
+MIDDLE = (0.16, 0.84)  # quantiles between which a normal column has its middle: two standard deviations
 GRADIENTS = 200  # rows at which gradients are compared
 PARALLEL = 0.15  # singular value of unit gradients, in deviations, below which these count as dependent
 HALF_OF_NORMAL = 0.6744897501960817  # standard normal deviations that half of all values are within
 _ROUNDING = 4.0 * np.finfo(np.float64).eps  # of a sum of terms over their sizes: what float64 leaves of zero
 _NEWTON_STEPS = 6  # onto other relations
+NEIGHBOURS = 12  # rows beside a row whose mean distance predicts its own
 
 
 def middle_spread(X: Float2D) -> Float1D:
@@ -48,7 +53,7 @@ def middle_spread(X: Float2D) -> Float1D:
     >>> middle_spread(np.r_[np.arange(101.0), 1e9][:, None]).round(1)
     array([34.3])
     """
-    low, high = np.quantile(X, (0.16, 0.84), axis=0)
+    low, high = np.quantile(X, MIDDLE, axis=0)
     half, whole = (high - low) / 2.0, X.std(axis=0)
     return np.asarray(np.where(half > 0.0, np.minimum(half, whole), whole))
 
@@ -177,6 +182,12 @@ class Relation:
         """First-order distances of rows in the coordinates of :attr:`Z`."""
         return np.abs(self.signed_distance(Z, level))
 
+    def variance_of_rounding(self, steps: Float1D) -> float:
+        """Variance of distances that the grids of the columns explain: ``step^2 / 12`` each, to first order."""
+        _, slopes = self.values_and_slopes(self.Z)
+        steepness = np.maximum(((slopes * self.units(self.Z)) ** 2).sum(axis=1), 1e-300)
+        return float(np.mean(((slopes * steps / self.size) ** 2).sum(axis=1) / steepness) / 12.0)
+
     def tolerance(self, *, exact: bool = False) -> float:
         """The distance within which rows obey: three deviations, by the nearer half of them (four fifths if exact)."""
         distance = self.distance(self.Z)
@@ -231,6 +242,35 @@ def moved_onto(relations: Sequence[Relation], X: Float2D) -> tuple[Float2D, list
             step = np.einsum("njk,nk->nj", np.linalg.pinv(jacobian, rcond=1e-6), values)
             rows[:, columns] -= units * step
         return rows, [relation.distance(relation.scaled(rows), 0.0) for relation in relations]
+
+
+def predictable(distance: Float1D, neighbours: Int2D | None = None, explained: float = 0.0) -> float:
+    """Share of the distances' variance that the mean of neighbouring rows predicts, ``E[r mean(r of neighbours)]``.
+
+    What rounding explains does not count, and neither do three standard errors ``sqrt(2 / (n_rows n_neighbours))``.
+    Neighbours are the rows before and after, unless they are given, a row of them for each row.
+
+    Examples
+    --------
+    >>> place = np.linspace(0.0, 9.0, 500)
+    >>> noise = np.random.default_rng(0).normal(size=500)
+    >>> round(predictable(np.sin(place)), 1), predictable(noise)
+    (0.9, 0.0)
+    """
+    residual = distance - distance.mean()
+    variance = float(np.mean(residual**2))
+    if neighbours is None:
+        half = min(NEIGHBOURS, len(residual) // 4) // 2
+        sums = np.cumsum(np.r_[0.0, residual])
+        place = np.arange(len(residual))
+        first, last = np.maximum(place - half, 0), np.minimum(place + half + 1, len(residual))
+        means, number = (sums[last] - sums[first] - residual) / np.maximum(last - first - 1, 1), 2 * half
+    else:
+        means, number = residual[neighbours].mean(axis=1), neighbours.shape[1]
+    if not (variance > 0.0 and number):
+        return 0.0
+    chance = REACH * float(np.sqrt(2.0 / (len(residual) * number)))
+    return max((float(np.mean(residual * means)) - explained) / variance - chance, 0.0)
 
 
 def share_within(distance: Float1D, reach: float) -> float:

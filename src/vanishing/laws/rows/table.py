@@ -29,6 +29,7 @@ from ...rows.sampling import Lowest, fold_numbers, lowest_of, lowest_of_both
 __all__ = ["Table", "column_names", "read_table", "standardised", "take"]
 
 SELECTED = 10_000  # rows that the search looks at; all others confirm its laws
+_LARGEST = 1e50  # typical size of a column, or its inverse: float64 holds the powers that laws have
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +51,8 @@ class Table:
         Of all rows, those with missing values included, where these were left out.
     places : ndarray of shape (n_rows,), optional
         Places of the rows in memory among those with missing values.
+    beyond : tuple of int
+        Columns most of whose values float64 cannot raise to the power of six.
     """
 
     names: tuple[str, ...]
@@ -59,6 +62,7 @@ class Table:
     groups: Int1D | None = None
     gaps: Gaps | None = None
     places: Int1D | None = None
+    beyond: tuple[int, ...] = ()
 
     @property
     def whole(self) -> bool:
@@ -109,7 +113,22 @@ def read_table(
     if groups is not None and selected.labels is not None:
         codes = np.unique(selected.labels, return_inverse=True)[1].astype(np.int64)
     _check_groups(codes)
-    return Table(tuple(shown), rows, selected.n_rows, selected.X, codes, gaps, places)
+    X, beyond = _within_range(selected.X)
+    return Table(tuple(shown), rows, selected.n_rows, X, codes, gaps, places, beyond)
+
+
+def _within_range(X: Float2D) -> tuple[Float2D, tuple[int, ...]]:
+    """Rows without values whose powers overflow, and the columns that are mostly made of such values.
+
+    A value beside which float64 loses a typical one becomes smaller: it obeys no law of the others in either case. One
+    whose inverse squares overflow becomes 0.
+    """
+    with np.errstate(all="ignore"):  # a column of zeros has no typical value
+        typical = np.nan_to_num(np.nanmedian(np.where(X == 0.0, np.nan, np.abs(X)), axis=0), nan=1.0)
+        largest = np.clip(typical, 1.0 / _LARGEST, _LARGEST) / np.finfo(np.float64).eps
+    beyond = (typical > _LARGEST) | (typical < 1.0 / _LARGEST)
+    X = np.where(np.abs(X) < _LARGEST**-2, 0.0, np.clip(X, -largest, largest))
+    return X, tuple(int(j) for j in np.flatnonzero(beyond))
 
 
 def column_names(estimator: Any, names: Sequence[str] | None) -> list[str]:
