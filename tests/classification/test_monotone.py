@@ -11,6 +11,7 @@ from sklearn.svm import LinearSVC
 
 import vanishing
 from vanishing import L1SVC, OAVI, VCA, Columns, VanishingIdealClassifier, VanishingIdealClassifierCV
+from vanishing.exports import to_numpy_source, to_sql
 
 DIRECTIONS = {"late_payments": 1, "tenure": -1}
 
@@ -181,6 +182,14 @@ def test_what_models_say_is_what_they_decide(search):
     assert "late_payments" in str(search.explain(row.to_numpy()[0]))
     curve = search.effects(TABLE)["late_payments"].values
     assert (np.diff(curve) >= -1e-12).all()
+
+
+def test_exports_decide_like_the_model(search):
+    source = {}
+    exec(to_numpy_source(search), source)
+    scores = source["predict"](TABLE.to_numpy())["scores"]
+    np.testing.assert_allclose(scores[:, 0], search.decision_function(TABLE), rtol=1e-9, atol=1e-9)
+    assert "late_payments" in to_sql(search, table="customers")
 
 
 def test_clones_have_the_directions(search):
