@@ -468,9 +468,11 @@ def svm_dual_point(Z, signed, C, x):
     return a * min(best, 1.0 / largest if largest > 0.0 else np.inf)
 
 
-def svm_minimum(Z, signed, C):
-    """x = (w, b) by L-BFGS-B on w = u - v with u, v >= 0: for small problems."""
+def svm_minimum(Z, signed, C, signs=None):
+    """x = (w, b) by L-BFGS-B on w = u - v with u, v >= 0, one of them 0 where w has a sign: for small problems."""
     p = Z.shape[1]
+    signs = np.zeros(p) if signs is None else signs
+    bounds = [(0.0, 0.0 if own < 0 else None) for own in signs] + [(0.0, 0.0 if own > 0 else None) for own in signs]
 
     def join(point):
         return np.append(point[:p] - point[p : 2 * p], point[-1])
@@ -488,7 +490,7 @@ def svm_minimum(Z, signed, C):
             point,
             jac=True,
             method="L-BFGS-B",
-            bounds=[(0.0, None)] * (2 * p) + [(None, None)],
+            bounds=[*bounds, (None, None)],
             options={"maxiter": 20_000, "maxfun": 50_000, "ftol": 1e-16, "gtol": 1e-10, "maxcor": 30},
         ).x
     return join(point)

@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import sympy
 from searches import grid_search
@@ -244,6 +245,14 @@ def test_bad_class_weights_say_what_is_wrong(weights, message):
     X, y = circles()
     with pytest.raises(ValueError, match=message):
         VanishingIdealClassifier(class_weight=weights).fit(X, y)
+
+
+def test_a_search_on_a_sample_of_a_frame_gives_no_warning():
+    X, y = circles(2, m=1500)
+    table = pd.DataFrame(X, columns=["width", "height", "depth"])
+    search = VanishingIdealClassifierCV(search_rows=300, psis=[0.01], Cs=[1.0]).fit(table, y)
+    plain = VanishingIdealClassifierCV(search_rows=300, psis=[0.01], Cs=[1.0]).fit(X, y)
+    assert np.array_equal(search.decision_function(table), plain.decision_function(X))
 
 
 @pytest.mark.slow

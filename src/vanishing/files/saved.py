@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -209,6 +209,8 @@ class Parameters(Field):
             return [self.pack(entry, arrays) for entry in (value.tolist() if isinstance(value, np.ndarray) else value)]
         if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
             return {"mapping": {key: self.pack(entry, arrays) for key, entry in value.items()}}
+        if isinstance(value, Mapping):
+            return {"pairs": [[self.pack(part, arrays) for part in pair] for pair in value.items()]}
         if isinstance(value, SavedEstimator):
             return pack_estimator(value, arrays)
         if isinstance(value, Saved):
@@ -233,6 +235,12 @@ class Parameters(Field):
             require(isinstance(data["mapping"], dict), "a parameter has an unknown type")
             entries = data["mapping"].items()
             return {Text().unpack(key, arrays): self.unpack(entry, arrays) for key, entry in entries}
+        if set(data) == {"pairs"}:
+            pairs = self.unpack(data["pairs"], arrays)
+            require(isinstance(pairs, list), "a parameter has an unknown type")
+            plain = all(isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], Hashable) for pair in pairs)
+            require(plain, "a parameter has an unknown type")
+            return dict(pairs)
         if set(data) == {"object"}:
             return Object("Columns").unpack(data["object"], arrays)
         return unpack_estimator(data, arrays, fitted=False)

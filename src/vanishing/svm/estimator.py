@@ -150,14 +150,19 @@ class L1SVC(SavedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         """
         return best_labels(self.decision_function(X), self.classes_)
 
-    def _fit_from(self, Cs: Sequence[float], data: Labelled, models: Sequence[L1SVC]) -> None:
-        """Fit ``models``, one for each of the ascending ``Cs``, each from the one before."""
+    def _fit_from(
+        self, Cs: Sequence[float], data: Labelled, models: Sequence[L1SVC], signs: Float1D | None = None
+    ) -> None:
+        """Fit ``models``, one for each of the ascending ``Cs``, each from the one before.
+
+        The weights of two classes may have ``signs``: 1 or -1 for each column, 0 where it is free.
+        """
         for C in Cs:
             check_number("C", C, above=0.0)
         self._check_parameters()
 
         def path(rows: Rows, key: Any) -> list[Hyperplane]:
-            return list(self._planes(rows, key, Cs))
+            return list(self._planes(rows, key, Cs, signs))
 
         with one_blas_thread:
             paths = together(data.rows, [partial(path, key=key) for key in _positive(data)])
@@ -169,9 +174,9 @@ class L1SVC(SavedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         check_count("max_iter", self.max_iter)
         check_n_jobs(self.n_jobs)
 
-    def _planes(self, rows: Rows, key: Any, Cs: Sequence[float]) -> Iterator[Hyperplane]:
+    def _planes(self, rows: Rows, key: Any, Cs: Sequence[float], signs: Float1D | None) -> Iterator[Hyperplane]:
         """Those between one class and the rest."""
-        data = SquaredHinge(rows.signed_by(key))
+        data = SquaredHinge(rows.signed_by(key), signs)
         return hyperplanes(data, Cs, tol=self.tol, max_iter=self.max_iter)
 
     def _store(self, classes: Array, planes: list[Hyperplane]) -> None:
@@ -243,17 +248,20 @@ def svms_along(
     Cs: Sequence[float],
     weights: Float1D | None,
     *,
+    signs: Float1D | None = None,
     n_jobs: int | None = 1,
     **limits: Any,
 ) -> Iterator[L1SVC]:
     """The models of :func:`svm_path` for ascending ``Cs``, each fitted when it is asked for.
+
+    The weights of two classes may have ``signs``: 1 or -1 for each column, 0 where it is free.
 
     Nothing is checked, which would take a good part of the time of many short paths. Rows of class ``classes[k]`` have
     the code k, and every class has rows.
     """
     models = [L1SVC(C, n_jobs=1, **limits) for C in Cs]
     data = Labelled(ArrayRows(X, weights, codes, n_jobs), classes, list(range(len(classes))))
-    paths = [models[0]._planes(data.rows, key, Cs) for key in _positive(data)]
+    paths = [models[0]._planes(data.rows, key, Cs, signs) for key in _positive(data)]
     for model, *planes in zip(models, *paths, strict=True):
         model.n_features_in_ = X.shape[1]
         model._store(classes, planes)

@@ -57,9 +57,9 @@ class _Curvature(NamedTuple):
 def hyperplanes(data: SquaredHinge, Cs: Sequence[float], *, tol: float, max_iter: int) -> Iterator[Hyperplane]:
     """Minimisers of ``|w|_1 + C * sum of |s| max(0, 1 - y (w'z + b))^2`` for each C, each from the one before.
 
-    Ends with a duality gap of at most ``tol`` times the objective. Where there are many rows, a part of them that fits
-    into memory is minimised first, and the move of its minimiser from one C to the next predicts that of all rows:
-    steps on the part need no pass over the rows.
+    The weights have the signs that ``data`` asks for. Ends with a duality gap of at most ``tol`` times the objective.
+    Where there are many rows, a part of them that fits into memory is minimised first, and the move of its minimiser
+    from one C to the next predicts that of all rows: steps on the part need no pass over the rows.
     """
     x = np.zeros(data.n_columns + 1)
     part, predicted, curvature = data.part(), x, None
@@ -70,7 +70,7 @@ def hyperplanes(data: SquaredHinge, Cs: Sequence[float], *, tol: float, max_iter
         start = x
         if part is not None:
             plane, _ = _minimise(part, float(C), predicted, None, _ROUGH, max_iter)
-            start, predicted = x + (plane.x - predicted), plane.x
+            start, predicted = allowed(x + (plane.x - predicted), data.signs), plane.x
         plane, curvature = _minimise(data, float(C), start, curvature, tol, max_iter)
         x = plane.x
         yield plane
@@ -80,7 +80,7 @@ def _approach(data: SquaredHinge, x: Float1D, C: float) -> list[float]:
     """The smaller powers of ten of C, ascending, from the first with a weight on; none where there are many rows."""
     if (data.rows.n_samples or np.inf) > _ROWS_FOR_NEWTON * data.n_columns:
         return []
-    steepest = float(np.abs(data.sums(x).slope).max())
+    steepest = float(pull(data.sums(x).slope, data.signs).max())
     return [C * 10.0**-k for k in range(int(np.log10(max(C * steepest, 1.0))), 0, -1)]
 
 
@@ -93,18 +93,18 @@ def _minimise(
     all that is left.
     """
     sums = data.sums(x)
-    value, gap = _objective(x, C, sums.loss), duality_gap(x, C, sums)
+    value, gap = _objective(x, C, sums.loss), duality_gap(x, C, sums, data.signs)
     floor = EPS * C * data.total_weight
     n_iter, damping = 0, 0.0
     while gap > tol * max(value, floor) and n_iter < max_iter:
         n_iter += 1
         slope = C * sums.slope
-        columns = _working_set(x, slope)
+        columns = _working_set(x, pull(slope, data.signs))
         curvature = _curvature(data, x, columns, curvature)
         direction = _direction(data, C, x, slope, columns, curvature, damping)
         step, x, sums = _search(data, C, x, sums, direction)
         before, value = value, _objective(x, C, sums.loss)
-        least, gap = gap, duality_gap(x, C, sums)
+        least, gap = gap, duality_gap(x, C, sums, data.signs)
         if damping >= 1.0 if step == 0.0 else value >= before and gap >= least:
             break
         if step == 1.0:
@@ -114,19 +114,39 @@ def _minimise(
     return Hyperplane(x, value, gap, n_iter, converged=gap <= tol * max(value, floor)), curvature
 
 
-def duality_gap(x: Float1D, C: float, sums: Sums) -> float:
+def allowed(x: Float1D, signs: Float1D) -> Float1D:
+    """The nearest point whose coordinates have these signs."""
+    return np.where(signs * x < 0.0, 0.0, x)
+
+
+def pull(gradient: Float1D, signs: Float1D) -> Float1D:
+    """How fast the loss falls at most when a coordinate leaves zero; not positive where it may only go the other way.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pull(np.array([-2.0, -2.0, -2.0]), np.array([0.0, 1.0, -1.0]))
+    array([ 2.,  2., -2.])
+    """
+    return np.where(signs == 0.0, np.abs(gradient), -signs * gradient)
+
+
+def duality_gap(x: Float1D, C: float, sums: Sums, signs: Float1D | None = None) -> float:
     """How far the objective at x is above the optimum, at most.
 
     The dual is ``max sum_i a_i - a_i^2 / (4 C |s_i|)`` over ``a >= 0`` with ``sum_i a_i y_i = 0`` and
     ``|sum_i a_i y_i z_i| <= 1`` in every column. The point ``a_i = 2 C |s_i| xi_i`` becomes feasible when each label's
-    share is scaled to the same total, and both together to fit the columns' bounds; the sums tell all of that.
+    share is scaled to the same total, and both together to fit the columns' bounds; the sums tell all of that. A
+    weight that may only have one sign bounds its sum on that side alone.
     """
     negative, positive = sums.shortfall.tolist()
     if min(negative, positive) == 0.0:
         return _objective(x, C, sums.loss)
     most = max(negative, positive)
     shares, squares = (positive / most, negative / most), sums.squares.tolist()
-    moment = 2.0 * C * float(np.abs(shares[1] * sums.moments[1] - shares[0] * sums.moments[0]).max(initial=0.0))
+    slope = shares[0] * sums.moments[0] - shares[1] * sums.moments[1]
+    steepest = np.abs(slope) if signs is None else pull(slope, signs[:-1])
+    moment = 2.0 * C * float(steepest.max(initial=0.0))
     linear = shares[0] * negative + shares[1] * positive
     square = shares[0] ** 2 * squares[0] + shares[1] ** 2 * squares[1]
     if square == 0.0:  # rounded
@@ -140,10 +160,10 @@ def _objective(x: Float1D, C: float, loss: float) -> float:
     return float(np.abs(x[:-1]).sum()) + C * loss
 
 
-def _working_set(x: Float1D, slope: Float1D) -> Int1D:
+def _working_set(x: Float1D, pulls: Float1D) -> Int1D:
     """Columns in use, and the violating ones, largest violation first: a third as many as are used, or some."""
     used = x[:-1] != 0.0
-    excess = np.where(used, 0.0, np.abs(slope[:-1]))
+    excess = np.where(used, 0.0, pulls[:-1])
     most = max(int(np.count_nonzero(used)) // 3, _NEW_COLUMNS)
     if np.count_nonzero(excess > 1.0) <= most:
         return np.flatnonzero(used | (excess > 1.0))
@@ -179,11 +199,11 @@ def _direction(
     penalty[-1] = 0.0
     H = C * curvature.hessian[places[:, None], places]
     H.ravel()[:: chosen.size + 1] += damping * C * data.diagonal[chosen] + TINY
-    start, slope = x[chosen], slope[chosen]
+    start, slope, signs = x[chosen], slope[chosen], data.signs[chosen]
     target = start.copy()
-    minimise(H, slope - H @ start, penalty, target, _ROUGH * violation(slope, penalty, start))
+    minimise(H, slope - H @ start, penalty, target, _ROUGH * violation(slope, penalty, start, signs), signs)
     direction = np.zeros(x.size)
-    direction[chosen] = target - start
+    direction[chosen] = allowed(target, signs) - start
     return direction
 
 
@@ -195,7 +215,9 @@ def _search(data: SquaredHinge, C: float, x: Float1D, sums: Sums, direction: Flo
     value, whole = _objective(x, C, sums.loss), x + direction
     there = data.sums(whole)
     change = _objective(whole, C, there.loss) - value
-    if change < 0.0 or (change <= EPS * value and duality_gap(whole, C, there) < duality_gap(x, C, sums)):
+    if change < 0.0 or (
+        change <= EPS * value and duality_gap(whole, C, there, data.signs) < duality_gap(x, C, sums, data.signs)
+    ):
         return 1.0, whole, there
     lengths = np.abs(x[:-1] + _STEPS[:, None] * direction[:-1]).sum(axis=1)
     values = C * data.losses(x, direction, _STEPS) + lengths
@@ -209,21 +231,23 @@ def _search(data: SquaredHinge, C: float, x: Float1D, sums: Sums, direction: Flo
 # The problem of a step: a quadratic with an l1 penalty.
 
 
-def minimise(H: Float2D, r: Float1D, penalty: Float1D, x: Float1D, tol: float) -> None:
-    """Minimise ``x'Hx/2 + r'x + sum_j penalty[j] |x_j|`` in place, from the given x.
+def minimise(H: Float2D, r: Float1D, penalty: Float1D, x: Float1D, tol: float, signs: Float1D | None = None) -> None:
+    """Minimise ``x'Hx/2 + r'x + sum_j penalty[j] |x_j|`` in place, from the given x, where x may have these signs.
 
     Ends when no entry of the shortest subgradient is larger than ``tol``.
     """
+    signs = np.zeros(x.size) if signs is None else signs
     n, start = x.size, np.flatnonzero((x != 0.0) | (penalty == 0.0))
     face, L, sign, gradient = np.empty(n, np.int64), np.empty((n, n)), np.sign(x), np.empty(n)
     size = start.size
     face[:size], L[:size, :size] = start, _factor(H[start[:, None], start])
     for _ in range(10 * n):
         size = _to_the_minimiser_of_the_face(r, penalty, x, sign, L, face, size, gradient)
-        largest = _largest_excess(H, r, penalty, x, sign, face, size, gradient)
+        _write_gradient(H, r, x, face, size, gradient)
+        excess = np.where(sign == 0.0, pull(gradient, signs) - penalty, 0.0)
+        largest = float(excess.max(initial=0.0))
         if largest <= tol:
             return
-        excess = np.abs(gradient) - penalty
         for j in np.flatnonzero((sign == 0.0) & (excess > 0.5 * largest) & (penalty > 0.0)).tolist():
             size = _join(H, r, penalty, x, sign, L, face, size, j, -np.sign(gradient[j]))
 
@@ -276,28 +300,22 @@ def _factor(H: Float2D) -> Float2D:
     return np.asarray(factor)
 
 
-def violation(gradient: Float1D, penalty: Float1D, x: Float1D) -> float:
+def violation(gradient: Float1D, penalty: Float1D, x: Float1D, signs: Float1D | None = None) -> float:
     """Largest entry of the shortest subgradient."""
-    sizes = np.where(x == 0.0, np.abs(gradient) - penalty, np.abs(gradient + np.sign(x) * penalty))
+    pulls = np.abs(gradient) if signs is None else pull(gradient, signs)
+    sizes = np.where(x == 0.0, pulls - penalty, np.abs(gradient + np.sign(x) * penalty))
     return float(sizes.max(initial=0.0))
 
 
 @compiled
-def _largest_excess(
-    H: Float2D, r: Float1D, penalty: Float1D, x: Float1D, sign: Float1D, face: Int1D, size: int, gradient: Float1D
-) -> float:
-    """Write ``gradient = Hx + r``, and return by how much it exceeds the penalty of a zero at most."""
+def _write_gradient(H: Float2D, r: Float1D, x: Float1D, face: Int1D, size: int, gradient: Float1D) -> None:
+    """Write ``gradient = Hx + r`` for x that is zero outside of a face."""
     for j in range(x.size):
         gradient[j] = r[j]
     for a in range(size):
         value = x[face[a]]
         for j in range(x.size):
             gradient[j] += value * H[face[a], j]
-    largest = 0.0
-    for j in range(x.size):
-        if sign[j] == 0.0 and abs(gradient[j]) - penalty[j] > largest:
-            largest = abs(gradient[j]) - penalty[j]
-    return largest
 
 
 @compiled

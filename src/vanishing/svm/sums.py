@@ -85,11 +85,14 @@ class SquaredHinge:
     ----------
     rows : Rows
         Features, with ``y * sample_weight`` for weights.
+    signs : ndarray of shape (n_columns,), optional
+        The sign that the weight of each column may have, 1 or -1; 0 where it is free.
     """
 
-    def __init__(self, rows: Rows):
+    def __init__(self, rows: Rows, signs: Float1D | None = None):
         self.rows = rows
         self.n_columns = rows.n_features
+        self.signs = np.zeros(self.n_columns + 1) if signs is None else np.append(signs, 0.0)  # the intercept is free
         self._known: tuple[Float1D, list[Lowest]] | None = None
         self._last: tuple[Float1D, Sums] | None = None
 
@@ -141,7 +144,7 @@ class SquaredHinge:
         signed = np.concatenate([own.signed / own.limit for own in drawn])
         rows = ArrayRows(np.concatenate([own.Z for own in drawn]), signed, n_jobs=1)
         rows.quiet = True
-        return SquaredHinge(rows)
+        return SquaredHinge(rows, self.signs[:-1])
 
     def sums(self, x: Float1D) -> Sums:
         """The sums at ``x = (w, b)``: loss, gradient and what a certificate needs, in one pass; known at the last x."""

@@ -15,7 +15,7 @@ from ...files.saved import Object, SavedEstimator
 from ...ideals.oavi import DefaultIdeal
 from ...rows.arrays import ArrayRows
 from ...rows.labels import Labelled, read_labelled_input
-from ...rows.reading import dense, take_input_from
+from ...rows.reading import dense, input_names, take_input_from
 from ...svm import L1SVC
 from .columns import Columns
 from .features import FEATURE_MAP, FeatureMap
@@ -60,6 +60,9 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
     scale_features : bool, default=True
         Divide the columns that the SVM sees by their standard deviation, so that the penalty treats them alike.
         With it or not, columns that are constant up to rounding on the training rows are left out (0 for every row).
+    monotone : dict, default=None
+        For columns, by name or number, 1 or -1: the decision for the second of two classes may only rise, or only fall,
+        with the column, see :class:`Columns` and ``monotone_``.
     class_weight : dict or "balanced", default=None
         Factors of the weights of the rows of every class, as in scikit-learn.
     n_jobs : int, optional
@@ -161,6 +164,7 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         monomials: int = 1,
         halves: bool = False,
         scale_features: bool = True,
+        monotone: Any = None,
         class_weight: Any = None,
         n_jobs: int | None = None,
         C: float = 1.0,
@@ -174,6 +178,7 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         self.monomials = monomials
         self.halves = halves
         self.scale_features = scale_features
+        self.monotone = monotone
         self.class_weight = class_weight
         self.n_jobs = n_jobs
         self.C = C
@@ -196,6 +201,7 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         with all_or_nothing(self):
             self._check_options()
             data = read_labelled_input(self, dense(X), y, sample_weight).without_zero_weights()
+            Columns.of(self).require_monotone(input_names(self), data.classes, self.final_estimator)
             self._fit_labelled(self, data, Conditions())
             if self._map.n_generators == 0:
                 raise ValueError(no_generator(self.ideals_.estimators_[0].psi))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..._typing import Bool1D, Float1D, Float2D, Int1D
-from ...checks import check_choice, check_count, check_flag
-from ...files.fields import Flag, Integer, Numbers, Record, Text
-from ...files.saved import Saved
+from ..._typing import Array, Bool1D, Float1D, Float2D, Int1D
+from ...checks import check_choice, check_count, check_flag, quoted
+from ...files.fields import Flag, Integer, MayBeMissing, Numbers, Record, Text
+from ...files.saved import Parameters, Saved
 from ...rows.array_api import namespace_of, on_device_of
 
 
@@ -39,6 +41,11 @@ class Extras:
             out[:, start:stop] = namespace_of(X).clip(beyond, 0.0, None)
         if self.left.size:
             out[:, stop:] = take_columns(X, self.left) * take_columns(X, self.right)
+
+    def without_products_of(self, inputs: Bool1D) -> Extras:
+        """The columns without products that have one of these inputs as a factor."""
+        kept = ~(inputs[self.left] | inputs[self.right])
+        return replace(self, left=self.left[kept], right=self.right[kept])
 
     def select(self, chosen: Bool1D) -> Extras:
         """Some of the columns."""
@@ -92,12 +99,19 @@ class Columns(Saved):
         The generators of the two halves of each class, see :class:`PerClass`.
     scale_features : bool, default=True
         Divide the columns by their standard deviation, so that the penalty treats them alike.
+    monotone : dict, default=None
+        For columns of the table, by name or number, 1 or -1: the decision for the second of two classes may only rise,
+        or only fall, with the column. Generators and products that contain it are left out, and the weights of the
+        column and of its hinges have this sign: the larger the scaled column, the steeper its curve. All ``Columns`` of
+        a list have the same directions.
 
     Examples
     --------
     >>> from vanishing import Columns
-    >>> Columns(features="absolute", hinges=5)
-    Columns(features='absolute', append_input=True, hinges=5, monomials=1, halves=False, scale_features=True)
+    >>> Columns(hinges=5, monotone={"late_payments": 1}).richer()[2].monomials
+    2
+    >>> Columns(features="absolute", monomials=2).n_extras(10)
+    65
     """
 
     features: str = "both"
@@ -106,6 +120,7 @@ class Columns(Saved):
     monomials: int = 1
     halves: bool = False
     scale_features: bool = True
+    monotone: Mapping[Any, int] | None = field(default=None, hash=False)
 
     _fields: ClassVar = {
         "features": Text(),
@@ -114,6 +129,7 @@ class Columns(Saved):
         "monomials": Integer(low=1),
         "halves": Flag(),
         "scale_features": Flag(),
+        "monotone": MayBeMissing(Parameters()),  # not in files of older versions
     }
 
     def __post_init__(self) -> None:
@@ -124,6 +140,11 @@ class Columns(Saved):
             check_count("hinges", self.hinges)
         if self.monomials not in (1, 2) or isinstance(self.monomials, bool):
             raise ValueError(f"monomials must be 1 or 2, the largest degree of products; got {self.monomials!r}.")
+        if self.monotone is not None and not isinstance(self.monotone, Mapping):
+            raise ValueError(f"monotone must be None or a dict such as {{'age': 1}}; got {self.monotone!r}.")
+        for key, sign in (self.monotone or {}).items():
+            if isinstance(sign, bool) or not isinstance(sign, Real) or abs(sign) != 1:
+                raise ValueError(f"monotone of {quoted(key)} must be 1 (rises) or -1 (falls); got {sign!r}.")
 
     def _check_saved(self) -> None:
         self.__post_init__()
@@ -143,6 +164,52 @@ class Columns(Saved):
         """
         changed = {each.name: getattr(other, each.name) for each in fields(self)}
         return replace(self, **{name: value for name, value in changed.items() if value != getattr(first, name)})
+
+    def richer(self, hinges: int = 5) -> list[Columns]:
+        """These columns, then what the default search tries at its best psi: hinges, these with products, halves.
+
+        Parameters
+        ----------
+        hinges : int, default=5
+            How many for every input.
+
+        Returns
+        -------
+        list of Columns
+
+        Examples
+        --------
+        >>> [columns.hinges for columns in Columns().richer(3)]
+        [0, 3, 3, 0]
+        """
+        bent = replace(self, hinges=hinges)
+        return [self, bent, replace(bent, monomials=2), replace(self, halves=True)]
+
+    def directions(self, names: Sequence[str]) -> Float1D:
+        """For every input 1 or -1, if the decision may only rise or fall with it, else 0.
+
+        Examples
+        --------
+        >>> Columns(monotone={"age": -1, 0: 1}).directions(["income", "debt", "age"])
+        array([ 1.,  0., -1.])
+        """
+        found, known = np.zeros(len(names)), list(names)
+        for key, sign in (self.monotone or {}).items():
+            is_place = isinstance(key, (int, np.integer)) and not isinstance(key, bool) and 0 <= key < len(known)
+            if not is_place and key not in known:
+                raise ValueError(f"monotone names the column {quoted(key)}, but the columns are {known}.")
+            place = int(key) if is_place else known.index(key)
+            if found[place] == -sign:
+                raise ValueError(f"monotone says of {quoted(known[place])} that it rises and that it falls.")
+            found[place] = sign
+        return found
+
+    def require_monotone(self, names: Sequence[str], classes: Array, final: Any) -> None:
+        """Raise ValueError where columns cannot be monotone: names that are not there, many classes, another SVM."""
+        if self.directions(names).any() and len(classes) != 2:
+            raise ValueError(f"monotone needs two classes, of which the second rises or falls; got {len(classes)}.")
+        if self.monotone and final is not None:
+            raise ValueError(f"monotone needs the built-in SVM, final_estimator=None; got {final!r}.")
 
     def n_extras(self, n_features: int) -> int:
         """How many columns there are beside the generators, at most.

@@ -32,6 +32,29 @@ class Explains:
         """The model that predicts."""
         return self
 
+    @property
+    def monotone_(self) -> dict[str, int]:
+        """The columns with which the decision for the second of two classes never falls (1), or never rises (-1).
+
+        Read from the formula, for every row there could be: such a column is in no term but the column itself and its
+        hinges, and their weights have this sign. Columns that are in no term are left out.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from vanishing import OAVI, VanishingIdealClassifier
+        >>> X = np.random.default_rng(0).uniform(-1, 1, (500, 2))
+        >>> clf = VanishingIdealClassifier(OAVI(0.01), hinges=3, monotone={"x0": 1}).fit(X, X[:, 0] > X[:, 1] ** 2)
+        >>> clf.monotone_
+        {'x0': 1}
+        """
+        model = self._single()
+        model._require_formula()
+        if len(model.classes_) != 2:
+            raise AttributeError("Only formulas of two classes have directions, those of the second class.")
+        found = model._used_map.directions(model._planes[0][0])
+        return {name: int(sign) for name, sign in zip(input_names(model), found, strict=True) if sign}
+
     def effects(self, X: Any, *, pairs: Any = 6) -> Effects:
         """How each column moves the decision over its range, and which pairs of columns do so beyond that.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -47,16 +47,18 @@ class FeatureMap:
     def of(cls, ideals: Sequence[Sequence[VanishingIdeal]], options: Columns, X: Float2D | None = None) -> FeatureMap:
         """The map for the fitted estimators of each class; hinges need rows ``X`` in the unit cube.
 
-        Beside the inputs, signed generators of degree 1 would say nothing new, and are left out.
+        Beside the inputs, signed generators of degree 1 would say nothing new, and are left out. So are generators and
+        products of inputs with which the decision may only rise or fall.
         """
         lists = tuple(ideal.generators_ for own in ideals for ideal in own)
-        extras, features = (
-            options.extras(np.empty((0, len(lists[0].feature_names))) if X is None else X),
-            options.features,
-        )
+        names, features = lists[0].feature_names, options.features
+        held = options.directions(names) != 0.0
+        extras = options.extras(np.empty((0, len(names))) if X is None else X).without_products_of(held)
         degrees = np.concatenate([polynomials.degrees for polynomials in lists])
         numbers = np.arange(degrees.size)
-        signed = numbers[degrees > 1] if extras.inputs.size else numbers
+        if held.any():
+            numbers = np.flatnonzero(~np.concatenate([_inputs_of(each)[:, held].any(axis=1) for each in lists]))
+        signed = numbers[degrees[numbers] > 1] if extras.inputs.size else numbers
         absolute = numbers[:0] if features == "signed" else numbers
         return cls(lists, absolute, numbers[:0] if features == "absolute" else signed, extras)
 
@@ -80,6 +82,31 @@ class FeatureMap:
     def of_extras(self, values: Float2D) -> Float2D:
         """Values of the columns ``(n, n_columns)`` for the extra columns alone."""
         return values[:, self.absolute.size + self.signed.size :]
+
+    def signs(self, monotone: Mapping[Any, int] | None) -> Float1D:
+        """The signs that the weights of the columns may have, for the directions of some inputs; 0 where free."""
+        own = Columns(monotone=monotone).directions(self.lists[0].feature_names)
+        signs = np.zeros(self.n_columns)
+        start = self.absolute.size + self.signed.size
+        bent = start + self.extras.inputs.size
+        signs[start:bent] = own[self.extras.inputs]
+        signs[bent : bent + self.extras.hinges.size] = own[self.extras.hinges]
+        return signs
+
+    def directions(self, coef: Float1D) -> Int1D:
+        """For every input 1 or -1, if a sum of columns with these weights never falls or never rises with it, else 0.
+
+        Read from the formula: the input has a column or hinges, with weights of one sign, and is in no other column.
+        """
+        n, extras = len(self.lists[0].feature_names), self.extras
+        used = np.concatenate([self.absolute, self.signed])[coef[: self.absolute.size + self.signed.size] != 0.0]
+        mixed = np.concatenate([_inputs_of(each) for each in self.lists])[used].any(axis=0)
+        weights = coef[self.absolute.size + self.signed.size :]
+        alone, products = np.split(weights, [extras.inputs.size + extras.hinges.size])
+        mixed[np.concatenate([extras.left[products != 0.0], extras.right[products != 0.0]])] = True
+        inputs = np.concatenate([extras.inputs, extras.hinges])
+        rises, falls = (np.bincount(inputs[way], minlength=n) > 0 for way in (alone > 0.0, alone < 0.0))
+        return np.where(mixed, 0, rises.astype(np.int64) - falls)
 
     def select(self, chosen: Bool1D) -> FeatureMap:
         """The map to some of the columns, without polynomials that none of them needs; ``exact`` is not kept."""
@@ -214,6 +241,11 @@ class FeatureMap:
             stop = start + len(polynomials)
             polynomials.form.fill(X, out[:, start:stop], absolute=absolute)
             start = stop
+
+
+def _inputs_of(polynomials: Polynomials) -> Bool1D:
+    """Which inputs each polynomial has, ``(n_polynomials, n_features)``."""
+    return np.asarray((polynomials.coef != 0.0) @ (polynomials.exponents > 0))
 
 
 def _check_map(mapping: FeatureMap) -> None:

@@ -150,17 +150,17 @@ def fitted_columns(
 
 
 def last_steps(
-    final: Any, columns: Float2D, rows: ArrayRows, classes: Array, Cs: Sequence[float], **limits: Any
+    final: Any, columns: Float2D, rows: ArrayRows, classes: Array, Cs: Sequence[float], signs: Float1D, **limits: Any
 ) -> Iterator[Any]:
     """The last step for every C, ascending, fitted when it is asked for.
 
     ``final`` is a classifier of the user, whose C is set; None stands for our SVM with these ``limits``, which starts
-    each fit from the one before.
+    each fit from the one before; its weights have the ``signs``, where they are not 0.
     """
     codes, weights = rows.labels, rows.sample_weight
     assert codes is not None
     if final is None:
-        yield from svms_along(columns, codes, classes, Cs, weights, n_jobs=rows.n_jobs, **limits)
+        yield from svms_along(columns, codes, classes, Cs, weights, signs=signs, n_jobs=rows.n_jobs, **limits)
         return
     if weights is not None and not has_fit_parameter(final, "sample_weight"):
         raise ValueError(
@@ -251,11 +251,11 @@ def _fit_last(model: Any, classes: Array, rows: ArrayRows, ideals: PerClass, how
     mapping, columns = found
     last, Cs = model.final_estimator, [getattr(model.final_estimator, "C", model.C)]
     with one_blas_thread:
-        (final,) = last_steps(last, columns, rows, classes, Cs)
+        (final,) = last_steps(last, columns, rows, classes, Cs, mapping.signs(model.monotone))
         chosen = _largest_weights(final, how.max_columns)
         if chosen is not None:
             mapping, columns = mapping.select(chosen), np.ascontiguousarray(columns[:, chosen])
-            (final,) = last_steps(last, columns, rows, classes, Cs)
+            (final,) = last_steps(last, columns, rows, classes, Cs, mapping.signs(model.monotone))
     return mapping, final.set_params(n_jobs=model.n_jobs) if last is None else final
 
 
@@ -279,7 +279,8 @@ def _fit_last_in_passes(
         tol = CHOOSING_TOL
         found = fitted_columns(options, ideals._by_class, sampled, how.svm_columns)
         assert found is not None
-        (svm,) = last_steps(None, found[1], sampled, data.classes, [model.C], tol=tol)
+        signs = found[0].signs(model.monotone)
+        (svm,) = last_steps(None, found[1], sampled, data.classes, [model.C], signs, tol=tol)
         used: Bool1D = (svm.coef_ != 0.0).any(axis=0)
         mapping = replace(found[0], width=None, exact=None)
         mapping = mapping.select(used) if used.any() else mapping
@@ -288,7 +289,8 @@ def _fit_last_in_passes(
     def fitted(mapping: FeatureMap) -> L1SVC:
         svm = L1SVC(model.C, n_jobs=model.n_jobs, tol=tol)
         svm.n_features_in_ = mapping.n_columns
-        svm._fit_from([model.C], data._replace(rows=mapping.computed_over(data.rows)), [svm])
+        rows, signs = mapping.computed_over(data.rows), mapping.signs(model.monotone)
+        svm._fit_from([model.C], data._replace(rows=rows), [svm], signs)
         return svm
 
     svm = fitted(mapping)

@@ -252,13 +252,13 @@ def _shorter(model: Any, columns: Float2D, codes: Int1D, weights: Any, most: int
     full = svm.coef_[:, (svm.coef_ != 0.0).any(axis=0)]
     order = np.argsort(-np.abs(model._planes[0]).max(axis=0), kind="stable")
     before = _score(columns @ full[:, order].T + svm.intercept_, codes)
-    options = {"tol": CHOOSING_TOL, "n_jobs": model.n_jobs}
+    options, signs = {"tol": CHOOSING_TOL, "n_jobs": model.n_jobs}, model._used_map.signs(model.monotone)[order]
     for k in _SHORTER:
         if k > most:
             break
         with warnings.catch_warnings(), one_blas_thread:
             warnings.simplefilter("ignore", ConvergenceWarning)
-            (again,) = svms_along(columns[:, :k], codes, model.classes_, [model.C], weights, **options)
+            (again,) = svms_along(columns[:, :k], codes, model.classes_, [model.C], weights, signs=signs[:k], **options)
         lost = before - _score(columns[:, :k] @ again.coef_.T + again.intercept_, codes)
         if lost < _POINT:
             return k, float(max(lost, 0.0))

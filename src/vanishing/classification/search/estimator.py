@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,7 +14,7 @@ from ...files.fields import Integer, Labels, ListOf, MayBeMissing, Number, Numbe
 from ...files.saved import Object, Parameters, Results, SavedEstimator
 from ...ideals.oavi import OAVI, DefaultIdeal
 from ...rows.labels import Labelled, read_labelled_input
-from ...rows.reading import dense
+from ...rows.reading import dense, input_names
 from ...svm import L1SVC
 from ..model.columns import Columns
 from ..model.transforms import TRANSFORMS, check_scaling
@@ -65,7 +64,8 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
         Which columns the last step sees. The walk uses the first of a list, and tries the others at its best psi; a
         grid is scored with all of them; an average and a search in passes use the first. "auto" stands for
         ``Columns()``, then five hinges for every input, these with products, and halves; for ``Columns()`` alone with
-        explicit ``psis``, with ``max_columns``, and with ``refit`` "1se" or "average".
+        explicit ``psis``, with ``max_columns``, and with ``refit`` "1se" or "average". Directions of columns stand
+        here: ``Columns(monotone={"late_payments": 1}).richer()`` tries the same with them.
     class_weight : dict or "balanced", default=None
         As for :class:`VanishingIdealClassifier`.
     n_jobs : int, optional
@@ -268,6 +268,9 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
             data.require_weights()
             # None stands for our own SVM.
             final = None if isinstance(self.final_estimator, L1SVC) else self.final_estimator
+            if isinstance(self.columns, (Columns, list, tuple)):
+                first, *_ = self._columns_to_try(few_rows=True)
+                first.require_monotone(input_names(self), data.classes, final)
             maker = Maker(self, self._template(), final, self.class_weight, self.n_jobs, self.max_columns)
             outcome = search(self._options(data, maker), data)
             best = choose(outcome.history, sparse=self.refit == "1se", max_columns=self.max_columns)
@@ -306,9 +309,7 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
         plain = (
             few_rows or isinstance(self.refit, str) or self.max_columns is not None or not isinstance(self.psis, str)
         )
-        first = Columns()
-        hinges = replace(first, hinges=self._budget.hinges)
-        return [first] if plain else [first, hinges, replace(hinges, monomials=2), replace(first, halves=True)]
+        return [Columns()] if plain else Columns().richer()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -330,6 +331,8 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
         asked = self.columns if isinstance(self.columns, (list, tuple)) and self.columns else [self.columns]
         if self.columns != "auto" and not all(isinstance(each, Columns) for each in asked):
             raise ValueError(f"columns must be 'auto', Columns(...) or a list of them; got {self.columns!r}.")
+        if any(each.monotone != asked[0].monotone for each in asked[1:]):
+            raise ValueError("All Columns of a list must have the same monotone, as in Columns(monotone=...).richer().")
         check_scaling(self.scale_input, ("auto", *TRANSFORMS))
         if isinstance(self.refit, str):
             check_choice("refit", self.refit, ("1se", "average"))

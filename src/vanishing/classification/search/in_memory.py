@@ -305,7 +305,8 @@ class InMemory:
         if found is None or found[0].n_generators == 0:
             return []
         mapping, columns = found
-        finals = last_steps(problem.final, columns, train, problem.classes, Cs, **problem.svm_limits)
+        signs = mapping.signs(trial.columns.monotone)
+        finals = last_steps(problem.final, columns, train, problem.classes, Cs, signs, **problem.svm_limits)
         return [FoldModel(scaler, ideals, mapping, final) for final in finals]
 
     def _fit_fold(self, trial: Trial, Cs: Sequence[float], fold: Fold, ideals: Ideals, n_jobs: int) -> list[_Fit]:

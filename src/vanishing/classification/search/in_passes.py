@@ -173,7 +173,8 @@ class InPasses:
         if mapping.n_generators:
             mapping = mapping.fitted_on(train, folds.reach(j), scale=columns.scale_features)
             svms = [L1SVC(C, n_jobs=self.n_jobs) for C in Cs]
-            svms[0]._fit_from(Cs, data._replace(rows=mapping.columns_of(train)), svms)
+            signs = mapping.signs(columns.monotone)
+            svms[0]._fit_from(Cs, data._replace(rows=mapping.columns_of(train)), svms, signs)
             for svm in svms:
                 table = mapping.confusion(test, svm.coef_, svm.intercept_, data.keys)
                 n_used = float((svm.coef_ != 0.0).any(axis=0).sum())

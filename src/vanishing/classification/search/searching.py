@@ -30,7 +30,7 @@ from ..model.columns import Columns
 from ..model.fitting import SAMPLE_ROWS, Conditions, class_weighted
 from ..model.per_class import PerClass
 from ..model.probabilities import Calibration, calibrate
-from ..model.transforms import InputTransform, Scaling
+from ..model.transforms import InputTransform, Scaling, in_unit_cube
 from .in_memory import FoldModel, InMemory, Problem, split
 from .in_passes import InPasses, survey_folds
 from .scoring import Criterion, HeldOut, find_scorer, mixed_if_better, scorer_of_predictions
@@ -324,8 +324,8 @@ def _calibration_of(
         return calibration
     assert score.decisions is not None
     held_out, _, weights = evaluator.held_out.together(score.decisions)
-    rows = evaluator.problem.rows.X[np.concatenate(evaluator.held_out.places)]
-    own = model.decision_function(rows).reshape(held_out.shape)
+    rows = ArrayRows(evaluator.problem.rows.X[np.concatenate(evaluator.held_out.places)], n_jobs=model.n_jobs)
+    own = model._used_map.scores(in_unit_cube(rows, model.scaler_), *model._planes)
     means = [np.average(each, axis=0, weights=weights) for each in (own, held_out)]
     squares = [np.average((d - m) ** 2, axis=0, weights=weights) for d, m in zip((own, held_out), means, strict=True)]
     varies = (np.array(squares) > 0.0).all(axis=0)

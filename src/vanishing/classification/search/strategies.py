@@ -165,8 +165,6 @@ class Budget:
         Terms that the ideal of a class may have however few rows there are.
     step_work : float
         Multiplications of the Hessians of one Newton step; they bound the columns that the SVMs see.
-    hinges : int
-        Hinges for every input that are tried at the best psi.
     few_errors : int
         Held-out rows with a wrong label, below which a sample of the rows cannot tell values of psi apart.
     larger : int
@@ -183,7 +181,6 @@ class Budget:
     terms_per_root_row: float = 12.0
     fewest_terms: int = 40
     step_work: float = 6e9
-    hinges: int = 5
     few_errors: int = 100
     larger: int = 4
     svm_tol: float = CHOOSING_TOL
