@@ -36,7 +36,6 @@ SOURCE = Path(vanishing.__file__).parent
 # Where a reduction starts, and what combines its results there.
 REDUCTIONS = {
     ("confirm", "max"): "builtins.max",
-    ("confirm", "operator.add"): "_operator.add",
     ("features", "operator.add"): "_operator.add",
     ("features", "_merge_moments"): "vanishing.classification.model.features._merge_moments",
     ("gram", "add_sums"): "vanishing.engine.gram.add_sums",

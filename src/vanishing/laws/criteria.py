@@ -114,8 +114,9 @@ class Verdict:
     width : float
         Noise between rows, as a share of the columns' steps; 0 for exact laws.
     net : float
-        Bits that the law is worth beside others: ``-log2`` of the distance within which rows obey, for each distinct
-        row that does, less ``cost``. Unlike ``saved``, it has no limit where chance never obeys.
+        Bits that the law is worth beside others: ``-log2`` of the distance within which rows obey, in deviations of
+        the columns, for each distinct row that does, less ``cost``. Unlike ``saved``, it has no limit where chance
+        never obeys.
     """
 
     accepted: bool
@@ -135,10 +136,15 @@ class Known:
     tolerance: float
 
 
-def relation_of(law: Law, X: Float2D, groups: Int1D | None = None) -> Relation:
-    """The equation of a law on the rows of a table."""
-    multiplicative = "multiplicative" in law.noise_kind
+def relation_of(law: Law, X: Float2D, groups: Int1D | None = None, *, multiplicative: bool | None = None) -> Relation:
+    """The equation of a law on the rows of a table; by default, with distances in the units of its noise."""
+    if multiplicative is None:
+        multiplicative = _is_multiplicative(law)
     return Relation(X, law.exponents, law.coef, law.origin, multiplicative=multiplicative, groups=groups)
+
+
+def _is_multiplicative(law: Law) -> bool:
+    return "multiplicative" in law.noise_kind
 
 
 def judge(
@@ -215,7 +221,8 @@ def judge(
         q = _chance_on_known(X, relation, reach, known, random)
         if n_distinct * information(share, q) <= cost:
             return Verdict(False, "it follows from the laws found before", saved, cost, width), own
-    return Verdict(True, "", saved, cost, width, -n_distinct * share * log2(reach) - cost), own
+    in_deviations = relation_of(law, X, groups, multiplicative=False).tolerance(exact=exact)
+    return Verdict(True, "", saved, cost, width, -n_distinct * share * log2(in_deviations) - cost), own
 
 
 def follows_from(law: Law, other: Law, X: Float2D) -> bool:
@@ -239,7 +246,7 @@ def follows_from(law: Law, other: Law, X: Float2D) -> bool:
 
 def is_narrower(law: Law, other: Law, X: Float2D) -> bool:
     """Whether the rows that obey a law are nearer to it than the noise of another one."""
-    return relation_of(law, X).tolerance() <= other.level
+    return relation_of(law, X, multiplicative=_is_multiplicative(other)).tolerance() <= other.level
 
 
 def most_saved(n_distinct: int) -> float:

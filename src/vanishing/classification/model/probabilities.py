@@ -129,10 +129,25 @@ def calibrate(
     As Platt (1999) does, the labels count as slightly uncertain, here by 0.001. Decisions for two classes count as
     ``reach`` at most: the few rows far beyond the margin would move the threshold.
     """
+    return calibrate_to(_uncertain_labels(codes, decisions.shape[1]), decisions, weights, reach=reach)
+
+
+def calibrate_to(
+    target: Float2D, decisions: Float2D, weights: Float1D | None = None, *, reach: float = _REACH
+) -> Calibration:
+    """The calibration of decisions with the smallest cross-entropy to given probabilities, of the second class or all.
+
+    Examples
+    --------
+    >>> decisions = np.linspace(-1.0, 1.0, 9)[:, None]
+    >>> known = Calibration(np.array([2.0]), np.array([0.5]))
+    >>> found = calibrate_to(expit(known(decisions)), 10.0 * decisions, reach=10.0)
+    >>> [float(number.round(4)[0]) for number in found]
+    [0.2, 0.5]
+    """
     k = decisions.shape[1]
     decisions = decisions if k > 1 else np.clip(decisions, -reach, reach)
     units, size, weights = _in_units(decisions, weights)
-    target = _uncertain_labels(codes, k)
 
     def loss(point: Float1D) -> tuple[float, Float1D]:
         value, residual = _log_loss(units * point[:k] + point[k:], target, weights)

@@ -22,14 +22,14 @@ from ...ideals.ideal import VanishingIdeal
 from ...progress import search_progress
 from ...rows.arrays import ArrayRows
 from ...rows.disk import ScaledOnDisk
-from ...rows.labels import Labelled
+from ...rows.labels import Labelled, as_vector
 from ...rows.reading import input_names, take_input_from
 from ...rows.sampling import Sample, stratified_sample
 from ..model.classifier import VanishingIdealClassifier
 from ..model.columns import Columns
 from ..model.fitting import SAMPLE_ROWS, Conditions, class_weighted
 from ..model.per_class import PerClass
-from ..model.probabilities import Calibration, calibrate
+from ..model.probabilities import Calibration, calibrate, calibrate_to, probabilities
 from ..model.transforms import InputTransform, Scaling, in_unit_cube
 from .in_memory import FoldModel, InMemory, Problem, split
 from .in_passes import InPasses, survey_folds
@@ -302,7 +302,7 @@ def refit(outcome: Outcome, data: Labelled, trial: Trial, *, may_mix: bool) -> V
     score = history[trial]
     calibration, calibration_of = _calibration(score, evaluator, may_mix=may_mix), None
     if calibration is not None:
-        same_rows = sample is None
+        same_rows = sample is None or len(sample.rows) == sample.n_rows.sum()
         calibration_of = partial(_calibration_of, calibration, score, evaluator, same_rows=same_rows)
     return maker.fitted(data, trial, Conditions(sample, evaluator.problem.max_columns, calibration_of=calibration_of))
 
@@ -317,20 +317,20 @@ def _calibration_of(
 ) -> Calibration:
     """The calibration of a model, from that of the folds.
 
-    The l1 penalty shrinks the weights of a fold more than those of a model that has many more rows. So where the search
-    had a sample, the decisions of the model about its rows first get the mean and the deviation of the held-out ones.
+    The l1 penalty shrinks the weights of a fold more than those of a model of many more rows. So where the search had a
+    part of the rows, the decisions of the model about it are calibrated to the probabilities from held-out decisions.
     """
     if same_rows:
         return calibration
     assert score.decisions is not None
+    assert score.calibration is not None
     held_out, _, weights = evaluator.held_out.together(score.decisions)
     rows = ArrayRows(evaluator.problem.rows.X[np.concatenate(evaluator.held_out.places)], n_jobs=model.n_jobs)
     own = model._used_map.scores(in_unit_cube(rows, model.scaler_), *model._planes)
-    means = [np.average(each, axis=0, weights=weights) for each in (own, held_out)]
-    squares = [np.average((d - m) ** 2, axis=0, weights=weights) for d, m in zip((own, held_out), means, strict=True)]
-    varies = (np.array(squares) > 0.0).all(axis=0)
-    scale = np.sqrt(np.where(varies, squares[1], 1.0) / np.where(varies, squares[0], 1.0))
-    return Calibration(scale, means[1] - scale * means[0]).followed_by(calibration)
+    plain = score.calibration  # a mixing one comes behind it
+    target = probabilities(as_vector(plain.limited(plain(held_out))))[:, -held_out.shape[1] :]
+    moved = calibrate_to(target, own.reshape(held_out.shape), weights)
+    return Calibration(moved.scale / plain.scale, (moved.offset - plain.offset) / plain.scale).followed_by(calibration)
 
 
 def _calibration(score: TrialScore, evaluator: InMemory, *, may_mix: bool) -> Calibration | None:
