@@ -243,7 +243,7 @@ class _Search:
         self.equations: list[Float1D] = []
         self.leads: list[int] = []
         self.refused: set[int] = set()
-        self.tightest: dict[int, float] = {}  # of the terms of each degree that lead no equation yet
+        self.tightest: dict[int, float] = {}  # by degree, among terms that lead no equation yet
         self.derivatives = derivatives(terms)
         rows, self.weights = points
         self.values = term_values(rows, Program.of(terms))

@@ -45,7 +45,7 @@ class Products:
         highest = [k for k, term in enumerate(terms) if len(term) == degree]
         last = tuple(np.array([k for k, term in enumerate(terms) if term and term[-1] == v]) for v in range(n))
         first = tuple(next(k for k in highest if terms[k][0] >= v) for v in range(n))
-        codes = np.array([sum(base**v for v in term) for term in terms])  # of a product: the sum of the codes
+        codes = np.array([sum(base**v for v in term) for term in terms])  # a product has the sum of codes
         pairs = [np.add.outer(codes[s], codes[t:]).ravel() for s, t in zip(last, first, strict=True)]
         listed = np.concatenate([*pairs, codes])
         order = np.argsort(listed)

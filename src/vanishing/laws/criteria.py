@@ -54,8 +54,8 @@ __all__ = [
     "most_saved",
 ]
 
-_DRAWS = 8000  # of one column, in the estimate of how often chance obeys a relation
-_MOST_ROWS = 2000  # that columns are drawn for
+_DRAWS = 8000  # draws of a column that estimate how often chance obeys a relation
+_MOST_ROWS = 2000  # rows for which columns are drawn
 _BITS_OF_ORIGIN = 8.0  # to write down where a column is counted from
 _SHOWN = 100  # characters of a rejected equation
 

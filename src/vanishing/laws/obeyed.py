@@ -26,8 +26,8 @@ from .say.law import Law
 
 __all__ = ["core_laws", "with_exceptions"]
 
-_FEWEST_VALUES = 6  # of a column of a law that some rows do not obey
-_MORE_WIDTH, _LEAST_WIDTH = 2.0, 0.005  # of further cores: over the first one's; no limit is below the second
+_FEWEST_VALUES = 6  # different values that a column needs in a law with exceptions
+_MORE_WIDTH, _LEAST_WIDTH = 2.0, 0.005  # further cores: times the first one's; the limit is at least the second
 
 
 def core_laws(table: Table, kept: Sequence[int], settings: Settings) -> tuple[list[Law], list[Attempt]]:

@@ -17,7 +17,7 @@ from ..polynomials.polynomial import Polynomial
 from ..polynomials.terms import Term
 from ..solvers import Status
 
-_MOST_DECIMALS = 12  # of a coefficient in a rule; more are left as they are
+_MOST_DECIMALS = 12  # coefficients with more are left as they are
 
 
 class LawLike(Protocol):

@@ -31,15 +31,15 @@ from .snapping import DENOMINATORS, rational_bits
 
 __all__ = ["Core", "find_core", "without_lumps", "without_term"]
 
-_FEW_ROWS, _SOME_ROWS, _MANY_ROWS = 64, 240, 2000  # that candidates are compared, compared again, and fitted on
+_FEW_ROWS, _SOME_ROWS, _MANY_ROWS = 64, 240, 2000  # rows of the first round, of the second round, and of the fits
 _STARTS = 24  # equations through random rows, for every set of terms
 _SEMIFINALISTS, _FINALISTS = 500, 20  # candidates of each kind that are compared again, and fitted
 _ABOUT_AS_NARROW = 1.25  # width over the smallest one, of equations among which the shortest is chosen
 _LEAST_ROWS = 6  # half of fewer are on an equation through three of them
 _LUMP = 0.4  # share of the searched rows that one value of a column may have: less than half of them
-_LEAST_SIZE = 0.01  # of a value, over a typical one of its column, that its deviation is a share of
-_REFITS = 2  # of an equation to all rows that obey: the second has the weights of the first
-_STEPS, _MOST_STEPS = 8, 50  # of concentration, and towards the width of the core
+_LEAST_SIZE = 0.01  # smaller values, over the typical one of a column, count as this one in relative deviations
+_REFITS = 2  # fits to all rows that obey: the second has the weights of the first
+_STEPS, _MOST_STEPS = 8, 50  # concentration steps, and steps towards the width of the core
 
 
 _Comparable = Callable[[Int2D, int], Bool1D]

@@ -13,7 +13,7 @@ from ..estimate.monomials import monomials
 __all__ = ["exponent_vectors", "term_sets"]
 
 _CANDIDATES = 25_000  # equations of one kind that are compared; degrees and exponents are as large as that allows
-_LARGEST_EXPONENT, _LARGEST_DEGREE = 5, 3  # of power laws, and of equations of three and four terms
+_LARGEST_EXPONENT, _LARGEST_DEGREE = 5, 3  # power laws; equations of three and four terms
 
 
 def exponent_vectors(n: int) -> Int2D:

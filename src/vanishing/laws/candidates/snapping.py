@@ -165,7 +165,7 @@ def _snap_to(system: System, support: list[int], c: Float1D, unit: Float1D, r: i
     units = unit[support]
     ratio = c[support] / units
     values = ratio / ratio[r]
-    with np.errstate(over="ignore", invalid="ignore"):  # of units whose squares float64 does not hold
+    with np.errstate(over="ignore", invalid="ignore"):  # float64 does not hold the squares of some units
         relative = units / units[r]
         information = system.information(c, support) * c[support[r]] ** 2 * np.outer(relative, relative)
     others = [i for i in range(len(support)) if i != r]

@@ -29,7 +29,7 @@ __all__ = [
     "share_within",
 ]
 
-SEED = 8_411_936_027_113  # of all draws: large, so that no table was made with the same random numbers
+SEED = 8_411_936_027_113  # all draws; large, so that no table was made with the same random numbers
 ROUNDED = 1e-9  # share of a size that float64 may leave of zero on a row
 REACH = 3.0  # deviations of its noise within which a row obeys a relation
 LEFT_BY_ROUNDING = 1e-7  # deviations that float64 may leave in moments, and in relations fitted to them
@@ -37,7 +37,7 @@ MIDDLE = (0.16, 0.84)  # quantiles between which a normal column has its middle:
 GRADIENTS = 200  # rows at which gradients are compared
 PARALLEL = 0.15  # singular value of unit gradients, in deviations, below which these count as dependent
 HALF_OF_NORMAL = 0.6744897501960817  # standard normal deviations that half of all values are within
-_ROUNDING = 4.0 * np.finfo(np.float64).eps  # of a sum of terms over their sizes: what float64 leaves of zero
+_ROUNDING = 4.0 * np.finfo(np.float64).eps  # what float64 leaves of zero in a sum of terms, over their sizes
 _NEWTON_STEPS = 6  # onto other relations
 NEIGHBOURS = 12  # rows beside a row whose mean distance predicts its own
 

@@ -13,7 +13,7 @@ from ...polynomials.text import latex_name, shown_names
 
 __all__ = ["common_denominator", "coordinate_names", "equation", "monomial", "number", "with_error"]
 
-_DIGITS = 6  # of a number without an error
+_DIGITS = 6  # digits of a number without an error
 
 
 def number(value: float, error: float = 0.0) -> str:

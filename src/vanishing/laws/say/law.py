@@ -130,7 +130,7 @@ class Law(Saved):
         "conserved": Flag(),
         "units": Optional(TupleOf(Text())),
         **dict.fromkeys(("share", "within"), MayBeMissing(Number())),
-        "held_out": MayBeMissing(Number(finite=False)),  # of earlier versions
+        "held_out": MayBeMissing(Number(finite=False)),  # files of earlier versions have it
         "off": MayBeMissing(TupleOf(Integer(low=0))),
     }
 
