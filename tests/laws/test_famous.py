@@ -42,6 +42,7 @@ def test_a_share_of_expenditures_is_found_beside_votes():
     assert [law.equation for law in laws] == ["A*share + B*share = 100*A"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_columns", [4, 6])
 def test_the_depth_of_diamonds_is_a_share_of_their_width(n_columns):
     # ggplot2's diamonds: depth = 200 z / (x + y) per cent; lengths in hundredths of a millimetre, 2% of them wrong.

@@ -72,6 +72,7 @@ def test_the_estimate_of_a_constant_that_was_rounded_is_at_hand():
     assert abs(abs(value) - PENDULUM) < 4.0 * error
 
 
+@pytest.mark.slow
 def test_curves_and_correlated_noise_have_no_law():
     rng = np.random.default_rng(11)
     for n_rows in (6, 8, 12, 20):

@@ -107,6 +107,7 @@ def assert_same_scores(found, expected):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Dask currently has limited support for converting pandas extension dtypes")
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("maker", MAKERS)
@@ -186,6 +187,7 @@ def in_memory(d):
     return columns, *dask.compute(labels, weights)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Dask currently has limited support for converting pandas extension dtypes")
 @pytest.mark.parametrize("shape", [arrays, frame_beside_arrays, array_beside_series, in_memory])
 def test_a_shuffle_that_is_not_shared_is_refused(shape, expected):

@@ -306,12 +306,26 @@ def _laws_modulo(points: _Points, max_degree: int, max_terms: int, max_bits: flo
             wrong = np.zeros(len(points.numerators), dtype=bool)
             for law in new:
                 wrong |= points.violating(*law)
+            for own, coefficients in zip(found, lifted, strict=True):
+                if not coefficients:  # too long to be lifted, but its multiples are left out at the next degree
+                    wrong[_missed(points, distinct, here, own, prime)] = True
             if not wrong.any():
                 break
             sample = np.concatenate([sample, np.flatnonzero(wrong)[: len(terms)]])
         laws += [_sorted(*law, n_columns) for law in new]
     laws.why = f"All degrees up to {max_degree} were looked at."
     return laws
+
+
+def _missed(points: _Points, distinct: Int1D, here: _Points, terms: list[Term], prime: int) -> Int1D:
+    """The distinct rows that do not satisfy a relation of terms, which holds on the points ``here``, modulo a prime."""
+    degree = max(len(term) for term in terms)
+    relation = null_space(*reduced_echelon(here.values(terms, degree, prime), prime), prime)[0]
+    total = np.zeros(len(distinct), dtype=np.int64)
+    for coefficient, values in zip(relation, points.at(distinct).values(terms, degree, prime).T, strict=True):
+        total = (total + coefficient * values) % prime
+    missed: Int1D = distinct[total != 0]
+    return missed
 
 
 def _multiples(kernel: Int2D, lower: list[Term], terms: list[Term], n_columns: int) -> Int2D:

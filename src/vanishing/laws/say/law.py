@@ -315,7 +315,7 @@ class Law(Saved):
         >>> x = random.uniform(1, 3, 400)
         >>> law = discover(np.column_stack([x, 2 * x]) + random.normal(0, 0.005, (400, 2)), names=["x", "y"])[0]
         >>> law.equation, {term: round(abs(value), 3) for term, (value, _) in law.constants().items()}
-        ('x = 0.5*y', {'y': 0.5})
+        ('2*x = y', {'x': 2.0})
         """
         names = coordinate_names(self.columns, self.origin)
         free = [exact is not None and error > 0.0 for exact, error in zip(self.rational, self.free_stderr, strict=True)]
