@@ -71,7 +71,7 @@ def column_types(file: str, given: dict[str, str]) -> tuple[dict[str, str], Dial
 
 
 def stray_texts(file: str, names: Sequence[str], dialect: Dialect | None) -> dict[str, str]:
-    """The first text that is no number in each column of texts that has numbers as well, in the head of a CSV file."""
+    """The first text in each column that mixes numbers and texts, from the head of a CSV file."""
     if dialect is None or not names:
         return {}
     import pyarrow.dataset as dataset
