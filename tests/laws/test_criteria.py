@@ -8,7 +8,6 @@ import pytest
 from vanishing import discover
 from vanishing.laws.criteria import Judgement, bits_of_equation, follows_from, judge, most_saved
 from vanishing.laws.rows.relation import Relation, middle_spread, moved_onto, predictable, share_within
-from vanishing.laws.rows.table import Table
 from vanishing.laws.say.describe import exact_law
 
 
@@ -17,9 +16,8 @@ def law_of(X, exponents, coef, *, kind="exact"):
     from dataclasses import replace
 
     names = tuple(f"x{j}" for j in range(X.shape[1]))
-    table = Table(names, None, len(X), X)
     rational = [Fraction(c) if float(c).is_integer() else None for c in coef]
-    law = exact_law(table, np.array(exponents), np.array(coef, dtype=float), rational, "test")
+    law = exact_law(names, X.std(axis=0), len(X), np.array(exponents), np.array(coef, dtype=float), rational, "test")
     return replace(law, kind=kind)
 
 

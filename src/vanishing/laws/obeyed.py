@@ -143,7 +143,7 @@ def _law(core: Core, table: Table, kept: Sequence[int], settings: Settings) -> L
     if len(core.coef) == 2 and ((X[:, used] > 0.0).all(axis=0) | (X[:, used] < 0.0).all(axis=0)).all():
         found = power_law_of(X, core.exponents[0] - core.exponents[1], models=[True])
         snap = settings.snaps(found.exponents[list(kept)])
-        law = power_law(found, replace(table, X=X, n_rows=len(X)), range(len(table.names)), snap=snap)
+        law = power_law(found, table.names, X, range(len(table.names)), snap=snap)
     else:
         fitted = _fitted(core, X, settings.of_columns([list(kept).index(j) for j in used], len(kept)))
         if fitted.dense and not core.special:

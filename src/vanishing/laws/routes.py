@@ -40,7 +40,8 @@ def proven_laws(table: Table, max_degree: int | None) -> list[Law]:
     for exponents, numbers in basis:
         scaled = [c * denominator**power for c, power in zip(numbers, exponents.sum(axis=1).tolist(), strict=True)]
         coef = [Fraction(c, gcd(*scaled)) for c in scaled]
-        laws.append(exact_law(table, exponents, np.array(coef, dtype=np.float64), coef, why))
+        real = np.array(coef, dtype=np.float64)
+        laws.append(exact_law(table.names, table.X.std(axis=0), table.n_rows, exponents, real, coef, why))
     return laws
 
 
@@ -89,7 +90,7 @@ def _power_law(table: Table, kept: Sequence[int], settings: Settings) -> list[La
         return []
     models = [model == MULTIPLICATIVE for model in dict.fromkeys(model for model, _ in settings.models)]
     found = find_power_law(table.X[:, list(kept)], settings.max_noise, models)
-    return [] if found is None else [power_law(found, table, kept, snap=settings.snaps(found.exponents))]
+    return [] if found is None else [power_law(found, table.names, table.X, kept, snap=settings.snaps(found.exponents))]
 
 
 def _settled(attempts: Sequence[Attempt], laws: Sequence[FittedLaw]) -> list[Attempt]:
