@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vanishing import discover
-from vanishing.laws.candidates.core import _peak, _shortest_halves, find_core
+from vanishing.laws.candidates.core import find_core, peak, shortest_halves
 from vanishing.laws.candidates.least_medians import null_vector
 from vanishing.laws.candidates.short_equations import exponent_vectors, term_sets
 
@@ -102,7 +102,7 @@ def test_exponents_have_no_common_factor_and_supports_no_common_column():
 
 def test_the_shortest_half_is_that_of_a_search_by_hand():
     logs = np.random.default_rng(0).normal(size=(21, 2))
-    widths, middles = _shortest_halves(logs, np.array([[1, -1]]), np.array([1.0, 1.0]))
+    widths, middles = shortest_halves(logs, np.array([[1, -1]]), np.array([1.0, 1.0]))
     values = np.sort(logs[:, 0] - logs[:, 1])
     lengths = values[10:] - values[:11]
     k = int(np.argmin(lengths))
@@ -120,7 +120,7 @@ def test_null_vectors_vanish_on_the_rows_above():
 def test_the_peak_is_that_of_the_rows_that_obey():
     random = np.random.default_rng(0)
     distance = np.abs(np.r_[0.01 * random.normal(size=700), random.normal(size=300)])
-    assert _peak(distance) == pytest.approx(0.01, rel=0.1)
+    assert peak(distance) == pytest.approx(0.01, rel=0.1)
 
 
 def test_a_lacking_column_joins_the_law():

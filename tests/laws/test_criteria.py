@@ -144,20 +144,6 @@ def test_rows_are_moved_onto_relations():
     assert max(distance.max() for distance in distances) < 1e-6
 
 
-def test_a_relation_pins_the_columns_that_decide_about_it():
-    random = np.random.default_rng(0)
-    first, x, y = random.integers(0, 2, 1000), random.uniform(1.0, 3.0, 1000), random.uniform(1.0, 3.0, 1000)
-    either = np.column_stack([np.where(first, x, 0.0), np.where(first, 2.0, y)])
-    always = np.column_stack([x, np.full(1000, 2.0)])
-    exponents, coef = np.array([[1, 1], [1, 0]]), [1.0, -2.0]  # x*(y - 2) = 0
-    bits = {
-        name: [Relation(X, exponents, coef, np.zeros(2)).pins(j, np.random.default_rng(1)) for j in (0, 1)]
-        for name, X in (("either", either), ("always", always + 1e-12 * random.normal(size=always.shape)))
-    }
-    assert min(bits["either"]) > 0.2
-    assert bits["always"][0] < 0.01
-
-
 def test_shares_are_never_none_and_never_all():
     distance = np.array([0.0, 1.0, 2.0])
     assert share_within(distance, 1.5) == pytest.approx(2.5 / 4.0)
@@ -176,9 +162,11 @@ def test_neighbours_predict_smooth_functions_and_no_noise():
     assert 0.3 < predictable(half) < 0.6
     assert predictable(noise) == 0.0
     assert predictable(np.zeros(400)) == 0.0
-    # With neighbours given by hand: the rows before and after, twelve in all.
-    beside = np.clip(np.arange(400)[:, None] + np.r_[-6:0, 1:7], 0, 399)
-    assert predictable(half, beside) == pytest.approx(predictable(half), abs=0.02)
+    # By hand: the mean of the six rows before and the six after.
+    residual = half - half.mean()
+    means = np.array([np.delete(residual[max(k - 6, 0) : k + 7], min(k, 6)).mean() for k in range(400)])
+    expected = (residual @ means) / (residual @ residual) - 3.0 * np.sqrt(2.0 / (400 * 12))
+    assert predictable(half) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -25,11 +25,12 @@ from .._typing import Float1D, Float2D, Int1D
 from .candidates.core import without_lumps
 from .estimate.settings import Attempt
 from .rows.relation import (
-    GRADIENTS,
     HALF_OF_NORMAL,
     LEFT_BY_ROUNDING,
+    MANY_ROWS,
     PARALLEL,
     SEED,
+    SOME_ROWS,
     Relation,
     information,
     middle_spread,
@@ -55,7 +56,6 @@ __all__ = [
 ]
 
 _DRAWS = 8000  # draws of a column that estimate how often chance obeys a relation
-_MOST_ROWS = 2000  # rows for which columns are drawn
 _BITS_OF_ORIGIN = 8.0  # to write down where a column is counted from
 _SHOWN = 100  # characters of a rejected equation
 
@@ -329,7 +329,7 @@ def _leaves_points_only(relation: Relation, known: Sequence[Known], X: Float2D) 
     inside = [entry.relation for entry in known if set(entry.relation.columns) <= set(relation.columns)]
     if not inside:
         return False
-    rows = np.linspace(0, len(X) - 1, min(len(X), GRADIENTS)).astype(np.int64)
+    rows = np.linspace(0, len(X) - 1, min(len(X), SOME_ROWS)).astype(np.int64)
     place = {j: k for k, j in enumerate(relation.columns)}
     gradients = np.zeros((len(rows), len(inside) + 1, len(place)))
     for k, each in enumerate([*inside, relation]):
@@ -378,7 +378,7 @@ def bits_of_equation(law: Law, n_rows: int) -> float:
 
 
 def _some_rows(n_rows: int, random: np.random.Generator) -> Int1D:
-    rows: Int1D = np.arange(n_rows) if n_rows <= _MOST_ROWS else random.choice(n_rows, _MOST_ROWS, replace=False)
+    rows: Int1D = np.arange(n_rows) if n_rows <= MANY_ROWS else random.choice(n_rows, MANY_ROWS, replace=False)
     return np.repeat(rows, max(_DRAWS // len(rows), 1))
 
 
@@ -439,7 +439,7 @@ def most_left(relation: Relation, X: Float2D) -> tuple[int, float]:
     for column in X.T:
         shuffled = random.permutation(len(X))  # rows with one value have no order
         order = shuffled[np.argsort(column[shuffled], kind="stable")]
-        shares.append(predictable(distance[order], None, by_rounding))
+        shares.append(predictable(distance[order], by_rounding))
     most = int(np.argmax(shares))
     return most, shares[most]
 

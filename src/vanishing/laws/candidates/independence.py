@@ -12,7 +12,7 @@ from ..estimate.gmm import Conditions
 from ..estimate.monomials import Monomials, monomials
 from ..estimate.sample import Sample
 from ..estimate.settings import LIKELY, Settings
-from ..rows.relation import GRADIENTS, LEFT_BY_ROUNDING, PARALLEL, ROUNDED
+from ..rows.relation import LEFT_BY_ROUNDING, PARALLEL, ROUNDED, SOME_ROWS
 from .fitted import FittedLaw
 
 __all__ = ["candidate_terms", "follows", "is_new", "jacobian_rank", "pivot_term"]
@@ -104,7 +104,7 @@ def jacobian_rank(laws: Sequence[FittedLaw]) -> int:
 def _gradients(conditions: Conditions, c: Float1D) -> Float2D:
     """Gradients at some rows, ``(n_columns, n_rows)``, of typical length 1 where columns have deviation 1."""
     sample, terms = conditions.sample, conditions.terms
-    rows = np.linspace(0, sample.n_rows - 1, min(sample.n_rows, GRADIENTS)).astype(np.int64)
+    rows = np.linspace(0, sample.n_rows - 1, min(sample.n_rows, SOME_ROWS)).astype(np.int64)
     z = conditions.basis @ c
     slopes = np.array([terms.derivative(z, j) for j in range(sample.n_columns)]) @ conditions.table[: len(terms), rows]
     slopes *= (sample.deviation / sample.scale)[:, None]

@@ -19,7 +19,7 @@ from scipy.special import chdtri
 from ..._typing import Array, Float1D, Float2D
 from ...constants import SINGULAR
 from ...polynomials.terms import count_terms
-from ..rows.relation import LEFT_BY_ROUNDING
+from ..rows.relation import LEFT_BY_ROUNDING, REACH, SOME_ROWS
 from .moments import MomentTable
 from .monomials import binomial_matrix, monomials
 from .sample import Sample
@@ -27,8 +27,6 @@ from .weights import RowNoise, covariance_of_tests, row_noise
 
 __all__ = [
     "EXTRA_DEGREE",
-    "FLOOR",
-    "LOG_VARIANCE_PRIOR",
     "ROWS_PER_TEST",
     "Conditions",
     "System",
@@ -39,12 +37,8 @@ __all__ = [
     "whitener",
 ]
 
-FLOOR = 1e-6  # noise in deviations that moments in float64 resolve; estimates up to four times as large are rounding
-LOG_VARIANCE_PRIOR = 4.0  # prior variance of a column's log noise variance, where each column has its own
 EXTRA_DEGREE = 2  # tests have this degree more than the terms; with 1, parity could hide a misfit
-ROWS_PER_TEST = 6  # fewer rows for each test condition make their covariance unreliable
-_REDUCED_TESTS = (20, 50)  # numbers of tests that a small set of terms passes first: a few wild rows fail them
-_REDUCED_ROWS = 1000  # rows that weigh these tests
+ROWS_PER_TEST = 5  # with fewer, a condition has no reliable variance, and as many terms come near to the rows
 _ESTIMATED_WEIGHTS = 8.0  # times conditions over rows: information that estimated weights lose, by simulation
 _CHANCE = 1e-4  # share of true laws that a test may reject
 _NEGLIGIBLE = 0.005  # J per row of a departure, or of a term, that is too small to matter
@@ -58,7 +52,7 @@ def is_noise(variances: Float1D) -> bool:
     >>> is_noise(np.array([1e-12])), is_noise(np.array([1e-4]))
     (False, True)
     """
-    return bool(np.max(variances) > (4.0 * FLOOR) ** 2)
+    return bool(np.max(variances) > (REACH * LEFT_BY_ROUNDING) ** 2)
 
 
 def largest_passing(dof: int, n_rows: int) -> float:
@@ -237,19 +231,16 @@ class Conditions:
 
     @cached_property
     def reduced(self) -> list[Conditions]:
-        """The same terms with tests of lower degrees only, ascending: most polynomials that are no law fail these.
+        """The same terms with tests of a lower degree only, if these are fewer: most polynomials that are no law fail.
 
         The cost of a test grows with the rows that weigh it, and with the square of the number of its conditions.
         """
-        n, fewer = self.sample.n_columns, []
-        some = self.sample.thinned(_REDUCED_ROWS)
-        for n_tests in _REDUCED_TESTS:
-            degree = 1
-            while count_terms(degree, n) < n_tests:
-                degree += 1
-            if 2 * count_terms(degree, n) <= len(self.tests):
-                fewer.append(Conditions(some, self.degree, degree - self.degree, self.moments))
-        return fewer
+        n, degree = self.sample.n_columns, 1
+        while count_terms(degree + 1, n) * ROWS_PER_TEST <= SOME_ROWS:
+            degree += 1
+        if 2 * count_terms(degree, n) > len(self.tests):
+            return []
+        return [Conditions(self.sample.thinned(SOME_ROWS), self.degree, degree - self.degree, self.moments)]
 
     @property
     def table(self) -> Float2D:
@@ -323,15 +314,16 @@ class Conditions:
 
         The test leaves out the directions in which the conditions move with the noise variances. With
         ``nuisance="level"`` the direction of the common level is projected out; with ``"columns"`` the directions of
-        all columns are, up to a prior; with ``"none"`` the noise is known.
+        all columns are; with ``"none"`` the noise is known.
         """
-        covariance, mean = self.covariance(c, variances)
-        W = whitener(covariance)
+        W = whitener(self.covariance(c, variances)[0])
         R = W.T @ self.means(variances)
         n_nuisance = 0
         if nuisance != "none" and is_noise(variances):
-            slopes = W.T @ self.noise_slopes(variances, c) / np.sqrt(mean)
-            R, n_nuisance = _without_nuisance(R, slopes, nuisance, self.n_rows)
+            slopes = W.T @ self.noise_slopes(variances, c)
+            q, size, _ = np.linalg.svd(slopes.sum(axis=1, keepdims=True) if nuisance == "level" else slopes, False)
+            q = q[:, size > LEFT_BY_ROUNDING * size[0]]
+            R, n_nuisance = R - q @ (q.T @ R), q.shape[1]
         return System(R, self.spread(variances), W.shape[1], n_nuisance, self.n_rows)
 
     def noise_slopes(self, variances: Float1D, c: Float1D) -> Float2D:
@@ -342,15 +334,3 @@ class Conditions:
             self._slopes[key] = self.moments.product_slopes(variances, self.tests, self.terms)
         z = self.basis @ c
         return np.column_stack([change @ z for change in self._slopes[key]])
-
-
-def _without_nuisance(R: Float2D, slopes: Float2D, nuisance: str, n_rows: int) -> tuple[Float2D, int]:
-    """Conditions without the directions in which they move with the noise, and the number of these directions."""
-    if nuisance == "level":
-        q = slopes.sum(axis=1)
-        q /= max(float(np.linalg.norm(q)), 1e-300)
-        return R - np.outer(q, q @ R), 1
-    # (1 + U U' N prior)^(-1/2) R, by the singular values of U.
-    u, s, _ = np.linalg.svd(slopes, full_matrices=False)
-    shrunk = 1.0 / np.sqrt(1.0 + n_rows * LOG_VARIANCE_PRIOR * s**2) - 1.0
-    return R + u @ (shrunk[:, None] * (u.T @ R)), slopes.shape[1]

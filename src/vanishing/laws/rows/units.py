@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
+from reprlib import repr as shown
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,7 +26,6 @@ Powers: TypeAlias = dict[str, Fraction]
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+")
 _SYMBOL = re.compile(r"[^\W\d_]\w*(?: \w+)*|%|°\w*")  # in a mapping; in a text, a symbol does not end in digits
-_LONGEST_SHOWN = 60  # characters of a unit that a message shows
 _TOKEN = re.compile(
     r"\s*(?:(?P<exponent>(?:\^|\*\*)\s*(?:[-+]?\d+(?:\.\d+)?|\(\s*[-+]?\d+(?:\.\d+)?(?:\s*/\s*\d+)?\s*\)))"
     r"|(?P<operator>[*·/()])|(?P<one>1(?![\d.]))|(?P<symbol>[^\W\d_](?:\w*[^\W\d])?|%|°\w*))\s*"
@@ -131,7 +131,7 @@ def label(powers: Sequence[Any], units: Sequence[str | Mapping[str, Any]]) -> st
 
 def _check_columns(units: Mapping[str, Any], columns: Sequence[str]) -> None:
     if not isinstance(units, Mapping):
-        raise ValueError(f"units must be a mapping from columns to units, such as {{'p': 'Pa'}}; got {_shown(units)}.")
+        raise ValueError(f"units must be a mapping from columns to units, such as {{'p': 'Pa'}}; got {shown(units)}.")
     unknown = [name for name in units if name not in columns]
     if unknown:
         raise ValueError(
@@ -149,8 +149,8 @@ def _dimension(name: str, unit: str | Mapping[str, Any]) -> Powers:
         known = _resolved(symbol)
         if known is None and isinstance(unit, str):
             raise ValueError(
-                f"The unit {_shown(unit)} of column {name!r} has a symbol that pint does not know, {_shown(symbol)}: "
-                f"correct it, or declare it as a base unit of your own with {{{_shown(symbol)}: 1}} in place of the "
+                f"The unit {shown(unit)} of column {name!r} has a symbol that pint does not know, {shown(symbol)}: "
+                f"correct it, or declare it as a base unit of your own with {{{shown(symbol)}: 1}} in place of the "
                 "text."
             )
         total = _product(total, {symbol: Fraction(1)} if known is None else known, power)
@@ -188,13 +188,13 @@ def _read(name: str, unit: str | Mapping[str, Any]) -> Powers:
     if isinstance(unit, Mapping):
         return _read_mapping(name, unit)
     if not isinstance(unit, str):
-        raise ValueError(f"The unit of {name!r} must be a text such as 'm/s^2' or a mapping; got {_shown(unit)}.")
+        raise ValueError(f"The unit of {name!r} must be a text such as 'm/s^2' or a mapping; got {shown(unit)}.")
     raised = _RAISED.sub(lambda match: f"^({match[0].translate(_SUPERSCRIPTS)})", unit).replace("%", "percent")
     try:
         return _powers(list(_tokens(raised)))
     except (_NotAUnitError, ZeroDivisionError, ValueError):  # as for ^(1/0), and for exponents of thousands of digits
         raise ValueError(
-            f"Can't read the unit {_shown(unit)} of {name!r}: write powers of symbols, such as 'kg*m^2/s^2', or '1'."
+            f"Can't read the unit {shown(unit)} of {name!r}: write powers of symbols, such as 'kg*m^2/s^2', or '1'."
         ) from None
 
 
@@ -203,21 +203,15 @@ def _read_mapping(name: str, unit: Mapping[str, Any]) -> Powers:
         powers = {str(symbol): Fraction(power) for symbol, power in unit.items() if power}
     except (TypeError, ValueError, ArithmeticError):  # as for None, "two", infinity
         raise ValueError(
-            f"The unit of {name!r} must map symbols to numbers, such as {{'m': 1, 's': -2}}; got {_shown(unit)}."
+            f"The unit of {name!r} must map symbols to numbers, such as {{'m': 1, 's': -2}}; got {shown(unit)}."
         ) from None
     for symbol in powers:
         if not _SYMBOL.fullmatch(symbol):
             raise ValueError(
                 f"The unit of {name!r} must map symbols to numbers, such as {{'m': 1, 's': -2}}; the symbol "
-                f"{_shown(symbol)} must start with a letter, and have letters, digits and underscores."
+                f"{shown(symbol)} must start with a letter, and have letters, digits and underscores."
             )
     return powers
-
-
-def _shown(value: object) -> str:
-    """A value in a message, cut where it is long."""
-    text = repr(value)
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
 class _NotAUnitError(Exception):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -21,7 +21,7 @@ from ..rows.table import Table
 from .equation import common_denominator
 from .law import Law, degrees_of_freedom, sorted_terms
 
-__all__ = ["dependency_law", "describe", "exact_law", "power_law", "with_rational", "with_units"]
+__all__ = ["dependency_law", "describe", "exact_law", "power_law", "with_units"]
 
 
 def exact_law(
@@ -121,29 +121,8 @@ def _numbers(law: FittedLaw, order: list[int]) -> tuple[Float1D, Float1D, list[F
     return coef * signed, stderr * factor, rational, free * signed, free_stderr * factor
 
 
-def with_rational(law: Law, rational: Mapping[tuple[int, ...], Fraction | None]) -> Law:
-    """The law with some coefficients as rational multiples of each other, given by the exponents of their terms.
-
-    The others are multiples of the first of these terms, as the rows give them. Where all of more than two are
-    rational, they become integers.
-    """
-    numbers = [rational[tuple(row)] for row in law.exponents.tolist()]
-    fixed = [k for k, number in enumerate(numbers) if number is not None]
-    share = np.array([float(numbers[k] or 0) / law.free_coef[k] for k in fixed]).mean()
-    known = [number for number in numbers if number is not None]
-    factor = common_denominator(known) if len(known) == len(numbers) > 2 else 1
-    lead = float(numbers[0]) if numbers[0] is not None else law.free_coef[0] * share
-    factor = -factor if lead < 0.0 else factor
-    free = law.free_coef * share * factor
-    coef = np.array([free[k] if number is None else float(number) * factor for k, number in enumerate(numbers)])
-    free_stderr = law.free_stderr * abs(share * factor)
-    stderr = np.where([number is None for number in numbers], free_stderr, 0.0)
-    rational_coef = tuple(None if number is None else number * factor for number in numbers)
-    return replace(law, coef=coef, stderr=stderr, rational=rational_coef, free_coef=free, free_stderr=free_stderr)
-
-
 def power_law(law: PowerLaw, columns: Sequence[str], X: Float2D, kept: Sequence[int], *, snap: bool = True) -> Law:
-    """A power law of some columns of the rows ``X`` as a polynomial: negative exponents go to the other side.
+    """A power law of the columns ``kept``, with the rows ``X``, as a polynomial: negative exponents go to one side.
 
     With ``snap``, its constant may be a rational number.
     """
@@ -155,22 +134,21 @@ def power_law(law: PowerLaw, columns: Sequence[str], X: Float2D, kept: Sequence[
     bits, p, q, _ = nearest_rational(value, known_to)
     snapped = Fraction(int(p), int(q)) if snap and real_bits(value, known_to) - bits > least_saving(1) else None
     coef = np.array([1.0, -(value if snapped is None else float(snapped))])
-    rational, deviation = (Fraction(1), None if snapped is None else -snapped), X.std(axis=0)
-    exponents = _in_table(sides, kept, len(columns))
+    rational = Fraction(1), None if snapped is None else -snapped
+    exponents, scale = (_in_table(values, kept, len(columns)) for values in (sides, X.std(axis=0)))
     why = f"All {law.n_rows:,} rows satisfy it up to rounding."
-    found = exact_law(columns, deviation, law.n_rows, exponents, coef, rational, why)
+    found = exact_law(columns, scale, law.n_rows, exponents, coef, rational, why)
     found = replace(found, free_coef=np.array([1.0, -value]))
     if law.level <= LEFT_BY_ROUNDING:
         return found
     noise = _in_table(law.sigma, kept, len(columns)) + found.noise
-    how = "multiplicative, one level for all columns" if law.multiplicative else "one level for all columns"
     return replace(
         found,
         stderr=np.array([0.0, error if snapped is None else 0.0]),
         free_stderr=np.array([0.0, error]),
         noise=noise,
-        noise_kind=how,
-        level=float(np.nanmean(noise / (1.0 if law.multiplicative else deviation))),
+        noise_kind=f"{'multiplicative, ' if law.multiplicative else ''}one level for all columns",
+        level=float(np.nanmean(noise / (1.0 if law.multiplicative else scale))),
         typical_distance=law.level,
         J=law.J,
         dof=law.dof,

@@ -10,16 +10,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..._typing import Float1D, Float2D, Int1D, Int2D
+from ...constants import WIDE
 from ...display import counted
 from ...files.fields import Flag, Integer, MayBeMissing, Number, Numbers, Optional, Ratio, Text, TupleOf, require
 from ...files.saved import Saved
 from ...polynomials.text import distinct_names
-from .deviations import standard_deviations
+from .deviations import differentiated, standard_deviations, values_of
 from .equation import coordinate_names, equation, monomial, number, with_error
 
 __all__ = ["Law", "sorted_terms"]
-
-_EXCEPTION = 5.0  # deviations of what noise explains, beyond which a row does not obey
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,11 +209,7 @@ class Law(Saved):
 
     def evaluate(self, X: Any) -> Float1D:
         """The polynomial on the rows of ``X``: zero where the law holds (or its conserved value)."""
-        rows = self._rows(X)
-        return np.asarray(
-            sum(c * np.prod(rows**e, axis=1) for c, e in zip(self.coef, self.exponents, strict=True))
-            + np.zeros(len(rows))
-        )
+        return values_of(self.coef, self.exponents, self._rows(X))
 
     def residuals(self, X: Any) -> Float1D:
         """Left side minus right side on the rows of ``X``, in the units of the equation."""
@@ -222,14 +217,8 @@ class Law(Saved):
 
     def gradient(self, X: Any) -> Float2D:
         """Derivatives of the polynomial with respect to the columns, ``(n_samples, n_columns)``."""
-        rows = self._rows(X)
-        slopes = np.zeros_like(rows)
-        for c, e in zip(self.coef, self.exponents, strict=True):
-            for j in np.flatnonzero(e):
-                lower = e.copy()
-                lower[j] -= 1
-                slopes[:, j] += c * e[j] * np.prod(rows**lower, axis=1)
-        return slopes
+        rows, columns = self._rows(X), range(len(self.columns))
+        return np.column_stack([values_of(*differentiated(self.coef, self.exponents, j), rows) for j in columns])
 
     def distance(self, X: Any) -> Float1D:
         """Distances of the rows of ``X`` to first order, ``|g| / |grad g|``, in deviations of the columns."""
@@ -257,9 +246,9 @@ class Law(Saved):
         """
         if X is None:
             return np.array(self.off, dtype=np.int64)
-        residual, deviation = standard_deviations(self, self._rows(X))
+        residual, deviation = standard_deviations(self, self._table(X))
         far = np.abs(residual) / np.maximum(deviation, 1e-300)
-        off = np.flatnonzero(far > _EXCEPTION)
+        off = np.flatnonzero(far > WIDE)
         return np.asarray(off[np.argsort(-far[off], kind="stable")])
 
     def plot(self, X: Any, *, ax: Any = None) -> Any:
@@ -410,6 +399,10 @@ class Law(Saved):
 
     def _rows(self, X: Any) -> Float2D:
         """Rows of the table, counted from the origin."""
+        return np.asarray(self._table(X) - self.origin)
+
+    def _table(self, X: Any) -> Float2D:
+        """Rows with the columns of the table."""
         if hasattr(X, "columns") and all(name in X.columns for name in self.columns):
             X = X[list(self.columns)]
         rows = np.asarray(X, dtype=np.float64)
@@ -418,7 +411,7 @@ class Law(Saved):
                 f"X must have the {len(self.columns)} columns of the table ({', '.join(self.columns)}); got shape "
                 f"{rows.shape}."
             )
-        return np.asarray(rows - self.origin)
+        return rows
 
 
 def _sympy(what: str) -> Any:
