@@ -7,8 +7,8 @@ import pytest
 
 from vanishing import discover
 from vanishing.laws.candidates.core import find_core, peak, shortest_halves
-from vanishing.laws.candidates.least_medians import null_vector
-from vanishing.laws.candidates.short_equations import exponent_vectors, term_sets
+from vanishing.laws.candidates.least_medians import least_medians, null_vector
+from vanishing.laws.candidates.short_equations import exponent_vectors, nearest_exponents, term_sets
 
 
 def dirty(name, share, n_rows=400, noise=0.0, seed=0):
@@ -115,6 +115,32 @@ def test_null_vectors_vanish_on_the_rows_above():
     work = np.vstack([rows, np.zeros(4)])
     assert null_vector(work, 4)
     np.testing.assert_allclose(rows @ work[3], 0.0, atol=1e-12)
+
+
+def test_the_least_median_is_that_of_a_search_by_hand():
+    random = np.random.default_rng(3)
+    Z = random.uniform(1.0, 2.0, (21, 2))
+    Z[:13, 1] = 2.0 * Z[:13, 0] - 0.5 + 0.01 * random.normal(size=13)
+    values = np.column_stack([np.ones(21), Z])  # a line: its slopes are the same on all rows
+    slopes = np.zeros((21, 3, 2))
+    slopes[:, 1, 0] = slopes[:, 2, 1] = 1.0
+    through = np.array([random.choice(21, 2, replace=False) for _ in range(30)])
+    widths, coef = np.array([9.0]), np.zeros((1, 3))
+    least_medians(values, slopes, np.array([[0, 1, 2]]), through, widths, coef, np.empty(21), np.empty((3, 3)))
+    medians = []
+    for a, b in through:
+        line = np.cross(values[a], values[b])
+        medians.append(np.median(np.abs(values @ line) / np.hypot(*line[1:])))
+    assert widths[0] == pytest.approx(min(medians))
+    assert np.median(np.abs(values @ coef[0]) / np.hypot(*coef[0, 1:])) == pytest.approx(widths[0])
+
+
+def test_the_direction_of_most_logarithms_proposes_exponents():
+    random = np.random.default_rng(4)
+    logs = random.normal(size=(300, 4))
+    logs[:, 3] = (3.0 * logs[:, 0] - logs[:, 1]) / 2.0 + 0.01 * random.normal(size=300)
+    logs[:60, 3] = random.normal(size=60)
+    assert [3, -1, 0, -2] in nearest_exponents(logs).tolist()
 
 
 def test_the_peak_is_that_of_the_rows_that_obey():

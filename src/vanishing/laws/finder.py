@@ -332,7 +332,7 @@ def _wins(by_core: Judgement, by_noise: Judgement, likely: Sequence[Law], n_know
     for law in likely:
         if _same_terms(first, law) or (follows_from(law, first, X) and follows_from(first, law, X)):
             return is_narrower(first, law, X)
-    return first.share < 1.0 and by_core.net > by_noise.net
+    return by_core.net > by_noise.net
 
 
 def _same_terms(law: Law, other: Law) -> bool:
