@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -24,6 +26,10 @@ from ..rows.together import together
 from ..threads import one_blas_thread
 from .newton import Hyperplane, hyperplanes
 from .sums import SquaredHinge
+
+PATIENCE = 10.0  # seconds without a word: a user then asks whether a call hangs
+
+_logger = logging.getLogger("vanishing")
 
 
 class L1SVC(SavedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -262,7 +268,20 @@ def svms_along(
     models = [L1SVC(C, n_jobs=1, **limits) for C in Cs]
     data = Labelled(ArrayRows(X, weights, codes, n_jobs), classes, list(range(len(classes))))
     paths = [models[0]._planes(data.rows, key, Cs, signs) for key in _positive(data)]
-    for model, *planes in zip(models, *paths, strict=True):
+    for model in models:
         model.n_features_in_ = X.shape[1]
-        model._store(classes, planes)
+        model._store(classes, _announced(paths, X.shape[1]))
         yield model
+
+
+def _announced(paths: Sequence[Iterator[Hyperplane]], n_columns: int) -> list[Hyperplane]:
+    """The next plane of every path; a message says how far they are when ``PATIENCE`` is over."""
+    planes: list[Hyperplane] = []
+    said_at = time.monotonic() + PATIENCE
+    for path in paths:
+        planes.append(next(path))
+        if time.monotonic() > said_at and len(planes) < len(paths):
+            done = f"{len(planes)} of {len(paths)} classes against the rest"
+            _logger.warning("The SVM has separated %s in %d columns; a larger psi gives fewer.", done, n_columns)
+            said_at = np.inf
+    return planes
