@@ -128,12 +128,12 @@ def equation(
 
 
 def _latex_unit(text: str) -> str:
-    """The unit in upright letters.
+    r"""The unit in upright letters.
 
     Examples
     --------
     >>> print(_latex_unit("kPa*L/(mol*K^2)"), _latex_unit("m^(1/2)"))
-    \\mathrm{kPa\\,L/(mol\\,K^{2})} \\mathrm{m^{1/2}}
+    \mathrm{kPa\,L/(mol\,K^{2})} \mathrm{m^{1/2}}
     """
     text = re.sub(r"([%#&_$])", r"\\\1", text).replace("*", r"\,")
     text = re.sub(r"\^(?:\(([^()]*)\)|(-?\d+))", lambda found: f"^{{{found[1] or found[2]}}}", text)
