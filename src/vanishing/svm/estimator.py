@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, Float1D, Float2D, Int1D
-from ..checks import all_or_nothing, check_count, check_n_jobs, check_number, check_numbers, warn_gap
+from ..checks import check_count, check_n_jobs, check_number, check_numbers, warn_gap
 from ..engine.survey import survey_parts
 from ..files.fields import Labels, Numbers, require
 from ..files.saved import SavedEstimator
@@ -23,7 +23,7 @@ from ..rows.labels import Labelled, as_vector, best_labels, read_labelled_input
 from ..rows.protocol import Block, Cost, Rows
 from ..rows.reading import input_names, read_finite, take_input_from
 from ..rows.together import together
-from ..threads import one_blas_thread
+from ..threads import fitting, one_blas_thread
 from .newton import Hyperplane, hyperplanes
 from .sums import SquaredHinge
 
@@ -118,7 +118,7 @@ class L1SVC(SavedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         -------
         self
         """
-        with all_or_nothing(self):
+        with fitting(self):
             self._fit_from([self.C], _surveyed(self, read_labelled_input(self, X, y, sample_weight)), [self])
         return self
 
