@@ -49,7 +49,7 @@ def is_noise(variances: Float1D) -> bool:
 
     Examples
     --------
-    >>> is_noise(np.array([1e-12])), is_noise(np.array([1e-4]))
+    >>> is_noise(np.array([1e-14])), is_noise(np.array([1e-4]))
     (False, True)
     """
     return bool(np.max(variances) > (REACH * LEFT_BY_ROUNDING) ** 2)

@@ -343,35 +343,9 @@ class Law(Saved):
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and strings, for JSON."""
-        return {
-            "equation": self.equation,
-            "free_equation": self.free_equation,
-            "kind": self.kind,
-            "why": self.why,
-            "columns": list(self.columns),
-            "exponents": self.exponents.tolist(),
-            "coef": self.coef.tolist(),
-            "stderr": self.stderr.tolist(),
-            "rational": [None if exact is None else str(exact) for exact in self.rational],
-            "free_coef": self.free_coef.tolist(),
-            "free_stderr": self.free_stderr.tolist(),
-            "origin": self.origin.tolist(),
-            "noise": [None if s != s else s for s in self.noise.tolist()],
-            "noise_kind": self.noise_kind,
-            "level": self.level,
-            "typical_distance": self.typical_distance,
-            "J": self.J,
-            "dof": self.dof,
-            "p_value": self.p_value,
-            "audits": list(self.audits),
-            "n_rows": self.n_rows,
-            "scale": self.scale.tolist(),
-            "conserved": self.conserved,
-            "units": None if self.units is None else list(self.units),
-            "share": self.share,
-            "within": self.within,
-        }
+        """Plain numbers and strings, for JSON; None for numbers that are not known."""
+        plain = {name: _plain(value) for name, value in vars(self).items() if name not in ("held_out", "off")}
+        return {"equation": self.equation, "free_equation": self.free_equation, **plain}
 
     def __getstate__(self) -> dict[str, Any]:
         """The state with texts in place of fractions: skops then finds built-in types only."""
@@ -411,6 +385,16 @@ class Law(Saved):
                 f"{rows.shape}."
             )
         return rows
+
+
+def _plain(value: Any) -> Any:
+    """A value of a law without arrays, tuples, fractions and NaN."""
+    value = value.tolist() if isinstance(value, np.ndarray) else value
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, Fraction):
+        return str(value)
+    return None if value != value else value
 
 
 def _sympy(what: str) -> Any:
