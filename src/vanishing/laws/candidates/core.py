@@ -38,7 +38,7 @@ __all__ = ["FEWEST_VALUES", "Core", "find_core", "without_lumps", "without_term"
 
 FEWEST_VALUES = 6  # different values of a column, and rows: half of fewer are on an equation through three of them
 _STARTS = 24  # equations through random rows, for every set of terms
-_SEMIFINALISTS, _FINALISTS = 500, 20  # candidates of each kind that are compared again, and on many rows
+_FINALISTS = 50  # equations of each kind that are compared again on more rows
 _LUMP = 0.4  # share of the searched rows that one value of a column may have: less than half of them
 _LEAST_SIZE = 0.01  # smaller values, over the typical one of a column, count as this one in relative deviations
 
@@ -202,9 +202,9 @@ class _Search:
         vectors = np.vstack([vectors, nearest_exponents(logs[finite])]) if finite.any() else vectors
         vectors = vectors[vectors[:, list(needed)].all(axis=1)]
         logs = np.where(np.isfinite(logs), logs, 1e6)  # a zero is far from every law
-        for number, n_rows in ((_SEMIFINALISTS, SOME_ROWS // 4), (_FINALISTS, MANY_ROWS)):
+        for n_rows in (SOME_ROWS // 4, MANY_ROWS):
             widths, middles = shortest_halves(logs[:n_rows], vectors, self.log_spread)
-            best = np.argsort(widths, kind="stable")[:number]
+            best = np.argsort(widths, kind="stable")[:_FINALISTS]
             vectors, widths, middles = vectors[best], widths[best], middles[best]
         for a, middle in zip(vectors[widths <= widest], middles[widths <= widest], strict=True):
             yield np.array([np.maximum(a, 0), np.maximum(-a, 0)]), np.array([1.0, -np.exp(middle)])
@@ -222,7 +222,7 @@ class _Search:
                 widths, coef = np.full(len(supports), widest), np.zeros((len(supports), n_terms))
                 work = np.empty((n_terms, n_terms))
                 least_medians(values, slopes, supports, through, widths, coef, np.empty(n_rows), work)
-                best = [k for k in np.argsort(widths, kind="stable")[:_SEMIFINALISTS] if coef[k].any()]
+                best = [k for k in np.argsort(widths, kind="stable")[:_FINALISTS] if coef[k].any()]
                 supports, widths, coef = supports[best], widths[best], coef[best]
             candidates = zip(terms[supports], coef, widths.tolist(), strict=True)
             yield from islice(((e, c) for e, c, width in candidates if self.saves_bits(e, c, width)), _FINALISTS)
