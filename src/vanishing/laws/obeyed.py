@@ -11,10 +11,10 @@ import numpy as np
 from .._typing import Bool1D, Float1D, Float2D, Int2D
 from ..rows.array_api import to_host
 from ..rows.protocol import Block, Cost
-from .candidates.core import FEWEST_VALUES, Core, find_core, without_lumps, without_term
+from .candidates.core import FEWEST_VALUES, Core, find_cores, without_lumps, without_term
 from .candidates.fitted import FittedLaw, fit_terms
 from .candidates.power_laws import power_law_of
-from .criteria import CRITERIA, Judgement, judge
+from .criteria import CRITERIA, Judgement, bits_of_equation, judge
 from .estimate.gmm import Conditions
 from .estimate.moments import ADDITIVE, MULTIPLICATIVE
 from .estimate.sample import make_sample
@@ -41,8 +41,7 @@ def core_laws(table: Table, kept: Sequence[int], settings: Settings) -> tuple[li
         search = _Search(
             distinct[without_lumps(distinct)][:, np.isin(varying, columns)], columns, table, kept, settings
         )
-        core = search.core(needed)
-        law, reason, lacks = search.law(core)
+        core, (law, reason, lacks) = search.shortest(search.cores(needed))
         while core is not None and law is not None and (idle := _idle_term(law, core, columns)) is not None:
             core = without_term(core, idle, search.some, X[:, columns])
             law, reason, lacks = search.law(core)
@@ -72,10 +71,16 @@ class _Search:
     kept: Sequence[int]
     settings: Settings
 
-    def core(self, needed: Iterable[int] = (), *, power_laws: bool = False) -> Core | None:
-        """The core that contains some columns."""
+    def cores(self, needed: Iterable[int] = (), *, power_laws: bool = False) -> list[Core]:
+        """The cores that contain some columns."""
         places, every = [self.columns.index(j) for j in needed], self.table.X[:, self.columns]
-        return find_core(self.some, every, widest=CRITERIA.core, needed=places, power_laws=power_laws)
+        return find_cores(self.some, every, widest=CRITERIA.core, needed=places, power_laws=power_laws)
+
+    def shortest(self, cores: Sequence[Core]) -> tuple[Core | None, tuple[Law | None, str, int | None]]:
+        """Of cores that are as narrow, the one whose law takes the fewest bits, as some of its numbers are rational."""
+        found = [(core, self.law(core)) for core in cores] or [(None, self.law(None))]
+        laws = [(core, said) for core, said in found if said[0] is not None]
+        return min(laws, key=lambda each: bits_of_equation(each[1][0], len(self.some))) if laws else found[0]
 
     def law(self, core: Core | None) -> tuple[Law | None, str, int | None]:
         """The law of a core; or None, what is left to say about the core, and a column that it lacks."""
@@ -93,7 +98,7 @@ class _Search:
 
     def attempt(self, core: Core | None, reason: str) -> Attempt:
         """How the search ended without a law: by an equation that nearly holds, the core's or that of a power law."""
-        for each in (core, self.core(power_laws=True)):
+        for each in (core, *self.cores(power_laws=True)[:1]):
             law = self.law(each)[0]
             if each is not None and law is not None and judge(law, self.table.X)[0].lacks is not None:
                 share = "" if law.share == 1.0 else f" on {law.share:.0%} of the rows"

@@ -34,7 +34,7 @@ from ..rows.relation import (
 from .least_medians import least_medians
 from .short_equations import exponent_vectors, nearest_exponents, term_sets
 
-__all__ = ["FEWEST_VALUES", "Core", "find_core", "without_lumps", "without_term"]
+__all__ = ["FEWEST_VALUES", "Core", "find_cores", "without_lumps", "without_term"]
 
 FEWEST_VALUES = 6  # different values of a column, and rows: half of fewer are on an equation through three of them
 _STARTS = 24  # equations through random rows, for every set of terms
@@ -102,15 +102,15 @@ class _Candidate:
         return log2(self.width + ROUNDED) + 2.0 * self.bits(n_rows) / n_rows
 
 
-def find_core(
+def find_cores(
     X: Float2D,
     every: Float2D | None = None,
     *,
     widest: float = 0.03,
     needed: Sequence[int] = (),
     power_laws: bool = False,
-) -> Core | None:
-    """The shortest of the narrowest equations of a table; None if no short equation is narrow.
+) -> list[Core]:
+    """The narrowest equations of a table, those that no test on these rows tells apart, the shortest first.
 
     Parameters
     ----------
@@ -131,24 +131,24 @@ def find_core(
     >>> X = random.uniform(1.0, 3.0, (200, 3))
     >>> X[:, 2] = X[:, 0] / X[:, 1] ** 2
     >>> X[:50, 2] = 7.0
-    >>> core = find_core(X)
+    >>> core = find_cores(X)[0]
     >>> core.exponents.tolist(), int(core.obeys.sum())
     ([[1, 0, 0], [0, 2, 1]], 150)
     """
     search = _Search(X)
     if search.n_rows < FEWEST_VALUES:
-        return None
+        return []
     sums = () if power_laws else search.sums(4.0 * widest, needed)
     found = [search.concentrated(*each) for each in (*search.power_laws(2.0 * widest, needed), *sums)]
     found = [c for c in found if c.width <= 2.0 * widest and not c.has_idle_term]
     if not found:
-        return None
+        return []
     bits = np.array([search.bits_a_row(c, MANY_ROWS) for c in found])
     found = [c for c, own in zip(found, bits, strict=True) if 2.0 * own >= bits.max()]  # products with zeros say less
     limit = min(c.score(search.n_rows) for c in found) + log2(1.0 + REACH / sqrt(search.n_rows))  # errors of a width
     close = [c for c in found if c.score(search.n_rows) <= limit]
-    best = min(close, key=lambda c: (c.bits(search.n_rows), c.width))
-    return search.described(best, X if every is None else every)
+    close.sort(key=lambda c: (c.bits(search.n_rows), c.width))
+    return [search.described(c, X if every is None else every) for c in close]
 
 
 def without_term(core: Core, term: int, X: Float2D, every: Float2D) -> Core | None:
