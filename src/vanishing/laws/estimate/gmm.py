@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 EXTRA_DEGREE = 2  # tests have this degree more than the terms; with 1, parity could hide a misfit
-ROWS_PER_TEST = 6  # with fewer, a condition has no reliable variance, and as many terms come near to the rows
+ROWS_PER_TEST = 6  # fewer rows for each test condition make their covariance unreliable
 _ESTIMATED_WEIGHTS = 8.0  # times conditions over rows: information that estimated weights lose, by simulation
 _CHANCE = 1e-4  # share of true laws that a test may reject
 _NEGLIGIBLE = 0.005  # J per row of a departure, or of a term, that is too small to matter
