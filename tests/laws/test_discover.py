@@ -309,3 +309,11 @@ def test_products_that_vanish_by_each_factor_are_laws(level, rng):
     assert found(np.where(first, x, 0.0), np.where(first, 2.0, y)) == ["x*(y - 2) = 0"]
     assert found(first, y) == ["x^2 = x"]
     assert found(np.where(first, np.cos(x), 0.0), np.where(first, np.sin(x), y)) == ["x^3 + x*y^2 = x"]
+
+
+def test_a_column_that_is_linear_in_a_law_counts_from_zero():
+    """All three columns are hundreds of deviations from zero, and only one of them is squared."""
+    rng = np.random.default_rng(17)
+    x, y = 3.0 + 0.01 * rng.normal(size=1500), 0.0064 + 1e-5 * rng.normal(size=1500)
+    (law,) = discover(np.column_stack([x, y, x**2 + y]), names=["x", "y", "z"])
+    assert law.equation == "x^2 + y = z"

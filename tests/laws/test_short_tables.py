@@ -87,4 +87,4 @@ def test_curves_and_correlated_noise_have_no_law():
 def test_tables_that_are_too_short_say_what_they_lack(rng):
     laws = discover(rng.normal(size=(8, 2)))
     assert not len(laws)
-    assert "3 terms need 18 rows, and there are 8" in str(laws)
+    assert "3 terms need 12 rows, and there are 8" in str(laws)

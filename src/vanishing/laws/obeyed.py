@@ -16,7 +16,6 @@ from .candidates.fitted import FittedLaw, fit_terms
 from .candidates.power_laws import power_law_of
 from .criteria import CRITERIA, Judgement, bits_of_equation, judge
 from .estimate.gmm import Conditions
-from .estimate.moments import ADDITIVE, MULTIPLICATIVE
 from .estimate.sample import make_sample
 from .estimate.settings import DENSE, LIKELY, Attempt, Settings
 from .rows.relation import ROUNDED, middle_spread
@@ -134,7 +133,7 @@ def _law_of_rows(
         found = power_law_of(X, exponents[0] - exponents[1], models=[True])
         return power_law(found, names, X, used, snap=settings.snaps(found.exponents))
     fits: list[FittedLaw] = []
-    for model, nuisance in ((ADDITIVE, "level"), (MULTIPLICATIVE, "level"), (ADDITIVE, "columns")):
+    for model, nuisance in settings.models:
         conditions = Conditions(make_sample(X, model=model), int(exponents.sum(axis=1).max()))
         fits.append(fit_terms(conditions, settings, exponents, nuisance))
         if fits[-1].exact or fits[-1].p_value >= LIKELY:

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from math import comb, log2, sqrt
 
 import numpy as np
@@ -224,8 +223,9 @@ class _Search:
                 least_medians(values, slopes, supports, through, widths, coef, np.empty(n_rows), work)
                 best = [k for k in np.argsort(widths, kind="stable")[:_FINALISTS] if coef[k].any()]
                 supports, widths, coef = supports[best], widths[best], coef[best]
-            candidates = zip(terms[supports], coef, widths.tolist(), strict=True)
-            yield from islice(((e, c) for e, c, width in candidates if self.saves_bits(e, c, width)), _FINALISTS)
+            for exponents, own, width in zip(terms[supports], coef, widths.tolist(), strict=True):
+                if self.saves_bits(exponents, own, width):
+                    yield exponents, own
 
     def saves_bits(self, exponents: Int2D, coef: Float1D, width: float) -> bool:
         """Whether an equation needs all of its terms, and saves more bits than it takes to write it down."""

@@ -9,11 +9,10 @@ import numpy as np
 from scipy.special import chdtrc
 
 from ..._typing import Float1D, Int2D
-from ..estimate.gmm import Conditions, System, is_noise, largest_passing
+from ..estimate.gmm import FLOOR, Conditions, System, is_noise, largest_passing
 from ..estimate.moments import ADDITIVE
 from ..estimate.noise import effective_level, noise_level, refined_variances, reweighted
 from ..estimate.settings import Settings
-from ..rows.relation import LEFT_BY_ROUNDING
 from . import audits
 from .snapping import J_PER_BIT, SnappedLaw, real_bits, snap
 
@@ -153,7 +152,7 @@ def fit_terms(
     support = sorted(int(place) for place in conditions.terms.places(exponents))
     profile = np.ones(conditions.sample.n_columns) if profile is None else profile
     if nuisance == "level" or variances is None:
-        variances = max(noise_level(conditions, support, profile), LEFT_BY_ROUNDING) ** 2 * profile
+        variances = max(noise_level(conditions, support, profile), FLOOR) ** 2 * profile
     _, c = conditions.first_system(variances).minimise(support)
     for _ in range(3):
         if nuisance == "columns" and is_noise(variances):

@@ -9,11 +9,10 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from ..._typing import Float1D, Float2D
-from ..estimate.gmm import Conditions, System, is_noise, is_rejected, largest_passing, smallest_ratio
+from ..estimate.gmm import FLOOR, Conditions, System, is_noise, is_rejected, largest_passing, smallest_ratio
 from ..estimate.moments import ADDITIVE
 from ..estimate.noise import deviation_level, noise_level, refined_variances, reweighted
 from ..estimate.settings import DENSE, LAW, Attempt, Settings
-from ..rows.relation import LEFT_BY_ROUNDING
 from . import audits
 from .fitted import (
     MOST_TERMS,
@@ -138,7 +137,7 @@ class OneLaw:
             for support in self._screened(G, D, size):
                 level, c = _vanishing_level(G, D, support)
                 if self.settings.sigma is None:
-                    variances = max(level, LEFT_BY_ROUNDING) ** 2 * self._profile()
+                    variances = max(level, FLOOR) ** 2 * self._profile()
                 if level > self.max_noise or self._fails_reduced(support, variances, c):
                     continue
                 law = self.law_of(support, variances)
@@ -209,13 +208,13 @@ class OneLaw:
     def _first_variances(self) -> Float1D | None:
         if self.settings.sigma is not None:
             scale = self.conditions.sample.scale if self.conditions.sample.model == ADDITIVE else 1.0
-            known = np.asarray((self.settings.sigma / scale) ** 2 + LEFT_BY_ROUNDING**2)
+            known = np.asarray((self.settings.sigma / scale) ** 2 + FLOOR**2)
             self.level = float(np.sqrt(known.mean()))
             return known
         self.level = noise_level(self.conditions, self.trial, self._profile())
         if self.level > self.max_noise:
             return None
-        return max(self.level, LEFT_BY_ROUNDING) ** 2 * self._profile()
+        return max(self.level, FLOOR) ** 2 * self._profile()
 
     def _full(self, variances: Float1D) -> FittedPolynomial:
         """The polynomial with all candidate terms, with weights and noise of its own."""
@@ -246,7 +245,7 @@ class OneLaw:
         """The noise variances at which a polynomial with these terms vanishes, if all columns share one level."""
         if self.nuisance != "level":
             return variances
-        return max(noise_level(self.conditions, support, self._profile()), LEFT_BY_ROUNDING) ** 2 * self._profile()
+        return max(noise_level(self.conditions, support, self._profile()), FLOOR) ** 2 * self._profile()
 
 
 def _vanishing_level(G: Float2D, D: Float2D, support: list[int]) -> tuple[float, Float1D]:

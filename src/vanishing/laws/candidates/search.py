@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ...polynomials.terms import count_terms
-from ..estimate.gmm import ROWS_PER_TEST, Conditions
+from ..estimate.gmm import Conditions
 from ..estimate.monomials import monomials
 from ..estimate.sample import Sample, WorkIsDoneError, make_sample
 from ..estimate.settings import LIKELY, Attempt, Settings
@@ -20,6 +20,7 @@ _logger = logging.getLogger("vanishing")
 __all__ = ["find_law", "find_laws"]
 
 _STOPPED = "stopped: it takes too many multiplications; leave out columns, or pass a smaller max_degree"
+_ROWS_PER_TERM = 4  # with fewer, a polynomial of all terms comes near to the rows by chance
 
 
 @dataclass(eq=False)
@@ -111,7 +112,7 @@ def find_laws(
     dense = search.dense
     for degree in range(1, settings.max_degree + 1):
         _logger.info("Laws of degree %d of %d rows x %d columns.", degree, sample.n_rows, sample.n_columns)
-        if count_terms(degree, sample.n_columns) * ROWS_PER_TEST > sample.n_rows:
+        if count_terms(degree, sample.n_columns) * _ROWS_PER_TERM > sample.n_rows:
             search.attempts.append(_skipped(degree, sample.n_rows, sample.n_columns))
             break
         terms = monomials(sample.n_columns, degree)
@@ -135,7 +136,7 @@ def find_laws(
 def _skipped(degree: int, n_rows: int, n_columns: int) -> Attempt:
     """The note that a degree has too many terms for the rows."""
     n_terms = count_terms(degree, n_columns)
-    reason = f"skipped: {n_terms} terms need {n_terms * ROWS_PER_TEST:,} rows, and there are {n_rows:,}"
+    reason = f"skipped: {n_terms} terms need {n_terms * _ROWS_PER_TERM:,} rows, and there are {n_rows:,}"
     return Attempt(degree, n_terms, float("nan"), reason)
 
 

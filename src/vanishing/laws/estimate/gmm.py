@@ -19,7 +19,7 @@ from scipy.special import chdtri
 from ..._typing import Array, Float1D, Float2D
 from ...constants import SINGULAR
 from ...polynomials.terms import count_terms
-from ..rows.relation import LEFT_BY_ROUNDING, REACH, SOME_ROWS
+from ..rows.relation import LEFT_BY_ROUNDING, SOME_ROWS
 from .moments import MomentTable
 from .monomials import binomial_matrix, monomials
 from .sample import Sample
@@ -27,6 +27,7 @@ from .weights import RowNoise, covariance_of_tests, row_noise
 
 __all__ = [
     "EXTRA_DEGREE",
+    "FLOOR",
     "ROWS_PER_TEST",
     "Conditions",
     "System",
@@ -37,8 +38,9 @@ __all__ = [
     "whitener",
 ]
 
+FLOOR = 1e-6  # noise in deviations that moments in float64 resolve; estimates up to four times as large are rounding
 EXTRA_DEGREE = 2  # tests have this degree more than the terms; with 1, parity could hide a misfit
-ROWS_PER_TEST = 6  # with fewer, a condition has no reliable variance, and as many terms come near to the rows
+ROWS_PER_TEST = 6  # fewer rows for each test condition make their covariance unreliable
 _ESTIMATED_WEIGHTS = 8.0  # times conditions over rows: information that estimated weights lose, by simulation
 _CHANCE = 1e-4  # share of true laws that a test may reject
 _NEGLIGIBLE = 0.005  # J per row of a departure, or of a term, that is too small to matter
@@ -49,10 +51,10 @@ def is_noise(variances: Float1D) -> bool:
 
     Examples
     --------
-    >>> is_noise(np.array([1e-14])), is_noise(np.array([1e-4]))
+    >>> is_noise(np.array([1e-12])), is_noise(np.array([1e-4]))
     (False, True)
     """
-    return bool(np.max(variances) > (REACH * LEFT_BY_ROUNDING) ** 2)
+    return bool(np.max(variances) > (4.0 * FLOOR) ** 2)
 
 
 def largest_passing(dof: int, n_rows: int) -> float:
@@ -138,26 +140,28 @@ class System:
         along = self.normal[0]
         return np.asarray(self.normal - np.outer(along, along / max(float(along[0]), 1e-300)))
 
+    def _forms(self, support: Sequence[int]) -> tuple[list[int], Float2D, Float2D]:
+        """The terms but the constant, and ``R'R`` and D of these, with the constant at its best if it is there."""
+        inner = [i for i in support if i]
+        at = np.array(inner, dtype=np.int64)[:, None], inner
+        P = self._without_constant if len(inner) < len(support) else self.normal
+        return inner, P[at], self.D[at]
+
     def minimise(self, support: Sequence[int]) -> tuple[float, Float1D]:
         """``J`` of the best polynomial with these terms, and that polynomial with ``c'Dc = 1``; infinity for none."""
-        inner = [i for i in support if i]
+        inner, P, D = self._forms(support)
         c = np.zeros(len(self.D))
         if not inner:
             return np.inf, c
-        at = np.array(inner)[:, None], inner
-        constant = len(inner) < len(support)
-        P, D = (self._without_constant if constant else self.normal)[at], self.D[at]
         ratio, v = smallest_ratio(P, D)
         c[inner] = v / np.sqrt(_mean_variance(v, D))
-        if constant:
+        if len(inner) < len(support):
             c[0] = -float(self.normal[0] @ c) / max(float(self.normal[0, 0]), 1e-300)
         return self.n_rows * max(ratio, 0.0), c
 
     def spectrum(self, support: Sequence[int]) -> Float1D:
         """``J`` of a basis of all polynomials with these terms, ascending: the small ones nearly vanish."""
-        inner = [i for i in support if i]
-        at = np.ix_(inner, inner)
-        P, D = (self._without_constant if len(inner) < len(support) else self.normal)[at], self.D[at]
+        _, P, D = self._forms(support)
         D = D + 1e-12 * np.trace(D) / len(D) * np.eye(len(D))
         return np.asarray(self.n_rows * np.maximum(eigh(P, D, eigvals_only=True), 0.0))
 

@@ -64,6 +64,19 @@ class Monomials:
             self._products[key] = self._sorted[np.searchsorted(self._codes, codes)]
         return self._products[key]
 
+    def product(self, left: Monomials, a: Float1D, right: Monomials, b: Float1D) -> Float1D:
+        """Coefficients of the product of two polynomials.
+
+        Examples
+        --------
+        >>> line = monomials(1, 1)
+        >>> monomials(1, 2).product(line, np.array([1.0, 1.0]), line, np.array([-1.0, 1.0]))  # (1 + x) (x - 1)
+        array([-1.,  0.,  1.])
+        """
+        total = np.zeros(len(self))
+        np.add.at(total, self.products(left, right), np.outer(a, b))
+        return total
+
     @cached_property
     def lowered(self) -> list[tuple[Int1D, Int1D, Float1D]]:
         """For every column j: the monomials with ``a_j > 0``, the places of ``z^(a - e_j)``, and ``a_j``."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._typing import Float1D, Float2D
 from ..rows.relation import LEFT_BY_ROUNDING
-from .gmm import Conditions, System, smallest_ratio, whitener
+from .gmm import FLOOR, Conditions, System, smallest_ratio, whitener
 from .moments import ADDITIVE
 
 __all__ = ["deviation_level", "effective_level", "noise_level", "refined_variances", "reweighted"]
@@ -82,7 +82,7 @@ def refined_variances(conditions: Conditions, c: Float1D, variances: Float1D) ->
     W = whitener(conditions.covariance(c, variances)[0])
     residual = W.T @ (conditions.means(variances) @ c)
     step = -np.linalg.lstsq(W.T @ conditions.noise_slopes(variances, c), residual, LEFT_BY_ROUNDING)[0]
-    return np.asarray(np.clip(variances * np.exp(np.clip(step, -1.0, 1.0)), LEFT_BY_ROUNDING**2, 1.0))
+    return np.asarray(np.clip(variances * np.exp(np.clip(step, -1.0, 1.0)), FLOOR**2, 1.0))
 
 
 def effective_level(conditions: Conditions, c: Float1D, variances: Float1D) -> float:

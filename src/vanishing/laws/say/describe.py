@@ -17,7 +17,7 @@ from ..estimate.moments import MULTIPLICATIVE
 from ..rows import units as dimensions
 from ..rows.dependencies import Dependency
 from ..rows.relation import LEFT_BY_ROUNDING, ROUNDED
-from ..rows.table import Table
+from ..rows.table import Table, in_table
 from .equation import common_denominator
 from .law import Law, degrees_of_freedom, sorted_terms
 
@@ -62,10 +62,10 @@ def exact_law(
 def describe(law: FittedLaw, columns: Sequence[str], kept: Sequence[int]) -> Law:
     """The law in all columns of the table; the search has seen the columns ``kept``."""
     conditions, sample = law.conditions, law.conditions.sample
-    exponents = _in_table(conditions.terms.exponents[law.support], kept, len(columns))
+    exponents = in_table(conditions.terms.exponents[law.support], kept, len(columns))
     order = list(sorted_terms(exponents))
     coef, stderr, rational, free, free_stderr = _numbers(law, order)
-    scale, origin = (_in_table(values, kept, len(columns)) for values in (sample.deviation, sample.origin))
+    scale, origin = (in_table(values, kept, len(columns)) for values in (sample.deviation, sample.origin))
     why = f"All {sample.n_rows:,} rows satisfy it up to rounding."
     found = exact_law(columns, scale, conditions.n_rows, exponents[order], coef, rational, why)
     found = replace(found, free_coef=free, conserved=sample.groups is not None)
@@ -77,7 +77,7 @@ def describe(law: FittedLaw, columns: Sequence[str], kept: Sequence[int]) -> Law
         found,
         stderr=stderr,
         free_stderr=free_stderr,
-        noise=_in_table(sigma, kept, len(columns)) + found.noise,
+        noise=in_table(sigma, kept, len(columns)) + found.noise,
         noise_kind=_noise_kind(law),
         level=law.level,
         typical_distance=_typical_distance(law),
@@ -88,13 +88,6 @@ def describe(law: FittedLaw, columns: Sequence[str], kept: Sequence[int]) -> Law
         kind="dense" if law.dense else "law",
         why=_why(law),
     )
-
-
-def _in_table(values: Array, kept: Sequence[int], n_columns: int) -> Array:
-    """Values of the columns ``kept``, along the last axis, among zeros for all others."""
-    whole = np.zeros((*values.shape[:-1], n_columns), dtype=values.dtype)
-    whole[..., list(kept)] = values
-    return whole
 
 
 def _numbers(law: FittedLaw, order: list[int]) -> tuple[Float1D, Float1D, list[Fraction | None], Float1D, Float1D]:
@@ -135,13 +128,13 @@ def power_law(law: PowerLaw, columns: Sequence[str], X: Float2D, kept: Sequence[
     snapped = Fraction(int(p), int(q)) if snap and real_bits(value, known_to) - bits > least_saving(1) else None
     coef = np.array([1.0, -(value if snapped is None else float(snapped))])
     rational = Fraction(1), None if snapped is None else -snapped
-    exponents, scale = (_in_table(values, kept, len(columns)) for values in (sides, X.std(axis=0)))
+    exponents, scale = (in_table(values, kept, len(columns)) for values in (sides, X.std(axis=0)))
     why = f"All {law.n_rows:,} rows satisfy it up to rounding."
     found = exact_law(columns, scale, law.n_rows, exponents, coef, rational, why)
     found = replace(found, free_coef=np.array([1.0, -value]))
     if law.level <= LEFT_BY_ROUNDING:
         return found
-    noise = _in_table(law.sigma, kept, len(columns)) + found.noise
+    noise = in_table(law.sigma, kept, len(columns)) + found.noise
     return replace(
         found,
         stderr=np.array([0.0, error if snapped is None else 0.0]),
