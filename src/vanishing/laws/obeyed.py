@@ -19,7 +19,7 @@ from .estimate.gmm import Conditions
 from .estimate.moments import ADDITIVE, MULTIPLICATIVE
 from .estimate.sample import make_sample
 from .estimate.settings import DENSE, LIKELY, Attempt, Settings
-from .rows.relation import MIDDLE, ROUNDED
+from .rows.relation import ROUNDED, middle_spread
 from .rows.table import Table
 from .say.describe import describe, power_law, with_rational
 from .say.law import Law
@@ -130,9 +130,7 @@ def _varies(column: Float1D) -> bool:
 
 def _hardly_varies(obeying: Float2D, X: Float2D, used: Sequence[int]) -> int | None:
     """A column that is as good as constant on the rows that obey: the law may be a part of one that has the column."""
-    low, high = np.quantile(obeying, MIDDLE, axis=0)
-    least = CRITERIA.core * np.diff(np.quantile(X, MIDDLE, axis=0), axis=0)[0]
-    still = high - low < least
+    still = middle_spread(obeying) < CRITERIA.core * middle_spread(X)
     still[used] |= np.ptp(obeying, axis=0)[used] == 0.0
     return int(still.argmax()) if still.any() else None
 

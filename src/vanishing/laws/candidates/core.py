@@ -224,7 +224,7 @@ def find_core(
     found = [c for c in found if _is_one_sheet(*many, c)]
     if not found:
         return None
-    bits = np.array([search.bits_a_row(c, _MANY_ROWS) for c in found])
+    bits = np.array([search.bits_a_row(c, _MANY_ROWS).max() for c in found])
     found = [c for c, own in zip(found, bits, strict=True) if 2.0 * own >= bits.max()]  # products with zeros say less
     limit = min(c.score(n_rows) for c in found) + log2(_ABOUT_AS_NARROW)
     close = [_with_plain_ratios(columns, many, c, comparable) for c in found if c.score(n_rows) <= limit]
@@ -279,28 +279,29 @@ class _Search:
         tiled = np.tile(self.X[:_MANY_ROWS], (-(-_MANY_ROWS // len(self.X)), 1))
         return tiled, self.random.permuted(tiled, axis=0)
 
-    def bits_a_row(self, candidate: _Candidate, n_rows: int) -> float:
-        """Bits that an equation says about the column it says least about, by some draws, as in the judge.
+    def bits_a_row(self, candidate: _Candidate, n_rows: int) -> Float1D:
+        """Bits that an equation says about each of its columns, by some draws, as in the judge.
 
         The product of a law with a column that is zero on the other rows is as narrow as the law, and says less.
         """
         X, drawn = (rows[:n_rows] for rows in self.drawn)
         reach = 3.0 * candidate.width + ROUNDED
-        share, least = _share_within(self.columns, X, candidate, reach), np.inf
+        share, bits = _share_within(self.columns, X, candidate, reach), []
         for j in np.flatnonzero(candidate.exponents.any(axis=0)):
             changed = X.copy()
             changed[:, j] = drawn[:, j]
             chance = _share_within(self.columns, changed, candidate, reach)
-            least = min(least, information(share, max(chance, 0.5 / len(X))))
-        return float(least)
+            bits.append(information(share, max(chance, 0.5 / len(X))))
+        return np.array(bits)
 
     def saves_bits(self, candidate: _Candidate) -> bool:
         """Whether a candidate needs all of its terms, and saves more bits than it takes to write it down."""
         values, slopes = _tables(self.scaled[0][:_SOME_ROWS], self.scaled[1][:_SOME_ROWS], candidate.exponents)
         candidate.sizes = _sizes(values, slopes, candidate.coef)
-        return not candidate.has_idle_term and self.bits_a_row(candidate, _SOME_ROWS) * len(self.X) > candidate.bits(
-            len(self.X)
-        )
+        if candidate.has_idle_term:
+            return False
+        saved = float(self.bits_a_row(candidate, _SOME_ROWS).min())
+        return saved * len(self.X) > candidate.bits(len(self.X))
 
 
 def without_lumps(X: Float2D) -> Int1D:
