@@ -187,42 +187,50 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         if n < 2:
             raise ValueError("A law relates columns to each other: this table has 1 feature(s) only; add columns.")
         dims = None if self.units is None else dimensions.parse(self.units, table.names)
-        judgement = Judgement(table.X, table.groups)
-        judgement.add(self._exact(table))
-        attempts: list[Attempt] = []
-        if not judgement.between_columns:
+        judgement, attempts = Judgement(table.X, table.groups), list[Attempt]()
+        exact = self._exact(table)
+        judgement.add(exact)
+        if any(law.degree > 1 for law in judgement.between_columns):
+            settings = self._settings(table.names, range(n), dims)
+            judgement, attempts = self._with_cores(Judgement(table.X), table, range(n), settings, exact)
+        elif not judgement.between_columns:
             usable = [j for j in range(n) if j not in table.beyond]
             dependencies, kept = affine_dependencies(table.X, usable) if table.groups is None else ([], usable)
             judgement.add([dependency_law(dependency, table) for dependency in dependencies])
             if len(kept) > 1:
                 settings = self._settings(table.names, kept, dims)
-                judgement, attempts = self._noisy(judgement, table, kept, settings)
+                by_moments: tuple[list[Law], list[Attempt]] = [], []
+                if self.robust is not True:
+                    by_moments = laws_by_moments(table, kept, settings, origin=self.origin == "auto")
+                judgement, attempts = self._with_cores(judgement, table, kept, settings, *by_moments)
         attempts = [*attempts, *judgement.rejected]
         laws = in_given_rows(table, judgement.laws)
         beyond = [_BEYOND.format(table.names[j]) for j in table.beyond]
         notes = [*beyond, *notes_about(table, len(judgement.between_columns)), *_notes(attempts)]
         self.laws_ = self._gathered(laws, table.names, table.n_rows, dims, attempts, notes)
 
-    def _noisy(
-        self, judgement: Judgement, table: Table, kept: Sequence[int], settings: Settings
+    def _with_cores(
+        self,
+        judgement: Judgement,
+        table: Table,
+        kept: Sequence[int],
+        settings: Settings,
+        whole: Sequence[Law],
+        attempts: Sequence[Attempt] = (),
     ) -> tuple[Judgement, list[Attempt]]:
-        """Laws that all rows obey up to noise, or that some rows do not obey, whichever are worth more bits."""
-        noisy: list[Law] = []
-        attempts: list[Attempt] = []
-        if self.robust is not True:
-            noisy, attempts = laws_by_moments(table, kept, settings, origin=self.origin == "auto")
-        by_noise = judgement.copy()
-        by_noise.add(noisy)
+        """Laws that all rows obey, or laws that some rows do not obey, whichever are worth more bits."""
+        of_all = judgement.copy()
+        of_all.add(whole)
         if not self._allows_cores(table):
-            return by_noise, attempts
+            return of_all, [*attempts]
         cores, tried = core_laws(table, kept, settings)
         by_core, n_known = judgement.copy(), len(judgement.between_columns)
         by_core.add(cores)
-        likely = [law for law in by_noise.between_columns[n_known:] if law.p_value >= LIKELY]
+        likely = [law for law in of_all.between_columns[n_known:] if law.p_value >= LIKELY]
         attempts = [*attempts, *tried]
-        if likely and not _wins(by_core, by_noise, likely, n_known):
-            return by_noise, attempts
-        by_core.add(noisy)
+        if likely and not _wins(by_core, of_all, likely, n_known):
+            return of_all, attempts
+        by_core.add(whole)
         return by_core, attempts
 
     def _allows_cores(self, table: Table) -> bool:
@@ -317,23 +325,22 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         return np.array([f"law{k}" for k in range(len(self.laws_))], dtype=object)
 
 
-def _wins(by_core: Judgement, by_noise: Judgement, likely: Sequence[Law], n_known: int) -> bool:
+def _wins(by_core: Judgement, of_all: Judgement, likely: Sequence[Law], n_known: int) -> bool:
     """Whether laws with exceptions are better than laws of all rows: worth more bits, or a factor of one.
 
     The product of a law and the equation of its exceptions is obeyed by all rows, and says less about each. Where both
     are the same law, wrong rows must have made that of all rows much wider.
     """
-    cores = by_core.between_columns[n_known:]
+    cores, X = by_core.between_columns[n_known:], by_core.X
     if not cores:
         return False
-    first, X = cores[0], by_core.X
-    most = first.share > _MOST
-    if most and any(first.degree < law.degree and follows_from(law, first, X) for law in likely):
-        return True
+    for core in cores:
+        if core.share > _MOST and any(core.degree < law.degree and follows_from(law, core, X) for law in likely):
+            return True
     for law in likely:
-        if _same_terms(first, law) or (follows_from(law, first, X) and follows_from(first, law, X)):
-            return is_narrower(first, law, X)
-    return by_core.net > by_noise.net
+        if _same_terms(cores[0], law) or (follows_from(law, cores[0], X) and follows_from(cores[0], law, X)):
+            return is_narrower(cores[0], law, X)
+    return by_core.net > of_all.net
 
 
 def _same_terms(law: Law, other: Law) -> bool:

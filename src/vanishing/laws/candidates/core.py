@@ -142,7 +142,7 @@ def find_cores(
     found = [c for c in found if c.width <= 2.0 * widest and not c.has_idle_term]
     if not found:
         return []
-    bits = np.array([search.bits_a_row(c, MANY_ROWS) for c in found])
+    bits = np.array([search.bits_a_row(c, MANY_ROWS).max() for c in found])
     found = [c for c, own in zip(found, bits, strict=True) if 2.0 * own >= bits.max()]  # products with zeros say less
     limit = min(c.score(search.n_rows) for c in found) + log2(1.0 + REACH / sqrt(search.n_rows))  # errors of a width
     close = [c for c in found if c.score(search.n_rows) <= limit]
@@ -231,7 +231,7 @@ class _Search:
         """Whether an equation needs all of its terms, and saves more bits than it takes to write it down."""
         values, slopes = _tables(self.many[0][:SOME_ROWS], self.many[1][:SOME_ROWS], exponents)
         candidate = _Candidate(exponents, coef, width, _sizes(values, slopes, coef))
-        bits = 0.0 if candidate.has_idle_term else self.bits_a_row(candidate, SOME_ROWS)
+        bits = 0.0 if candidate.has_idle_term else float(self.bits_a_row(candidate, SOME_ROWS).min())
         return bits * self.n_rows > candidate.bits(self.n_rows)
 
     @cached_property
@@ -240,20 +240,20 @@ class _Search:
         tiled = np.tile(self.X[:MANY_ROWS], (-(-MANY_ROWS // self.n_rows), 1))
         return tiled, self.random.permuted(tiled, axis=0)
 
-    def bits_a_row(self, candidate: _Candidate, n_rows: int) -> float:
-        """Bits that an equation says about the column it says least about, by some draws, as in the judge.
+    def bits_a_row(self, candidate: _Candidate, n_rows: int) -> Float1D:
+        """Bits that an equation says about each of its columns, by some draws, as in the judge.
 
         The product of a law with a column that is zero on the other rows is as narrow as the law, and says less.
         """
         X, drawn = (rows[:n_rows] for rows in self.drawn)
         reach = 3.0 * candidate.width + ROUNDED
-        share, least = self.share_within(X, candidate, reach), np.inf
+        share, bits = self.share_within(X, candidate, reach), []
         for j in np.flatnonzero(candidate.exponents.any(axis=0)):
             changed = X.copy()
             changed[:, j] = drawn[:, j]
             chance = self.share_within(changed, candidate, reach)
-            least = min(least, information(share, max(chance, 0.5 / len(X))))
-        return float(least)
+            bits.append(information(share, max(chance, 0.5 / len(X))))
+        return np.array(bits)
 
     def share_within(self, X: Float2D, candidate: _Candidate, reach: float) -> float:
         """The share of rows within a distance of an equation."""

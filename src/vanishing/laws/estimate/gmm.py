@@ -35,6 +35,7 @@ __all__ = [
     "is_rejected",
     "largest_passing",
     "smallest_ratio",
+    "unseen",
     "whitener",
 ]
 
@@ -69,6 +70,21 @@ def largest_passing(dof: int, n_rows: int) -> float:
     (40.6, 5035.6)
     """
     return float(chdtri(max(dof, 1), _CHANCE)) + _NEGLIGIBLE * n_rows
+
+
+def unseen(dof: int, n_rows: int) -> float:
+    """The departure from a law, in deviations of its noise, that a test of so many rows sees half of the time.
+
+    A mean of size d in one of the whitened conditions adds ``n_rows d^2`` to ``J``, which chance alone brings to
+    ``dof``.
+
+    Examples
+    --------
+    >>> round(unseen(10, 20), 2), round(unseen(10, 2000), 2)
+    (1.13, 0.11)
+    """
+    dof = max(dof, 1)
+    return float(np.sqrt((chdtri(dof, _CHANCE) - dof) / n_rows))
 
 
 def is_rejected(J: float, dof: int, n_rows: int) -> bool:

@@ -118,6 +118,7 @@ class Relation:
         spread = middle_spread(self.Z)
         self.spread = np.where(spread > 0.0, spread, 1.0)
         self.level: Any = 0.0
+        self.shares: Any = 1.0  # of each value, that count as a deviation of multiplicative noise
         if groups is not None:
             values, _ = self.values_and_slopes(self.Z)
             self.level = (np.bincount(groups, values) / np.bincount(groups))[groups]
@@ -146,7 +147,7 @@ class Relation:
 
     def units(self, Z: Float2D) -> Float2D:
         """What a deviation is in each column of each row."""
-        return np.abs(Z) if self.multiplicative else np.broadcast_to(self.spread, Z.shape)
+        return np.abs(Z) * self.shares if self.multiplicative else np.broadcast_to(self.spread, Z.shape)
 
     def values_and_slopes(self, Z: Float2D) -> tuple[Float1D, Float2D]:
         """``g`` and its derivatives; values within the rounding of their terms are 0."""
@@ -182,6 +183,13 @@ class Relation:
         _, slopes = self.values_and_slopes(self.Z)
         steepness = np.maximum(((slopes * self.units(self.Z)) ** 2).sum(axis=1), 1e-300)
         return float(np.mean(((slopes * steps / self.size) ** 2).sum(axis=1) / steepness) / 12.0)
+
+    def noise_in_deviations(self) -> float:
+        """Noise by the mean distance, in deviations of the columns: of their logarithms, for a share of the values."""
+        scaled = copy(self)
+        if self.multiplicative:
+            scaled.shares = middle_spread(np.log(np.maximum(np.abs(self.Z), 1e-300)))
+        return float(np.mean(scaled.distance(self.Z)) * np.sqrt(np.pi / 2.0))
 
     def tolerance(self, *, exact: bool = False) -> float:
         """The distance within which rows obey: three deviations, by the nearer half of them (four fifths if exact)."""
