@@ -18,29 +18,33 @@ from .criteria import CRITERIA, Judgement, bits_of_equation, judge
 from .estimate.gmm import Conditions
 from .estimate.sample import make_sample
 from .estimate.settings import DENSE, LIKELY, Attempt, Settings
-from .rows.relation import ROUNDED, middle_spread
+from .rows.relation import MANY_ROWS, REACH, ROUNDED, middle_spread
 from .rows.table import Table
 from .say.describe import describe, power_law
 from .say.law import Law
 
 __all__ = ["core_laws", "with_exceptions"]
 
+_OF_DIGITS = 0.005  # width of an equation of columns with two or three digits
+
 
 def core_laws(table: Table, kept: Sequence[int], settings: Settings) -> tuple[list[Law], list[Attempt]]:
     """The laws of a table that some rows do not obey; and attempts that say how each search ended.
 
     After a law, the search goes on among the rows that obey it, without one of its columns, which the others give.
+    Noise belongs to columns, so another law is about as narrow; a wider one is a correlation.
     Where a column is missing from an equation, it goes on among the equations with that column.
     """
     judgement, attempts, X = Judgement(table.X), list[Attempt](), table.X
     varying = [j for j in kept if len(np.unique(X[:, j])) >= FEWEST_VALUES]
-    columns, needed, rows = [*varying], set[int](), np.ones(len(X), dtype=bool)
+    columns, needed, rows, widest = [*varying], set[int](), np.ones(len(X), dtype=bool), CRITERIA.core
     while len(columns) > 1 and (np.ptp(X[rows][:, columns], axis=0) > 0.0).all():
         distinct = np.unique(X[rows][:, varying], axis=0)
         search = _Search(
-            distinct[without_lumps(distinct)][:, np.isin(varying, columns)], columns, table, kept, settings
+            distinct[without_lumps(distinct)][:, np.isin(varying, columns)], columns, widest, table, kept, settings
         )
-        core, (law, reason, lacks) = search.shortest(search.cores(needed))
+        core = search.shortest(search.cores(needed))
+        law, reason, lacks = search.law(core)
         while core is not None and law is not None and (idle := _idle_term(law, core, columns)) is not None:
             core = without_term(core, idle, search.some, X[:, columns])
             law, reason, lacks = search.law(core)
@@ -55,6 +59,7 @@ def core_laws(table: Table, kept: Sequence[int], settings: Settings) -> tuple[li
             attempts.append(search.attempt(core, reason))
             break
         rows &= core.obeys
+        widest = min(widest, max(REACH * core.width, _OF_DIGITS))
         columns.remove(min(used, key=lambda j: int(core.exponents[:, columns.index(j)].sum())))
         needed.clear()
     return judgement.laws, [*attempts, *judgement.rejected]
@@ -66,6 +71,7 @@ class _Search:
 
     some: Float2D
     columns: list[int]
+    widest: float
     table: Table
     kept: Sequence[int]
     settings: Settings
@@ -75,24 +81,33 @@ class _Search:
         places, every = [self.columns.index(j) for j in needed], self.table.X[:, self.columns]
         return find_cores(self.some, every, widest=CRITERIA.core, needed=places, power_laws=power_laws)
 
-    def shortest(self, cores: Sequence[Core]) -> tuple[Core | None, tuple[Law | None, str, int | None]]:
-        """Of cores that are as narrow, the one whose law takes the fewest bits, as some of its numbers are rational."""
-        found = [(core, self.law(core)) for core in cores] or [(None, self.law(None))]
-        laws = [(core, said) for core, said in found if said[0] is not None]
-        return min(laws, key=lambda each: bits_of_equation(each[1][0], len(self.some))) if laws else found[0]
+    def shortest(self, cores: Sequence[Core]) -> Core | None:
+        """Of cores that no test tells apart, the one whose law takes the fewest bits: its numbers may be rational."""
+        if len(cores) < 2:
+            return cores[0] if cores else None
+        bits = []
+        for core in cores:
+            law = self.fitted(core, MANY_ROWS) if core.width <= self.widest else None
+            bits.append(np.inf if law is None else bits_of_equation(law, len(self.some)))
+        return cores[int(np.argmin(bits))]
+
+    def fitted(self, core: Core, most: int) -> Law | None:
+        """The equation of a core with the numbers that at most so many of its rows give, or a few more."""
+        used, places = [self.columns[j] for j in core.columns], np.flatnonzero(core.obeys)
+        rows, exponents = places[:: max(len(places) // most, 1)], core.exponents[:, core.columns]
+        settings = self.settings.of_columns([list(self.kept).index(j) for j in used], len(self.kept))
+        return _law_of_rows(self.table.X[rows][:, used], exponents, self.table.names, used, settings)
 
     def law(self, core: Core | None) -> tuple[Law | None, str, int | None]:
         """The law of a core; or None, what is left to say about the core, and a column that it lacks."""
-        if core is None or core.width > CRITERIA.core:
+        if core is None or core.width > self.widest:
             return None, "none is near to half of the rows", None
         used = [self.columns[j] for j in core.columns]
         still = _hardly_varies(self.table.X[core.obeys], self.table.X, used)
         if still is not None:
             name = self.table.names[still]
             return None, f"one is near to half of the rows, but column {name!r} hardly varies there", still
-        X, exponents = self.table.X[core.obeys][:, used], core.exponents[:, core.columns]
-        settings = self.settings.of_columns([list(self.kept).index(j) for j in used], len(self.kept))
-        law = _law_of_rows(X, exponents, self.table.names, used, settings)
+        law = self.fitted(core, len(core.obeys))
         return None if law is None else with_exceptions(law, self.table, core.obeys, core.within), DENSE, None
 
     def attempt(self, core: Core | None, reason: str) -> Attempt:
