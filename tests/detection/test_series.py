@@ -208,8 +208,8 @@ def test_gaps_in_new_rows_are_scored_by_the_other_columns(week, watched):
 
 def test_the_strongest_part_counts():
     strong, weak = np.array([4.0, 0.0]), np.zeros(2)
-    np.testing.assert_allclose(join([strong, weak], strongest=True), np.log(np.exp(strong) + 1.0))
-    np.testing.assert_allclose(join([strong, weak, weak], strongest=True), np.log(np.exp(strong) + 2.0))
+    np.testing.assert_allclose(join([strong, weak]), np.log(np.exp(strong) + 1.0))
+    np.testing.assert_allclose(join([strong, weak, weak]), np.log(np.exp(strong) + 2.0))
 
 
 # --- evidence over time -----------------------------------------------------------------------------------------------

@@ -235,5 +235,22 @@ class Christoffel:
 
     def of_rows(self, X: Any) -> Any:
         """q on rows in the units of the table, one value per row."""
-        squares = (on_device_of(X, self.whitening) @ self.monomials.values(X)) ** 2
-        return namespace_of(X).sum(squares, axis=0) + self.monomials.penalty(X)
+        return self.of_values(self.monomials.values(X)) + self.monomials.penalty(X)
+
+    def of_values(self, values: Any) -> Any:
+        """q of values of the monomials, but for the penalty of exact relations."""
+        return namespace_of(values).sum((on_device_of(values, self.whitening) @ values) ** 2, axis=0)
+
+    def surprise(self, X: Any) -> Any:
+        """G, the logarithm of q."""
+        return namespace_of(X).log(self.of_rows(X))
+
+    @property
+    def lean(self) -> Christoffel:
+        """What values of q need."""
+        return replace(self, gram=np.empty((0, 0)), factor=np.empty((0, 0)))
+
+    @property
+    def width(self) -> int:
+        """About how many numbers of working memory a row takes."""
+        return 3 * self.n_terms
