@@ -159,6 +159,15 @@ def _classes_of(rows: Rows) -> Array:
     return np.array(sorted(labels))
 
 
+def all_labels(rows: Rows) -> Array:
+    """The labels of all rows, in one pass over them."""
+
+    def kernel(block: Block) -> tuple[Array, ...]:
+        return (np.array(block.labels),)  # the reader reuses its memory
+
+    return np.concatenate(rows.label_rows().reduce(kernel, tuple.__add__, Cost(work=1, width=1)))
+
+
 def _plain_labels(y: Any) -> Any:
     """The labels, with objects that are numbers as an array of numbers; raise ValueError if one is missing."""
     if y is None:
