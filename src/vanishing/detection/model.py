@@ -239,6 +239,15 @@ class Model:
         """The scores of the rows of the sample, each left out."""
         return np.asarray(join(self.score.standard(self.left)))
 
+    @cached_property
+    def loose(self) -> tuple[Christoffel, float]:
+        """q without the directions of the equations, and its mean over the rows of the fit."""
+        christoffel, spans = self.score.christoffel, self.equations.spans
+        monomials = replace(christoffel.monomials, exact=())
+        whitening = christoffel.whitening - spans @ (spans.T @ christoffel.whitening)
+        loose = replace(christoffel, monomials=monomials, whitening=whitening)
+        return loose, float(np.sum((whitening @ christoffel.gram) * whitening))
+
     def updated(self, sums: Sums, christoffel: Christoffel) -> Model:
         """The same regimes, equations and calibration, with the inverse Christoffel function of further rows."""
         if self.series is not None:
