@@ -18,7 +18,7 @@ from vanishing.detection.explain import nearest_values
 from vanishing.detection.model import in_chunks
 from vanishing.detection.products import Products, gram_of_values
 from vanishing.detection.regimes import fit_regimes
-from vanishing.detection.sums import SAMPLE, sum_rows
+from vanishing.detection.sums import SAMPLE, add_sums, sum_rows
 from vanishing.display import as_table
 from vanishing.polynomials.terms import Program, term_values
 from vanishing.rows.arrays import as_rows
@@ -101,10 +101,11 @@ def test_samples_of_batches_stay_small_and_are_not_all_of_one_batch():
     found = survey_columns(as_rows(X), "ab")
     monomials = Monomials.of_columns(found, [], 1)
     batches = [sum_rows(as_rows(X + k), monomials, k) for k in range(3)]
-    sample = batches[0].plus(batches[1]).plus(batches[2]).sample
-    waiting = batches[0].with_batch(batches[1]).with_batch(batches[2])
-    for late, early in zip(waiting.joined().sample, sample, strict=True):
-        np.testing.assert_array_equal(late, early)
+    early = add_sums(add_sums(batches[0], batches[1]).joined(), batches[2]).joined()
+    waiting = add_sums(add_sums(batches[0], batches[1]), batches[2])
+    sample = waiting.sample
+    for late, soon in zip(sample, early.sample, strict=True):
+        np.testing.assert_array_equal(late, soon)
     assert len(sample.X) == SAMPLE
     shares = np.mean(np.rint(sample.X.mean(axis=1) - X.mean()) >= 1)
     assert 0.4 < shares < 0.9

@@ -41,7 +41,7 @@ from .monitoring import alarm_spans
 from .records import MODEL, MONOMIALS, SUMS, require_columns
 from .series import Neighbours
 from .summaries import model_of_moments, survey_of_moments
-from .sums import RUN, Sums, sum_rows
+from .sums import RUN, Sums, add_sums, sum_rows
 from .training import train
 from .words import describe_calibration, warn_about_series
 
@@ -209,7 +209,7 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
         if batch.n_missing:
             warn_incomplete(batch.n_missing)
         with all_or_nothing(self):
-            self._sums = self._sums.with_batch(batch)
+            self._sums = add_sums(self._sums, batch)
             self._n_batches += 1
             self.n_samples_seen_ = self._sums.n_samples
             self._stale = True
@@ -332,12 +332,12 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
             survey_columns(rows, input_names(self))  # its pass stores the scaling in the source
         if not skip and not isinstance(rows, ArrayRows):
             rows = finite_blocks(rows, input_names(self))
-        trained = train(rows, input_names(self), self.degree, skip=skip, run=self._run)
-        if trained.n_missing:
-            warn_incomplete(trained.n_missing)
-        self._monomials, self._sums = trained.monomials, trained.sums
-        self._n_batches, self._stale = 1, False
-        self.degree_, self.n_samples_seen_ = trained.degree, self._sums.n_samples
+        self._monomials, self._sums, self.degree_ = train(
+            rows, input_names(self), self.degree, skip=skip, run=self._run
+        )
+        if self._sums.n_missing:
+            warn_incomplete(self._sums.n_missing)
+        self._n_batches, self._stale, self.n_samples_seen_ = 1, False, self._sums.n_samples
         self._fit_sums()
 
     @property

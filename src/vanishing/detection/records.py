@@ -225,7 +225,7 @@ _PARTS = TupleOf(Either([(Christoffel, _CHRISTOFFEL), (Violation, _VIOLATION), (
 _SAMPLE: Field = Record(Sample, {"keys": _VECTOR, "X": _MATRIX, "weights": _VECTOR}, _check_sample)
 
 SUMS = Record(
-    Sums,
+    lambda sample, **sums: Sums(**sums, samples=(sample,)),
     {"gram": _MATRIX, "total_weight": Number(), "n_samples": Integer(low=1), "sample": _SAMPLE},
     _check_sums,
 )

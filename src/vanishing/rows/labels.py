@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Collection
 from datetime import date
 from numbers import Real
@@ -165,7 +166,7 @@ def all_labels(rows: Rows) -> Array:
     def kernel(block: Block) -> tuple[Array, ...]:
         return (np.array(block.labels),)  # the reader reuses its memory
 
-    return np.concatenate(rows.label_rows().reduce(kernel, tuple.__add__, Cost(work=1, width=1)))
+    return np.concatenate(rows.label_rows().reduce(kernel, operator.add, Cost(work=1, width=1)))
 
 
 def _plain_labels(y: Any) -> Any:
