@@ -92,6 +92,9 @@ def test_a_column_that_wanders_alone_leaves_the_score_with_a_warning(week):
     shifted[:, 12] += 100.0
     np.testing.assert_allclose(detector.score_samples(shifted), expected)
     assert "drifting columns are left out: x12" in detector.calibration_
+    explained = detector.explain(shifted[0], by="column").set_index("column").loc["x12"]
+    assert explained["expected"] == explained["observed"]
+    assert explained["contribution"] == 0.0
 
 
 def test_columns_that_wander_do_not_cover_for_each_other():

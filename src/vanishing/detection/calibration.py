@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import stats
@@ -24,16 +24,6 @@ FENCE = 3.0  # inter-quartile ranges beyond the third quartile (Tukey's outer fe
 
 #: The inter-quartile range of a normal distribution, in deviations.
 NORMAL_RANGE = float(stats.norm.isf(0.25) - stats.norm.isf(0.75))
-
-
-class Tail(Protocol):
-    """The distribution of the scores of normal rows, above all of large ones."""
-
-    def p_values(self, scores: Any) -> Float1D:
-        """Share of normal rows with a score at least as large."""
-
-    def threshold(self, rate: float) -> float:
-        """The score that a share ``rate`` of normal rows exceeds."""
 
 
 def weighted_quantiles(values: Float1D, weights: Float1D, shares: Sequence[float]) -> Float1D:
@@ -193,3 +183,7 @@ class GammaTail:
     def threshold(self, rate: float) -> float:
         """The score that a normal row exceeds with probability ``rate``."""
         return float(self.typical.standard(np.log(stats.gamma(self.shape, scale=self.scale).isf(rate))))
+
+
+#: The distribution of the scores of normal rows, above all of large ones.
+Tail: TypeAlias = Left | GammaTail

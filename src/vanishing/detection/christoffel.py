@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations_with_replacement, pairwise
-from math import comb
+from math import comb, isqrt
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,6 @@ from ..rows.array_api import namespace_of, on_device_of
 from .columns import CLIP, RIDGE, ColumnSurvey, Exact, Standardised, leading_directions
 
 MOST_TERMS = 900  # monomials of a detector: a factorisation of the Gram takes a fraction of a second
-_ROWS_OF_FACTOR = 64  # of a triangular matrix that are multiplied at once: fewer save products, more use the cache
 _MOST_WORK = 200_000_000_000  # products of terms that a degree above 2 may cost: about ten seconds of one core
 
 
@@ -243,8 +242,9 @@ class Christoffel:
         """q of values of the monomials, but for the penalty of exact relations."""
         whitening, namespace = on_device_of(values, self.whitening), namespace_of(values)
         q = namespace.zeros_like(values[0])
-        for start in range(0, self.n_terms, _ROWS_OF_FACTOR):
-            stop = start + _ROWS_OF_FACTOR
+        n_rows = isqrt(self.n_terms)  # at once: fewer save products, more use the cache
+        for start in range(0, self.n_terms, n_rows):
+            stop = start + n_rows
             last = stop if self._is_triangular else self.n_terms
             q += namespace.sum((whitening[start:stop, :last] @ values[:last]) ** 2, axis=0)
         return q

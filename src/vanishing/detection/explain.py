@@ -118,7 +118,9 @@ def nearest_values(christoffel: Christoffel, x: Float1D) -> tuple[Float1D, Float
     for j, relation in fixed.items():
         other = [relation.low[0] + relation.width[0]] if relation.kind == "binary" else []
         _try(christoffel, x, [j], np.array([[relation.low[0], *other]]), expected, least)
-    free = [k for k, j in enumerate(monomials.columns) if int(j) not in fixed]
+    used = {v for term in monomials.terms for v in term}  # without columns that were left out
+    mixed = monomials.units.directions is not None
+    free = [k for k, j in enumerate(monomials.columns) if int(j) not in fixed and (mixed or k in used)]
     if free:
         places = [int(j) for j in monomials.columns[free]]
         centre, reach = monomials.units.centre[free], CLIP * monomials.units.scale[free]

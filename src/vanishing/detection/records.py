@@ -126,10 +126,6 @@ def _check_sums(sums: Sums) -> None:
     require(sums.total_weight > 0.0, "the rows have no weight")
 
 
-def _check_model(model: Model) -> None:
-    require(model.equations.spans.shape[0] == model.score.christoffel.n_terms, "a direction has other terms")
-
-
 def require_columns(model: Model, whole: Monomials, sums: Sums | None, n_features: int) -> None:
     """Refuse a model with parts about other columns than those of the fit."""
     every = [whole, *(part.monomials for part in model.parts if isinstance(part, Christoffel))]
@@ -162,7 +158,10 @@ def _model(
     series: Series | None,
     near: Bool1D | None,
 ) -> Model:
-    require(bool(parts) and isinstance(parts[0], Christoffel), "the score has no first part")
+    first = parts[0] if parts else None
+    if not isinstance(first, Christoffel):
+        raise ValueError("the score has no first part")
+    require(equations.spans.shape[0] == first.n_terms, "a direction has other terms")
     require(total_weight > 0.0, "the rows have no weight")
     if gamma is not None:
         require(len(parts) == 1 and sample is None, "there are rows beside a fitted tail")
@@ -247,5 +246,4 @@ MODEL = Record(
         "series": Optional(_SERIES),
         "near": Optional(Numbers("b1", (None,))),
     },
-    _check_model,
 )

@@ -11,7 +11,7 @@ polynomials. Anomalies among the rows of the fit may have centres of their own, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from itertools import count
 from math import comb
@@ -78,12 +78,6 @@ class Shape:
         Z = namespace.clip(Z, -2.0 * CLIP, 2.0 * CLIP)
         return Z if self.directions is None else Z @ on_device_of(Z, self.directions)
 
-    def of_columns(self, chosen: Sequence[int]) -> Shape:
-        """The same units for some of the columns."""
-        here = np.isin(self.kept, np.asarray(chosen, dtype=np.int64))
-        parts = (part[here] for part in (self.centre, self.scale, self.heavy, self.mean, self.deviation))
-        return Shape(self.kept[here], *parts)
-
 
 class Mixture(NamedTuple):
     """One k-means solution: for every centre its weight, place and covariance."""
@@ -91,10 +85,6 @@ class Mixture(NamedTuple):
     sizes: Float1D
     centres: Float2D
     covariances: Float2D
-
-    def of_coordinates(self, chosen: Int1D) -> Mixture:
-        """The marginal distribution of some coordinates."""
-        return Mixture(self.sizes, self.centres[:, chosen], self.covariances[:, chosen[:, None], chosen])
 
     def log_heights(self) -> Float1D:
         """``log pi_c - log |S_c| / 2``: the logarithm of the density at each centre, up to a constant."""
@@ -175,12 +165,16 @@ class Regimes:
         return sum(sum(coef.shape) for coef in self.coef)
 
     def without(self, missing: Sequence[int]) -> Regimes | None:
-        """The regimes of the other columns; None if none are left, or if directions mix columns."""
-        chosen = np.flatnonzero(~np.isin(self.shape.kept, np.asarray(missing, dtype=np.int64)))
-        if chosen.size == 0 or self.shape.directions is not None:
+        """The regimes of the other columns, the marginal distributions; None without any, or if directions mix them."""
+        k = np.flatnonzero(~np.isin(self.shape.kept, np.asarray(missing, dtype=np.int64)))
+        if k.size == 0 or self.shape.directions is not None:
             return None
-        shape = self.shape.of_columns([int(j) for j in self.shape.kept[chosen]])
-        return Regimes.of_mixtures(shape, [mixture.of_coordinates(chosen) for mixture in self.mixtures])
+        shape = Shape(*(getattr(self.shape, field.name)[k] for field in fields(Shape) if field.name != "directions"))
+        marginal = [
+            Mixture(mixture.sizes, mixture.centres[:, k], mixture.covariances[:, k[:, None], k])
+            for mixture in self.mixtures
+        ]
+        return Regimes.of_mixtures(shape, marginal)
 
 
 @lru_cache(maxsize=1)
