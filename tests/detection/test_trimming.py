@@ -1,5 +1,7 @@
 """Rows that may hold anomalies: concentration steps, against least squares without each row, and the parts they add."""
 
+import re
+
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
@@ -83,6 +85,8 @@ def test_a_cluster_of_anomalies_does_not_hide_itself():
     assert np.mean(dirty.predict(X[y == 1]) == -1) > 0.9
     assert np.mean(plain.predict(X[y == 1]) == -1) < 0.5
     assert roc_auc_score(y, -dirty.score_samples(X)) > 0.99
+    n_far = int(re.search(r"(\d+) are far from the others and do not count", dirty.calibration_)[1])
+    assert 55 <= n_far <= 65
     new = rng.normal(size=(4000, 4))
     assert 0.002 < np.mean(dirty.predict(new) == -1) < 0.04
 
