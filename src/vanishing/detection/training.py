@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import count
 from math import comb
-from typing import NamedTuple
+from typing import TypeAlias
 
 import numpy as np
 
@@ -18,13 +18,8 @@ from .completeness import Complete, complete_array, require_some
 from .onepass import OnePass, collect
 from .sums import SAMPLE, Sums, sum_rows
 
-
-class Trained(NamedTuple):
-    """The monomials, the sums of their products over the rows, which count the incomplete ones, and their degree."""
-
-    monomials: Monomials
-    sums: Sums
-    degree: int
+#: The monomials, the sums of their products over the rows, which count the incomplete ones, and their degree.
+Trained: TypeAlias = tuple[Monomials, Sums, int]
 
 
 def _is_wide(n_features: int) -> bool:
@@ -74,7 +69,7 @@ def _train_in_memory(rows: ArrayRows, names: Sequence[str], degree: int | None, 
     survey = survey_columns(rows, names)
     monomials, degree = _monomials(survey, names, degree)
     sums = sum_rows(rows, monomials, run=run, clipped=survey.has_far_values)
-    return Trained(monomials, sums._replace(n_missing=n_missing), degree)
+    return monomials, sums._replace(n_missing=n_missing), degree
 
 
 def _train_in_passes(rows: Rows, first: OnePass, names: Sequence[str], degree: int | None, run: int) -> Trained:
@@ -88,7 +83,7 @@ def _train_in_passes(rows: Rows, first: OnePass, names: Sequence[str], degree: i
     sums = first.sums(survey, monomials)
     if sums is None:
         sums = sum_rows(complete, monomials, run=run, clipped=survey.has_far_values)
-    return Trained(monomials, sums._replace(n_missing=first.seen.n_missing), degree)
+    return monomials, sums._replace(n_missing=first.seen.n_missing), degree
 
 
 def _monomials(survey: ColumnSurvey, names: Sequence[str], degree: int | None) -> tuple[Monomials, int]:
