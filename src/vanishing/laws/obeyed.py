@@ -87,9 +87,17 @@ class _Search:
             return cores[0] if cores else None
         bits = []
         for core in cores:
-            law = self.fitted(core, MANY_ROWS) if core.width <= self.widest else None
+            may_be_one = core.width <= self.widest and self.still(core) is None
+            law = self.fitted(core, MANY_ROWS) if may_be_one else None
             bits.append(np.inf if law is None else bits_of_equation(law, len(self.some)))
         return cores[int(np.argmin(bits))]
+
+    def still(self, core: Core) -> int | None:
+        """A column that is as good as constant on the rows that obey: the law may be a part of one that has it."""
+        X, used = self.table.X, [self.columns[j] for j in core.columns]
+        still = middle_spread(X[core.obeys]) < CRITERIA.core * middle_spread(X)
+        still[used] |= np.ptp(X[core.obeys][:, used], axis=0) == 0.0
+        return int(still.argmax()) if still.any() else None
 
     def fitted(self, core: Core, most: int) -> Law | None:
         """The equation of a core with the numbers that at most so many of its rows give, or a few more."""
@@ -102,8 +110,7 @@ class _Search:
         """The law of a core; or None, what is left to say about the core, and a column that it lacks."""
         if core is None or core.width > self.widest:
             return None, "none is near to half of the rows", None
-        used = [self.columns[j] for j in core.columns]
-        still = _hardly_varies(self.table.X[core.obeys], self.table.X, used)
+        still = self.still(core)
         if still is not None:
             name = self.table.names[still]
             return None, f"one is near to half of the rows, but column {name!r} hardly varies there", still
@@ -128,13 +135,6 @@ def _idle_term(law: Law, core: Core, columns: Sequence[int]) -> int | None:
     if len(law.coef) < 3 or not shares.max() >= 1.0:
         return None
     return int(core.exponents.tolist().index(law.exponents[int(shares.argmax()), columns].tolist()))
-
-
-def _hardly_varies(obeying: Float2D, X: Float2D, used: Sequence[int]) -> int | None:
-    """A column that is as good as constant on the rows that obey: the law may be a part of one that has the column."""
-    still = middle_spread(obeying) < CRITERIA.core * middle_spread(X)
-    still[used] |= np.ptp(obeying, axis=0)[used] == 0.0
-    return int(still.argmax()) if still.any() else None
 
 
 def _law_of_rows(
