@@ -142,9 +142,14 @@ def _law_of_rows(
 ) -> Law | None:
     """The equation with these terms, with the numbers that its rows give; None if it may be a smooth curve's.
 
-    Of the noise models it is the one that the test prefers.
+    Of the noise models it is the one that the test prefers. Power laws of columns without zeros, or of a higher degree
+    than the moments have, are linear in the logarithms.
     """
-    if len(exponents) == 2 and ((X > 0.0).all(axis=0) | (X < 0.0).all(axis=0)).all():
+    of_one_sign = bool(((X > 0.0).all(axis=0) | (X < 0.0).all(axis=0)).all())
+    if len(exponents) == 2 and (of_one_sign or exponents.sum(axis=1).max() > settings.max_degree):
+        X = X[(X != 0.0).all(axis=1)]
+        if len(X) <= X.shape[1]:
+            return None
         found = power_law_of(X, exponents[0] - exponents[1], models=[True])
         return power_law(found, names, X, used, snap=settings.snaps(found.exponents))
     fits: list[FittedLaw] = []
