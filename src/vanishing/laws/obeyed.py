@@ -131,6 +131,7 @@ def _varies(column: Float1D) -> bool:
 def _hardly_varies(obeying: Float2D, X: Float2D, used: Sequence[int]) -> int | None:
     """A column that is as good as constant on the rows that obey: the law may be a part of one that has the column."""
     still = middle_spread(obeying) < CRITERIA.core * middle_spread(X)
+    still &= [_varies(column) for column in X.T]  # the few rows with another value may be among the others by chance
     still[used] |= np.ptp(obeying, axis=0)[used] == 0.0
     return int(still.argmax()) if still.any() else None
 
