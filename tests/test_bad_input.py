@@ -29,6 +29,7 @@ from vanishing import (
     L1SVC,
     OAVI,
     VCA,
+    LawFinder,
     PerClass,
     RangeWarning,
     TableEncoder,
@@ -609,6 +610,29 @@ def test_an_interrupt_leaves_the_estimator_and_the_blas_threads_as_they_were():
         model.fit(ArrayRows(Interrupted(), n_jobs=2))
     assert model.generators_ is before
     assert [pool["num_threads"] for pool in threadpool_info()] == threads
+
+
+def blas_threads():
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+FITS = [OAVI(psi=1e-3), L1SVC(), VanishingIdealClassifier(), VanishingIdealClassifierCV(), LawFinder()]
+
+
+@pytest.mark.usefixtures("two_blas_threads")
+@pytest.mark.parametrize("model", FITS, ids=lambda model: type(model).__name__)
+def test_a_fit_leaves_blas_one_thread_and_gives_the_others_back(model):
+    seen = []
+
+    class Watched:
+        def __array__(self, dtype=None, copy=None):
+            seen.append(blas_threads())
+            return np.random.default_rng(0).random((60, 2))
+
+    before = blas_threads()
+    clone(model).fit(Watched(), np.arange(60) % 2)
+    assert seen[0] == {1} != before
+    assert blas_threads() == before
 
 
 # --- Polynomials --------------------------------------------------------------------------------------------------

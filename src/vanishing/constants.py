@@ -18,6 +18,7 @@ WIDE = 5.0  # deviations: one normal row in two million is farther off
 # Sizes of memory.
 
 CACHE_ENTRIES = 65_536  # float64 values of one chunk: half a megabyte, within a core's second-level cache
+CACHE_LINE = 8  # float64 values that are read together from memory
 FEWEST_ROWS = 1024  # rows that stay one block, and one chunk, whatever a kernel costs
 LONGEST_BLOCK = 131_072  # rows of a block, at most: threads share a table of a million
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import joblib
 from threadpoolctl import ThreadpoolController
 
-from .checks import WarningRelay, check_n_jobs
+from .checks import WarningRelay, all_or_nothing, check_n_jobs
 
 T = TypeVar("T")
 
@@ -94,6 +95,15 @@ class _OneBlasThread:
 
 
 one_blas_thread = _OneBlasThread()
+
+
+@contextmanager
+def fitting(estimator: Any) -> Iterator[None]:
+    """The context of a fit: BLAS uses one thread, and a fit that fails leaves the estimator as it was."""
+    with all_or_nothing(estimator), one_blas_thread:
+        yield
+
+
 if hasattr(os, "register_at_fork"):
     # A fork waits until no thread changes the limit, so that the child starts with a free lock and the right counter.
     os.register_at_fork(

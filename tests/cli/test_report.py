@@ -2,9 +2,13 @@
 
 import json
 import re
+from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
+from vanishing import load
 from vanishing.cli.main import main
 
 pytest.importorskip("matplotlib", reason="needs Matplotlib: pip install 'vanishing[report]'")
@@ -41,9 +45,32 @@ def test_laws_rules_and_detectors_are_reported(story, command, said):
     assert said in (story / command.split()[4]).read_text("utf-8")
 
 
+@pytest.mark.parametrize("options", ["", " --times ts"])
+def test_a_report_about_a_detector_names_the_times_in_a_file(tmp_path, monkeypatch, options):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    volts = rng.uniform(10, 20, 600)
+    table = pd.DataFrame({"ts": pd.date_range("2026-02-01", periods=600, freq="7min"), "volts": volts})
+    table["amperes"] = volts / 5 + rng.normal(0, 0.01, 600)
+    table[:400].to_parquet("normal.parquet")
+    table.loc[500:540, "amperes"] += 0.5
+    table[400:].to_csv("new.csv", index=False)
+    assert main(["detect", "normal.parquet", "--exclude", "ts", "-o", "normal.vi", "--quiet"]) == 0
+    assert main(f"report normal.vi new.csv -o page.html --quiet{options}".split()) == 0
+    page = Path("page.html").read_text("utf-8")
+    found = load("normal.vi").monitor(table[400:][["volts", "amperes"]])
+    (episode,) = found.episodes
+    assert episode.first_row == pytest.approx(100, abs=3)
+    rows, episodes = (page.split(f'data-name="{name}"')[1].split("</table>")[0] for name in ("rows", "episodes"))
+    for row in (episode.first_row, episode.last_row):
+        assert f"{table['ts'][400 + row]:%Y-%m-%d %H:%M}" in episodes
+    assert f"{table['ts'][400 + int(np.argmax(found.scores))]:%Y-%m-%d %H:%M}" in rows
+
+
 @pytest.mark.parametrize(
     ("command", "message"),
     [
+        ("report pipes.vi pipes.csv -o page.html --times ts", "only the rows of a detector"),
         ("report pipes.vi pipes.csv -o page.pdf", "has to end in .html"),
         ("report pipes.vi churn.csv -o page.html", "lacks the columns"),
     ],

@@ -109,12 +109,29 @@ def test_a_classifier_is_chosen_by_what_the_flags_ask_for(tmp_path, monkeypatch,
     assert np.sum(said == "yes") > np.sum(plain.predict(pd.DataFrame(x, columns=list("abc"))) == "yes")
 
 
+def test_directions_of_columns_reach_the_formula(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=(300, 2))
+    wavy = x + 0.2 * np.sin(9.0 * x)
+    rises = np.where(wavy[:, 0] - wavy[:, 1] + 0.1 * rng.normal(size=300) > 0.0, "yes", "no")
+    pd.DataFrame(x, columns=["late", "age"]).assign(fault=rises).to_csv("rows.csv", index=False)
+    assert main(["fit", "rows.csv", "--target", "fault", "--quiet", "--monotone", "late=1,age=-1", "-o", "m.vi"]) == 0
+    for name, sign in (("late", 1.0), ("age", -1.0)):
+        grid = pd.DataFrame({"late": 0.5, "age": 0.5} | {name: np.linspace(0.0, 1.0, 101)})
+        changes = np.diff(load("m.vi").decision_function(grid))
+        assert (sign * changes >= 0.0).all()
+        assert changes.any()
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
         (["--target", "fault", "--scoring", "beauty"], "--scoring must be a score of scikit-learn"),
-        (["--target", "fault", "--class-weight", "maybe=2"], "the classes are no, yes"),
-        (["--target", "fault", "--class-weight", "yes=much"], "--class-weight must be 'balanced' or a weight"),
+        (["--target", "fault", "--class-weight", "maybe=2"], "the names are no, yes"),
+        (["--target", "fault", "--class-weight", "yes=much"], "--class-weight must be 'balanced' or name=number"),
+        (["--target", "fault", "--monotone", "b=1"], "--monotone must be name=number, such as 'a=1'; the names are a;"),
+        (["--target", "fault", "--monotone", "a=2"], "monotone of 'a' must be 1 (rises) or -1 (falls)"),
         (["--target", "fault", "--max-columns", "0"], "--max-columns must be an integer of at least 1"),
         (["--columns", "a", "--sparsity"], "--sparsity is for classifiers"),
     ],

@@ -71,6 +71,6 @@ def test_the_tail_of_moments_is_a_gamma_distribution():
 
 def test_a_spread_by_the_tail_puts_the_quantile_where_a_normal_one_is():
     scores = np.random.default_rng(0).exponential(size=20_001)
-    typical = Typical.of_tail(scores, np.ones(20_001), 0.01)
+    typical = Typical.of_tail(scores, np.ones(20_001))
     assert typical.standard(np.median(scores)) == 0.0
     assert typical.standard(np.quantile(scores, 0.99)) == pytest.approx(stats.norm.isf(0.01), rel=0.01)

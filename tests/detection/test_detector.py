@@ -73,21 +73,18 @@ def test_the_score_is_the_inverse_christoffel_function(ring):
     scale = np.sqrt(np.mean(V**2, axis=0))
     V, U = V / scale, U / scale
     G = np.log(np.einsum("ij,jk,ik->i", U, np.linalg.inv(V.T @ V / len(V) + 1e-6 * np.eye(6)), U))
-    parts = detector._current().score.parts(new)
-    typical = detector._current().score.typical
-    np.testing.assert_allclose(parts[0] * typical.spread + typical.centre, G, rtol=1e-7)
+    score = detector._current().score
+    np.testing.assert_allclose(score.parts[0].surprise(new), G, rtol=1e-7)
 
 
 def test_training_rows_are_scored_as_if_left_out(ring):
     """The scores of rows that a fit has seen are those of a fit without them, but for the units of the columns."""
     detector = VanishingIdealDetector(regimes=False, degree=2).fit(ring)
     model = detector._current()
-    left = model.left[0] * model.score.typical.spread + model.score.typical.centre
     for i in (0, 100, 599):
         score = VanishingIdealDetector(regimes=False, degree=2).fit(np.delete(ring, i, axis=0))._current().score
-        alone = score.parts(ring[[i]])[0] * score.typical.spread + score.typical.centre
-        assert left[i] == pytest.approx(alone[0], abs=0.02)
-    np.testing.assert_allclose(-detector.score_samples(ring), np.sum(model.left, axis=0))
+        assert model.left[0][i] == pytest.approx(score.parts[0].surprise(ring[[i]])[0], abs=0.02)
+    np.testing.assert_allclose(-detector.score_samples(ring), model.scores_left_out)
 
 
 @pytest.mark.slow

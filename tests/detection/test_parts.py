@@ -18,7 +18,7 @@ from vanishing.detection.explain import nearest_values
 from vanishing.detection.model import in_chunks
 from vanishing.detection.products import Products, gram_of_values
 from vanishing.detection.regimes import fit_regimes
-from vanishing.detection.sums import SAMPLE, sum_rows
+from vanishing.detection.sums import SAMPLE, add_sums, sum_rows
 from vanishing.display import as_table
 from vanishing.polynomials.terms import Program, term_values
 from vanishing.rows.arrays import as_rows
@@ -101,10 +101,11 @@ def test_samples_of_batches_stay_small_and_are_not_all_of_one_batch():
     found = survey_columns(as_rows(X), "ab")
     monomials = Monomials.of_columns(found, [], 1)
     batches = [sum_rows(as_rows(X + k), monomials, k) for k in range(3)]
-    sample = batches[0].plus(batches[1]).plus(batches[2]).sample
-    waiting = batches[0].with_batch(batches[1]).with_batch(batches[2])
-    for late, early in zip(waiting.joined().sample, sample, strict=True):
-        np.testing.assert_array_equal(late, early)
+    early = add_sums(add_sums(batches[0], batches[1]).joined(), batches[2]).joined()
+    waiting = add_sums(add_sums(batches[0], batches[1]), batches[2])
+    sample = waiting.sample
+    for late, soon in zip(sample, early.sample, strict=True):
+        np.testing.assert_array_equal(late, soon)
     assert len(sample.X) == SAMPLE
     shares = np.mean(np.rint(sample.X.mean(axis=1) - X.mean()) >= 1)
     assert 0.4 < shares < 0.9
@@ -190,9 +191,9 @@ def test_rows_between_regimes_are_unlike_both():
     X = np.vstack([rng.normal(c, 0.2, (150, 3)) for c in (-2.0, 2.0)])
     regimes, alone = fit_regimes(X, np.ones(300))
     fresh = np.vstack([rng.normal(c, 0.2, (150, 3)) for c in (-2.0, 2.0)])
-    assert regimes.of_rows(np.zeros((1, 3)))[0] > alone.max()
-    assert np.mean(regimes.of_rows(fresh) > np.quantile(alone, 0.9)) == pytest.approx(0.1, abs=0.06)
-    assert np.mean(regimes.of_rows(X)) < np.mean(alone)
+    assert regimes.surprise(np.zeros((1, 3)))[0] > alone.max()
+    assert np.mean(regimes.surprise(fresh) > np.quantile(alone, 0.9)) == pytest.approx(0.1, abs=0.06)
+    assert np.mean(regimes.surprise(X)) < np.mean(alone)
 
 
 def test_scores_above_a_limit_are_exact_and_most_others_are_not_computed():
@@ -200,8 +201,9 @@ def test_scores_above_a_limit_are_exact_and_most_others_are_not_computed():
     X = np.vstack([rng.normal(centre, 1.0, (500, 3)) for centre in (0.0, 6.0)])
     score = VanishingIdealDetector(series=False).fit(X)._current().score
     new = np.vstack([rng.normal(3.0, 3.0, (3000, 3)), X[:50]])
-    exact, C = score.of_rows(new), score.regimes.of_rows(new)
-    assert (score.regimes.bound(new) >= C - 1e-9).all()
+    regimes = score.parts[-1]
+    exact, C = score.of_rows(new), regimes.surprise(new)
+    assert (regimes.bound(new) >= C - 1e-9).all()
     for limit in np.quantile(exact, [0.1, 0.9]):
         found = score.of_rows(new, limit)
         np.testing.assert_array_equal(found > limit, exact > limit)
@@ -219,6 +221,7 @@ def test_regimes_without_a_column_are_the_marginal_mixture():
     chosen = [0, 2]
     densities = [
         share
+        / np.sqrt(np.linalg.det(S[np.ix_(chosen, chosen)]))
         * np.exp(
             -0.5
             * np.sum(
@@ -229,7 +232,7 @@ def test_regimes_without_a_column_are_the_marginal_mixture():
         for share, c, S in zip(mixture.sizes / mixture.sizes.sum(), mixture.centres, mixture.covariances, strict=True)
     ]
     alone = type(reduced).of_mixtures(reduced.shape, reduced.mixtures[:1])
-    np.testing.assert_allclose(alone.of_rows(X), -np.log(np.sum(densities, axis=0)), rtol=1e-8)
+    np.testing.assert_allclose(alone.surprise(X), -np.log(np.sum(densities, axis=0)), rtol=1e-8)
     assert regimes.without([0, 1, 2]) is None
 
 
@@ -237,7 +240,7 @@ def test_many_columns_are_seen_along_their_principal_directions():
     X = np.random.default_rng(0).normal(size=(120, 50))
     regimes, alone = fit_regimes(X, np.ones(120))
     assert regimes.mixtures[0].centres.shape[1] == 40
-    assert np.isfinite(in_chunks(regimes.of_rows, X)).all()
+    assert np.isfinite(in_chunks(regimes.surprise, X)).all()
     assert np.isfinite(alone).all()
 
 
@@ -267,7 +270,7 @@ def test_weights_of_scores_count_like_repeated_scores():
 
 
 def test_a_score_without_spread_is_centred_only():
-    typical = Typical.of_scores(np.full(10, 3.0), np.ones(10))
+    typical = Typical.of_tail(np.full(10, 3.0), np.ones(10))
     assert typical.standard(4.0) == 1.0
 
 

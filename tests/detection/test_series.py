@@ -92,6 +92,9 @@ def test_a_column_that_wanders_alone_leaves_the_score_with_a_warning(week):
     shifted[:, 12] += 100.0
     np.testing.assert_allclose(detector.score_samples(shifted), expected)
     assert "drifting columns are left out: x12" in detector.calibration_
+    explained = detector.explain(shifted[0], by="column").set_index("column").loc["x12"]
+    assert explained["expected"] == explained["observed"]
+    assert explained["contribution"] == 0.0
 
 
 def test_columns_that_wander_do_not_cover_for_each_other():
@@ -208,8 +211,8 @@ def test_gaps_in_new_rows_are_scored_by_the_other_columns(week, watched):
 
 def test_the_strongest_part_counts():
     strong, weak = np.array([4.0, 0.0]), np.zeros(2)
-    np.testing.assert_allclose(join([strong, weak], strongest=True), np.log(np.exp(strong) + 1.0))
-    np.testing.assert_allclose(join([strong, weak, weak], strongest=True), np.log(np.exp(strong) + 2.0))
+    np.testing.assert_allclose(join([strong, weak]), np.log(np.exp(strong) + 1.0))
+    np.testing.assert_allclose(join([strong, weak, weak]), np.log(np.exp(strong) + 2.0))
 
 
 # --- evidence over time -----------------------------------------------------------------------------------------------

@@ -134,7 +134,7 @@ def entry(header, path):
 
 
 FITTED = ("fitted", "_model")
-CHRISTOFFEL = (*FITTED, "score", "christoffel")
+CHRISTOFFEL = (*FITTED, "parts", 0, "value")
 LAW = ("_laws", 0, "model")
 
 
@@ -146,7 +146,7 @@ LAW = ("_laws", 0, "model")
         ("detector", (*CHRISTOFFEL, "gram", "shape"), [10**6, 10**6], "more values than there are"),
         ("detector", (*CHRISTOFFEL, "monomials", "exact", 0, "kind"), "magic", "relation 'magic'"),
         ("detector", (*CHRISTOFFEL, "monomials", "exact", 0, "columns"), [99], "missing column"),
-        ("detector", (*FITTED, "score", "typical", "spread"), 0.0, "no spread"),
+        ("detector", (*FITTED, "parts"), [], "no first part"),
         ("detector", (*FITTED, "left"), [], "other scores than rows"),
         ("detector", (*FITTED, "equations", "edges"), [0], "other deviations than equations"),
         ("detector", (*FITTED, "sample"), None, "other scores than rows"),

@@ -251,6 +251,7 @@ def test_units_are_those_of_the_constants(noisy_gas):
     frame = pd.DataFrame(noisy_gas, columns=GAS)
     (law,) = discover(frame, units={"p": "Pa", "V": "m^3", "n": "mol", "T": "K"})
     assert law.units == ("", "Pa*m^3/(mol*K)")
+    assert r"\,\mathrm{Pa\,m^{3}/(mol\,K)}\," in law.to_latex()
     assert "Pa*m^3/(mol*K) * n*T" in law.equation
 
 

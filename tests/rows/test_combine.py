@@ -41,6 +41,7 @@ REDUCTIONS = {
     ("gram", "add_sums"): "vanishing.engine.gram.add_sums",
     ("gram", "combine"): "vanishing.engine.gram.triangular_factor.<locals>.combine",
     ("labels", "combine"): "vanishing.rows.labels._classes_of.<locals>.combine",
+    ("labels", "operator.add"): "_operator.add",
     ("sampling", "combine"): "vanishing.rows.sampling.stratified_sample.<locals>.combine",
     ("gaps", "add_gaps"): "vanishing.rows.gaps.add_gaps",
     ("reading", "_add_non_finite"): "vanishing.rows.reading._add_non_finite",

@@ -25,7 +25,7 @@ from sklearn.svm import LinearSVC
 
 from vanishing import L1SVC, svm_path
 from vanishing.rows.arrays import as_rows
-from vanishing.svm import SquaredHinge, duality_gap, hyperplanes
+from vanishing.svm import SquaredHinge, duality_gap, hyperplanes, svms_along
 
 TABLES = (
     "normal",
@@ -576,3 +576,15 @@ def test_what_cannot_be_solved_in_double_precision_is_a_warning(noisy):
     X, y = noisy
     with pytest.warns(ConvergenceWarning, match="scale the columns"):
         L1SVC(1.0).fit(X + 1e8, y)
+
+
+def test_a_fit_of_many_classes_that_takes_long_says_how_far_it_is(noisy, monkeypatch, caplog):
+    X, _ = noisy
+    classes, codes = np.arange(4), np.arange(len(X)) % 4
+    list(svms_along(X, codes, classes, [0.1], None))
+    assert not caplog.messages
+    monkeypatch.setattr("vanishing.svm.estimator.PATIENCE", 0.0)
+    models = list(svms_along(X, codes, classes, [0.1], None))
+    assert [model.coef_.shape for model in models] == [(4, X.shape[1])]
+    columns = f"in {X.shape[1]} columns"
+    assert [f"1 of 4 classes against the rest {columns}" in message for message in caplog.messages] == [True]

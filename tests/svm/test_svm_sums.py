@@ -73,6 +73,27 @@ def test_slope_is_the_difference_quotient_of_the_loss():
     np.testing.assert_allclose(data.sums(x).slope, quotients, atol=1e-5)
 
 
+@pytest.mark.parametrize("shape", ["wide", "blocks for the Hessian"])
+def test_points_with_few_weights_have_the_same_sums(shape):
+    Z, signed, x, _ = make_sums(shape)
+    x[:-1] = np.where(np.arange(x.size - 1) % 30 == 7, x[:-1], 0.0)
+    sums = SquaredHinge(as_rows(Z, signed)).sums(x)
+    assert sums.loss == pytest.approx(svm_objective(Z, signed, 1.0, x) - np.abs(x[:-1]).sum(), rel=1e-9)
+    np.testing.assert_allclose(sums.slope, svm_gradient(Z, signed, 1.0, x), atol=1e-10 * np.abs(signed).sum())
+
+
+def test_points_may_be_visited_in_any_order():
+    Z, signed, *points = make_sums("chunks")
+    data = SquaredHinge(as_rows(Z, signed))
+    for k in (0, 1, 0, 0, 1, 1):
+        point = points[k].copy()
+        assert data.sums(points[k]).loss == SquaredHinge(as_rows(Z, signed)).sums(point).loss
+        np.testing.assert_array_equal(
+            data.hessian(points[1 - k], np.arange(5)),
+            SquaredHinge(as_rows(Z, signed)).hessian(points[1 - k].copy(), np.arange(5)),
+        )
+
+
 @by_shape
 def test_losses_along_a_line_are_the_loss_at_each_point(shape):
     Z, signed, x, direction = make_sums(shape)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 NUMBERS, TEXTS, EMPTY = ("integers", "numbers", "true or false"), ("text", "categories"), "nothing"
+TIMES = "dates or times"
 _HEAD = 10_000  # rows of a table in which texts among numbers are looked for
 _ID = re.compile(r"(?i:(.*[_ .-])?(id|index|uuid|rownum|row))|.*[a-z](Id|ID)")  # names of columns with ids
 
@@ -99,7 +100,7 @@ def _word(kind: Any) -> str:
         "numbers": lambda kind: types.is_floating(kind) or types.is_decimal(kind),
         "true or false": types.is_boolean,
         EMPTY: types.is_null,
-        "dates or times": types.is_temporal,
+        TIMES: types.is_temporal,
         "categories": types.is_dictionary,
         "text": holds_texts,
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import time
+from collections.abc import Iterable
 from typing import Any
 
 from .columns import note_row_numbers
@@ -53,6 +54,11 @@ def _add_search_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--class-weight", metavar="WEIGHTS", help="with --target: 'balanced', or weights such as 'yes=5,no=1'"
     )
+    parser.add_argument(
+        "--monotone",
+        metavar="SIGNS",
+        help="with --target: directions of columns: with 'late=1,age=-1' the second class gets likelier or less likely",
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -67,7 +73,9 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.target is not None:
         _fit_classifier(arguments)
         return
-    given = [flag for flag in ("scoring", "max_columns", "sparsity", "class_weight") if getattr(arguments, flag)]
+    given = [
+        flag for flag in ("scoring", "max_columns", "sparsity", "class_weight", "monotone") if getattr(arguments, flag)
+    ]
     if given:
         raise ValueError(
             f"--{given[0].replace('_', '-')} is for classifiers: name the column of the classes by --target."
@@ -87,7 +95,7 @@ def _algorithm(arguments: argparse.Namespace) -> Any:
 
 
 def _fit_classifier(arguments: argparse.Namespace) -> None:
-    from ..classification import VanishingIdealClassifierCV
+    from ..classification import Columns, VanishingIdealClassifierCV
 
     if is_moments(arguments.files):
         raise ValueError("A classifier needs rows, which moments no longer have: give a table.")
@@ -104,6 +112,8 @@ def _fit_classifier(arguments: argparse.Namespace) -> None:
         options["refit"] = "1se"
     if arguments.class_weight is not None:
         options["class_weight"] = _class_weight(arguments.class_weight, rows)
+    if arguments.monotone is not None:
+        options["columns"] = Columns(monotone=_numbers("--monotone", arguments.monotone, rows.shown_names)).richer()
     if arguments.psi is not None:
         options["psis"] = [arguments.psi]
     if arguments.no_scale:
@@ -131,18 +141,22 @@ def _class_weight(text: str, rows: Any) -> Any:
     from ..rows.labels import read_labelled
 
     labels = {str(label): label for label in read_labelled(rows, None).classes.tolist()}
-    weights = {}
+    return {labels[name]: weight for name, weight in _numbers("--class-weight", text, labels, "'balanced' or ").items()}
+
+
+def _numbers(flag: str, text: str, known: Iterable[str], otherwise: str = "") -> dict[str, float]:
+    """The numbers of some of the ``known`` names, from a text such as ``late=1,age=-1``."""
+    known, numbers = list(known), {}
     for part in text.split(","):
-        name, _, weight = part.rpartition("=")
+        name, _, number = part.rpartition("=")
         try:
-            weights[labels[name.strip()]] = float(weight)
-        except (KeyError, ValueError):
-            known = ", ".join(labels)
+            numbers[known[known.index(name.strip())]] = float(number)
+        except ValueError:
             raise ValueError(
-                f"--class-weight must be 'balanced' or a weight for each class, such as '{next(iter(labels))}=2'; the "
-                f"classes are {known}; got {part!r}."
+                f"{flag} must be {otherwise}name=number, such as '{known[0]}=1'; the names are {', '.join(known)}; got "
+                f"{part!r}."
             ) from None
-    return weights
+    return numbers
 
 
 def _print_classifier(model: Any, encoder: Any, arguments: argparse.Namespace, seconds: float) -> None:

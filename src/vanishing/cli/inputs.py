@@ -12,6 +12,7 @@ from .columns import (
     EMPTY,
     NUMBERS,
     TEXTS,
+    TIMES,
     asked_columns,
     column_types,
     names_in,
@@ -50,6 +51,21 @@ def add_format_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--decimal", metavar="CHAR", help=f"decimal point in CSV files {default}")
     parser.add_argument("--encoding", metavar="NAME", help=f"encoding of CSV files, such as latin-1 {default}")
     parser.add_argument("--quiet", action="store_true", help="hide the progress")
+
+
+def add_times_argument(parser: argparse.ArgumentParser) -> None:
+    """Which column has the times of the rows."""
+    parser.add_argument(
+        "--times", metavar="COLUMN", help="column with the times of the rows (default: the first of dates or times)"
+    )
+
+
+def time_column(arguments: argparse.Namespace, file: str) -> str | None:
+    """The column with the times of the rows: the one asked for, or the first of dates or times, if there is one."""
+    if arguments.times is not None or file.lower().endswith(".npy"):
+        return None if arguments.times is None else str(arguments.times)
+    kinds, _ = column_types(file, dialect_of(arguments))
+    return next((name for name, kind in kinds.items() if kind == TIMES), None)
 
 
 def add_missing_argument(parser: argparse.ArgumentParser) -> None:

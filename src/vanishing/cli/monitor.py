@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from .columns import column_types
-from .inputs import add_format_arguments, dialect_of, progress_bars
+from .inputs import add_format_arguments, add_times_argument, progress_bars, time_column
 from .outputs import TABLES, add_output_arguments, check_output, print_json, table_writer
 
 EXAMPLES = (
@@ -19,9 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
     parser.add_argument("model", metavar="MODEL", help="a detector, from 'detect'")
     parser.add_argument("files", nargs="+", metavar="FILE", help="tables with the columns of the model, in time order")
-    parser.add_argument(
-        "--times", metavar="COLUMN", help="column with the times of the rows (default: the first of dates or times)"
-    )
+    add_times_argument(parser)
     parser.add_argument(
         "--episodes",
         type=float,
@@ -46,19 +43,10 @@ def run(arguments: argparse.Namespace) -> int:
     check_output(arguments.output, arguments.force, TABLES, [arguments.model, *files])
     check_output(arguments.plot, arguments.force, (".png", ".svg", ".pdf"), [arguments.model, *files])
     loaded = load_model(arguments.model, "monitor", "detector")
-    times = arguments.times or _times_in(files[0], arguments)
-    X, at = _read(arguments, loaded, times)
+    X, at = _read(arguments, loaded, time_column(arguments, files[0]))
     found = loaded.model.monitor(X, at, episodes_per_1000=arguments.episodes)
     _write(arguments, found)
     return int(bool(found.episodes))
-
-
-def _times_in(file: str, arguments: argparse.Namespace) -> str | None:
-    """The first column of dates or times, if there is one."""
-    if file.lower().endswith(".npy"):
-        return None
-    kinds, _ = column_types(file, dialect_of(arguments))
-    return next((name for name, kind in kinds.items() if kind == "dates or times"), None)
 
 
 def _read(arguments: argparse.Namespace, loaded: Any, times: str | None) -> tuple[Any, Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .columns import column_types
-from .inputs import add_format_arguments, dialect_of, progress_bars
+from .inputs import add_format_arguments, add_times_argument, dialect_of, progress_bars, time_column
 from .outputs import add_output_arguments, check_output
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         help="column with the classes, or with the runs of a conserved quantity (default: that of the fit, if present)",
     )
+    add_times_argument(parser)
     parser.add_argument("--title", metavar="TEXT", help="heading of the page")
     add_output_arguments(parser, "an .html file, which needs nothing else to be shown", required=True)
     add_format_arguments(parser)
@@ -54,12 +55,22 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _given(arguments: argparse.Namespace, loaded: Loaded, file: str) -> Given:
-    """The rows as the model takes them; an ideal keeps them in the units of the files, with the scaler beside."""
-    label = arguments.target or _known_target(arguments, loaded, file)
+    """The rows as the model takes them; an ideal keeps them in the units of the files, with the scaler beside.
+
+    Rows of a detector come with their times.
+    """
+    from ..rows.labels import all_labels
+
+    over_time = loaded.kind == "detector"
+    if arguments.times is not None and not over_time:
+        raise ValueError(f"{arguments.model} holds no detector: only the rows of a detector have --times.")
+    label = time_column(arguments, file) if over_time else arguments.target or _known_target(arguments, loaded, file)
     rows: Any = loaded.open(arguments, label=label)
     if loaded.before and loaded.kind != "ideal":
         rows = rows.changed(_Prepared(loaded), loaded.model.n_features_in_)
     given: Given = loaded.model._report_rows(rows, None)
+    if over_time and label is not None:
+        return given._replace(times=all_labels(rows))
     if loaded.before and loaded.kind == "ideal":
         return given._replace(names=tuple(rows.shown_names), scaler=loaded.scaler)
     return given

@@ -12,27 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import stats
 
 from .._typing import Bool1D, Float1D
 
+USUAL_RATE = 0.01  # share of false alarms, unless another one is asked for
 FENCE = 3.0  # inter-quartile ranges beyond the third quartile (Tukey's outer fence): 4.7 deviations of normal scores
 
 #: The inter-quartile range of a normal distribution, in deviations.
 NORMAL_RANGE = float(stats.norm.isf(0.25) - stats.norm.isf(0.75))
-
-
-class Tail(Protocol):
-    """The distribution of the scores of normal rows, above all of large ones."""
-
-    def p_values(self, scores: Any) -> Float1D:
-        """Share of normal rows with a score at least as large."""
-
-    def threshold(self, rate: float) -> float:
-        """The score that a share ``rate`` of normal rows exceeds."""
 
 
 def weighted_quantiles(values: Float1D, weights: Float1D, shares: Sequence[float]) -> Float1D:
@@ -69,22 +60,16 @@ def within_fence(scores: Float1D, weights: Float1D) -> Bool1D:
 
 @dataclass(frozen=True)
 class Typical:
-    """Centre and spread of a score over normal rows: the median and the inter-quartile range."""
+    """The units of a part of the score: its median over normal rows, and a spread by which all parts have one limit."""
 
     centre: float
     spread: float
 
     @classmethod
-    def of_scores(cls, scores: Float1D, weights: Float1D) -> Typical:
-        """Centre and spread of the scores of rows with weights."""
-        low, middle, high = weighted_quantiles(scores, weights, [0.25, 0.5, 0.75])
-        return cls(float(middle), float(high - low) if high - low > 1e-9 * (1.0 + abs(middle)) else 1.0)
-
-    @classmethod
-    def of_tail(cls, scores: Float1D, weights: Float1D, rate: float) -> Typical:
-        """The spread puts the score that a share ``rate`` exceeds where a normal distribution has it."""
-        middle, high = weighted_quantiles(scores, weights, [0.5, 1.0 - rate])
-        spread = float(high - middle) / max(float(stats.norm.isf(rate)), 0.1)
+    def of_tail(cls, scores: Float1D, weights: Float1D) -> Typical:
+        """The spread puts the score that a share ``USUAL_RATE`` exceeds where a normal distribution has it."""
+        middle, high = weighted_quantiles(scores, weights, [0.5, 1.0 - USUAL_RATE])
+        spread = float(high - middle) / float(stats.norm.isf(USUAL_RATE))
         return cls(float(middle), spread if spread > 1e-9 * (1.0 + abs(middle)) else 1.0)
 
     def standard(self, scores: Any) -> Any:
@@ -187,8 +172,8 @@ class GammaTail:
         (1.009, np.float64(0.05))
         """
         shape, scale = mean**2 / variance, variance / mean
-        low, middle, high = np.log(stats.gamma(shape, scale=scale).ppf([0.25, 0.5, 0.75]))
-        return cls(shape, scale, Typical(float(middle), float(high - low)))
+        middle, high = np.log(stats.gamma(shape, scale=scale).isf([0.5, USUAL_RATE]))
+        return cls(shape, scale, Typical(float(middle), float((high - middle) / stats.norm.isf(USUAL_RATE))))
 
     def p_values(self, scores: Any) -> Float1D:
         """Probability of a score at least as large."""
@@ -198,3 +183,7 @@ class GammaTail:
     def threshold(self, rate: float) -> float:
         """The score that a normal row exceeds with probability ``rate``."""
         return float(self.typical.standard(np.log(stats.gamma(self.shape, scale=self.scale).isf(rate))))
+
+
+#: The distribution of the scores of normal rows, above all of large ones.
+Tail: TypeAlias = Left | GammaTail

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations_with_replacement, pairwise
-from math import comb
+from math import comb, isqrt
 from typing import Any
 
 import numpy as np
@@ -235,5 +236,34 @@ class Christoffel:
 
     def of_rows(self, X: Any) -> Any:
         """q on rows in the units of the table, one value per row."""
-        squares = (on_device_of(X, self.whitening) @ self.monomials.values(X)) ** 2
-        return namespace_of(X).sum(squares, axis=0) + self.monomials.penalty(X)
+        return self.of_values(self.monomials.values(X)) + self.monomials.penalty(X)
+
+    def of_values(self, values: Any) -> Any:
+        """q of values of the monomials, but for the penalty of exact relations."""
+        whitening, namespace = on_device_of(values, self.whitening), namespace_of(values)
+        q = namespace.zeros_like(values[0])
+        n_rows = isqrt(self.n_terms)  # at once: fewer save products, more use the cache
+        for start in range(0, self.n_terms, n_rows):
+            stop = start + n_rows
+            last = stop if self._is_triangular else self.n_terms
+            q += namespace.sum((whitening[start:stop, :last] @ values[:last]) ** 2, axis=0)
+        return q
+
+    @cached_property
+    def _is_triangular(self) -> bool:
+        """Whether the upper half of the whitening is zero, as that of a Gram is: half of the products are saved."""
+        return not np.triu(self.whitening, 1).any()
+
+    def surprise(self, X: Any) -> Any:
+        """G, the logarithm of q."""
+        return namespace_of(X).log(self.of_rows(X))
+
+    @property
+    def lean(self) -> Christoffel:
+        """What values of q need."""
+        return replace(self, gram=np.empty((0, 0)), factor=np.empty((0, 0)))
+
+    @property
+    def width(self) -> int:
+        """About how many numbers of working memory a row takes."""
+        return 3 * self.n_terms

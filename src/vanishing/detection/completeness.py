@@ -8,7 +8,6 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from .._typing import Float2D
 from ..rows.array_api import namespace_of, to_host
 from ..rows.arrays import ArrayRows
 from ..rows.protocol import Block, Cost, where
@@ -66,7 +65,7 @@ def complete_array(rows: ArrayRows, names: Sequence[str], *, skip: bool) -> tupl
     if rows.X.dtype.kind != "f" or sum_is_finite(rows.X[:]):
         return rows, n_missing
     if skip:
-        missing = rows.map(_count_missing, 1, Cost(rows.n_features, rows.n_features))[:, 0] > 0.0
+        missing = rows.map(mark_incomplete, 1, Cost(rows.n_features, rows.n_features))[:, 0] > 0.0
         require_some(bool(missing.all()))
         n_missing = int(missing.sum())
         weights = None if rows.sample_weight is None else rows.sample_weight[~missing]
@@ -81,5 +80,7 @@ def require_some(all_missing: bool) -> None:
         raise ValueError("Every row has a missing value: impute them, for instance with SimpleImputer.")
 
 
-def _count_missing(block: Block, out: Float2D) -> None:
-    out[:, 0] = np.isnan(block.X).sum(axis=1)
+def mark_incomplete(block: Block, out: Any) -> None:
+    """Write to ``out`` ``(n_rows, 1)`` True for rows with missing values."""
+    namespace = namespace_of(block.X)
+    out[:, 0] = namespace.any(namespace.isnan(block.X), axis=1)

@@ -31,6 +31,7 @@ from ..rows.protocol import Rows
 from ..rows.reading import finite_blocks, input_names, learn_columns, read_input
 from ..threads import one_blas_thread
 from . import charts
+from .calibration import USUAL_RATE
 from .christoffel import Christoffel, Monomials
 from .columns import survey_columns
 from .completeness import Complete, complete_array, require_some
@@ -40,31 +41,29 @@ from .monitoring import alarm_spans
 from .records import MODEL, MONOMIALS, SUMS, require_columns
 from .series import Neighbours
 from .summaries import model_of_moments, survey_of_moments
-from .sums import RUN, Sums, sum_rows
-from .training import Trained, train
-from .trimming import Inside, concentrate
+from .sums import RUN, Sums, add_sums, sum_rows
+from .training import train
 from .words import describe_calibration, warn_about_series
 
-_USUAL_RATE = 0.01  # share of false alarms where contamination is "auto"
 _GROWTH = 1.5  # growth of the number of rows after which a stream's equations, regimes and calibration are fitted again
 
 
 class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierMixin, BaseEstimator):  # type: ignore[misc]
     """Novelty detection: rows are normal as long as they obey the equations of the rows of the fit.
 
-    The score has three parts, each in units of its spread over normal rows: the logarithm of the inverse Christoffel
-    function ``v(x)' (M + 1e-6 I)^-1 v(x)``, with v the monomials up to a degree and M their Gram, which weighs a
-    polynomial the more the more closely it vanishes on the rows; the deviations from tight equations, if there are
-    any; and the distance from the regimes of the data, local quadratics around k-means centres. There is nothing to
-    tune. The regimes and the p-values come from a sample of at most 10,000 rows, all else from one Gram, a sum over
-    rows.
+    The score is the smooth maximum of three parts, each in units of its tail over normal rows: the logarithm of the
+    inverse Christoffel function ``v(x)' (M + 1e-6 I)^-1 v(x)``, with v the monomials up to a degree and M their Gram,
+    which weighs a polynomial the more the more closely it vanishes on the rows; the deviations from tight equations, if
+    there are any; and minus the logarithm of the density of the regimes, local quadratics around k-means centres. There
+    is nothing to tune. The regimes and the p-values come from a sample of at most 10,000 rows, all else from one Gram,
+    a sum over rows.
 
     Parameters
     ----------
     contamination : float in (0, 0.5] or "auto", default=0.01
         Share of false alarms among fresh normal rows, which sets ``offset_``. "auto": 0.01, and the rows of the fit may
-        hold anomalies: the fifth that fits worst is left out, three times over, and the score has degree 1 unless
-        another one is given. Rows that follow each other are not trimmed.
+        hold anomalies: further parts of the score come from the four fifths of the rows that fit best. Rows that follow
+        each other have no such parts.
     regimes : bool, default=True
         Look for several regimes. Without, the score is a function of one Gram.
     degree : int, default=None
@@ -210,7 +209,7 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
         if batch.n_missing:
             warn_incomplete(batch.n_missing)
         with all_or_nothing(self):
-            self._sums = self._sums.with_batch(batch)
+            self._sums = add_sums(self._sums, batch)
             self._n_batches += 1
             self.n_samples_seen_ = self._sums.n_samples
             self._stale = True
@@ -333,38 +332,18 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
             survey_columns(rows, input_names(self))  # its pass stores the scaling in the source
         if not skip and not isinstance(rows, ArrayRows):
             rows = finite_blocks(rows, input_names(self))
-        trained = train(rows, input_names(self), self.degree, skip=skip, run=self._run)
-        if trained.n_missing:
-            warn_incomplete(trained.n_missing)
-        self._accept(trained)
+        self._monomials, self._sums, self.degree_ = train(
+            rows, input_names(self), self.degree, skip=skip, run=self._run
+        )
+        if self._sums.n_missing:
+            warn_incomplete(self._sums.n_missing)
+        self._n_batches, self._stale, self.n_samples_seen_ = 1, False, self._sums.n_samples
         self._fit_sums()
-        if self.contamination == "auto" and self._model.series is None:
-            self._fit_trimmed(rows, trained)
-
-    def _accept(self, trained: Trained) -> None:
-        self._monomials, self._sums = trained.monomials, trained.sums
-        self._n_batches, self._stale = 1, False
-        self.degree_, self.n_samples_seen_ = trained.degree, self._sums.n_samples
-
-    def _fit_trimmed(self, rows: Rows, trained: Trained) -> None:
-        """Fit again without the rows that fit worst, of all rows or, beyond the sample, in one more pass."""
-        if rows.read_once:
-            raise ValueError("The rows can be read only once, but contamination='auto' reads them twice: give a table.")
-        names, sample = input_names(self), trained.sums.sample
-        with one_blas_thread:
-            score, limit, kept = concentrate(sample, self.degree or 1, names)
-        whole = len(sample.X) == trained.sums.n_samples
-        core = ArrayRows(sample.X[kept], sample.weights[kept]) if whole else rows.changed(Inside(score, limit))
-        self._accept(train(core, names, self.degree or 1, skip=True, run=self._run))
-        self.n_samples_seen_ = trained.sums.n_samples
-        with one_blas_thread:
-            christoffel = self._christoffel()
-            self._settle(Model.of_sums(self._sums, christoffel, names, regimes=self.regimes, core=(sample, kept)))
 
     @property
     def _rate(self) -> float:
         """Share of false alarms among fresh normal rows."""
-        return _USUAL_RATE if self.contamination == "auto" else float(self.contamination)
+        return USUAL_RATE if self.contamination == "auto" else float(self.contamination)
 
     def _fit_moments(self, moments: Moments, sample_weight: Any) -> None:
         if sample_weight is not None:
@@ -390,7 +369,8 @@ class VanishingIdealDetector(SavedEstimator, RowExplanations, Reported, OutlierM
                     correlation=found.correlation, rate=self._rate,
                 )  # fmt: skip
             else:
-                model = Model.of_sums(sums, self._christoffel(), names, regimes=self.regimes)
+                dirty = self.contamination == "auto"
+                model = Model.of_sums(sums, self._christoffel(), names, regimes=self.regimes, dirty=dirty)
         if model.series is not None:
             self.degree_ = model.series.degree
             warn_about_series(model.series, names)

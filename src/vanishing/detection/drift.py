@@ -16,14 +16,7 @@ import numpy as np
 from scipy import stats
 
 from .._typing import Bool1D, Float1D, Float2D
-from ..rows.array_api import namespace_of
-from ..rows.protocol import Block
 from .model import Model
-
-
-def mark_incomplete(block: Block, out: Any) -> None:
-    """Write to ``out`` ``(n_rows, 1)`` NaN for rows with missing values, 0 for all others."""
-    out[:, 0] = namespace_of(block.X).sum(0.0 * block.X, axis=1)
 
 
 def drift_of_blocks(

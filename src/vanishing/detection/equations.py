@@ -16,8 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular, svd
@@ -29,6 +30,7 @@ from ..polynomials.forms import MonomialForm, term_values
 from ..polynomials.polynomial import Polynomials
 from ..polynomials.products import ProductForm
 from ..polynomials.terms import Program, Term, derivatives, gram_of_gradients
+from ..rows.array_api import empty_like, namespace_of
 from ..solvers import Status
 from .calibration import NORMAL_RANGE, weighted_quantiles
 from .christoffel import MOST_TERMS, Christoffel, Monomials, expansion, keeps_digits
@@ -41,6 +43,53 @@ _MOST_TERMS = 12  # terms of an equation: longer ones cannot be read and lose 0.
 _ROWS_PER_TERM = 4.0  # weight behind each term of a search, at least
 _HEAVY_TAILS = 1.5  # root mean square of a residual over that of normal ones with its inter-quartile range, at most
 _POINTS = 300  # rows at which gradients are compared
+
+
+@dataclass(frozen=True)
+class Violation:
+    """E, a part of the score: ``log(1 + mean of squares)`` of tight equations in units of their deviations."""
+
+    polynomials: Polynomials
+    deviation: Float1D
+
+    @cached_property
+    def form(self) -> MonomialForm | ProductForm:
+        """The equations in units of their deviations."""
+        return self.polynomials.form.scaled(1.0 / self.deviation)
+
+    def surprise(self, X: Any) -> Any:
+        """E on rows in the units of the table, one value per row."""
+        values = empty_like(X, len(self.polynomials))
+        self.form.fill(X, values, absolute=False)
+        return log_mean_square(values)
+
+    def without(self, missing: Sequence[int]) -> Violation | None:
+        """The same of the equations in other columns; None if there are none."""
+        kept = [k for k, columns in enumerate(columns_of(self.polynomials)) if not columns & set(missing)]
+        return Violation(self.polynomials[kept], self.deviation[kept]) if kept else None
+
+    @property
+    def lean(self) -> Violation:
+        """What values of E need."""
+        return self
+
+    @property
+    def width(self) -> int:
+        """About how many numbers of working memory a row takes."""
+        return int(self.polynomials.coef.shape[1])
+
+
+def log_mean_square(values: Any) -> Any:
+    """``log(1 + mean of squares)`` of equations in units of their deviations, ``(n_rows, n_equations)``."""
+    namespace = namespace_of(values)
+    values = namespace.clip(values, -1.0 / RIDGE, 1.0 / RIDGE)  # what the ridge leaves of an exact relation
+    return namespace.log1p(namespace.mean(values**2, axis=1))
+
+
+def columns_of(polynomials: Polynomials) -> list[set[int]]:
+    """The columns in each polynomial."""
+    used = [np.flatnonzero(polynomials.exponents[coef != 0.0].any(axis=0)) for coef in polynomials.coef]
+    return [{int(j) for j in columns} for columns in used]
 
 
 @dataclass(frozen=True)
@@ -92,10 +141,10 @@ class Equations:
         return Equations(polynomials, self.deviation[chosen], self.mean[chosen], self.tight[chosen], spans, edges)
 
     @property
-    def columns(self) -> list[set[int]]:
-        """The columns in each equation."""
-        used = [np.flatnonzero(self.polynomials.exponents[coef != 0.0].any(axis=0)) for coef in self.polynomials.coef]
-        return [{int(j) for j in columns} for columns in used]
+    def violation(self) -> Violation | None:
+        """The part of the score from the tight equations; None if there are none."""
+        tight = np.flatnonzero(self.tight)
+        return Violation(self.polynomials[tight], self.deviation[tight]) if tight.size else None
 
 
 class Sparse(NamedTuple):

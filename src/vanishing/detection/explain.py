@@ -8,7 +8,6 @@ with that value (reconstruction-based contributions: Alcala and Qin, 2009).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,15 +19,6 @@ from ..polynomials.text import quoted_name
 from .christoffel import Christoffel
 from .columns import CLIP, RIDGE
 from .model import Model, in_chunks
-
-__all__ = [
-    "MOST_EXPLAINED",
-    "N_NAMED",
-    "blamed_columns",
-    "explain_columns",
-    "explain_equations",
-    "nearest_values",
-]
 
 N_NAMED = 3  # columns in a line, pictures of rows
 MOST_EXPLAINED = 100  # rows or episodes with reasons, the worst ones: each costs some hundred scores
@@ -72,16 +62,9 @@ def explain_equations(model: Model, x: Float1D, names: Sequence[str], digits: in
 
 def _single_columns(model: Model, x: Float1D, names: Sequence[str]) -> list[tuple[str, float, float, float]]:
     """What q has beyond the equations, column by column."""
-    christoffel, spans = model.score.christoffel, model.equations.spans
-    monomials = replace(christoffel.monomials, exact=())
-    loose = replace(
-        christoffel,
-        monomials=monomials,
-        whitening=christoffel.whitening - spans @ (spans.T @ christoffel.whitening),
-    )
-    usual = float(np.sum((loose.whitening @ christoffel.gram) * loose.whitening))  # mean over the rows of the fit
+    loose, usual = model.loose
     row, lines = x.copy(), []
-    for step in range(min(IN_TEXT, monomials.n_columns)):
+    for step in range(min(IN_TEXT, loose.monomials.n_columns)):
         expected, least, q = nearest_values(loose, row)
         if q <= usual and step:
             break
@@ -135,7 +118,9 @@ def nearest_values(christoffel: Christoffel, x: Float1D) -> tuple[Float1D, Float
     for j, relation in fixed.items():
         other = [relation.low[0] + relation.width[0]] if relation.kind == "binary" else []
         _try(christoffel, x, [j], np.array([[relation.low[0], *other]]), expected, least)
-    free = [k for k, j in enumerate(monomials.columns) if int(j) not in fixed]
+    used = {v for term in monomials.terms for v in term}  # without columns that were left out
+    mixed = monomials.units.directions is not None
+    free = [k for k, j in enumerate(monomials.columns) if int(j) not in fixed and (mixed or k in used)]
     if free:
         places = [int(j) for j in monomials.columns[free]]
         centre, reach = monomials.units.centre[free], CLIP * monomials.units.scale[free]

@@ -21,7 +21,9 @@ from ..rows.arrays import ArrayRows
 from ..rows.protocol import Cost, Rows
 from ..rows.reading import input_names, is_dask, read_input, require_finite
 from ..threads import one_blas_thread
-from .drift import drift_of_blocks, mark_incomplete
+from .completeness import mark_incomplete
+from .drift import drift_of_blocks
+from .equations import columns_of
 from .explain import explain_columns, explain_equations
 from .missing import Incomplete
 from .monitoring import Monitoring, monitor_rows
@@ -113,7 +115,7 @@ class RowExplanations(RowScores):
         left_out = np.zeros(len(p_values), dtype=bool)
         if missing == "drop":
             marks = rows.map(mark_incomplete, 1, Cost(rows.n_features, rows.n_features))
-            left_out = np.isnan(to_host(_computed(marks))[:, 0])
+            left_out = to_host(_computed(marks))[:, 0] > 0.0
         form = model.equations.standard_form
         deviations = np.zeros((len(p_values), 0))
         if form.n_polynomials:
@@ -207,7 +209,8 @@ class RowExplanations(RowScores):
             reduced = Incomplete(model).reduced(absent)
             if reduced is None:
                 raise ValueError("There is nothing to explain: every column that matters is missing in this row.")
-            kept = np.flatnonzero([not columns & set(absent) for columns in model.equations.columns])
+            used = columns_of(model.equations.polynomials)
+            kept = np.flatnonzero([not columns & set(absent) for columns in used])
             model = replace(reduced, equations=model.equations.among(kept, reduced.score.christoffel))
         explained = explain_equations if by == "equation" else explain_columns
         with one_blas_thread:

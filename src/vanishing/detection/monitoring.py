@@ -23,7 +23,7 @@ from .._typing import Array, Bool1D, Float1D, Float2D
 from ..display import as_table, counted, moment
 from .calibration import Left
 from .explain import MOST_EXPLAINED, N_NAMED, blamed_columns, explain_equations
-from .model import Model, join
+from .model import Model
 from .series import N_BLOCKS, effective_rows
 
 MEMORY = 10  # rows: the weight of a row in the evidence is a tenth, and halves every seven rows
@@ -64,24 +64,24 @@ def evidence_limit(model: Model, episodes: float) -> tuple[float, float]:
     """Where the evidence starts, the median of normal scores, and its limit for a number of episodes per 1,000 rows."""
     if model.sample is None:
         raise ValueError("A detector that was fitted to moments has no rows in time to set a limit: fit it to rows.")
-    scores = np.asarray(join(model.left, strongest=model.score.strongest))
+    scores, keys = model.scores_left_out, model.sample.keys
+    if model.near is not None:
+        scores, keys = scores[model.near], keys[model.near]
     start = float(np.median(scores))
-    evidence = _evidence_in_runs(scores, model, start)
+    whole = model.sample.weights.sum() >= model.total_weight * (1.0 - 1e-9)
+    evidence = weighted_mean(scores, start) if whole else _evidence_in_runs(scores, keys, start)
     rate = _rate_of_rows(evidence, episodes)
     tail = Left.of_dependent(evidence, np.ones(len(evidence)), effective_rows(evidence), rate)
     return start, tail.threshold(rate)
 
 
-def _evidence_in_runs(scores: Float1D, model: Model, start: float) -> Float1D:
-    """The evidence of rows of a sample; within each run, after twice the memory, if the sample is not the whole."""
-    assert model.sample is not None
-    whole = weighted_mean(scores, start)
-    if model.sample.weights.sum() >= model.total_weight * (1.0 - 1e-9):
-        return whole
-    edges = np.append(0, np.flatnonzero(np.diff(model.sample.keys)) + 1)
+def _evidence_in_runs(scores: Float1D, keys: Float1D, start: float) -> Float1D:
+    """The evidence of rows of a sample within each run, which has one key, after twice the memory."""
+    evidence = weighted_mean(scores, start)
+    edges = np.append(0, np.flatnonzero(np.diff(keys)) + 1)
     place = np.arange(len(scores)) - np.repeat(edges, np.diff(np.append(edges, len(scores))))
-    later = whole[place >= 2 * MEMORY]
-    return later if len(later) > len(scores) // 2 else whole  # runs of single rows: rows in another order
+    later = evidence[place >= 2 * MEMORY]
+    return later if len(later) > len(scores) // 2 else evidence  # runs of single rows: rows in another order
 
 
 def _rate_of_rows(evidence: Float1D, episodes: float) -> float:

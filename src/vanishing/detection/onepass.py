@@ -28,17 +28,7 @@ from ..rows.protocol import Block, Cost, Rows, where
 from .christoffel import Monomials, expansion, keeps_digits
 from .columns import CLIP, ColumnSurvey, Standardised
 from .completeness import Place, complete_block
-from .sums import (
-    MOST_NUMBERS,
-    ROWS_AT_ONCE,
-    SAMPLE,
-    Sample,
-    Sums,
-    join_samples,
-    sample_block,
-    sample_complete,
-    sampling_rate,
-)
+from .sums import MOST_NUMBERS, ROWS_AT_ONCE, Sums, add_sums, sample_block, sample_complete, sampling_rate
 
 
 class Far(NamedTuple):
@@ -51,36 +41,22 @@ class Far(NamedTuple):
 class Collected(NamedTuple):
     """The accumulator of the pass: sums over the rows near the provisional centre, and the rows far from it.
 
-    ``products`` are sums of products as :func:`~vanishing.engine.gram.sum_of_products` gives them, ``range`` is that of
-    all complete rows in the units of the table. ``far`` are the rows set aside, block by block, and ``n_far`` the count
-    of their values; beyond a limit the rows are dropped, and the count remains. ``samples`` of blocks, with
-    ``n_sampled`` rows, are joined when they are long: that copies each row a few times, not once for each block.
+    ``sums`` are those of all terms over the near rows, but for ``n_samples`` and the samples, which are of all complete
+    rows, as is their ``range`` in the units of the table. ``far`` are the rows set aside, block by block, and ``n_far``
+    the count of their values; beyond a limit the rows are dropped, and the count remains.
     """
 
-    products: Float2D
-    weight: float
+    sums: Sums
     range: Float2D
-    n_samples: int
-    n_missing: int
-    samples: tuple[Sample, ...]
-    n_sampled: int
     far: tuple[Far, ...]
     n_far: int
 
 
 def add_collected(a: Collected, b: Collected) -> Collected:
     """The accumulator of the rows of both; the arguments stay unchanged."""
-    samples, n_sampled = (*a.samples, *b.samples), a.n_sampled + b.n_sampled
-    if n_sampled > 3 * SAMPLE:
-        samples, n_sampled = (join_samples(samples),), SAMPLE
     return Collected(
-        a.products + b.products,
-        a.weight + b.weight,
+        add_sums(a.sums, b.sums),
         np.stack([np.fmin(a.range[0], b.range[0]), np.fmax(a.range[1], b.range[1])]),
-        a.n_samples + b.n_samples,
-        a.n_missing + b.n_missing,
-        samples,
-        n_sampled,
         (*a.far, *b.far) if a.n_far + b.n_far <= MOST_NUMBERS else (),
         a.n_far + b.n_far,
     )
@@ -106,18 +82,11 @@ class _Collect:
             block = complete_block(block, self.place, self.names)
             near, far = self._separate(block)
             products, ends = self._sum(near), self._range(block)
+        n_complete = int(block.X.shape[0])
+        gram = border_gram(np.array([[weight_of(near)]]), products)
         samples = (sample_block(block, 0, self.run, self.rate),) if self.rate else ()
-        return Collected(
-            products,
-            weight_of(near),
-            ends,
-            int(block.X.shape[0]),
-            n_rows - int(block.X.shape[0]),
-            samples,
-            sum(len(sample.keys) for sample in samples),
-            (far,) if far.X.size else (),
-            far.X.size,
-        )
+        sums = Sums(gram, weight_of(near), n_complete, samples, n_rows - n_complete)
+        return Collected(sums, ends, (far,) if far.X.size else (), far.X.size)
 
     def _sum(self, block: Block) -> Float2D:
         if not block.X.shape[0]:
@@ -145,17 +114,16 @@ class _Collect:
 
 @dataclass(frozen=True)
 class OnePass:
-    """The result of the pass: the accumulator, its provisional units and terms, and the sample."""
+    """The result of the pass: the accumulator, and its provisional units and terms."""
 
     units: Standardised
     program: Program
     collected: Collected
-    sample: Sample
 
     @property
-    def gram(self) -> Float2D:
-        """Sums of the products of all terms over the rows near the provisional centre."""
-        return border_gram(np.array([[self.collected.weight]]), self.collected.products)
+    def seen(self) -> Sums:
+        """Sums over the rows near the provisional centre; sample and number are those of all complete rows."""
+        return self.collected.sums
 
     @property
     def degree(self) -> int:
@@ -165,7 +133,7 @@ class OnePass:
     def survey(self) -> ColumnSurvey:
         """Range, means and covariances of the columns; rows set aside count unclipped."""
         n = self.units.centre.size
-        first, weight = self.gram[: n + 1, : n + 1], self.collected.weight
+        first, weight = self.seen.gram[: n + 1, : n + 1], self.seen.total_weight
         for far in self.collected.far:
             V = np.column_stack([np.ones(len(far.X)), self.units.units(far.X)])
             first, weight = first + (V.T * far.weights) @ V, weight + float(far.weights.sum())
@@ -173,7 +141,7 @@ class OnePass:
         covariance = (first[1:, 1:] / weight - np.outer(mean, mean)) * np.outer(self.units.scale, self.units.scale)
         low, high = self.collected.range
         centre = self.units.centre + self.units.scale * mean
-        return ColumnSurvey(low, high, centre, covariance, self.collected.n_samples, weight)
+        return ColumnSurvey(low, high, centre, covariance, self.seen.n_samples, weight)
 
     def is_exact(self, survey: ColumnSurvey) -> bool:
         """Whether the means and deviations of the columns have kept their digits and contain all rows."""
@@ -190,11 +158,11 @@ class OnePass:
         kept, units = monomials.columns, monomials.units
         scale, centre = self.units.scale[kept], self.units.centre[kept]
         change = expansion(monomials.terms, scale / units.scale, (centre - units.centre) / units.scale)
-        gram = change @ self.gram[np.ix_(index, index)] @ change.T
+        gram = change @ self.seen.gram[np.ix_(index, index)] @ change.T
         for far in self.collected.far:
             V = monomials.values(far.X)
             gram += (V * far.weights) @ V.T
-        return Sums(gram, survey.total_weight, survey.n_samples, self.sample)
+        return self.seen._replace(gram=gram, total_weight=survey.total_weight)
 
     def _clips_only_far_rows(self, survey: ColumnSurvey) -> bool:
         """Whether all values beyond the clip are in rows set aside."""
@@ -215,8 +183,11 @@ def collect(rows: Rows, degree: int, names: Sequence[str], run: int = 1) -> OneP
         units, program, 0.0 if isinstance(rows, ArrayRows) else sampling_rate(rows), run, rows.place, tuple(names)
     )
     collected = rows.reduce(kernel, add_collected, Cost(program.size**2, 2 * program.size, ROWS_AT_ONCE))
-    sample = sample_complete(rows, run) if isinstance(rows, ArrayRows) else join_samples(collected.samples)
-    return OnePass(units, program, collected, sample)
+    if isinstance(rows, ArrayRows):
+        sums = collected.sums._replace(samples=(sample_complete(rows, run),))
+    else:
+        sums = collected.sums.joined()
+    return OnePass(units, program, collected._replace(sums=sums))
 
 
 def _provisional(head: Float2D) -> Standardised:

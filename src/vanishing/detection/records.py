@@ -6,13 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from .._typing import Float2D
+from .._typing import Bool1D, Float1D, Float2D
 from ..files.fields import (
     Either,
     Field,
-    Flag,
     Integer,
-    MayBeMissing,
     Number,
     Numbers,
     Optional,
@@ -24,11 +22,11 @@ from ..files.fields import (
 from ..files.saved import Object
 from ..polynomials.forms import PROGRAM
 from ..polynomials.terms import Program
-from .calibration import GammaTail, Left, Typical
+from .calibration import GammaTail, Typical
 from .christoffel import Christoffel, Monomials
 from .columns import Exact, Standardised
-from .equations import Equations
-from .model import Model, Score
+from .equations import Equations, Violation
+from .model import Model, Part, Score
 from .regimes import MOST_CENTRES, Mixture, Regimes, Shape
 from .series import Series
 from .sums import Sample, Sums
@@ -74,6 +72,11 @@ def _check_equations(equations: Equations) -> None:
     ascending = edges[0] == 0 and bool((np.diff(edges) >= 0).all()) and edges[-1] == equations.spans.shape[1]
     require(ascending, "there are other directions than equations")
     require(bool((equations.deviation > 0.0).all()), "an equation has no deviation")
+
+
+def _check_violation(violation: Violation) -> None:
+    require(violation.deviation.size == len(violation.polynomials) > 0, "there are other deviations than equations")
+    require(bool((violation.deviation > 0.0).all()), "an equation has no deviation")
 
 
 def _check_shape(shape: Shape) -> None:
@@ -123,29 +126,51 @@ def _check_sums(sums: Sums) -> None:
     require(sums.total_weight > 0.0, "the rows have no weight")
 
 
-def _check_model(model: Model) -> None:
-    require(model.equations.spans.shape[0] == model.score.christoffel.n_terms, "a direction has other terms")
-    require(model.total_weight > 0.0, "the rows have no weight")
-
-
 def require_columns(model: Model, whole: Monomials, sums: Sums | None, n_features: int) -> None:
     """Refuse a model with parts about other columns than those of the fit."""
-    monomials, regimes = model.score.christoffel.monomials, model.score.regimes
-    used = [monomials.columns, whole.columns, *(np.array(relation.columns) for relation in monomials.exact)]
-    used += [] if regimes is None else [regimes.shape.kept]
+    every = [whole, *(part.monomials for part in model.parts if isinstance(part, Christoffel))]
+    shapes = [part.shape for part in model.parts if isinstance(part, Regimes)]
+    used = [monomials.columns for monomials in every] + [shape.kept for shape in shapes]
+    used += [np.array(relation.columns) for monomials in every for relation in monomials.exact]
     require(all(int(columns.max(initial=0)) < n_features for columns in used), "a part is about a missing column")
     samples = [sample for sample in (model.sample, None if sums is None else sums.sample) if sample is not None]
-    widths = {len(model.equations.polynomials.feature_names), *(sample.X.shape[1] for sample in samples)}
-    every = all(m.units.kept is not None or m.n_columns == n_features for m in (monomials, whole))
-    require(widths == {n_features} and every, "the parts have different columns")
+    polynomials = [model.equations.polynomials]
+    polynomials += [part.polynomials for part in model.parts if isinstance(part, Violation)]
+    widths = {len(each.feature_names) for each in polynomials} | {sample.X.shape[1] for sample in samples}
+    whole_width = all(m.units.kept is not None or m.n_columns == n_features for m in every)
+    require(widths == {n_features} and whole_width, "the parts have different columns")
     left_out = () if model.series is None else model.series.left_out
     require(all(j < n_features for j in left_out), "a column that was left out is missing")
-    require(set(monomials.terms) <= set(whole.terms), "a monomial of the score is not among those of the sums")
+    require(
+        set(model.score.christoffel.monomials.terms) <= set(whole.terms),
+        "a monomial of the score is not among those of the sums",
+    )
     require(sums is None or len(sums.gram) == len(whole.terms), "there are other sums than monomials")
 
 
-def _made_from_scores() -> None:
-    """No fields: ``Model.of_parts`` makes this tail from the left-out scores."""
+def _model(
+    parts: tuple[Part, ...],
+    left: tuple[Float1D, ...],
+    gamma: GammaTail | None,
+    equations: Equations,
+    total_weight: float,
+    sample: Sample | None,
+    series: Series | None,
+    near: Bool1D | None,
+) -> Model:
+    first = parts[0] if parts else None
+    if not isinstance(first, Christoffel):
+        raise ValueError("the score has no first part")
+    require(equations.spans.shape[0] == first.n_terms, "a direction has other terms")
+    require(total_weight > 0.0, "the rows have no weight")
+    if gamma is not None:
+        require(len(parts) == 1 and sample is None, "there are rows beside a fitted tail")
+        return Model(Score(parts, (gamma.typical,)), gamma, (), equations, total_weight, None)
+    agrees = sample is not None and len(left) == len(parts) and {len(part) for part in left} == {len(sample.X)}
+    require(agrees, "there are other scores than rows")
+    assert sample is not None
+    require(near is None or (len(near) == len(sample.X) and bool(near.any())), "no rows are near")
+    return Model.of_left(parts, left, equations, total_weight, sample, series, near)
 
 
 _TYPICAL = Record(Typical, {"centre": Number(), "spread": Number()}, _check_typical)
@@ -194,21 +219,12 @@ _MIXTURE = Record(
     _check_mixture,
 )
 _REGIMES = Record(Regimes.of_mixtures, {"shape": _SHAPE, "mixtures": TupleOf(_MIXTURE)}, _check_regimes)
-_SCORE = Record(
-    Score,
-    {
-        "christoffel": _CHRISTOFFEL,
-        "typical": _TYPICAL,
-        "equations_typical": Optional(_TYPICAL),
-        "regimes": Optional(_REGIMES),
-        "regimes_typical": Optional(_TYPICAL),
-        "strongest": MayBeMissing(Flag()),
-    },
-)
+_VIOLATION = Record(Violation, {"polynomials": Object("Polynomials"), "deviation": _VECTOR}, _check_violation)
+_PARTS = TupleOf(Either([(Christoffel, _CHRISTOFFEL), (Violation, _VIOLATION), (Regimes, _REGIMES)]))
 _SAMPLE: Field = Record(Sample, {"keys": _VECTOR, "X": _MATRIX, "weights": _VECTOR}, _check_sample)
 
 SUMS = Record(
-    Sums,
+    lambda sample, **sums: Sums(**sums, samples=(sample,)),
     {"gram": _MATRIX, "total_weight": Number(), "n_samples": Integer(low=1), "sample": _SAMPLE},
     _check_sums,
 )
@@ -219,15 +235,15 @@ _SERIES = Record(
     _check_series,
 )
 MODEL = Record(
-    Model.of_parts,
+    _model,
     {
-        "score": _SCORE,
-        "tail": Either([(Left, Record(_made_from_scores, {})), (GammaTail, _GAMMA)]),
+        "parts": _PARTS,
         "left": TupleOf(_VECTOR),
+        "gamma": Optional(_GAMMA),
         "equations": _EQUATIONS,
         "total_weight": Number(),
         "sample": Optional(_SAMPLE),
-        "series": MayBeMissing(Optional(_SERIES)),
+        "series": Optional(_SERIES),
+        "near": Optional(Numbers("b1", (None,))),
     },
-    _check_model,
 )

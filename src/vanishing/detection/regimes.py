@@ -2,15 +2,16 @@
 
 With centres c of weights pi_c and covariances S_c, shrunk to the pooled one,
 
-    C(x) = mean over seeds of  -log sum_c pi_c exp(-q_c(x) / 2),    q_c(x) = (x - c)' S_c^-1 (x - c):
+    C(x) = mean over seeds of  -log sum_c pi_c |S_c|^(-1/2) exp(-q_c(x) / 2),    q_c(x) = (x - c)' S_c^-1 (x - c):
 
-the logarithm of a sum of exponentials of quadratic polynomials, which are evaluated like all other polynomials.
+minus the logarithm of a density, a sum of exponentials of quadratic polynomials, which are evaluated like all other
+polynomials. Anomalies among the rows of the fit may have centres of their own, but rarely a high density.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from itertools import count
 from math import comb
@@ -20,7 +21,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import logsumexp
 
-from .._typing import Array, Float1D, Float2D, Int1D
+from .._typing import Array, Bool1D, Float1D, Float2D, Int1D
 from ..polynomials.forms import term_values
 from ..polynomials.terms import Program, terms_up_to
 from ..rows.array_api import in_float64, namespace_of, on_device_of
@@ -77,12 +78,6 @@ class Shape:
         Z = namespace.clip(Z, -2.0 * CLIP, 2.0 * CLIP)
         return Z if self.directions is None else Z @ on_device_of(Z, self.directions)
 
-    def of_columns(self, chosen: Sequence[int]) -> Shape:
-        """The same units for some of the columns."""
-        here = np.isin(self.kept, np.asarray(chosen, dtype=np.int64))
-        parts = (part[here] for part in (self.centre, self.scale, self.heavy, self.mean, self.deviation))
-        return Shape(self.kept[here], *parts)
-
 
 class Mixture(NamedTuple):
     """One k-means solution: for every centre its weight, place and covariance."""
@@ -91,18 +86,18 @@ class Mixture(NamedTuple):
     centres: Float2D
     covariances: Float2D
 
-    def of_coordinates(self, chosen: Int1D) -> Mixture:
-        """The marginal distribution of some coordinates."""
-        return Mixture(self.sizes, self.centres[:, chosen], self.covariances[:, chosen[:, None], chosen])
+    def log_heights(self) -> Float1D:
+        """``log pi_c - log |S_c| / 2``: the logarithm of the density at each centre, up to a constant."""
+        return np.asarray(np.log(self.sizes / self.sizes.sum()) - 0.5 * np.linalg.slogdet(self.covariances)[1])
 
     def quadratics(self) -> Float2D:
-        """Coefficients of ``log pi_c - q_c / 2`` on all terms of degree up to 2, ``(n_centres, n_terms)``."""
+        """Coefficients of ``log_heights - q_c / 2`` on all terms of degree up to 2, ``(n_centres, n_terms)``."""
         n = self.centres.shape[1]
         precision = np.linalg.inv(self.covariances)
         pulls = np.einsum("cij,cj->ci", precision, self.centres)
         rows, columns = np.triu_indices(n)
         twice = np.where(rows == columns, 1.0, 2.0)
-        constant = np.log(self.sizes / self.sizes.sum()) - 0.5 * np.einsum("ci,ci->c", pulls, self.centres)
+        constant = self.log_heights() - 0.5 * np.einsum("ci,ci->c", pulls, self.centres)
         return np.hstack([constant[:, None], pulls, -0.5 * twice * precision[:, rows, columns]])
 
 
@@ -110,8 +105,8 @@ class Ceiling(NamedTuple):
     """An upper bound on C, from one quadratic for each centre of the first mixture.
 
     A sum of exponentials is at least each of its terms, so ``C(x)`` is at most the mean over seeds of
-    ``q_c(x) / 2 - log pi_c`` with one centre c of each mixture. These are the centre of the first mixture nearest to x,
-    and the most likely centres of the others at that place.
+    ``q_c(x) / 2`` less the height of c, with one centre c of each mixture. These are the centre of the first mixture
+    nearest to x, and the most likely centres of the others at that place.
     """
 
     centres: Float2D
@@ -152,20 +147,34 @@ class Regimes:
         """An upper bound on C for rows in memory, at a fifth of its cost."""
         return self.ceiling.of_units(self.shape.units(X))
 
-    def of_rows(self, X: Any) -> Any:
+    def surprise(self, X: Any) -> Any:
         """C on rows in the units of the table, one value per row."""
         Z = self.shape.units(X)
         table = term_values(Z, _quadratic_program(Z.shape[1]))
         scores = [-_log_sum(on_device_of(X, coef) @ table, namespace_of(X)) for coef in self.coef]
         return sum(scores[1:], scores[0]) / len(scores)
 
+    @property
+    def lean(self) -> Regimes:
+        """What values of C need."""
+        return replace(self, mixtures=())
+
+    @property
+    def width(self) -> int:
+        """About how many numbers of working memory a row takes."""
+        return sum(sum(coef.shape) for coef in self.coef)
+
     def without(self, missing: Sequence[int]) -> Regimes | None:
-        """The regimes of the other columns; None if none are left, or if directions mix columns."""
-        chosen = np.flatnonzero(~np.isin(self.shape.kept, np.asarray(missing, dtype=np.int64)))
-        if chosen.size == 0 or self.shape.directions is not None:
+        """The regimes of the other columns, the marginal distributions; None without any, or if directions mix them."""
+        k = np.flatnonzero(~np.isin(self.shape.kept, np.asarray(missing, dtype=np.int64)))
+        if k.size == 0 or self.shape.directions is not None:
             return None
-        shape = self.shape.of_columns([int(j) for j in self.shape.kept[chosen]])
-        return Regimes.of_mixtures(shape, [mixture.of_coordinates(chosen) for mixture in self.mixtures])
+        shape = Shape(*(getattr(self.shape, field.name)[k] for field in fields(Shape) if field.name != "directions"))
+        marginal = [
+            Mixture(mixture.sizes, mixture.centres[:, k], mixture.covariances[:, k[:, None], k])
+            for mixture in self.mixtures
+        ]
+        return Regimes.of_mixtures(shape, marginal)
 
 
 @lru_cache(maxsize=1)
@@ -188,62 +197,58 @@ def _log_sum(values: Any, namespace: Any) -> Any:
     return largest + namespace.log(namespace.sum(namespace.exp(values - largest), axis=0))
 
 
-def fit_regimes(X: Float2D, weights: Float1D) -> tuple[Regimes, Float1D]:
-    """The regimes of rows, and C of every row by the regimes without it.
+def fit_regimes(X: Float2D, weights: Float1D, chosen: Bool1D | None = None) -> tuple[Regimes, Float1D]:
+    """The regimes of rows, or of the ``chosen`` ones, and C of every row by the regimes without it.
 
     Examples
     --------
     >>> import numpy as np
     >>> X = np.vstack([np.random.default_rng(0).normal(c, 0.1, (50, 2)) for c in (0.0, 5.0)])
     >>> regimes, left_out = fit_regimes(X, np.ones(100))
-    >>> between, within = regimes.of_rows(np.array([[2.5, 2.5], [5.0, 5.0]]))
+    >>> between, within = regimes.surprise(np.array([[2.5, 2.5], [5.0, 5.0]]))
     >>> bool(between > left_out.max() > within)
     True
     """
-    shape = Shape.of_rows(X, weights)
-    Z = shape.units(X)
+    chosen = np.ones(len(X), dtype=bool) if chosen is None else chosen
+    shape = Shape.of_rows(X[chosen], weights[chosen])
+    Z, weights = shape.units(X), weights[chosen]
     table = term_values(Z, _quadratic_program(Z.shape[1]))
-    mixtures, scores = [], []
+    mixtures, scores = [], np.empty((_SEEDS, len(X)))
     for seed in range(_SEEDS):
-        labels = _k_means(Z, weights, MOST_CENTRES, symmetric_keys(X, seed))
-        mixture, strength = _mixture(Z, weights, labels)
+        labels = _k_means(Z[chosen], weights, MOST_CENTRES, symmetric_keys(X[chosen], seed))
+        mixture, strength = _mixture(Z[chosen], weights, labels)
         mixtures.append(mixture)
-        scores.append(_left_out(mixture, strength, mixture.quadratics() @ table, labels, weights))
-    return Regimes.of_mixtures(shape, mixtures), np.mean(scores, axis=0)
+        values = mixture.quadratics() @ table
+        scores[seed, chosen] = _left_out(mixture, strength, values[:, chosen], labels, weights)
+        scores[seed, ~chosen] = -_log_sum(values[:, ~chosen], np)
+    return Regimes.of_mixtures(shape, mixtures), scores.mean(axis=0)
 
 
 def fit_regimes_of_series(
-    X: Float2D,
-    weights: Float1D,
-    blocks: Sequence[tuple[tuple[int, int], tuple[int, int]]],
-    without: Sequence[int],
-    most_overfit: float,
-) -> tuple[Regimes, Float1D] | None:
+    X: Float2D, weights: Float1D, blocks: Sequence[tuple[tuple[int, int], tuple[int, int]]], without: Sequence[int]
+) -> tuple[Regimes, Float1D]:
     """The regimes of rows that follow each other, and C of every row by the regimes without its block.
 
-    The number of centres is the largest of 2, 4, 8, ... that holds out of block: the median of log C is at most
-    ``most_overfit`` larger there than in the sample. None if there is no such number. Rows are assigned to centres
-    once; weights, centres and covariances without a block are those of the other rows, so a centre that only the block
-    has is gone. Of each block, ``blocks`` has the rows, and the rows to leave out with it.
+    The number of centres grows, 1, 2, 4, ..., as long as the median of C out of block falls. Rows are assigned to
+    centres once; weights, centres and covariances without a block are those of the other rows, so a centre that only
+    the block has is gone. Of each block, ``blocks`` has the rows, and the rows to leave out with it.
     """
     shape = Shape.of_rows(X, weights, without)
     Z = shape.units(X)
     table = term_values(Z, _quadratic_program(Z.shape[1]))
-    best, n_centres = 0, 2
-    while n_centres <= min(MOST_CENTRES, len(X) // 2):
-        labels = _k_means(Z, weights, n_centres, symmetric_keys(X))
-        inside = -_log_sum(_mixture(Z, weights, labels)[0].quadratics() @ table, np)
-        outside = _out_of_block(Z, weights, labels, blocks, table)
-        ratio = np.log(np.maximum(outside, 1e-300)) - np.log(np.maximum(inside, 1e-300))
-        if weighted_quantiles(ratio, weights, [0.5])[0] > most_overfit:
+
+    def fit(n_centres: int, seed: int) -> tuple[Mixture, Float1D]:
+        labels = _k_means(Z, weights, n_centres, symmetric_keys(X, seed))
+        return _mixture(Z, weights, labels)[0], _out_of_block(Z, weights, labels, blocks, table)
+
+    best, least = 1, np.inf
+    for n_centres in (2**k for k in range(int(np.log2(MOST_CENTRES)) + 1)):
+        middle = float(weighted_quantiles(fit(n_centres, 0)[1], weights, [0.5])[0])
+        if middle >= least:
             break
-        best, n_centres = n_centres, 2 * n_centres
-    if not best:
-        return None
-    every = [_k_means(Z, weights, best, symmetric_keys(X, seed)) for seed in range(_SEEDS)]
-    mixtures = [_mixture(Z, weights, labels)[0] for labels in every]
-    scores = np.mean([_out_of_block(Z, weights, labels, blocks, table) for labels in every], axis=0)
-    return Regimes.of_mixtures(shape, mixtures), scores
+        best, least = n_centres, middle
+    mixtures, scores = zip(*(fit(best, seed) for seed in range(_SEEDS)), strict=True)
+    return Regimes.of_mixtures(shape, mixtures), np.mean(scores, axis=0)
 
 
 def _out_of_block(
@@ -303,7 +308,8 @@ def _left_out(mixture: Mixture, strength: float, values: Float2D, labels: Int1D,
 
     Leaving out a row is a change of rank 1 of the regime's covariance: with ``t = q / (size + pull)``, the distance
     becomes ``(size' + pull) (size / size')^2 t / (1 - a t)``, where ``size' = size - u`` and
-    ``a = u size / size' (1 + pull / freedom)``. A row alone in its regime is measured from the others.
+    ``a = u size / size' (1 + pull / freedom)``, and the determinant ``((size + pull) / (size' + pull))^n (1 - a t)``
+    times as large. A row alone in its regime is measured from the others.
     """
     rows = np.arange(len(labels))
     total, pull = float(mixture.sizes.sum()), float(mixture.centres.shape[1])
@@ -312,12 +318,15 @@ def _left_out(mixture: Mixture, strength: float, values: Float2D, labels: Int1D,
     rest = size - u
     alone = rest <= 1e-9 * size
     rest = np.where(alone, 1.0, rest)
-    distance = np.maximum(2.0 * (np.log(size / total) - values[labels, rows]), 0.0)
+    heights = mixture.log_heights()[labels]
+    distance = np.maximum(2.0 * (heights - values[labels, rows]), 0.0)
     t = distance / (size + pull)
     shrinkage = np.maximum(1.0 - u * size / rest * (1.0 + strength) * t, 1e-3)
     distance = (rest + pull) * (size / rest) ** 2 * t / shrinkage
     values = values + np.log(total / np.maximum(total - u, 1e-300))
-    values[labels, rows] = np.where(alone, -np.inf, np.log(rest / np.maximum(total - u, 1e-300)) - distance / 2.0)
+    growth = pull * np.log((size + pull) / (rest + pull)) + np.log(shrinkage)  # of the determinant
+    heights = heights + np.log(rest / size * total / np.maximum(total - u, 1e-300)) - growth / 2.0
+    values[labels, rows] = np.where(alone, -np.inf, heights - distance / 2.0)
     if len(mixture.sizes) == 1 and alone.any():
         return np.zeros(len(labels))
     return np.asarray(-logsumexp(values, axis=0))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -49,7 +48,7 @@ class RowScores:
         incomplete = None if is_dask(X) else Incomplete(model)
         kernel = partial(
             score_block,
-            score=_lean(model),
+            score=model.score.lean,
             incomplete=incomplete,
             place=rows.place,
             names=input_names(self),
@@ -130,15 +129,3 @@ class RowScores:
 
     def _rows(self, X: Any) -> Rows:
         return read_finite(self, X) if self.missing == "error" else read_input(self, X, reset=False)
-
-
-def _lean(model: Model) -> Any:
-    """The score without parts that only explanations need: it is sent to where the rows are."""
-    christoffel = model.score.christoffel
-    empty = np.empty((0, 0))
-    regimes = model.score.regimes
-    return replace(
-        model.score,
-        christoffel=replace(christoffel, gram=empty, factor=empty),
-        regimes=None if regimes is None else replace(regimes, mixtures=()),
-    )

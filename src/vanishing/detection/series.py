@@ -28,12 +28,12 @@ from ..constants import WIDE
 from .calibration import weighted_quantiles
 from .christoffel import Christoffel
 from .columns import RIDGE, TIGHT, principal_directions
-from .equations import Sparse
+from .equations import Sparse, log_mean_square
 from .sums import Sample
 
 N_BLOCKS = 10  # blocks of consecutive rows: five vary too much in number, twenty take longer and change little
 GAP = 0.5  # share of a block that is left out on either side of it: rows there are neighbours in time
-OVERFIT = 0.25  # median of log q or log C out of block less in sample, at most: five effective rows per term
+OVERFIT = 0.25  # median of log q out of block less in sample, at most: five effective rows per term
 
 
 class Series(NamedTuple):
@@ -192,13 +192,13 @@ class BlockSums:
         assert chosen is not None
         return chosen
 
-    def violations(self, found: Sparse, tight: Bool1D) -> Float2D:
-        """Tight equations, refitted without each block, on its rows in deviations, ``(n_rows, n_tight)``."""
-        out = np.empty((len(self.sample.X), int(tight.sum())))
+    def violation(self, found: Sparse, tight: Bool1D) -> Float1D:
+        """E of every row, with the tight equations refitted without its block."""
+        out = np.empty(len(self.sample.X))
         for rows, gram in self.without(slice(None)):
             coef, mse = found.refitted(gram)
             scale = np.sqrt(np.maximum(mse[tight], 1e-300))
-            out[rows] = (coef[tight] @ self.values[found.places, rows]).T / scale
+            out[rows] = log_mean_square((coef[tight] @ self.values[found.places, rows]).T / scale)
         return out
 
     def drifting(self) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from ..rows.array_api import to_host
 from ..rows.arrays import ArrayRows
 from ..rows.protocol import Block, Cost
 from .explain import MOST_EXPLAINED, N_NAMED
+from .monitoring import Monitoring
 from .series import N_BLOCKS
 from .sums import MOST_NUMBERS
 
@@ -42,13 +44,14 @@ def detector_story(detector: Any, subject: Subject) -> Story:
     with subject.clock.part("checking equations"):
         sections = [Section("Equations", _equations(detector, subject))]
         drift = _drift(detector, subject)
+    with subject.clock.part("collecting evidence"):
+        found = _monitored(detector, subject, scored.n_rows)
     with subject.clock.part("pictures"):
-        sections.insert(0, Section("Control chart", _chart(detector, scored, subject)))
-        episodes = _episodes(detector, subject, scored.n_rows)
-        if episodes is not None:
-            sections.insert(1, Section("Alarm episodes", episodes))
+        sections.insert(0, Section("Control chart", _chart(detector, scored, subject, found)))
+        if found is not None:
+            sections.insert(1, Section("Alarm episodes", _episodes(found, subject)))
     with subject.clock.part("explaining rows"):
-        sections.insert(1, Section("Worst rows", _worst(detector, scored)))
+        sections.insert(1, Section("Worst rows", _worst(detector, scored, subject)))
     if drift:
         sections.append(Section("Drift", drift))
     share = scored.alarms / max(scored.n_rows, 1)
@@ -90,43 +93,62 @@ def _add_scored(a: _Scored, b: _Scored) -> _Scored:
     return _Scored(a.n_rows + b.n_rows, a.alarms + b.alarms, scores[worst], numbers[worst], X[worst])
 
 
-def _chart(detector: Any, scored: _Scored, subject: Subject) -> Html:
+def _axis(subject: Subject, numbers: Any) -> Any:
+    """Where rows lie on an axis of time: their times, if they have any that have an order, or their numbers."""
+    times = subject.given.times
+    return numbers if times is None or times.dtype.kind not in "iufM" else times[numbers]
+
+
+def _at(subject: Subject, number: int) -> Cell:
+    """The time of a row, or its number."""
+    times = subject.given.times
+    return figures(number) if times is None else Cell(moment(times[number]), float(number))
+
+
+def _chart(detector: Any, scored: _Scored, subject: Subject, found: Monitoring | None) -> Html:
     seen = subject.seen
     numbers, first = np.unique(np.concatenate([seen.numbers, scored.numbers]), return_index=True)
     scores = np.concatenate([_scores(detector, seen.X), scored.scores])[first]
     tail = detector._current().tail
     limits = {rate: tail.threshold(rate) for rate in (detector._rate, detector._rate / 10.0)}
-    times = np.arange(scored.n_rows) if subject.given.times is None else subject.given.times
+    episodes = [] if found is None else found.episodes
+    firsts = np.searchsorted(numbers, [episode.first_row for episode in episodes])
+    lasts = np.searchsorted(numbers, [episode.last_row for episode in episodes], side="right") - 1
+    spans = [(int(first), int(last)) for first, last in zip(firsts, lasts, strict=True) if first <= last]
     mark = np.searchsorted(numbers, scored.numbers[:N_NAMED])
     some = (
         "" if len(numbers) == seen.n_rows else f" {len(numbers):,} of {seen.n_rows:,} rows, the worst ones among them."
     )
-    caption = f"Scores over time, and the limits that these shares of normal rows exceed.{some}"
+    shaded = " Shaded: alarm episodes." if spans else ""
+    caption = f"Scores over time, and the limits that these shares of normal rows exceed.{shaded}{some}"
 
     def draw(ax: Any) -> None:
-        plot_control_chart(scores, limits, rows=times[numbers], mark=mark, ax=ax)
+        plot_control_chart(scores, limits, rows=_axis(subject, numbers), mark=mark, spans=spans, ax=ax)
         ax.set_title("", loc="left")
         ax.set_xlabel("row" if subject.given.times is None else "")
 
-    bars = [_bars(detector, row, number) for row, number in zip(scored.X[:N_NAMED], scored.numbers, strict=False)]
+    places = [_at(subject, int(number)).shown for number in scored.numbers[:N_NAMED]]
+    bars = [_bars(detector, row, place) for row, place in zip(scored.X, places, strict=False)]
     return join(
         tag("div", figure(draw, (9.0, 3.4), caption), class_="wide"), tag("div", *bars, class_="figures thirds")
     )
 
 
-def _episodes(detector: Any, subject: Subject, n_rows: int) -> Html | None:
-    """The evidence over time and the episodes; None for tables that are not held in memory."""
+def _monitored(detector: Any, subject: Subject, n_rows: int) -> Monitoring | None:
+    """The evidence over time; None for tables that are not held in memory."""
     if n_rows * len(subject.names) > MOST_NUMBERS or detector._current().sample is None:
         return None
     source = ArrayRows(np.asarray(subject.rows.to_numpy(), dtype=np.float64))
     source.quiet = True
-    found = detector.monitor(source, subject.given.times)
+    found: Monitoring = detector.monitor(source, subject.given.times)
+    return found
+
+
+def _episodes(found: Monitoring, subject: Subject) -> Html:
+    """The evidence over time and the episodes."""
     lines = [
         [
-            *(
-                (figures(at) if isinstance(at, np.integer) else moment(at))
-                for at in (episode.start, episode.end, episode.worst)
-            ),
+            *(_at(subject, row) for row in (episode.first_row, episode.last_row, episode.worst_row)),
             figures(episode.evidence, 3),
             ", ".join(list(episode.columns)[:N_NAMED]),
             next(iter(episode.equations), ""),
@@ -137,17 +159,16 @@ def _episodes(detector: Any, subject: Subject, n_rows: int) -> Html | None:
         "Exponentially weighted mean of the scores, its limit, and the episodes above it: about one is expected in "
         "1,000 normal rows."
     )
-    picture = tag("div", figure(lambda ax: found.plot(ax), (9.0, 3.0), caption), class_="wide")
+    at = _axis(subject, np.arange(len(found.scores)))
+    picture = tag("div", figure(replace(found, times=at).plot, (9.0, 3.0), caption), class_="wide")
     if not lines:
         return join(picture, paragraph("No episode of alarm."))
     heads = ["start", "end", "worst", "evidence", "columns", "explains most"]
     return join(picture, table(heads, lines, name="episodes", most=300))
 
 
-def _bars(detector: Any, row: Float1D, number: int) -> Html:
-    caption = (
-        f"Row {number:,}: the share of its score that each column would remove with the value that fits the others."
-    )
+def _bars(detector: Any, row: Float1D, place: str) -> Html:
+    caption = f"Row {place}: the share of its score that each column would remove with the value that fits the others."
 
     def draw(ax: Any) -> None:
         plot_contributions(detector._explained(row, "column"), n_terms=6, ax=ax)
@@ -156,7 +177,7 @@ def _bars(detector: Any, row: Float1D, number: int) -> Html:
     return figure(draw, (3.8, 2.4), caption)
 
 
-def _worst(detector: Any, scored: _Scored) -> Html:
+def _worst(detector: Any, scored: _Scored, subject: Subject) -> Html:
     tail = detector._current().tail
     lines = []
     for score, number, row in zip(scored.scores[:IN_TEXT], scored.numbers, scored.X, strict=False):
@@ -165,7 +186,7 @@ def _worst(detector: Any, scored: _Scored) -> Html:
         equation = detector._explained(row, "equation")["equation"][0]
         lines.append(
             [
-                figures(number),
+                _at(subject, int(number)),
                 figures(score),
                 figures(tail.p_values(np.array([score]))[0], 2),
                 str(name),
@@ -174,8 +195,17 @@ def _worst(detector: Any, scored: _Scored) -> Html:
                 str(equation),
             ]
         )
-    heads = ["row", "score", "p-value", "column", "observed", "expected", "explains most of the score"]
-    text = "The column whose value fits the others least, with the value that would fit; rows count from 0."
+    heads = [
+        "row" if subject.given.times is None else "time",
+        "score",
+        "p-value",
+        "column",
+        "observed",
+        "expected",
+        "explains most of the score",
+    ]
+    text = "The column whose value fits the others least, with the value that would fit"
+    text += "; rows count from 0." if subject.given.times is None else "."
     return join(paragraph(text), table(heads, lines, name="rows"))
 
 
@@ -194,7 +224,7 @@ def _equations(detector: Any, subject: Subject) -> Html:
             figures(np.sqrt(square), 3),
             percent(share),
             Cell(f"{worst:.3g}", float(worst)),
-            figures(row),
+            _at(subject, int(row)),
         ]
         for g, deviation, square, share, worst, row in zip(
             equations.polynomials,
@@ -222,7 +252,7 @@ def _drift(detector: Any, subject: Subject) -> Html | None:
     blocks = detector.drift(source, block_rows=-(-len(rows) // N_BLOCKS))
     lines = [
         [
-            figures(numbers[int(start)]),
+            _at(subject, int(numbers[int(start)])),
             figures(n),
             percent(alarms),
             figures(p_value, 2),

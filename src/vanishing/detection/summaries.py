@@ -51,7 +51,7 @@ def model_of_moments(moments: Moments, survey: ColumnSurvey, names: Sequence[str
     christoffel = Christoffel.of_gram(monomials, gram[np.ix_(index, index)])
     tail = _tail(christoffel, gram, terms, place, exact=moments.degree >= 2 * degree)
     equations = find_equations(christoffel, survey.total_weight, names)
-    return Model(Score(christoffel, tail.typical), tail, (), equations, survey.total_weight, None)
+    return Model(Score((christoffel,), (tail.typical,)), tail, (), equations, survey.total_weight, None)
 
 
 def _scaling(moments: Moments) -> tuple[Float1D, Float1D]:

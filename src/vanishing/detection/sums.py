@@ -43,18 +43,14 @@ class Sample(NamedTuple):
     X: Float2D
     weights: Float1D
 
-    def plus(self, other: Sample) -> Sample:
-        """The sample of the rows of both."""
-        other = self.newcomers(other)
-        return join_samples((self, other)) if len(other.keys) else self
-
-    def newcomers(self, other: Sample) -> Sample:
-        """The rows of another sample that may belong to the sample of both."""
-        return other if len(self.keys) < SAMPLE else other.among(np.flatnonzero(other.keys < self.keys.max()))
-
     def among(self, chosen: Int1D | Bool1D) -> Sample:
         """Some of the rows."""
         return Sample(self.keys[chosen], self.X[chosen], self.weights[chosen])
+
+
+def add_samples(a: Sample, b: Sample) -> Sample:
+    """The sample of the rows of both; the arguments stay unchanged."""
+    return join_samples((a, b))
 
 
 def join_samples(samples: Sequence[Sample]) -> Sample:
@@ -67,55 +63,38 @@ def join_samples(samples: Sequence[Sample]) -> Sample:
 
 
 class Sums(NamedTuple):
-    """Sum of the products of the monomials over rows, the rows' total weight and number, and a sample of them.
+    """Sum of the products of the monomials over rows, the rows' total weight and number, and samples of them.
 
-    ``n_missing`` rows with missing values were left out. The samples of small batches may be ``waiting`` to be joined:
-    each join copies the whole sample.
+    ``n_missing`` rows with missing values were left out. The samples of blocks or batches wait to be joined, as each
+    join copies them all.
     """
 
     gram: Float2D
     total_weight: float
     n_samples: int
-    sample: Sample
+    samples: tuple[Sample, ...]
     n_missing: int = 0
-    waiting: tuple[Sample, ...] = ()
 
-    def with_batch(self, batch: Sums) -> Sums:
-        """The sums over the rows of both; the sample of the batch may wait."""
-        waiting = (*self.waiting, self.sample.newcomers(batch.sample))
-        both = Sums(
-            self.gram + batch.gram,
-            self.total_weight + batch.total_weight,
-            self.n_samples + batch.n_samples,
-            self.sample,
-            self.n_missing + batch.n_missing,
-            waiting,
-        )
-        return both if sum(len(sample.keys) for sample in waiting) < SAMPLE else both.joined()
+    @property
+    def sample(self) -> Sample:
+        """The sample of all rows."""
+        return self.samples[0] if len(self.samples) == 1 else join_samples(self.samples)
 
     def joined(self) -> Sums:
         """The same sums, with no sample that waits."""
-        return self._replace(sample=join_samples((self.sample, *self.waiting)), waiting=()) if self.waiting else self
-
-    def plus(self, other: Sums) -> Sums:
-        """The sums over the rows of both."""
-        return Sums(
-            self.gram + other.gram,
-            self.total_weight + other.total_weight,
-            self.n_samples + other.n_samples,
-            self.sample.plus(other.sample),
-            self.n_missing + other.n_missing,
-        )
-
-
-def add_samples(a: Sample, b: Sample) -> Sample:
-    """The sample of the rows of both; the arguments stay unchanged."""
-    return a.plus(b)
+        return self._replace(samples=(self.sample,))
 
 
 def add_sums(a: Sums, b: Sums) -> Sums:
     """The sums over the rows of both; the arguments stay unchanged."""
-    return a.plus(b)
+    both = Sums(
+        a.gram + b.gram,
+        a.total_weight + b.total_weight,
+        a.n_samples + b.n_samples,
+        (*a.samples, *b.samples),
+        a.n_missing + b.n_missing,
+    )
+    return both.joined() if sum(len(sample.keys) for sample in both.samples) > 3 * SAMPLE else both
 
 
 def sum_rows(
@@ -135,7 +114,8 @@ def sum_rows(
     units = monomials.units if clipped else replace(monomials.units, clip=np.inf)
     if isinstance(rows, ArrayRows):
         weight = float(len(rows) if rows.sample_weight is None else rows.sample_weight.sum())
-        return Sums(_gram_of_array(rows, units, monomials, weight), weight, len(rows), sample_array(rows, batch, run))
+        sample = sample_array(rows, batch, run)
+        return Sums(_gram_of_array(rows, units, monomials, weight), weight, len(rows), (sample,))
     rate, n_terms = sampling_rate(rows), monomials.program.size
 
     def kernel(block: Block) -> Sums:
@@ -145,9 +125,9 @@ def sum_rows(
         if n_rows:
             total = sum_of_products(units.units(block.X), block.weights, monomials.program, 1)
         gram = border_gram(np.array([[weight_of(block)]]), total)
-        return Sums(gram, weight_of(block), n_rows, sample_block(block, batch, run, rate), n_all - n_rows)
+        return Sums(gram, weight_of(block), n_rows, (sample_block(block, batch, run, rate),), n_all - n_rows)
 
-    return rows.reduce(kernel, add_sums, Cost(n_terms**2, 2 * n_terms))
+    return rows.reduce(kernel, add_sums, Cost(n_terms**2, 2 * n_terms)).joined()
 
 
 def _gram_of_array(rows: ArrayRows, units: Standardised, monomials: Monomials, weight: float) -> Float2D:

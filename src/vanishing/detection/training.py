@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import count
 from math import comb
-from typing import NamedTuple
+from typing import TypeAlias
 
 import numpy as np
 
@@ -18,14 +18,8 @@ from .completeness import Complete, complete_array, require_some
 from .onepass import OnePass, collect
 from .sums import SAMPLE, Sums, sum_rows
 
-
-class Trained(NamedTuple):
-    """The monomials, the sums of their products over the rows, their degree, and the number of incomplete rows."""
-
-    monomials: Monomials
-    sums: Sums
-    degree: int
-    n_missing: int
+#: The monomials, the sums of their products over the rows, which count the incomplete ones, and their degree.
+Trained: TypeAlias = tuple[Monomials, Sums, int]
 
 
 def _is_wide(n_features: int) -> bool:
@@ -53,14 +47,13 @@ def train(rows: Rows, names: Sequence[str], degree: int | None, *, skip: bool, r
             f"table or the dataset that the reader reads, or fewer than {_first_wide()} columns."
         )
     first = collect(rows, _degree_ahead(rows, degree), names, run)
-    collected = first.collected
-    if collected.n_samples == collected.n_missing == 0:
+    seen = first.seen
+    if seen.n_samples == seen.n_missing == 0:
         raise ValueError("All rows have sample_weight 0: leave them out, or give some of them a weight.")
-    require_some(collected.n_samples == 0)
-    if collected.n_samples <= SAMPLE:
-        sample = first.sample
-        weights = None if (sample.weights == 1.0).all() else sample.weights
-        return _train_in_memory(ArrayRows(sample.X, weights), names, degree, collected.n_missing, run)
+    require_some(seen.n_samples == 0)
+    if seen.n_samples <= SAMPLE:
+        weights = None if (seen.sample.weights == 1.0).all() else seen.sample.weights
+        return _train_in_memory(ArrayRows(seen.sample.X, weights), names, degree, seen.n_missing, run)
     return _train_in_passes(rows, first, names, degree, run)
 
 
@@ -75,7 +68,8 @@ def _degree_ahead(rows: Rows, degree: int | None) -> int:
 def _train_in_memory(rows: ArrayRows, names: Sequence[str], degree: int | None, n_missing: int, run: int) -> Trained:
     survey = survey_columns(rows, names)
     monomials, degree = _monomials(survey, names, degree)
-    return Trained(monomials, sum_rows(rows, monomials, run=run, clipped=survey.has_far_values), degree, n_missing)
+    sums = sum_rows(rows, monomials, run=run, clipped=survey.has_far_values)
+    return monomials, sums._replace(n_missing=n_missing), degree
 
 
 def _train_in_passes(rows: Rows, first: OnePass, names: Sequence[str], degree: int | None, run: int) -> Trained:
@@ -89,7 +83,7 @@ def _train_in_passes(rows: Rows, first: OnePass, names: Sequence[str], degree: i
     sums = first.sums(survey, monomials)
     if sums is None:
         sums = sum_rows(complete, monomials, run=run, clipped=survey.has_far_values)
-    return Trained(monomials, sums, degree, first.collected.n_missing)
+    return monomials, sums._replace(n_missing=first.seen.n_missing), degree
 
 
 def _monomials(survey: ColumnSurvey, names: Sequence[str], degree: int | None) -> tuple[Monomials, int]:

@@ -1,64 +1,37 @@
-"""Dirty training rows: concentration steps leave out the rows that fit worst, so that they do not hide themselves.
+"""Dirty training rows: concentration steps find the rows that fit best, so that anomalies do not hide themselves.
 
-Each step fits G and E of degree 1 to the rows kept so far, scores all rows, and keeps the four fifths with the lowest
-scores (as for least trimmed squares: Rousseeuw and Van Driessen, 2006). Polynomials of a higher degree would bend
-towards clusters of anomalies. The model is that of the rows kept in the end, with their regimes. Its limit comes from
-all rows within the outer fence of the scores.
+Each step fits q of degree 1 to the rows kept so far, and keeps the four fifths of all rows with the lowest q (as for
+least trimmed squares: Rousseeuw and Van Driessen, 2006). Polynomials of a higher degree would bend towards clusters of
+anomalies. The rows kept in the end have a q and regimes of their own, which are further parts of the score. Units and
+limit of the score come from the rows whose distance, the root of the last q, is within the outer fence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 
-from .._typing import Bool1D
-from ..rows.array_api import namespace_of
-from ..rows.arrays import ArrayRows
-from ..rows.protocol import Block, where
-from .calibration import weighted_quantiles
-from .christoffel import Christoffel, Monomials
-from .columns import exact_relations, survey_columns
-from .model import Model, Score
-from .sums import Sample, sum_rows
+from .._typing import Bool1D, Float1D
+from .calibration import weighted_quantiles, within_fence
+from .christoffel import Christoffel, left_out
+from .sums import Sample
 
 TRIMMED = 0.2  # share of the rows left out: more than are anomalies in nearly all tables
-STEPS = 3  # fits before the last one: each moves the model away from the anomalies, the next ones hardly
+STEPS = 3  # fits: each moves the model away from the anomalies, the next ones hardly
 
 
-@dataclass(frozen=True)
-class Inside:
-    """A change of blocks that keeps the rows with scores up to a limit."""
-
-    leaves_out_rows: ClassVar = True
-    score: Score
-    limit: float
-
-    def __call__(self, block: Block) -> Block:
-        """The rows within the limit."""
-        namespace = namespace_of(block.X)
-        gaps = namespace.any(namespace.isnan(block.X), axis=1)
-        return where(block, gaps | (self.score.of_rows(block.X) <= self.limit))
+def refitted(christoffel: Christoffel, sample: Sample, chosen: Bool1D) -> tuple[Christoffel, Float1D]:
+    """q of some rows of a sample, and its values on all of them: a chosen row is left out."""
+    V, weights = christoffel.monomials.values(sample.X), np.where(chosen, sample.weights, 0.0)
+    total = float(weights.sum())
+    found = Christoffel.of_gram(christoffel.monomials, (V * weights) @ V.T / total)
+    return found, left_out(found.of_values(V), weights, total)
 
 
-def concentrate(sample: Sample, degree: int, names: Sequence[str]) -> tuple[Score, float, Bool1D]:
-    """The score after the concentration steps, its limit, and which rows of a sample are kept."""
-    kept = np.ones(len(sample.X), dtype=bool)
-    limit = np.inf
+def concentrate(christoffel: Christoffel, sample: Sample) -> tuple[Bool1D, Bool1D]:
+    """Which rows of a sample are kept after the concentration steps, and which are not far from these."""
+    linear = christoffel.without((), 1) or christoffel
+    kept, q = np.ones(len(sample.X), dtype=bool), np.ones(len(sample.X))
     for _ in range(STEPS):
-        model = _fit(sample, kept, degree, names)
-        scores = model.score.of_rows(sample.X)
-        limit = float(weighted_quantiles(scores, sample.weights, [1.0 - TRIMMED])[0])
-        kept = scores <= limit
-    return model.score, limit, kept
-
-
-def _fit(sample: Sample, kept: Bool1D, degree: int, names: Sequence[str]) -> Model:
-    rows = ArrayRows(sample.X[kept], sample.weights[kept])
-    survey = survey_columns(rows, names)
-    monomials = Monomials.of_columns(survey, exact_relations(survey), degree)
-    sums = sum_rows(rows, monomials)
-    christoffel = Christoffel.of_gram(monomials, sums.gram / sums.total_weight)
-    return Model.of_sums(sums, christoffel, names, regimes=False)
+        _, q = refitted(linear, sample, kept)
+        kept = q <= weighted_quantiles(q, sample.weights, [1.0 - TRIMMED])[0]
+    return kept, within_fence(np.sqrt(q), sample.weights)

@@ -15,7 +15,9 @@ def describe_calibration(model: Model, names: Sequence[str]) -> str:
         return "there are no rows: a gamma distribution has the moments of the scores"
     series, n_rows = model.series, len(model.sample.X)
     if series is None:
-        return f"rows are independent: calibrated by {n_rows:,} rows, each left out by itself"
+        n_near = n_rows if model.near is None else int(model.near.sum())
+        far = f"; {n_rows - n_near:,} are far from the others and do not count" if n_near < n_rows else ""
+        return f"rows are independent: calibrated by {n_near:,} rows, each left out by itself{far}"
     text = (
         f"rows follow each other (lag-1 correlation {series.correlation:.2f}): calibrated by {N_BLOCKS} blocks of "
         f"{-(-n_rows // N_BLOCKS):,}; about {series.n_effective:,.0f} independent rows stand behind the limit"

@@ -10,8 +10,11 @@ from ..detection import VanishingIdealDetector
 from ..detection.calibration import Typical
 from ..detection.christoffel import Christoffel, Monomials
 from ..detection.columns import CLIP, RIDGE, Exact
-from ..detection.model import Form, Score
+from ..detection.equations import Violation
+from ..detection.model import Part, Score
 from ..detection.regimes import Regimes, Shape
+from ..polynomials.forms import MonomialForm
+from ..polynomials.products import ProductForm
 from ..polynomials.terms import Program, terms_up_to
 from .evaluation import form_values, term_table
 from .operations import Ops
@@ -24,14 +27,11 @@ def detector_outputs(ops: Ops, x: Any, detector: VanishingIdealDetector) -> dict
     score = detector._current().score
     if ops.is_text:
         _require_few_numbers(score)
-    parts = [_standard(ops, ops.log(_christoffel(ops, x, score.christoffel)), score.typical)]
-    if score.equations is not None and score.equations_typical is not None:
-        parts.append(_standard(ops, _violation(ops, x, score.equations), score.equations_typical))
-    if score.regimes is not None and score.regimes_typical is not None:
-        standard = _standard(ops, _regimes(ops, x, score.regimes), score.regimes_typical)
-        parts.append(standard if score.strongest else _tempered(ops, standard))
-    minus = -np.ones((1, 1 if score.strongest else len(parts)))
-    joined = ops.log_sum_exp(ops.concat(parts)) if score.strongest else ops.concat(parts)
+    parts = [
+        _standard(ops, _surprise(ops, x, part), typical)
+        for part, typical in zip(score.parts, score.typical, strict=True)
+    ]
+    joined, minus = ops.log_sum_exp(ops.concat(parts)), -np.ones((1, 1))
     scores = ops.keep(ops.linear(joined, minus, np.zeros(1)), "score")
     above = ops.affine(scores, np.ones(1), np.array([-detector.offset_]))
     return {"scores": scores, "label": ops.best(above)}
@@ -39,8 +39,10 @@ def detector_outputs(ops: Ops, x: Any, detector: VanishingIdealDetector) -> dict
 
 def _require_few_numbers(score: Score) -> None:
     """Raise ValueError for a score that would be a very long text."""
-    matrices = [score.christoffel.whitening, *(() if score.regimes is None else score.regimes.coef)]
-    n_numbers = sum(int(np.count_nonzero(matrix)) for matrix in matrices)
+    n_numbers = 0
+    for part in score.parts:
+        matrices = [part.whitening] if isinstance(part, Christoffel) else part.coef if isinstance(part, Regimes) else []
+        n_numbers += sum(int(np.count_nonzero(matrix)) for matrix in matrices)
     if n_numbers > _MOST_COEFFICIENTS:
         raise ValueError(
             f"The detector has {n_numbers:,} coefficients, and text has room for {_MOST_COEFFICIENTS:,}: export it to "
@@ -48,10 +50,11 @@ def _require_few_numbers(score: Score) -> None:
         )
 
 
-def _tempered(ops: Ops, standard: Any) -> Any:
-    """``2 arsinh(s / 2)``."""
-    halved = ops.affine(standard, np.array([0.5]), np.zeros(1))
-    return ops.affine(ops.asinh(halved), np.array([2.0]), np.zeros(1))
+def _surprise(ops: Ops, x: Any, part: Part) -> Any:
+    """A part of the score before it is in units of its tail."""
+    if isinstance(part, Christoffel):
+        return ops.log(_christoffel(ops, x, part))
+    return _violation(ops, x, part.form) if isinstance(part, Violation) else _regimes(ops, x, part)
 
 
 def _standard(ops: Ops, part: Any, typical: Typical) -> Any:
@@ -92,7 +95,7 @@ def _residual(ops: Ops, x: Any, relation: Exact) -> Any:
     return ops.linear(u, np.ones((1, n)), np.array([0.0 if relation.kind == "constant" else -1.0]))
 
 
-def _violation(ops: Ops, x: Any, form: Form) -> Any:
+def _violation(ops: Ops, x: Any, form: MonomialForm | ProductForm) -> Any:
     """``log(1 + mean of squares)`` of the tight equations."""
     values = ops.keep(ops.clip(form_values(ops, x, form), -1.0 / RIDGE, 1.0 / RIDGE), "violation")
     n = form.n_polynomials

@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array
 from ..checks import (
-    all_or_nothing,
     check_choice,
     check_count,
     check_n_jobs,
@@ -39,6 +38,7 @@ from ..polynomials.terms import ORDERS, exponents_of
 from ..report import Given, Reported
 from ..rows.protocol import Rows
 from ..rows.reading import input_names, learn_columns, read_finite, read_input, with_names
+from ..threads import fitting
 from .relations import MARGINS, Margins, Relations, find_relations, require_moments
 
 _LONGEST_NAME = 60  # characters of an output column: a few terms
@@ -81,7 +81,7 @@ class VanishingIdeal(Reported, SavedEstimator, TransformerMixin, BaseEstimator):
         self
         """
         self._check_parameters()
-        with all_or_nothing(self):
+        with fitting(self):
             if isinstance(X, Moments):
                 self._fit_moments(X, sample_weight)
                 return self

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, Float2D
-from ..checks import all_or_nothing, check_choice, check_count, check_flag, check_n_jobs, check_number
+from ..checks import check_choice, check_count, check_flag, check_n_jobs, check_number
 from ..display import first_lines
 from ..engine.moments import Moments
 from ..files.fields import require
@@ -19,6 +19,7 @@ from ..files.saved import Object, SavedEstimator
 from ..report import Given, Reported
 from ..rows.gaps import MISSING
 from ..rows.reading import read_finite
+from ..threads import fitting
 from .candidates.allowed import allowed_terms, comparable_terms, dimension_classes
 from .candidates.sums import NOT_AUDITED, find_laws_of_sums
 from .criteria import Judgement, follows_from, is_narrower
@@ -159,7 +160,7 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         self
         """
         self._check()
-        with all_or_nothing(self):
+        with fitting(self):
             self._fit(X)
         return self
 

@@ -18,7 +18,7 @@ class Given(NamedTuple):
     """The rows of a report, the names of their columns, and, if they have labels, their classes.
 
     Blocks of the rows label class ``classes[k]`` with ``keys[k]``. An ideal that was fitted to scaled columns needs the
-    ``scaler`` if the rows are not scaled. Rows in memory may have ``times``.
+    ``scaler`` if the rows are not scaled. Rows may have ``times``.
     """
 
     rows: Rows

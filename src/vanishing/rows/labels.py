@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Collection
 from datetime import date
 from numbers import Real
@@ -157,6 +158,15 @@ def _classes_of(rows: Rows) -> Array:
     labels = rows.label_rows().reduce(kernel, combine, Cost(work=1, width=1))
     _require_one_kind(labels)
     return np.array(sorted(labels))
+
+
+def all_labels(rows: Rows) -> Array:
+    """The labels of all rows, in one pass over them."""
+
+    def kernel(block: Block) -> tuple[Array, ...]:
+        return (np.array(block.labels),)  # the reader reuses its memory
+
+    return np.concatenate(rows.label_rows().reduce(kernel, operator.add, Cost(work=1, width=1)))
 
 
 def _plain_labels(y: Any) -> Any:

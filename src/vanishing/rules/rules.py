@@ -20,6 +20,7 @@ from ..rows.gaps import MISSING, complete_part, complete_rows
 from ..rows.protocol import Block, Cost, Rows
 from ..rows.reading import choose_columns, read_rows, require_finite
 from ..solvers import Status
+from ..threads import one_blas_thread
 from .exports import expectation_suite, pandera_schema, sql_checks
 from .learning import equations_of_most, sample_table
 from .report import Report, report_on
@@ -137,7 +138,8 @@ class Rules(Saved, Reported, Sequence[Rule]):
         else:
             require_finite(rows, names, may_drop=True)
         table = sample_table(complete)
-        rules = [plain_rule(polynomial, table) for polynomial in equations_of_most(table, names, degree)]
+        with one_blas_thread:
+            rules = [plain_rule(polynomial, table) for polynomial in equations_of_most(table, names, degree)]
         if not rules:
             return cls(rules, n_missing=n_missing)
         width = 4 * rows.n_features * len(rules)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -11,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, Float1D, Float2D, Int1D
-from ..checks import all_or_nothing, check_count, check_n_jobs, check_number, check_numbers, warn_gap
+from ..checks import check_count, check_n_jobs, check_number, check_numbers, warn_gap
 from ..engine.survey import survey_parts
 from ..files.fields import Labels, Numbers, require
 from ..files.saved import SavedEstimator
@@ -21,9 +23,13 @@ from ..rows.labels import Labelled, as_vector, best_labels, read_labelled_input
 from ..rows.protocol import Block, Cost, Rows
 from ..rows.reading import input_names, read_finite, take_input_from
 from ..rows.together import together
-from ..threads import one_blas_thread
+from ..threads import fitting, one_blas_thread
 from .newton import Hyperplane, hyperplanes
 from .sums import SquaredHinge
+
+PATIENCE = 10.0  # seconds without a word: a user then asks whether a call hangs
+
+_logger = logging.getLogger("vanishing")
 
 
 class L1SVC(SavedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -112,7 +118,7 @@ class L1SVC(SavedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         -------
         self
         """
-        with all_or_nothing(self):
+        with fitting(self):
             self._fit_from([self.C], _surveyed(self, read_labelled_input(self, X, y, sample_weight)), [self])
         return self
 
@@ -262,7 +268,20 @@ def svms_along(
     models = [L1SVC(C, n_jobs=1, **limits) for C in Cs]
     data = Labelled(ArrayRows(X, weights, codes, n_jobs), classes, list(range(len(classes))))
     paths = [models[0]._planes(data.rows, key, Cs, signs) for key in _positive(data)]
-    for model, *planes in zip(models, *paths, strict=True):
+    for model in models:
         model.n_features_in_ = X.shape[1]
-        model._store(classes, planes)
+        model._store(classes, _announced(paths, X.shape[1]))
         yield model
+
+
+def _announced(paths: Sequence[Iterator[Hyperplane]], n_columns: int) -> list[Hyperplane]:
+    """The next plane of every path; a message says how far they are when ``PATIENCE`` is over."""
+    planes: list[Hyperplane] = []
+    said_at = time.monotonic() + PATIENCE
+    for path in paths:
+        planes.append(next(path))
+        if time.monotonic() > said_at and len(planes) < len(paths):
+            done = f"{len(planes)} of {len(paths)} classes against the rest"
+            _logger.warning("The SVM has separated %s in %d columns; a larger psi gives fewer.", done, n_columns)
+            said_at = np.inf
+    return planes

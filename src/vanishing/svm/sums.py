@@ -14,7 +14,7 @@ import numpy as np
 
 from .._compiled import compiled
 from .._typing import Bool1D, Float1D, Float2D, Int1D
-from ..constants import CACHE_ENTRIES
+from ..constants import CACHE_ENTRIES, CACHE_LINE
 from ..engine.gram import BATCH
 from ..rows.array_api import in_float64, namespace_of, on_device_of, to_host
 from ..rows.arrays import ArrayRows, as_block, block_rows
@@ -78,6 +78,16 @@ def _gather(Z: Float2D, signed: Float1D, index: Int1D, columns: Int1D, out: Floa
         out[a, columns.size] = root
 
 
+@compiled
+def _add_products(Z: Float2D, columns: Int1D, weights: Float1D, out: Float1D) -> None:
+    """Add ``sum_k Z[:, columns[k]] weights[k]``."""
+    for i in range(Z.shape[0]):
+        total = 0.0
+        for k in range(columns.size):
+            total += Z[i, columns[k]] * weights[k]
+        out[i] += total
+
+
 class SquaredHinge:
     """The squared hinge loss of a linear model over rows with signed weights.
 
@@ -95,6 +105,7 @@ class SquaredHinge:
         self.signs = np.zeros(self.n_columns + 1) if signs is None else np.append(signs, 0.0)  # the intercept is free
         self._known: tuple[Float1D, list[Lowest]] | None = None
         self._last: tuple[Float1D, Sums] | None = None
+        self._scores = _RememberedScores(rows.n_samples) if type(rows) is ArrayRows else scores_of
 
     def _look(self) -> tuple[Float1D, list[Lowest]]:
         """Sums of ``|s| (z^2, 1)``, and a sample of the rows of either label, by one pass the first time."""
@@ -150,9 +161,10 @@ class SquaredHinge:
         """The sums at ``x = (w, b)``: loss, gradient and what a certificate needs, in one pass; known at the last x."""
         if self._last is not None and self._last[0] is x:
             return self._last[1]
+        scores_at = self._scores
 
         def kernel(Z: Any, signed: Any) -> Float2D:
-            score = scores_of(Z, x)
+            score = scores_at(Z, x)
             if not isinstance(Z, np.ndarray):
                 return _sum_on_device(Z, signed, score)
             total = np.zeros((2, 2 + Z.shape[1]))
@@ -165,9 +177,10 @@ class SquaredHinge:
 
     def losses(self, x: Float1D, direction: Float1D, steps: Float1D) -> Float1D:
         """The loss at ``x + t * direction`` for several t, in one pass."""
+        scores_at = self._scores
 
         def kernel(Z: Any, signed: Any) -> Float1D:
-            score, change = scores_of(Z, x), scores_of(Z, direction)
+            score, change = scores_at(Z, x), scores_of(Z, direction)
             shortfalls = (_shortfall(signed, score + step * change) for step in steps.tolist())
             return np.array([float(namespace_of(Z).sum(abs(signed) * xi * xi)) for xi in shortfalls])
 
@@ -182,10 +195,10 @@ class SquaredHinge:
         """
         size = columns.size + 1
         n_new = size if start is None else size - start[1].shape[0]
-        chunk = min(max(CACHE_ENTRIES // size, 64), 2048)
+        chunk, scores_at = min(max(CACHE_ENTRIES // size, 64), 2048), self._scores
 
         def kernel(Z: Any, signed: Any) -> Float2D:
-            here, there = scores_of(Z, x), None if start is None else scores_of(Z, start[0])
+            here, there = scores_at(Z, x), None if start is None else scores_at(Z, start[0])
             if not isinstance(Z, np.ndarray):
                 return _hessian_on_device(Z, signed, here, there, columns, n_new)
             total = np.zeros((size, size))
@@ -239,8 +252,31 @@ def _drawn(Z: Any, signed: Any, *, positive: bool, most: int) -> Lowest:
 
 
 def scores_of(Z: Any, x: Float1D) -> Any:
-    """``w'z + b`` for every row, at x = (w, b)."""
+    """``w'z + b`` for every row, at x = (w, b); columns of no weight are not read where that spares cache lines."""
+    used = np.flatnonzero(x[:-1])
+    if isinstance(Z, np.ndarray) and used.size * CACHE_LINE < Z.shape[1]:
+        scores = np.full(Z.shape[0], x[-1])
+        _add_products(Z, used, x[used], scores)
+        return scores
     return Z @ on_device_of(Z, np.ascontiguousarray(x[:-1])) + float(x[-1])
+
+
+class _RememberedScores:
+    """Scores of rows in memory: those at the last two points are remembered where all rows are one block."""
+
+    def __init__(self, n_rows: int):
+        self.n_rows = n_rows
+        self._known: list[tuple[Float1D, Any]] = []
+
+    def __call__(self, Z: Any, x: Float1D) -> Any:
+        """``w'z + b`` for every row."""
+        for point, scores in self._known:
+            if point is x and Z.shape[0] == self.n_rows:
+                return scores
+        scores = scores_of(Z, x)
+        if Z.shape[0] == self.n_rows:
+            self._known = [(x, scores), *self._known[:1]]
+        return scores
 
 
 def _shortfall(signed: Any, score: Any) -> Any:

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import MinMaxScaler
 
 from ..._typing import Array, Float2D
-from ...checks import all_or_nothing, check_number, no_generator
+from ...checks import check_number, no_generator
 from ...files.fields import Either, Labels, MayBeMissing, Number, Numbers, Optional, Scaler, TupleOf, require
 from ...files.saved import Object, SavedEstimator
 from ...ideals.oavi import DefaultIdeal
@@ -17,6 +17,7 @@ from ...rows.arrays import ArrayRows
 from ...rows.labels import Labelled, read_labelled_input
 from ...rows.reading import dense, input_names, take_input_from
 from ...svm import L1SVC
+from ...threads import fitting
 from .columns import Columns
 from .features import FEATURE_MAP, FeatureMap
 from .fitting import Conditions, fit_pieces
@@ -198,7 +199,7 @@ class VanishingIdealClassifier(Predicts, SavedEstimator, DefaultIdeal, BaseEstim
         -------
         self
         """
-        with all_or_nothing(self):
+        with fitting(self):
             self._check_options()
             data = read_labelled_input(self, dense(X), y, sample_weight).without_zero_weights()
             Columns.of(self).require_monotone(input_names(self), data.classes, self.final_estimator)

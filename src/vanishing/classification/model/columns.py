@@ -120,7 +120,7 @@ class Columns(Saved):
     monomials: int = 1
     halves: bool = False
     scale_features: bool = True
-    monotone: Mapping[Any, int] | None = field(default=None, hash=False)
+    monotone: Mapping[Any, float] | None = field(default=None, hash=False)
 
     _fields: ClassVar = {
         "features": Text(),

@@ -83,7 +83,7 @@ class FeatureMap:
         """Values of the columns ``(n, n_columns)`` for the extra columns alone."""
         return values[:, self.absolute.size + self.signed.size :]
 
-    def signs(self, monotone: Mapping[Any, int] | None) -> Float1D:
+    def signs(self, monotone: Mapping[Any, float] | None) -> Float1D:
         """The signs that the weights of the columns may have, for the directions of some inputs; 0 where free."""
         own = Columns(monotone=monotone).directions(self.lists[0].feature_names)
         signs = np.zeros(self.n_columns)

@@ -22,7 +22,6 @@ from ...rows.protocol import Block
 from ...rows.reading import input_names, take_input_from
 from ...rows.sampling import Sample, stratified_sample
 from ...svm import L1SVC, svms_along
-from ...threads import one_blas_thread
 from .columns import Columns
 from .features import FeatureMap
 from .per_class import PerClass
@@ -250,12 +249,11 @@ def _fit_last(model: Any, classes: Array, rows: ArrayRows, ideals: PerClass, how
         raise ValueError(no_generator(ideals.estimators_[0].psi))
     mapping, columns = found
     last, Cs = model.final_estimator, [getattr(model.final_estimator, "C", model.C)]
-    with one_blas_thread:
+    (final,) = last_steps(last, columns, rows, classes, Cs, mapping.signs(model.monotone))
+    chosen = _largest_weights(final, how.max_columns)
+    if chosen is not None:
+        mapping, columns = mapping.select(chosen), np.ascontiguousarray(columns[:, chosen])
         (final,) = last_steps(last, columns, rows, classes, Cs, mapping.signs(model.monotone))
-        chosen = _largest_weights(final, how.max_columns)
-        if chosen is not None:
-            mapping, columns = mapping.select(chosen), np.ascontiguousarray(columns[:, chosen])
-            (final,) = last_steps(last, columns, rows, classes, Cs, mapping.signs(model.monotone))
     return mapping, final.set_params(n_jobs=model.n_jobs) if last is None else final
 
 

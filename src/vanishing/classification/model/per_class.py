@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..._typing import Array, Float1D, Float2D, Int1D
 from ...checks import (
-    all_or_nothing,
     check_flag,
     check_n_jobs,
     warn_no_generator,
@@ -34,7 +33,7 @@ from ...rows.protocol import Block, Rows, where
 from ...rows.reading import input_names, read_finite, take_input_from, with_names
 from ...rows.sampling import FEWEST_IN_HALF
 from ...rows.together import together
-from ...threads import n_threads
+from ...threads import fitting, n_threads
 from .columns import Columns
 from .explained import ReportedPerClass
 from .features import FeatureMap
@@ -200,7 +199,7 @@ class PerClass(SavedEstimator, DefaultIdeal, ReportedPerClass, TransformerMixin,
         -------
         self
         """
-        with all_or_nothing(self):
+        with fitting(self):
             data = read_labelled_input(self, X, y, sample_weight, at_least=1)
             data.require_weights()
             names = input_names(self)

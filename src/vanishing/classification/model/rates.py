@@ -17,7 +17,6 @@ from ...files.fields import Integer, Number, Numbers, Record, require
 from ...rows.arrays import ArrayRows
 from ...rows.labels import as_vector, best_labels
 from ...svm import L1SVC, svms_along
-from ...threads import one_blas_thread
 from .fitting import CHOOSING_TOL, SAMPLE_ROWS
 
 _STEPS = 7200  # bins of a histogram of scores: a hundredth of log-odds each
@@ -256,7 +255,7 @@ def _shorter(model: Any, columns: Float2D, codes: Int1D, weights: Any, most: int
     for k in _SHORTER:
         if k > most:
             break
-        with warnings.catch_warnings(), one_blas_thread:
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             (again,) = svms_along(columns[:, :k], codes, model.classes_, [model.C], weights, signs=signs[:k], **options)
         lost = before - _score(columns[:, :k] @ again.coef_.T + again.intercept_, codes)

@@ -9,13 +9,14 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold
 
 from ..._typing import Array
-from ...checks import all_or_nothing, check_choice, check_count, check_flag, check_n_jobs, check_numbers
+from ...checks import check_choice, check_count, check_flag, check_n_jobs, check_numbers
 from ...files.fields import Integer, Labels, ListOf, MayBeMissing, Number, Numbers, require
 from ...files.saved import Object, Parameters, Results, SavedEstimator
 from ...ideals.oavi import OAVI, DefaultIdeal
 from ...rows.labels import Labelled, read_labelled_input
 from ...rows.reading import dense, input_names
 from ...svm import L1SVC
+from ...threads import fitting
 from ..model.columns import Columns
 from ..model.transforms import TRANSFORMS, check_scaling
 from .answers import AnswersByTheBest
@@ -262,7 +263,7 @@ class VanishingIdealClassifierCV(AnswersByTheBest, SavedEstimator, DefaultIdeal,
         -------
         self
         """
-        with all_or_nothing(self):
+        with fitting(self):
             self._check_options()
             data = read_labelled_input(self, dense(X), y, sample_weight)
             data.require_weights()

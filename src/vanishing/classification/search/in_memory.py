@@ -29,7 +29,7 @@ from ...rows.arrays import ArrayRows
 from ...rows.labels import Labelled
 from ...rows.reading import take_input_from
 from ...rows.sampling import FEWEST_IN_HALF, Sample
-from ...threads import in_threads, n_threads, one_blas_thread
+from ...threads import in_threads, n_threads
 from ..model.features import FeatureMap
 from ..model.fitting import fitted_columns, last_steps
 from ..model.per_class import Cut
@@ -268,7 +268,7 @@ class InMemory:
             for psi, by_fold in zip(psis, ideals, strict=True)
             for fold, own in zip(self.folds, by_fold, strict=True)
         ]
-        with warnings.catch_warnings(), one_blas_thread:
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the final fit repeats what matters
             fits = in_threads(tasks, threads, partial(self._progress.advance, 1))
         by_psi = {psi: (ideals[k], fits[k * n_folds : (k + 1) * n_folds]) for k, psi in enumerate(psis)}
@@ -277,7 +277,7 @@ class InMemory:
     def models(self, trial: Trial) -> list[FoldModel]:
         """The models of a trial on the training rows of every fold."""
         (ideals,) = self._ideals(trial.scaling, [trial.psi], halves=trial.columns.halves)
-        with warnings.catch_warnings(), one_blas_thread:
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             return [self._models(trial, [trial.C], *pair)[0] for pair in zip(self.folds, ideals, strict=True)]
 

@@ -29,7 +29,6 @@ from ...rows.reading import take_input_from
 from ...rows.sampling import InFolds, NumberFolds
 from ...rows.together import together
 from ...svm import L1SVC
-from ...threads import one_blas_thread
 from ..model.columns import Columns
 from ..model.features import FeatureMap
 from .in_memory import Ideals
@@ -126,7 +125,7 @@ class InPasses:
         """The scores of trials, in their order."""
         psis, Cs = list(dict.fromkeys(trial.psi for trial in trials)), sorted({trial.C for trial in trials})
         n_folds = self.folds.number
-        with warnings.catch_warnings(), one_blas_thread:
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the final fit repeats what matters
             ideals = self._ideals(psis)
             tasks = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from fractions import Fraction
 from math import floor, log10
@@ -102,7 +103,7 @@ def equation(
         Of the columns.
     latex : bool, default=False
     units : sequence of str, optional
-        Of the coefficients.
+        Of the coefficients; those of LaTeX are upright.
 
     Examples
     --------
@@ -117,13 +118,26 @@ def equation(
             value = _latex_number(value)
         elif "/" in value and body:
             value = f"({value})"
-        glue = "*"
+        glue = " " if latex else "*"
         if units is not None and units[k]:
-            value, glue = f"{value} {units[k]}", " * "
-        text = value if not body else body if value == "1" else f"{value}{' ' if latex else glue}{body}"
+            value, glue = (f"{value}\\,{_latex_unit(units[k])}", "\\,") if latex else (f"{value} {units[k]}", " * ")
+        text = value if not body else body if value == "1" else f"{value}{glue}{body}"
         sides[int(coef[k] < 0.0)].append(text)
     left, right = (" + ".join(side) for side in sides)
     return f"{left or '0'} = {right or '0'}"
+
+
+def _latex_unit(text: str) -> str:
+    r"""The unit in upright letters.
+
+    Examples
+    --------
+    >>> print(_latex_unit("kPa*L/(mol*K^2)"), _latex_unit("m^(1/2)"))
+    \mathrm{kPa\,L/(mol\,K^{2})} \mathrm{m^{1/2}}
+    """
+    text = re.sub(r"([%#&_$])", r"\\\1", text).replace("*", r"\,")
+    text = re.sub(r"\^(?:\(([^()]*)\)|(-?\d+))", lambda found: f"^{{{found[1] or found[2]}}}", text)
+    return rf"\mathrm{{{text}}}"
 
 
 def _latex_number(text: str) -> str:

@@ -171,8 +171,7 @@ class Law(Saved):
 
     def _written(self, *, latex: bool) -> str:
         names = coordinate_names(self.columns, self.origin, latex=latex)
-        units = None if latex else self.units
-        text = equation(self.exponents, self.coef, self.stderr, self.rational, names, latex=latex, units=units)
+        text = equation(self.exponents, self.coef, self.stderr, self.rational, names, latex=latex, units=self.units)
         return _conserved_text(text, latex=latex) if self.conserved else text
 
     def to_sympy(self) -> Any:
