@@ -206,7 +206,9 @@ class LawFinder(SavedEstimator, Reported, TransformerMixin, BaseEstimator):  # t
         attempts = [*attempts, *judgement.rejected]
         laws = in_given_rows(table, judgement.laws)
         beyond = [_BEYOND.format(table.names[j]) for j in table.beyond]
-        notes = [*beyond, *notes_about(table, len(judgement.between_columns)), *_notes(attempts)]
+        notes = [*beyond, *notes_about(table, len(judgement.between_columns))]
+        if not judgement.between_columns:
+            notes += _notes(attempts)
         self.laws_ = self._gathered(laws, table.names, table.n_rows, dims, attempts, notes)
 
     def _with_cores(

@@ -36,7 +36,7 @@ def core_laws(table: Table, kept: Sequence[int], settings: Settings) -> tuple[li
     Where a column is missing from an equation, it goes on among the equations with that column.
     """
     judgement, attempts, X = Judgement(table.X), list[Attempt](), table.X
-    varying = [j for j in kept if len(np.unique(X[:, j])) >= FEWEST_VALUES]
+    varying = [j for j in kept if _varies(X[:, j])]
     columns, needed, rows, widest = [*varying], set[int](), np.ones(len(X), dtype=bool), CRITERIA.core
     while len(columns) > 1 and (np.ptp(X[rows][:, columns], axis=0) > 0.0).all():
         distinct = np.unique(X[rows][:, varying], axis=0)
@@ -96,6 +96,9 @@ class _Search:
         """A column that is as good as constant on the rows that obey: the law may be a part of one that has it."""
         X, used = self.table.X, [self.columns[j] for j in core.columns]
         still = middle_spread(X[core.obeys]) < CRITERIA.core * middle_spread(X)
+        still &= [
+            _varies(column) for column in X.T
+        ]  # the few rows with another value may be among the others by chance
         still[used] |= np.ptp(X[core.obeys][:, used], axis=0) == 0.0
         return int(still.argmax()) if still.any() else None
 
@@ -135,6 +138,11 @@ def _idle_term(law: Law, core: Core, columns: Sequence[int]) -> int | None:
     if len(law.coef) < 3 or not shares.max() >= 1.0:
         return None
     return int(core.exponents.tolist().index(law.exponents[int(shares.argmax()), columns].tolist()))
+
+
+def _varies(column: Float1D) -> bool:
+    """Whether a column has a few values at least."""
+    return len(np.unique(column)) >= FEWEST_VALUES
 
 
 def _law_of_rows(
