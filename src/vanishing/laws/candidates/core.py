@@ -23,7 +23,6 @@ from ..rows.relation import (
     HALF_OF_NORMAL,
     MANY_ROWS,
     MIDDLE,
-    REACH,
     ROUNDED,
     SEED,
     SOME_ROWS,
@@ -38,6 +37,7 @@ __all__ = ["FEWEST_VALUES", "Core", "find_cores", "without_lumps", "without_term
 FEWEST_VALUES = 6  # different values of a column, and rows: half of fewer are on an equation through three of them
 _STARTS = 24  # equations through random rows, for every set of terms
 _FINALISTS = 50  # equations of each kind that are compared again on more rows
+_ABOUT_AS_NARROW = 1.25  # width over the smallest one, of equations among which the shortest is chosen
 _LUMP = 0.4  # share of the searched rows that one value of a column may have: less than half of them
 _LEAST_SIZE = 0.01  # smaller values, over the typical one of a column, count as this one in relative deviations
 
@@ -144,7 +144,7 @@ def find_cores(
         return []
     bits = np.array([search.bits_a_row(c, MANY_ROWS).max() for c in found])
     found = [c for c, own in zip(found, bits, strict=True) if 2.0 * own >= bits.max()]  # products with zeros say less
-    limit = min(c.score(search.n_rows) for c in found) + log2(1.0 + REACH / sqrt(search.n_rows))  # errors of a width
+    limit = min(c.score(search.n_rows) for c in found) + log2(_ABOUT_AS_NARROW)
     close = [c for c in found if c.score(search.n_rows) <= limit]
     close.sort(key=lambda c: (c.bits(search.n_rows), c.width))
     return [search.described(c, X if every is None else every) for c in close]

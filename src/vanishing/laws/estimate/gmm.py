@@ -19,7 +19,7 @@ from scipy.special import chdtri
 from ..._typing import Array, Float1D, Float2D
 from ...constants import SINGULAR
 from ...polynomials.terms import count_terms
-from ..rows.relation import LEFT_BY_ROUNDING, SOME_ROWS
+from ..rows.relation import LEFT_BY_ROUNDING, MANY_ROWS, SOME_ROWS
 from .moments import MomentTable
 from .monomials import binomial_matrix, monomials
 from .sample import Sample
@@ -260,7 +260,7 @@ class Conditions:
             degree += 1
         if 2 * count_terms(degree, n) > len(self.tests):
             return []
-        return [Conditions(self.sample.thinned(SOME_ROWS), self.degree, degree - self.degree, self.moments)]
+        return [Conditions(self.sample.thinned(MANY_ROWS // 2), self.degree, degree - self.degree, self.moments)]
 
     @property
     def table(self) -> Float2D:
