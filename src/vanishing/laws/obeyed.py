@@ -82,7 +82,7 @@ class _Search:
         return find_cores(self.some, every, widest=CRITERIA.core, needed=places, power_laws=power_laws)
 
     def shortest(self, cores: Sequence[Core]) -> Core | None:
-        """Of cores that no test tells apart, the one whose law takes the fewest bits: its numbers may be rational."""
+        """Of cores that are about as narrow, the one whose law takes the fewest bits: its numbers may be rational."""
         if len(cores) < 2:
             return cores[0] if cores else None
         bits = []

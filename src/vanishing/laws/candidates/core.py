@@ -109,7 +109,7 @@ def find_cores(
     needed: Sequence[int] = (),
     power_laws: bool = False,
 ) -> list[Core]:
-    """The narrowest equations of a table, those that no test on these rows tells apart, the shortest first.
+    """The equations of a table that are about as narrow as the narrowest, the shortest first.
 
     Parameters
     ----------
