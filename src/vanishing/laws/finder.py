@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import log2
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,8 +22,9 @@ from ..rows.gaps import MISSING
 from ..rows.reading import read_finite
 from ..threads import fitting
 from .candidates.allowed import allowed_terms, comparable_terms, dimension_classes
+from .candidates.snapping import STRONG
 from .candidates.sums import NOT_AUDITED, find_laws_of_sums
-from .criteria import Judgement, follows_from, is_narrower
+from .criteria import Judgement, bits_of_equation, follows_from, is_narrower
 from .estimate.moments import ADDITIVE, MULTIPLICATIVE
 from .estimate.settings import LIKELY, Attempt, Settings, known_noise
 from .obeyed import core_laws
@@ -337,12 +339,26 @@ def _wins(by_core: Judgement, of_all: Judgement, likely: Sequence[Law], n_known:
     if not cores:
         return False
     for core in cores:
-        if core.share > _MOST and any(core.degree < law.degree and follows_from(law, core, X) for law in likely):
+        if core.share > _MOST and any(_is_product(law, core, X) for law in likely):
             return True
     for law in likely:
         if _same_terms(cores[0], law) or (follows_from(law, cores[0], X) and follows_from(cores[0], law, X)):
             return is_narrower(cores[0], law, X)
     return by_core.net > of_all.net
+
+
+def _is_product(law: Law, core: Law, X: Float2D) -> bool:
+    """Whether a law of all rows is another one times an equation of its exceptions that is no law by itself.
+
+    With noise it never is: the product is near to zero on many other rows. An exact equation of the exceptions is a law
+    if the values that it gives take ``STRONG`` bits more than the product is longer.
+    """
+    if core.degree >= law.degree or not follows_from(law, core, X):
+        return False
+    n_values = min(len(np.unique(X[:, core.columns.index(name)])) for name in core.variables)
+    given = (1.0 - core.share) * len(X) * log2(n_values)
+    longer = bits_of_equation(law, len(X)) - bits_of_equation(core, len(X))
+    return law.kind != "exact" or given <= longer + STRONG
 
 
 def _same_terms(law: Law, other: Law) -> bool:

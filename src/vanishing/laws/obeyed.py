@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._typing import Bool1D, Float1D, Float2D, Int2D
+from ..display import in_percent
 from ..rows.array_api import to_host
 from ..rows.protocol import Block, Cost
 from .candidates.core import FEWEST_VALUES, Core, find_cores, without_lumps, without_term
@@ -125,7 +126,7 @@ class _Search:
         for each in (core, *self.cores(power_laws=True)[:1]):
             law = self.law(each)[0]
             if each is not None and law is not None and judge(law, self.table.X)[0].lacks is not None:
-                share = "" if law.share == 1.0 else f" on {law.share:.0%} of the rows"
+                share = "" if law.share == 1.0 else f" on {in_percent(law.share)} of the rows"
                 holds = f"{law.equation} holds to {100.0 * each.within:.1g}% of the value{share}"
                 return Attempt(0, 0, each.width, f"{holds}, but the rest is smooth, not noise")
         return Attempt(0, 0, float("nan") if core is None else core.width, reason)
@@ -180,7 +181,7 @@ def with_exceptions(law: Law, table: Table, obeys: Bool1D, within: float) -> Law
         return law
     off = np.flatnonzero(~obeys)
     off = off[np.argsort(-distance[off], kind="stable")]
-    why = f"It holds on {share:.0%} of the rows; the others do not count. {law.why}"
+    why = f"It holds on {in_percent(share)} of the rows; the others do not count. {law.why}"
     kind = "law" if law.kind == "exact" else law.kind
     return replace(law, share=share, within=within, off=tuple(off.tolist()), why=why, kind=kind)
 

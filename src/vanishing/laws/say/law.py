@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._typing import Float1D, Float2D, Int1D, Int2D
 from ...constants import WIDE
-from ...display import counted
+from ...display import counted, in_percent
 from ...files.fields import Flag, Integer, MayBeMissing, Number, Numbers, Optional, Ratio, Text, TupleOf, require
 from ...files.saved import Saved
 from ...polynomials.text import distinct_names
@@ -433,7 +433,7 @@ def _percent(share: float) -> str:
 
 def _share_text(law: Law) -> str:
     within = f"within {100.0 * law.within:.2g}%" if law.within > 1e-9 else "exactly"
-    return f"holds on {law.share:.0%} of the rows {within}"
+    return f"holds on {in_percent(law.share)} of the rows {within}"
 
 
 def _nearest_root(powers: Float1D, near: float) -> float:
